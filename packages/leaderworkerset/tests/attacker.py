@@ -23,10 +23,10 @@ LATER: Final = 0.5
 """The share of objects that get our labels only after their creation, when no webhook looks at them."""
 
 HARMED: Final = 0.3
-"""The share of objects after which something that is there is changed."""
+"""The share of writes after which an existing object is changed."""
 
 HELD: Final = 60
-"""Objects with finalizers that are there at the same time, many of them deleted already."""
+"""The number of objects with finalizers that exist at the same time; many of them are already deleted."""
 
 PROPAGATIONS: Final[tuple[Propagation | None, ...]] = (None, "Foreground", "Orphan", "Background")
 WITH_STATUS: Final = (PODS, STATEFULSETS, *hostile.PRODUCT)
@@ -34,9 +34,9 @@ WITH_STATUS: Final = (PODS, STATEFULSETS, *hostile.PRODUCT)
 
 @dataclass
 class Attacker:
-    """What was `tried`, how much of each kind was `stored`, and what the API server `refused`.
+    """The attempts: what was `tried`, the number `stored` of each kind, and what the API server `refused`.
 
-    Each of several writers keeps so many objects, and pauses for so many seconds after each.
+    Each of several writers keeps a number of objects, and pauses for some seconds after each.
     """
 
     client: Client
@@ -50,13 +50,13 @@ class Attacker:
     _held: deque[tuple[Resource, ObjectKey]] = field(default_factory=deque)
 
     async def attack(self, most: float = inf, *, at_once: int = 4) -> None:
-        """Store so many objects, change them while they are there, and delete the earlier ones."""
+        """Store the given number of objects, change them while they exist, and delete the earlier ones."""
         async with asyncio.TaskGroup() as group:
             for _ in range(at_once):
                 group.create_task(self._store(most))
 
     async def clear(self) -> None:
-        """Delete everything; objects that nobody can read are among it, so that nothing is listed."""
+        """Delete everything without listing, as some objects cannot be decoded."""
         for resource in self.stored:
             await self.client.delete_collection(resource, self.namespace)
         for resource, key in self._held:
@@ -82,7 +82,7 @@ class Attacker:
                 await self._attempt(held[0], self._release(*held))
 
     async def _attempt(self, resource: Resource, call: Awaitable[JSONObject]) -> JSONObject | None:
-        """Do what the API server may refuse, and count where it does."""
+        """Send a request that the API server may reject, and count rejections."""
         try:
             return await call
         except APIError as error:
@@ -98,7 +98,7 @@ class Attacker:
         return await self._merge(resource, meta.key(obj), _marks(whole))
 
     async def _harm(self, resource: Resource, key: ObjectKey) -> None:
-        """Write a status, scale to and fro as an autoscaler without stabilisation does, or pretend to be another's."""
+        """Write a status, scale up and down like an autoscaler without stabilisation, or claim another owner."""
         status = {"status": hostile.status(self.chance, resource)}
         replicas = {"spec": {"replicas": 0 if key.name.startswith(hostile.LARGE) else self.chance.randrange(2)}}
         if resource in WITH_STATUS and self.chance.random() < 0.5:

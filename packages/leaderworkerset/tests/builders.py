@@ -32,7 +32,7 @@ def leaderworkerset_object(
     metadata: Mapping[str, Any] | None = None,
     status: JSONObject | None = None,
 ) -> JSONObject:
-    """Return a LeaderWorkerSet; `rollout`, `template`, `spec` and `metadata` add to or replace what is filled in."""
+    """Return a LeaderWorkerSet; `rollout`, `template`, `spec` and `metadata` add to the default fields or replace them."""
     return {
         "apiVersion": leaderworkerset.API_VERSION,
         "kind": leaderworkerset.KIND,
@@ -67,7 +67,7 @@ def leaderworkerset_object(
 
 
 def key_of(lws: JSONObject) -> str:
-    """Return the key of the revision that the LeaderWorkerSet's spec stands for."""
+    """Return the key of the revision of the LeaderWorkerSet's spec."""
     return revisions.content_hash(revisions.build_data(lws))
 
 
@@ -200,7 +200,7 @@ def as_applied(desired: JSONObject, **changes: Any) -> JSONObject:
 
 
 def applied(lws: JSONObject, statefulset: JSONObject) -> LastApply:
-    """Return what is remembered of the apply that left the leader StatefulSet as it is."""
+    """Return the remembered apply whose result is the current leader StatefulSet."""
     current = rollingupdate.position(statefulset)
     source = Source(Identity.of(lws), groupname.revision(statefulset), current.replicas, current.partition)
     return LastApply(source, Identity.of(statefulset))

@@ -43,7 +43,7 @@ READY: Final = {"phase": "Running", "conditions": [{"type": "Ready", "status": "
 
 @dataclass
 class CommandLog:
-    """Stands for `lws` in actions: notes the words."""
+    """Stands for `lws` in actions, and records the command lines."""
 
     calls: list[list[str]] = field(default_factory=list)
 
@@ -79,7 +79,7 @@ class House:
         await until(lambda: self.states | wanted == self.states, f"{wanted}")
 
     async def put_set(self, name: str = "web", *, replicas: int = 2, size: int = 2, ready: int | None = None) -> None:
-        """Create a LeaderWorkerSet with its pods, all ready or so many groups, as the manager would leave them."""
+        """Create a LeaderWorkerSet with its pods, of which all groups or the given number are ready."""
         done = replicas if ready is None else ready
         made = await self.client.create(
             LEADERWORKERSETS, objects.lws(name, replicas=replicas, size=size) | _place(name)
@@ -131,7 +131,7 @@ class House:
         await self.client.patch(PODS, key, {"status": status}, kind="merge", subresource="status", manager="test")
 
     async def crash(self, name: str, code: int = 3, message: str = "out of luck", *, restarts: int = 3) -> None:
-        """Let the container of a pod crash again and again."""
+        """Make the container of a pod crash again and again."""
         ended = {
             "terminated": {
                 "exitCode": code,
@@ -171,7 +171,7 @@ class House:
 
 @dataclass
 class Tokens:
-    """The cluster's side of a shared dashboard: the users by token, and the commands that each ran."""
+    """The cluster of a shared dashboard: the users by token, and the commands that each ran."""
 
     users: dict[str, str] = field(default_factory=lambda: {"token-of-ann": "ann", "token-of-bob": "bob"})
     runners: dict[str, CommandLog] = field(default_factory=dict)
@@ -183,7 +183,7 @@ class Tokens:
         return self.users[token]
 
     def runner(self, token: str) -> CommandLog:
-        """Return what runs the commands of a user."""
+        """Return the runner of commands of a user."""
         return self.runners.setdefault(self.users[token], CommandLog())
 
 
@@ -213,7 +213,7 @@ async def open_house(
 
 
 class OddTransport(InProcessTransport):
-    """Answers lists of nodes only once it may, and what a test names otherwise than any API server does."""
+    """Answers lists of nodes only when permitted, and answers the given paths unlike any API server."""
 
     def __init__(self, server: ApiServer) -> None:
         super().__init__(server, "test")
@@ -221,7 +221,7 @@ class OddTransport(InProcessTransport):
         self.may_answer.set()
         self.odd: Resource | None = None
         self.said = b""
-        """What the log of every container says; empty: as no node runs, it cannot be read."""
+        """The log of every container; empty if it cannot be read, as no node runs."""
         self.logs: dict[str, bytes] = {}
         """The logs of these pods instead."""
 

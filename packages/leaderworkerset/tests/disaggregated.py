@@ -10,7 +10,7 @@ from leaderworkerset.api import disaggregatedset
 
 
 def role(name: str, replicas: int | None = 1, *, image: str = "app:1", size: int = 1, **fields: Any) -> JSONObject:
-    """Return an entry of `spec.roles`; `rollout`, `scaling` and `metadata` stand for what they are called after."""
+    """Return an entry of `spec.roles`; `rollout`, `scaling` and `metadata` are the fields of these names."""
     rollout = fields.pop("rollout", None)
     container = {"name": "main", "image": image, "command": ["sleep", "infinity"]}
     spec: JSONObject = {

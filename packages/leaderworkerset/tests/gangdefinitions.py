@@ -1,4 +1,4 @@
-"""The definitions of the kinds that gang schedulers bring to a cluster, as far as tests write them."""
+"""The definitions of the kinds of gang schedulers, with the fields that tests write."""
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource

@@ -1,7 +1,7 @@
-"""What somebody with edit rights in one namespace stores to harm others: generated objects that carry our labels.
+"""Hostile objects that a user with edit permission in one namespace stores: generated objects that carry our labels.
 
-All of it is accepted by kube-apiserver, or refused by a webhook. Objects are made from a seed and a number, so that the
-same one can be made again.
+The kube-apiserver accepts each of them, or a webhook rejects it. A seed and a number identify an object, so that it can
+be generated again.
 """
 
 from collections.abc import Callable
@@ -54,7 +54,7 @@ TEXTS: Final = (
     "inf",
     "nan",
 )
-"""Values that an annotation may have; they are long, not numbers, not texts that a terminal or YAML likes."""
+"""Values of annotations: long texts, texts that are not numbers, and texts that confuse a terminal or YAML."""
 
 LABELS: Final = tuple(
     value
@@ -72,10 +72,10 @@ OF_ROLES: Final = (
 )
 
 FINALIZERS: Final = ("example.com/held", "foregroundDeletion", "orphan")
-"""What keeps an object that is deleted, until somebody takes it away, or nothing of it is left."""
+"""Finalizers that keep a deleted object until a user removes them."""
 
 LARGE: Final = "large-"
-"""How sets are called that must have no group: kube-controller-manager takes 16 GiB for the pods of one."""
+"""Names of sets that must have no group: kube-controller-manager takes 16 GiB for the pods of one."""
 
 UNREADABLE_AFFINITY: Final = {
     "nodeAffinity": {
@@ -89,11 +89,11 @@ UNREADABLE: Final = (
     msgspec.Raw(b'{"spec":' * 3000 + b"1" + b"}" * 3000),
     msgspec.Raw(b'{"spec":"\\ud800"}'),
 )
-"""Revisions that API servers store, and whose JSON no decoder of ours accepts."""
+"""Revisions that API servers store, although their JSON cannot be decoded here."""
 
 
 def make(chance: Random, namespace: str, number: int) -> Made:
-    """Return the object of this number: a few of them have every kind."""
+    """Return the object of this number; a few numbers cover every kind."""
     return MAKERS[number % len(MAKERS)](chance, namespace, number)
 
 
@@ -126,7 +126,7 @@ def disguise(chance: Random, namespace: str) -> JSONObject:
 
 
 def _pod(chance: Random, namespace: str, number: int) -> Made:
-    """Return a leader or worker that nobody controls, with an index as high as a label allows."""
+    """Return a leader or worker without a controller, with an index as high as a label allows."""
     metadata = disguise(chance, namespace)
     index = chance.choice([str(1_999_999 - number), *LABEL_VALUES])
     metadata["labels"] |= {labels.WORKER_INDEX: chance.choice(["0", "0", "1", "x"]), labels.GROUP_INDEX: index}
@@ -162,7 +162,7 @@ def _service(chance: Random, namespace: str, number: int) -> Made:
 
 
 def _revision(chance: Random, namespace: str, number: int) -> Made:
-    """Return a revision or a record of recreations whose content nobody expects."""
+    """Return a revision or a record of recreations with unexpected content."""
     metadata = disguise(chance, namespace) | {"name": f"revision-{number}"}
     data: Any = chance.choice(
         [{}, {"spec": 7}, {"spec": {"leaderWorkerTemplate": []}}, {"spec": {"x": "9" * 5000}}, *UNREADABLE]
@@ -172,7 +172,7 @@ def _revision(chance: Random, namespace: str, number: int) -> Made:
 
 
 def _leaderworkerset(chance: Random, namespace: str, number: int) -> Made:
-    """Return a set of few pods, if any, which fail at once and again, with every setting written wrongly."""
+    """Return a set of few pods, if any, which fail immediately and repeatedly, with every setting invalid."""
     size = chance.choice([1, 2, 2**31 - 1])
     name = f"s{number}" if size <= 2 else f"{LARGE}{number}"
     lws = objects.lws(name, replicas=int(size <= 2 and number % 100 == 0), size=size)
@@ -187,7 +187,7 @@ def _leaderworkerset(chance: Random, namespace: str, number: int) -> Made:
 
 
 def _disaggregatedset(chance: Random, namespace: str, number: int) -> Made:
-    """Return many roles of no replicas, with annotations that nobody expects: few bytes, many LeaderWorkerSets."""
+    """Return a set with many roles of no replicas and unexpected annotations: few bytes, many LeaderWorkerSets."""
     template = {"size": 1, "workerTemplate": objects.pod_template()}
     roles = [{"name": f"r{role}", "spec": {"replicas": 0, "leaderWorkerTemplate": template}} for role in range(2)]
     metadata = {"name": f"d{number}", "namespace": namespace, "annotations": disguise(chance, namespace)["annotations"]}
@@ -201,7 +201,7 @@ def _scaler(chance: Random, namespace: str, number: int) -> Made:
 
 
 def _event(chance: Random, namespace: str, number: int) -> Made:
-    """Return an event as the manager writes it, about something of another namespace, or with a note that nobody expects."""
+    """Return an event like the manager's, about an object of another namespace, or with an unexpected note."""
     regarding = {"kind": LEADERWORKERSETS.kind, "name": "web", "namespace": chance.choice([namespace, "victim"])}
     content = {
         "eventTime": "2026-01-01T00:00:00.000000Z",
@@ -219,7 +219,7 @@ def _event(chance: Random, namespace: str, number: int) -> Made:
 
 
 def _pod_group(chance: Random, namespace: str, number: int) -> Made:
-    """Return what kube-scheduler takes a group from, of a quorum that nobody has."""
+    """Return a pod group from which kube-scheduler takes a quorum that cannot be reached."""
     metadata = disguise(chance, namespace) | {"name": chance.choice([f"s{number}-0", f"group-{number}"])}
     policy = {"gang": {"minCount": chance.choice([1, 2**31 - 1])}}
     resource = (POD_GROUPS, ALPHA_POD_GROUPS)[number // len(MAKERS) % 2]  # by turns: a server has one of them
@@ -227,7 +227,7 @@ def _pod_group(chance: Random, namespace: str, number: int) -> Made:
 
 
 def status(chance: Random, resource: Resource) -> JSONObject:
-    """Return a status that nobody expects, as whoever may write it stores it."""
+    """Return an unexpected status, as any user with permission may store it."""
     much, condition = chance.choice([0, 1, 2**31 - 1]), chance.choice(["Ready", "Available", "PodScheduled", "x"])
     conditions = [{"type": condition, "status": chance.choice(["True", "False", "Unknown"])}]
     if resource == PODS:
@@ -245,9 +245,10 @@ def _object(resource: Resource, metadata: JSONObject, **content: Any) -> JSONObj
 
 PLAIN: Final[tuple[Callable[[Random, str, int], Made], ...]] = (_pod, _pod, _pod, _statefulset, _service, _revision)
 MAKERS: Final = (*PLAIN, *PLAIN, _leaderworkerset, _disaggregatedset, _scaler, _event, _pod_group)
-"""What is made, the frequent ones several times."""
+"""The generators of objects; frequent ones are listed several times."""
 
 PRODUCT: Final = (LEADERWORKERSETS, DISAGGREGATED_SETS, ROLE_SCALERS)
 
 KINDS: Final = {*PRODUCT, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS, EVENTS}
-"""What is made and every cluster serves: all but PodGroups, of which one serves one version, if any."""
+"""The generated kinds that every cluster serves: all except PodGroups, of which a cluster serves at most one version.
+"""

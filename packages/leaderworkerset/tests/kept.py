@@ -1,7 +1,7 @@
-"""Decisions made again with what the caches keep of foreign objects (`leaderworkerset.controllers.kept`).
+"""Decisions repeated with the fields that the caches keep of foreign objects (`leaderworkerset.controllers.kept`).
 
-`checked(decision)` decides three times: with the objects as they are; with objects that record which of their paths
-are read, each of which must be declared; and with the declared paths alone, which must give the same result.
+`checked(decision)` decides three times, with the same result: with the original objects, with objects that record the
+paths that are read, and with the declared paths alone. Each path that is read must be declared.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -30,10 +30,10 @@ KEEP: Final[dict[str, Keep]] = {
 }
 
 DECIDING: Final = ContextVar("deciding", default=False)
-"""Whether a decision is being checked; those within it are part of it."""
+"""Whether a decision is being checked; nested decisions belong to it."""
 
 EVERYTHING: Final = "*"
-"""The step of a read that takes all fields of an object: a copy, a loop."""
+"""The path step of a read that takes all fields of an object: a copy, a loop."""
 
 
 class UndeclaredReadError(AssertionError):
@@ -49,19 +49,19 @@ class Reads:
         self.paths: set[Path] = set()
 
     def undeclared(self) -> list[str]:
-        """Return the paths that are read and not kept; to pass through an object on the way is no read."""
+        """Return the paths that are read and not kept. Passing through an object on the way does not count."""
         lacking = [path for path in self.paths if not is_declared(self.projection, path)]
         return sorted(f"{self.kind} {' '.join(path)}" for path in lacking)
 
 
 @cache
 def is_declared(projection: Projection, path: Path) -> bool:
-    """Return whether a path is kept, or is on the way to one that is; decisions ask for the same ones all the time."""
+    """Return whether a path is kept, or leads to a kept path. Cached, as decisions read the same paths repeatedly."""
     return projection.covers(path) or any(kept[: len(path)] == path for kept in projection.paths if kept != path)
 
 
 class TrackedObject(dict[str, Any]):
-    """An object that records what is read of it."""
+    """An object that records its reads."""
 
     def __init__(self, value: JSONObject, path: Path, reads: Reads) -> None:
         super().__init__(value)
@@ -114,21 +114,21 @@ class TrackedObject(dict[str, Any]):
 
 
 class TrackedList(list[Any]):
-    """A list whose items record what is read of them."""
+    """A list whose items record their reads."""
 
     def __init__(self, value: Iterable[Any], path: Path, reads: Reads) -> None:
         super().__init__(tracked(item, (*path, ITEMS), reads) for item in value)
 
 
 def tracked(value: JSON, path: Path, reads: Reads) -> JSON:
-    """Return the value so that what is read of it is recorded."""
+    """Return the value with recorded reads."""
     if isinstance(value, dict):
         return TrackedObject(value, path, reads)
     return TrackedList(value, path, reads) if isinstance(value, list) else value
 
 
 def checked(decision: Callable[P, R]) -> Callable[P, R]:
-    """Return a function that decides thrice; decisions within a decision are part of it."""
+    """Return a function that decides three times; nested decisions belong to it."""
 
     @wraps(decision)
     def decide(*arguments: P.args, **named: P.kwargs) -> R:
@@ -160,14 +160,14 @@ def checked(decision: Callable[P, R]) -> Callable[P, R]:
 
 
 def assert_declared(reads: Iterable[Reads]) -> None:
-    """Raise where a path was read that the caches do not keep."""
+    """Raise an error if a path was read that the caches do not keep."""
     undeclared = sorted({line for one in reads for line in one.undeclared()})
     if undeclared:
         raise UndeclaredReadError(f"not declared in leaderworkerset/controllers/kept.py: {', '.join(undeclared)}")
 
 
 def reduced(obj: JSONObject, keep: Keep) -> JSONObject:
-    """Return what the caches keep."""
+    """Return the fields that the caches keep."""
     return keep(obj)(obj)
 
 

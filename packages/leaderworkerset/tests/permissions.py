@@ -17,12 +17,12 @@ PLURALS = {
     "DisaggregatedSet": ("disaggregatedset.x-k8s.io", "disaggregatedsets"),
     "Pod": ("", "pods"),
 }
-"""The kinds that own what the controllers make."""
+"""The kinds that own the objects of the controllers."""
 
 
 @dataclass(frozen=True, order=True)
 class Need:
-    """One thing that has to be allowed."""
+    """One permission that a request needs."""
 
     group: str
     target: str
@@ -32,7 +32,7 @@ class Need:
 
 @dataclass
 class RecordingTransport:
-    """Passes everything on and notes what it takes; `is_old` servers know no lists that are streamed."""
+    """Passes everything on and records the needed permissions; `is_old` servers do not support streamed lists."""
 
     inner: Transport
     is_old: bool = False
@@ -54,7 +54,7 @@ class RecordingTransport:
 
 @asynccontextmanager
 async def refusal() -> AsyncIterator[StreamResponse]:
-    """Refuse as API servers do that cannot stream a list."""
+    """Reject a request like an API server that cannot stream a list."""
 
     async def chunks() -> AsyncIterator[bytes]:
         yield b'{"kind":"Status","code":422,"reason":"Invalid","message":"sendInitialEvents is forbidden"}'
@@ -63,7 +63,7 @@ async def refusal() -> AsyncIterator[StreamResponse]:
 
 
 def needs_of(request: Request) -> Iterator[Need]:
-    """Return what a request needs; server-side apply needs `create` too, owner references the owner's finalizers."""
+    """Return the permissions for references that block the owner's deletion, if the API server checks them."""
     group, target, name = split(request.path)
     query = dict(request.query)
     selected = query.get("fieldSelector", "").removeprefix("metadata.name=")
@@ -105,14 +105,14 @@ def split(path: str) -> tuple[str, str, str]:
 
 
 def grants(permission: Permission, need: Need) -> bool:
-    """Return whether a permission allows what is needed; permissions on names never allow a creation."""
+    """Return whether a permission covers the need; permissions on names never cover a creation."""
     is_named = not permission.names or (need.verb != "create" and need.name in permission.names)
     same = (permission.resource.group, permission.target) == (need.group, need.target)
     return same and need.verb in permission.verbs and is_named
 
 
 def missing(permissions: Iterable[Permission], needs: Iterable[Need]) -> list[Need]:
-    """Return the needs that nothing allows."""
+    """Return the needs without a permission."""
     allowed = list(permissions)
     return sorted(need for need in needs if not any(grants(one, need) for one in allowed))
 

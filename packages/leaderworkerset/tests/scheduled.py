@@ -24,20 +24,20 @@ def lws(scheduling: JSONObject, **fields: Any) -> JSONObject:
 
 
 def workload_of(obj: JSONObject) -> JSONObject:
-    """Return the Workload of a LeaderWorkerSet as it is created."""
+    """Return the Workload of a LeaderWorkerSet in its created form."""
     decoded = leaderworkerset.decode(obj)
     assert decoded.spec.scheduling is not None
     return stored(workloads.build_workload(obj, decoded, decoded.spec.scheduling))
 
 
 def stored(obj: JSONObject, **metadata: Any) -> JSONObject:
-    """Return an object with what the API server adds, and further metadata."""
+    """Return an object with the additions of the API server, and further metadata."""
     own = {"uid": f"uid-of-{meta.name(obj)}", "resourceVersion": "1"} | metadata
     return obj | {"metadata": meta.metadata(obj) | own}
 
 
 def leader(obj: JSONObject, index: int = 0, request: str = "r1", **fields: Any) -> JSONObject:
-    """Return a leader as its admission left it; it is not ready and has no node."""
+    """Return a leader after its admission; it is not ready and has no node."""
     decoded = leaderworkerset.decode(obj)
     assert decoded.spec.scheduling is not None
     annotations = {

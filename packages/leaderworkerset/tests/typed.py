@@ -1,4 +1,4 @@
-"""Lines that somebody may type: the command that takes them, read as `lws` reads them."""
+"""Command lines for tests: the command of a line, parsed as `lws` parses it."""
 
 import shlex
 

@@ -1,1 +1,4 @@
-"""One situation for each cause of the catalogue, and what is said of it; `python -m tests.explanations` writes the texts."""
+"""One situation for each cause of the catalogue, with its explanation.
+
+`python -m tests.explanations` writes the texts.
+"""

@@ -1,4 +1,4 @@
-"""Situations as `lws explain` observes them: a LeaderWorkerSet `web` of one group of two ranks, and what is wrong with it."""
+"""Situations as `lws explain` observes them: a LeaderWorkerSet `web` of one group of two ranks, and a problem of it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ PROGRESSING: Final = {
     "reason": "RolloutInProgress",
     "message": "Not all roles have their groups, ready and of the newest revision",
 }
-"""The condition of a DisaggregatedSet that is not done."""
+"""The condition of an unfinished DisaggregatedSet."""
 
 
 def ago(seconds: float) -> str:
@@ -35,7 +35,7 @@ def ago(seconds: float) -> str:
 
 
 def lws(replicas: int = 1, size: int = 2, *, status: Mapping[str, Any] | None = None, **fields: Any) -> JSONObject:
-    """Return the LeaderWorkerSet; `metadata` in `fields` adds to it, the others are of the spec."""
+    """Return the LeaderWorkerSet; `metadata` in `fields` adds to it, the other fields belong to the spec."""
     metadata = {"name": "web", "namespace": NAMESPACE, "uid": "set", "generation": 1, "creationTimestamp": ago(600)}
     template = {"workerTemplate": {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}}
     template |= fields.pop("template", {})
@@ -54,7 +54,7 @@ def conditions(**statuses: str) -> list[JSONObject]:
 
 
 def pod(group: int = 0, rank: int = 0, *, made: float = 300, **fields: Any) -> JSONObject:
-    """Return a pod; `metadata`, `spec` and `status` add to what is filled in."""
+    """Return a pod; `metadata`, `spec` and `status` add to the default fields."""
     name = f"web-{group}" if rank == 0 else f"web-{group}-{rank}"
     own = {
         labels.NAME: "web",
@@ -131,7 +131,7 @@ def observed(
     running: Sequence[JSONObject] | None = None,
     leader_deployment: JSONObject | None = None,
 ) -> Observed:
-    """Return what is observed, the reasons of events and records filled in as `lws get` does."""
+    """Return the observation, with the reasons of events and records, as `lws get` reads it."""
     found = dict(objects or {})
     evidence = Evidence(events=found.get(CORE_EVENTS, ()), records=found.get(CONTROLLER_REVISIONS, ()))
     (shown,) = explained([view(lws() if of is None else of, pods)], evidence, NOW)
@@ -202,7 +202,7 @@ def of_set(
     status: Mapping[str, Any] | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Observed:
-    """Return what is observed of a DisaggregatedSet `web` itself; decode has scaling mode External."""
+    """Return the observation of a DisaggregatedSet `web` itself; decode has scaling mode External."""
     roles = [
         {"name": "prefill", "spec": {"replicas": 2}},
         {"name": "decode", "spec": {}, "scaling": {"mode": "External"}},
@@ -232,7 +232,7 @@ def part(role: str, revision: str = KEY, replicas: int = 2, ready: int = 2) -> J
 
 
 def refused(message: str) -> Observed:
-    """Return a group whose leader is refused with this message."""
+    """Return a group whose leader is rejected with this message."""
     text = f"create Pod web-0 in StatefulSet web failed error: {message}"
     return observed(objects={CORE_EVENTS: [event("StatefulSet", "web", "FailedCreate", text)]})
 

@@ -1,4 +1,4 @@
-"""What `lws explain` says of every situation, as it stands in packages/leaderworkerset/tests/golden/explain."""
+"""The recorded output of `lws explain` for every situation, in packages/leaderworkerset/tests/golden/explain."""
 
 from collections.abc import Mapping
 from pathlib import Path

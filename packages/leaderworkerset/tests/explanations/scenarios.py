@@ -442,4 +442,4 @@ SCENARIOS: Final[dict[str, Observed]] = {
         },
     ),
 }
-"""By code: what is observed. Times are those of `builders.NOW`."""
+"""The observations by code. Times are relative to `builders.NOW`."""

@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import JSONObject
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What is broken, the LeaderWorkerSet, and the code, the sentence and the first step that name it."""
+    """One way to break a LeaderWorkerSet, and the code, the sentence and the first step that name it."""
 
     broken: str
     obj: JSONObject
@@ -31,7 +31,7 @@ def _with_pod(obj: JSONObject, **fields: object) -> JSONObject:
 
 ASKS_LEADER: Final[JSONObject] = {"exec": {"command": ["false"]}, "periodSeconds": 1}
 AT_ONCE: Final[JSONObject] = {"periodSeconds": 1, "failureThreshold": 1}
-"""A probe that need not fail three times: between two restarts a program would count as ready, and not as stuck."""
+"""A probe that fails once: otherwise a program would count as ready between two restarts, and not as stuck."""
 
 WAYS: Final = (
     Way(

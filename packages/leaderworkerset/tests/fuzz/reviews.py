@@ -22,7 +22,7 @@ LABELS: Final = tuple(
 
 
 def review(random: Random, path: str) -> bytes:
-    """Return the bytes of a review that the path is asked."""
+    """Return the bytes of a review for the path."""
     specimen, schema = _subject(random, path)
     old = specimen if random.random() < 0.5 else junk.bent(random, specimen, schema)
     new = junk.bent(random, specimen, schema) if random.random() < 0.8 else specimen

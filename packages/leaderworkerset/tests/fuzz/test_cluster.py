@@ -1,4 +1,4 @@
-"""Objects that nobody should write are stored or refused, and no controller fails on those that are stored for ever."""
+"""Invalid and hostile objects are stored or rejected, and no controller fails permanently on the stored ones."""
 
 import asyncio
 from collections import Counter
@@ -35,7 +35,7 @@ MERGE = {"content-type": "application/merge-patch+json"}
 
 
 def written(random: Random, resource: Resource) -> JSONObject:
-    """Return an object: whole, at the edge of what is allowed, or beyond."""
+    """Return an object: valid, at the limit, or beyond."""
     specimen = random.choice(specimens.of(resource))
     obj: JSONObject = {"apiVersion": resource.api_version, "kind": resource.kind, **specimen}
     if random.random() < 0.7:
@@ -68,7 +68,7 @@ async def write(cluster: Cluster, random: Random) -> tuple[Request, int]:
     return request, (await InProcessTransport(cluster.api, "fuzz").request(request)).status
 
 
-def test_what_is_written_never_breaks_a_controller(tmp_path: Path) -> None:
+def test_controllers_survive_every_stored_object(tmp_path: Path) -> None:
     for seed in seeds(1):
         directory = tmp_path / str(seed)
         directory.mkdir()

@@ -1,4 +1,4 @@
-"""Whoever is not the dashboard's browser gets nothing, whatever is sent: no data, no action."""
+"""Clients other than the dashboard's browser get no data and trigger no action, whatever they send."""
 
 import asyncio
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from tests.fuzz.seeds import seeds
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, COOKIE
 
 MARK = "findme"
-"""The name of the set that nobody else may see."""
+"""The name of the set that only the browser may see."""
 
 REQUESTS = 1000
 """Requests of one seed."""
@@ -49,7 +49,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", 
 
 
 def strange(random: Random, house: House) -> tuple[str, str, CIMultiDict[str]]:
-    """Return a request that is wrong in at least one thing; all others are chosen at random, and may be right."""
+    """Return a request with at least one wrong part; the other parts are random, and may be correct."""
     secrets, port = house.dashboard.secrets, house.dashboard.port
     fault = random.choice(["host", "cookie", "origin", "site"])
 
@@ -81,7 +81,7 @@ async def ask(application: Any, method: str, path: str, headers: Mapping[str, st
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(10))
-def test_no_strange_request_gets_data_or_does_anything(seed: int) -> None:
+def test_malformed_requests_get_no_data_and_change_nothing(seed: int) -> None:
     async def scenario() -> None:
         random = Random(seed)
         async with open_house(actions=True) as house:
@@ -102,8 +102,8 @@ def test_no_strange_request_gets_data_or_does_anything(seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_the_same_requests_made_right_are_answered() -> None:
-    """The control: what keeps strange requests out is that they are strange."""
+def test_well_formed_requests_get_an_answer() -> None:
+    """This is the control: strange requests are rejected because they are strange."""
 
     async def scenario() -> None:
         async with open_house(actions=True) as house:

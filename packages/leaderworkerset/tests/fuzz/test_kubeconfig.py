@@ -1,7 +1,8 @@
-"""Odd kubeconfigs, environments and options, made from a seed: the command line ends with a code and one clear message.
+"""Odd kubeconfigs, environments and options, generated from a seed: the command exits with a code and one message.
 
-Nothing leaves this machine: servers and proxies are ports of it where nobody listens. `SEEDS=10000 pytest packages/leaderworkerset/tests/fuzz`
-tries more than `make test` does. A failure names its seed, and `SEED=…` repeats it.
+Nothing leaves this machine: servers and proxies are local ports on which nobody listens. `SEEDS=10000 pytest
+packages/leaderworkerset/tests/fuzz` tries more than `make test` does. A failure names its seed, and `SEED=…` repeats
+it.
 """
 
 import base64
@@ -25,7 +26,7 @@ from leaderworkerset.cli import app
 SEEDS = int(os.environ.get("SEEDS", "60"))
 ONLY = os.environ.get("SEED")
 SECONDS = 10.0
-"""Processor time for one command; the first imports all that it needs."""
+"""Processor time for one command; the first one imports all modules."""
 
 MEMORY = 256 * 2**20
 SECRET = "s3cret-bearer"
@@ -72,7 +73,7 @@ def seeds() -> Iterator[int]:
 
 
 def chosen(source: Random, usual: Any, odd: tuple[Any, ...], chance: float = 0.25) -> Any:
-    """Return mostly what is usual."""
+    """Return a usual value in most cases."""
     return source.choice(odd) if source.random() < chance else usual
 
 
@@ -129,7 +130,7 @@ def config(source: Random) -> str:
 
 
 def environment(source: Random, path: Path, state: Path) -> dict[str, str]:
-    """Return the variables that the command line follows, some of them odd."""
+    """Return the environment variables of the command line, some of them odd."""
     odd = tuple(word for word in ODD if "\x00" not in word)
     variables = {
         "KUBECONFIG": chosen(source, str(path), (*odd, f"{path}:/nowhere", "/", f"{path}/x", ":::")),
@@ -144,7 +145,7 @@ def environment(source: Random, path: Path, state: Path) -> dict[str, str]:
 
 
 def words(source: Random, path: Path) -> list[str]:
-    """Return a command line that reads, and changes nothing even if it reached a cluster."""
+    """Return a command line that reads, and changes nothing even if it reaches a cluster."""
     name = chosen(source, "web", ODD)
     commands = (
         ["get"], ["get", name], ["get", "-o", chosen(source, "json", ODD)], ["get", "-l", chosen(source, "a=b", ODD)],
@@ -173,7 +174,7 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def complaint(code: int, out: str, err: str) -> str:
-    """Return what is wrong with the end of a command, empty where nothing is."""
+    """Return what is wrong with the output and exit of a command, or an empty text."""
     if "Traceback" in err + out:
         return "a traceback"
     if SECRET in err + out:
@@ -187,12 +188,12 @@ def complaint(code: int, out: str, err: str) -> str:
 
 @pytest.fixture(autouse=True)
 def _logs_as_before() -> Iterator[None]:
-    """Commands send logs to the stream of one test; the next one has another."""
+    """Commands send logs to the stream of one test; the next test has another stream."""
     yield
     structlog.reset_defaults()
 
 
-def test_every_command_line_ends_with_a_code_and_a_message(
+def test_every_command_line_exits_with_a_code_and_a_message(
     tmp_path: Path, variables: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, state = tmp_path / "config", tmp_path / "state"

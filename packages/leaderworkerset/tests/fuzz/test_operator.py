@@ -1,8 +1,8 @@
-"""Whatever the object `cluster`, the operand and foreign kinds hold, the operator's reconciliation ends in a plan.
+"""Any content of the object `cluster`, the operand and foreign kinds leads the operator's reconciliation to a plan.
 
-What the API server types by its own schemas is bent where that leaves it a choice: texts, numbers, absent fields. What
-others define (OpenShift's kinds, cert-manager's, those of Prometheus) is bent anywhere: on this cluster another definition
-of the same name may be served.
+Fields with a schema of the API server are varied within it: texts, numbers, absent fields. Fields that others define
+(OpenShift's kinds, cert-manager's, and the kinds of Prometheus) are varied anywhere, as this cluster may serve another
+definition of the same name.
 """
 
 from random import Random
@@ -47,7 +47,7 @@ INFRASTRUCTURE: Final[JSONObject] = {"status": {"controlPlaneTopology": "SingleR
 
 
 def bent_below(random: Random, obj: JSONObject, field: str) -> JSONObject:
-    """Return the object with something else somewhere in one of its fields."""
+    """Return the object with another value somewhere in one of its fields."""
     return obj | {field: junk.bent(random, obj.get(field) or {})}
 
 
@@ -70,7 +70,7 @@ def asked(random: Random) -> JSONObject:
 
 
 def bent_operand(random: Random) -> Live:
-    """Return an installed operand with some of its objects changed, gone, or of nobody's making."""
+    """Return an installed operand with some of its objects changed, missing, or of unknown origin."""
     found: dict[Any, JSONObject] = dict(installed(cluster()))
     for key in random.sample(sorted(found, key=str), 4):
         kind, name = key
@@ -89,7 +89,7 @@ def bent_operand(random: Random) -> Live:
 
 
 def seen(random: Random) -> ObservedOperand:
-    """Return what an operator may observe."""
+    """Return a possible observation of an operator."""
     secrets: Any = {name: {"data": {"tls.crt": random.choice(junk.TEXTS)}} for name in ISSUED}
     return replace(
         observed(asked(random), bent_operand(random) if random.random() < 0.7 else None),
@@ -99,7 +99,7 @@ def seen(random: Random) -> ObservedOperand:
     )
 
 
-def test_every_observation_ends_in_a_plan_that_can_be_sent() -> None:
+def test_every_observation_leads_to_a_valid_plan() -> None:
     for seed in seeds(10):
         random = Random(seed)
         for number in range(LENGTH):

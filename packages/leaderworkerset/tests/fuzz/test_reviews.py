@@ -19,8 +19,8 @@ LONGEST = 2.0
 
 
 @pytest.mark.parametrize("path", MANAGED.decisions)
-def test_every_review_is_answered(path: str) -> None:
-    """R-OP-79."""
+def test_every_review_gets_an_answer(path: str) -> None:
+    """Every review gets an answer (R-OP-79)."""
     for seed in seeds(20):
         random = Random(f"{seed} {path}")
         for _ in range(LENGTH):

@@ -71,13 +71,13 @@ class Reviewer:
 
 @dataclass
 class Port:
-    """A listening port, and how honest clients speak to it."""
+    """A listening port, and how to talk to it correctly."""
 
     number: int
     trusting: ssl.SSLContext | None
 
     async def exchange(self, content: bytes, *, plainly: bool, patience: float = wire.QUIET) -> bytes:
-        """Send bytes, within TLS where the port has it and not `plainly`; return what comes back."""
+        """Send bytes, within TLS if the port has it and not `plainly`; return the response."""
         context = None if plainly else self.trusting
         reader, writer = await asyncio.open_connection(LOOPBACK, self.number, ssl=context)
         received = b""
@@ -93,7 +93,7 @@ class Port:
 
 
 def hostile(random: Random) -> bytes:
-    """Return what a client may send."""
+    """Return bytes that a client may send."""
     if random.random() < 0.1:
         return random.randbytes(random.randrange(1, 300))
     headers = {"Host": random.choice(("x", "", "\udcff", "a" * 300)), "Authorization": random.choice(VALUES)}
@@ -145,7 +145,7 @@ async def honest(port: Port, path: str) -> bytes:
 
 
 @pytest.mark.parametrize("tls", [True, False])
-def test_metrics_and_probes_answer_whatever_others_send(*, tls: bool) -> None:
+def test_metrics_and_probes_answer_any_request(*, tls: bool) -> None:
     for seed in seeds(6):
         asyncio.run(_try(seed, tls=tls))
 

@@ -95,7 +95,7 @@ def bomb(source: Random) -> str:
 
 
 def tower(source: Random) -> str:
-    """Write something very deep, or very often."""
+    """Write a text that nests very deeply, or repeats very often."""
     piece = source.choice(
         ["[", "{a: ", "- ", "? ", "a:\n ", "%TAG !a! b\n", "--- \n", "&a [", '"', "!!int 1:", "a: |\n", "<<: "]
     )
@@ -141,7 +141,7 @@ def read(text: str) -> None:
         brings_namespace(documents, "default")
 
 
-def test_every_manifest_becomes_documents_or_one_error() -> None:
+def test_every_manifest_yields_documents_or_one_error() -> None:
     assert EXAMPLES
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for seed in seeds():
@@ -155,7 +155,7 @@ def test_every_manifest_becomes_documents_or_one_error() -> None:
     assert grown < MEMORY, f"{grown >> 20} MiB"
 
 
-def test_json_is_read_as_the_same_value() -> None:
+def test_json_keeps_its_value_when_parsed_as_yaml() -> None:
     for seed in seeds():
         source = Random(seed)
         odd: list[object] = [1, 1.5, -3, True, None, "on", "1e3", [], {}, "a\nb", "ü😀", "\x7f", "\u2028"]

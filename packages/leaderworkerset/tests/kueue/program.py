@@ -93,7 +93,7 @@ async def kueue_manager(kubeconfig: Path, client: Client, directory: Path) -> As
 
 
 def configuration(directory: Path, webhook: int, health: int) -> JSONObject:
-    """Build its configuration: what it manages is LeaderWorkerSets, by their pods."""
+    """Build its configuration: it manages LeaderWorkerSets, by their pods."""
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
@@ -109,7 +109,7 @@ def configuration(directory: Path, webhook: int, health: int) -> JSONObject:
 
 
 def definitions(manifests: Path, converter: JSONObject) -> Iterator[JSONObject]:
-    """Yield the definitions of its kinds; those that its own installation has converted are converted there."""
+    """Yield the definitions of its kinds. Definitions with a conversion keep it."""
     crd = manifests / "crd"
     patches = {Path(one["path"]).stem for one in _load(crd / "kustomization.yaml")["patches"]}
     conversion = {"strategy": "Webhook", "webhook": {"clientConfig": converter, "conversionReviewVersions": ["v1"]}}
@@ -141,12 +141,12 @@ def _load(path: Path) -> JSONObject:
 
 
 def named(name: str) -> dict[str, Any]:
-    """Return the metadata of something named so."""
+    """Return the metadata of an object with this name."""
     return {"metadata": {"name": name}}
 
 
 def typed(resource: Resource) -> JSONObject:
-    """Return what says of an object that it is of this kind."""
+    """Return the API version and kind of an object of this kind."""
     return {"apiVersion": resource.api_version, "kind": resource.kind}
 
 
@@ -168,7 +168,7 @@ def _start(program: Path, kubeconfig: Path, directory: Path) -> "subprocess.Pope
 
 
 async def _await_discovered(client: Client, plurals: set[str]) -> None:
-    """Wait until clients that ask what there is find these kinds."""
+    """Wait until clients can discover these kinds."""
     asked = Request("GET", "/apis", (), {"accept": DISCOVERY})
     while True:
         groups = msgspec.json.decode((await client.send(asked)).body)["items"]
@@ -185,7 +185,7 @@ async def _await_discovered(client: Client, plurals: set[str]) -> None:
 
 
 async def _await_ready(process: "subprocess.Popen[bytes]", health: int, log: Path) -> None:
-    """Wait until it says that it is ready."""
+    """Wait until the program is ready."""
     deadline = asyncio.get_running_loop().time() + START_SECONDS
     while not await _is_ready(health):
         if process.poll() is not None or asyncio.get_running_loop().time() > deadline:

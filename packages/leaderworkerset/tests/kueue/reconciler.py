@@ -33,7 +33,7 @@ TERMINATED: Final[JSONObject] = {
     "status": "True",
     "reason": "WorkloadEvictedDueToPreempted",
 }
-"""What Kueue writes into the status of a pod before it deletes it."""
+"""The condition that Kueue writes into the status of a pod before it deletes it."""
 
 ENDED: Final = ("Succeeded", "Failed")
 SERVING: Final = PREFIX + "pod-group-serving"
@@ -47,10 +47,9 @@ ON_A_HOST: Final = 2
 class Kueue:
     """Admits groups of one namespace up to a quota, the lowest index first; `evicted` groups are stopped and kept out.
 
-    A group that does not serve is `finished` for good when all its pods have ended and one is not to be made again.
-    Groups with random keys are admitted by their keys, the oldest first.
-
-    `domains` are the hosts of each domain of the topology; a group that asks for one gets that of its place in line.
+    A group that does not serve is `finished` permanently when all its pods have ended and none of them will be
+    recreated. Groups with random keys are admitted by their keys, the oldest first. `domains` are the hosts of each
+    domain of the topology; a group that requests a domain gets the domain of its place in the queue.
     """
 
     client: Client
@@ -82,7 +81,7 @@ class Kueue:
                 await self._follow(name, lws)
 
     def _finish(self, pods: Sequence[JSONObject]) -> None:
-        """R-KQ-12, R-KQ-34."""
+        """Finish the Workload of a group whose pods have all ended (R-KQ-12, R-KQ-34)."""
         groups: dict[int | str, list[JSONObject]] = {}
         for pod in pods:
             if labels.GROUP_INDEX in meta.labels(pod):
@@ -94,7 +93,7 @@ class Kueue:
                 self.finished.add(index)
 
     def _admit(self, wanted: Sequence[int | str]) -> None:
-        """Keep what is admitted, as long as its group is wanted and not evicted; fill up to the quota (R-KQ-20, 60)."""
+        """Keep admitted groups that are wanted and not evicted; fill up to the quota (R-KQ-20, 60)."""
         out = self.evicted | self.finished
         self.admitted = {index for index in self.admitted if index in wanted and index not in out}
         for index in wanted:
@@ -129,14 +128,14 @@ class Kueue:
         self.overfull += [group for group, count in live.items() if count > size]
 
     def _is_of_older_revision(self, pod: JSONObject, sets: Mapping[str, JSONObject]) -> bool:
-        """R-KQ-47."""
+        """Return whether a pod has an older revision than its StatefulSet (R-KQ-47)."""
         owner = meta.controller_of(pod) or {}
         status = meta.status(sets.get(owner.get("name", ""), {}))
         current, update = status.get("currentRevision"), status.get("updateRevision")
         return current != update and meta.labels(pod).get(labels.STATEFULSET_REVISION) == current
 
     async def _tag(self, pod: JSONObject, lws: JSONObject) -> None:
-        """R-KQ-31."""
+        """Mark a pod as managed, with the size of its group and its role (R-KQ-31)."""
         if MANAGED in meta.labels(pod):
             return
         role = "main"
@@ -152,7 +151,7 @@ class Kueue:
         await self._patch(pod, {"spec": {"schedulingGates": left or None} | self._place(pod)})
 
     async def _evict(self, pod: JSONObject) -> None:
-        """Say in the status of the pod that it ends, then delete it (R-KQ-49, R-KQ-63)."""
+        """Write the reason into the status of the pod, then delete it (R-KQ-49, R-KQ-63)."""
         known = [one for one in meta.status(pod).get("conditions") or [] if one["type"] != TERMINATED["type"]]
         patch = {"metadata": {"uid": meta.uid(pod)}, "status": {"conditions": [*known, TERMINATED]}}
         await self.client.patch(PODS, meta.key(pod), patch, kind="merge", subresource="status")

@@ -1,4 +1,4 @@
-"""What Kueue refuses of a LeaderWorkerSet in a queue, whether it is new or changed (R-KQ-15, R-KQ-55)."""
+"""The rejections by Kueue of a LeaderWorkerSet in a queue, on creation and update (R-KQ-15, R-KQ-55)."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ TEMPLATES: Final = ("leaderTemplate", "workerTemplate")
 
 
 def check(lws: JSONObject, queue: str) -> None:
-    """Raise `DeniedError` for what can never be admitted."""
+    """Raise `DeniedError` for a set that can never be admitted."""
     template = meta.spec(lws)["leaderWorkerTemplate"]
     if names.dns_1123_subdomain(queue):
         raise DeniedError(f"metadata.labels[queue-name]: Invalid value: {queue!r}: must be a DNS subdomain")

@@ -1,4 +1,4 @@
-"""Admission of the stand-in of Kueue: what its webhooks write into LeaderWorkerSets and pods, and what they refuse."""
+"""Admission by the stand-in of Kueue: changes of LeaderWorkerSets and pods, and rejections."""
 
 from typing import Any, Final
 
@@ -57,7 +57,7 @@ def gate_pod(review: Review) -> JSONObject:
 
 
 def check_leaderworkerset(review: Review) -> JSONObject:
-    """Refuse what is never admitted, and changes of what an admission was made for (R-KQ-5, R-KQ-15 to R-KQ-19)."""
+    """Reject sets that are never admitted, and changes of admitted fields (R-KQ-5, R-KQ-15 to R-KQ-19)."""
     old, new = review.old, review.object
     queue = meta.labels(new).get(QUEUE)
     if queue and not meta.is_deleting(new):
@@ -75,7 +75,7 @@ def check_leaderworkerset(review: Review) -> JSONObject:
 
 
 def _shape(lws: JSONObject) -> Any:
-    """Return what of a LeaderWorkerSet an admission was made for (R-KQ-18)."""
+    """Return the fields of a LeaderWorkerSet that an admission depends on (R-KQ-18)."""
     template = meta.spec(lws)["leaderWorkerTemplate"]
     pods = {name: template[name] for name in ("leaderTemplate", "workerTemplate") if template.get(name)}
     shapes = {

@@ -1,7 +1,7 @@
 """The two clusters that the same tests run on: the embedded one in this process, and real Kubernetes with kwok nodes.
 
-Both have 64 nodes with the labels that the recorded objects were made under, our admission webhooks and the CRD.
-`manager` runs our controllers beside them.
+Both have 64 nodes with the labels of the recording, our admission webhooks and the CRD. `manager` runs our controllers
+next to them.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ USER_AGENT: Final = "lws/test"
 
 
 class Agent:
-    """A transport that says who it is, and counts the writes of it that are no events."""
+    """A transport with a name, which counts its writes except events."""
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
@@ -68,7 +68,7 @@ class Agent:
 
 @dataclass
 class ParityCluster:
-    """What a test sees: a client of its own, and controllers that it starts."""
+    """The cluster of a test: a client for the test, and controllers that the test starts."""
 
     client: Client
     agent: Agent
@@ -106,7 +106,7 @@ def plane(directory: Path) -> Iterator[Plane]:
 
 @asynccontextmanager
 async def kubernetes(running: Plane) -> AsyncIterator[ParityCluster]:
-    """Use a control plane that may have served before, without the events that tell of that."""
+    """Use a control plane that may have served other tests, without the events about them."""
     client = Client(HTTPTransport(_access(running), user_agent="tester"))
     agent = Agent(HTTPTransport(_access(running), user_agent=USER_AGENT))
     try:

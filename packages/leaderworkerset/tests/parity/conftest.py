@@ -22,7 +22,7 @@ def _quiet_logs() -> None:
 
 @pytest.fixture(scope="package")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
-    """Run a control plane; each test leaves its namespace as empty as it was."""
+    """Run a control plane; each test leaves its namespace empty."""
     with clusters.plane(tmp_path_factory.mktemp("plane")) as running:
         yield running
 

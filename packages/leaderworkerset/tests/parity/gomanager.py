@@ -1,9 +1,9 @@
-"""The Go manager, where it was built: its controllers as a process beside a control plane.
+"""The Go manager, if it was built: its controllers as a process next to a control plane.
 
     async with go_manager(kubeconfig, directory): …
 
-Its webhooks stay off, so that the same ones serve pods whoever manages them; what it decides from is what it finds. Given a
-port it serves them there, with the certificate in `directory / CERTIFICATES`.
+Its webhooks stay off, so that the same webhooks serve pods under any manager; its decisions depend only on the objects.
+If a port is given, it serves the webhooks there, with the certificate in `directory / CERTIFICATES`.
 """
 
 import asyncio

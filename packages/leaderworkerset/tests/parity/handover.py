@@ -47,7 +47,7 @@ class Stage:
         return meta.name(self.case["input"])
 
     async def create(self) -> None:
-        """Create what the LeaderWorkerSet controller makes."""
+        """Create the objects of the LeaderWorkerSet controller."""
         created = await self.create_spec()
         for revision in self.revisions():
             name = f"{revision['name'].removesuffix('-N')}-1"
@@ -79,7 +79,7 @@ class Stage:
         return next(one for one in self.revisions() if one["labels"][labels.TEMPLATE_REVISION_HASH] == key)
 
     async def follow(self) -> None:
-        """Create what the pod controller makes for the leaders that are there."""
+        """Create the objects of the pod controller for the existing leaders."""
         for obj in [*self._recorded(STATEFULSETS), *self._recorded(SERVICES)]:
             if obj["owners"][0][0] == PODS.kind:
                 leader = await self.client.get(PODS, ObjectKey(NAMESPACE, obj["owners"][0][1]))
@@ -108,7 +108,7 @@ class Stage:
         return ObjectKey(NAMESPACE, self.name)
 
     def leader_set(self, owner: JSONObject) -> JSONObject:
-        """Build what the Go controller applies: the fields of R-LSTS-2, and none of the API server's defaults."""
+        """Build the StatefulSet of the Go controller: the fields of R-LSTS-2, without defaults of the API server."""
         recorded = next(one for one in self._recorded(STATEFULSETS) if one["name"] == self.name)
         spec, template = lws_of(self.case)["spec"], lws_of(self.case)["spec"]["leaderWorkerTemplate"]
         field = "leaderTemplate" if template.get("leaderTemplate") else "workerTemplate"
@@ -172,7 +172,7 @@ RESOURCES: Final = (CONTROLLER_REVISIONS, LEADERWORKERSETS, SERVICES, STATEFULSE
 
 
 def max_unavailable(spec: JSONObject) -> int:
-    """Compute what the leader StatefulSet is told (R-LSTS-2), from the recorded spec."""
+    """Compute `maxUnavailable` of the leader StatefulSet (R-LSTS-2) from the recorded spec."""
     config = leaderworkerset.decode({"metadata": {}, "spec": spec}).spec.rollout_strategy.rolling_update_configuration
     replicas: int = spec["replicas"]
     surge = min(intstr.scale_up(config.max_surge, replicas), replicas)

@@ -1,11 +1,11 @@
-"""Objects in the form of the recorded ones (packages/leaderworkerset/tests/vectors/live-objects.json), so that the two can be compared.
+"""Objects in the form of the recorded ones (packages/leaderworkerset/tests/vectors/live-objects.json), to compare them.
 
-Two kinds of steps, kept apart: `normalize` gives a live object the form that the recording has, whoever made it;
-`settle_intended` evens out where we differ from the Go controller on purpose. Nothing else is forgiven.
+There are two separate steps. `normalize` gives a live object the form of the recording, whoever created it.
+`settle_intended` removes the intended differences from the Go controller. No other difference is permitted.
 
-The form: no UIDs, times and resourceVersions; owners as kind, name and two flags; `managers` tells whether the field
-manager `lws` wrote the object and how; pods without what scheduler and API server add; LeaderWorkerSets with the True
-conditions only. `name`s of revisions end in `-N` instead of their number.
+The form has no UIDs, times and resourceVersions. Owners are kind, name and two flags. `managers` records whether the
+field manager `lws` wrote the object and how. Pods lack the additions of scheduler and API server. LeaderWorkerSets have
+the True conditions only. `name`s of revisions end in `-N` instead of their number.
 """
 
 from collections.abc import Callable, Iterable
@@ -64,7 +64,7 @@ def settle_intended(objects: Iterable[JSONObject]) -> list[JSONObject]:
 
 
 def _settle(obj: JSONObject) -> JSONObject:
-    """Return the object without what is meant to differ: since v0.10 there are two defaults, `role` and `leader-address`."""
+    """Return the object without intended differences: since v0.10 two defaults, `role` and `leader-address`."""
     if obj["kind"] == LEADERWORKERSETS.kind:
         # R-DEF-6: we patch only the defaults into a posted object, Go writes it as its typed structs have it.
         spec = obj["spec"]

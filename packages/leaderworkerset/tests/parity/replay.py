@@ -32,10 +32,10 @@ QUIET: Final = 0.5
 """Seconds without a change after which equal objects count as left behind."""
 
 STEPS: Final = ("Updating replica", "groups ready of total", "deleting surge replica", "to recreate group")
-"""Parts of event texts that tell of a moment: which ones are seen varies from run to run.
+"""Parts of event texts that describe a moment: which ones are observed varies from run to run.
 
-No pod fails in the recorded histories: where a group was recreated, the Go manager took a worker that its own rollout
-had removed for one that failed. That is a weakness and no promise (R-POD-10).
+No pod fails in the recorded histories. If a group was recreated, the Go manager mistook a worker that its own rollout
+had removed for a failed one. That is a weakness, not a contract (R-POD-10).
 """
 
 WHOLE: Final = Projection("metadata", "spec", "status", "data", "revision")
@@ -65,7 +65,7 @@ def load() -> list[Case]:
 
 
 def whole(_: JSONObject) -> Projection:
-    """Return what keeps an object as the server sent it, its `managedFields` too."""
+    """Keep an object as the server sent it, including its `managedFields`."""
     return WHOLE
 
 
@@ -87,7 +87,7 @@ class Watched:
         self.changed.set()
 
     def objects(self) -> list[JSONObject]:
-        """Return everything, deleting objects too."""
+        """Return all objects, including objects that are being deleted."""
         return [obj for informer in self.informers for obj in informer.store.list()]
 
     async def settle(self, is_done: Callable[[], bool], patience: float = PATIENCE) -> None:
@@ -144,12 +144,12 @@ async def _replay_batch(client: Client, watched: Watched, cases: Sequence[Case])
 
 
 async def clear(client: Client, watched: Watched, cases: Sequence[Case]) -> None:
-    """Delete the LeaderWorkerSets of the cases and wait until all that they owned is gone."""
+    """Delete the LeaderWorkerSets of the cases and wait until all owned objects are deleted."""
     await remove(client, watched, *map(_key, cases))
 
 
 async def remove(client: Client, watched: Watched, *keys: ObjectKey) -> None:
-    """Delete LeaderWorkerSets and wait until all that they owned is gone."""
+    """Delete LeaderWorkerSets and wait until all owned objects are deleted."""
     for key in keys:
         await client.delete(LEADERWORKERSETS, key, propagation="Background")
     await watched.settle(lambda: not _of_leaderworkersets(watched), STALL)
@@ -161,7 +161,7 @@ def _of_leaderworkersets(watched: Watched) -> list[str]:
 
 
 async def _missing_events(client: Client, cases: Sequence[Case]) -> list[str]:
-    """Return the recorded events that ours lack after a while, leaving out those that tell of steps seen on the way."""
+    """Return the recorded events that ours lack after a while, except events about intermediate steps."""
     deadline = asyncio.get_running_loop().time() + PATIENCE
     while missing := await _untold(client, cases):
         if asyncio.get_running_loop().time() > deadline:
@@ -187,7 +187,7 @@ async def _untold(client: Client, cases: Sequence[Case]) -> list[str]:
 
 
 def one_by_one(name: str, note: str) -> list[str]:
-    """Return what the Go manager tells instead of one note about the workers of many groups (contract 8.3).
+    """Return the notes of the Go manager instead of one note about the workers of many groups (contract 8.3).
 
     >>> one_by_one("web", "Created worker statefulsets for groups 0,3-4")[1:]
     ['Created worker statefulset for leader pod web-3', 'Created worker statefulset for leader pod web-4']

@@ -60,9 +60,10 @@ async def take_over(cluster: ParityCluster, watched: Watched, cases: Sequence[Ca
 
 
 @pytest.mark.slow
-def test_a_fleet_of_the_go_controller_is_taken_over_without_a_change(start: Start) -> None:
-    """N-AT-18, R-REV-17, R-REV-10, R-REV-11, R-LSTS-1: no pod, no spec, no revision changes; each leader StatefulSet is
-    applied once.
+def test_fleet_of_the_go_controller_is_adopted_unchanged(start: Start) -> None:
+    """No pod, no spec, no revision changes; each leader StatefulSet is applied once.
+
+    Rules N-AT-18, R-REV-17, R-REV-10, R-REV-11, R-LSTS-1.
     """
 
     async def scenario() -> None:
@@ -111,9 +112,10 @@ async def _raw_revisions(client: Client, name: str) -> bytes:
 
 
 @pytest.mark.slow
-def test_what_the_go_controller_would_apply_changes_nothing_of_ours(start: Start) -> None:
-    """R-LSTS-1, R-LSTS-2, R-REV-6, R-REV-7: its server-side apply changes no more than a label of the StatefulSet alone,
-    its revision is there byte for byte.
+def test_apply_of_the_go_controller_changes_nothing(start: Start) -> None:
+    """Its server-side apply changes no more than a label of the StatefulSet alone, its revision is there byte for byte.
+
+    Rules R-LSTS-1, R-LSTS-2, R-REV-6, R-REV-7.
     """
 
     async def scenario() -> None:

@@ -1,7 +1,7 @@
-"""A fleet that rolls, and of which groups fail, is handed to the real Go manager in the middle, and back in the middle.
+"""A rolling fleet with failing groups is handed to the real Go manager in the middle, and back in the middle.
 
-Users may go back as they came: what our manager leaves is what the Go manager goes on with, and no group goes that need
-not. Skipped where the Go manager was not built (`make extras`).
+Users can return to the Go manager at any time: it continues from the objects that our manager leaves, and replaces no
+group without need. Skipped if the Go manager was not built (`make extras`).
 """
 
 import asyncio
@@ -48,7 +48,7 @@ PATIENCE: Final = 60.0
 
 
 class Fleet:
-    """LeaderWorkerSets that are edited and hurt, whoever manages them."""
+    """LeaderWorkerSets that are edited and damaged under any manager."""
 
     def __init__(self, cluster: ParityCluster, watched: Watched) -> None:
         self._client = cluster.client
@@ -133,8 +133,8 @@ def _is_hurt(pod: JSONObject) -> bool:
     return meta.is_deleting(pod) or any(restarts)
 
 
-def test_a_fleet_under_fire_goes_to_the_go_manager_and_back(plane: Plane, tmp_path: Path) -> None:
-    """R-REV-17, R-MGR-7: in both directions each group goes once for the edit, and once for its failure."""
+def test_rolling_fleet_moves_to_the_go_manager_and_back(plane: Plane, tmp_path: Path) -> None:
+    """In both directions each group goes once for the edit, and once for its failure (R-REV-17, R-MGR-7)."""
 
     async def scenario() -> None:
         async with clusters.kubernetes(plane) as cluster, watching(cluster.client) as watched:

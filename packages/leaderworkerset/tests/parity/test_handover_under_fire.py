@@ -27,7 +27,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 ROLLED: Final = 1
-"""How often each leader is born in a rollout."""
+"""How often each leader is created in a rollout."""
 
 
 def suitable(case: Case) -> bool:
@@ -160,7 +160,7 @@ async def until_recreating(rollout: Rollout) -> None:
 
 
 MOMENTS: Final = (until_recorded, until_held, until_rolling, until_recreating)
-"""Where the Go controller ends. A failure of the first group follows, if it has not failed yet."""
+"""The moments at which the Go controller stops. A failure of the first group follows, if it has not failed yet."""
 
 
 async def take_over(cluster: ParityCluster, watched: Watched, cases: Sequence[Case], moment: Moment) -> None:
@@ -191,8 +191,8 @@ async def take_over(cluster: ParityCluster, watched: Watched, cases: Sequence[Ca
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS, ids=lambda moment: moment.__name__)
-def test_a_group_goes_once_for_the_update_and_once_for_its_failure(start: Start, moment: Moment) -> None:
-    """R-POD-5, R-ROLL-6: whatever the Go controller did not finish is finished, and nothing is done again."""
+def test_adopted_group_restarts_once_for_update_and_failure(start: Start, moment: Moment) -> None:
+    """Our manager completes the unfinished steps of the Go controller, and repeats nothing (R-POD-5, R-ROLL-6)."""
 
     async def scenario() -> None:
         cases = [case for case in load() if suitable(case)]

@@ -9,9 +9,11 @@ from tests.parity.replay import load, replay
 
 
 @pytest.mark.slow
-def test_what_our_manager_leaves_is_what_the_go_manager_left(start: Start) -> None:
-    """R-ARC-2, R-LSTS-1, R-LSTS-2, R-WSTS-2, R-WSTS-3, R-SVC-1 to R-SVC-3, R-REV-1, R-REV-2, R-REV-14, R-ENV-1,
-    R-ADM-4 to R-ADM-14, R-STAT-8, R-STAT-11, R-DEF-1 to R-DEF-4, R-VAL-15: 60 LeaderWorkerSets, created and edited.
+def test_manager_leaves_the_same_objects_as_the_go_manager(start: Start) -> None:
+    """60 LeaderWorkerSets, created and edited.
+
+    Rules R-ARC-2, R-LSTS-1, R-LSTS-2, R-WSTS-2, R-WSTS-3, R-SVC-1 to R-SVC-3, R-REV-1, R-REV-2, R-REV-14, R-ENV-1,
+    R-ADM-4 to R-ADM-14, R-STAT-8, R-STAT-11, R-DEF-1 to R-DEF-4, R-VAL-15.
     """
 
     async def scenario() -> list[str]:
@@ -21,7 +23,7 @@ def test_what_our_manager_leaves_is_what_the_go_manager_left(start: Start) -> No
     assert asyncio.run(scenario()) == []
 
 
-def test_a_difference_is_noticed() -> None:
+def test_comparison_reports_a_difference() -> None:
     recorded = load()[1]["created"]
     assert differences(recorded, recorded) == []
     pod = next(obj for obj in recorded if obj["kind"] == "Pod")

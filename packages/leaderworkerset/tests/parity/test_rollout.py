@@ -84,9 +84,10 @@ def _is_available(watched: Watched, generation: int) -> bool:
 
 
 @pytest.mark.slow
-def test_a_quarter_of_a_fleet_rolls_at_a_time(start: Start) -> None:
-    """R-ROLL-1, R-ROLL-7, R-ARC-4, R-POD-10: 20 groups of 4, `maxUnavailable: 25%`: 5 at most are away, every group
-    is replaced once, in a handful of waves, and is of one revision whenever it is ready.
+def test_fleet_rolls_a_quarter_at_a_time(start: Start) -> None:
+    """20 groups of 4 with `maxUnavailable: 25%` (R-ROLL-1, R-ROLL-7, R-ARC-4, R-POD-10).
+
+    At most 5 are unavailable, every group is replaced once, in a few waves, and every ready group has one revision.
     """
 
     async def scenario() -> None:

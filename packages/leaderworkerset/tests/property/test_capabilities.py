@@ -1,7 +1,7 @@
-"""Every two capabilities decide together as one after the other: their order in the table changes no plan.
+"""Two capabilities decide together as one after the other: their order in the table changes no plan.
 
-Groups and LeaderWorkerSets have the settings of both, and whatever both react to. What two capabilities both decide about
-is listed in `ORDERED`, with the reason why their order is that of the table.
+Groups and LeaderWorkerSets have the settings of both, and everything that both react to. `ORDERED` lists the decisions
+that two capabilities share, with the reason why their order is the order of the table.
 """
 
 from collections.abc import Mapping
@@ -129,7 +129,7 @@ def comparable(plan: Plan) -> Any:
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair[0].name} and {pair[1].name}")
 @given(data=st.data())
 @settings(max_examples=25, deadline=None)
-def test_two_capabilities_decide_in_any_order(pair: tuple[Capability, Capability], data: st.DataObject) -> None:
+def test_order_of_two_capabilities_does_not_matter(pair: tuple[Capability, Capability], data: st.DataObject) -> None:
     group, observed = data.draw(groups(pair)), data.draw(sets(pair))
     first, second = combine(pair), combine(reversed(pair))
 
@@ -141,6 +141,6 @@ def test_two_capabilities_decide_in_any_order(pair: tuple[Capability, Capability
     assert decided[0].needs == decided[1].needs
 
 
-def test_every_setting_has_a_value_here() -> None:
+def test_every_setting_of_a_capability_has_a_value() -> None:
     assert {setting for one in ENABLED for setting in one.settings} == VALUES.keys()
     assert all({first, second} <= {one.name for one in ENABLED} for first, second in ORDERED)

@@ -49,7 +49,7 @@ def after(changes: list[tuple[bool, GroupFacts]]) -> Groups:
 
 @given(CHANGES)
 @settings(max_examples=examples(30))
-def test_a_fold_kept_up_to_date_equals_one_from_scratch(changes: list[tuple[bool, GroupFacts]]) -> None:
+def test_incremental_fold_equals_a_new_fold(changes: list[tuple[bool, GroupFacts]]) -> None:
     found = after(changes)
 
     assert found.folded() == fold(found.by_leader.values(), "web")
@@ -57,7 +57,7 @@ def test_a_fold_kept_up_to_date_equals_one_from_scratch(changes: list[tuple[bool
 
 @given(CHANGES)
 @settings(max_examples=examples(30))
-def test_an_empty_fold_is_left_when_all_groups_are_gone(changes: list[tuple[bool, GroupFacts]]) -> None:
+def test_fold_is_empty_when_all_groups_are_gone(changes: list[tuple[bool, GroupFacts]]) -> None:
     found = after(changes)
     for leader in [*found.by_leader]:
         found.put(leader, None)
@@ -67,10 +67,10 @@ def test_an_empty_fold_is_left_when_all_groups_are_gone(changes: list[tuple[bool
 
 @given(CHANGES, st.integers(1, 2), st.integers(0, 6), st.integers(0, 6))
 @settings(max_examples=examples(30))
-def test_a_fold_counts_what_a_loop_over_the_groups_counts(
+def test_fold_counts_groups_like_a_loop(
     changes: list[tuple[bool, GroupFacts]], size: int, replicas: int, partition: int
 ) -> None:
-    """R-STAT-5 to R-STAT-7."""
+    """The fold counts groups like a loop (R-STAT-5 to R-STAT-7)."""
     lws = leaderworkerset.decode(
         builders.leaderworkerset_object(replicas=replicas, size=size, rollout={"partition": partition})
     )
@@ -91,10 +91,8 @@ def test_a_fold_counts_what_a_loop_over_the_groups_counts(
 
 @given(CHANGES, st.integers(1, 2))
 @settings(max_examples=examples(30))
-def test_a_rollout_knows_the_groups_that_carry_the_names_of_their_index(
-    changes: list[tuple[bool, GroupFacts]], size: int
-) -> None:
-    """R-ROLL-8."""
+def test_rollout_matches_groups_by_their_index(changes: list[tuple[bool, GroupFacts]], size: int) -> None:
+    """A rollout matches groups by their index (R-ROLL-8)."""
     found = after(changes)
     folded, living = found.folded(), found.by_leader
     named = {
@@ -140,7 +138,7 @@ def fold_index(group: GroupFacts) -> int | None:
     return group.index if is_regular else None
 
 
-def test_a_value_taken_earlier_stays_as_it_was() -> None:
+def test_earlier_fold_stays_unchanged() -> None:
     found, odd = Groups("web"), replace(alone(0), leader="odd")
     found.put("web-0", alone(0))
     found.put("odd", odd)
@@ -159,7 +157,7 @@ def alone(index: int, revision: str = "old") -> GroupFacts:
 
 @given(st.permutations(range(600)), st.integers(0, 600))
 @settings(max_examples=examples(5), deadline=None)
-def test_thousands_of_groups_are_regular_in_any_order_as_soon_as_enough_exist(order: list[int], kept: int) -> None:
+def test_thousands_of_groups_are_regular_in_any_order(order: list[int], kept: int) -> None:
     """They are 16 apart, so that the last ones come into reach only when others exist; fewer fall out of it again."""
     found = Groups("web")
     for number in order:
@@ -173,7 +171,7 @@ def test_thousands_of_groups_are_regular_in_any_order_as_soon_as_enough_exist(or
     assert folded.members.bit_count() + len(folded.irregular) == kept
 
 
-def test_an_index_far_beyond_what_exists_and_a_revision_too_many_are_counted_and_take_no_bits() -> None:
+def test_excessive_indexes_and_revisions_take_no_bits() -> None:
     """Labels are written by users: one bit of the highest index that a label can hold would take all memory."""
     forged = [alone(int("9" * 62)), alone(1_999_999)]
     many = [alone(index, f"r{index}") for index in range(1000)]

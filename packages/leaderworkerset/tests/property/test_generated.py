@@ -97,8 +97,8 @@ def specs(draw: st.DrawFn) -> JSONObject:
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-def test_whatever_is_posted_and_edited_comes_to_rest(before: JSONObject, after: JSONObject, pause: float) -> None:
-    """R-ARC-2, R-ENV-1, R-ENV-2, R-ADM-4, R-ADM-10, R-REV-14, R-STAT-8, R-SVC-7: and then nothing is written."""
+def test_generated_sets_settle_after_edits(before: JSONObject, after: JSONObject, pause: float) -> None:
+    """And then nothing is written (R-ARC-2, R-ENV-1, R-ENV-2, R-ADM-4, R-ADM-10, R-REV-14, R-STAT-8, R-SVC-7)."""
     template = after["leaderWorkerTemplate"]
     for field in ("volumeClaimTemplates", "persistentVolumeClaimRetentionPolicy"):  # Q-7: these cannot change
         template.pop(field, None)
@@ -148,7 +148,7 @@ def pod_name(group: int, worker: int) -> str:
 
 
 def assert_place(pod: JSONObject, group: int, worker: int, spec: JSONObject) -> None:
-    """Labels, host names and variables of a pod tell the same place."""
+    """Assert that labels, host name and variables of a pod name the same place."""
     size = spec["leaderWorkerTemplate"]["size"]
     own = meta.labels(pod)
     assert (own[labels.GROUP_INDEX], own[labels.WORKER_INDEX]) == (str(group), str(worker))

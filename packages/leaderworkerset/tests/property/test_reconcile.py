@@ -1,4 +1,4 @@
-"""The controllers in a model cluster: whatever happens, they come to rest, and at rest everything is as promised."""
+"""The controllers in a model cluster: they always come to rest, and at rest everything is as specified."""
 
 from datetime import timedelta
 from typing import Any
@@ -46,7 +46,7 @@ def partition_of(spec: dict[str, Any]) -> int:
 
 
 def assert_at_rest(world: ModeledCluster, spec: dict[str, Any]) -> None:
-    """Every plan is empty, the groups are those that were asked for, each of one revision."""
+    """Assert that every plan is empty, and that the requested groups exist, each of one revision."""
     assert world.plan_leaderworkerset() == Plan()
     leaders = world.all(PODS, worker_index="0")
     assert all(world.plan_group(leader) == Plan() for leader in leaders)
@@ -81,8 +81,8 @@ def revisions_of(world: ModeledCluster) -> list[JSONObject]:
 @pytest.mark.slow
 @given(specs)
 @settings(max_examples=examples(10))
-def test_a_new_leaderworkerset_comes_to_rest(spec: dict[str, Any]) -> None:
-    """R-ARC-2, R-STAT-8: the right pods, a status that says so, and no further writes."""
+def test_new_leaderworkerset_settles(spec: dict[str, Any]) -> None:
+    """The right pods, a status that says so, and no further writes (R-ARC-2, R-STAT-8)."""
     world = created(spec)
     world.settle()
     assert_at_rest(world, spec)
@@ -97,8 +97,8 @@ def test_a_new_leaderworkerset_comes_to_rest(spec: dict[str, Any]) -> None:
 @pytest.mark.slow
 @given(st.lists(specs, min_size=2, max_size=4), st.lists(st.integers(0, 3), min_size=4, max_size=4))
 @settings(max_examples=examples(10))
-def test_edits_at_any_moment_come_to_rest(history: list[dict[str, Any]], pauses: list[int]) -> None:
-    """R-ROLL-10, W-19, Q-5: also edits in mid-rollout, back and forth."""
+def test_edits_at_any_moment_settle(history: list[dict[str, Any]], pauses: list[int]) -> None:
+    """This includes edits during a rollout, back and forth (R-ROLL-10, W-19, Q-5)."""
     play_edits(history, pauses)
 
 
@@ -108,11 +108,13 @@ def edit(replicas: int, size: int, image: str, **rollout: int) -> dict[str, Any]
 
 
 @pytest.mark.parametrize("pauses", [[2, 2, 0], [1, 2, 0], [1, 1, 1], [1, 3, 3], [0, 1, 1]])
-def test_groups_that_a_partition_keeps_at_the_revision_before_are_built_though_there_were_none(
+def test_groups_below_a_partition_are_created_from_zero(
     pauses: list[int],
 ) -> None:
-    """R-REV-14: scaled to none with another template, and back with a partition before the StatefulSet controller was done:
-    it creates the groups below the partition from the template before, whose revision they need.
+    """Groups below the partition are created from the previous template, whose revision they need (R-REV-14).
+
+    The set is scaled to zero with another template, and back with a partition before the StatefulSet controller has
+    finished.
     """
     none, back = edit(0, 1, "app:1"), edit(3, 1, "app:1", partition=2)
     play_edits([edit(3, 2, "app:1"), none, back, edit(2, 1, "app:2", maxSurge=1)], pauses)
@@ -136,10 +138,10 @@ def play_edits(history: list[dict[str, Any]], pauses: list[int]) -> None:
 @pytest.mark.slow
 @given(specs, specs, st.integers(0, 12))
 @settings(max_examples=examples(15))
-def test_a_manager_that_dies_at_any_write_is_followed_up(
+def test_next_manager_completes_after_a_death_at_any_write(
     before: dict[str, Any], after: dict[str, Any], writes: int
 ) -> None:
-    """Q-6, Q-32: the next manager starts from what is there, and makes no revision twice."""
+    """The next manager continues with the existing objects, and creates no revision twice (Q-6, Q-32)."""
     world = created(before)
     world.settle()
     world.edit(**after)
@@ -156,8 +158,8 @@ def test_a_manager_that_dies_at_any_write_is_followed_up(
 
 
 @pytest.mark.parametrize("vanished", [True, False], ids=["deleted without grace", "restarted"])
-def test_a_failed_worker_has_its_group_and_no_other_recreated(*, vanished: bool) -> None:
-    """R-POD-5, R-POD-9, R-POD-11: all UIDs of the group are new, those of others are not."""
+def test_failed_worker_recreates_only_its_group(*, vanished: bool) -> None:
+    """All UIDs of the group are new, those of others are not (R-POD-5, R-POD-9, R-POD-11)."""
     world = created({"replicas": 3, "size": 3})
     world.settle()
     before = {meta.name(pod): meta.uid(pod) for pod in world.all(PODS)}
@@ -177,8 +179,8 @@ def test_a_failed_worker_has_its_group_and_no_other_recreated(*, vanished: bool)
     assert {name for name in before if before[name] != after[name]} == {"web-1", "web-1-1", "web-1-2"}
 
 
-def test_a_group_that_crashes_all_the_time_is_recreated_ever_later() -> None:
-    """docs/adr/0003-recreation-backoff.md: an hour of crashes costs a dozen recreations instead of thousands."""
+def test_crashing_group_is_recreated_with_growing_delays() -> None:
+    """An hour of crashes costs a dozen recreations instead of thousands (docs/adr/0003-recreation-backoff.md)."""
     world = created({"replicas": 1, "size": 2})
     world.settle()
     end = world.now + timedelta(hours=1)
@@ -198,10 +200,10 @@ def test_a_group_that_crashes_all_the_time_is_recreated_ever_later() -> None:
 @pytest.mark.slow
 @given(st.integers(1, 9), st.integers(1, 3), st.integers(1, 4), st.integers(0, 2))
 @settings(max_examples=examples(12))
-def test_a_rollout_keeps_enough_groups_available_and_replaces_each_once(
+def test_rollout_keeps_availability_and_replaces_each_group_once(
     replicas: int, size: int, unavailable: int, surge: int
 ) -> None:
-    """R-ROLL-1, R-ROLL-7, R-POD-10: also where StatefulSets know no maxUnavailable, groups go in waves."""
+    """If StatefulSets do not support maxUnavailable, groups are replaced in waves (R-ROLL-1, R-ROLL-7, R-POD-10)."""
     spec: dict[str, Any] = {
         "replicas": replicas,
         "size": size,

@@ -62,10 +62,10 @@ def is_available(group: GroupFacts, replicas: int, size: int) -> bool:
 
 
 @given(fleets(), budgets(), st.integers(0, 13), st.integers(0, 13), st.sampled_from([1, 2]))
-def test_the_bound_holds_whatever_is_there(
+def test_replacement_keeps_the_bound_in_any_state(
     groups: list[GroupFacts], limits: Budget, replicas: int, partition: int, size: int
 ) -> None:
-    """R-ROLL-1: after the deletions at least `replicas - maxUnavailable` groups are available, or none was touched."""
+    """After the deletions at least `replicas - maxUnavailable` groups are available, or none was touched (R-ROLL-1)."""
     folded = fold(groups, "web")
     indexes = rollingupdate.choose(statefulset(replicas, partition), folded, limits=limits, size=size, key="new")
     chosen = [next(one for one in groups if one.index == index) for index in indexes]
@@ -88,8 +88,8 @@ def test_the_bound_holds_whatever_is_there(
 
 
 @given(st.lists(st.booleans(), max_size=20), st.integers(1, 8))
-def test_a_fleet_whose_groups_come_back_is_new_after_the_fewest_waves(is_new: list[bool], unavailable: int) -> None:
-    """R-ROLL-10: each wave takes all that the bound allows."""
+def test_rollout_takes_the_fewest_possible_waves(is_new: list[bool], unavailable: int) -> None:
+    """Each wave takes all that the bound allows (R-ROLL-10)."""
     limits = Budget(replicas=len(is_new), partition=0, unavailable=unavailable, surge=0)
     fleet = [ready(index, "new" if new else "old") for index, new in enumerate(is_new)]
     waves = 0

@@ -1,7 +1,8 @@
-"""Rollouts under any budget: the promises of availability hold at every moment, and every rollout ends.
+"""Rollouts under any budget: availability holds at every moment, and every rollout ends.
 
-A small model of the StatefulSet controller stands for the cluster: it creates and deletes leaders, replaces outdated
-ones from the partition up, highest first: as many at once as it is told, or, as most clusters do, one after the other.
+A small model of the StatefulSet controller stands for the cluster. It creates and deletes leaders, and replaces
+outdated ones from the partition up, the highest first: as many at once as permitted or, as most clusters do, one after
+the other.
 """
 
 from dataclasses import dataclass, field
@@ -40,7 +41,7 @@ class ModeledRollout:
         return is_observed and known == self.current
 
     def roll(self) -> None:
-        """Let the StatefulSet controller act once."""
+        """Make the StatefulSet controller act once."""
         del self.groups[self.current.replicas :]
         while len(self.groups) < self.current.replicas:
             self.groups.append(GroupState(is_ready=False, is_updated=len(self.groups) >= self.current.partition))
@@ -54,7 +55,7 @@ class ModeledRollout:
                 return
 
     def _may_replace(self, index: int) -> bool:
-        """Return whether replacing an old group is within maxUnavailable; one that is not ready costs nothing."""
+        """Return whether replacing an old group is within maxUnavailable; an unready group costs nothing."""
         unavailable = sum(not group.is_ready for group in self.groups)
         allowed = not self.honors_max_unavailable or unavailable < self.limits.max_unavailable
         return allowed or not self.groups[index].is_ready
@@ -64,7 +65,7 @@ class ModeledRollout:
             self.groups[index] = self.groups[index]._replace(is_ready=True)
 
     def break_old(self, index: int) -> None:
-        """Let an old group never be ready again."""
+        """Make an old group never be ready again."""
         if not self.groups[index].is_updated:
             self.groups[index] = self.groups[index]._replace(is_ready=False)
 
@@ -107,8 +108,8 @@ def started(limits: Budget, *, honors_max_unavailable: bool = True) -> ModeledRo
 @pytest.mark.slow
 @given(budgets(), st.booleans(), st.randoms(use_true_random=False))
 @settings(max_examples=examples(50))
-def test_a_rollout_keeps_its_bounds_and_ends(limits: Budget, honors: bool, random: Random) -> None:
-    """R-ROLL-3, R-ROLL-6, R-ROLL-7: availability, burst, monotone partition, convergence."""
+def test_rollout_keeps_its_bounds_and_ends(limits: Budget, honors: bool, random: Random) -> None:
+    """Availability, burst, monotone partition, convergence (R-ROLL-3, R-ROLL-6, R-ROLL-7)."""
     cluster = started(limits, honors_max_unavailable=honors)
     for _ in range(15 * limits.replicas):
         match random.randrange(3):
@@ -134,9 +135,7 @@ def test_a_rollout_keeps_its_bounds_and_ends(limits: Budget, honors: bool, rando
 @pytest.mark.slow
 @given(st.data(), st.booleans(), st.randoms(use_true_random=False))
 @settings(max_examples=examples(50))
-def test_limits_that_change_in_a_rollout_keep_the_weakest_bound(
-    data: st.DataObject, honors: bool, random: Random
-) -> None:
+def test_changing_limits_keep_the_weakest_bound(data: st.DataObject, honors: bool, random: Random) -> None:
     """R-ROLL-3, R-ROLL-6, and the wait for the StatefulSet controller (docs/adr/0010)."""
     limits = data.draw(budgets())
     replicas = limits.replicas
@@ -160,7 +159,7 @@ def test_limits_that_change_in_a_rollout_keep_the_weakest_bound(
         assert len(cluster.groups) <= most
 
 
-def test_ready_surge_groups_are_not_given_back_while_the_partition_moves_on_account_of_them() -> None:
+def test_ready_surge_groups_stay_while_the_partition_moves() -> None:
     """Found by the property above: 2 groups were available where 3 are needed."""
     cluster = started(Budget(replicas=5, partition=0, unavailable=2, surge=4))
     cluster.reconcile()
@@ -175,8 +174,8 @@ def test_ready_surge_groups_are_not_given_back_while_the_partition_moves_on_acco
 
 @given(budgets(partition=True), st.booleans())
 @settings(max_examples=examples(50))
-def test_every_rollout_ends_at_the_partition(limits: Budget, honors: bool) -> None:
-    """R-ROLL-2, R-STAT-17."""
+def test_rollout_ends_at_the_partition(limits: Budget, honors: bool) -> None:
+    """A rollout ends at the partition (R-ROLL-2, R-STAT-17)."""
     cluster = started(limits, honors_max_unavailable=honors)
     for _ in range(6 * (limits.burst + 2)):
         cluster.reconcile()
@@ -190,8 +189,8 @@ def test_every_rollout_ends_at_the_partition(limits: Budget, honors: bool) -> No
 
 @given(budgets(), st.lists(st.booleans(), min_size=8, max_size=8), st.randoms(use_true_random=False))
 @settings(max_examples=examples(100))
-def test_broken_old_groups_never_stop_a_rollout(limits: Budget, ready: list[bool], random: Random) -> None:
-    """W-14, W-15, W-24, docs/adr/0030: any budget; further old groups break while the rollout proceeds."""
+def test_broken_old_groups_never_block_a_rollout(limits: Budget, ready: list[bool], random: Random) -> None:
+    """Any budget; further old groups break while the rollout proceeds (W-14, W-15, W-24, docs/adr/0030)."""
     cluster = started(limits, honors_max_unavailable=False)
     cluster.groups = [group._replace(is_ready=is_ready) for group, is_ready in zip(cluster.groups, ready, strict=False)]
     for _ in range(20 * (limits.burst + 2)):
@@ -232,10 +231,10 @@ def assert_few_are_given_up(cluster: ModeledRollout, before: Current) -> None:
 @pytest.mark.slow
 @given(budgets(), st.integers(0, 8), st.integers(0, 8), st.lists(st.sampled_from("NOno."), max_size=9), st.booleans())
 @settings(max_examples=examples(100))
-def test_a_step_is_within_the_burst_or_what_is_there_and_repeats_itself(
+def test_rollout_step_is_bounded_and_idempotent(
     limits: Budget, replicas: int, partition: int, letters: list[str], is_new: bool
 ) -> None:
-    """R-ROLL-2, R-ROLL-3: whatever was found, and a step once written is a step not proposed again."""
+    """The bounds hold from any state, and a written step is not proposed again (R-ROLL-2, R-ROLL-3)."""
     table = {"N": (True, NEW), "O": (True, OLD), "n": (False, NEW), "o": (False, OLD), ".": (False, OLD)}
     groups = States.of({index: GroupState(*table[letter]) for index, letter in enumerate(letters)})
     current: Current | None = Current(replicas, partition, str(limits.replicas))

@@ -1,4 +1,4 @@
-"""A cluster in a dictionary: plans are performed at once, StatefulSets and the garbage collector act when told to.
+"""A cluster in a dictionary: plans are performed at once; StatefulSets and the garbage collector act on request.
 
 Everything is deterministic and nothing waits, so that properties can be tried on thousands of histories.
 """
@@ -79,7 +79,7 @@ class ModeledCluster:
         return self.remembered.plan
 
     def restart(self) -> None:
-        """Let another manager continue, which remembers nothing."""
+        """Make another manager continue, which remembers nothing."""
         self.remembered, self.applied = Decision(Plan()), None
 
     def check_memory(self, anew: Plan, plan: Plan) -> None:
@@ -141,7 +141,7 @@ class ModeledCluster:
         self.objects[resource, meta.key(obj)] = obj | {"metadata": metadata}
 
     def edit(self, **changes: Any) -> None:
-        """Replace the LeaderWorkerSet's spec by that of `builders.leaderworkerset_object(**changes)`."""
+        """Replace the LeaderWorkerSet's spec by the spec of `builders.leaderworkerset_object(**changes)`."""
         before, after = self.get(LEADERWORKERSETS, "web"), builders.leaderworkerset_object(**changes)
         generation = 1 if before is None else meta.generation(before) + 1
         kept = {} if before is None else {"status": meta.status(before)}
@@ -151,7 +151,7 @@ class ModeledCluster:
     # What the cluster does.
 
     def collect_garbage(self) -> None:
-        """Remove objects whose controller is gone, until none is left."""
+        """Remove objects whose controller is deleted, until none is left."""
         uids = {meta.uid(obj) for obj in self.objects.values()}
         orphans = [
             key
@@ -164,13 +164,13 @@ class ModeledCluster:
             self.collect_garbage()
 
     def run_statefulsets(self) -> None:
-        """Let every StatefulSet delete surplus and outdated pods and create missing ones."""
+        """Make every StatefulSet delete surplus and outdated pods and create missing ones."""
         for statefulset in self.all(STATEFULSETS):
             self._scale(statefulset)
             self._roll(statefulset)
 
     def report_statefulsets(self) -> None:
-        """Let every StatefulSet count its pods."""
+        """Make every StatefulSet count its pods."""
         for statefulset in self.all(STATEFULSETS):
             pods = self._pods_of(statefulset)
             ready = sum(groupfacts.is_pod_ready(pod) for pod in pods.values())
@@ -187,7 +187,7 @@ class ModeledCluster:
                 self.put(STATEFULSETS, statefulset | {"status": status})
 
     def start_pods(self) -> None:
-        """Let every pod get ready."""
+        """Make every pod get ready."""
         for pod in self.all(PODS):
             self.set_ready(pod, ready=True)
 
@@ -198,11 +198,11 @@ class ModeledCluster:
             self.put(PODS, pod | {"status": status})
 
     def remove(self, pod: JSONObject) -> None:
-        """Delete a pod as `kubectl delete --now` does: gone at once."""
+        """Delete a pod immediately, as `kubectl delete --now` does."""
         self.objects.pop((PODS, meta.key(pod)), None)
 
     def settle(self, rounds: int = 60) -> None:
-        """Let everybody act until nothing changes; fail where that takes too long."""
+        """Make everybody act until nothing changes; fail where that takes too long."""
         for _ in range(rounds):
             before = dict(self.objects)
             self.reconcile()
@@ -216,7 +216,7 @@ class ModeledCluster:
         raise AssertionError("the world does not come to rest")
 
     def reconcile(self) -> None:
-        """Let the controllers look at everything once."""
+        """Make the controllers look at everything once."""
         self.perform(self.plan_leaderworkerset())
         for leader in self.all(PODS, worker_index="0"):
             self.perform(self.plan_group(leader))
@@ -263,7 +263,7 @@ class ModeledCluster:
                 self.put(PODS, self._new_pod(statefulset, name, self._template_for(statefulset, index)))
 
     def _template_for(self, statefulset: JSONObject, index: int) -> JSONObject:
-        """Return the template of the set, or below the partition the one that the set's older pods have."""
+        """Return the template of the set or, below the partition, the template of the older pods of the set."""
         older = self._older_template(statefulset)
         rolling = (statefulset["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
         template: JSONObject = statefulset["spec"]["template"]
@@ -295,7 +295,7 @@ class ModeledCluster:
         return self._new(deciding.admit_pod({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}))
 
     def _roll(self, statefulset: JSONObject) -> None:
-        """Replace one outdated pod, the highest first, waiting for the one before (the default of Kubernetes)."""
+        """Replace one outdated pod, the highest first, after the previous one is ready (the default of Kubernetes)."""
         rolling = (statefulset["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
         for index, pod in sorted(self._pods_of(statefulset).items(), reverse=True):
             if index < rolling.get("partition", 0):

@@ -62,7 +62,10 @@ RESTART: Final = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What is simulated. There are as many managers as `managers` has schedules; of several, one is elected."""
+    """The settings of a simulation.
+
+    There are as many managers as `managers` has schedules; one of several is elected.
+    """
 
     seed: int = 1
     managers: Sequence[Schedule] = (Schedule(),)
@@ -73,9 +76,9 @@ class Settings:
     remembered: int = 10_000
     """Revisions that the API server remembers."""
     kinds: Registry = MANAGED
-    """What the managers serve."""
+    """The kinds that the managers serve."""
     installed: Registry | None = None
-    """What of it is defined from the beginning, with its webhooks; None: all of it."""
+    """The kinds that are defined from the start, with their webhooks; None: all of them."""
     definitions: Sequence[JSONObject] = ()
     """Kinds of others that the API server serves from the beginning."""
 
@@ -108,7 +111,7 @@ class World:
         store.subscribe(lambda _: self._changed.set())
 
     def random(self, actor: str) -> Random:
-        """Return the source of what is random to an actor: another one for each actor and each seed."""
+        """Return the source of randomness of an actor: a different one for each actor and each seed."""
         return Random(f"{self.settings.seed} {actor}")
 
     async def start(self) -> None:
@@ -158,7 +161,7 @@ class World:
         await self.client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="tests")
 
     async def create(self, lws: JSONObject) -> JSONObject:
-        """Create an object without what a server fills in."""
+        """Create an object without the fields that a server fills in."""
         filled = {"uid", "resourceVersion", "generation"}
         metadata = {name: value for name, value in lws["metadata"].items() if name not in filled}
         return await self.client.create(LEADERWORKERSETS, lws | {"metadata": metadata})
@@ -214,7 +217,7 @@ class World:
         self.server.backend.store.subscribe(committed)
 
     async def at_rest(self) -> None:
-        """Wait until nobody has written anything for `QUIET` seconds."""
+        """Wait until there was no write for `QUIET` seconds."""
         begin = self.clock.monotonic()
         while (left := max(begin, self.trace.settled_at()) + QUIET - self.clock.monotonic()) > 0:
             assert self.clock.monotonic() < begin + LIMIT, f"somebody still writes after {LIMIT:.0f} s"
@@ -301,7 +304,7 @@ Running: TypeAlias = Callable[[Settings, Trace, Path], AbstractAsyncContextManag
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a simulation leaves."""
+    """The results of a simulation."""
 
     trace: Trace
     state: dict[str, JSONObject]
@@ -336,7 +339,7 @@ def simulate(
 def simulated(
     chosen: Settings | Callable[..., Settings] | None = None,
 ) -> Callable[[Callable[..., Coroutine[Any, Any, None]]], Callable[..., None]]:
-    """Let a coroutine be a test in a cluster with these settings, which may follow from parameters of the test."""
+    """Make a coroutine be a test in a cluster with these settings, which may follow from parameters of the test."""
 
     def decorate(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
         @wraps(test)
@@ -354,7 +357,7 @@ def simulated(
 
 @contextmanager
 def without_logs() -> Iterator[None]:
-    """Log nothing in the body: a trace tells more, and thousands of lines take time."""
+    """Log nothing in the body: a trace has more details, and thousands of lines take time."""
     before = structlog.get_config()["wrapper_class"]
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:

@@ -14,7 +14,7 @@ TOO_MANY = 429
 
 
 async def evict(world: World, pod: JSONObject) -> bool:
-    """Evict a pod; return whether it may go, or is gone."""
+    """Evict a pod; return whether the eviction was granted, or the pod is gone."""
     eviction = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
@@ -34,7 +34,7 @@ async def evict(world: World, pod: JSONObject) -> bool:
 
 
 async def evict_any(world: World, random: Random, times: int) -> None:
-    """Evict pods at random, some of them at once; nobody minds being refused."""
+    """Evict pods at random, some of them at the same time; ignore refusals."""
     for _ in range(times):
         pods = await world.objects(PODS)
         chosen = random.sample(pods, min(len(pods), random.choice((1, 3, 12))))

@@ -1,6 +1,6 @@
-"""A transport with faults: delays, refusals, lost answers, dropped watches, and the death of its user after a write.
+"""A transport with faults: delays, rejections, lost responses, dropped watches, and the death of its user.
 
-What happens is a value, a `Schedule`: together with its seed it gives the same faults in every run.
+The faults are a value, a `Schedule`: together with its seed it gives the same faults in every run.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ READS: Final = frozenset({"GET", "HEAD"})
 
 
 class Fault(Enum):
-    """What can happen to a request."""
+    """A fault of a request."""
 
     REFUSED = "connection refused"
     """It does not reach the server."""
@@ -37,8 +37,10 @@ class Fault(Enum):
     UNAVAILABLE = "503"
     """The server answers that it is unavailable, and does nothing."""
     CONFLICT = "409"
-    """The server answers that the object has changed, and does nothing. For writes only, and 500 for deletions:
-    to one that names a UID this answer says that the object is gone."""
+    """The server answers that the object has changed, and does nothing.
+
+    For writes only, and 500 for deletions: for a deletion by UID this answer would mean that the object is gone.
+    """
     BROKEN = "500"
     """The server answers that it failed, and did nothing."""
     THROTTLED = "429"
@@ -52,7 +54,7 @@ class Fault(Enum):
 
 
 class Death(Enum):
-    """When an actor dies that dies at a write."""
+    """The moment at which an actor dies at a write."""
 
     BEFORE = "before the write"
     UNANSWERED = "before the answer"
@@ -104,13 +106,13 @@ class FaultyTransport:
         """Whether everything is refused, as by a server that is down."""
         self.writes = 0
         self.reads = 0
-        """Requests that read, and watches, beside those of leader election."""
+        """Requests that read, and watches, except those of leader election."""
         self.counts: Counter[str] = Counter()
         """Faults that happened, by name."""
         self.lost: list[tuple[float, str]] = []
         """Writes that failed or whose sender died at them: when, and what about."""
         self.interruptions: list[float] = []
-        """When the sender died, stood still or lost its lease, so that what it had begun was not ended."""
+        """When the sender died, stood still or lost its lease, so that its work was interrupted."""
         self._thaw = 0.0
         self._awake = 0.0
         self._isolated = 0.0
@@ -126,7 +128,7 @@ class FaultyTransport:
         self.arm(schedule)
 
     def arm(self, schedule: Schedule) -> None:
-        """Begin a schedule: writes are counted anew."""
+        """Begin a schedule: writes are counted from zero."""
         self.schedule, self.writes = schedule, 0
         later = asyncio.get_running_loop().call_later
         self._timers += [later(after, self.cut_watches) for after in schedule.cuts]
@@ -178,7 +180,7 @@ class FaultyTransport:
                 scope.reschedule(asyncio.get_running_loop().time())
 
     def expire(self) -> None:
-        """Break all streams; the next one that continues is told that the server remembers less."""
+        """Break all streams; the next watch that continues gets the answer that its version has expired."""
         self._count("410")
         self._expired = True
         self.cut_watches()
@@ -201,7 +203,7 @@ class FaultyTransport:
         self._isolated = asyncio.get_running_loop().time() + seconds
 
     def interrupted(self) -> None:
-        """Note that the sender does not go on."""
+        """Note that the sender does not continue."""
         self.interruptions.append(asyncio.get_running_loop().time())
 
     def blind(self) -> None:
@@ -310,7 +312,7 @@ class FaultyTransport:
                 yield chunk
 
     async def _wait_for_thaw(self, generation: int) -> None:
-        """Wait until what is frozen is delivered again, or cut."""
+        """Wait until the frozen messages are delivered again, or the stream is cut."""
         left = self._thaw - asyncio.get_running_loop().time()
         if left > 0 and generation == self._generation:
             await asyncio.sleep(left)
@@ -346,7 +348,7 @@ def status_response(code: int, reason: str, message: str) -> Response:
 
 
 def _continues(request: Request) -> bool:
-    """Return whether a watch goes on from a version, instead of beginning with all objects."""
+    """Return whether a watch continues from a version, instead of beginning with all objects."""
     query = dict(request.query)
     return bool(query.get("resourceVersion")) and "sendInitialEvents" not in query
 

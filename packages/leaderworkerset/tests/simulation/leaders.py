@@ -52,7 +52,7 @@ def settings(
 
 
 def played(**chosen: Any) -> Callable[[Callable[..., Coroutine[Any, Any, None]]], Callable[..., None]]:
-    """Let a coroutine be a test with these settings, and with those that are parameters of the test."""
+    """Make a coroutine a test with these settings, combined with the parameters of the test."""
     return simulated(partial(settings, **chosen))
 
 

@@ -1,4 +1,4 @@
-"""What the simulation runs of the product: the only file of this package that knows how it is put together."""
+"""The parts of the product that the simulation runs: the only file of this package that knows how to build it."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -50,7 +50,7 @@ async def install(client: Client, kinds: Registry = MANAGED) -> None:
 
 
 _INSTALLED: Final[dict[bytes, Sequence[Change]]] = {}
-"""What each installation stored, by what was installed."""
+"""The objects that each installation stored, by installation."""
 
 
 async def restore(server: ApiServer, kinds: Registry) -> None:

@@ -1,4 +1,4 @@
-"""Autoscalers follow what modelled pods use, in virtual time: groups of a LeaderWorkerSet, pods of a workload."""
+"""Autoscalers follow the usage of modelled pods, in virtual time: groups of a LeaderWorkerSet, pods of a workload."""
 
 import asyncio
 from typing import Any
@@ -39,7 +39,7 @@ def autoscaler(target: Resource, wanted: JSONObject = HALF, **spec: Any) -> JSON
 
 
 def requesting(cores: str) -> JSONObject:
-    """Return a template whose pods request so many processors."""
+    """Return a template whose pods request the given number of processors."""
     found = template()
     found["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cores}}
     return found
@@ -72,7 +72,7 @@ async def autoscale(world: World, scaler: JSONObject) -> None:
 
 
 async def follow(world: World, wanted: int, resource: Resource = LEADERWORKERSETS) -> float:
-    """Wait until there should be so many; return how many seconds that took."""
+    """Wait until the given size is desired; return how many seconds that took."""
     begin = world.clock.monotonic()
     await world.until(resource, lambda found: meta.spec(found[0])["replicas"] == wanted)
     return world.clock.monotonic() - begin
@@ -95,8 +95,8 @@ def millicores(usage: JSONObject) -> int:
 
 
 @simulated()
-async def test_groups_follow_the_load_of_their_leaders(world: World) -> None:
-    """R-STAT-4: workers are idle and do not count. Up at once, down after the five minutes of the window."""
+async def test_autoscaler_follows_the_load_of_leaders(world: World) -> None:
+    """Workers are idle and do not count (R-STAT-4). Up at once, down after the five minutes of the window."""
     load = {"cores": 1.5}
     world.runner.busy = lambda spec: load["cores"] if is_leader(spec) else 0.0
     await world.bring_up(served())
@@ -122,7 +122,7 @@ async def test_groups_follow_the_load_of_their_leaders(world: World) -> None:
 
 @pytest.mark.parametrize("resource", [DEPLOYMENTS, STATEFULSETS])
 @simulated(Settings(managers=()))
-async def test_workloads_follow_an_average(world: World, resource: Resource) -> None:
+async def test_autoscaler_follows_the_average_of_a_workload(world: World, resource: Resource) -> None:
     world.runner.busy = lambda _: 0.9
     await world.client.create(resource, workload(resource))
     await world.at_rest()
@@ -133,8 +133,8 @@ async def test_workloads_follow_an_average(world: World, resource: Resource) -> 
 
 
 @simulated(Settings(managers=()))
-async def test_the_rate_of_growth_is_that_of_the_policy(world: World) -> None:
-    """One pod in a minute, and none is taken away: `selectPolicy: Disabled`."""
+async def test_autoscaler_grows_at_the_rate_of_its_policy(world: World) -> None:
+    """One pod is added per minute, and none is removed: `selectPolicy: Disabled`."""
     one = {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 60}]}
     load = {"cores": 3.0}
     world.runner.busy = lambda _: load["cores"]
@@ -157,7 +157,7 @@ async def test_the_rate_of_growth_is_that_of_the_policy(world: World) -> None:
 
 
 @simulated(Settings(managers=()))
-async def test_what_cannot_be_read_is_said(world: World) -> None:
+async def test_autoscaler_reports_unreadable_sources(world: World) -> None:
     await autoscale(world, autoscaler(DEPLOYMENTS))
     await asyncio.sleep(1)
     assert await reasons(world) == {"AbleToScale": "FailedGetScale"}
@@ -187,7 +187,7 @@ async def test_what_cannot_be_read_is_said(world: World) -> None:
 
 
 @simulated(Settings(managers=()))
-async def test_bounds_count_whatever_the_load(world: World) -> None:
+async def test_autoscaler_keeps_its_bounds_at_any_load(world: World) -> None:
     await world.client.create(DEPLOYMENTS, workload(DEPLOYMENTS))
     await autoscale(world, autoscaler(DEPLOYMENTS, minReplicas=3, maxReplicas=4))
     assert await follow(world, 3, DEPLOYMENTS) < 5
@@ -198,7 +198,7 @@ async def test_bounds_count_whatever_the_load(world: World) -> None:
 
 
 @simulated(Settings(managers=()))
-async def test_metrics_are_those_of_pods_and_of_the_nodes_that_run_them(world: World) -> None:
+async def test_metrics_cover_pods_and_their_nodes(world: World) -> None:
     world.runner.busy = lambda _: 0.25
     await world.client.create(DEPLOYMENTS, workload(DEPLOYMENTS))
     await world.at_rest()
@@ -212,8 +212,8 @@ async def test_metrics_are_those_of_pods_and_of_the_nodes_that_run_them(world: W
 
 
 @simulated(Settings(managers=()))
-async def test_a_selector_that_nobody_can_read_keeps_others_from_nothing(world: World) -> None:
-    """Whoever writes a status writes its selector, too; an autoscaler says so, and another one goes on."""
+async def test_invalid_selector_does_not_block_other_autoscalers(world: World) -> None:
+    """An autoscaler reports an invalid selector in a status, and other autoscalers continue."""
     world.runner.busy = lambda _: 3.0
     await world.create(served())
     key = meta.key(await world.get(LEADERWORKERSETS, "web"))

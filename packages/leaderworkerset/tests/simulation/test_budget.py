@@ -1,4 +1,4 @@
-"""Groups whose restarts are limited in a simulated cluster: what holds of counts and evidence whatever happens."""
+"""Groups with limited restarts in a simulated cluster: the invariants of counts and evidence."""
 
 import asyncio
 import json
@@ -24,11 +24,11 @@ from localkube.kubelet.processes.runner import Exit
 
 STEPS = 8
 MOST = 4
-"""The replicas that a schedule chooses from are fewer."""
+"""The maximum of replicas; a schedule draws fewer."""
 
 
 class Kept:
-    """What is kept as evidence, at every write, and the counts of a LeaderWorkerSet."""
+    """The pods that are kept as evidence, at every write, and the counts of a LeaderWorkerSet."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -36,7 +36,7 @@ class Kept:
         self.seen: Counter[str] = Counter()
 
     def pod_changed(self, change: Change) -> None:
-        """A pod that is marked or kept belongs to an exhausted group, which is no longer replaced."""
+        """Check that a marked or kept pod belongs to an exhausted group, which is no longer replaced."""
         pod = change.object
         if change.type != "DELETED" and groupname.is_exhausted(pod):
             self.seen["exhausted"] += 1
@@ -44,7 +44,7 @@ class Kept:
                 self.broken.append(f"{meta.name(pod)} is exhausted, and nothing keeps it")
 
     def lws_changed(self, change: Change) -> None:
-        """No group uses more restarts than there are."""
+        """Check that no group uses more restarts than permitted."""
         text = meta.annotations(change.object).get(labels.GROUP_RESTART_COUNTS, "{}")
         for key, count in json.loads(text).items():
             self.seen["counted"] += 1
@@ -60,7 +60,7 @@ async def end_a_process(world: World, random: Random) -> None:
 
 
 async def recover(world: World, random: Random, *, everything: bool = False) -> None:
-    """Let one exhausted group try again, or all."""
+    """Make one exhausted group try again, or all."""
     found = [pod for pod in await world.objects(PODS) if groupname.is_exhausted(pod)]
     for pod in found if everything or not found else [random.choice(found)]:
         patch = {"metadata": {"annotations": {labels.RECOVER: "true"}}}
@@ -106,8 +106,8 @@ async def schedule(world: World, random: Random, limit: int, identity: dict[str,
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("limit", [0, 1, 2])
 @pytest.mark.parametrize("seed", seeds(1))
-def test_restarts_are_bounded_and_evidence_is_kept_until_it_is_let_go(seed: int, limit: int, identity: str) -> None:
-    """N-RB-1, N-RB-3 to N-RB-6, N-RB-13, N-RB-15."""
+def test_restarts_are_bounded_and_evidence_is_kept(seed: int, limit: int, identity: str) -> None:
+    """Restarts are bounded and evidence is kept (N-RB-1, N-RB-3 to N-RB-6, N-RB-13, N-RB-15)."""
     kept = Kept(limit)
 
     async def scenario(world: World) -> None:
@@ -122,8 +122,8 @@ def test_restarts_are_bounded_and_evidence_is_kept_until_it_is_let_go(seed: int,
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("delay", [0.0, 0.05, 0.3, 2.0])
 @simulated(Settings(managers=(SLOW,), others=SLOW))
-async def test_no_evidence_outlives_its_leaderworkerset(world: World, delay: float, identity: str) -> None:
-    """N-RB-5: at whatever moment it is deleted while a group is exhausted; nor when it is created again at once."""
+async def test_evidence_never_outlives_its_leaderworkerset(world: World, delay: float, identity: str) -> None:
+    """At whatever moment it is deleted while a group is exhausted; nor when it is created again at once (N-RB-5)."""
     lws = groups(replicas=2, size=2, groupIdentity=identity)
     lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 0
     await world.bring_up(lws)
@@ -137,8 +137,8 @@ async def test_no_evidence_outlives_its_leaderworkerset(world: World, delay: flo
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
-def test_a_manager_that_dies_after_any_write_exhausts_and_recovers_all_the_same(identity: str) -> None:
-    """N-AT-19, N-RB-4, N-RB-5: one restart counts once, then the group is kept, and starts anew."""
+def test_restart_budget_survives_a_manager_that_dies_any_time(identity: str) -> None:
+    """One restart counts once; then the group is kept, recovered, and starts again (N-AT-19, N-RB-4, N-RB-5)."""
 
     async def life(world: World) -> None:
         lws = groups(replicas=1, size=2, groupIdentity=identity)

@@ -1,4 +1,4 @@
-"""Groups that run to completion in a simulated cluster: a complete one is never recreated, whatever fails and whoever dies."""
+"""Groups that run to completion in a simulated cluster: a complete group is never recreated."""
 
 from collections.abc import Callable
 from random import Random
@@ -25,17 +25,17 @@ ROUNDS = 10
 
 
 class Ends:
-    """Which groups were seen complete, and whether anything followed them."""
+    """The groups that were complete, and whether anything happened to them later."""
 
     def __init__(self) -> None:
         self.broken: list[str] = []
         self.complete: dict[str, str] = {}
         """The UIDs of the leaders that were complete, by their names."""
         self.left: set[str] = set()
-        """The UIDs of the pods that are there in the end."""
+        """The UIDs of the pods that exist at the end."""
 
     def pod_changed(self, change: Change) -> None:
-        """A complete leader stays, and no other one has its name."""
+        """Check that a complete leader stays, and that no other one has its name."""
         pod = change.object
         name, uid = meta.name(pod), meta.uid(pod)
         if not groupname.is_leader(pod):
@@ -47,7 +47,7 @@ class Ends:
 
 
 async def end_leaders(world: World) -> None:
-    """End every leader that runs with 0."""
+    """Make every running leader exit with 0."""
     for pod in filter(groupname.is_leader, await world.objects(PODS)):
         for status in meta.status(pod).get("containerStatuses") or []:
             process = str(status.get("containerID")).removeprefix("process://")
@@ -56,7 +56,7 @@ async def end_leaders(world: World) -> None:
 
 
 async def schedule(world: World, random: Random) -> None:
-    """Let ranks end with 0 and with errors, and managers die, in any order; at the end every leader ends with 0."""
+    """Make ranks exit with 0 and with errors, and managers die, in any order; at the end every leader exits with 0."""
     lws = groups(replicas=REPLICAS, size=2)
     lws["metadata"]["annotations"] = {
         labels.RUN_TO_COMPLETION: "true",
@@ -107,7 +107,7 @@ def play(seed: int) -> Ends:
 
 
 @pytest.mark.parametrize("seed", seeds(1))
-def test_a_complete_group_is_never_recreated(seed: int) -> None:
+def test_completed_group_is_never_recreated(seed: int) -> None:
     ends = play(seed)
     assert ends.broken == []
     assert len(ends.complete) == REPLICAS
@@ -115,16 +115,16 @@ def test_a_complete_group_is_never_recreated(seed: int) -> None:
 
 
 def deletes_without_a_mark() -> Any:
-    """Delete the leader of a complete group as that of one that failed."""
+    """Delete the leader of a complete group like the leader of a failed group."""
     return patch.object(ending, "mark", lambda leader, end: retention.mark(leader, {}))
 
 
 def forgets_its_mark() -> Any:
-    """Take a complete group for one that goes on, once its leader is marked."""
+    """Mistake a complete group for a running one after its leader is marked."""
     return patch.object(ending, "mark", lambda leader, end: retention.let_go(leader))
 
 
 @pytest.mark.parametrize("bug", [deletes_without_a_mark, forgets_its_mark])
-def test_planted_bugs_are_found(bug: Callable[[], Any]) -> None:
+def test_planted_completion_bugs_are_found(bug: Callable[[], Any]) -> None:
     with bug(), pytest.raises(AssertionError):
         assert play(0).broken == []

@@ -1,4 +1,4 @@
-"""DisaggregatedSets in the simulated cluster: a rollout of three roles, and managers that die in the midst of it."""
+"""DisaggregatedSets in the simulated cluster: a rollout of three roles, while managers die."""
 
 import re
 from contextlib import AsyncExitStack
@@ -62,7 +62,7 @@ def _undisturbed() -> Outcome:
 
 
 def writes_of_the_rollout(outcome: Outcome) -> list[int]:
-    """Return the numbers, as schedules count them, of what the controller of DisaggregatedSets wrote after the edit."""
+    """Return the numbers of the writes of the DisaggregatedSet controller after the edit, as schedules count them."""
     own = list(outcome.trace.of("manager-0"))
     edited = next(entry.at for entry in outcome.trace if entry.verb == "PATCH" and entry.actor == "scenario")
     return [
@@ -72,8 +72,8 @@ def writes_of_the_rollout(outcome: Outcome) -> list[int]:
     ]
 
 
-def test_a_manager_that_dies_at_any_write_of_a_rollout_comes_to_the_same_end(undisturbed: Outcome) -> None:
-    """R-DS-64: of three roles, at each creation, patch, deletion and status of the set and its LeaderWorkerSets."""
+def test_role_rollout_survives_a_manager_that_dies_any_time(undisturbed: Outcome) -> None:
+    """Of three roles, at each creation, patch, deletion and status of the set and its LeaderWorkerSets (R-DS-64)."""
     numbers = writes_of_the_rollout(undisturbed)
     assert len(numbers) > 20
     for number in numbers[::STRIDE]:
@@ -83,16 +83,16 @@ def test_a_manager_that_dies_at_any_write_of_a_rollout_comes_to_the_same_end(und
         assert found == [], f"after the death at write {number}: {found}\n{outcome.trace}"
 
 
-def test_one_request_in_five_may_fail(undisturbed: Outcome) -> None:
-    """The revisions of StatefulSets keep the annotations of the moment at which they were made."""
+def test_role_rollout_survives_failing_requests(undisturbed: Outcome) -> None:
+    """The revisions of StatefulSets keep the annotations of the moment of their creation."""
     outcome = simulate(rollout, Settings(seed=3, managers=(Schedule(rate=0.2, latency=(0.001, 0.05)),)))
     found = differences(with_conditions_that_hold(undisturbed.state), with_conditions_that_hold(outcome.state))
     assert [one for one in found if not (one.startswith("ControllerRevision ") and labels.REPLICAS in one)] == []
 
 
 @simulated(with_manager(Schedule()))
-async def test_a_role_is_scaled_while_the_set_rolls(world: World) -> None:
-    """R-DS-98, R-DS-41: through the scaler of a role, and the roles stay in their ratio."""
+async def test_role_is_scaled_during_a_rollout(world: World) -> None:
+    """Through the scaler of a role, and the roles stay in their ratio (R-DS-98, R-DS-41)."""
     obj = disaggregatedset_object([role("prefill", external=True), role("decode", 3)])
     await create(world, obj)
     await world.until(ROLE_SCALERS, bool)
@@ -116,7 +116,7 @@ async def scale(world: World, replicas: int) -> None:
 
 
 def note(change: Change, counts: list[dict[str, int]]) -> None:
-    """Take down the sizes of all LeaderWorkerSets after a change of one."""
+    """Record the sizes of all LeaderWorkerSets after a change of one."""
     now = dict(counts[-1]) if counts else {}
     own = meta.labels(change.object)
     name = f"{own[REVISION]}-{own[ROLE]}"
@@ -128,7 +128,7 @@ def note(change: Change, counts: list[dict[str, int]]) -> None:
 
 
 def totals(counts: list[dict[str, int]], role_name: str) -> list[int]:
-    """Return how many groups of a role there were, from the moment that both revisions were known."""
+    """Return how many groups of a role there were, since both revisions exist."""
     return [
         sum(size for name, size in now.items() if name.endswith(role_name))
         for now in counts
@@ -137,8 +137,8 @@ def totals(counts: list[dict[str, int]], role_name: str) -> list[int]:
 
 
 @simulated(with_manager(Schedule()))
-async def test_deleting_a_set_removes_everything_that_it_owns(world: World) -> None:
-    """R-DS-103."""
+async def test_deleting_a_set_removes_its_objects(world: World) -> None:
+    """Deleting a set removes its objects (R-DS-103)."""
     await create(world, disaggregatedset_object([role("prefill", external=True), role("decode", 2)], slices=1))
     await available(world)
     await world.delete(DISAGGREGATED_SETS, "split")
@@ -147,8 +147,11 @@ async def test_deleting_a_set_removes_everything_that_it_owns(world: World) -> N
         assert await world.objects(resource) == []
 
 
-def test_leaderworkersets_are_reconciled_where_no_other_kind_is_defined_yet() -> None:
-    """R-DS-28, R-DS-107: controllers are ready then, and the same ones reconcile DisaggregatedSets once they are defined."""
+def test_sets_are_reconciled_before_other_kinds_are_defined() -> None:
+    """Controllers are ready then, and the same ones reconcile DisaggregatedSets once they are defined.
+
+    Rules R-DS-28, R-DS-107.
+    """
     only = Registry(tuple(kind for kind in MANAGED.kinds if kind.resource in (LEADERWORKERSETS, PODS)))
     assert only.defined == (LEADERWORKERSETS,)
 

@@ -1,4 +1,4 @@
-"""Disruption budgets in a simulated cluster: never more groups away by evictions than may be, and nobody waits for ever."""
+"""Disruption budgets in a simulated cluster: evictions never exceed the budget, and no drain waits forever."""
 
 import asyncio
 import os
@@ -69,7 +69,7 @@ async def disturb(world: World, random: Random) -> int:
 
 
 async def live(world: World, random: Random, found: Evictions, spec: JSONObject) -> None:
-    """Let users evict and drain while other things happen; in the end all is as it was, with all drains done."""
+    """Evict and drain while other things happen; at the end undo everything, with all drains finished."""
     follow(world, found)
     await world.bring_up(spec)
     nodes = random.sample(range(4), random.choice((0, 1, 2, 4)))
@@ -86,7 +86,7 @@ async def live(world: World, random: Random, found: Evictions, spec: JSONObject)
 
 
 async def end(world: World, *, is_deleted: bool) -> None:
-    """Delete the LeaderWorkerSet, or end its protection, and expect that no budget stays."""
+    """Delete the LeaderWorkerSet, or end its protection, and expect that no budget is left."""
     if is_deleted:
         await world.delete(LEADERWORKERSETS, "web")
     else:
@@ -96,14 +96,14 @@ async def end(world: World, *, is_deleted: bool) -> None:
 
 
 def follow(world: World, found: Evictions) -> None:
-    """Let every change be checked."""
+    """Subscribe the check to every change."""
     world.observe(LEADERWORKERSETS, found.set_changed)
     world.observe(PODS, found.pod_changed)
     world.observe(POD_DISRUPTION_BUDGETS, found.budget_changed)
 
 
 def play(seed: int, settings: DisruptionSettings, identity: str, *, limit: int, rate: float = 0.02) -> Evictions:
-    """Play one schedule; return what was counted."""
+    """Play one schedule; return the counts."""
     random = Random(f"{seed} {settings} {identity} {limit}")
     found = Evictions(limit, SIZE, has_keys=identity == "Hash")
     faulty = Schedule(latency=(0.001, 0.02), rate=rate)
@@ -123,14 +123,14 @@ def play(seed: int, settings: DisruptionSettings, identity: str, *, limit: int, 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("limit", [1, 2])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_more_groups_are_away_than_may_be_and_every_drain_ends(seed: int, limit: int, identity: str) -> None:
+def test_evictions_keep_the_budget_and_every_drain_ends(seed: int, limit: int, identity: str) -> None:
     """ADR 22, whoever evicts, drains, fails, rolls and dies."""
     assert play(seed, WATCHING, identity, limit=limit).broken == []
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
-def test_without_a_watch_of_nodes_all_groups_take_turns(identity: str) -> None:
-    """ADR 22: a drain that nobody announces ends, too; budgets change at rest, so nothing is asked of that."""
+def test_drain_ends_without_a_watch_of_nodes(identity: str) -> None:
+    """A drain without an announcement ends as well. Budgets change at rest, so they are not checked (ADR 22)."""
 
     async def scenario(world: World) -> None:
         follow(world, found)
@@ -155,14 +155,14 @@ def test_without_a_watch_of_nodes_all_groups_take_turns(identity: str) -> None:
 
 
 HUNTS = 12
-"""Seeds with which a bug is hunted: the order of sets of texts differs from process to process, and what is found with it."""
+"""Seeds of the search for a bug. The order of sets of texts differs from process to process, and so do the findings."""
 
 
 async def hunt(world: World, found: Evictions, identity: str) -> None:
-    """Do on purpose what brings bugs to light.
+    """Cause on purpose what makes bugs visible.
 
-    All pods are evicted again and again while a node of a closed group is cordoned, and a node that somebody cordoned and
-    left is beside one that is drained.
+    All pods are evicted again and again while a node of a closed group is cordoned, and a forgotten cordoned node
+    exists next to a node that is being drained.
     """
     follow(world, found)
     await world.create(protected("1", groupIdentity=identity))
@@ -184,7 +184,7 @@ async def hunt(world: World, found: Evictions, identity: str) -> None:
 
 
 def hunted(identity: str, seed: int = 1) -> Evictions:
-    """Return what was counted."""
+    """Return the counts."""
     found = Evictions(1, SIZE, has_keys=identity == "Hash")
     simulate(
         lambda world: hunt(world, found, identity),
@@ -200,7 +200,7 @@ def hunted(identity: str, seed: int = 1) -> Evictions:
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
-def test_what_brings_bugs_to_light_finds_none(identity: str) -> None:
+def test_search_for_bugs_finds_none(identity: str) -> None:
     assert hunted(identity).broken == []
 
 
@@ -214,7 +214,7 @@ def test_what_brings_bugs_to_light_finds_none(identity: str) -> None:
         (planteddisruption.leaves_budgets, "Ordinal"),
     ],
 )
-def test_a_planted_bug_is_found(bug: Callable[[], Any], identity: str) -> None:
+def test_planted_disruption_bug_is_found(bug: Callable[[], Any], identity: str) -> None:
     with bug():
         assert not all(_is_clean(identity, seed) for seed in range(HUNTS))
 
@@ -228,7 +228,7 @@ def _is_clean(identity: str, seed: int) -> bool:
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("seed", range(4))
-def test_kubectl_drain_ends_although_names_of_groups_come_back(seed: int, identity: str) -> None:
+def test_kubectl_drain_ends_when_group_names_return(seed: int, identity: str) -> None:
     """kubectl evicts pods by name: a group that lost one pod is elsewhere, under the same names, before the next try."""
 
     async def scenario(world: World) -> None:

@@ -1,4 +1,4 @@
-"""How long groups take to end, in virtual seconds: with their leader, or after it."""
+"""The duration of the end of a group, in virtual seconds: with its leader, or after it."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
@@ -37,7 +37,7 @@ async def delete(world: World) -> None:
 
 
 def seconds_of_end(act: Act, *, policy: str = "") -> float:
-    """Return after how many seconds the last pod of group 1 is gone; no program ends before it is killed."""
+    """Return the number of seconds until the last pod of group 1 is deleted; no program exits before it is killed."""
     ended: list[float] = []
 
     async def scenario(world: World) -> None:
@@ -62,13 +62,13 @@ def seconds_of_end(act: Act, *, policy: str = "") -> float:
 
 
 @pytest.mark.parametrize("act", [scale, roll, delete])
-def test_a_group_ends_in_one_grace_period_instead_of_two(act: Act) -> None:
-    """N-PT-1 to N-PT-3."""
+def test_group_ends_in_one_grace_period_under_parallel_policy(act: Act) -> None:
+    """A group ends in one grace period under parallel policy (N-PT-1 to N-PT-3)."""
     assert seconds_of_end(act) == pytest.approx(2 * GRACE, abs=4)
     assert seconds_of_end(act, policy="Parallel") == pytest.approx(GRACE, abs=2)
 
 
-def test_a_group_that_failed_ends_in_one_anyway() -> None:
-    """R-POD-5: its leader is deleted in the foreground."""
+def test_failed_group_ends_in_one_grace_period() -> None:
+    """Its leader is deleted in the foreground (R-POD-5)."""
     assert seconds_of_end(crash) == pytest.approx(GRACE, abs=4)
     assert seconds_of_end(crash, policy="Parallel") == pytest.approx(GRACE, abs=4)

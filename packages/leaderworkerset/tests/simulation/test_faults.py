@@ -1,4 +1,4 @@
-"""Faults between a manager and the API server: whatever happens to requests and processes, the end is the same."""
+"""Faults between a manager and the API server: the end state is the same despite failing requests and processes."""
 
 import pytest
 from tests.fuzz.seeds import seeds
@@ -28,11 +28,11 @@ def _undisturbed() -> Outcome:
 
 
 def writes_of(outcome: Outcome) -> list[int]:
-    """Return the numbers of the manager's writes, as schedules count them: without events, which decide nothing."""
+    """Return the numbers of the manager's writes, as schedules count them, without events."""
     return [number for number, _ in enumerate(outcome.trace.of("manager-0"), 1)]
 
 
-def test_a_manager_that_dies_after_any_write_comes_to_the_same_end(undisturbed: Outcome) -> None:
+def test_manager_that_dies_at_any_write_changes_no_result(undisturbed: Outcome) -> None:
     numbers = writes_of(undisturbed)
     assert len(numbers) >= 6
     for last in numbers:
@@ -44,27 +44,27 @@ def test_a_manager_that_dies_after_any_write_comes_to_the_same_end(undisturbed: 
 
 
 @pytest.mark.parametrize("fault", Fault)
-def test_a_write_that_fails_is_made_good(fault: Fault, undisturbed: Outcome) -> None:
+def test_failed_write_is_repeated(fault: Fault, undisturbed: Outcome) -> None:
     every_second = dict.fromkeys(range(1, 20, 2), fault)
     outcome = simulate(creation, with_managers(Schedule(faults=every_second)))
     assert differences(with_conditions_that_hold(undisturbed.state), with_conditions_that_hold(outcome.state)) == []
 
 
 @pytest.mark.parametrize("seed", seeds(1))
-def test_one_request_in_five_may_fail(seed: int, undisturbed: Outcome) -> None:
-    """A manager that sees the groups ready at its first status never says that it progressed."""
+def test_failing_requests_change_no_result(seed: int, undisturbed: Outcome) -> None:
+    """A manager that sees the groups ready at its first status never reports progress."""
     outcome = simulate(creation, with_managers(Schedule(rate=0.2, latency=(0.001, 0.05)), seed=seed))
     assert differences(with_conditions_that_hold(undisturbed.state), with_conditions_that_hold(outcome.state)) == []
 
 
-def test_watches_that_are_cut_again_and_again_are_opened_anew(undisturbed: Outcome) -> None:
+def test_interrupted_watches_are_opened_again(undisturbed: Outcome) -> None:
     cuts = tuple(index / 20 for index in range(1, 60))
     outcome = simulate(creation, with_managers(Schedule(cuts=cuts, latency=(0.001, 0.02))))
     assert differences(undisturbed.state, outcome.state) == []
 
 
 @simulated(with_managers(SLOW, SLOW))
-async def test_the_second_manager_takes_over_when_the_first_dies(world: World) -> None:
+async def test_second_manager_takes_over_when_the_first_dies(world: World) -> None:
     await world.until(LEASES, lambda leases: any(meta.spec(lease).get("holderIdentity") for lease in leases))
     first = await holder(world)
     await world.bring_up(groups(replicas=1, size=2))
@@ -80,7 +80,7 @@ async def test_the_second_manager_takes_over_when_the_first_dies(world: World) -
 
 
 @simulated(with_managers(SLOW, SLOW))
-async def test_a_manager_that_ends_in_order_hands_over_at_once(world: World) -> None:
+async def test_stopped_manager_hands_over_immediately(world: World) -> None:
     await world.until(LEASES, lambda leases: any(meta.spec(lease).get("holderIdentity") for lease in leases))
     first = await holder(world)
     await world.stop_manager(first)
@@ -96,7 +96,7 @@ async def holder(world: World) -> str:
 
 
 @simulated(with_managers(Schedule(), remembered=10))
-async def test_a_watch_that_missed_more_than_the_server_remembers_lists_again(world: World) -> None:
+async def test_watch_lists_again_when_its_history_has_expired(world: World) -> None:
     await world.bring_up(groups(replicas=1, size=2))
     manager = world.managers["manager-0"]
     manager.blind()
@@ -121,7 +121,7 @@ async def forget(world: World) -> None:
 
 
 @simulated(with_managers(Schedule()))
-async def test_a_webhook_that_is_down_delays_pods_and_lets_none_through_unchanged(world: World) -> None:
+async def test_unavailable_webhook_delays_pods(world: World) -> None:
     world.webhooks.is_down = True
     with pytest.raises(Exception, match=r"failed calling webhook .* connection refused"):
         await world.create(groups(replicas=1, size=2))

@@ -34,7 +34,7 @@ def settings(nodes: int, schedule: Schedule = SLOW, cpu: str = "2") -> Settings:
 
 
 def asking(replicas: int, size: int, cpu: str = "1", **spec: object) -> JSONObject:
-    """Return the LeaderWorkerSet `web`, each pod of which asks for so much CPU."""
+    """Return the LeaderWorkerSet `web`, whose pods request the given amount of CPU."""
     lws = groups(replicas=replicas, size=size, **spec)
     (container,) = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"]
     container["resources"] = {"requests": {"cpu": cpu}}
@@ -52,7 +52,7 @@ def gated(pods: list[JSONObject]) -> Counter[str]:
 
 
 class Watched:
-    """What must hold at every moment: a pod loses its gate only when all pods of its group exist."""
+    """An invariant at every moment: a pod loses its gate only when all pods of its group exist."""
 
     def __init__(self, world: World) -> None:
         self.groups: dict[str, set[str]] = {}
@@ -69,14 +69,14 @@ class Watched:
 
 
 async def resize_nodes(world: World, cpu: str) -> None:
-    """Give every node so much CPU."""
+    """Give every node the given amount of CPU."""
     patch = {"status": {"allocatable": {"cpu": cpu}, "capacity": {"cpu": cpu}}}
     for node in (await world.client.list(NODES)).items:
         await world.client.patch(NODES, ObjectKey("", meta.name(node)), patch, kind="merge", subresource="status")
 
 
-def test_three_groups_on_nodes_for_two_and_the_third_starts_when_there_is_room() -> None:
-    """Two run, all pods of the third wait; nobody writes meanwhile, and never without the right to."""
+def test_third_group_starts_when_nodes_have_room() -> None:
+    """Two run, and all pods of the third wait. Meanwhile nothing is written, and never without permission."""
 
     async def scenario(world: World) -> None:
         watched = Watched(world)
@@ -100,7 +100,7 @@ def test_three_groups_on_nodes_for_two_and_the_third_starts_when_there_is_room()
 
 
 @simulated(settings(nodes=2))
-async def test_a_group_that_is_scaled_away_makes_room_for_one_that_waits(world: World) -> None:
+async def test_scaled_down_group_frees_nodes_for_a_waiting_group(world: World) -> None:
     await world.create(asking(replicas=1, size=4))
     await world.until(PODS, lambda pods: bound(pods) == {"0": 4})
     other = asking(replicas=1, size=3)
@@ -112,8 +112,8 @@ async def test_a_group_that_is_scaled_away_makes_room_for_one_that_waits(world: 
 
 @pytest.mark.parametrize("restart", ["RecreateGroupOnPodRestart", "None"])
 @simulated(settings(nodes=5))
-async def test_a_group_lives_through_failures_rollouts_and_scaling(world: World, restart: str) -> None:
-    """A pod that is made anew waits for space like all others; its group is the first that gets it."""
+async def test_gated_groups_survive_failures_rollouts_and_scaling(world: World, restart: str) -> None:
+    """A recreated pod waits for space like all others; its group gets space first."""
     watched = Watched(world)
     lws = asking(replicas=2, size=3)
     lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = restart
@@ -135,15 +135,15 @@ async def test_a_group_lives_through_failures_rollouts_and_scaling(world: World,
 
 
 @simulated(settings(nodes=1))
-async def test_a_group_of_one_pod_waits_for_nobody(world: World) -> None:
+async def test_group_of_one_pod_is_not_gated(world: World) -> None:
     await world.create(asking(replicas=3, size=1))
     await world.until(PODS, lambda pods: len(pods) == 3 and len(bound(pods)) == 2)
     assert not gated(await world.objects(PODS))
 
 
 @simulated(settings(nodes=3))
-async def test_quota_comes_first_and_room_second(world: World) -> None:
-    """R-KQ-161: a pod that Kueue holds back too is not counted as starting: no space is kept for it."""
+async def test_pod_that_waits_for_quota_reserves_no_space(world: World) -> None:
+    """A pod that Kueue holds back too is not counted as starting: no space is kept for it (R-KQ-161)."""
     async with kueue(world, quota=1) as one:
         await world.create(queued_asking(replicas=2, size=3))
         await world.until(PODS, lambda pods: bound(pods) == {"0": 3} and gated(pods) == {"1": 3})
@@ -152,20 +152,20 @@ async def test_quota_comes_first_and_room_second(world: World) -> None:
 
 
 def queued_asking(replicas: int, size: int) -> JSONObject:
-    """Return a LeaderWorkerSet that asks for CPU, in a queue."""
+    """Return a LeaderWorkerSet that requests CPU, in a queue."""
     return asking(replicas, size) | {"metadata": queued()["metadata"]}
 
 
 @pytest.mark.parametrize("crash", [4, 6, 8, 10, 12])
 @simulated(lambda crash: settings(nodes=4, schedule=Schedule(latency=SLOW.latency, crash_after=crash)))
-async def test_a_manager_may_die_after_any_write(world: World, crash: int) -> None:
-    """Also between the gates of one group: the next manager opens the rest."""
+async def test_gates_open_although_managers_die_at_any_write(world: World, crash: int) -> None:
+    """This includes deaths between the gates of one group: the next manager opens the rest."""
     await world.bring_up(asking(replicas=2, size=4))
     assert bound(await world.objects(PODS)) == {"0": 4, "1": 4}
 
 
 @simulated(settings(nodes=1))
-async def test_a_leaderworkerset_may_decline(world: World) -> None:
+async def test_leaderworkerset_can_opt_out_of_the_gate(world: World) -> None:
     lws = asking(replicas=1, size=3)
     annotations: Mapping[str, str] = {labels.GANG_SCHEDULER: "none"}
     await world.create(lws | {"metadata": lws["metadata"] | {"annotations": dict(annotations)}})

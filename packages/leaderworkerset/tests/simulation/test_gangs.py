@@ -1,4 +1,4 @@
-"""Groups under gang schedulers in a simulated cluster: pod by pod, through all that changes groups, and nothing is left."""
+"""Groups under gang schedulers in a simulated cluster: each pod through all changes of groups, until nothing is left."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -43,12 +43,12 @@ def settings(provider: Provider, seed: int = 1) -> Settings:
 
 
 def link_of(pod: JSONObject) -> str:
-    """Return the name of the group's object that a pod carries."""
+    """Return the name of the gang object that a pod references."""
     return meta.annotations(pod).get(GROUP_NAME) or meta.labels(pod).get(POD_GROUP, "")
 
 
 class Watched:
-    """What must hold at every moment: no worker is created before the object of its group."""
+    """An invariant at every moment: no worker is created before the object of its group."""
 
     def __init__(self, world: World, provider: Provider) -> None:
         self.known: set[str] = set()
@@ -66,7 +66,7 @@ class Watched:
 
 
 async def assert_groups(world: World, provider: Provider, *, replicas: int, minimum: int, size: int) -> None:
-    """Every group has one object, all its pods carry the name of it, and there are no other objects."""
+    """Check that every group has one object, which all its pods reference, and that there are no other objects."""
     pods = await world.objects(PODS)
     members: dict[str, set[str]] = {}
     for pod in pods:
@@ -84,10 +84,13 @@ async def assert_groups(world: World, provider: Provider, *, replicas: int, mini
 @pytest.mark.parametrize("provider", SCHEDULERS, ids=lambda one: one.name)
 @pytest.mark.parametrize(("startup", "minimum"), [("LeaderCreated", 3), ("LeaderReady", 1)])
 @simulated(settings)
-async def test_groups_keep_their_objects_through_rollouts_recreations_and_scaling(
+async def test_groups_keep_their_gang_objects_through_all_changes(
     world: World, startup: str, minimum: int, provider: Provider
 ) -> None:
-    """R-GANG-2 to R-GANG-7, R-KQ-110 to R-KQ-113, R-KQ-120, R-KQ-121."""
+    """Groups keep their gang objects through all changes.
+
+    Rules R-GANG-2 to R-GANG-7, R-KQ-110 to R-KQ-113, R-KQ-120, R-KQ-121.
+    """
     watched = Watched(world, provider)
     expected = {"minimum": minimum, "size": 3}
 
@@ -120,8 +123,11 @@ async def test_groups_keep_their_objects_through_rollouts_recreations_and_scalin
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("provider", SCHEDULERS, ids=lambda one: one.name)
-def test_as_many_objects_as_groups_are_left_whatever_happened(provider: Provider, identity: str) -> None:
-    """N-AT-6: ten groups are replaced, the set is scaled and rolled; leaders go first, and workers take 20 seconds to end."""
+def test_number_of_gang_objects_equals_the_number_of_groups(provider: Provider, identity: str) -> None:
+    """Ten groups are replaced, the set is scaled and rolled; leaders go first, and workers take 20 seconds to end.
+
+    Rule N-AT-6.
+    """
 
     def slow(spec: ContainerSpec) -> Program:
         return structs.replace(run_forever(spec), term=0.0 if spec.sandbox_id in leaders else 20.0)
@@ -158,14 +164,14 @@ def test_as_many_objects_as_groups_are_left_whatever_happened(provider: Provider
 
 
 @simulated(settings(VOLCANO))
-async def test_a_group_of_one_pod_has_an_object_too(world: World) -> None:
-    """R-GANG-3."""
+async def test_group_of_one_pod_has_a_gang_object(world: World) -> None:
+    """A group of one pod has a gang object (R-GANG-3)."""
     await world.bring_up(groups(replicas=2, size=1))
     await assert_groups(world, VOLCANO, replicas=2, minimum=1, size=1)
 
 
 @simulated(settings(PROVIDERS["coscheduling"]))
-async def test_a_new_size_comes_with_new_objects(world: World) -> None:
+async def test_new_size_creates_new_gang_objects(world: World) -> None:
     provider = PROVIDERS["coscheduling"]
     await world.bring_up(groups(replicas=2, size=2))
     await world.edit(leaderWorkerTemplate={"size": 4})
@@ -174,7 +180,7 @@ async def test_a_new_size_comes_with_new_objects(world: World) -> None:
 
 
 @simulated(settings(VOLCANO))
-async def test_groups_under_exclusive_placement_start_though_workers_await_the_node_of_their_leader(
+async def test_exclusive_group_starts_with_a_minimum_of_its_leader(
     world: World,
 ) -> None:
     """A minimum of all pods would be a deadlock: the scheduler would wait for workers that wait for the scheduler."""
@@ -186,7 +192,7 @@ async def test_groups_under_exclusive_placement_start_though_workers_await_the_n
 
 @pytest.mark.parametrize("provider", SCHEDULERS, ids=lambda one: one.name)
 @simulated(settings)
-async def test_an_object_that_somebody_deleted_is_made_again(world: World, provider: Provider) -> None:
+async def test_deleted_gang_object_is_recreated(world: World, provider: Provider) -> None:
     await world.bring_up(groups(replicas=1, size=2))
     before = await world.uids(kind_of(provider))
     await world.delete(kind_of(provider), next(iter(before)))
@@ -198,8 +204,8 @@ async def test_an_object_that_somebody_deleted_is_made_again(world: World, provi
 
 
 @simulated(replace(settings(VOLCANO), definitions=()))
-async def test_a_definition_that_comes_later_is_noticed_and_nothing_waits_for_other_groups(world: World) -> None:
-    """A manager that was configured before Volcano was installed goes on with what it can do."""
+async def test_gang_scheduler_that_is_installed_later_is_used(world: World) -> None:
+    """A manager that was configured before Volcano was installed continues with the other schedulers."""
     lws = groups(replicas=1, size=2)
     metadata = lws["metadata"] | {"name": "alone", "annotations": {labels.GANG_SCHEDULER: "none"}}
     await world.create(lws | {"metadata": metadata})
@@ -214,7 +220,7 @@ async def test_a_definition_that_comes_later_is_noticed_and_nothing_waits_for_ot
 
 
 def crashing(crash: int) -> Settings:
-    """Return a cluster whose manager dies after a write, the answer to the next one being lost."""
+    """Return a cluster whose manager dies after a write; the response to the next write is lost."""
     faulty: Mapping[int, Fault] = {crash + 1: Fault.LOST}
     schedule = Schedule(latency=SLOW.latency, faults=faulty, crash_after=crash)
     return replace(settings(VOLCANO, seed=crash), managers=(schedule,))
@@ -222,8 +228,8 @@ def crashing(crash: int) -> Settings:
 
 @pytest.mark.parametrize("crash", [3, 5, 7, 9])
 @simulated(crashing)
-async def test_a_manager_may_die_after_any_write(world: World, crash: int) -> None:
-    """No object is missing, doubled or left."""
+async def test_gang_objects_are_complete_although_managers_die(world: World, crash: int) -> None:
+    """No object is missing, duplicated or left over."""
     await world.bring_up(groups(replicas=2, size=2))
     await fail(world, "web-0-1")
     await world.ready()

@@ -1,4 +1,4 @@
-"""Groups with random keys in a simulated cluster: what holds of the replacement gate whatever happens."""
+"""Groups with random keys in a simulated cluster: the invariants of the replacement gate."""
 
 from collections.abc import Iterable
 from random import Random
@@ -20,11 +20,11 @@ from localkube.kubelet.processes.runner import Exit
 
 STEPS = 6
 MOST = 5
-"""The replicas that a schedule chooses from are fewer."""
+"""The maximum of replicas; a schedule draws fewer."""
 
 
 class Held:
-    """How many groups hold capacity, at every write, and how many may."""
+    """The number of groups that hold capacity, at every write, and the permitted number."""
 
     def __init__(self, surge: int) -> None:
         self._pods: dict[str, JSONObject] = {}
@@ -45,11 +45,11 @@ class Held:
         return {meta.labels(pod)[labels.GROUP_INDEX] for pod in self._pods.values() if not is_gated(pod)}
 
     def scaled(self, replicas: int) -> None:
-        """Allow what is held now until the surplus is gone."""
+        """Permit the current groups until the surplus is deleted."""
         self.allowed = max(replicas + self._surge, len(self.groups()), self.allowed)
 
     def settled(self, replicas: int) -> None:
-        """Allow what the spec does."""
+        """Permit what the spec permits."""
         self.allowed = replicas + self._surge
 
 
@@ -99,8 +99,8 @@ async def schedule(world: World, held: Held, random: Random) -> None:
 
 @pytest.mark.parametrize("surge", [0, 1])
 @pytest.mark.parametrize("seed", [*seeds(1), 149])  # of 149 a rollout stayed where it was
-def test_no_more_groups_hold_capacity_than_may_and_none_waits_for_ever(seed: int, surge: int) -> None:
-    """N-AT-5."""
+def test_replacement_gate_keeps_capacity_and_every_group_starts(seed: int, surge: int) -> None:
+    """The replacement gate keeps capacity and every group starts (N-AT-5)."""
     held = Held(surge)
 
     async def scenario(world: World) -> None:
@@ -111,7 +111,7 @@ def test_no_more_groups_hold_capacity_than_may_and_none_waits_for_ever(seed: int
     assert held.broken == []
 
 
-def test_a_manager_that_dies_after_any_write_comes_to_the_same_end() -> None:
+def test_groups_are_complete_although_managers_die_at_any_write() -> None:
     async def creation(world: World) -> None:
         await world.bring_up(groups(2, 2, groupIdentity="Hash"))
         assert len(await world.objects(PODS)) == 4
@@ -122,7 +122,7 @@ def test_a_manager_that_dies_after_any_write_comes_to_the_same_end() -> None:
 
 
 @simulated(Settings(managers=(SLOW,), others=SLOW))
-async def test_a_deletion_leaves_nothing(world: World) -> None:
+async def test_deletion_leaves_nothing(world: World) -> None:
     await world.bring_up(groups(2, 2, groupIdentity="Hash"))
     await world.delete(LEADERWORKERSETS, "web")
     await world.at_rest()

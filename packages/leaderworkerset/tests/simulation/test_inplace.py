@@ -19,7 +19,7 @@ def in_place(how: str = "IfPossible", **fields: int) -> JSONObject:
     return lws
 
 
-def test_new_images_come_to_the_same_pods_group_by_group() -> None:
+def test_new_images_reach_the_same_pods_group_by_group() -> None:
     counts: list[int] = []
 
     async def scenario(world: World) -> None:

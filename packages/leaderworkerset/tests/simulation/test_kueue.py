@@ -1,4 +1,4 @@
-"""LeaderWorkerSets that Kueue manages: the scenario of its page "Run LeaderWorkerSet", and what it relies on."""
+"""LeaderWorkerSets that Kueue manages: the scenario of its page "Run LeaderWorkerSet", and its requirements."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -59,7 +59,7 @@ def run(pods: list[JSONObject], *indexes: int, size: int = 3) -> bool:
 
 @asynccontextmanager
 async def kueue(world: World, quota: int) -> AsyncIterator[Kueue]:
-    """Run Kueue in the body; what must never happen is held at the end."""
+    """Run Kueue in the body, and check its invariants at the end."""
     decisions = {spec.path: spec.decide for spec in WEBHOOKS}
     world.webhooks.serve(decisions, lambda path, body: review.answer(body, decisions[path]))
     for resource, obj in build_configurations(configurations.at_url(f"https://{WEBHOOK_HOST}", b"")):
@@ -72,7 +72,7 @@ async def kueue(world: World, quota: int) -> AsyncIterator[Kueue]:
 
 
 def under_kueue(quota: int, *, nodes: int = 1) -> Callable[[Scenario], Callable[..., None]]:
-    """Let a coroutine be a test in a cluster with a quota of so many groups."""
+    """Make a coroutine a test in a cluster with a quota of the given number of groups."""
 
     def decorate(test: Scenario) -> Callable[..., None]:
         async def body(world: World, **given: Any) -> None:
@@ -89,8 +89,8 @@ def under_kueue(quota: int, *, nodes: int = 1) -> Callable[[Scenario], Callable[
 
 
 @under_kueue(1)
-async def test_the_page_run_leaderworkerset(world: World, one: Kueue) -> None:
-    """R-KQ-10, R-KQ-20, R-KQ-30, R-KQ-33, R-KQ-60: two groups, one is admitted; up, more quota, down, to zero."""
+async def test_kueue_page_run_leaderworkerset_works(world: World, one: Kueue) -> None:
+    """Two groups, one is admitted; up, more quota, down, to zero (R-KQ-10, R-KQ-20, R-KQ-30, R-KQ-33, R-KQ-60)."""
     lws = queued(replicas=2)
     del lws["spec"]["rolloutStrategy"]
     created = await world.create(lws)
@@ -110,8 +110,8 @@ async def test_the_page_run_leaderworkerset(world: World, one: Kueue) -> None:
 
 
 @under_kueue(1)
-async def test_everything_that_kueue_reads_is_there(world: World, one: Kueue) -> None:
-    """R-KQ-41 to R-KQ-48: owners and their labels, indexes, the role of a pod, templates as they were stamped."""
+async def test_pods_have_all_fields_that_kueue_reads(world: World, one: Kueue) -> None:
+    """Owners and their labels, indexes, the role of a pod, and templates with their stamps (R-KQ-41 to R-KQ-48)."""
     await world.bring_up(queued(replicas=1))
     sets = {meta.name(one): one for one in await world.objects(STATEFULSETS)}
     for pod in await world.objects(PODS):
@@ -130,8 +130,8 @@ async def test_everything_that_kueue_reads_is_there(world: World, one: Kueue) ->
 
 
 @under_kueue(2)
-async def test_an_evicted_group_waits_with_all_its_pods_and_the_status_says_so(world: World, one: Kueue) -> None:
-    """R-KQ-49, R-KQ-63, R-KQ-64, R-KQ-71: no endless recreation; the pair of conditions that Kueue's own tests read."""
+async def test_evicted_group_waits_and_the_status_reports_it(world: World, one: Kueue) -> None:
+    """No endless recreation; the pair of conditions that Kueue's own tests read (R-KQ-49, R-KQ-63, R-KQ-64, R-KQ-71)."""
     await world.bring_up(queued(replicas=2))
     one.evicted.add(1)
     await world.until(PODS, lambda pods: run(pods, 0) and len(pods_of(pods, 1)) >= 1)
@@ -150,8 +150,8 @@ async def test_an_evicted_group_waits_with_all_its_pods_and_the_status_says_so(w
 
 
 @under_kueue(2)
-async def test_a_failed_worker_recreates_its_group_within_its_admission(world: World, one: Kueue) -> None:
-    """R-KQ-67: never more pods than members (R-KQ-44)."""
+async def test_failed_worker_recreates_its_group_within_admission(world: World, one: Kueue) -> None:
+    """Never more pods than members (R-KQ-44) (R-KQ-67)."""
     await world.bring_up(queued(replicas=2))
     before = await world.uids()
     await fail(world, "web-1-2")
@@ -162,10 +162,8 @@ async def test_a_failed_worker_recreates_its_group_within_its_admission(world: W
 
 
 @under_kueue(2)
-async def test_an_update_starts_no_pod_that_waits_for_quota_and_goes_on_when_there_is_some(
-    world: World, one: Kueue
-) -> None:
-    """R-KQ-61: groups that wait get the new template first; those that run wait for them, as `maxUnavailable` says."""
+async def test_update_waits_until_there_is_quota(world: World, one: Kueue) -> None:
+    """Waiting groups get the new template first; running groups wait for them, as `maxUnavailable` demands (R-KQ-61)."""
     await world.create(queued(replicas=4))
     await world.until(PODS, lambda pods: run(pods, 0, 1) and len(pods) == 12)
     await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
@@ -183,8 +181,8 @@ async def test_an_update_starts_no_pod_that_waits_for_quota_and_goes_on_when_the
 
 
 @under_kueue(3)
-async def test_surge_groups_are_admitted_while_an_update_needs_them(world: World, one: Kueue) -> None:
-    """R-KQ-21, R-KQ-62, R-KQ-70: they are counted in `replicas` until every group is updated."""
+async def test_surge_groups_are_admitted_during_an_update(world: World, one: Kueue) -> None:
+    """They are counted in `replicas` until every group is updated (R-KQ-21, R-KQ-62, R-KQ-70)."""
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxSurge": 1, "maxUnavailable": 0}}
 
     await world.bring_up(queued(replicas=2, size=2, rolloutStrategy=strategy))
@@ -196,10 +194,8 @@ async def test_surge_groups_are_admitted_while_an_update_needs_them(world: World
 
 
 @under_kueue(1)
-async def test_leaders_and_workers_are_told_apart_where_they_have_templates_of_their_own(
-    world: World, one: Kueue
-) -> None:
-    """R-KQ-45."""
+async def test_leaders_and_workers_have_different_roles(world: World, one: Kueue) -> None:
+    """Leaders and workers have different roles (R-KQ-45)."""
     own = {"size": 3, "leaderTemplate": template(), "workerTemplate": template()}
     lws = queued(replicas=1)
     await world.bring_up(lws | {"spec": lws["spec"] | {"leaderWorkerTemplate": own}})
@@ -208,8 +204,8 @@ async def test_leaders_and_workers_are_told_apart_where_they_have_templates_of_t
 
 
 @under_kueue(1)
-async def test_while_kueue_is_down_everything_waits_and_nothing_is_recreated(world: World, one: Kueue) -> None:
-    """R-KQ-72: its webhooks refuse what they cannot see."""
+async def test_nothing_is_recreated_while_kueue_is_down(world: World, one: Kueue) -> None:
+    """Its webhooks refuse what they cannot see (R-KQ-72)."""
     await world.bring_up(queued(replicas=1))
     before = await world.uids()
     world.webhooks.refuse(KUEUE_PATHS)
@@ -226,15 +222,15 @@ async def test_while_kueue_is_down_everything_waits_and_nothing_is_recreated(wor
 
 @pytest.mark.parametrize("startup", ["LeaderCreated", "LeaderReady"])
 @under_kueue(2)
-async def test_both_startup_policies_start(world: World, one: Kueue, startup: str) -> None:
-    """R-KQ-21: an admission never waits for pods."""
+async def test_admitted_groups_start_under_both_startup_policies(world: World, one: Kueue, startup: str) -> None:
+    """An admission never waits for pods (R-KQ-21)."""
     await world.create(queued(replicas=2, startupPolicy=startup))
     await world.until(PODS, lambda pods: run(pods, 0, 1))
 
 
 @under_kueue(2, nodes=4)
-async def test_an_admitted_group_is_placed_by_the_ranks_of_its_pods(world: World, one: Kueue) -> None:
-    """R-KQ-50 to R-KQ-53, R-KQ-56: templates keep the annotation, ranks are labels, and no selector of ours is there."""
+async def test_admitted_group_is_placed_by_the_ranks_of_its_pods(world: World, one: Kueue) -> None:
+    """Templates keep the annotation, ranks are labels, and no selector of ours is there (R-KQ-50 to R-KQ-53, R-KQ-56)."""
     one.domains = [["node-0", "node-1"], ["node-2", "node-3"]]
     lws = queued(replicas=2, size=4)
     worker = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]
@@ -247,8 +243,8 @@ async def test_an_admitted_group_is_placed_by_the_ranks_of_its_pods(world: World
 
 
 @under_kueue(0)
-async def test_nothing_that_kueue_adds_at_the_start_is_there_before(world: World, one: Kueue) -> None:
-    """R-KQ-32, R-KQ-161: a conflicting value would finish the admission for good."""
+async def test_pods_have_no_fields_that_kueue_adds(world: World, one: Kueue) -> None:
+    """A conflicting value would finish the admission for good (R-KQ-32, R-KQ-161)."""
     await world.create(queued(replicas=1))
     pods = await world.until(PODS, lambda pods: len(pods) == 3)
     for pod in pods:
@@ -259,8 +255,8 @@ async def test_nothing_that_kueue_adds_at_the_start_is_there_before(world: World
 
 
 @under_kueue(2, nodes=2)
-async def test_exclusive_placement_and_an_admission_go_together(world: World, one: Kueue) -> None:
-    """R-KQ-69: the leader is started alone, and the workers follow it once they exist."""
+async def test_exclusive_placement_works_with_admission(world: World, one: Kueue) -> None:
+    """The leader is started alone, and the workers follow it once they exist (R-KQ-69)."""
     lws = queued(replicas=2, size=2)
     lws["metadata"]["annotations"] = {labels.EXCLUSIVE_TOPOLOGY: HOSTNAME}
     await world.bring_up(lws)
@@ -269,8 +265,8 @@ async def test_exclusive_placement_and_an_admission_go_together(world: World, on
 
 
 @under_kueue(1)
-async def test_a_change_that_kueue_refuses_reaches_the_user_and_changes_nothing(world: World, one: Kueue) -> None:
-    """R-KQ-5, R-KQ-16 to R-KQ-18: it is an answer to a user; no controller of ours writes what is refused."""
+async def test_change_that_kueue_rejects_changes_nothing(world: World, one: Kueue) -> None:
+    """It is an answer to a user; no controller of ours writes what is refused (R-KQ-5, R-KQ-16 to R-KQ-18)."""
     await world.bring_up(queued(replicas=1))
     key = ObjectKey(NAMESPACE, "web")
     before = await world.uids()
@@ -289,10 +285,8 @@ async def test_a_change_that_kueue_refuses_reaches_the_user_and_changes_nothing(
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 @under_kueue(1)
-async def test_a_deleted_leaderworkerset_goes_with_all_its_pods(
-    world: World, one: Kueue, propagation: Propagation
-) -> None:
-    """R-KQ-65, R-KQ-66: also those that wait for quota; no finalizer of ours holds a pod."""
+async def test_deleted_set_removes_waiting_pods(world: World, one: Kueue, propagation: Propagation) -> None:
+    """Pods that wait for quota are deleted as well, as we add no finalizer to them (R-KQ-65, R-KQ-66)."""
     await world.create(queued(replicas=2))
     await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 6)
     assert not any(meta.metadata(pod).get("finalizers") for pod in await world.objects(PODS))
@@ -302,8 +296,8 @@ async def test_a_deleted_leaderworkerset_goes_with_all_its_pods(
 
 
 @under_kueue(2)
-async def test_what_kueue_reads_of_a_leaderworkerset_never_changes_by_us(world: World, one: Kueue) -> None:
-    """R-KQ-11 to R-KQ-13, R-KQ-40: its UID, its keys in metadata and templates, through all that happens."""
+async def test_fields_that_kueue_reads_never_change(world: World, one: Kueue) -> None:
+    """Its UID, its keys in metadata and templates, through all that happens (R-KQ-11 to R-KQ-13, R-KQ-40)."""
     created = await world.create(queued(replicas=2))
     await world.ready()
     await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
@@ -317,6 +311,6 @@ async def test_what_kueue_reads_of_a_leaderworkerset_never_changes_by_us(world: 
     assert meta.annotations(worker)[PARENT] == FRAMEWORK
 
 
-def test_our_webhooks_are_asked_after_those_of_kueue() -> None:
-    """R-KQ-10: Kueue leaves an empty type of the strategy, which nobody but us fills in."""
+def test_webhooks_run_after_those_of_kueue() -> None:
+    """Kueue leaves an empty type of the strategy, which nobody but us fills in (R-KQ-10)."""
     assert CONFIGURATION < MUTATING_NAME

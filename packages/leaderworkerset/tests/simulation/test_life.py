@@ -1,4 +1,4 @@
-"""The life of a LeaderWorkerSet in a simulated cluster: it becomes ready, rolls, is restored, scales and ends."""
+"""The life of a LeaderWorkerSet in a simulated cluster: it becomes ready, rolls, is repaired, scales and is deleted."""
 
 from tests.simulation.cluster import Settings, World, count_ready, simulate, simulated
 from tests.simulation.states import differences
@@ -17,7 +17,7 @@ def settings(seed: int = 1) -> Settings:
 
 
 async def life(world: World) -> None:
-    """Live through everything but the end."""
+    """Run the whole life except the end."""
     await world.bring_up(groups(replicas=2, size=2))
     await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
     await world.ready()
@@ -35,14 +35,14 @@ async def fail(world: World, pod: str) -> None:
 
 
 @simulated(settings())
-async def test_groups_become_ready_and_then_nothing_is_written(world: World) -> None:
+async def test_ready_groups_cause_no_further_writes(world: World) -> None:
     status = meta.status(await world.bring_up(groups(replicas=3, size=4)))
     assert set(await world.uids()) == NAMES
     assert (status["replicas"], status["readyReplicas"], status["updatedReplicas"]) == (3, 3, 3)
     assert len(world.trace.of("manager-0")) <= 14
 
 
-def test_a_new_image_rolls_group_by_group_and_never_takes_more_than_one_down() -> None:
+def test_new_image_rolls_one_group_at_a_time() -> None:
     counts: list[int] = []
 
     async def scenario(world: World) -> None:
@@ -61,7 +61,7 @@ def test_a_new_image_rolls_group_by_group_and_never_takes_more_than_one_down() -
 
 
 @simulated(settings())
-async def test_a_failed_worker_recreates_its_group_once_and_no_other(world: World) -> None:
+async def test_failed_worker_recreates_only_its_group_once(world: World) -> None:
     await world.bring_up(groups(replicas=3, size=4))
     before = await world.uids()
     await fail(world, "web-1-2")
@@ -75,7 +75,7 @@ async def test_a_failed_worker_recreates_its_group_once_and_no_other(world: Worl
 
 
 @simulated(settings())
-async def test_it_scales_up_and_down_and_the_other_groups_stay(world: World) -> None:
+async def test_scaling_up_and_down_keeps_the_other_groups(world: World) -> None:
     await world.bring_up(groups(replicas=1, size=2))
     first = await world.uids()
     await world.edit(replicas=3)
@@ -86,7 +86,7 @@ async def test_it_scales_up_and_down_and_the_other_groups_stay(world: World) -> 
     assert await world.uids() == first
 
 
-def test_a_deletion_leaves_nothing() -> None:
+def test_deletion_leaves_nothing() -> None:
     async def scenario(world: World) -> None:
         await world.bring_up(groups(replicas=2, size=2))
         await world.delete(LEADERWORKERSETS, "web")
@@ -97,7 +97,7 @@ def test_a_deletion_leaves_nothing() -> None:
     assert set(outcome.state) == set()
 
 
-def test_one_seed_gives_one_trace_and_every_seed_the_same_end() -> None:
+def test_equal_seeds_give_equal_traces_and_all_the_same_end() -> None:
     first, again, other = (simulate(life, settings(seed)) for seed in (7, 7, 8))
     assert first.trace.entries == again.trace.entries
     assert [entry.object for entry in first.trace] != [entry.object for entry in other.trace]

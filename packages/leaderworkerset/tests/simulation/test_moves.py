@@ -1,6 +1,6 @@
-"""Moves in a simulated cluster: nodes are closed, some of them in passing, while managers die and requests fail (ADR 23).
+"""Moves in a simulated cluster: nodes are closed, some of them briefly, while managers die and requests fail (ADR 23).
 
-In a second schedule groups roll, fail, are scaled and are asked to move, all meanwhile.
+In a second schedule groups also roll, fail, are scaled, and are requested to move.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ LONG = 600.0
 
 
 def moving(identity: str, limit: int) -> JSONObject:
-    """Return a LeaderWorkerSet whose groups move, so many at once."""
+    """Return a LeaderWorkerSet whose groups move, the given number at once."""
     rolling = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxUnavailable": limit, "maxSurge": 0}}
     lws = groups(replicas=REPLICAS, size=SIZE, groupIdentity=identity, rolloutStrategy=rolling)
     lws["metadata"]["annotations"] = {labels.MOVE_OFF_CLOSED_NODES: "on"}
@@ -55,7 +55,7 @@ async def begin(world: LeanWorld, spec: JSONObject) -> None:
 
 
 async def close_in_passing(world: LeanWorld, node: str, random: Random) -> None:
-    """Cordon a node, and open it again soon."""
+    """Cordon a node briefly."""
     await set_cordoned(world, node, cordoned=True)
     await asyncio.sleep(random.choice((0.0, 0.05, 1.0)))
     await set_cordoned(world, node, cordoned=False)
@@ -72,7 +72,10 @@ async def kill(world: LeanWorld, random: Random) -> None:
 
 
 async def live(world: LeanWorld, random: Random, found: Moves, spec: JSONObject) -> None:
-    """Close nodes; in the end they are empty, each group there was moved once, no other one was, and nothing stays."""
+    """Close nodes.
+
+    At the end they are empty, each of their groups moved once, no other group did, and nothing is left.
+    """
     world.observe(PODS, found.pod_changed)
     await begin(world, spec)
     chosen = random.sample(NODES, random.choice((1, 2, 3)))
@@ -98,7 +101,7 @@ async def live(world: LeanWorld, random: Random, found: Moves, spec: JSONObject)
 
 
 def play(seed: int, identity: str, limit: int) -> Moves:
-    """Play one schedule; return what was counted."""
+    """Play one schedule; return the counts."""
     random = Random(f"{seed} {identity} {limit}")
     found = Moves(REPLICAS, SIZE, limit)
     faulty = Schedule(latency=(0.001, 0.02), rate=0.02)
@@ -107,7 +110,7 @@ def play(seed: int, identity: str, limit: int) -> Moves:
 
 
 def settings(seed: int, manager: Schedule) -> Settings:
-    """Return what is simulated: one manager with maintenance enabled."""
+    """Return the settings: one manager with maintenance enabled."""
     return Settings(
         seed=seed,
         managers=(manager,),
@@ -119,19 +122,19 @@ def settings(seed: int, manager: Schedule) -> Settings:
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("limit", [1, 2])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_more_groups_are_away_than_may_be_and_each_moves_once(seed: int, limit: int, identity: str) -> None:
-    """ADR 23, whoever closes nodes, opens them again, and dies."""
+def test_moves_keep_the_budget_and_each_group_moves_once(seed: int, limit: int, identity: str) -> None:
+    """The actors close and open nodes, and die (ADR 23)."""
     assert play(seed, identity, limit).broken == []
 
 
 async def end_a_process(world: LeanWorld, random: Random, found: MovesAmongOthers) -> None:
-    """Let a container of any pod end with an error."""
+    """Make a container of any pod end with an error."""
     found.disturbed()
     world.kubelet.restart(random.choice(sorted(await world.uids())))
 
 
 async def mark_a_leader(world: LeanWorld, random: Random) -> str:
-    """Ask for the move of any group; return the UID of its leader."""
+    """Request the move of any group; return the UID of its leader."""
     leader = random.choice([pod for pod in await world.objects(PODS) if groupname.is_leader(pod)])
     patch = {"metadata": {"uid": meta.uid(leader), "annotations": {labels.MOVE_GROUP: "true"}}}
     try:
@@ -142,7 +145,10 @@ async def mark_a_leader(world: LeanWorld, random: Random) -> str:
 
 
 async def live_among_others(world: LeanWorld, random: Random, found: MovesAmongOthers, spec: JSONObject) -> None:
-    """Close and open nodes, roll, fail, scale and mark; in the end closed nodes are empty, and marked leaders are gone."""
+    """Close and open nodes, roll, fail, scale and mark.
+
+    At the end closed nodes are empty, and marked leaders are deleted.
+    """
     world.observe(PODS, found.pod_changed)
     await begin(world, spec)
     closed, marked = set[str](), set[str]()
@@ -193,7 +199,7 @@ def play_among_others(seed: int, identity: str, limit: int) -> MovesAmongOthers:
 @pytest.mark.parametrize("limit", [1, 2])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_moves_rollouts_and_failures_share_one_budget(seed: int, limit: int, identity: str) -> None:
-    """ADR 23: one count; and whatever was asked for happens in the end."""
+    """There is one count, and every request is fulfilled at the end (ADR 23)."""
     assert play_among_others(seed, identity, limit).broken == []
 
 
@@ -201,14 +207,14 @@ def test_moves_rollouts_and_failures_share_one_budget(seed: int, limit: int, ide
 @pytest.mark.parametrize(
     "bug", [plantedmoves.moves_all_at_once, plantedmoves.never_moves, plantedmoves.forgets_who_is_away]
 )
-def test_a_planted_bug_is_found_among_rollouts_and_failures(bug: Callable[[], Any], identity: str) -> None:
+def test_planted_bug_is_found_among_rollouts_and_failures(bug: Callable[[], Any], identity: str) -> None:
     with bug():
         assert not all(_is_clean(play_among_others, seed, identity) for seed in range(10))
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("bug", [plantedmoves.moves_all_at_once, plantedmoves.never_moves])
-def test_a_planted_bug_is_found(bug: Callable[[], Any], identity: str) -> None:
+def test_planted_move_bug_is_found(bug: Callable[[], Any], identity: str) -> None:
     with bug():
         assert not all(_is_clean(play, seed, identity) for seed in range(5))
 

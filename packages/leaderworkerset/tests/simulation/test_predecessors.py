@@ -1,4 +1,4 @@
-"""What an earlier incarnation left: a slow garbage collector, updates that are taken back, and names that come again."""
+"""Remains of an earlier incarnation: a slow garbage collector, reverted updates, and reused names."""
 
 import asyncio
 
@@ -31,8 +31,8 @@ async def hold(world: World, finalizers: list[str]) -> None:
 
 
 @played()
-async def test_a_leader_that_is_replaced_gets_a_service_of_its_own(world: World) -> None:
-    """R-SVC-2: the service of the leader before, which ends late, is still there when its successor is ready."""
+async def test_replaced_leader_gets_its_own_service(world: World) -> None:
+    """The service of the leader before, which ends late, is still there when its successor is ready (R-SVC-2)."""
     await world.bring_up(groups(replicas=1, size=2, **OWN_SERVICES))
     await hold(world, ["tests/late"])
     await world.delete(PODS, "web-0")
@@ -45,7 +45,7 @@ async def test_a_leader_that_is_replaced_gets_a_service_of_its_own(world: World)
 
 
 @played()
-async def test_the_service_of_a_group_that_is_deleted_comes_back(world: World) -> None:
+async def test_deleted_service_of_a_group_is_recreated(world: World) -> None:
     """R-SVC-5, better than the Go controller, which waits for the next change of the group."""
     await world.bring_up(groups(replicas=2, size=2, **OWN_SERVICES))
     before = await world.uids(SERVICES)
@@ -63,8 +63,8 @@ def slow_to_start(spec: ContainerSpec) -> Program:
 
 @pytest.mark.parametrize("seed", seeds(2))
 @played(script=slow_to_start)
-async def test_an_update_that_is_taken_back_keeps_the_surge_group_that_stands_in(world: World, seed: int) -> None:
-    """R-ROLL-10: with the new template at once, the surge group went while the one it stood in for was starting."""
+async def test_reverted_update_keeps_the_surge_group(world: World, seed: int) -> None:
+    """With the new template applied immediately, the surge group was deleted while its group was starting (R-ROLL-10)."""
     await world.bring_up(groups(replicas=2, size=1, **SURGING))
     leaders = watch(world, ready=2)
     await roll(world, "app:2")
@@ -83,7 +83,7 @@ def half_broken(spec: ContainerSpec) -> Program:
 
 
 @played(script=half_broken)
-async def test_an_update_that_is_taken_back_waits_for_no_group_that_it_broke(world: World) -> None:
+async def test_reverted_update_does_not_wait_for_broken_groups(world: World) -> None:
     """R-ROLL-7 counts it as unavailable for ever: with the Go controller, taking the update back ends there."""
     lws = groups(replicas=3, size=1)
     lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = "None"

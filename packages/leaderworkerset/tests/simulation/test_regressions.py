@@ -1,7 +1,7 @@
-"""Races and storms that controllers of groups were seen to lose, a scenario each.
+"""Races and storms in which controllers of groups have failed, a scenario each.
 
-A seed decides who comes first. What is counted are pods at the moment when the API server commits them, whoever asked
-for it.
+A seed decides the order. The counted pods are those at the moment when the API server commits them, independent of
+their creator.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ def is_successor(pod: JSONObject, before: dict[str, str]) -> bool:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played(manager=LAGGING)
-async def test_a_group_is_recreated_also_where_its_worker_was_replaced_first(world: World, seed: int) -> None:
+async def test_group_is_recreated_when_its_worker_was_replaced_first(world: World, seed: int) -> None:
     """The manager sees the deletion when the new worker is there already (R-POD-11)."""
     await world.bring_up(groups(replicas=1, size=3))
     before = await world.uids()
@@ -50,8 +50,8 @@ async def test_a_group_is_recreated_also_where_its_worker_was_replaced_first(wor
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_the_same_name_deleted_and_created_at_once_is_another_set(world: World, seed: int) -> None:
-    """Nothing of the old one is taken over, and nothing of it is left."""
+async def test_recreated_set_of_the_same_name_adopts_nothing(world: World, seed: int) -> None:
+    """Nothing of the old set is adopted, and nothing of it is left."""
     old = await world.bring_up(groups(replicas=2, size=2))
     before = set((await world.uids()).values())
     await world.delete(LEADERWORKERSETS, "web")
@@ -74,7 +74,7 @@ async def test_the_same_name_deleted_and_created_at_once_is_another_set(world: W
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_scaling_down_a_set_whose_groups_fail_leaves_no_worker(world: World, seed: int) -> None:
+async def test_scaling_down_a_failing_set_leaves_no_worker(world: World, seed: int) -> None:
     await world.bring_up(groups(replicas=3, size=3))
     await fail(world, "web-2-1")
     await fail(world, "web-1-2")
@@ -87,7 +87,7 @@ async def test_scaling_down_a_set_whose_groups_fail_leaves_no_worker(world: Worl
 
 
 @played()
-async def test_workers_without_start_ordinals_do_not_lead_groups_of_their_own(world: World) -> None:
+async def test_workers_without_start_ordinals_lead_no_groups(world: World) -> None:
     """An API server that knows no start ordinals numbers workers from 0 (R-POD-6)."""
     await world.bring_up(groups(replicas=1, size=3))
     unnumbered = {"spec": {"ordinals": {"start": 0}}}
@@ -103,8 +103,8 @@ def slow_workers(spec: ContainerSpec) -> Program:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played(script=slow_workers)
-async def test_old_workers_that_end_late_do_not_cost_the_new_leader(world: World, seed: int) -> None:
-    """R-POD-8, R-POD-10: they belong to the leader before it."""
+async def test_terminating_workers_do_not_delete_the_new_leader(world: World, seed: int) -> None:
+    """They belong to the leader before it (R-POD-8, R-POD-10)."""
     await world.bring_up(groups(replicas=1, size=3))
     leaders = watch(world)
     await world.client.delete(PODS, ObjectKey(NAMESPACE, "web-0"), propagation="Background")
@@ -115,7 +115,7 @@ async def test_old_workers_that_end_late_do_not_cost_the_new_leader(world: World
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_a_new_size_and_a_failure_at_once_end_with_whole_groups(world: World, seed: int) -> None:
+async def test_new_size_and_a_failure_result_in_complete_groups(world: World, seed: int) -> None:
     await world.bring_up(groups(replicas=2, size=2))
     leaders = watch(world)
     await fail(world, "web-0-1")
@@ -128,8 +128,8 @@ async def test_a_new_size_and_a_failure_at_once_end_with_whole_groups(world: Wor
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played(manager=LAGGING)
-async def test_leaders_without_workers_that_are_ready_at_once_are_counted(world: World, seed: int) -> None:
-    """R-STAT-6: a group of one is ready when its leader is, however late the caches are."""
+async def test_leaders_without_workers_are_counted_as_ready(world: World, seed: int) -> None:
+    """A group of one is ready when its leader is, however late the caches are (R-STAT-6)."""
     leaders = watch(world)
     status = meta.status(await world.bring_up(groups(replicas=3, size=1)))
     assert (status["readyReplicas"], status["updatedReplicas"]) == (3, 3)
@@ -140,7 +140,7 @@ async def test_leaders_without_workers_that_are_ready_at_once_are_counted(world:
 
 
 def crash_at_once(spec: ContainerSpec) -> Program:
-    """Model a program whose worker ends with an error after a second."""
+    """Model a program whose worker exits with an error after a second."""
     is_worker = spec.env[labels.ENV_WORKER_INDEX] == "1"
     return Program(exits=(1.0, Exit(1)) if is_worker else None)
 
@@ -157,10 +157,10 @@ def crash_at_once(spec: ContainerSpec) -> Program:
     ids=["default", "budget", "budget of the manager", "off", "on by annotation"],
 )
 @played(script=crash_at_once)
-async def test_a_program_that_always_crashes_is_no_storm(
+async def test_crashing_program_is_restarted_with_backoff(
     world: World, annotations: dict[str, str], restarts: RestartSettings, least: int, most: int
 ) -> None:
-    """In 90 seconds; switched off, it is one, as with the Go controller."""
+    """The number of restarts in 90 seconds is bounded, unless backoff is off, as in the Go controller."""
     lws = groups(replicas=1, size=2)
     lws["metadata"]["annotations"] = annotations
     leaders = watch(world)
@@ -176,8 +176,8 @@ def given_up(lws: JSONObject) -> bool:
 
 @pytest.mark.parametrize("kills", [(), (3.0, 15.0, 40.0)], ids=["one manager", "killed again and again"])
 @played(script=crash_at_once)
-async def test_a_group_with_a_budget_is_given_up_once_and_for_all(world: World, kills: tuple[float, ...]) -> None:
-    """The budget is kept whoever counts; then nothing is written any more, and a new text resumes the group."""
+async def test_group_that_exhausts_its_budget_stays_exhausted(world: World, kills: tuple[float, ...]) -> None:
+    """The budget is kept by every manager. Then nothing is written any more, and a new value resumes the group."""
     lws = groups(replicas=1, size=2)
     lws["metadata"]["annotations"] = {labels.MAX_GROUP_RESTARTS: "3"}
     leaders = watch(world)
@@ -199,8 +199,8 @@ async def test_a_group_with_a_budget_is_given_up_once_and_for_all(world: World, 
 
 
 @played()
-async def test_pods_deleted_from_outside_do_not_climb_the_ladder(world: World) -> None:
-    """Somebody deletes all pods 22 times in a minute: the group was hardly recreated by us, and waits no minutes."""
+async def test_pods_deleted_by_others_do_not_increase_the_backoff(world: World) -> None:
+    """A user deletes all pods 22 times in a minute: the manager hardly recreated the group, so it waits seconds only."""
     await world.bring_up(groups(replicas=1, size=2))
     for _ in range(22):
         for pod in sorted(await world.uids(), reverse=True):
@@ -215,8 +215,8 @@ async def test_pods_deleted_from_outside_do_not_climb_the_ladder(world: World) -
     assert count <= len(deleted) + 1 <= 5
 
 
-def test_a_download_of_ten_minutes_survives_a_leader_that_keeps_restarting() -> None:
-    """R-POD-5.2: with RecreateGroupAfterStart failures do not count while the group has pending pods."""
+def test_long_image_download_survives_leader_restarts() -> None:
+    """With RecreateGroupAfterStart failures do not count while the group has pending pods (R-POD-5.2)."""
     starts: Counter[str] = Counter()
 
     def downloading(spec: ContainerSpec) -> Program:

@@ -1,4 +1,4 @@
-"""Rollouts and changes of sizes that controllers of groups were seen to lose, a scenario each."""
+"""Rollouts and changes of sizes in which controllers of groups have failed, a scenario each."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ from localkube.kubelet.processes.model import Program
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_an_update_creates_every_leader_once(world: World, seed: int) -> None:
+async def test_update_creates_every_leader_once(world: World, seed: int) -> None:
     """Its old workers end after it, and must not take the new one along (R-POD-10)."""
     await world.bring_up(groups(replicas=2, size=2))
     leaders = watch(world)
@@ -28,8 +28,8 @@ async def test_an_update_creates_every_leader_once(world: World, seed: int) -> N
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_surge_groups_stay_until_the_groups_they_stand_in_for_are_ready(world: World, seed: int) -> None:
-    """R-ROLL-3: with maxUnavailable 0 there are never fewer ready groups than wanted."""
+async def test_surge_groups_stay_until_their_groups_are_ready(world: World, seed: int) -> None:
+    """With maxUnavailable 0 there are never fewer ready groups than wanted (R-ROLL-3)."""
     lws = groups(replicas=2, size=2)
     rolling = lws["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"]
     lws["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"] = rolling | {"maxSurge": 1, "maxUnavailable": 0}
@@ -43,7 +43,7 @@ async def test_surge_groups_stay_until_the_groups_they_stand_in_for_are_ready(wo
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_an_update_in_the_middle_of_another_ends_with_the_newest(world: World, seed: int) -> None:
+async def test_update_during_an_update_reaches_the_newest_revision(world: World, seed: int) -> None:
     """Never more than one group is down for it."""
     await world.bring_up(groups(replicas=3, size=2))
     leaders = watch(world, ready=3)
@@ -58,8 +58,8 @@ async def test_an_update_in_the_middle_of_another_ends_with_the_newest(world: Wo
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_rapid_changes_of_replicas_roll_nothing(world: World, seed: int) -> None:
-    """Groups that are wanted all the time stay what they are."""
+async def test_rapid_replica_changes_keep_the_remaining_pods(world: World, seed: int) -> None:
+    """Groups that are always wanted are not changed."""
     await world.bring_up(groups(replicas=2, size=2))
     before = await world.uids()
     for replicas in (4, 2, 3, 5, 2, 4, 3):
@@ -72,8 +72,8 @@ async def test_rapid_changes_of_replicas_roll_nothing(world: World, seed: int) -
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_an_update_goes_on_at_a_size_where_its_percentage_is_no_group(world: World, seed: int) -> None:
-    """An autoscaler writes the scale, whose bounds nobody checks: 30 % of 2 is 0 (R-ROLL-1)."""
+async def test_update_proceeds_when_its_percentage_rounds_to_zero(world: World, seed: int) -> None:
+    """An autoscaler writes the scale without validation: 30 % of 2 is 0 (R-ROLL-1)."""
     lws = groups(replicas=4, size=2)
     lws["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"]["maxUnavailable"] = "30%"
     await world.bring_up(lws)
@@ -89,8 +89,8 @@ async def test_an_update_goes_on_at_a_size_where_its_percentage_is_no_group(worl
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_groups_of_one_that_grow_and_lose_a_leader_are_all_replaced(world: World, seed: int) -> None:
-    """Q-12: the leader that comes back is of the size of before, and there is no group that may go but by a surge."""
+async def test_groups_of_one_that_grow_are_all_replaced(world: World, seed: int) -> None:
+    """The leader that returns has the previous size, and no group may be replaced without a surge (Q-12)."""
     limits = {"rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 1}}
     await world.bring_up(groups(replicas=2, size=1, rolloutStrategy=limits))
     await world.edit(leaderWorkerTemplate={"size": 3})
@@ -100,7 +100,7 @@ async def test_groups_of_one_that_grow_and_lose_a_leader_are_all_replaced(world:
 
 
 def is_live(revision: JSONObject) -> bool:
-    """Return whether groups may be made from a revision of the LeaderWorkerSet: its history has no such label."""
+    """Return whether groups may use a revision of the LeaderWorkerSet: revisions of the history lack the label."""
     owner = meta.controller_of(revision)
     is_own = owner is not None and owner["kind"] == "LeaderWorkerSet"
     return is_own and labels.TEMPLATE_REVISION_HASH in meta.labels(revision)
@@ -108,8 +108,8 @@ def is_live(revision: JSONObject) -> bool:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
-async def test_an_update_that_is_taken_back_leaves_nothing_of_itself(world: World, seed: int) -> None:
-    """Groups that it had not reached are never touched."""
+async def test_reverted_update_leaves_no_revision(world: World, seed: int) -> None:
+    """Groups that the update had not reached are never touched."""
     await world.bring_up(groups(replicas=3, size=2))
     before = await world.uids()
     await roll(world, "app:2")
@@ -124,9 +124,11 @@ async def test_an_update_that_is_taken_back_leaves_nothing_of_itself(world: Worl
 
 @pytest.mark.parametrize("pause", [0.05, 0.5, 2.0])
 @played(script=lambda _: Program(term=5.0))
-async def test_groups_of_the_template_before_are_built_after_a_moment_without_any(world: World, pause: float) -> None:
-    """R-REV-14: there are none for a moment, too short for the StatefulSet controller to see its pods gone. The partition then
-    has it create two of the template before: their revision must still be there, or the update after it waits for ever.
+async def test_rollout_completes_when_groups_were_absent_for_a_moment(world: World, pause: float) -> None:
+    """There are no groups for a moment, which the StatefulSet controller does not notice (R-REV-14).
+
+    The partition then makes it create two of the previous template: their revision must still exist, or the next update
+    waits forever.
     """
     await world.bring_up(groups(replicas=3, size=2))
     await world.edit(replicas=0, leaderWorkerTemplate={"size": 1, "workerTemplate": template("app:2")})
@@ -141,8 +143,8 @@ async def test_groups_of_the_template_before_are_built_after_a_moment_without_an
 
 @pytest.mark.parametrize("seed", SEEDS)
 @played(script=lambda spec: Program(refused="no such file" if spec.argv == ("broken",) else ""))
-async def test_broken_groups_are_corrected_once_after_a_scale_up(world: World, seed: int) -> None:
-    """docs/adr/0030: they do not come back from the older revision first."""
+async def test_broken_groups_are_replaced_once_after_a_scale_up(world: World, seed: int) -> None:
+    """They do not come back from the older revision first (docs/adr/0030)."""
     await world.bring_up(groups(replicas=3, size=1))
     broken = template("app:2")
     broken["spec"]["containers"][0]["command"] = ["broken"]

@@ -1,4 +1,4 @@
-"""A namespace with much to do beside one that rolls a set: what stands before it, counted, as no machine is as fast as another."""
+"""A busy namespace next to a rolling set: the work before its end, counted, as machines differ in speed."""
 
 from collections.abc import Hashable
 from typing import Final
@@ -22,7 +22,7 @@ SETS: Final = 400
 """LeaderWorkerSets of the busy namespace: two thousand writes, 400 keys due in one controller at once."""
 
 RATE: Final = 10.0
-"""Requests a second, one after the other, so that the quota is what everybody waits for."""
+"""Requests a second, in sequence, so that everybody waits for the quota."""
 
 
 class Counted(Instruments):
@@ -37,11 +37,11 @@ class Counted(Instruments):
         return self
 
     def queued(self, key: Hashable) -> None:
-        """Note a key that waits."""
+        """Record a waiting key."""
         self._waiting += _is_own(key)
 
     def taken(self, key: Hashable) -> None:
-        """Note a key that a worker takes."""
+        """Record a key that a worker takes."""
         self._waiting -= _is_own(key)
         self.own += _is_own(key)
         self.before += not _is_own(key) and self._waiting > 0
@@ -58,7 +58,7 @@ def _is_own(key: Hashable) -> bool:
 
 
 async def roll(world: World, image: str) -> float:
-    """Give the set another image; return after how many seconds all groups have it."""
+    """Give the set another image; return how many seconds it takes until all groups have it."""
     begun = world.clock.monotonic()
     await world.edit(leaderWorkerTemplate={"workerTemplate": template(image)})
     (lws,) = await world.objects(LEADERWORKERSETS)
@@ -83,7 +83,7 @@ async def make_busy(world: World) -> None:
 
 
 @simulated(Settings(managers=()))
-async def test_a_rollout_beside_a_busy_namespace_takes_at_most_twice_its_own_work(world: World) -> None:
+async def test_busy_namespace_at_most_doubles_the_work_of_a_rollout(world: World) -> None:
     """Twice as many requests go out until its last one, and twice as many decisions are made."""
     wire = LimitedTransport(world._transport("manager", SLOW), TokenBucket(RATE, 1), world.clock)
     counted = Counted()

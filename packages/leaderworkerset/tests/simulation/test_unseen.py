@@ -1,4 +1,4 @@
-"""Workers that go while no manager runs: their groups are recreated as if they had been seen, and no others."""
+"""Workers that are deleted while no manager runs: their groups are recreated later, and no others."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -27,7 +27,7 @@ def play(
     seed: int,
     edit: Mapping[str, Any] = NO_EDIT,
 ) -> set[str]:
-    """Let groups become ready, edited if asked, and `absence` happen while no manager runs; return the pods that are replaced."""
+    """Make groups ready, edit them if requested, and run `absence` while no manager runs; return the replaced pods."""
     replaced: set[str] = set()
 
     async def scenario(world: World) -> None:
@@ -52,7 +52,7 @@ def play(
 
 
 async def lose_a_worker(world: World) -> None:
-    """Delete a worker, and wait until its successor is there."""
+    """Delete a worker, and wait until its successor exists."""
     old = (await world.uids())["web-1-2"]
     await world.delete(PODS, "web-1-2")
     await world.until(
@@ -61,14 +61,14 @@ async def lose_a_worker(world: World) -> None:
 
 
 async def lose_a_worker_at_the_end(world: World) -> None:
-    """Delete a worker, whose successor is not there when the manager starts."""
+    """Delete a worker, whose successor does not exist when the manager starts."""
     await world.delete(PODS, "web-1-2")
 
 
 @pytest.mark.parametrize("seed", seeds(1))
 @pytest.mark.parametrize("policy", ["RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
 @pytest.mark.parametrize("absence", [lose_a_worker, lose_a_worker_at_the_end])
-def test_a_worker_that_goes_while_no_manager_runs_takes_its_group_with_it(
+def test_worker_deleted_while_no_manager_runs_recreates_group(
     absence: Callable[[World], Awaitable[None]], policy: str, seed: int
 ) -> None:
     assert play(absence, policy=policy, seed=seed) == {"web-1", "web-1-1", "web-1-2"}
@@ -90,9 +90,9 @@ async def nothing(world: World) -> None:
     ],
     ids=["as created", "workers after their leader", "larger groups", "smaller groups", "a group more"],
 )
-def test_a_manager_that_starts_recreates_no_group_that_is_whole(edit: Mapping[str, Any]) -> None:
+def test_starting_manager_recreates_no_complete_group(edit: Mapping[str, Any]) -> None:
     assert play(nothing, seed=1, edit=edit) == set()
 
 
-def test_without_a_policy_it_is_replaced_alone() -> None:
+def test_worker_is_replaced_alone_without_a_restart_policy() -> None:
     assert play(lose_a_worker, policy="None", seed=1) == {"web-1-2"}

@@ -18,11 +18,11 @@ from localkube.apiserver.storage.store import Change
 
 GROUPS: Final = 20
 TRAVEL: Final = 0.3
-"""Seconds that a change takes to the manager, and a write from it, with what is written in between."""
+"""Seconds that a change takes to the manager, and a write from it, including writes in between."""
 
 
 @simulated(Settings(managers=(SLOW,), others=SLOW))
-async def test_many_groups_take_few_statuses_and_events_and_the_last_status_is_not_late(world: World) -> None:
+async def test_many_groups_need_few_statuses_and_events(world: World) -> None:
     moved: dict[str, float] = {}
 
     def leader_changed(change: Change) -> None:
@@ -47,7 +47,7 @@ async def test_many_groups_take_few_statuses_and_events_and_the_last_status_is_n
 
 
 @pytest.mark.long
-def test_counts_stay_below_those_of_the_last_release() -> None:
+def test_write_counts_stay_below_those_of_the_last_release() -> None:
     """A gate of counts, which are the same on every machine: `python -m bench.writes --renew` records them on purpose."""
     baseline = msgspec.json.decode(writes.BASELINE.read_bytes(), type=writes.Baseline)
     found = writes.gate()
@@ -55,7 +55,7 @@ def test_counts_stay_below_those_of_the_last_release() -> None:
     assert writes.excess(found, baseline) == []
 
 
-def test_count_above_the_permitted_one_is_reported() -> None:
+def test_excessive_write_count_is_reported() -> None:
     baseline = writes.Baseline(version="0.1.0", phases={"created": {"status": 3, "calls": 1000}})
     assert writes.excess({"created": {"status": 5, "calls": 1100}}, baseline) == []
     assert writes.excess({"created": {"status": 6, "calls": 1101, "pods": 3}}, baseline) == [
@@ -93,7 +93,7 @@ SHAPES: Final[dict[str, JSONObject]] = {
 @pytest.mark.parametrize("shape", SHAPES)
 @simulated(Settings(managers=(SLOW,), others=SLOW))
 async def test_new_leader_writes_nothing_when_nothing_differs(world: World, shape: str) -> None:
-    """A manager that begins to lead compares what keeps the leaders, and applies it only if it differs."""
+    """A new leader compares the leader StatefulSet, and applies it only if it differs."""
     await world.create(SHAPES[shape])
     await world.at_rest()
     await world.stop_manager("manager-0")
@@ -105,7 +105,7 @@ async def test_new_leader_writes_nothing_when_nothing_differs(world: World, shap
 
 
 @simulated(Settings(managers=(SLOW,), others=SLOW))
-async def test_new_leader_restores_what_was_edited_while_no_manager_ran(world: World) -> None:
+async def test_new_leader_reverts_edits_made_while_no_manager_ran(world: World) -> None:
     await world.bring_up(groups(replicas=2, size=2))
     await world.stop_manager("manager-0")
     key = ObjectKey(NAMESPACE, "web")

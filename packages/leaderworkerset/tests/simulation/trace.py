@@ -1,4 +1,4 @@
-"""The trace of a simulation: every write, by whom, when, and how it was answered."""
+"""The trace of a simulation: every write, its actor, its time, and its answer."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,7 +19,11 @@ SHOWN: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One write. `answer` is the status, or why there was none; `digest` stands for both bodies; `body` is the answer's."""
+    """One write.
+
+    `answer` is the status, or the reason why there was none. `digest` stands for both bodies; `body` belongs to the
+    answer.
+    """
 
     at: float
     actor: str
@@ -33,7 +37,7 @@ class Entry:
         return f"{self.at:10.3f}  {self.actor:<12} {self.verb:<6} {self.object}  {self.answer}{self._details()}"
 
     def _details(self) -> str:
-        """Return what the path does not say: the name of what was created, and what decides about a rollout."""
+        """Return details besides the path: the name of a created object, and the fields that control a rollout."""
         if not self.body or self.is_background:
             return ""
         answered = msgspec.json.decode(self.body)
@@ -78,7 +82,7 @@ class Trace:
         self.entries.append(Entry(at, actor, request.method, request.path, text, digest, body))
 
     def note(self, at: float, actor: str, what: str, about: str = "") -> None:
-        """Add something that is not a write: what people and machines do, and what was found wrong."""
+        """Add an entry that is not a write: an action of people or machines, or a violation."""
         self.entries.append(Entry(at, actor, what, about, ""))
 
     def of(self, actor: str) -> list[Entry]:

@@ -15,7 +15,10 @@ HEADERS: Final = {"content-type": "application/json"}
 
 
 class InProcessWebhooks:
-    """Implements `WebhookTransport` for one host. While it `is_down` nothing listens; answers take `delay` seconds."""
+    """Implements `WebhookTransport` for one host.
+
+    While it `is_down` it refuses connections; answers take `delay` seconds.
+    """
 
     def __init__(self, host: str, paths: Collection[str], answer: Answer) -> None:
         self.is_down = False
@@ -26,11 +29,11 @@ class InProcessWebhooks:
         self._refused: Collection[str] = ()
 
     def serve(self, paths: Collection[str], answer: Answer) -> None:
-        """Answer for somebody else, too."""
+        """Answer for another server as well."""
         self._answers |= dict.fromkeys(paths, answer)
 
     def refuse(self, paths: Collection[str]) -> None:
-        """Answer nothing on these paths, as if what serves them were down."""
+        """Refuse requests on these paths, as if their server were down."""
         self._refused = paths
 
     def accept(self) -> None:

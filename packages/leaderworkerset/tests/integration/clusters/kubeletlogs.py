@@ -17,7 +17,7 @@ LOOPBACK = "127.0.0.1"
 
 @asynccontextmanager
 async def logs_on(client: Client, node: str, lines: Mapping[str, str]) -> AsyncIterator[None]:
-    """Let every container of these names on a node have said one line, while the context is entered."""
+    """Make every container with one of these names on a node print one line, while the context is entered."""
     now = datetime.now(UTC)
 
     async def answer(request: web.Request) -> web.Response:

@@ -1,4 +1,4 @@
-"""The manager of LeaderWorkerSets on a cluster, in the process of the tests, and what must be defined for it."""
+"""The manager of LeaderWorkerSets on a cluster, in the process of the tests, and the definitions that it needs."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -40,11 +40,11 @@ class LocalManager:
     _controllers: Keeper[None]
 
     async def stop(self) -> None:
-        """Let the controllers end in an orderly way."""
+        """Stop the controllers in an orderly way."""
         await self._controllers.leave()
 
     async def kill(self) -> None:
-        """End the controllers in the middle of whatever they do."""
+        """Stop the controllers in the middle of their work."""
         await self._controllers.kill()
 
     async def start(self) -> None:
@@ -53,7 +53,7 @@ class LocalManager:
         await self._controllers.value()
 
     def check(self) -> None:
-        """Raise what ended the controllers, if something did."""
+        """Raise the error that ended the controllers, if there was one."""
         self._controllers.check()
 
 

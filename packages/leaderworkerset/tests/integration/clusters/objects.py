@@ -16,7 +16,7 @@ START_DELAY_ANNOTATION: Final = "tests.example.com/start-delay"
 
 
 def slow_template(seconds: int) -> JSONObject:
-    """Return a pod template whose image takes so long to come."""
+    """Return a pod template whose image takes the given time to pull."""
     source = {"fieldRef": {"fieldPath": f"metadata.annotations['{START_DELAY_ANNOTATION}']"}}
     template = pod_template()
     (container,) = template["spec"]["containers"]

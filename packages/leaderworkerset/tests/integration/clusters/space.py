@@ -1,4 +1,4 @@
-"""A namespace of its own for each test: what is done there, what is there, what must come true there."""
+"""A separate namespace for each test: its actions, its objects, and the conditions to wait for."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -37,24 +37,26 @@ from .objects import GATE
 from .state import State, assert_settled
 
 LIMIT: Final = 60.0
-"""Seconds in which anything must come true.
+"""Seconds in which a condition must become true; usually a fraction of one is enough.
 
-Mostly a fraction of one is enough. Where a StatefulSet follows another of the same name at once, the first sync of the new
-one fails now and then, as a ControllerRevision or pod of the old one is about to go, and no event brings the next one.
-kube-controller-manager repeats ten failed syncs a second, of all StatefulSets together, after a burst of a hundred. In 1.36,
-syncs that come before the last write of their StatefulSet is seen ("not as new as written version") count as failed, too.
-Tests bring about hundreds of those a minute, and so a repetition may wait for tens of seconds (docs/how-to/operate.md).
+If a StatefulSet follows another of the same name immediately, its first sync sometimes fails, as a ControllerRevision
+or pod of the old one is about to be deleted, and no event triggers the next sync.
+
+kube-controller-manager repeats ten failed syncs a second, of all StatefulSets together, after a burst of a hundred. In
+1.36, a sync that precedes the last write of its StatefulSet ("not as new as written version") also counts as failed.
+
+Tests cause hundreds of such syncs a minute, so a repetition may wait for tens of seconds (docs/how-to/operate.md).
 """
 
 POLL: Final = 0.1
-"""Seconds between two readings of what no informer follows."""
+"""Seconds between two reads of objects without an informer."""
 
 T = TypeVar("T")
 
 Expectation: TypeAlias = Callable[[State], None]
 
 MAKING_PODS: Final = (DISAGGREGATED_SETS, LEADERWORKERSETS, DEPLOYMENTS, STATEFULSETS, PODS, PERSISTENT_VOLUME_CLAIMS)
-"""What is deleted after each test, in this order: what makes others first."""
+"""The kinds that are deleted after each test, in this order: owners first."""
 
 OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
 """The label of revisions that StatefulSets keep."""
@@ -83,7 +85,7 @@ class Space:
     informers: Mapping[Resource, Informer]
     changes: list[Change] = field(default_factory=list)
     written: int = 0
-    """The generation that a test last wrote, where it keeps it."""
+    """The generation of the last write by a test, if the test records it."""
     _generations: dict[str, int] = field(default_factory=dict)
     _invariants: list[Expectation] = field(default_factory=list)
     _broken: list[str] = field(default_factory=list)
@@ -91,7 +93,7 @@ class Space:
 
     @property
     def state(self) -> State:
-        """Return what is known of the namespace now."""
+        """Return the current objects of the namespace."""
         found = {
             resource: {meta.name(obj): obj for obj in informer.store.list()}
             for resource, informer in self.informers.items()
@@ -134,7 +136,7 @@ class Space:
         return state
 
     async def settled(self, name: str = "web", *, limit: float = LIMIT) -> State:
-        """Wait until the LeaderWorkerSet, as it was last written, is at rest."""
+        """Wait until the LeaderWorkerSet, in its last written version, is at rest."""
 
         def is_settled(state: State) -> None:
             assert meta.generation(state.leaderworkersets[name]) >= self._generations.get(name, 0)
@@ -145,7 +147,10 @@ class Space:
     async def eventually(
         self, read: Callable[[], Awaitable[T]], holds: Callable[[T], bool], *, poll: float = POLL
     ) -> T:
-        """Read what is not followed until it is as wanted; return it. What starts a process is not asked for so often."""
+        """Read an object that is not watched until it satisfies the condition; return it.
+
+        Use it rarely if a read starts a process.
+        """
         found = await read()
         deadline = asyncio.get_running_loop().time() + LIMIT
         while not holds(found):
@@ -155,13 +160,13 @@ class Space:
         return found
 
     def always(self, invariant: Expectation) -> None:
-        """Hold an expectation at every change of a pod from now on; `until` fails where it was broken."""
+        """Check an expectation at every change of a pod from now on; `until` fails if it was broken."""
         self._invariants.append(invariant)
 
     async def create(
         self, obj: JSONObject, resource: Resource = LEADERWORKERSETS, *, dry_run: bool = False
     ) -> JSONObject:
-        """Create an object, or ask what would come of it."""
+        """Create an object, or return the result of a dry run."""
         placed = obj | {"metadata": obj["metadata"] | {"namespace": self.namespace}}
         return await self.client.create(resource, placed, dry_run=dry_run)
 
@@ -210,7 +215,7 @@ class Space:
         await self.client.delete(resource, self.key(name), propagation=propagation)
 
     async def provide_volumes(self, storage_class: str, count: int) -> None:
-        """Have so many volumes that claims of this class may be bound to."""
+        """Create the given number of volumes to which claims of this class can be bound."""
         await self.cluster.provide_volumes(self.client, f"{self.namespace}-{storage_class}", storage_class, count)
 
     async def evict(self, pod: str) -> None:
@@ -224,27 +229,27 @@ class Space:
         await self.client.create(evictions, eviction)
 
     async def restart_container(self, pod: str) -> None:
-        """Let the first container of a running pod end and start again."""
+        """Make the first container of a running pod end and start again."""
         await self.cluster.restart_container(self.client, await self.get(PODS, pod))
 
     async def restart_all(self, pod: str) -> None:
-        """Let all containers of a running pod of `restarting_template` restart in place."""
+        """Make all containers of a running pod of `restarting_template` restart in place."""
         await self.cluster.restart_all(self.client, await self.get(PODS, pod))
 
     async def complete_container(self, pod: str) -> None:
-        """Let the only container of a running pod end with 0 and start again."""
+        """Make the only container of a running pod exit with 0 and start again."""
         await self.cluster.complete_container(self.client, await self.get(PODS, pod))
 
     async def end_kept(self, pod: str) -> None:
-        """Let the node report the end of a deleted pod that a finalizer keeps."""
+        """Make the node report the end of a deleted pod that a finalizer keeps."""
         await self.cluster.end_kept(self.client, await self.get(PODS, pod))
 
     async def end_pod(self, pod: str, code: int) -> None:
-        """Let the only container of a running pod, whose own policy is Never, end with this code."""
+        """Make the only container of a running pod, with restart policy Never, exit with this code."""
         await self.cluster.end_pod(self.client, await self.get(PODS, pod), code)
 
     async def cordon(self, node: str, *, unschedulable: bool = True) -> None:
-        """Keep new pods off a node, or let them come again."""
+        """Keep new pods off a node, or permit them again."""
         spec = {"spec": {"unschedulable": unschedulable}}
         await self.client.patch(NODES, ObjectKey("", node), spec, kind="merge")
 
@@ -253,12 +258,12 @@ class Space:
         await self.client.delete(PODS, self.key(pod), grace_period=0)
 
     async def release(self, *pods: str) -> None:
-        """Let gated pods become ready."""
+        """Make gated pods become ready."""
         await self._set_gates(pods, "True")
 
     @asynccontextmanager
     async def releasing(self) -> AsyncIterator[None]:
-        """Let every gated pod become ready as soon as it runs."""
+        """Make every gated pod become ready as soon as it runs."""
         waiting: asyncio.Queue[JSONObject] = asyncio.Queue()
 
         def note(change: Change) -> None:
@@ -283,7 +288,7 @@ class Space:
             await asyncio.wait([task])
 
     async def close(self, *pods: str) -> None:
-        """Let gated pods become unready."""
+        """Make gated pods become unready."""
         await self._set_gates(pods, "False")
 
     async def versions(self) -> dict[str, str]:
@@ -298,7 +303,7 @@ class Space:
 
     @asynccontextmanager
     async def second_manager(self) -> AsyncIterator[None]:
-        """Run another set of controllers beside those of the cluster."""
+        """Run another set of controllers next to those of the cluster."""
         client = Client(transport(self.cluster, "lws"))
         async with lwsmanager.controllers(client, SystemClock()):
             yield
@@ -315,7 +320,7 @@ class Space:
             await self.client.patch(PODS, self.key(pod), patch, kind="strategic", subresource="status")
 
     def note(self, change: Change) -> None:
-        """Take note of any change."""
+        """Record a change."""
         self._changed.set()
         if change.object["kind"] != PODS.kind:
             return
@@ -388,9 +393,9 @@ async def space_of(cluster: Cluster, manager: Manager, client: Client) -> AsyncI
 
 
 async def _clear(client: Client, namespace: str) -> None:
-    """Delete what makes pods, all pods, and the events: an embedded cluster keeps 5,000 of all namespaces.
+    """Delete the owners of pods, all pods, and the events: an embedded cluster keeps 5,000 of all namespaces.
 
-    The namespace stays: its end would take two requests for each kind of the cluster.
+    The namespace stays: its deletion would take two requests for each kind of the cluster.
     """
     for resource in (*MAKING_PODS, EVENTS):
         await client.send(Request("DELETE", resource.path(namespace), (("propagationPolicy", "Background"),)))

@@ -1,7 +1,7 @@
-"""What a namespace holds at one moment, and what a LeaderWorkerSet at rest must look like.
+"""The content of a namespace at one moment, and the expected state of a LeaderWorkerSet at rest.
 
-Expectations are plain assertions, so that one and the same function is waited for and, when it does not come true, says
-what is missing.
+Expectations are plain assertions, so that a test can wait for the same function, and the function reports what is
+missing.
 """
 
 from collections.abc import Callable, Mapping
@@ -51,7 +51,7 @@ class State:
 
 
 def shows(read: Callable[[State], object], expected: object) -> Callable[[State], None]:
-    """Return the expectation that this is read from the state."""
+    """Return the expectation that this value is read from the state."""
 
     def expectation(state: State) -> None:
         found = read(state)
@@ -71,7 +71,7 @@ def pod_names(name: str, replicas: int, size: int) -> set[str]:
 
 
 def is_ready(pod: JSONObject) -> bool:
-    """Return whether the pod is ready and not on its way out."""
+    """Return whether the pod is ready and not being deleted."""
     return meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
 
 
@@ -87,7 +87,7 @@ def conditions(obj: JSONObject) -> dict[str, str]:
 
 
 def assert_pods(state: State, name: str, *, replicas: int, size: int) -> None:
-    """All pods of these groups are ready, and there are no others."""
+    """Assert that all pods of these groups are ready, and that there are no others."""
     assert state.of(name).keys() == pod_names(name, replicas, size)
     assert {pod for pod, obj in state.of(name).items() if not is_ready(obj)} == set()
 
@@ -110,7 +110,7 @@ def assert_settled(state: State, name: str) -> None:
 
 
 def assert_statefulsets(state: State, name: str, *, replicas: int, size: int) -> None:
-    """There is the leader StatefulSet at rest, and one of workers for each leader pod."""
+    """Assert that there is the leader StatefulSet at rest, and a worker StatefulSet for each leader pod."""
     workers = {f"{name}-{index}" for index in range(replicas)} if size > 1 else set()
     found = {key: one for key, one in state.statefulsets.items() if meta.labels(one).get(labels.NAME) == name}
     assert found.keys() == {name} | workers
@@ -120,7 +120,7 @@ def assert_statefulsets(state: State, name: str, *, replicas: int, size: int) ->
 
 
 def assert_services(state: State, name: str) -> None:
-    """There is one headless service, or one per leader pod."""
+    """Assert that there is one headless service, or one per leader pod."""
     policy = state.leaderworkersets[name]["spec"]["networkConfig"]["subdomainPolicy"]
     found = {key: one for key, one in state.services.items() if meta.labels(one).get(labels.NAME) == name}
     if policy == "Shared":
@@ -131,7 +131,7 @@ def assert_services(state: State, name: str) -> None:
 
 
 def assert_status(obj: JSONObject) -> None:
-    """The status counts all groups as ready and updated, and the conditions say so for this generation."""
+    """Assert that the status counts all groups as ready and updated, with conditions of this generation."""
     status, replicas = meta.status(obj), meta.spec(obj)["replicas"]
     counted = {field: status.get(field, 0) for field in ("replicas", "readyReplicas", "updatedReplicas")}
     assert counted == dict.fromkeys(counted, replicas)

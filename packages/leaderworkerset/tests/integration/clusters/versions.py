@@ -1,4 +1,4 @@
-"""Which Kubernetes a test runs on, and tests of what not every version has."""
+"""The Kubernetes version of a test, and tests of features that not every version has."""
 
 import pytest
 from tests.controlplane import build
@@ -7,7 +7,7 @@ from leaderworkerset.api import kubernetesfeatures
 from leaderworkerset.api.kubernetesfeatures import Feature
 
 EMBEDDED = "v1.36.0"
-"""The version that the embedded cluster is like."""
+"""The version that the embedded cluster resembles."""
 
 
 def has(request: pytest.FixtureRequest, feature: Feature) -> bool:
@@ -20,6 +20,6 @@ def has(request: pytest.FixtureRequest, feature: Feature) -> bool:
 
 
 def skip_without(request: pytest.FixtureRequest, feature: Feature) -> None:
-    """Skip a test of what the cluster does not have."""
+    """Skip a test of a feature that the cluster does not have."""
     if not has(request, feature):
         pytest.skip(f"this Kubernetes has no {feature.name}")

@@ -50,7 +50,7 @@ async def serving(running: Running) -> AsyncIterator[None]:
 
 @pytest.fixture
 def kueue(runner: asyncio.Runner, space: Space, admission: None) -> Iterator[Kueue]:
-    """Run the reconciler without quota; what must never happen is held at the end."""
+    """Run the reconciler without quota, and check its invariants at the end."""
     del admission
     racks = [[f"node-{rack * NODES_PER_RACK + number}" for number in range(NODES_PER_RACK)] for rack in (0, 1)]
     one = Kueue(space.client, space.namespace, quota=0, domains=racks)
@@ -66,7 +66,7 @@ async def started(one: Kueue) -> "asyncio.Task[None]":
 
 
 async def ended(task: "asyncio.Task[None]") -> None:
-    """End the reconciler; raise what it failed with."""
+    """End the reconciler; raise its error, if there was one."""
     task.cancel()
     await asyncio.wait([task])
     if not task.cancelled():

@@ -29,8 +29,8 @@ def copied(obj: JSONObject) -> JSONObject:
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": own, "spec": meta.spec(obj)}
 
 
-async def test_at_home_groups_wait_for_good_and_nothing_is_written(space: Space, kueue: Kueue) -> None:
-    """R-KQ-68: no group is ready, none is recreated, and a manager that starts anew finds nothing to do."""
+async def test_managed_set_writes_nothing_while_its_groups_wait(space: Space, kueue: Kueue) -> None:
+    """No group is ready, none is recreated, and a restarted manager has nothing to do (R-KQ-68)."""
     kueue.quota = 0
     await space.create(queued(replicas=2))
 
@@ -53,8 +53,8 @@ async def test_at_home_groups_wait_for_good_and_nothing_is_written(space: Space,
     assert changed <= {"LeaderWorkerSet web", "StatefulSet web"}
 
 
-async def test_the_copy_is_a_leaderworkerset_like_any_other(space: Space, kueue: Kueue) -> None:
-    """R-KQ-40, R-KQ-68: it brings the stamps of the other cluster along; its origin is neither lost nor passed on."""
+async def test_copied_set_behaves_like_any_other(space: Space, kueue: Kueue) -> None:
+    """It brings the stamps of the other cluster along; its origin is neither lost nor passed on (R-KQ-40, R-KQ-68)."""
     home = await space.create(queued(replicas=2))
     await space.delete("web")
     await space.until(is_gone)

@@ -1,4 +1,4 @@
-"""What Kueue refuses reaches whoever asked for it, as it stands; what it lets pass is not changed by us."""
+"""Rejections by Kueue reach the user unchanged, and our webhooks do not change what Kueue accepts."""
 
 from typing import Any, Final
 
@@ -45,18 +45,18 @@ def annotated(annotations: dict[str, str]) -> JSONObject:
     ],
     ids=["elastic", "two topologies", "size alone", "slice too large", "one pod set", "no topology"],
 )
-async def test_what_kueue_refuses_is_refused_in_its_words(
+async def test_kueue_rejections_reach_the_user_unchanged(
     space: Space, kueue: Kueue, spec: dict[str, Any], words: str
 ) -> None:
-    """R-KQ-15, R-KQ-55: the defaults of ours neither mend nor hide it, and without a queue it is nobody's matter."""
+    """Our defaults neither repair nor hide it, and it does not apply without a queue (R-KQ-15, R-KQ-55)."""
     with pytest.raises(ForbiddenError, match=words):
         await space.create(queued(**spec))
     assert kueue.admitted == set()
     await space.create(lws(**spec), dry_run=True)
 
 
-async def test_more_groups_than_kueue_takes_are_more_than_there_may_be(space: Space, kueue: Kueue) -> None:
-    """R-KQ-15: the schema has the bound already, with and without a queue."""
+async def test_replicas_above_the_limit_of_kueue_are_invalid(space: Space, kueue: Kueue) -> None:
+    """The schema has the bound already, with and without a queue (R-KQ-15)."""
     assert refusals.MOST_GROUPS == 1_000_000
     for obj in (queued(replicas=refusals.MOST_GROUPS + 1), lws(replicas=refusals.MOST_GROUPS + 1)):
         with pytest.raises(InvalidError, match="less than or equal to 1000000"):
@@ -64,8 +64,8 @@ async def test_more_groups_than_kueue_takes_are_more_than_there_may_be(space: Sp
     assert not kueue.admitted
 
 
-async def test_a_queue_by_another_name_than_a_domain_is_refused(space: Space, kueue: Kueue) -> None:
-    """R-KQ-15: the API server takes the label, which may be longer than the name of any queue."""
+async def test_queue_name_that_is_not_a_dns_name_is_rejected(space: Space, kueue: Kueue) -> None:
+    """The API server takes the label, which may be longer than the name of any queue (R-KQ-15)."""
     obj = queued(replicas=1)
     obj["metadata"]["labels"] = {QUEUE: "Team_A"}
     with pytest.raises(ForbiddenError, match="DNS subdomain"):
@@ -73,8 +73,8 @@ async def test_a_queue_by_another_name_than_a_domain_is_refused(space: Space, ku
     assert not kueue.admitted
 
 
-async def test_leader_and_workers_ask_for_one_domain(space: Space, kueue: Kueue) -> None:
-    """R-KQ-31, R-KQ-50, R-KQ-52, R-KQ-55: two pod sets, one of one pod; their annotations are those of the pods."""
+async def test_leader_and_workers_share_one_topology_domain(space: Space, kueue: Kueue) -> None:
+    """Two pod sets, one of one pod; their annotations are those of the pods (R-KQ-31, R-KQ-50, R-KQ-52, R-KQ-55)."""
     kueue.quota = 1
     both = {"leaderTemplate": annotated(TOGETHER), "workerTemplate": annotated(TOGETHER)}
     state = await space.bring_up(queued(replicas=1, size=4, template=both))

@@ -25,7 +25,7 @@ def queued(**spec: Any) -> JSONObject:
 
 
 def run(state: State, *indexes: int, replicas: int, size: int = 3) -> None:
-    """These groups run whole, and all pods of the others are there and wait."""
+    """Expect that these groups run completely, and that all pods of the other groups exist and wait."""
     found = {index: state.group("web", index) for index in range(replicas)}
     assert len(state.of("web")) == replicas * size
     for index, pods in found.items():
@@ -34,8 +34,11 @@ def run(state: State, *indexes: int, replicas: int, size: int = 3) -> None:
         assert all(bool(meta.spec(pod).get("schedulingGates")) for pod in pods.values()) is (index not in indexes)
 
 
-async def test_two_groups_of_which_one_is_admitted_up_and_down(space: Space, kueue: Kueue) -> None:
-    """R-KQ-10, R-KQ-20, R-KQ-30 to R-KQ-33, R-KQ-43 to R-KQ-46, R-KQ-48, R-KQ-60, R-KQ-70."""
+async def test_groups_within_the_quota_are_admitted_while_scaling(space: Space, kueue: Kueue) -> None:
+    """Groups within the quota are admitted while scaling.
+
+    Rules R-KQ-10, R-KQ-20, R-KQ-30 to R-KQ-33, R-KQ-43 to R-KQ-46, R-KQ-48, R-KQ-60, R-KQ-70.
+    """
     kueue.quota = 1
     created = await space.create(queued(replicas=2))
     assert meta.spec(created)["rolloutStrategy"]["type"] == "RollingUpdate"
@@ -66,11 +69,11 @@ async def test_two_groups_of_which_one_is_admitted_up_and_down(space: Space, kue
 
 
 def run_leader_only(state: State) -> None:
-    """The first of two groups runs."""
+    """Expect that the first of two groups runs."""
     run(state, 0, replicas=2)
 
 
-async def test_a_group_that_waits_for_quota_is_explained(space: Space, kueue: Kueue) -> None:
+async def test_explain_names_the_queue_when_a_group_waits_for_quota(space: Space, kueue: Kueue) -> None:
     kueue.quota = 1
     await space.create(queued(replicas=2))
     await space.until(run_leader_only)
@@ -79,8 +82,8 @@ async def test_a_group_that_waits_for_quota_is_explained(space: Space, kueue: Ku
     assert (await diagnosis(space, "web/0")).verdict is Verdict.HEALTHY
 
 
-async def test_an_evicted_group_waits_and_comes_back(space: Space, kueue: Kueue) -> None:
-    """R-KQ-63, R-KQ-64, R-KQ-71: only its pods are made anew, and they wait with their gates."""
+async def test_evicted_group_waits_and_returns(space: Space, kueue: Kueue) -> None:
+    """Only the pods of the group are recreated, and they wait with their gates (R-KQ-63, R-KQ-64, R-KQ-71)."""
     kueue.quota = 2
     await space.bring_up(queued(replicas=2))
     running = space.state.group("web", 0)
@@ -97,8 +100,8 @@ async def test_an_evicted_group_waits_and_comes_back(space: Space, kueue: Kueue)
     await space.settled()
 
 
-async def test_a_complete_group_gives_its_quota_back(space: Space, kueue: Kueue) -> None:
-    """R-KQ-12, R-KQ-34: the group that waits runs when the other one is complete, and so its Workload finished."""
+async def test_completed_group_returns_its_quota(space: Space, kueue: Kueue) -> None:
+    """The waiting group runs when the other one is complete, and its Workload finished (R-KQ-12, R-KQ-34)."""
     kueue.quota = 1
     await space.create(queued(replicas=2, annotations={labels.RUN_TO_COMPLETION: "true"}))
     await space.until(run_leader_only)
@@ -118,12 +121,12 @@ async def test_a_complete_group_gives_its_quota_back(space: Space, kueue: Kueue)
 
 
 def complete(state: State) -> None:
-    """All groups are."""
+    """Expect that all groups are complete."""
     assert meta.is_condition_true(state.leaderworkersets["web"], "Complete")
 
 
-async def test_an_update_starts_no_pod_without_quota(space: Space, kueue: Kueue) -> None:
-    """R-KQ-47, R-KQ-61: the waiting group gets the new template first."""
+async def test_update_starts_no_pod_without_quota(space: Space, kueue: Kueue) -> None:
+    """The waiting group gets the new template first (R-KQ-47, R-KQ-61)."""
     kueue.quota = 1
     await space.create(queued(replicas=2))
     await space.until(run_leader_only)
@@ -143,7 +146,7 @@ async def test_an_update_starts_no_pod_without_quota(space: Space, kueue: Kueue)
 
 
 async def test_groups_with_random_keys_run_up_to_the_quota(space: Space, kueue: Kueue) -> None:
-    """Both gates of a leader are opened by who closed them; what replaces a group waits for quota as all others do."""
+    """The two gates of a leader are opened by their owners. A replacement group waits for quota like all others."""
     kueue.quota = 1
     await space.create(queued(replicas=2, **HASH))
 
@@ -172,8 +175,8 @@ def image(pod: JSONObject) -> str:
     return str(meta.spec(pod)["containers"][0]["image"])
 
 
-async def test_groups_with_a_topology_get_a_domain_each_and_hosts_by_rank(space: Space, kueue: Kueue) -> None:
-    """R-KQ-50 to R-KQ-54, R-KQ-56."""
+async def test_each_group_gets_a_domain_and_hosts_by_rank(space: Space, kueue: Kueue) -> None:
+    """Each group gets a domain and hosts by rank (R-KQ-50 to R-KQ-54, R-KQ-56)."""
     kueue.quota = 2
     template = pod_template() | {"metadata": {"annotations": {TOPOLOGY: "rack"}}}
     await space.bring_up(queued(replicas=2, size=4, template={"workerTemplate": template}))

@@ -1,1 +1,1 @@
-"""A package, so that its cluster ends with the last of its tests."""
+"""This is a package, so that its cluster ends with the last of its tests."""

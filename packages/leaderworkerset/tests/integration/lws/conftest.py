@@ -28,7 +28,7 @@ Manage: TypeAlias = Callable[[Cluster, Path], AbstractAsyncContextManager[Manage
 """Runs a manager on a cluster; it may write into the directory."""
 
 LIMIT = 240.0
-"""Seconds for one test; what it waits for has limits of its own."""
+"""Seconds for one test, besides the limits of its waits."""
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Running:
 
 @pytest.fixture(scope="package")
 def runner() -> Iterator[asyncio.Runner]:
-    """Run everything of the session in one event loop; a failed test shows errors, not every step."""
+    """Run everything of the session in one event loop; a failed test shows errors only."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     with asyncio.Runner() as runner:
         yield runner
@@ -50,7 +50,10 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture(scope="package")
 def manage() -> Manage:
-    """Return what runs a manager: that of `lws up`; a package with another manager has another fixture of this name."""
+    """Return a function that runs a manager: the manager of `lws up`.
+
+    A package with another manager has another fixture of this name.
+    """
     return lambda cluster, _directory: managed(cluster)
 
 
@@ -69,7 +72,7 @@ def running(
 
 @pytest.fixture
 def space(runner: asyncio.Runner, running: Running) -> Iterator[Space]:
-    """Return a namespace of its own."""
+    """Return a new namespace."""
     with _kept(runner, space_of(running.cluster, running.manager, running.client)) as one:
         yield one
 
@@ -115,7 +118,7 @@ def _kubernetes(runner: asyncio.Runner, directory: Path, request: pytest.Fixture
 
 @contextmanager
 def _kept(runner: asyncio.Runner, context: AbstractAsyncContextManager[T]) -> Iterator[T]:
-    """Enter an async context and leave it at the end, while the loop also runs tests in between."""
+    """Enter an async context and leave it at the end; the loop also runs the tests in between."""
     keeper = runner.run(Keeper.enter(context))
     try:
         yield runner.run(keeper.value())

@@ -1,4 +1,4 @@
-"""What `lws explain` says on a cluster, and the situations that are waited for."""
+"""The output of `lws explain` on a cluster, and the situations that tests wait for."""
 
 import asyncio
 import os
@@ -31,13 +31,13 @@ HELD: Final = "tests.example.com/held"
 
 
 async def diagnosis(space: Space, target: str = "web") -> Diagnosis:
-    """Return what `lws explain` says."""
+    """Return the output of `lws explain`."""
     (told,) = await explain(session_of(space), parse(target))
     return told
 
 
 async def typed(space: Space, *words: str, code: int = 0) -> str:
-    """Run a command of `lws` as a person types it, until it ends with this code; return what it prints."""
+    """Run a command of `lws` until it exits with this code; return its output."""
     environment = os.environ | {"KUBECONFIG": str(space.cluster.kubeconfig)}
     pipe, both = asyncio.subprocess.PIPE, asyncio.subprocess.STDOUT
     process = await asyncio.create_subprocess_exec(
@@ -72,7 +72,7 @@ def warned(words: str) -> Any:
 
 
 def unschedulable(words: str, count: int = 1) -> Any:
-    """Return the expectation that so many pods are said to fit nowhere for a reason with these words."""
+    """Return the expectation that so many pods are unschedulable for a reason with these words."""
 
     def expectation(state: State) -> None:
         told = [meta.find_condition(pod, "PodScheduled") or {} for pod in state.pods.values()]
@@ -83,7 +83,7 @@ def unschedulable(words: str, count: int = 1) -> Any:
 
 
 def of_kubernetes(space: Space, lacks: str = "such admission") -> None:
-    """Leave out a test of what the embedded API server does not enforce, or does not serve."""
+    """Skip a test of features that the embedded API server does not enforce or serve."""
     if space.cluster.name == "embedded":
         pytest.skip(f"the embedded API server has no {lacks}")
 
@@ -94,7 +94,7 @@ def template(**fields: Any) -> JSONObject:
 
 
 def asking(**requests: str) -> JSONObject:
-    """Return the templates of a group whose containers request so much."""
+    """Return the templates of a group whose containers request the given amounts."""
     found = pod_template()
     amounts = {name.replace("__", "/").replace("_", "."): amount for name, amount in requests.items()}
     found["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
@@ -105,7 +105,7 @@ def asking(**requests: str) -> JSONObject:
 async def unreachable_webhook(
     space: Space, resource: Resource = PODS, *, subresource: str = "", operation: str = "CREATE"
 ) -> AsyncIterator[None]:
-    """Configure a webhook for the pods of the namespace, or for another kind, that nobody serves."""
+    """Configure an unreachable webhook for the pods of the namespace, or for another kind."""
     plural = f"{resource.plural}/{subresource}" if subresource else resource.plural
     rule = {"apiGroups": [resource.group], "apiVersions": [resource.version], "resources": [plural]}
     name = f"unreachable-{space.namespace}"

@@ -35,7 +35,7 @@ Load: TypeAlias = Callable[[JSONObject], int]
 
 @dataclass
 class MetricsAPI:
-    """What it answers: millicores of a pod, and numbers by name of the metric and value of its label."""
+    """The served metrics: millicores of a pod, and numbers by name of the metric and value of its label."""
 
     client: Client
     load: Load = lambda _pod: 0
@@ -44,7 +44,7 @@ class MetricsAPI:
     """The selectors by which pods were asked for."""
 
     def application(self) -> web.Application:
-        """Return what is served."""
+        """Return the HTTP application."""
         application = web.Application()
         application.add_routes(
             [

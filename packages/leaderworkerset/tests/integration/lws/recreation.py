@@ -1,4 +1,4 @@
-"""Who was recreated: what the tests of failures look for."""
+"""Observation of recreations, for the tests of failures."""
 
 from tests.integration.clusters.space import LIMIT, Space
 from tests.integration.clusters.state import State, assert_settled
@@ -18,7 +18,7 @@ def created_leaders(space: Space, name: str = "web") -> list[str]:
 
 
 async def replaced(space: Space, before: State, *names: str, name: str = "web", limit: float = LIMIT) -> State:
-    """Wait until the set is at rest and exactly these pods are others than before; return the state."""
+    """Wait until the set is at rest and exactly these pods were replaced; return the state."""
     old = before.uids(name)
 
     def are_replaced(state: State) -> None:
@@ -29,5 +29,5 @@ async def replaced(space: Space, before: State, *names: str, name: str = "web", 
 
 
 def assert_notes(state: State, notes: list[str], name: str = "web") -> None:
-    """These recreations were told, each once."""
+    """Assert that exactly these recreations were reported."""
     assert sorted(state.notes("RecreateGroup", name)) == sorted(notes)

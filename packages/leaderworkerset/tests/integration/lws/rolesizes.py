@@ -1,4 +1,4 @@
-"""How many groups the roles of a DisaggregatedSet have while it rolls, and whether they went as the contract says."""
+"""The number of groups of the roles of a DisaggregatedSet during a rollout, compared with the contract."""
 
 from tests.integration.clusters.space import Space
 
@@ -30,7 +30,7 @@ class Sizes:
             self.seen.append((counts[0], counts[1]))
 
     def assert_went_through(self, trace: str) -> None:
-        """Assert that every state of a trace was seen, in order, and between two of them nothing beyond them."""
+        """Assert that every state of a trace was observed, in order, without states outside of their range."""
         steps = [as_counts(text) for text in trace.split()]
         seen = self.seen[self.seen.index(steps[0]) :]
         position = 0
@@ -44,7 +44,7 @@ class Sizes:
 
 
 def followed_sizes(space: Space, old_revision: str) -> Sizes:
-    """Return the sizes from now on."""
+    """Return the sizes from now on, updated at each change."""
     sizes = Sizes(old_revision)
     space.informers[LEADERWORKERSETS].subscribe(sizes.note)
     return sizes

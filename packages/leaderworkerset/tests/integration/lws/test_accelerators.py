@@ -1,4 +1,4 @@
-"""What pods with TPUs are told about each other (contract 7.4)."""
+"""The variables by which pods with TPUs know each other (contract 7.4)."""
 
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
@@ -24,12 +24,12 @@ def told(pod: JSONObject) -> dict[str, str]:
 
 
 def are_there(state: State) -> None:
-    """All pods exist; no node has TPUs, so they stay pending."""
+    """Expect that all pods exist; no node has TPUs, so they stay pending."""
     assert state.pods.keys() == {"web-0", "web-0-1", "web-0-2", "web-0-3"}
 
 
 async def test_every_rank_knows_the_hosts_and_its_number(space: Space) -> None:
-    """R-TPU-1 to R-TPU-4, R-TPU-6, R-ENV-4, R-ADM-15: after the variables of the group."""
+    """The TPU variables follow those of the group (R-TPU-1 to R-TPU-4, R-TPU-6, R-ENV-4, R-ADM-15)."""
     await space.create(lws(replicas=1, size=4, template={"workerTemplate": with_tpus()}))
     state = await space.until(are_there)
     hosts = ["web-0.web", "web-0-1.web", "web-0-2.web", "web-0-3.web"]
@@ -49,8 +49,8 @@ async def test_every_rank_knows_the_hosts_and_its_number(space: Space) -> None:
     assert meta.annotations(state.pods["web-0-1"])[labels.LEADER_REQUESTS_TPUS] == "true"
 
 
-async def test_a_leader_without_tpus_is_not_counted(space: Space) -> None:
-    """R-TPU-3, R-WSTS-3: the numbers begin with the first worker."""
+async def test_leader_without_tpus_is_not_counted(space: Space) -> None:
+    """The numbers begin with the first worker (R-TPU-3, R-WSTS-3)."""
     template = {"leaderTemplate": pod_template(), "workerTemplate": with_tpus()}
     await space.create(lws(replicas=1, size=4, template=template))
     state = await space.until(are_there)
@@ -62,8 +62,8 @@ async def test_a_leader_without_tpus_is_not_counted(space: Space) -> None:
         assert found["TPU_WORKER_ID"] == str(rank - 1)
 
 
-async def test_subgroups_are_slices_of_their_own(space: Space) -> None:
-    """R-TPU-2, R-TPU-5."""
+async def test_subgroups_are_separate_tpu_slices(space: Space) -> None:
+    """Subgroups are separate TPU slices (R-TPU-2, R-TPU-5)."""
     policy = {"subGroupPolicy": {"subGroupSize": 2}}
     await space.create(lws(replicas=1, size=4, template={"workerTemplate": with_tpus()} | policy))
     state = await space.until(are_there)

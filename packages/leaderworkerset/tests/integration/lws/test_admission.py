@@ -1,4 +1,4 @@
-"""What is refused, as a user reads it: every rule of contract section 10 as a request."""
+"""Every rejection of contract section 10 as a user reads it: each rule as a request."""
 
 import copy
 from typing import Any
@@ -24,7 +24,7 @@ KEY = labels.SUBGROUP_EXCLUSIVE_TOPOLOGY
 
 
 def subgroup_policy(size: Any, policy: str = "LeaderWorker") -> JSONObject:
-    """Return the field of a template that makes subgroups."""
+    """Return the template field that creates subgroups."""
     return {"subGroupPolicy": {"subGroupPolicyType": policy, "subGroupSize": size}}
 
 
@@ -99,8 +99,8 @@ BY_WEBHOOK = [
 
 
 @pytest.mark.parametrize(("obj", "failures"), BY_WEBHOOK)
-async def test_refused_by_the_webhook(space: Space, obj: JSONObject, failures: list[str]) -> None:
-    """R-VAL-1, R-VAL-5 to R-VAL-21, N-VAL-10, N-AT-24: 403 with every error, named by path and value."""
+async def test_webhook_rejects_invalid_fields(space: Space, obj: JSONObject, failures: list[str]) -> None:
+    """403 with every error, named by path and value (R-VAL-1, R-VAL-5 to R-VAL-21, N-VAL-10, N-AT-24)."""
     error = await refusal(space, obj)
     assert (error.code, error.reason) == (403, "Forbidden")
     assert error.message.startswith(DENIED)
@@ -126,15 +126,15 @@ BY_SCHEMA = [
 
 
 @pytest.mark.parametrize(("obj", "paths"), BY_SCHEMA)
-async def test_refused_by_the_schema(space: Space, obj: JSONObject, paths: set[str]) -> None:
-    """R-API-2, R-VAL-3, R-VAL-4: 422 with every path, where the definition itself forbids it."""
+async def test_schema_rejects_invalid_fields(space: Space, obj: JSONObject, paths: set[str]) -> None:
+    """422 with every path, where the definition itself forbids it (R-API-2, R-VAL-3, R-VAL-4)."""
     error = await refusal(space, obj)
     assert (error.code, error.reason) == (422, "Invalid")
     assert {path for path in paths if f"{path}: " in error.message} == paths
 
 
-async def test_a_word_for_a_number(space: Space) -> None:
-    """R-DEF-7: wrong types cannot even be given defaults; 400."""
+async def test_webhook_rejects_a_string_for_a_number(space: Space) -> None:
+    """Wrong types cannot even be given defaults; 400 (R-DEF-7)."""
     error = await refusal(space, with_spec(replicas="two"))
     assert error.code == 400
     denied = 'admission webhook "mleaderworkerset.kb.io" denied the request: '
@@ -159,13 +159,13 @@ ALLOWED = [
 
 
 @pytest.mark.parametrize("obj", ALLOWED)
-async def test_allowed(space: Space, obj: JSONObject) -> None:
-    """R-VAL-27."""
+async def test_valid_fields_are_accepted(space: Space, obj: JSONObject) -> None:
+    """Valid fields are accepted (R-VAL-27)."""
     await space.create(obj, dry_run=True)
 
 
-async def test_refused_updates(space: Space) -> None:
-    """R-VAL-22, Q-7: with every error in one answer."""
+async def test_webhook_rejects_invalid_updates(space: Space) -> None:
+    """The response lists every error (R-VAL-22, Q-7)."""
     await space.create(subgroups(2) | {"spec": subgroups(2)["spec"] | {"replicas": 0}})
     spec = copy.deepcopy((await space.get(LEADERWORKERSETS, "web"))["spec"])
     spec["leaderWorkerTemplate"]["subGroupPolicy"]["subGroupSize"] = 4
@@ -179,28 +179,28 @@ async def test_refused_updates(space: Space) -> None:
     assert (caught.value.code, caught.value.message) == (403, f"{DENIED}[{', '.join(failures)}]")
 
 
-async def test_a_subdomain_policy_of_null_is_the_default(space: Space) -> None:
-    """R-DEF-4, R-VAL-25: it cannot be refused, as it is filled in before."""
+async def test_null_subdomain_policy_gets_the_default(space: Space) -> None:
+    """It is never rejected, as the default is filled in before validation (R-DEF-4, R-VAL-25)."""
     await space.create(lws(replicas=0))
     patched = await space.patch([{"op": "replace", "path": "/spec/networkConfig", "value": {"subdomainPolicy": None}}])
     assert patched["spec"]["networkConfig"] == {"subdomainPolicy": "Shared"}
 
 
-async def test_unknown_fields_are_told_or_dropped(space: Space) -> None:
-    """R-API-5: pruned as usual; told where the client asks for strictness."""
+async def test_unknown_fields_are_dropped_or_rejected_when_strict(space: Space) -> None:
+    """Unknown fields are pruned as usual, and reported if the client requests strictness (R-API-5)."""
     obj = with_spec(replicaz=3)
     assert "replicaz" not in (await space.create(obj, dry_run=True))["spec"]
 
 
-async def test_scaling_and_status_do_not_ask_the_webhooks(space: Space) -> None:
-    """R-VAL-26, Q-28: a percentage that came to nothing by scaling is no error then."""
+async def test_scale_and_status_bypass_the_webhooks(space: Space) -> None:
+    """A percentage that rounds to zero after scaling is not an error (R-VAL-26, Q-28)."""
     await space.bring_up(lws(replicas=4, size=1, rollout={"maxUnavailable": "25%", "maxSurge": 0}))
     await space.scale(2)
     await space.settled()
 
 
-async def test_a_pod_without_a_size_is_refused(space: Space) -> None:
-    """R-ADM-1."""
+async def test_pod_without_a_size_is_rejected(space: Space) -> None:
+    """A pod without a size is rejected (R-ADM-1)."""
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-0", "labels": {labels.NAME: "web"}}}
     with pytest.raises(APIError) as caught:
         await space.create(pod | pod_template(), PODS)
@@ -210,7 +210,7 @@ async def test_a_pod_without_a_size_is_refused(space: Space) -> None:
 
 
 async def refusal(space: Space, obj: JSONObject) -> APIError:
-    """Create an object that must be refused; return the error."""
+    """Create an object that must be rejected; return the error."""
     with pytest.raises(APIError) as caught:
         await space.create(obj)
     return caught.value

@@ -45,7 +45,7 @@ def metrics(runner: asyncio.Runner, running: Running) -> Iterator[MetricsAPI]:
 
 
 def autoscaler(metric: JSONObject, *, name: str = "web", minimum: int = 1, maximum: int = 8) -> JSONObject:
-    """Return an autoscaler that acts on what it reads now."""
+    """Return an autoscaler that acts immediately on its metrics."""
     target = {"apiVersion": LEADERWORKERSETS.api_version, "kind": LEADERWORKERSETS.kind, "name": "web"}
     return {
         "apiVersion": AUTOSCALERS.api_version,
@@ -62,7 +62,7 @@ def autoscaler(metric: JSONObject, *, name: str = "web", minimum: int = 1, maxim
 
 
 def of_pods(millicores: int) -> JSONObject:
-    """Return the metric by which each group's leader shall use so much."""
+    """Return the metric by which the leader of each group should use so much."""
     target = {"type": "AverageValue", "averageValue": f"{millicores}m"}
     return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 
@@ -75,7 +75,7 @@ def of_queue(each: int, owner: str) -> JSONObject:
 
 
 def at_rest(replicas: int) -> Callable[[State], None]:
-    """Expect so many groups, all complete."""
+    """Expect the given number of groups, all complete."""
 
     def expectation(state: State) -> None:
         assert meta.spec(state.leaderworkersets["web"])["replicas"] == replicas
@@ -89,8 +89,8 @@ async def scaler_conditions(space: Space, name: str) -> dict[str, tuple[str, str
     return {one["type"]: (one["status"], one["reason"]) for one in found}
 
 
-async def test_leaders_alone_are_measured(space: Space, metrics: MetricsAPI) -> None:
-    """R-STAT-4: the selector of `/scale` finds leaders; however busy workers are, they do not count.
+async def test_autoscaler_measures_leaders_only(space: Space, metrics: MetricsAPI) -> None:
+    """The selector of `/scale` finds leaders; however busy workers are, they do not count (R-STAT-4).
 
     One leader for each group, so that the mean over pods is the mean over groups: 2 groups x 300 / 100 are 6.
     """
@@ -110,8 +110,8 @@ async def test_leaders_alone_are_measured(space: Space, metrics: MetricsAPI) -> 
     await space.delete("web", AUTOSCALERS)
 
 
-async def test_groups_with_random_keys_are_measured_and_scaled_too(space: Space, metrics: MetricsAPI) -> None:
-    """R-STAT-4, N-HASH-6: 2 groups x 300 / 100 are 6; those that go are chosen by the ReplicaSet."""
+async def test_autoscaler_scales_groups_with_random_keys(space: Space, metrics: MetricsAPI) -> None:
+    """2 groups x 300 / 100 are 6 groups. The ReplicaSet selects the groups to delete (R-STAT-4, N-HASH-6)."""
     leader = {"load": 300}
     metrics.load = lambda pod: leader["load"] if meta.labels(pod)[labels.WORKER_INDEX] == "0" else 9000
     await space.create(lws(replicas=2, size=2, **HASH))
@@ -132,8 +132,8 @@ async def test_groups_with_random_keys_are_measured_and_scaled_too(space: Space,
     await space.delete("web", AUTOSCALERS)
 
 
-async def test_percentages_that_come_to_nothing_still_roll(space: Space, metrics: MetricsAPI) -> None:
-    """Q-28: 25 % of 4 groups is one; scaled to 2 in the middle of a rollout it is none, and the rollout goes on.
+async def test_rollout_proceeds_when_percentages_round_to_zero(space: Space, metrics: MetricsAPI) -> None:
+    """25 % of 4 groups is one; after scaling to 2 it is zero, and the rollout proceeds (Q-28).
 
     The stored percentage blocks no later change of the template (docs/adr/0029).
     """
@@ -180,12 +180,12 @@ def _rolled(state: State, before: dict[str, str]) -> None:
 
 
 def _one_group_at_a_time(state: State) -> None:
-    """A leader is ready, whatever is replaced."""
+    """Expect that one leader is ready during any replacement."""
     leaders = [pod for pod in state.of("web").values() if meta.labels(pod)[labels.WORKER_INDEX] == "0"]
     assert any(is_ready(pod) for pod in leaders)
 
 
-async def test_to_nothing_and_back_as_keda_does(space: Space, metrics: MetricsAPI) -> None:
+async def test_keda_scales_to_zero_and_back(space: Space, metrics: MetricsAPI) -> None:
     """KEDA takes the last group and makes the first one by PUT of `/scale`; between them its autoscaler stands still."""
     key = (QUEUE, "scaledobject.keda.sh/name=zero")
     metrics.numbers[key] = 15
@@ -223,8 +223,8 @@ async def put_scale(space: Space, replicas: int) -> dict[str, Any]:
     return dict(await space.client.update(LEADERWORKERSETS, written, subresource="scale"))
 
 
-async def test_the_autoscaler_of_the_page_is_one(space: Space) -> None:
-    """The API server takes it as it is printed, with no field that it does not know."""
+async def test_autoscaler_of_the_documentation_is_valid(space: Space) -> None:
+    """The API server accepts the printed manifest without unknown fields."""
     page = (ROOT / "docs/how-to/autoscaling.md").read_text()
     (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     written = yaml.safe_load(text)

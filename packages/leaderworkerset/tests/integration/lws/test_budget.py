@@ -61,7 +61,7 @@ def assert_exhausted(state: State, *pods: str) -> None:
 
 
 def assert_still(state: State) -> None:
-    """Nothing moves but what is stopped."""
+    """Expect that only the stopped groups are unready."""
     found = {
         one["type"]: (one["status"], one["reason"]) for one in state.leaderworkersets["web"]["status"]["conditions"]
     }
@@ -69,13 +69,13 @@ def assert_still(state: State) -> None:
 
 
 async def exhaust(space: Space, group: int) -> State:
-    """Let a group without restarts fail, and wait until its pods are evidence."""
+    """Make a group without remaining restarts fail, and wait until its pods are evidence."""
     await space.restart_container(f"web-{group}-1")
     return await space.until(lambda state: assert_exhausted(state, f"web-{group}", f"web-{group}-1"))
 
 
-async def test_a_group_is_restarted_as_often_as_it_may_be_and_then_kept_as_evidence(space: Space) -> None:
-    """N-RB-1, N-RB-3, N-RB-4, N-RB-5, N-RB-16, N-AT-19, N-AT-20, N-ST-12: whatever fails at once counts once."""
+async def test_group_becomes_evidence_when_its_restarts_are_used_up(space: Space) -> None:
+    """Simultaneous failures count once (N-RB-1, N-RB-3, N-RB-4, N-RB-5, N-RB-16, N-AT-19, N-AT-20, N-ST-12)."""
     before = await space.bring_up(limited(1))
     assert labels.GROUP_RESTART_COUNTS not in meta.annotations(before.leaderworkersets["web"])
     for pod in ("web-0-1", "web-0", "web-0-1"):
@@ -107,14 +107,14 @@ async def test_a_group_is_restarted_as_often_as_it_may_be_and_then_kept_as_evide
 
 
 def assert_only_new(before: State, state: State, *names: str) -> None:
-    """Exactly these pods are others than before, and they are ready."""
+    """Expect that exactly these pods were replaced and are ready."""
     old = before.uids("web")
     assert {pod for pod, uid in state.uids("web").items() if old.get(pod) != uid} == set(names)
     assert all(is_ready(state.pods[pod]) for pod in names)
 
 
-async def test_a_new_template_passes_an_exhausted_group(space: Space) -> None:
-    """N-AT-21, N-RB-6, N-RB-7, N-RB-8, N-RB-12: its pods are kept until it is its turn."""
+async def test_new_template_replaces_an_exhausted_group(space: Space) -> None:
+    """Its pods are kept until it is its turn (N-AT-21, N-RB-6, N-RB-7, N-RB-8, N-RB-12)."""
     await space.bring_up(limited(0, replicas=3))
     await exhaust(space, 1)
     await space.replace_worker_template(pod_template("app:2"))
@@ -124,8 +124,8 @@ async def test_a_new_template_passes_an_exhausted_group(space: Space) -> None:
     assert len(state.notes(EXCEEDED)) == 1
 
 
-async def test_a_partition_keeps_the_evidence_below_it(space: Space) -> None:
-    """N-RB-6, section 10: until it is lowered."""
+async def test_partition_keeps_the_evidence_below_it(space: Space) -> None:
+    """The evidence is kept until the partition is lowered (N-RB-6, section 10)."""
     before = await space.bring_up(limited(0, replicas=3))
     await exhaust(space, 0)
     await space.edit(rolloutStrategy={"rollingUpdateConfiguration": {"partition": 2}})
@@ -142,8 +142,8 @@ async def test_a_partition_keeps_the_evidence_below_it(space: Space) -> None:
     await space.settled()
 
 
-async def test_a_group_that_is_scaled_away_is_no_evidence(space: Space) -> None:
-    """N-RB-6, N-RB-11."""
+async def test_scaling_down_deletes_evidence(space: Space) -> None:
+    """Scaling down deletes evidence (N-RB-6, N-RB-11)."""
     before = await space.bring_up(limited(1, replicas=3))
     await space.restart_container("web-2-1")
     await replaced(space, before, "web-2", "web-2-1")
@@ -156,8 +156,8 @@ async def test_a_group_that_is_scaled_away_is_no_evidence(space: Space) -> None:
 
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
-async def test_evidence_goes_with_its_leaderworkerset(space: Space, propagation: Propagation) -> None:
-    """N-RB-5: and a successor of the same name starts anew."""
+async def test_deleting_the_leaderworkerset_deletes_evidence(space: Space, propagation: Propagation) -> None:
+    """A successor of the same name starts without evidence (N-RB-5)."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
     await space.delete("web", propagation=propagation)
@@ -168,15 +168,15 @@ async def test_evidence_goes_with_its_leaderworkerset(space: Space, propagation:
     await space.bring_up(limited(0))
 
 
-async def test_evidence_goes_with_its_namespace(space: Space) -> None:
-    """No namespace is kept alive: the LeaderWorkerSet is deleted with it."""
+async def test_deleting_the_namespace_deletes_evidence(space: Space) -> None:
+    """Evidence does not block the namespace: the LeaderWorkerSet is deleted with it."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
     await space.client.delete(NAMESPACES, space.key(space.namespace)._replace(namespace=""))
     await space.until(shows(lambda state: (state.leaderworkersets, state.pods), ({}, {})))
 
 
-async def test_evidence_goes_with_the_statefulset_that_keeps_its_leader(space: Space) -> None:
+async def test_deleting_the_leader_statefulset_deletes_evidence(space: Space) -> None:
     before = await space.bring_up(limited(0))
     await exhaust(space, 0)
     await space.delete("web", STATEFULSETS, propagation="Foreground")
@@ -189,8 +189,8 @@ async def test_evidence_goes_with_the_statefulset_that_keeps_its_leader(space: S
     await space.until(is_new)
 
 
-async def test_whoever_takes_the_finalizer_off_a_leader_lets_its_group_go(space: Space) -> None:
-    """No worker is kept for a leader that is not."""
+async def test_removing_the_finalizer_of_a_leader_deletes_its_group(space: Space) -> None:
+    """Workers are not kept without their leader."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
     kept = meta.metadata(await space.get(PODS, "web-0"))["finalizers"]
@@ -199,8 +199,8 @@ async def test_whoever_takes_the_finalizer_off_a_leader_lets_its_group_go(space:
     await space.settled()
 
 
-async def test_the_annotation_is_another_name_of_the_field(space: Space) -> None:
-    """Both annotations of earlier versions go on: the limit, and the text that resumes all groups."""
+async def test_restart_limit_annotation_equals_the_field(space: Space) -> None:
+    """Both annotations of earlier versions are still supported: the limit, and the text that resumes all groups."""
     before = await space.bring_up(lws(size=2, annotations=AT_ONCE | {labels.MAX_GROUP_RESTARTS: "1"}))
     await space.restart_container("web-0-1")
     await replaced(space, before, "web-0", "web-0-1")
@@ -211,8 +211,8 @@ async def test_the_annotation_is_another_name_of_the_field(space: Space) -> None
     assert counts(state) == {}
 
 
-async def test_nothing_is_restarted_while_the_counts_cannot_be_read(space: Space) -> None:
-    """N-RB-10: fail closed."""
+async def test_groups_are_not_restarted_when_counts_are_unreadable(space: Space) -> None:
+    """Fail closed (N-RB-10)."""
     before = await space.bring_up(limited(3))
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: "null"}}})
     await space.restart_container("web-0-1")
@@ -223,8 +223,8 @@ async def test_nothing_is_restarted_while_the_counts_cannot_be_read(space: Space
     assert counts(state) == {"0": 1, "1": 1}
 
 
-async def test_a_group_that_the_go_manager_exhausted_is_taken_over(space: Space) -> None:
-    """N-RB-4, N-RB-5: marks, finalizers and counts are its; there is no record of ours."""
+async def test_group_that_the_go_manager_exhausted_is_adopted(space: Space) -> None:
+    """Marks, finalizers and counts are its; there is no record of ours (N-RB-4, N-RB-5)."""
     before = await space.bring_up(limited(0))
     key = f"{revision_of(before.pods['web-0'])}/0"
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: f'{{"{key}":0}}'}}})
@@ -237,13 +237,13 @@ async def test_a_group_that_the_go_manager_exhausted_is_taken_over(space: Space)
     assert counts(await space.settled()) == {}
 
 
-async def test_a_limit_needs_a_policy_that_recreates(space: Space) -> None:
-    """N-VAL-6."""
+async def test_restart_limit_requires_a_policy_that_recreates(space: Space) -> None:
+    """A restart limit requires a policy that recreates (N-VAL-6)."""
     with pytest.raises(APIError, match="maxGroupRestarts is only supported when restartPolicy recreates the group"):
         await space.create(lws(template={"maxGroupRestarts": 1, "restartPolicy": "None"}))
 
 
-async def test_the_commands_about_an_exhausted_group(space: Space) -> None:
+async def test_commands_explain_and_recover_an_exhausted_group(space: Space) -> None:
     """It is explained, not restarted, named while a rollout is followed, and recovered by name."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
@@ -266,14 +266,14 @@ async def test_the_commands_about_an_exhausted_group(space: Space) -> None:
 
 
 async def exhaust_keyed(space: Space, before: State, leader: str) -> State:
-    """Let the group of a leader with a random key fail until it is exhausted."""
+    """Make the group of a leader with a random key fail until it is exhausted."""
     worker = keyed.worker_of(before, leader)
     await space.restart_container(worker)
     return await space.until(lambda state: assert_exhausted(state, leader, worker))
 
 
-async def test_an_exhausted_group_with_a_random_key_holds_its_place(space: Space) -> None:
-    """N-RB-13, N-RB-15, N-ST-4, N-ST-5: the leader that would replace it waits, with both policies."""
+async def test_exhausted_group_with_a_random_key_keeps_its_place(space: Space) -> None:
+    """The leader that would replace it waits, with both policies (N-RB-13, N-RB-15, N-ST-4, N-ST-5)."""
     await space.create(limited(0, replicas=2, **keyed.HASH))
     before = await keyed.settled(space, 2, 2)
     leader = keyed.leaders(before)[0]
@@ -297,12 +297,12 @@ async def test_an_exhausted_group_with_a_random_key_holds_its_place(space: Space
 
 
 def assert_all_kept(state: State, pods: set[str]) -> None:
-    """These are the pods that are kept."""
+    """Expect that exactly these pods are kept."""
     assert {name for name, pod in state.of("web").items() if is_kept(pod)} == pods
 
 
-async def test_counts_follow_the_groups_that_are_replaced(space: Space) -> None:
-    """N-RB-13, N-RB-14: the next leader goes on where the one before it was."""
+async def test_restart_counts_pass_to_the_replacement_group(space: Space) -> None:
+    """The next leader continues with the count of the previous leader (N-RB-13, N-RB-14)."""
     await space.create(limited(2, replicas=2, **keyed.HASH))
     state = await keyed.settled(space, 2, 2)
     failing = keyed.leaders(state)[0]
@@ -315,8 +315,8 @@ async def test_counts_follow_the_groups_that_are_replaced(space: Space) -> None:
     await exhaust_keyed(space, state, failing)
 
 
-async def test_an_exhausted_group_goes_when_there_is_no_place_for_it(space: Space) -> None:
-    """N-AT-14, N-RB-6: also while other groups are still being replaced."""
+async def test_exhausted_group_is_deleted_when_scaled_down(space: Space) -> None:
+    """It is also deleted while other groups are still being replaced (N-AT-14, N-RB-6)."""
     await space.create(limited(0, replicas=3, **keyed.HASH))
     before = await keyed.settled(space, 3, 2)
     await exhaust_keyed(space, before, keyed.leaders(before)[0])
@@ -326,8 +326,8 @@ async def test_an_exhausted_group_goes_when_there_is_no_place_for_it(space: Spac
     assert counts(state) == {}
 
 
-async def test_evidence_of_random_keys_goes_with_template_and_leaderworkerset(space: Space) -> None:
-    """N-RB-6, N-AT-21."""
+async def test_template_or_deletion_removes_evidence_of_random_keys(space: Space) -> None:
+    """A template or deletion removes evidence of random keys (N-RB-6, N-AT-21)."""
     await space.create(limited(0, replicas=2, **keyed.HASH))
     before = await keyed.settled(space, 2, 2)
     await exhaust_keyed(space, before, keyed.leaders(before)[0])

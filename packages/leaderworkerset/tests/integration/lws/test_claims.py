@@ -25,8 +25,8 @@ def with_claims(**template: object) -> JSONObject:
     return lws(replicas=2, size=2, template={"workerTemplate": pod, "volumeClaimTemplates": [claim]} | template)
 
 
-async def test_every_pod_has_a_claim_of_its_own(space: Space) -> None:
-    """R-LSTS-5, R-WSTS-3: leaders by the leader StatefulSet, workers by theirs; what does not belong there is dropped."""
+async def test_every_pod_gets_its_own_claim(space: Space) -> None:
+    """Leaders by the leader StatefulSet, workers by theirs; what does not belong there is dropped (R-LSTS-5, R-WSTS-3)."""
     await space.provide_volumes(STORAGE, 4)
     state = await space.bring_up(with_claims())
     assert state.claims.keys() == {"data-web-0", "data-web-0-1", "data-web-1", "data-web-1-1"}
@@ -43,7 +43,7 @@ async def test_every_pod_has_a_claim_of_its_own(space: Space) -> None:
 
 
 async def test_claims_outlive_pods_by_default(space: Space) -> None:
-    """R-LSTS-2: without a policy, scaling down and up finds the same claims."""
+    """Without a policy, scaling down and up finds the same claims (R-LSTS-2)."""
     await space.provide_volumes(STORAGE, 4)
     before = await space.bring_up(with_claims())
     await space.edit(replicas=1)
@@ -54,8 +54,8 @@ async def test_claims_outlive_pods_by_default(space: Space) -> None:
     assert meta.uid(after.claims["data-web-1"]) == meta.uid(before.claims["data-web-1"])
 
 
-async def test_claims_go_where_the_policy_says_so(space: Space) -> None:
-    """R-LSTS-2, R-WSTS-3: persistentVolumeClaimRetentionPolicy on both kinds of StatefulSets."""
+async def test_claims_are_deleted_when_the_policy_requests_it(space: Space) -> None:
+    """Both kinds of StatefulSets have the persistentVolumeClaimRetentionPolicy (R-LSTS-2, R-WSTS-3)."""
     await space.provide_volumes(STORAGE, 4)
     policy = {"whenDeleted": "Delete", "whenScaled": "Delete"}
     state = await space.bring_up(with_claims(persistentVolumeClaimRetentionPolicy=policy))

@@ -25,7 +25,7 @@ STUCK = Manifest(
 )
 
 
-async def test_a_script_applies_waits_scales_and_deletes(space: Space) -> None:
+async def test_client_applies_waits_scales_and_deletes(space: Space) -> None:
     def script() -> None:
         config = str(space.cluster.kubeconfig)
         with Client(kubeconfig=config, namespace=space.namespace) as cluster:
@@ -51,7 +51,7 @@ async def test_a_script_applies_waits_scales_and_deletes(space: Space) -> None:
 
 
 def cluster_until(cluster: Client, ready: int) -> list[View]:
-    """Watch until so many groups are ready and there; leave the watch then."""
+    """Watch until the given number of groups exists and is ready; then leave the watch."""
     seen = []
     for view in cluster.watch("web"):
         seen.append(view)
@@ -60,7 +60,7 @@ def cluster_until(cluster: Client, ready: int) -> list[View]:
     return seen
 
 
-async def test_a_wait_that_ends_too_late_names_the_reason(space: Space) -> None:
+async def test_wait_that_times_out_names_the_reason(space: Space) -> None:
     client = AsyncClient.over(space.client, space.namespace)
     await client.apply(STUCK)
     await space.eventually(lambda: client.get("stuck"), lambda view: "cpu" in view.groups[0].ranks[0].why)

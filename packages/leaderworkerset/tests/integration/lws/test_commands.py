@@ -1,4 +1,4 @@
-"""What commands do on both clusters: scaling and applying in turn, and why ranks are not there."""
+"""The results of commands on both clusters: scaling and applying in turn, and the reasons of missing ranks."""
 
 import re
 from collections.abc import Callable
@@ -63,7 +63,7 @@ async def apply_documents(space: Space, documents: list[Document]) -> list[str]:
     return await one.apply(documents)
 
 
-async def test_what_was_scaled_may_be_applied_again(space: Space) -> None:
+async def test_scaled_set_can_be_applied_again(space: Space) -> None:
     assert await apply(space, lws(replicas=1, size=1)) == ["leaderworkerset/web created"]
     assert (await scale(session_of(space), "web", Wanted(2))).before == 1
     told = "leaderworkerset/web configured (taken over from lws scale: spec.replicas 2 -> 1)"
@@ -99,7 +99,7 @@ spec:
           emptyDir:
             medium:
 """
-"""What a chart renders from empty values: `kubectl apply` accepts it."""
+"""The output of a chart for empty values, which `kubectl apply` accepts."""
 
 
 async def test_empty_blocks_of_a_chart_are_accepted(space: Space) -> None:
@@ -113,7 +113,7 @@ async def test_empty_blocks_of_a_chart_are_accepted(space: Space) -> None:
     assert plan.foresee(again.document, await subjects.situation_of(session, again.after), again.after).changes == ()
 
 
-async def test_what_another_scaled_is_still_a_conflict(space: Space) -> None:
+async def test_applying_replicas_of_another_scaler_is_a_conflict(space: Space) -> None:
     await apply(space, lws(replicas=1, size=1))
     await space.client.patch(
         LEADERWORKERSETS, space.key("web"), {"spec": {"replicas": 2}}, kind="merge", subresource="scale", manager="hpa"
@@ -123,7 +123,7 @@ async def test_what_another_scaled_is_still_a_conflict(space: Space) -> None:
     assert meta.spec(await space.get(LEADERWORKERSETS, "web"))["replicas"] == 2
 
 
-async def test_nodes_say_what_is_free_and_who_holds_it(space: Space) -> None:
+async def test_node_table_shows_free_resources_and_their_users(space: Space) -> None:
     await apply(space, lws(replicas=1, size=2))
     await space.settled()
     session = session_of(space)
@@ -155,18 +155,18 @@ async def explained(space: Space, place: str, words: str) -> str:
 
 
 def whys(view: View, place: str) -> list[str]:
-    """Return why a rank is not ready."""
+    """Return the reason why a rank is not ready."""
     return [rank.why for group in view.groups for rank in group.ranks if rank.place == place]
 
 
-async def test_a_statefulset_that_is_refused_is_the_reason(space: Space) -> None:
+async def test_rejected_statefulset_explains_the_missing_rank(space: Space) -> None:
     template = pod_template()
     template["spec"]["containers"][0]["ports"] = [{"containerPort": 99999}]
     await space.create(lws(replicas=1, size=2, template={"workerTemplate": template}))
     assert "must be between 1 and 65535" in await explained(space, "0/0", "Invalid value: 99999")
 
 
-async def test_pods_that_are_refused_are_the_reason(space: Space) -> None:
+async def test_rejected_pod_explains_the_missing_rank(space: Space) -> None:
     workers = pod_template(priorityClassName="no-such-priority")
     await space.create(lws(replicas=1, size=2, template={"workerTemplate": workers, "leaderTemplate": pod_template()}))
     why = await explained(space, "0/1", "no-such-priority")
@@ -178,7 +178,7 @@ async def test_pods_that_are_refused_are_the_reason(space: Space) -> None:
     assert "no-such-priority" not in whys(shown, "0/0")[0]
 
 
-async def test_a_group_that_was_recreated_shows_it(space: Space) -> None:
+async def test_recreated_group_shows_the_failed_pod(space: Space) -> None:
     await space.bring_up(lws(replicas=1, size=2))
     await space.restart_container("web-0-1")
     informers = SetInformers(space.client, ObjectKey(space.namespace, "web"))
@@ -192,7 +192,7 @@ async def test_a_group_that_was_recreated_shows_it(space: Space) -> None:
         assert await objects.until(recreated) == "web-0-1"
 
 
-async def test_a_disaggregated_set_is_shown_with_what_it_owns_and_waited_for(space: Space) -> None:
+async def test_disaggregated_set_is_listed_with_its_parts(space: Space) -> None:
     roles = [role("prefill", 2, size=2), role("decode", 1)]
     obj = disaggregatedset_object(roles) | {"metadata": {"name": "split"}}
     assert await apply(space, obj) == ["disaggregatedset/split created"]
@@ -219,7 +219,7 @@ async def test_a_disaggregated_set_is_shown_with_what_it_owns_and_waited_for(spa
         await shown.chosen_of(session, [Selection("split", 0)])
 
 
-async def test_a_disaggregated_set_is_described_with_what_is_beneath_it(space: Space) -> None:
+async def test_disaggregated_set_is_described_with_its_parts(space: Space) -> None:
     obj = disaggregatedset_object([role("prefill", 2, size=2), role("decode", 1)]) | {"metadata": {"name": "split"}}
     await apply(space, obj)
     shown = await set_that_is(space, lambda found: missing.for_ready(found) is None)
@@ -237,11 +237,11 @@ async def test_a_disaggregated_set_is_described_with_what_is_beneath_it(space: S
 
 
 async def regarded(space: Space, shown: SetView) -> set[str]:
-    """Return what the events of a DisaggregatedSet regard."""
+    """Return the objects that the events of a DisaggregatedSet regard."""
     return {one.object for one in await describe.set_happenings(session_of(space), shown)}
 
 
-async def test_a_role_of_a_disaggregated_set_is_scaled_by_name(space: Space) -> None:
+async def test_role_of_a_disaggregated_set_is_scaled_by_name(space: Space) -> None:
     roles = [role("prefill", 1), role("decode", 1) | {"scaling": {"mode": "External"}}]
     await apply(space, disaggregatedset_object(roles) | {"metadata": {"name": "split"}})
     session = session_of(space)
@@ -271,7 +271,7 @@ async def test_a_role_of_a_disaggregated_set_is_scaled_by_name(space: Space) -> 
 
 
 async def set_that_is(space: Space, wanted: Callable[[SetView], bool]) -> SetView:
-    """Wait until the followed view of the set is as wanted; return it."""
+    """Wait until the followed view of the set satisfies the condition; return it."""
     informers = DisaggregatedInformers(space.client, ObjectKey(space.namespace, "split"))
 
     def as_wanted() -> SetView | None:

@@ -27,14 +27,14 @@ def holds(condition: str, state: State) -> None:
 
 
 def ended(state: State, condition: str, *pods: str) -> None:
-    """The set has the condition, and exactly these pods are there, all of them leaders that are kept."""
+    """Expect that the set has the condition, and that exactly these leader pods are kept."""
     holds(condition, state)
     found = state.of("web")
     assert found.keys() == set(pods)
     assert all(is_kept(pod) and meta.is_deleting(pod) for pod in found.values())
 
 
-async def test_a_group_is_complete_when_its_leader_has_ended_with_0_and_is_not_recreated(space: Space) -> None:
+async def test_completed_group_is_not_recreated(space: Space) -> None:
     before = await space.bring_up(lws(replicas=2, size=2, annotations=COMPLETES))
     await space.complete_container("web-1-1")  # a worker that ends first is no failure
     await space.complete_container("web-0")
@@ -66,20 +66,20 @@ def _assert(value: object) -> None:
 
 
 def _is_over(state: State, leader: str) -> None:
-    """The leader is kept and its workers are gone."""
+    """Expect that the leader is kept and its workers are deleted."""
     assert meta.annotations(state.pods[leader])[labels.GROUP_ENDED] == "Complete"
     assert meta.is_deleting(state.pods[leader])
     assert f"{leader}-1" not in state.pods
 
 
-async def test_a_failure_recreates_a_group_that_runs_to_completion(space: Space) -> None:
+async def test_failed_group_is_recreated_before_completion(space: Space) -> None:
     before = await space.bring_up(lws(replicas=1, size=2, annotations=COMPLETES))
     await space.restart_container("web-0")
     await replaced(space, before, "web-0", "web-0-1")
     await space.until(lambda state: holds("Available", state))
 
 
-async def test_a_group_is_ended_at_its_deadline_and_the_set_after_its_time_to_live(space: Space) -> None:
+async def test_group_ends_at_its_deadline_and_set_after_its_ttl(space: Space) -> None:
     times = {labels.COMPLETION_DEADLINE: "3s", labels.TTL_AFTER_FINISHED: "3s"}
     await space.create(lws(replicas=1, size=2, annotations=COMPLETES | times))
     state = await space.until(lambda state: ended(state, "Failed", "web-0"))
@@ -87,7 +87,7 @@ async def test_a_group_is_ended_at_its_deadline_and_the_set_after_its_time_to_li
     await space.until(lambda state: _assert(not state.leaderworkersets and not state.of("web")))
 
 
-async def test_a_group_that_hangs_is_recreated_where_its_set_asks_for_it(space: Space) -> None:
+async def test_hanging_group_is_recreated_when_enabled(space: Space) -> None:
     watched = {labels.PROGRESS_TIMEOUT: "5m", labels.ON_HANG: "recreate"}
     before = await space.bring_up(lws(replicas=1, size=2, annotations=watched))
     worker = before.pods["web-0-1"]
@@ -109,7 +109,7 @@ async def test_a_group_that_hangs_is_recreated_where_its_set_asks_for_it(space: 
         ({labels.ON_HANG: "recreate"}, {}, "needs the annotation .*progress-timeout"),
     ],
 )
-async def test_what_cannot_be_is_refused(
+async def test_invalid_completion_settings_are_rejected(
     space: Space, annotations: dict[str, str], spec: dict[str, Any], told: str
 ) -> None:
     (name,) = annotations

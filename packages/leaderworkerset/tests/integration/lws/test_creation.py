@@ -1,4 +1,4 @@
-"""What one LeaderWorkerSet becomes: the exact objects."""
+"""The exact objects of one LeaderWorkerSet."""
 
 import hashlib
 from datetime import datetime
@@ -21,8 +21,11 @@ def key_of(state: State) -> str:
     return revisions.content_hash(revisions.build_data(state.leaderworkersets["web"]))
 
 
-async def test_groups_come_up_and_the_status_says_so(space: Space) -> None:
-    """R-ARC-2, R-STAT-1, R-STAT-4, R-STAT-6 to R-STAT-8, R-STAT-11, R-STAT-15."""
+async def test_groups_start_and_the_status_reports_them(space: Space) -> None:
+    """Groups start and the status reports them.
+
+    Rules R-ARC-2, R-STAT-1, R-STAT-4, R-STAT-6 to R-STAT-8, R-STAT-11, R-STAT-15.
+    """
     state = await space.bring_up(lws(replicas=2, size=3))
     status = meta.status(state.leaderworkersets["web"])
     available = next(one for one in status["conditions"] if one["type"] == "Available")
@@ -30,8 +33,8 @@ async def test_groups_come_up_and_the_status_says_so(space: Space) -> None:
     assert "UpdateInProgress" not in {one["type"] for one in status["conditions"]}  # R-STAT-16
 
 
-async def test_a_template_of_a_running_pod_makes_groups_of_its_own(space: Space) -> None:
-    """ADR 29: `kubectl get pod -o yaml` shows labels and annotations that only the controllers set."""
+async def test_template_of_a_running_pod_creates_new_groups(space: Space) -> None:
+    """`kubectl get pod -o yaml` shows labels and annotations that only the controllers set (ADR 29)."""
     (pod,) = (await space.bring_up(lws("origin", replicas=1, size=1))).of("origin").values()
     template = pod_template() | {"metadata": {"labels": meta.labels(pod), "annotations": meta.annotations(pod)}}
     state = await space.bring_up(lws(replicas=3, size=2, template={"workerTemplate": template}))
@@ -42,8 +45,8 @@ async def test_a_template_of_a_running_pod_makes_groups_of_its_own(space: Space)
     assert len({meta.labels(one)[labels.GROUP_KEY] for one in pods.values()}) == 3
 
 
-async def test_the_leader_statefulset(space: Space) -> None:
-    """R-LSTS-1, R-LSTS-2, R-ARC-3."""
+async def test_leader_statefulset_has_the_expected_fields(space: Space) -> None:
+    """A leader StatefulSet has the expected fields (R-LSTS-1, R-LSTS-2, R-ARC-3)."""
     created = await space.create(lws(annotations={"team": "a"}, replicas=2, size=3))
     state = await space.settled()
     found, key = state.statefulsets["web"], key_of(state)
@@ -64,8 +67,8 @@ async def test_the_leader_statefulset(space: Space) -> None:
     assert managers == {"lws"}
 
 
-async def test_the_worker_statefulsets(space: Space) -> None:
-    """R-WSTS-1 to R-WSTS-3, R-WSTS-7."""
+async def test_worker_statefulsets_have_the_expected_fields(space: Space) -> None:
+    """Worker StatefulSets have the expected fields (R-WSTS-1 to R-WSTS-3, R-WSTS-7)."""
     state = await space.bring_up(lws(annotations={"team": "a"}, replicas=2, size=3))
     for index in range(2):
         found, leader = state.statefulsets[f"web-{index}"], state.pods[f"web-{index}"]
@@ -84,8 +87,8 @@ async def test_the_worker_statefulsets(space: Space) -> None:
         assert spec["template"]["metadata"] == {"labels": own, "annotations": annotations}
 
 
-async def test_the_pods_know_their_group(space: Space) -> None:
-    """R-ADM-1 to R-ADM-6, R-ADM-10, R-ENV-1, R-ENV-2."""
+async def test_pods_have_labels_and_variables_of_their_group(space: Space) -> None:
+    """Pods have labels and variables of their group (R-ADM-1 to R-ADM-6, R-ADM-10, R-ENV-1, R-ENV-2)."""
     state = await space.bring_up(lws(replicas=2, size=3))
     for index in range(2):
         key = hashlib.sha1(f"{space.namespace}/web-{index}".encode()).hexdigest()
@@ -104,8 +107,8 @@ async def test_the_pods_know_their_group(space: Space) -> None:
             ]
 
 
-async def test_injected_variables_win_over_the_users(space: Space) -> None:
-    """R-ENV-1, R-ENV-3: first in the list, in every container and init container."""
+async def test_injected_variables_override_those_of_the_user(space: Space) -> None:
+    """First in the list, in every container and init container (R-ENV-1, R-ENV-3)."""
     own = [{"name": "A", "value": "1"}, {"name": "LWS_GROUP_SIZE", "value": "mine"}]
     template = pod_template(initContainers=[{"name": "prepare", "image": "app:1", "command": ["true"], "env": own}])
     template["spec"]["containers"][0]["env"] = own
@@ -120,7 +123,7 @@ async def test_injected_variables_win_over_the_users(space: Space) -> None:
 
 
 async def test_leaders_have_their_own_template(space: Space) -> None:
-    """R-LSTS-2, R-WSTS-3, R-REV-5."""
+    """Leaders have their own template (R-LSTS-2, R-WSTS-3, R-REV-5)."""
     leader = pod_template("leader:1", name="lead")
     leader["metadata"] = {"labels": {"role": "leader"}, "annotations": {"note": "l"}}
     state = await space.bring_up(lws(replicas=1, size=2, template={"leaderTemplate": leader}))
@@ -131,8 +134,8 @@ async def test_leaders_have_their_own_template(space: Space) -> None:
     assert meta.annotations(state.pods["web-0"])["note"] == "l"
 
 
-async def test_the_shared_service(space: Space) -> None:
-    """R-SVC-1, R-SVC-3, R-SVC-7."""
+async def test_shared_service_has_the_expected_fields(space: Space) -> None:
+    """The shared service has the expected fields (R-SVC-1, R-SVC-3, R-SVC-7)."""
     created = await space.create(lws())
     state = await space.settled()
     assert state.services.keys() == {"web"}
@@ -148,8 +151,8 @@ async def test_the_shared_service(space: Space) -> None:
     assert "ports" not in spec
 
 
-async def test_a_deleted_shared_service_comes_back(space: Space) -> None:
-    """R-SVC-5."""
+async def test_deleted_shared_service_is_recreated(space: Space) -> None:
+    """A deleted shared service is recreated (R-SVC-5)."""
     before = await space.bring_up(lws())
     await space.delete("web", SERVICES)
 
@@ -159,8 +162,8 @@ async def test_a_deleted_shared_service_comes_back(space: Space) -> None:
     await space.until(is_another)
 
 
-async def test_the_revision(space: Space) -> None:
-    """R-REV-1 to R-REV-4, R-REV-7, R-REV-8."""
+async def test_revision_has_the_expected_fields(space: Space) -> None:
+    """A revision has the expected fields (R-REV-1 to R-REV-4, R-REV-7, R-REV-8)."""
     created = await space.create(lws())
     state = await space.settled()
     (revision,) = revisions_of(state, "web")
@@ -172,8 +175,8 @@ async def test_the_revision(space: Space) -> None:
     assert set(revision["data"]["spec"]) == {"leaderWorkerTemplate", "networkConfig"}
 
 
-async def test_the_same_template_has_the_same_key_everywhere(space: Space) -> None:
-    """R-REV-9: the golden vector, through the stored object of the API server."""
+async def test_equal_templates_have_equal_revision_keys(space: Space) -> None:
+    """The golden vector, through the stored object of the API server (R-REV-9)."""
     ports = [{"containerPort": 8080}]
     image = "docker.io/nginxinc/nginx-unprivileged:1.27"
     worker = {"spec": {"containers": [{"name": "worker", "image": image, "ports": ports}]}}
@@ -188,21 +191,21 @@ async def test_the_same_template_has_the_same_key_everywhere(space: Space) -> No
     await space.until(has_key)
 
 
-async def test_a_group_of_one_has_no_worker_statefulset(space: Space) -> None:
-    """R-WSTS-8, R-STAT-6."""
+async def test_group_of_one_has_no_worker_statefulset(space: Space) -> None:
+    """A group of one has no worker StatefulSet (R-WSTS-8, R-STAT-6)."""
     state = await space.bring_up(lws(replicas=3, size=1))
     assert state.statefulsets.keys() == {"web"}
     assert dict(environment(state.pods["web-2"]))["LWS_GROUP_SIZE"] == "1"
 
 
-async def test_zero_groups_are_available_at_once(space: Space) -> None:
-    """R-STAT-16, R-API-10."""
+async def test_zero_groups_are_available_immediately(space: Space) -> None:
+    """Zero groups are available immediately (R-STAT-16, R-API-10)."""
     state = await space.bring_up(lws(replicas=0))
     assert "readyReplicas" not in meta.status(state.leaderworkersets["web"])
 
 
 async def test_workers_wait_for_a_ready_leader(space: Space) -> None:
-    """R-WSTS-1 (h): startupPolicy LeaderReady, group by group."""
+    """startupPolicy LeaderReady, group by group (R-WSTS-1 (h))."""
     await space.create(lws(replicas=2, size=2, gated=True, startupPolicy="LeaderReady"))
 
     def leaders_run(state: State) -> None:
@@ -221,7 +224,7 @@ async def test_workers_wait_for_a_ready_leader(space: Space) -> None:
     await space.settled()
 
 
-async def test_workers_wait_for_a_leader_whose_image_comes_late(space: Space) -> None:
+async def test_workers_wait_for_a_leader_with_a_slow_image(space: Space) -> None:
     """R-WSTS-1 (h), with a kubelet that takes its time: nobody's worker is made before the leader is ready."""
     template = {"leaderTemplate": slow_template(2)}
     await space.bring_up(lws(replicas=2, size=2, template=template, startupPolicy="LeaderReady"))
@@ -239,8 +242,8 @@ def seconds_until_ready(pod: JSONObject) -> float:
     return (datetime.fromisoformat(ready) - created).total_seconds()
 
 
-async def test_workers_do_not_wait_by_default(space: Space) -> None:
-    """R-WSTS-1, R-STAT-8: LeaderCreated; Progressing until all are ready."""
+async def test_workers_start_with_their_leader_by_default(space: Space) -> None:
+    """LeaderCreated; Progressing until all are ready (R-WSTS-1, R-STAT-8)."""
     await space.create(lws(replicas=1, size=3, gated=True))
     state = await space.until(lambda state: assert_progressing(state, "web-0", "web-0-1", "web-0-2"))
     assert not any(is_ready(pod) for pod in state.pods.values())
@@ -272,12 +275,12 @@ def image_of(pod: JSONObject) -> str:
 
 
 def assert_created(state: State, *names: str) -> None:
-    """Exactly these pods exist."""
+    """Expect that exactly these pods exist."""
     assert state.pods.keys() == set(names)
 
 
 def assert_progressing(state: State, *names: str) -> None:
-    """Exactly these pods run, and the status says that the set progresses."""
+    """Expect that exactly these pods run, and that the status reports progress."""
     assert_created(state, *names)
     found = {one["type"]: one["status"] for one in meta.status(state.leaderworkersets["web"])["conditions"]}
     assert found == {"Progressing": "True", "Degraded": "False"}

@@ -1,4 +1,4 @@
-"""What becomes of the parts when the whole is deleted."""
+"""The parts of a LeaderWorkerSet when it is deleted."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,21 +18,21 @@ from leaderworkerset.webhooks.configurations import at_url, build_configurations
 
 
 def assert_nothing(state: State) -> None:
-    """Nothing is left."""
+    """Expect that nothing is left."""
     kinds = (state.leaderworkersets, state.statefulsets, state.pods, state.services, state.revisions)
     assert [sorted(kind) for kind in kinds] == [[]] * 5
 
 
 @pytest.mark.parametrize("propagation", [None, "Background", "Foreground"])
-async def test_everything_goes_with_it(space: Space, propagation: Propagation | None) -> None:
-    """R-ARC-5, R-WSTS-7: no finalizers; owners and the garbage collector do it."""
+async def test_deletion_removes_all_parts(space: Space, propagation: Propagation | None) -> None:
+    """No finalizers; owners and the garbage collector do it (R-ARC-5, R-WSTS-7)."""
     await space.bring_up(lws(replicas=2, size=3))
     await space.delete("web", propagation=propagation)
     await space.until(assert_nothing)
 
 
-async def test_in_the_foreground_the_whole_goes_last(space: Space) -> None:
-    """R-ARC-5: the owner stays, deleting, while any part of it is there."""
+async def test_foreground_deletion_removes_the_owner_last(space: Space) -> None:
+    """The owner stays, deleting, while any part of it is there (R-ARC-5)."""
     await space.bring_up(lws(replicas=2, size=3))
 
     def owner_remains(state: State) -> None:
@@ -43,8 +43,8 @@ async def test_in_the_foreground_the_whole_goes_last(space: Space) -> None:
     await space.until(assert_nothing)
 
 
-async def test_differs_from_upstream_foreground_deletion_needs_no_manager(space: Space) -> None:
-    """ADR 29: further webhooks, declared as ours and without a server behind them, stand for managers that are unavailable."""
+async def test_differs_from_upstream_foreground_delete_is_unaided(space: Space) -> None:
+    """Further webhooks, declared as ours and without a server, stand for managers that are unavailable (ADR 29)."""
     await space.bring_up(lws(replicas=2, size=2))
     async with unreachable_webhooks(space):
         await space.delete("web", propagation="Foreground")
@@ -53,7 +53,7 @@ async def test_differs_from_upstream_foreground_deletion_needs_no_manager(space:
 
 @asynccontextmanager
 async def unreachable_webhooks(space: Space) -> AsyncIterator[None]:
-    """Declare the webhooks of the product again, for this namespace, at an address where nothing listens."""
+    """Declare the webhooks of the product again, for this namespace, at an address without a listener."""
     name, selector = f"unreachable-{space.namespace}", {"kubernetes.io/metadata.name": space.namespace}
     declared = build_configurations(MANAGED.webhooks, at_url("https://127.0.0.1:1", b""))
     built = [(resource, obj | {"metadata": {"name": name}}) for resource, obj in declared]
@@ -76,8 +76,8 @@ async def unreachable_webhooks(space: Space) -> AsyncIterator[None]:
             await space.client.delete(resource, ObjectKey("", name))
 
 
-async def test_orphans_stay_and_are_taken_over_by_a_successor(space: Space) -> None:
-    """R-ARC-5, R-LSTS-4, R-REV-10: pods outlive a deletion with orphans; the same set again adopts them untouched."""
+async def test_orphaned_pods_are_adopted_by_a_successor(space: Space) -> None:
+    """Pods outlive a deletion with orphans; the same set again adopts them untouched (R-ARC-5, R-LSTS-4, R-REV-10)."""
     before = (await space.bring_up(lws(replicas=2, size=2))).uids("web")
     await space.delete("web", propagation="Orphan")
 
@@ -91,8 +91,8 @@ async def test_orphans_stay_and_are_taken_over_by_a_successor(space: Space) -> N
     assert (await space.bring_up(lws(replicas=2, size=2))).uids("web") == before
 
 
-async def test_another_of_the_same_name_starts_anew(space: Space) -> None:
-    """R-REV-15: revisions of a deleted set do not count."""
+async def test_successor_of_the_same_name_starts_without_history(space: Space) -> None:
+    """Revisions of a deleted set do not count (R-REV-15)."""
     before = (await space.bring_up(lws(replicas=1, size=2))).uids("web")
     await space.delete("web")
     await space.until(assert_nothing)
@@ -100,8 +100,8 @@ async def test_another_of_the_same_name_starts_anew(space: Space) -> None:
     assert not set(before.values()) & set(after.values())
 
 
-async def test_a_deleted_worker_statefulset_comes_back_with_its_group(space: Space) -> None:
-    """R-WSTS-5, R-POD-5."""
+async def test_deleted_worker_statefulset_returns_with_its_group(space: Space) -> None:
+    """A deleted worker StatefulSet returns with its group (R-WSTS-5, R-POD-5)."""
     before = await space.bring_up(lws(replicas=2, size=2, template={"restartPolicy": "None"}))
     await space.delete("web-1", STATEFULSETS)
 

@@ -1,4 +1,4 @@
-"""DisaggregatedSets: roles that come, roll, scale and go together."""
+"""DisaggregatedSets: roles are created, rolled, scaled and deleted together."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -30,7 +30,7 @@ def the_set(space: Space) -> JSONObject:
 
 
 async def available(space: Space) -> State:
-    """Wait until the set, as it was last written, is available, and nothing of old revisions is left."""
+    """Wait until the last version of the set is available, and nothing of old revisions is left."""
 
     def is_available(state: State) -> None:
         found = the_set(space)
@@ -54,8 +54,8 @@ async def edit(space: Space, spec: JSONObject) -> None:
     space.written = meta.generation(edited)
 
 
-async def test_creation(space: Space) -> None:
-    """R-DS-14 to R-DS-17, R-DS-31, R-DS-80 to R-DS-83, R-DS-92 to R-DS-95."""
+async def test_disaggregated_set_creates_its_parts(space: Space) -> None:
+    """A DisaggregatedSet creates its parts (R-DS-14 to R-DS-17, R-DS-31, R-DS-80 to R-DS-83, R-DS-92 to R-DS-95)."""
     await create(space, [role("prefill", 2, size=2), role("decode", 1)])
     state = await available(space)
     prefix = f"split-0-{revision_of(state)}"
@@ -120,10 +120,10 @@ NO_SURGE: Final = ({"maxSurge": 0, "maxUnavailable": 2},) * 2
     ],
     ids=["W1", "W3", "W5", "W6", "W8", "W9"],
 )
-async def test_rollouts_are_those_of_the_contract(
+async def test_rollouts_follow_the_steps_of_the_contract(
     space: Space, before: list[JSONObject], after: list[JSONObject], trace: str
 ) -> None:
-    """R-DS-35 to R-DS-62, contract 10: step by step, also where the roles grow, shrink or may not surge."""
+    """Step by step, also where the roles grow, shrink or may not surge (R-DS-35 to R-DS-62, contract 10)."""
     sizes = await rolled(space, before, after)
     sizes.assert_went_through(trace)
 
@@ -134,8 +134,8 @@ async def test_rollouts_are_those_of_the_contract(
     await space.until(is_told)
 
 
-async def test_old_groups_that_somebody_adds_during_a_rollout_are_given_back(space: Space) -> None:
-    """R-DS-46, contract 10 W11: I(4,4) O(5,5) N(2,2) is repaired to 4,4/2,2, once the new groups are ready."""
+async def test_old_groups_added_during_a_rollout_are_removed(space: Space) -> None:
+    """I(4,4) O(5,5) N(2,2) is repaired to 4,4/2,2, once the new groups are ready (R-DS-46, contract 10 W11)."""
     await create(space, rolling(4, 4, *SURGE_TWO))
     old = revision_of(await available(space))
     sizes = followed_sizes(space, old)
@@ -158,7 +158,7 @@ async def test_old_groups_that_somebody_adds_during_a_rollout_are_given_back(spa
 
 
 def gated(spec: JSONObject) -> JSONObject:
-    """Let the pods of every role become ready only when they are released."""
+    """Make the pods of every role become ready only when they are released."""
     for one in spec["roles"]:
         one["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["readinessGates"] = [{"conditionType": GATE}]
     return spec
@@ -168,8 +168,8 @@ def assert_last(sizes: Sizes, text: str) -> None:
     assert sizes.seen[-1] == as_counts(text)
 
 
-async def test_new_groups_that_somebody_adds_are_no_rollout(space: Space) -> None:
-    """R-DS-31, contract 10 W11: N(4,7) T(3,6) without old groups; the sizes of the spec come back, and no pod rolls."""
+async def test_new_groups_added_by_hand_start_no_rollout(space: Space) -> None:
+    """N(4,7) T(3,6) without old groups; the sizes of the spec come back, and no pod rolls (R-DS-31, contract 10 W11)."""
     await create(space, rolling(3, 6))
     state = await available(space)
     revision, before = revision_of(state), state.pods.keys()
@@ -196,10 +196,10 @@ async def test_new_groups_that_somebody_adds_are_no_rollout(space: Space) -> Non
     ],
     ids=["pause", "from nothing"],
 )
-async def test_to_nothing_and_from_nothing_is_one_step(
+async def test_scaling_to_or_from_zero_takes_one_step(
     space: Space, before: list[JSONObject], after: list[JSONObject], trace: str
 ) -> None:
-    """R-DS-31, contract 10 W11: also with another template."""
+    """The same holds with another template (R-DS-31, contract 10 W11)."""
     sizes = await rolled(space, before, after)
     first, last = map(as_counts, trace.split())
     ways = [counts for counts in sizes.seen if counts not in {first, last}]
@@ -208,8 +208,8 @@ async def test_to_nothing_and_from_nothing_is_one_step(
     assert sizes.seen[-1] == last
 
 
-async def test_an_autoscaler_scales_one_role_while_the_set_rolls(space: Space) -> None:
-    """R-DS-2, R-DS-6, R-DS-96 to R-DS-101: through /scale, from the first moment."""
+async def test_autoscaler_scales_one_role_during_a_rollout(space: Space) -> None:
+    """Through /scale, from the first moment (R-DS-2, R-DS-6, R-DS-96 to R-DS-101)."""
     obj = await create(space, [role("prefill", None, external=True), role("decode", 2)])
     await space.until(lambda _: assert_scaler(space))
     key = space.key("split-prefill")
@@ -234,8 +234,8 @@ def assert_scaler(space: Space) -> None:
     assert space.informers[ROLE_SCALERS].store.list()
 
 
-async def test_a_set_that_another_controller_made_is_taken_over_untouched(space: Space) -> None:
-    """R-DS-24: neither the LeaderWorkerSets of its roles nor their pods change, also where budgets were copied (Q-11)."""
+async def test_disaggregated_set_of_upstream_is_adopted_unchanged(space: Space) -> None:
+    """The LeaderWorkerSets of its roles and their pods do not change, with copied budgets either (R-DS-24, Q-11)."""
     roles = rolling(2, 1, *SURGE_TWO)
     await space.manager.stop()
     obj = await create(space, roles)
@@ -266,12 +266,12 @@ def two_leaderworkersets(state: State) -> None:
 
 
 def identity(obj: JSONObject) -> tuple[str, int, JSONObject]:
-    """Return what must not change of a LeaderWorkerSet that is taken over."""
+    """Return the fields of a LeaderWorkerSet that an adoption must not change."""
     return meta.uid(obj), meta.generation(obj), meta.labels(obj)
 
 
 async def define_as_the_go_controller(space: Space) -> None:
-    """Let the definition be owned by another installer, as Helm leaves it; ours takes it over as `lws install` does."""
+    """Make the definition be owned by another installer, as Helm leaves it; ours takes it over as `lws install` does."""
     key = ObjectKey("", DISAGGREGATED_SETS.group_resource)
     installed = await space.client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
     kept = {name: installed[name] for name in ("apiVersion", "kind")}
@@ -282,8 +282,8 @@ async def define_as_the_go_controller(space: Space) -> None:
             await space.client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager=lwsmanager.INSTALLER)
 
 
-async def test_a_role_of_groups_with_random_keys_rolls_and_scales_with_the_others(space: Space) -> None:
-    """N-DS-1, N-DS-2, N-AT-9: its replacement policy reaches its LeaderWorkerSet, which stays as it is otherwise."""
+async def test_role_with_random_keys_rolls_and_scales_with_others(space: Space) -> None:
+    """Its replacement policy reaches its LeaderWorkerSet, which is otherwise unchanged (N-DS-1, N-DS-2, N-AT-9)."""
     prefill = role("prefill", 2, size=2)
     keyed = prefill | {"spec": prefill["spec"] | {"groupIdentity": "Hash"}}
     obj = await create(space, [keyed, role("decode", 2)])
@@ -315,8 +315,8 @@ async def test_a_role_of_groups_with_random_keys_rolls_and_scales_with_the_other
     assert len(state.of(f"split-0-{second}-prefill")) == 6
 
 
-async def test_slices_come_and_go(space: Space) -> None:
-    """R-DS-33, R-DS-85."""
+async def test_slices_are_added_and_removed(space: Space) -> None:
+    """Slices are added and removed (R-DS-33, R-DS-85)."""
     await create(space, [role("prefill"), role("decode")], slices=2)
     state = await available(space)
     assert {name.split("-")[1] for name in state.leaderworkersets} == {"0", "1"}
@@ -330,16 +330,16 @@ def assert_first_slice(state: State) -> None:
     assert {name.split("-")[1] for name in state.pods} == {"0"}
 
 
-async def test_what_is_wrong_is_refused(space: Space) -> None:
-    """R-DS-4, R-DS-9: by the schema or by the webhook."""
+async def test_invalid_disaggregated_sets_are_rejected(space: Space) -> None:
+    """The schema or the webhook rejects them (R-DS-4, R-DS-9)."""
     with pytest.raises(APIError, match="zero for all"):
         await create(space, [role("prefill", 0), role("decode", 1)])
     with pytest.raises(APIError, match="partition"):
         await create(space, [role("prefill", 1, rollout={"partition": 1}), role("decode", 1)])
 
 
-async def test_deletion_leaves_nothing(space: Space) -> None:
-    """R-DS-103."""
+async def test_deleting_a_disaggregated_set_leaves_nothing(space: Space) -> None:
+    """Deleting a DisaggregatedSet leaves nothing (R-DS-103)."""
     await create(space, [role("prefill", None, external=True), role("decode")])
     await available(space)
     await space.delete("split", DISAGGREGATED_SETS)

@@ -26,7 +26,7 @@ async def problems(space: Space) -> dict[str, CheckResult]:
     return {one.code: one for one in found if one.level in {Level.ERROR, Level.WARNING}}
 
 
-async def test_a_webhook_that_is_not_trusted_is_named_and_one_that_is_is_not(space: Space) -> None:
+async def test_doctor_names_an_untrusted_webhook_only(space: Space) -> None:
     assert not (await problems(space)).keys() - NO_DEPLOYMENT
     before = await space.client.get(MUTATING_WEBHOOK_CONFIGURATIONS, KEY)
     kept = [hook["clientConfig"]["caBundle"] for hook in before["webhooks"]]
@@ -42,7 +42,7 @@ async def test_a_webhook_that_is_not_trusted_is_named_and_one_that_is_is_not(spa
 
 
 async def bundles(space: Space, values: list[str]) -> None:
-    """Write the authorities by which the webhooks are trusted."""
+    """Write the authorities of the webhooks."""
     patch = [
         {"op": "replace", "path": f"/webhooks/{at}/clientConfig/caBundle", "value": value}
         for at, value in enumerate(values)

@@ -1,4 +1,4 @@
-"""`lws drain` and `lws move` where the manager moves no groups: both say so, and leave what they found."""
+"""`lws drain` and `lws move` without maintenance in the manager: both report it, and change nothing."""
 
 import pytest
 from tests.integration.clusters.objects import lws
@@ -27,7 +27,7 @@ async def is_open(space: Space, node: str) -> bool:
     return not spec.get("unschedulable") and labels.MOVING not in [one["key"] for one in spec.get("taints") or []]
 
 
-async def test_a_drain_says_that_maintenance_is_not_enabled_and_how_to_open_the_node(space: Space) -> None:
+async def test_drain_reports_that_maintenance_is_disabled(space: Space) -> None:
     await space.create(lws(replicas=2, size=1, annotations=ON))
     node, session = await node_of(space, "web-1"), session_of(space)
     before = await space.versions()
@@ -44,7 +44,7 @@ async def test_a_drain_says_that_maintenance_is_not_enabled_and_how_to_open_the_
     assert await space.versions() == before
 
 
-async def test_a_drain_says_which_annotation_keeps_groups(space: Space) -> None:
+async def test_drain_names_the_annotation_that_keeps_groups(space: Space) -> None:
     await space.create(lws(replicas=1, size=1, annotations={labels.MOVE_OFF_CLOSED_NODES: "off"}))
     node = await node_of(space, "web-0")
     preview = await (await Drain.of(session_of(space), [f"node/{node}"])).preview()
@@ -53,7 +53,7 @@ async def test_a_drain_says_which_annotation_keeps_groups(space: Space) -> None:
     assert await is_open(space, node)
 
 
-async def test_a_node_without_groups_is_empty_at_once(space: Space) -> None:
+async def test_node_without_groups_is_drained_immediately(space: Space) -> None:
     await space.create(lws(replicas=1, size=1, annotations=ON))
     busy = await node_of(space, "web-0")
     free = next(name for name in ("node-0", "node-1") if name != busy)
@@ -65,7 +65,7 @@ async def test_a_node_without_groups_is_empty_at_once(space: Space) -> None:
         await space.cordon(free, unschedulable=False)
 
 
-async def test_a_move_that_nobody_carries_out_leaves_no_mark_and_no_taint(space: Space) -> None:
+async def test_unsupported_move_leaves_no_annotation_and_no_taint(space: Space) -> None:
     await space.create(lws(replicas=2, size=2))
     node, session = await node_of(space, "web-1"), session_of(space)
     with pytest.raises(CommandError, match="the manager does not move web/1: enable `maintenance`"):
@@ -75,7 +75,7 @@ async def test_a_move_that_nobody_carries_out_leaves_no_mark_and_no_taint(space:
     assert await is_open(space, node)
 
 
-async def test_a_group_that_is_not_on_the_node_is_not_moved(space: Space) -> None:
+async def test_move_does_nothing_when_the_group_is_elsewhere(space: Space) -> None:
     await space.bring_up(lws(replicas=1, size=1))
     move = await GroupMove.of(session_of(space), Selection("web", 0), "node-none")
     assert await move.run(LIMIT) == "web/0 has no pod on node-none: nothing was moved"
@@ -83,7 +83,7 @@ async def test_a_group_that_is_not_on_the_node_is_not_moved(space: Space) -> Non
         await GroupMove.of(session_of(space), Selection("web", 7), "")
 
 
-async def test_a_group_that_would_return_is_not_moved(space: Space) -> None:
+async def test_move_is_refused_when_the_group_would_return(space: Space) -> None:
     everything = [{"operator": "Exists"}]
     made = lws(replicas=1, size=1)
     made["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["tolerations"] = everything

@@ -1,4 +1,4 @@
-"""Workers that end together with their leader, and those that end after it."""
+"""Workers that end together with their leader, and workers that end after it."""
 
 import pytest
 from tests.integration.clusters.objects import lws
@@ -16,13 +16,13 @@ PARALLEL = {labels.POD_TERMINATION_POLICY: "Parallel"}
 
 
 async def hold(space: Space, leader: str, *, held: bool = True) -> None:
-    """Let a leader take as long to end as the test wants, or let it go."""
+    """Make a leader terminate as slowly as the test needs, or end it."""
     await space.patch({"metadata": {"finalizers": [HOLD] if held else None}}, leader, resource=PODS)
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
-async def test_workers_of_a_group_that_is_scaled_away_are_gone_before_their_leader(space: Space, identity: str) -> None:
-    """N-PT-1, N-PT-2."""
+async def test_workers_of_a_scaled_down_group_end_before_the_leader(space: Space, identity: str) -> None:
+    """Workers of a scaled-down group end before the leader (N-PT-1, N-PT-2)."""
     await space.create(lws(replicas=2, size=3, annotations=PARALLEL, groupIdentity=identity))
     state = await settled_by_key(space, 2, 3) if identity == "Hash" else await space.settled()
     leaders = [name for name, pod in state.pods.items() if groupname.is_leader(pod)]
@@ -40,8 +40,8 @@ async def test_workers_of_a_group_that_is_scaled_away_are_gone_before_their_lead
     await (settled_by_key(space, 1, 3) if identity == "Hash" else space.settled())
 
 
-async def test_the_next_group_of_an_index_starts_when_both_are_gone(space: Space) -> None:
-    """N-PT-2, N-PT-4: also where the workers take longer than their leader."""
+async def test_index_is_reused_when_leader_and_workers_are_gone(space: Space) -> None:
+    """The same holds if the workers take longer than their leader (N-PT-2, N-PT-4)."""
     before = await space.bring_up(lws(replicas=1, size=2, annotations=PARALLEL))
     await hold(space, "web-0")
     await hold(space, "web-0-1")
@@ -65,8 +65,8 @@ async def test_the_next_group_of_an_index_starts_when_both_are_gone(space: Space
 
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
-async def test_a_set_that_is_deleted_takes_all_pods_at_once(space: Space, propagation: Propagation) -> None:
-    """N-PT-3: also where it is gone before its leaders."""
+async def test_deleted_set_removes_all_pods_at_once(space: Space, propagation: Propagation) -> None:
+    """The same holds if the set is deleted before its leaders (N-PT-3)."""
     await space.bring_up(lws(replicas=1, size=2, annotations=PARALLEL))
     await hold(space, "web-0")
     await space.delete("web", propagation=propagation)
@@ -79,8 +79,8 @@ def _assert_pods(state: State, names: set[str]) -> None:
     assert state.pods.keys() == names
 
 
-async def test_without_the_annotation_workers_stay_as_long_as_their_leader(space: Space) -> None:
-    """N-PT-1; the annotation may be set later, and counts at once, without a rollout (unlike N-PT-5)."""
+async def test_workers_end_after_their_leader_without_the_annotation(space: Space) -> None:
+    """The annotation may be set later, and applies immediately, without a rollout (N-PT-1, unlike N-PT-5)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await hold(space, "web-1")
     await space.edit(replicas=1)

@@ -1,4 +1,4 @@
-"""What users are told: events and conditions (contract 8.3 and section 9)."""
+"""Events and conditions for users (contract 8.3 and section 9)."""
 
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
@@ -7,8 +7,8 @@ from tests.integration.clusters.state import State, revision_of
 from kuberuntime.objects import meta
 
 
-async def test_the_events_of_a_creation(space: Space) -> None:
-    """R-LSTS-7, R-WSTS-2, R-REV-10, R-STAT-10."""
+async def test_creation_records_events(space: Space) -> None:
+    """Creation records events (R-LSTS-7, R-WSTS-2, R-REV-10, R-STAT-10)."""
     await space.bring_up(lws(replicas=2, size=2))
 
     def are_told(state: State) -> None:
@@ -31,8 +31,8 @@ async def test_the_events_of_a_creation(space: Space) -> None:
     assert {event["related"]["name"] for event in workers} == {"web-0", "web-1"}
 
 
-async def test_the_events_of_an_update(space: Space) -> None:
-    """R-LSTS-7, R-REV-11, R-STAT-10."""
+async def test_update_records_events(space: Space) -> None:
+    """An update records events (R-LSTS-7, R-REV-11, R-STAT-10)."""
     await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(workerTemplate=pod_template("app:2"))
     await space.settled()
@@ -47,7 +47,7 @@ async def test_the_events_of_an_update(space: Space) -> None:
     await space.until(are_told)
 
 
-async def test_statefulsets_report_their_pods_in_the_same_words_on_both_clusters(space: Space) -> None:
+async def test_statefulset_events_are_equal_on_both_clusters(space: Space) -> None:
     await space.bring_up(lws(replicas=2, size=2))
     await space.scale(1)
 
@@ -62,8 +62,8 @@ async def test_statefulsets_report_their_pods_in_the_same_words_on_both_clusters
     await space.until(are_reported)
 
 
-async def test_what_the_api_server_refuses_is_told(space: Space) -> None:
-    """R-LSTS-7: a template that no StatefulSet can have; the same set heals when it is corrected."""
+async def test_rejection_by_the_api_server_is_an_event(space: Space) -> None:
+    """A template that no StatefulSet can have; the same set heals when it is corrected (R-LSTS-7)."""
     broken = pod_template()
     broken["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "name": "Not A Port Name"}]
     await space.create(lws(replicas=1, size=1, template={"workerTemplate": broken}))
@@ -80,8 +80,8 @@ async def test_what_the_api_server_refuses_is_told(space: Space) -> None:
     await space.settled()
 
 
-async def test_the_conditions_of_a_creation(space: Space) -> None:
-    """R-STAT-8, R-STAT-11, R-STAT-12, R-STAT-16, Q-4, N-ST-11."""
+async def test_creation_sets_conditions(space: Space) -> None:
+    """Creation sets conditions (R-STAT-8, R-STAT-11, R-STAT-12, R-STAT-16, Q-4, N-ST-11)."""
     await space.create(lws(replicas=1, size=2, gated=True))
 
     def is_progressing(state: State) -> None:
@@ -105,8 +105,8 @@ async def test_the_conditions_of_a_creation(space: Space) -> None:
     }
 
 
-async def test_a_group_that_is_not_ready_any_more_is_told(space: Space) -> None:
-    """R-STAT-6, R-STAT-8: and nothing is recreated because of that."""
+async def test_group_that_becomes_unready_changes_conditions(space: Space) -> None:
+    """And nothing is recreated because of that (R-STAT-6, R-STAT-8)."""
     await space.create(lws(replicas=2, size=2, gated=True))
     async with space.releasing():
         before = await space.settled()

@@ -38,7 +38,7 @@ from leaderworkerset.diagnosis.observed import LIMIT_RANGES, RESOURCE_QUOTAS
 from leaderworkerset.observation.lists import Lists
 
 
-async def test_a_healthy_set_its_groups_and_ranks_are_told_so(space: Space) -> None:
+async def test_explain_reports_a_healthy_set_group_and_rank(space: Space) -> None:
     await space.bring_up(lws(replicas=2, size=2))
     for target in ("web", "web/1", "web/1/1"):
         told = await diagnosis(space, target)
@@ -46,7 +46,7 @@ async def test_a_healthy_set_its_groups_and_ranks_are_told_so(space: Space) -> N
     assert (await diagnosis(space)).sentence == "2 of 2 groups ready, all of the newest revision"
 
 
-async def test_a_surge_group_and_the_ranks_of_an_older_size_are_explained(space: Space) -> None:
+async def test_explain_covers_surge_groups_and_ranks_of_older_sizes(space: Space) -> None:
     await space.bring_up(lws(replicas=1, size=3, rollout={"maxSurge": 1, "maxUnavailable": 0}))
     smaller = [
         {"op": "replace", "path": "/spec/leaderWorkerTemplate/size", "value": 2},
@@ -65,7 +65,7 @@ def assert_is_held(state: State, pod: str) -> None:
     assert not meta.is_condition_true(state.pods[pod], "Ready")
 
 
-async def test_a_quota_is_named_with_what_is_missing(space: Space) -> None:
+async def test_explain_names_an_exhausted_quota(space: Space) -> None:
     of_kubernetes(space)
     quota = {
         "apiVersion": "v1",
@@ -84,7 +84,7 @@ async def test_a_quota_is_named_with_what_is_missing(space: Space) -> None:
     assert "it requests pods=1, pods=1 of pods=1 is used" in told.sentence
 
 
-async def test_a_limit_range_is_named(space: Space) -> None:
+async def test_explain_names_a_limit_range(space: Space) -> None:
     of_kubernetes(space)
     limits = {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}
     await space.create(
@@ -95,7 +95,7 @@ async def test_a_limit_range_is_named(space: Space) -> None:
     assert "maximum cpu usage per Container is 1" in (await named(space, "LWS-E022")).sentence
 
 
-async def test_pod_security_is_named(space: Space) -> None:
+async def test_explain_names_pod_security(space: Space) -> None:
     of_kubernetes(space)
     restricted = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
     await space.client.patch(NAMESPACES, ObjectKey("", space.namespace), restricted, kind="merge")
@@ -104,21 +104,21 @@ async def test_pod_security_is_named(space: Space) -> None:
     assert "Pod Security level restricted:" in (await named(space, "LWS-E023")).sentence
 
 
-async def test_a_missing_service_account_is_named(space: Space) -> None:
+async def test_explain_names_a_missing_service_account(space: Space) -> None:
     of_kubernetes(space)
     await space.create(lws(replicas=1, size=2, template=template(serviceAccountName="nobody")))
     await space.until(warned('serviceaccount "nobody" not found'))
     assert "service account nobody does not exist" in (await named(space, "LWS-E025")).sentence
 
 
-async def test_a_missing_priority_class_is_named(space: Space) -> None:
+async def test_explain_names_a_missing_priority_class(space: Space) -> None:
     await space.create(lws(replicas=1, size=2, template=template(priorityClassName="urgent")))
     await space.until(warned("urgent"))
     told = await named(space, "LWS-E026")
     assert told.sentence == "PriorityClass urgent does not exist, so pod web-0 cannot be created"
 
 
-async def test_a_webhook_that_cannot_be_reached_is_named(space: Space) -> None:
+async def test_explain_names_an_unreachable_webhook(space: Space) -> None:
     async with unreachable_webhook(space):
         await space.create(lws(replicas=1, size=2))
         await space.until(warned("unreachable.example.com"))
@@ -126,7 +126,7 @@ async def test_a_webhook_that_cannot_be_reached_is_named(space: Space) -> None:
     assert told.sentence == "webhook unreachable.example.com cannot be reached, so pod web-0 cannot be created"
 
 
-async def test_an_invalid_template_is_named(space: Space) -> None:
+async def test_explain_names_an_invalid_template(space: Space) -> None:
     found = pod_template()
     found["spec"]["containers"][0]["ports"] = [{"containerPort": 99999}]
     await space.create(lws(replicas=1, size=2, template={"workerTemplate": found}))
@@ -134,7 +134,7 @@ async def test_an_invalid_template_is_named(space: Space) -> None:
     assert "must be between 1 and 65535" in (await named(space, "LWS-E012")).sentence
 
 
-async def test_a_finalizer_of_a_pod_is_named(space: Space) -> None:
+async def test_explain_names_a_finalizer_of_a_pod(space: Space) -> None:
     await space.bring_up(lws(replicas=1, size=2))
     await space.patch({"metadata": {"finalizers": [HELD]}}, "web-0-1", resource=PODS)
     await space.delete("web-0-1", PODS)
@@ -150,7 +150,7 @@ async def test_a_finalizer_of_a_pod_is_named(space: Space) -> None:
     assert f"pod web-0-1 is terminating, and finalizer {HELD} has blocked that" in told.sentence
 
 
-async def test_a_finalizer_of_the_set_is_named(space: Space) -> None:
+async def test_explain_names_a_finalizer_of_the_set(space: Space) -> None:
     await space.bring_up(lws(replicas=1, size=1))
     await space.patch({"metadata": {"finalizers": [HELD]}})
     await space.delete("web")
@@ -161,7 +161,7 @@ async def test_a_finalizer_of_the_set_is_named(space: Space) -> None:
         await space.patch({"metadata": {"finalizers": None}})
 
 
-async def test_a_readiness_gate_is_named(space: Space) -> None:
+async def test_explain_names_a_readiness_gate(space: Space) -> None:
     await space.create(lws(replicas=1, size=1, gated=True))
 
     def runs(state: State) -> None:
@@ -172,7 +172,7 @@ async def test_a_readiness_gate_is_named(space: Space) -> None:
     assert told.sentence.endswith("of pod web-0 is not open, though its containers are ready")
 
 
-async def test_a_service_that_hides_ranks_that_start_is_named(space: Space) -> None:
+async def test_explain_names_a_service_that_hides_starting_ranks(space: Space) -> None:
     await space.create(lws(replicas=1, size=2, gated=True))
 
     def runs(state: State) -> None:
@@ -185,7 +185,7 @@ async def test_a_service_that_hides_ranks_that_start_is_named(space: Space) -> N
     assert "Service web publishes only ranks that are ready" in told.sentence
 
 
-async def test_a_partition_is_named(space: Space) -> None:
+async def test_explain_names_a_partition(space: Space) -> None:
     await space.bring_up(lws(replicas=3, size=1))
     await space.edit(
         rolloutStrategy={"type": "RollingUpdate", "rollingUpdateConfiguration": {"partition": 2}},
@@ -203,7 +203,7 @@ async def test_a_partition_is_named(space: Space) -> None:
     assert told.sentence == "partition 2 holds the rollout: 1 of 3 groups updated"
 
 
-async def test_a_manager_that_does_not_act_is_named(space: Space) -> None:
+async def test_explain_names_a_manager_that_does_not_act(space: Space) -> None:
     await space.bring_up(lws(replicas=1, size=1))
     await space.manager.stop()
     try:
@@ -215,7 +215,7 @@ async def test_a_manager_that_does_not_act_is_named(space: Space) -> None:
     assert await space.get(LEADERWORKERSETS, "web")
 
 
-async def test_of_a_disaggregated_set_the_worst_part_is_explained_first(space: Space) -> None:
+async def test_explain_lists_the_worst_part_first(space: Space) -> None:
     roles = [role("prefill", 1), role("decode", 1)]
     roles[1]["spec"]["leaderWorkerTemplate"] |= template(priorityClassName="urgent")
     await space.create(disaggregatedset_object(roles) | {"metadata": {"name": "split"}}, DISAGGREGATED_SETS)
@@ -231,7 +231,7 @@ async def test_of_a_disaggregated_set_the_worst_part_is_explained_first(space: S
         await explain(session_of(space), parse("split/0"))
 
 
-async def test_other_commands_end_with_the_same_cause(space: Space) -> None:
+async def test_other_commands_report_the_cause_of_explain(space: Space) -> None:
     await space.create(lws(replicas=1, size=2, template=template(priorityClassName="urgent")))
     await space.until(warned("urgent"))
     told = await named(space, "LWS-E026")
@@ -246,7 +246,7 @@ async def test_other_commands_end_with_the_same_cause(space: Space) -> None:
     assert await Causes(session_of(space), "nobody", print).conclude() == ""
 
 
-async def test_without_a_name_everything_is_explained_the_worst_first(space: Space) -> None:
+async def test_explain_without_a_name_lists_the_worst_first(space: Space) -> None:
     session = session_of(space)
     assert await survey(session, space.namespace) == []
     await space.bring_up(lws(replicas=1, size=1))

@@ -1,4 +1,4 @@
-"""`lws explain` of groups with random keys, on both clusters: what their Deployment does not do is named, and mended as told."""
+"""`lws explain` of groups with random keys, on both clusters: it names the missing step of the Deployment and a fix."""
 
 import re
 
@@ -22,7 +22,7 @@ async def deployment(space: Space) -> JSONObject:
     return await space.get(DEPLOYMENTS, "web")
 
 
-async def test_leaders_that_make_no_progress_are_named(space: Space) -> None:
+async def test_explain_names_leaders_without_progress(space: Space) -> None:
     """LWS-E088: their images take longer than the deadline of their Deployment."""
     await space.create(lws(replicas=1, size=1, template={"workerTemplate": slow_template(60)}, **HASH))
     await space.until(has_pod)
@@ -34,7 +34,7 @@ async def test_leaders_that_make_no_progress_are_named(space: Space) -> None:
     assert told.steps[0].endswith("describe deployment web")
 
 
-async def test_a_rollout_that_was_taken_for_a_change_of_the_size_is_named_and_goes_on_as_told(space: Space) -> None:
+async def test_explain_names_a_rollout_mistaken_for_a_size_change(space: Space) -> None:
     """LWS-E089: the Deployment controller waits to have scaled the ReplicaSet, which has its size (docs/adr/0017).
 
     It is named after a minute: a controller may be behind.

@@ -1,4 +1,4 @@
-"""`lws explain` of what the manager and its records have to do with: a manager without a leader, a revision that is gone."""
+"""`lws explain` of problems of the manager and its records: a manager without a leader, a missing revision."""
 
 from datetime import datetime
 
@@ -29,7 +29,7 @@ from leaderworkerset.observation.lists import Lists
 from leaderworkerset.views.selection import Selection
 
 
-async def test_a_lease_that_nobody_holds_is_named(space: Space) -> None:
+async def test_explain_names_a_lease_without_a_holder(space: Space) -> None:
     await space.bring_up(lws(replicas=1, size=1))
     lease = {
         "apiVersion": LEASES.api_version,
@@ -49,7 +49,7 @@ async def test_a_lease_that_nobody_holds_is_named(space: Space) -> None:
     assert f"Lease {space.namespace}/{LEASE} has no holder" in told.evidence
 
 
-async def test_a_manager_whose_deployment_has_no_pod_is_named(space: Space) -> None:
+async def test_explain_names_a_manager_without_pods(space: Space) -> None:
     of_kubernetes(space, lacks="Deployments")
     await space.bring_up(lws(replicas=1, size=1))
     nowhere = template(nodeSelector={"no-such-label": "true"})["workerTemplate"]
@@ -76,7 +76,7 @@ async def test_a_manager_whose_deployment_has_no_pod_is_named(space: Space) -> N
 
 
 class AMinuteLater:
-    """The clock of somebody who looks a minute later: so long the StatefulSet controller may be silent."""
+    """A clock that is one minute ahead: the StatefulSet controller may be silent for so long."""
 
     def now(self) -> datetime:
         return SystemClock().now() + BUSY
@@ -85,7 +85,7 @@ class AMinuteLater:
         return SystemClock().monotonic()
 
 
-async def test_a_statefulset_that_its_controller_cannot_report_on_is_named(space: Space) -> None:
+async def test_explain_names_a_statefulset_without_a_status(space: Space) -> None:
     """The webhook refuses every status, so the API has no sign of the controller."""
     async with unreachable_webhook(space, STATEFULSETS, subresource="status", operation="UPDATE"):
         await space.create(lws(replicas=1, size=2))
@@ -102,7 +102,7 @@ async def test_a_statefulset_that_its_controller_cannot_report_on_is_named(space
     await space.settled()
 
 
-async def test_a_revision_that_is_gone_is_named(space: Space) -> None:
+async def test_explain_names_a_missing_revision(space: Space) -> None:
     (revision,) = (await space.bring_up(lws(replicas=1, size=2))).revisions
 
     def has_no_workers(state: State) -> None:
@@ -121,7 +121,7 @@ async def test_a_revision_that_is_gone_is_named(space: Space) -> None:
     assert meta.name(await space.get(STATEFULSETS, "web")) == "web"
 
 
-async def test_a_missing_runtime_class_is_named(space: Space) -> None:
+async def test_explain_names_a_missing_runtime_class(space: Space) -> None:
     of_kubernetes(space)
     await space.create(lws(replicas=1, size=2, template=template(runtimeClassName="no-such-runtime")))
     await space.until(warned("no-such-runtime"))

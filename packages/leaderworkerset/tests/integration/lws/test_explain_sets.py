@@ -37,7 +37,7 @@ async def told(space: Space, code: str) -> Diagnosis:
     return found
 
 
-async def test_a_scaler_of_somebody_else_is_named(space: Space, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_explain_names_a_scaler_of_another_owner(space: Space, capsys: pytest.CaptureFixture[str]) -> None:
     scaler = {
         "apiVersion": ROLE_SCALERS.api_version,
         "kind": ROLE_SCALERS.kind,
@@ -59,7 +59,7 @@ async def test_a_scaler_of_somebody_else_is_named(space: Space, capsys: pytest.C
     assert f"{line} says more" in capsys.readouterr().err.splitlines()
 
 
-async def test_a_part_that_the_server_refuses_is_named(space: Space) -> None:
+async def test_explain_names_a_part_that_the_server_rejects(space: Space) -> None:
     async with unreachable_webhook(space, LEADERWORKERSETS):
         await create(space, [role("prefill", 1), role("decode", 1)])
         await space.until(warned("unreachable.example.com"))
@@ -69,7 +69,7 @@ async def test_a_part_that_the_server_refuses_is_named(space: Space) -> None:
     assert "unreachable.example.com" in found.sentence
 
 
-async def test_a_set_is_healthy_when_it_is_done(space: Space) -> None:
+async def test_explain_reports_a_finished_set_as_healthy(space: Space) -> None:
     await create(space, [role("prefill", 1), role("decode", 1)])
     async with timeouts.within(NAMED_WITHIN * 4):
         while worst(found := await explain(session_of(space), parse("split"))).verdict is not Verdict.HEALTHY:

@@ -1,4 +1,4 @@
-"""What a pod that ends for good, badly or well, does to its group (contract 8.2)."""
+"""The effect of a terminated pod, failed or succeeded, on its group (contract 8.2)."""
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
@@ -33,12 +33,14 @@ def mortal() -> JSONObject:
         pytest.param("None", "web-1-2", ("web-1-2",), id="None-worker"),
     ],
 )
-async def test_a_pod_that_ended_is_deleted_and_that_counts(
+async def test_terminated_pod_counts_once_it_is_deleted(
     space: Space, policy: str, pod: str, hit: tuple[str, ...], code: int, phase: str
 ) -> None:
-    """R-POD-3 to R-POD-5, R-POD-9, R-POD-10: not the phase counts, but that the StatefulSet then deletes the pod.
+    """The failure counts when the StatefulSet deletes the pod, not by its phase.
 
-    A leader takes its workers along under any policy (R-ARC-4, R-WSTS-7), without a word of the pod controller.
+    Rules R-POD-3 to R-POD-5, R-POD-9, R-POD-10.
+
+    A leader takes its workers along under any policy (R-ARC-4, R-WSTS-7), without the pod controller.
     """
     before = await space.bring_up(
         lws(replicas=3, size=3, template={"workerTemplate": mortal(), "restartPolicy": policy})

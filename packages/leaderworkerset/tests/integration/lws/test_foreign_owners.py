@@ -24,7 +24,7 @@ def assert_unavailable(state: State, name: str, ready: int) -> None:
     assert (status.get("readyReplicas", 0), is_available(state, name)) == (ready, False)
 
 
-async def test_a_group_that_meets_another_set_is_not_counted(space: Space) -> None:
+async def test_group_with_a_name_of_another_set_is_not_counted(space: Space) -> None:
     """`meet-1` is there first, then `meet` grows to a group of that name."""
     other = (await space.bring_up(lws("meet-1", replicas=1, size=2))).uids("meet-1")
     await space.bring_up(lws("meet", replicas=1, size=2))
@@ -39,7 +39,7 @@ async def test_a_group_that_meets_another_set_is_not_counted(space: Space) -> No
     await space.settled("meet")
 
 
-async def test_a_set_that_meets_a_group_is_not_created(space: Space) -> None:
+async def test_set_with_the_name_of_a_group_is_not_created(space: Space) -> None:
     before = (await space.bring_up(lws("meet", replicas=2, size=2))).uids("meet")
     await space.create(lws("meet-1", replicas=1, size=2))
     await space.until(warned("StatefulSet meet-1 is controlled by Pod meet-1"))
@@ -50,7 +50,7 @@ async def test_a_set_that_meets_a_group_is_not_created(space: Space) -> None:
 
 
 @pytest.mark.parametrize("policy", [{}, UNIQUE], ids=["shared", "of a group"])
-async def test_a_service_of_a_user_that_is_not_headless_is_named(space: Space, policy: JSONObject) -> None:
+async def test_explain_names_a_user_service_that_is_not_headless(space: Space, policy: JSONObject) -> None:
     name = "web-0" if policy else "web"
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}}
     await space.create(service, SERVICES)
@@ -61,7 +61,7 @@ async def test_a_service_of_a_user_that_is_not_headless_is_named(space: Space, p
 
 
 @pytest.mark.parametrize("policy", [{}, UNIQUE], ids=["shared", "of a group"])
-async def test_a_service_of_a_user_that_selects_the_pods_is_used(space: Space, policy: JSONObject) -> None:
+async def test_user_service_that_selects_the_pods_is_used(space: Space, policy: JSONObject) -> None:
     """As with the Go controller (R-SVC-4): published manifests have one for the clients of the leaders."""
     name = "web-0" if policy else "web"
     spec = {"ports": [{"port": 80}], "selector": {labels.NAME: "web", labels.WORKER_INDEX: "0"}}
@@ -74,7 +74,7 @@ async def test_a_service_of_a_user_that_selects_the_pods_is_used(space: Space, p
         assert note in await typed(space, "-n", space.namespace, "explain", "web")
 
 
-async def test_a_headless_service_of_a_user_is_used(space: Space) -> None:
+async def test_headless_user_service_is_used(space: Space) -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"clusterIP": "None"}}
     await space.create(service, SERVICES)
     await space.create(lws(replicas=1, size=2))
@@ -86,7 +86,7 @@ def _assert_available(state: State) -> None:
 
 
 @pytest.mark.parametrize(("resource", "ready"), [(SERVICES, 1), (CONTROLLER_REVISIONS, 0)], ids=["service", "revision"])
-async def test_a_refused_object_is_named_and_the_status_written(space: Space, resource: Resource, ready: int) -> None:
+async def test_rejected_object_is_explained_and_status_written(space: Space, resource: Resource, ready: int) -> None:
     async with unreachable_webhook(space, resource):
         await space.create(lws(replicas=1, size=2))
         await space.until(warned("unreachable.example.com"))
@@ -96,8 +96,8 @@ async def test_a_refused_object_is_named_and_the_status_written(space: Space, re
     await space.settled()
 
 
-async def test_unreadable_counts_of_restarts_are_named(space: Space) -> None:
-    """N-RB-10: nothing is reconciled, while all groups are ready."""
+async def test_explain_names_unreadable_restart_counts(space: Space) -> None:
+    """Nothing is reconciled, while all groups are ready (N-RB-10)."""
     await space.bring_up(lws(replicas=1, size=2))
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: "many"}}})
     await space.until(warned(f"Cannot reconcile: annotation {labels.GROUP_RESTART_COUNTS}: many"))
@@ -108,7 +108,7 @@ async def test_unreadable_counts_of_restarts_are_named(space: Space) -> None:
     await space.settled()
 
 
-async def test_orphans_are_adopted_by_a_set_of_their_name(space: Space) -> None:
+async def test_orphans_are_adopted_by_a_set_of_the_same_name(space: Space) -> None:
     """`kubectl delete --cascade=orphan`, and created again: pods stay, and an update can be undone."""
     before = (await space.bring_up(lws(replicas=1, size=2))).uids("web")
     await space.delete("web", propagation="Orphan")

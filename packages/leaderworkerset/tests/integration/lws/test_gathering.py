@@ -11,8 +11,8 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.commands.inspect.must_gather import Gatherer
 
 
-async def test_all_of_a_set_is_gathered(space: Space) -> None:
-    """R-OP-42: a cluster without operator and cert-manager is gathered, too."""
+async def test_gathering_collects_all_objects_of_a_set(space: Space) -> None:
+    """A cluster without operator and cert-manager is gathered as well (R-OP-42)."""
     await space.bring_up(lws(replicas=2, size=2))
     found: dict[Resource, set[str]] = {}
     logs: dict[str, bytes] = {}

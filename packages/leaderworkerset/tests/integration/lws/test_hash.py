@@ -58,8 +58,8 @@ def worker_of(state: State, leader: str) -> str:
     return f"{meta.spec(state.pods[leader])['hostname']}-1"
 
 
-async def test_create_scale_and_delete(space: Space) -> None:
-    """N-HASH-1, N-HASH-2, N-HASH-5, N-HASH-21, N-HASH-22, N-HASH-25."""
+async def test_groups_with_random_keys_are_created_and_scaled(space: Space) -> None:
+    """Groups with random keys are created and scaled (N-HASH-1, N-HASH-2, N-HASH-5, N-HASH-21, N-HASH-22, N-HASH-25)."""
     await space.create(lws(replicas=2, size=3, **HASH))
     before = await settled(space, 2, 3)
     assert before.notes("GroupsProgressing")[0] == "Created leader deployment web"
@@ -82,8 +82,8 @@ async def test_create_scale_and_delete(space: Space) -> None:
     )
 
 
-async def test_a_new_template_replaces_all_groups(space: Space) -> None:
-    """N-HASH-3, N-ST-2, N-ST-3, N-AT-1, N-AT-7."""
+async def test_new_template_replaces_all_groups(space: Space) -> None:
+    """A new template replaces all groups (N-HASH-3, N-ST-2, N-ST-3, N-AT-1, N-AT-7)."""
     await space.create(lws(replicas=3, size=2, rollout={"maxSurge": 1}, **HASH))
     before = await settled(space, 3, 2)
     space.always(lambda state: assert_bounded(state, 4))
@@ -92,8 +92,8 @@ async def test_a_new_template_replaces_all_groups(space: Space) -> None:
     assert not before.uids("web").items() & after.uids("web").items()
 
 
-async def test_a_group_of_one_pod_rolls_and_is_replaced(space: Space) -> None:
-    """N-HASH-25: no readiness gate, no workers."""
+async def test_group_of_one_pod_rolls_and_is_replaced(space: Space) -> None:
+    """No readiness gate, no workers (N-HASH-25)."""
     await space.create(lws(replicas=2, size=1, **HASH))
     state = await settled(space, 2, 1)
     await space.delete(leaders(state)[0], PODS)
@@ -102,8 +102,8 @@ async def test_a_group_of_one_pod_rolls_and_is_replaced(space: Space) -> None:
     await settled(space, 2, 1)
 
 
-async def test_a_failed_worker_and_a_deleted_leader_end_their_group(space: Space) -> None:
-    """N-HASH-6, R-POD-5: another group replaces it, and it is scheduled once the old one is gone."""
+async def test_failed_worker_or_deleted_leader_replaces_the_group(space: Space) -> None:
+    """Another group replaces it, and is scheduled when the old one is deleted (N-HASH-6, R-POD-5)."""
     await space.create(lws(replicas=3, size=2, **HASH))
     before = await settled(space, 3, 2)
     space.always(lambda state: assert_bounded(state, 3))
@@ -113,8 +113,8 @@ async def test_a_failed_worker_and_a_deleted_leader_end_their_group(space: Space
     await replaced(space, between, 1)
 
 
-async def test_groups_with_a_service_of_their_own(space: Space) -> None:
-    """N-HASH-23, N-AT-8: groups of an older revision keep their service."""
+async def test_groups_with_random_keys_get_their_own_services(space: Space) -> None:
+    """Groups of an older revision keep their service (N-HASH-23, N-AT-8)."""
     own: dict[str, Any] = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
     await space.create(lws(replicas=2, size=2, **HASH, **own))
     state = await settled(space, 2, 2)
@@ -123,15 +123,15 @@ async def test_groups_with_a_service_of_their_own(space: Space) -> None:
     await settled(space, 2, 2)
 
 
-async def test_workers_wait_until_their_leaders_containers_are_ready(space: Space) -> None:
-    """N-HASH-8: the leader itself is ready once its workers are."""
+async def test_workers_wait_for_the_containers_of_their_leader(space: Space) -> None:
+    """The leader itself is ready once its workers are (N-HASH-8)."""
     await space.create(lws(replicas=1, size=2, startupPolicy="LeaderReady", **HASH))
     await settled(space, 1, 2)
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
-async def test_a_service_that_another_object_controls_is_reported_until_it_is_gone(space: Space, identity: str) -> None:
-    """N-HASH-24: groups run, without the names that it would give, so the set is not available (docs/adr/0030)."""
+async def test_conflicting_service_is_reported_until_it_is_gone(space: Space, identity: str) -> None:
+    """Groups run, without the names that it would give, so the set is not available (docs/adr/0030) (N-HASH-24)."""
     owner = await space.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}}, CONFIG_MAPS)
     own = {labels.NAME: "web"}
     controlled = {"name": "web", "labels": own, "ownerReferences": [meta.controller_reference(owner)]}
@@ -153,8 +153,8 @@ async def test_a_service_that_another_object_controls_is_reported_until_it_is_go
 
 
 @pytest.mark.parametrize(("length", "size"), [(43, 2), (54, 1)])
-async def test_the_longest_names_work(space: Space, length: int, size: int) -> None:
-    """N-AT-4, N-VAL-8."""
+async def test_longest_names_are_supported(space: Space, length: int, size: int) -> None:
+    """The longest names are supported (N-AT-4, N-VAL-8)."""
     name = "n" * length
     await space.create(lws(name, replicas=1, size=size, **HASH))
 

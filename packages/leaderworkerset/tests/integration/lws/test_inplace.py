@@ -21,13 +21,13 @@ def in_place(way: str, replicas: int, size: int) -> JSONObject:
 
 
 def none_is_deleted(state: State) -> None:
-    """No pod is on its way out."""
+    """Expect that no pod is being deleted."""
     assert not [name for name, pod in state.pods.items() if meta.is_deleting(pod)]
 
 
 @pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
-async def test_images_change_and_pods_stay(space: Space) -> None:
-    """R-ARC-4: as many groups at a time as may be unavailable; StatefulSets end as if they had created the pods."""
+async def test_images_change_without_recreating_pods(space: Space) -> None:
+    """As many groups at a time as may be unavailable; StatefulSets end as if they had created the pods (R-ARC-4)."""
     before = (await space.bring_up(in_place("Only", replicas=3, size=3))).uids("web")
     space.always(none_is_deleted)
     space.always(at_least(2))
@@ -46,7 +46,7 @@ async def test_images_change_and_pods_stay(space: Space) -> None:
 
 
 def sized(cpu: str, image: str = "app:1") -> JSONObject:
-    """Return a pod template that requests so much."""
+    """Return a pod template with these requests."""
     template = pod_template(image)
     (container,) = template["spec"]["containers"]
     resources = {"requests": {"cpu": cpu, "memory": "64Mi"}, "limits": {"memory": "128Mi"}}
@@ -54,28 +54,28 @@ def sized(cpu: str, image: str = "app:1") -> JSONObject:
 
 
 def in_place_of(cpu: str, way: str, replicas: int = 2, size: int = 2) -> JSONObject:
-    """Return a LeaderWorkerSet that is updated in this way, and whose pods request so much."""
+    """Return a LeaderWorkerSet that is updated in this way, and whose pods have these requests."""
     return lws(
         replicas=replicas, size=size, annotations={labels.IN_PLACE: way}, template={"workerTemplate": sized(cpu)}
     )
 
 
 def cpus(state: State) -> set[str]:
-    """Return what the pods request, and what their kubelets say that they have."""
+    """Return the requests of the pods, and the amounts that their kubelets report."""
     pods = state.of("web").values()
     asked = {meta.spec(pod)["containers"][0]["resources"]["requests"]["cpu"] for pod in pods}
     return asked | {meta.status(pod)["containerStatuses"][0]["resources"]["requests"]["cpu"] for pod in pods}
 
 
 def told_of_resizes(state: State) -> str:
-    """Return what was said of resizes, by the kubelet or the API server."""
+    """Return the messages about resizes, from the kubelet or the API server."""
     return " ".join([*state.notes("GroupsUpdating"), *state.notes("FailedUpdate")])
 
 
 @pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
 @pytest.mark.parametrize("image", ["app:1", "app:2"], ids=["alone", "with another image"])
-async def test_cpu_and_memory_change_and_pods_stay(space: Space, image: str) -> None:
-    """R-ARC-4: nothing is deleted, and StatefulSets end as if they had created the pods; nothing is recorded any more."""
+async def test_cpu_and_memory_change_without_recreating_pods(space: Space, image: str) -> None:
+    """Nothing is deleted, and StatefulSets end as if they had created the pods; nothing is recorded any more (R-ARC-4)."""
     before = await space.bring_up(in_place_of("100m", "Only", replicas=3, size=3))
     space.always(none_is_deleted)
     space.always(at_least(2))
@@ -94,10 +94,10 @@ async def test_cpu_and_memory_change_and_pods_stay(space: Space, image: str) -> 
     await space.until(is_forgotten)
 
 
-async def test_a_group_that_no_node_can_resize_is_recreated(space: Space, request: pytest.FixtureRequest) -> None:
-    """It has changed nothing: the group ends as in any other rollout, and the next one waits for it.
+async def test_group_is_recreated_when_no_node_can_resize_it(space: Space, request: pytest.FixtureRequest) -> None:
+    """The group is recreated as in any other rollout, and the next one waits for it.
 
-    kube-apiserver refuses more than the node has; where it did not, the kubelet would call it infeasible.
+    kube-apiserver rejects more than the node has; otherwise the kubelet would call the resize infeasible.
     """
     skip_without(request, kubernetesfeatures.RESIZE_CHECK)
     before = (await space.bring_up(in_place_of("100m", "IfPossible"))).uids("web")
@@ -111,10 +111,10 @@ async def test_a_group_that_no_node_can_resize_is_recreated(space: Space, reques
     assert (await space.until(is_recreated)).uids("web")["web-0"] == before["web-0"]
 
 
-async def test_a_group_that_may_be_updated_in_no_other_way_keeps_its_pods(
+async def test_group_keeps_its_pods_when_only_in_place_is_permitted(
     space: Space, request: pytest.FixtureRequest
 ) -> None:
-    """What is said of an infeasible resize: the event names the pod; other amounts come to the same pods."""
+    """An infeasible resize is reported with its pod, and the same pods accept other amounts."""
     skip_without(request, kubernetesfeatures.RESIZE_CHECK)
     before = (await space.bring_up(in_place_of("100m", "Only"))).uids("web")
     space.always(none_is_deleted)
@@ -129,8 +129,8 @@ async def test_a_group_that_may_be_updated_in_no_other_way_keeps_its_pods(
     assert (state.uids("web"), cpus(state)) == (before, {"200m"})
 
 
-async def test_what_is_no_image_recreates_groups_or_holds_the_rollout(space: Space) -> None:
-    """The first field that is not an image is named; taken back, nothing has happened."""
+async def test_other_changes_recreate_groups_or_hold_the_rollout(space: Space) -> None:
+    """The error names the first field that is not an image. After a revert, nothing has changed."""
     before = (await space.bring_up(in_place("Only", replicas=2, size=2))).uids("web")
     await space.edit_template(size=3)
     why = "Cannot update groups in place, {}: spec.leaderWorkerTemplate.size differs, and cannot change in a pod that runs"

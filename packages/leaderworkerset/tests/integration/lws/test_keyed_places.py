@@ -24,8 +24,8 @@ def by_key(state: State) -> dict[str, dict[str, JSONObject]]:
     return found
 
 
-async def test_a_group_shares_a_rack_that_no_other_group_has(space: Space) -> None:
-    """N-ADM-6, N-AT-3: also the one that replaces another."""
+async def test_each_group_with_a_random_key_has_its_own_rack(space: Space) -> None:
+    """A replacement group also has its own rack (N-ADM-6, N-AT-3)."""
     await space.create(lws(replicas=3, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}, **HASH))
     before = await settled(space, 3, 3)
     await assert_racks(space, before)
@@ -35,7 +35,7 @@ async def test_a_group_shares_a_rack_that_no_other_group_has(space: Space) -> No
 
 
 async def assert_racks(space: Space, state: State) -> None:
-    """Each group has one rack, and none has that of another."""
+    """Assert that each group has one rack, and that no two groups share it."""
     racks = await domains(space, state, RACK)
     by_group = [{racks[name] for name in pods} for pods in by_key(state).values()]
     assert [len(group) for group in by_group] == [1] * 3
@@ -47,8 +47,8 @@ async def assert_racks(space: Space, state: State) -> None:
         assert worker["spec"]["nodeSelector"] == {RACK: racks[name]}
 
 
-async def test_the_keys_of_subgroups_come_from_that_of_their_group(space: Space) -> None:
-    """N-ADM-5."""
+async def test_subgroup_keys_derive_from_the_group_key(space: Space) -> None:
+    """Subgroup keys derive from the group key (N-ADM-5)."""
     policy = {"subGroupPolicy": {"subGroupSize": 2}}
     await space.create(lws(replicas=2, size=4, template=policy, **HASH))
     state = await settled(space, 2, 4)
@@ -64,8 +64,8 @@ async def test_the_keys_of_subgroups_come_from_that_of_their_group(space: Space)
 
 
 @pytest.mark.parametrize("slices", ["whole", "subgroups", "without the leader"])
-async def test_ranks_with_tpus_know_each_other_by_host(space: Space, slices: str) -> None:
-    """N-AT-2, N-ADM-10: no node has TPUs, so the pods stay pending."""
+async def test_ranks_with_tpus_know_the_hosts_of_their_group(space: Space, slices: str) -> None:
+    """No node has TPUs, so the pods stay pending (N-AT-2, N-ADM-10)."""
     template: JSONObject = {"workerTemplate": with_tpus()}
     size, members = 4, [[0, 1, 2, 3]]
     if slices == "subgroups":

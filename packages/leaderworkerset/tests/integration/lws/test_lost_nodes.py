@@ -1,7 +1,7 @@
-"""What a lost node does to the groups that had a pod there (contract 8.2).
+"""The effect of a lost node on the groups that had a pod there (contract 8.2).
 
-One LeaderWorkerSet for each restart policy and role: two groups each, of which one has its leader, or its worker, on
-the node that is lost. A third node is free for what is made anew.
+There is one LeaderWorkerSet for each restart policy and role, with two groups each. One group has its leader, or its
+worker, on the lost node. A third node is free for recreated pods.
 """
 
 from collections.abc import Iterable
@@ -51,7 +51,7 @@ class Victim:
 
     @property
     def hit(self) -> tuple[str, ...]:
-        """Return the pods that are made anew: a leader takes its workers along under any policy (R-ARC-4)."""
+        """Return the recreated pods: a leader takes its workers along under any policy (R-ARC-4)."""
         is_alone = self.is_worker and self.name.startswith("none")
         return (self.pod,) if is_alone else (self.leader, f"{self.leader}-1")
 
@@ -64,8 +64,8 @@ class Victim:
         return [f"Worker pod {self.pod} failed, deleted leader pod {self.leader} to recreate group {index}"]
 
 
-async def test_groups_on_a_deleted_node_are_recreated_once_elsewhere(space: Space) -> None:
-    """R-POD-3 to R-POD-5, R-POD-9 to R-POD-11: their pods are gone before anyone could end them."""
+async def test_groups_on_a_deleted_node_are_recreated_once(space: Space) -> None:
+    """Their pods are deleted before any kubelet could end them (R-POD-3 to R-POD-5, R-POD-9 to R-POD-11)."""
     before, victims = await settle(space)
     async with deleted_node(space.client, LOST):
         for victim in victims:
@@ -74,8 +74,8 @@ async def test_groups_on_a_deleted_node_are_recreated_once_elsewhere(space: Spac
 
 
 @pytest.mark.parametrize("ready", ["False", "Unknown"])
-async def test_groups_on_a_node_that_hangs_wait_for_its_pods_and_are_recreated_once(space: Space, ready: str) -> None:
-    """R-POD-4, R-POD-5, R-POD-9: evicted pods that do not end hold up their successors until they are forced."""
+async def test_groups_on_a_hanging_node_wait_for_its_pods(space: Space, ready: str) -> None:
+    """Evicted pods that do not end hold up their successors until they are forced (R-POD-4, R-POD-5, R-POD-9)."""
     before, victims = await settle(space)
     async with space.cluster.hung_node(space.client, LOST, ready):
         await space.until(lambda state: assert_held(before, state, victims))
@@ -88,7 +88,7 @@ async def test_groups_on_a_node_that_hangs_wait_for_its_pods_and_are_recreated_o
 
 
 async def settle(space: Space) -> tuple[State, list[Victim]]:
-    """Create the sets, and make room on the spare node once they are at rest; return the state, and who will be hit."""
+    """Create the sets, and free the spare node when they are at rest; return the state, and the affected pods."""
     names = [f"{short}-{role}" for short, role in product(POLICIES, ("leader", "worker"))]
     for node in NODES:
         await await_rest(space.client, node)
@@ -133,9 +133,9 @@ def template(name: str, *, is_exposed: bool) -> JSONObject:
 
 
 def assert_held(before: State, state: State, victims: Iterable[Victim]) -> None:
-    """Every pod of the node is there, and on its way out; so is the leader that is recreated for a worker.
+    """Expect that every pod of the node exists, and is being deleted; so is the leader that is recreated for a worker.
 
-    The others of a group are left alone while its leader does not end (R-POD-7), and with the policy None.
+    The other pods of a group are kept while its leader does not end (R-POD-7), and with the policy None.
     """
     for victim in victims:
         pods = state.of(victim.name)
@@ -151,7 +151,7 @@ def created_leaders_of(space: Space, victims: Iterable[Victim]) -> list[str]:
 
 
 async def assert_recreated_once(space: Space, victims: Iterable[Victim]) -> None:
-    """Each group was recreated once, and this was told where the pod controller did it."""
+    """Assert that each group was recreated once, and reported when the pod controller did it."""
 
     def is_told(state: State) -> None:
         for victim in victims:

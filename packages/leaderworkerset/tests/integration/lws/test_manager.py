@@ -11,7 +11,7 @@ from kuberuntime.objects import meta
 
 
 def recording(space: Space) -> RecordingTransport:
-    """Return what remembers the writes of the manager in this process."""
+    """Return a recorder of the writes of the manager in this process."""
     assert isinstance(space.manager, LocalManager)
     return space.manager.recording
 
@@ -21,8 +21,8 @@ def creations(space: Space) -> list[str]:
     return sorted(meta.name(change.object) for change in space.changes if change.old is None)
 
 
-async def test_controllers_that_start_again_change_nothing(space: Space) -> None:
-    """R-STAT-3, R-ARC-6: whatever is at rest stays as it is, object by object; leader StatefulSets are compared."""
+async def test_restarted_controllers_change_nothing(space: Space) -> None:
+    """Every object at rest is unchanged, including leader StatefulSets (R-STAT-3, R-ARC-6)."""
     await space.create(lws("web", replicas=3, size=3))
     await space.create(lws("other", replicas=2, size=1, networkConfig={"subdomainPolicy": "UniquePerReplica"}))
     await space.settled("web")
@@ -39,8 +39,8 @@ async def test_controllers_that_start_again_change_nothing(space: Space) -> None
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
-async def test_a_scale_up_goes_on_where_it_was_left(space: Space, end: str) -> None:
-    """R-ARC-2, R-WSTS-2: nothing doubled, nothing missing."""
+async def test_interrupted_scale_up_is_completed(space: Space, end: str) -> None:
+    """Nothing doubled, nothing missing (R-ARC-2, R-WSTS-2)."""
     await space.bring_up(lws(replicas=2, size=3))
     space.changes.clear()
     await space.edit(replicas=12)
@@ -56,8 +56,8 @@ async def test_a_scale_up_goes_on_where_it_was_left(space: Space, end: str) -> N
 
 
 @pytest.mark.parametrize("at", [1, 2, 3])
-async def test_a_rollout_goes_on_where_it_was_left(space: Space, at: int) -> None:
-    """R-ROLL-7, Q-6, Q-32: killed in the middle, each group is replaced once, and no revision is left over."""
+async def test_interrupted_rollout_is_completed(space: Space, at: int) -> None:
+    """Killed in the middle, each group is replaced once, and no revision is left over (R-ROLL-7, Q-6, Q-32)."""
     before = await space.bring_up(lws(replicas=4, size=2))
     space.changes.clear()
     await space.edit_template(workerTemplate=pod_template("app:2"))
@@ -76,8 +76,8 @@ async def test_a_rollout_goes_on_where_it_was_left(space: Space, at: int) -> Non
 
 
 @pytest.mark.parametrize("step", range(1, 8))
-async def test_killed_at_any_step_of_a_creation(space: Space, step: int) -> None:
-    """R-STAT-2, R-SVC-4, R-REV-10: whatever was made before the end is found, and not made again."""
+async def test_interrupted_creation_is_completed(space: Space, step: int) -> None:
+    """Objects that exist already are found, and not created again (R-STAT-2, R-SVC-4, R-REV-10)."""
     await space.manager.stop()
     await space.create(lws(replicas=3, size=3))
     reached = recording(space).write_number(step)
@@ -90,8 +90,8 @@ async def test_killed_at_any_step_of_a_creation(space: Space, step: int) -> None
     assert [revision_of(one) for one in revisions_of(state, "web")] == [revision_of(state.statefulsets["web"])]
 
 
-async def test_a_restart_that_nobody_saw_recreates_the_group_later(space: Space) -> None:
-    """R-POD-4: restart counts stay, so that controllers which were away still see them."""
+async def test_restart_during_an_outage_recreates_the_group_later(space: Space) -> None:
+    """Restart counts are kept, so that controllers see them after an outage (R-POD-4)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.manager.stop()
     await space.restart_container("web-1-1")
@@ -111,8 +111,8 @@ async def test_a_restart_that_nobody_saw_recreates_the_group_later(space: Space)
     assert {pod for pod, _ in before.uids("web").items() & after.uids("web").items()} == pod_names("web", 1, 2)
 
 
-async def test_two_managers_at_once_double_nothing(space: Space) -> None:
-    """R-WSTS-2, R-SVC-4: two at work at the same time, as when a lease runs out unnoticed, still make one of each."""
+async def test_two_active_managers_create_no_duplicates(space: Space) -> None:
+    """Two at work at the same time, as when a lease runs out unnoticed, still make one of each (R-WSTS-2, R-SVC-4)."""
     async with space.second_manager():
         await space.bring_up(lws(replicas=6, size=3))
         await space.edit_template(workerTemplate=pod_template("app:2"))

@@ -1,4 +1,4 @@
-"""Where groups go: one rack per group, one group per rack (contract section 7, R-WSTS-6)."""
+"""The placement of groups: one rack per group, one group per rack (contract section 7, R-WSTS-6)."""
 
 from testkit.clusters.cluster import RACK, ZONE
 from tests.integration.clusters.objects import lws, pod_template
@@ -22,8 +22,8 @@ async def domains(space: Space, state: State, key: str) -> dict[str, str]:
     }
 
 
-async def test_a_group_shares_a_rack_that_no_other_group_has(space: Space) -> None:
-    """R-ADM-7, R-ADM-14, R-WSTS-6, R-LSTS-2, R-WSTS-3."""
+async def test_each_group_has_its_own_rack(space: Space) -> None:
+    """Each group has its own rack (R-ADM-7, R-ADM-14, R-WSTS-6, R-LSTS-2, R-WSTS-3)."""
     state = await space.bring_up(lws(replicas=6, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}))
     racks = await domains(space, state, RACK)
     by_group = [{racks[pod] for pod in state.group("web", index)} for index in range(6)]
@@ -37,8 +37,8 @@ async def test_a_group_shares_a_rack_that_no_other_group_has(space: Space) -> No
         assert meta.annotations(pod)[labels.EXCLUSIVE_TOPOLOGY] == RACK
 
 
-async def test_a_group_that_finds_no_place_of_its_own_stays_pending(space: Space) -> None:
-    """R-WSTS-6, R-ADM-14: there are four zones; the fifth group waits until one is free."""
+async def test_group_without_a_free_domain_stays_pending(space: Space) -> None:
+    """There are four zones; the fifth group waits until one is free (R-WSTS-6, R-ADM-14)."""
     await space.create(lws(replicas=5, size=2, annotations={labels.EXCLUSIVE_TOPOLOGY: ZONE}))
 
     def one_waits(state: State) -> None:
@@ -58,8 +58,8 @@ async def test_a_group_that_finds_no_place_of_its_own_stays_pending(space: Space
     await space.settled()
 
 
-async def test_a_recreated_group_finds_a_rack_again(space: Space) -> None:
-    """R-WSTS-6, R-POD-9: the workers follow the new leader."""
+async def test_recreated_group_gets_a_rack_again(space: Space) -> None:
+    """The workers follow the new leader (R-WSTS-6, R-POD-9)."""
     before = await space.bring_up(lws(replicas=3, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}))
     await space.delete("web-1-1", PODS)
 
@@ -73,8 +73,8 @@ async def test_a_recreated_group_finds_a_rack_again(space: Space) -> None:
     assert len(set(racks.values())) == 3
 
 
-async def test_subgroups_share_a_rack_each(space: Space) -> None:
-    """R-ADM-8, R-ADM-9, R-ADM-11 to R-ADM-14: LeaderWorker, the leader is in the first subgroup."""
+async def test_each_subgroup_has_its_own_rack(space: Space) -> None:
+    """LeaderWorker, the leader is in the first subgroup (R-ADM-8, R-ADM-9, R-ADM-11 to R-ADM-14)."""
     state = await space.bring_up(subgrouped("LeaderWorker", size=4))
     racks = await domains(space, state, RACK)
     subgroups = subgroups_of(state)
@@ -89,8 +89,8 @@ async def test_subgroups_share_a_rack_each(space: Space) -> None:
     assert meta.annotations(worker)[labels.SUBGROUP_POLICY_TYPE] == "LeaderWorker"
 
 
-async def test_the_leader_may_stand_outside_of_subgroups(space: Space) -> None:
-    """R-ADM-8, R-ADM-12: LeaderExcluded."""
+async def test_leader_is_outside_of_subgroups_when_excluded(space: Space) -> None:
+    """LeaderExcluded (R-ADM-8, R-ADM-12)."""
     state = await space.bring_up(subgrouped("LeaderExcluded", size=5))
     racks = await domains(space, state, RACK)
     leader = state.pods["web-0"]
@@ -101,8 +101,8 @@ async def test_the_leader_may_stand_outside_of_subgroups(space: Space) -> None:
     assert racks["web-0-1"] == racks["web-0-2"] != racks["web-0-3"] == racks["web-0-4"]
 
 
-async def test_groups_and_subgroups_together(space: Space) -> None:
-    """R-ADM-7, R-ADM-9: a zone for the group, racks for its subgroups."""
+async def test_group_shares_a_zone_and_subgroups_share_racks(space: Space) -> None:
+    """A zone for the group, racks for its subgroups (R-ADM-7, R-ADM-9)."""
     annotations = {labels.EXCLUSIVE_TOPOLOGY: ZONE, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: RACK}
     state = await space.bring_up(subgrouped("LeaderWorker", size=4, annotations=annotations))
     zones, racks = await domains(space, state, ZONE), await domains(space, state, RACK)
@@ -112,8 +112,8 @@ async def test_groups_and_subgroups_together(space: Space) -> None:
     assert zones["web-0"] != zones["web-1"]
 
 
-async def test_a_node_selector_of_the_user_stays(space: Space) -> None:
-    """R-WSTS-6: the rack is merged over it."""
+async def test_node_selector_of_the_user_is_kept(space: Space) -> None:
+    """The rack is merged over it (R-WSTS-6)."""
     template = {"workerTemplate": pod_template(nodeSelector={"kubernetes.io/os": "linux"})}
     await label_nodes(space)
     state = await space.bring_up(
@@ -124,7 +124,7 @@ async def test_a_node_selector_of_the_user_stays(space: Space) -> None:
 
 
 async def label_nodes(space: Space) -> None:
-    """Say on the first rack's nodes what kubelets say of theirs."""
+    """Label the first rack's nodes with the labels of kubelets."""
     patch = {"metadata": {"labels": {"kubernetes.io/os": "linux"}}}
     for index in range(4):
         await space.client.patch(NODES, ObjectKey("", f"node-{index}"), patch, kind="merge")

@@ -1,4 +1,4 @@
-"""Groups that come back to the nodes they had."""
+"""Groups that return to their previous nodes."""
 
 from functools import partial
 
@@ -26,7 +26,7 @@ def _place(pod: JSONObject) -> str:
 
 
 def preferences(pod: JSONObject) -> list[tuple[str, str]]:
-    """Return what a pod prefers, as operators and nodes."""
+    """Return the node preferences of a pod, as operators and nodes."""
     affinity = (meta.spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
     terms = [
         one["preference"]["matchFields"][0]
@@ -36,7 +36,7 @@ def preferences(pod: JSONObject) -> list[tuple[str, str]]:
 
 
 async def fail(space: Space, pod: str) -> State:
-    """Let a container of a pod restart; return the state in which its whole group is another one and ready."""
+    """Make a container of a pod restart; return the state in which its whole group is replaced and ready."""
     before = space.state.uids("web")
     group = {name for name in before if name.startswith(pod.rpartition("-")[0] if pod.count("-") > 1 else pod)}
     await space.restart_container(pod)
@@ -49,8 +49,11 @@ async def fail(space: Space, pod: str) -> State:
     return await space.settled()
 
 
-async def test_a_group_that_failed_comes_back_to_its_nodes_and_leaves_one_where_it_failed_again(space: Space) -> None:
-    """Rank by rank; one failure may be the program's, the second in a row on a node is blamed on it."""
+async def test_group_returns_to_its_nodes_except_where_it_fails_twice(space: Space) -> None:
+    """Each rank counts separately.
+
+    One failure may be the program's; the second in a row on a node is attributed to the node.
+    """
     before = await space.bring_up(lws(replicas=2, size=3, annotations=STAYING))
     assert all(preferences(pod) == [] for pod in before.pods.values())
     await recorded(space, before)
@@ -89,8 +92,8 @@ async def recorded(space: Space, state: State) -> None:
         await space.eventually(read, partial(_is_of, uid))
 
 
-async def test_a_node_that_takes_no_pods_any_more_is_left_and_a_rollout_stays(space: Space) -> None:
-    """A preference: the group starts elsewhere rather than wait."""
+async def test_cordoned_node_is_left_and_rollout_keeps_other_nodes(space: Space) -> None:
+    """It is only a preference: the group starts elsewhere instead of waiting."""
     before = await space.bring_up(lws(replicas=1, size=2, annotations=STAYING))
     await recorded(space, before)
     await space.replace_worker_template(pod_template("app:2"))
@@ -106,8 +109,8 @@ async def test_a_node_that_takes_no_pods_any_more_is_left_and_a_rollout_stays(sp
     assert nodes(moved)["0/1"] != nodes(before)["0/1"]
 
 
-async def test_a_group_with_a_random_key_takes_the_nodes_of_the_one_it_replaces(space: Space) -> None:
-    """N-GATE-6: its leader learns them by the patch that opens its gate."""
+async def test_replacement_group_uses_the_nodes_of_the_previous_group(space: Space) -> None:
+    """Its leader learns them by the patch that opens its gate (N-GATE-6)."""
     await space.create(lws(replicas=1, size=2, annotations=STAYING, groupIdentity="Hash"))
     before = await keyed.settled(space, 1, 2)
     await recorded(space, before)
@@ -123,7 +126,7 @@ async def test_a_group_with_a_random_key_takes_the_nodes_of_the_one_it_replaces(
     assert all(preferences(pod) == [("In", nodes(before)[_place(pod)])] for pod in after.pods.values())
 
 
-async def test_the_annotation_replaces_no_group_by_itself(space: Space) -> None:
+async def test_same_nodes_annotation_alone_replaces_no_group(space: Space) -> None:
     """Leaders with an index get the gate with the next revision, workers come back from the next failure on."""
     before = await space.bring_up(lws(replicas=1, size=2))
     await space.patch({"metadata": {"annotations": STAYING}})

@@ -1,4 +1,4 @@
-"""What the Go controller does oddly, and clients got used to: the same here, on both clusters."""
+"""Oddities of the Go controller that clients rely on: the same here, on both clusters."""
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
@@ -14,14 +14,17 @@ NOTE = "example.com/note"
 
 
 def is_available(state: State) -> None:
-    """Expect that the LeaderWorkerSet says so of its last generation."""
+    """Expect that the LeaderWorkerSet is available in its last generation."""
     obj = state.leaderworkersets["web"]
     assert meta.status(obj)["observedGeneration"] == meta.generation(obj)
     assert meta.is_condition_true(obj, "Available")
 
 
-async def test_annotations_reach_all_sets_and_stay_on_those_of_workers(space: Space) -> None:
-    """Q-21, R-LSTS-2, R-WSTS-3: the leader set follows, worker sets keep what was when they were made."""
+async def test_annotations_reach_leader_set_and_new_worker_sets(space: Space) -> None:
+    """The leader StatefulSet follows; worker StatefulSets keep the annotations of their creation.
+
+    Rules Q-21, R-LSTS-2, R-WSTS-3.
+    """
     await space.bring_up(lws(replicas=1, size=2, annotations={NOTE: "old"}))
     await space.patch({"metadata": {"annotations": {NOTE: "new"}}})
     state = await space.until(shows(lambda state: meta.annotations(state.statefulsets["web"])[NOTE], "new"))
@@ -29,7 +32,7 @@ async def test_annotations_reach_all_sets_and_stay_on_those_of_workers(space: Sp
     assert NOTE not in meta.annotations(state.pods["web-0"])
 
 
-async def test_any_character_of_an_annotation_reaches_the_sets(space: Space) -> None:
+async def test_special_characters_in_annotations_reach_statefulsets(space: Space) -> None:
     """API servers read an apply as YAML, which refuses some characters that JSON has, and folds lines at others."""
     text = "a\x7f b\x85 c\x9b d\u2028 e\ufeff f\uffff é😀"
     await space.bring_up(lws(replicas=1, size=2, annotations={NOTE: text}))
@@ -37,8 +40,8 @@ async def test_any_character_of_an_annotation_reaches_the_sets(space: Space) -> 
     assert meta.annotations(space.state.statefulsets["web-0"])[NOTE] == text
 
 
-async def test_a_service_of_the_user_is_left_alone(space: Space) -> None:
-    """Q-27, R-SVC-4: known by its name alone, neither adopted nor changed."""
+async def test_service_of_the_user_is_not_changed(space: Space) -> None:
+    """Known by its name alone, neither adopted nor changed (Q-27, R-SVC-4)."""
     service = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -53,8 +56,8 @@ async def test_a_service_of_the_user_is_left_alone(space: Space) -> None:
     assert meta.controller_of(await space.get(SERVICES, "web")) is None
 
 
-async def test_the_restart_policy_that_lives_decides_about_groups_of_older_revisions(space: Space) -> None:
-    """Q-14: a group held back by the partition is not recreated once the policy is None."""
+async def test_current_restart_policy_applies_to_older_revisions(space: Space) -> None:
+    """A group held back by the partition is not recreated once the policy is None (Q-14)."""
     await space.create(lws(replicas=1, size=2, rollout={"partition": 1}))
     await space.until(is_available)
     edited = await space.edit_template(restartPolicy="None")
@@ -71,8 +74,8 @@ async def test_the_restart_policy_that_lives_decides_about_groups_of_older_revis
     assert meta.uid(space.state.pods["web-0"]) == old
 
 
-async def test_an_empty_startup_policy_is_refused_and_an_empty_strategy_filled_in(space: Space) -> None:
-    """Q-33: typed clients send both."""
+async def test_empty_startup_policy_is_rejected_and_strategy_filled(space: Space) -> None:
+    """Typed clients send both (Q-33)."""
     with pytest.raises(InvalidError, match="startupPolicy"):
         await space.create(lws(startupPolicy=""))
 
@@ -82,8 +85,8 @@ async def test_an_empty_startup_policy_is_refused_and_an_empty_strategy_filled_i
     assert created["spec"]["rolloutStrategy"]["type"] == "RollingUpdate"
 
 
-async def test_a_percent_sign_in_a_fault_stays_one(space: Space) -> None:
-    """Q-11: texts of events are no formats."""
+async def test_percent_sign_in_an_error_is_kept(space: Space) -> None:
+    """Texts of events are not format strings (Q-11)."""
     template = pod_template()
     template["spec"]["containers"][0]["env"] = [{"name": "100%d", "value": ""}, {"name": "a=b", "value": "%s"}]
     await space.create(lws(replicas=1, size=1, template={"workerTemplate": template}))

@@ -1,4 +1,4 @@
-"""The recipes that platforms print for their users: what they promise of pods, names, addresses and counts."""
+"""Recipes that platforms publish for their users: their pods, names, addresses and counts."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ TABLE: Final = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 @asynccontextmanager
 async def equipped(space: Space, count: int, **resources: str) -> AsyncIterator[None]:
-    """Let the first nodes offer devices until the context is left."""
+    """Make the first nodes offer devices until the context is left."""
     names = [f"node-{index}" for index in range(count)]
 
     async def offer(amounts: Mapping[str, str | None]) -> None:
@@ -84,7 +84,7 @@ def environment(pod: JSONObject) -> list[dict[str, str]]:
     return [{one["name"]: one.get("value", "") for one in container["env"]} for container in found]
 
 
-async def test_a_training_set_of_two_groups(space: Space) -> None:
+async def test_training_recipe_creates_two_groups(space: Space) -> None:
     """R-OP-59, R-OP-61, R-OP-62, R-OP-83 (D3), AT-000-3, AT-000-5, AT-000-6a: ten pods on ten nodes with eight GPUs each; a failed pod takes its group along."""
     name = "distributed-training"
     async with equipped(space, 10, **{GPU: "8"}):
@@ -112,7 +112,7 @@ async def test_a_training_set_of_two_groups(space: Space) -> None:
 
 
 def _assert_variables(pod: JSONObject, address: str, group: int) -> None:
-    """R-OP-61: those of the group come before the user's, so that arguments and variables can refer to them."""
+    """Those of the group come before the user's, so that arguments and variables can refer to them (R-OP-61)."""
     for variables in environment(pod):
         assert next(iter(variables)) == "LWS_LEADER_ADDRESS"
         assert variables["LWS_LEADER_ADDRESS"] == address
@@ -128,8 +128,11 @@ def _recreated(state: State, name: str, before: Mapping[str, str]) -> None:
     assert all(after[pod] != before[pod] for pod in state.group(name, 1))
 
 
-async def test_shared_storage_and_rdma_reach_every_rank(space: Space) -> None:
-    """R-OP-60, AT-000-4: node selector, claims, memory and devices of the template are the pods', leader and workers alike."""
+async def test_storage_and_rdma_reach_every_rank(space: Space) -> None:
+    """Node selector, claims, memory and devices of the template are the pods', leader and workers alike.
+
+    Rules R-OP-60, AT-000-4.
+    """
     await space.provide_volumes("shared", 2)
     for claim in ("dataset", "checkpoints"):
         await space.client.create(PERSISTENT_VOLUME_CLAIMS, _claim(space, claim))
@@ -175,8 +178,11 @@ def _claim(space: Space, name: str) -> JSONObject:
     }
 
 
-async def test_the_sample_of_the_operators_page(space: Space) -> None:
-    """R-OP-65, AT-001-3: six pods by these names; what the file says of its own generation is ignored, a wrong policy is refused."""
+async def test_operator_sample_creates_six_pods(space: Space) -> None:
+    """Six pods by these names; what the file says of its own generation is ignored, a wrong policy is refused.
+
+    Rules R-OP-65, AT-001-3.
+    """
     rollout = {"maxSurge": 1, "maxUnavailable": 1}
     image = "nginxinc/nginx-unprivileged:1.27"
     templates = {
@@ -206,8 +212,8 @@ async def test_the_sample_of_the_operators_page(space: Space) -> None:
         await space.create(lws("other", template={"restartPolicy": "Sometimes"}))
 
 
-async def test_groups_have_a_rack_each_and_constraints_of_the_user_stay(space: Space) -> None:
-    """R-OP-68, AT-003-3: exclusive placement and topologySpreadConstraints of the template, side by side."""
+async def test_exclusive_groups_keep_spread_constraints_of_the_user(space: Space) -> None:
+    """Exclusive placement and topologySpreadConstraints of the template, side by side (R-OP-68, AT-003-3)."""
     selector = {"matchLabels": {labels.NAME: "web"}}
     spread = {"maxSkew": 4, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
     template = pod_template(topologySpreadConstraints=[spread | {"labelSelector": selector}])
@@ -223,8 +229,8 @@ async def test_groups_have_a_rack_each_and_constraints_of_the_user_stay(space: S
         assert meta.spec(pod)["topologySpreadConstraints"] == [spread | {"labelSelector": selector}]
 
 
-async def test_a_recreated_group_has_the_same_names_and_address(space: Space) -> None:
-    """R-OP-68, AT-003-4, AT-003-5: who found the leader or a rank by its DNS name finds its successor."""
+async def test_recreated_group_keeps_its_names_and_address(space: Space) -> None:
+    """The DNS name of a leader or a rank resolves to its successor (R-OP-68, AT-003-4, AT-003-5)."""
 
     def identities(state: State) -> dict[str, tuple[str, str, str]]:
         return {
@@ -251,10 +257,10 @@ async def test_a_recreated_group_has_the_same_names_and_address(space: Space) ->
     assert meta.uid(state.services["web"]) == service
 
 
-async def test_no_group_of_two_revisions_is_ready(space: Space) -> None:
-    """R-OP-68, AT-003-6: with one group unavailable at most, every group that is ready is wholly of one revision.
+async def test_ready_groups_have_pods_of_one_revision(space: Space) -> None:
+    """With at most one unavailable group, every ready group has one revision (R-OP-68, AT-003-6).
 
-    Workers of a leader that is gone are no part of the group of its successor; the garbage collector comes for them.
+    Workers of a deleted leader do not belong to the group of its successor; the garbage collector deletes them.
     """
 
     def is_whole(state: State) -> None:
@@ -280,8 +286,8 @@ async def test_no_group_of_two_revisions_is_ready(space: Space) -> None:
 
 
 @pytest.mark.parametrize(("policy", "workers"), [("LeaderReady", 0), ("LeaderCreated", 2)])
-async def test_the_startup_policy_decides_when_workers_come(space: Space, policy: str, workers: int) -> None:
-    """R-OP-68, AT-003-7: no StatefulSet of workers before their leader is ready, or at once."""
+async def test_startup_policy_determines_when_workers_start(space: Space, policy: str, workers: int) -> None:
+    """The StatefulSet of workers waits for a ready leader, or is created immediately (R-OP-68, AT-003-7)."""
     gated = {"leaderTemplate": pod_template(gated=True), "workerTemplate": pod_template()}
     await space.create(lws(replicas=2, size=2, template=gated, startupPolicy=policy))
 

@@ -1,4 +1,4 @@
-"""How many requests reach the API server of both clusters for what a command tells of a set that is stuck."""
+"""The number of requests to the API server of both clusters when a command explains a stuck set."""
 
 from contextlib import AbstractAsyncContextManager
 
@@ -18,14 +18,14 @@ from leaderworkerset.cli.sets.diagnoses import explain
 from leaderworkerset.cli.targets import parse
 
 MOST_OF_GET = 6
-"""The maximum requests of `lws get` of one stuck set, the cause included."""
+"""The maximum number of requests of `lws get` for one stuck set, including the cause."""
 
 MOST_OF_EXPLAIN = 6
-"""The maximum requests of `lws explain` of one stuck set whose pods are there."""
+"""The maximum number of requests of `lws explain` for one stuck set whose pods exist."""
 
 
 class Counting:
-    """A transport that notes what it carries."""
+    """A transport that records its requests."""
 
     def __init__(self, carrier: Transport) -> None:
         self._carrier = carrier
@@ -44,13 +44,13 @@ class Counting:
 
 
 def counted(space: Space) -> tuple[Session, Counting]:
-    """Return a session of a command, and what counts its requests."""
+    """Return a session of a command, and the counter of its requests."""
     transport = Counting(space.client._transport)
     return replace(session_of(space), client=Client(transport)), transport
 
 
 @pytest.mark.parametrize("names", [(), ("web",)], ids=["all", "named"])
-async def test_get_tells_the_cause_with_what_it_has_read(
+async def test_get_names_the_cause_within_its_request_limit(
     space: Space, names: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     await space.create(lws(replicas=1, size=2, template=asking(cpu="1000")))
@@ -63,7 +63,7 @@ async def test_get_tells_the_cause_with_what_it_has_read(
     assert len(transport.asked) <= MOST_OF_GET, transport.asked
 
 
-async def test_explain_reads_no_list_twice_and_none_that_tells_nothing(space: Space) -> None:
+async def test_explain_names_the_cause_within_its_request_limit(space: Space) -> None:
     await space.create(lws(replicas=1, size=2, template=asking(cpu="1000")))
     await space.until(unschedulable("Insufficient", 2))
     await named(space, "LWS-E036")
@@ -73,7 +73,9 @@ async def test_explain_reads_no_list_twice_and_none_that_tells_nothing(space: Sp
     assert len(transport.asked) <= MOST_OF_EXPLAIN, transport.asked
 
 
-async def test_a_refused_pod_is_told_with_few_requests(space: Space, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_get_names_a_rejected_pod_within_its_request_limit(
+    space: Space, capsys: pytest.CaptureFixture[str]
+) -> None:
     await space.create(lws(replicas=1, size=2, template=template(priorityClassName="urgent")))
     await space.until(warned("urgent"))
     await named(space, "LWS-E026")

@@ -1,4 +1,4 @@
-"""What a failure of one pod does to its group (contract 8.2)."""
+"""The effect of one failed pod on its group (contract 8.2)."""
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
@@ -16,31 +16,31 @@ GROUPS = 20
 
 @pytest.mark.parametrize("pod", ["web-1", "web-1-2"], ids=["leader", "worker"])
 @pytest.mark.parametrize("policy", ["RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
-async def test_a_restarted_container_recreates_the_group(space: Space, policy: str, pod: str) -> None:
-    """R-POD-3, R-POD-4, R-POD-5, R-POD-9."""
+async def test_restarted_container_recreates_the_group(space: Space, policy: str, pod: str) -> None:
+    """A restarted container recreates the group (R-POD-3, R-POD-4, R-POD-5, R-POD-9)."""
     before = await space.bring_up(lws(replicas=3, size=3, template={"restartPolicy": policy}))
     await space.restart_container(pod)
     await replaced(space, before, "web-1", "web-1-1", "web-1-2")
 
 
 @pytest.mark.parametrize(("pod", "recreations"), [("web-1", 0), ("web-1-2", 1)], ids=["leader", "worker"])
-async def test_a_deleted_pod_recreates_the_group(space: Space, pod: str, recreations: int) -> None:
-    """R-POD-4, R-POD-10, R-POD-11: where the leader itself is deleted, there is nothing left to do."""
+async def test_deleted_pod_recreates_the_group(space: Space, pod: str, recreations: int) -> None:
+    """If the leader itself is deleted, nothing else has to be deleted (R-POD-4, R-POD-10, R-POD-11)."""
     before = await space.bring_up(lws(replicas=3, size=3))
     await space.delete(pod, PODS)
     state = await replaced(space, before, "web-1", "web-1-1", "web-1-2")
     assert len(state.notes("RecreateGroup")) <= recreations, "\n".join(space.story())
 
 
-async def test_an_evicted_pod_recreates_the_group(space: Space) -> None:
-    """R-POD-4: draining a node deletes pods."""
+async def test_evicted_pod_recreates_the_group(space: Space) -> None:
+    """Draining a node deletes pods (R-POD-4)."""
     before = await space.bring_up(lws(replicas=2, size=3))
     await space.evict("web-0-1")
     await replaced(space, before, "web-0", "web-0-1", "web-0-2")
 
 
-async def test_the_event_of_a_recreation(space: Space) -> None:
-    """R-POD-5 step 6, contract 8.3."""
+async def test_recreation_records_an_event(space: Space) -> None:
+    """A recreation records an event (R-POD-5 step 6, contract 8.3)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.delete("web-1-1", PODS)
     await replaced(space, before, "web-1", "web-1-1")
@@ -52,8 +52,8 @@ async def test_the_event_of_a_recreation(space: Space) -> None:
     assert event["reportingController"] == "leaderworkerset"
 
 
-async def test_with_none_a_restarted_container_restarts_alone(space: Space) -> None:
-    """R-POD-3."""
+async def test_container_restarts_alone_under_policy_none(space: Space) -> None:
+    """A container restarts alone under policy None (R-POD-3)."""
     before = await space.bring_up(lws(replicas=2, size=2, template={"restartPolicy": "None"}))
     await space.restart_container("web-1-1")
     await space.until(
@@ -63,15 +63,15 @@ async def test_with_none_a_restarted_container_restarts_alone(space: Space) -> N
 
 
 @pytest.mark.parametrize("policy", ["None", "Default"])
-async def test_with_none_a_deleted_worker_comes_back_alone(space: Space, policy: str) -> None:
-    """R-POD-3, R-DEF-1: Default means None."""
+async def test_deleted_worker_returns_alone_under_policy_none(space: Space, policy: str) -> None:
+    """Default means None (R-POD-3, R-DEF-1)."""
     before = await space.bring_up(lws(replicas=2, size=3, template={"restartPolicy": policy}))
     await space.delete("web-1-1", PODS)
     await replaced(space, before, "web-1-1")
 
 
-async def test_with_none_a_deleted_leader_takes_its_workers_along(space: Space) -> None:
-    """R-ARC-4, R-WSTS-7: workers belong to their leader pod."""
+async def test_deleted_leader_removes_its_workers_under_policy_none(space: Space) -> None:
+    """Workers belong to their leader pod (R-ARC-4, R-WSTS-7)."""
     before = await space.bring_up(lws(replicas=2, size=3, template={"restartPolicy": "None"}))
     await space.delete("web-1", PODS)
     await replaced(space, before, "web-1", "web-1-1", "web-1-2")
@@ -85,10 +85,10 @@ async def test_with_none_a_deleted_leader_takes_its_workers_along(space: Space) 
     ],
     ids=["policy", "annotation"],
 )
-async def test_a_pending_group_is_left_alone_after_start(
+async def test_pending_group_is_not_recreated_after_start_policy(
     space: Space, policy: str, annotations: dict[str, str]
 ) -> None:
-    """R-POD-5 steps 1 and 2, Q-19, Q-31: while a pod is pending, failures do not recreate the group."""
+    """While a pod is pending, failures do not recreate the group (R-POD-5 steps 1 and 2, Q-19, Q-31)."""
     await space.create(crowded(policy, annotations))
     before = await space.until(assert_one_pending)
     await space.delete(placed_worker(before), PODS)
@@ -102,8 +102,8 @@ async def test_a_pending_group_is_left_alone_after_start(
     assert not any(meta.is_deleting(change.object) for change in space.changes if meta.name(change.object) == "web-0")
 
 
-async def test_a_pending_group_is_recreated_by_default(space: Space) -> None:
-    """R-POD-5: RecreateGroupOnPodRestart does not ask whether the group is complete."""
+async def test_pending_group_is_recreated_by_default(space: Space) -> None:
+    """RecreateGroupOnPodRestart does not ask whether the group is complete (R-POD-5)."""
     await space.create(crowded("RecreateGroupOnPodRestart", {}))
     before = await space.until(assert_one_pending)
     await space.delete(placed_worker(before), PODS)
@@ -116,7 +116,7 @@ async def test_a_pending_group_is_recreated_by_default(space: Space) -> None:
 
 
 def crowded(policy: str, annotations: dict[str, str]) -> JSONObject:
-    """Return a group of three whose two workers both want the same node for themselves."""
+    """Return a group of three whose two workers both need the same node exclusively."""
     hostname = "kubernetes.io/hostname"
     apart = {"labelSelector": {"matchLabels": {"role": "worker"}}, "topologyKey": hostname}
     worker = pod_template(
@@ -135,15 +135,15 @@ def placed_worker(state: State) -> str:
 
 
 def assert_one_pending(state: State) -> None:
-    """All three pods are there, and one worker has no place."""
+    """Expect that all three pods exist, and that one worker has no node."""
     assert state.of("web").keys() == {"web-0", "web-0-1", "web-0-2"}
     unready = {pod for pod, obj in state.pods.items() if not is_ready(obj)}
     assert len(unready) == 1
     assert unready < {"web-0-1", "web-0-2"}
 
 
-async def test_twenty_workers_deleted_at_once_recreate_twenty_groups_once_each(space: Space) -> None:
-    """R-POD-5, R-POD-8, R-POD-10: exactly once, and no other pod is touched."""
+async def test_twenty_deleted_workers_recreate_each_group_once(space: Space) -> None:
+    """Exactly once, and no other pod is touched (R-POD-5, R-POD-8, R-POD-10)."""
     before = await space.bring_up(lws(replicas=GROUPS + 5, size=3))
     space.changes.clear()
     for index in range(GROUPS):

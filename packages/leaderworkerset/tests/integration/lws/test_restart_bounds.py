@@ -1,4 +1,4 @@
-"""What bounds the recreation of groups: delays, the release of lost pods (docs/adr/0003-recreation-backoff.md)."""
+"""The bounds of recreations: delays, and the release of lost pods (docs/adr/0003-recreation-backoff.md)."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -31,12 +31,12 @@ def record(space: Space, leader: str = "web-0") -> dict[str, str]:
 
 
 async def fail_again(space: Space, before: State) -> State:
-    """Let the worker of the first group restart, and wait until the group was recreated."""
+    """Make the worker of the first group restart, and wait until the group was recreated."""
     await space.restart_container("web-0-1")
     return await replaced(space, before, *GROUP)
 
 
-async def test_annotations_say_how_long_a_group_waits(space: Space) -> None:
+async def test_backoff_annotations_delay_recreations(space: Space) -> None:
     state = await space.bring_up(lws(replicas=2, size=2, annotations=SHORT))
     for _ in range(4):
         state = await fail_again(space, state)
@@ -48,7 +48,7 @@ async def test_annotations_say_how_long_a_group_waits(space: Space) -> None:
     await space.until(are_told)
 
 
-async def test_without_backoff_groups_are_recreated_at_once_and_nothing_is_recorded(space: Space) -> None:
+async def test_groups_are_recreated_immediately_without_backoff(space: Space) -> None:
     """As the Go controller does it: R-POD-5."""
     state = await space.bring_up(lws(replicas=2, size=2, annotations={labels.RESTART_BACKOFF: "off"}))
     for _ in range(3):
@@ -57,8 +57,8 @@ async def test_without_backoff_groups_are_recreated_at_once_and_nothing_is_recor
     assert state.notes("BackOff") == []
 
 
-async def test_a_leader_that_others_replace_while_its_group_waits_does_not_count(space: Space) -> None:
-    """Only what was recreated for a failure is a recreation, whoever else deletes pods meanwhile."""
+async def test_leader_replaced_by_others_is_not_a_recreation(space: Space) -> None:
+    """Only a recreation for a failure counts, whoever else deletes pods meanwhile."""
     await space.create(lws(replicas=1, size=2, annotations={labels.RESTART_FIRST_DELAY: "5m"}))
     state = await fail_again(space, await space.settled())
     for _ in range(4):
@@ -72,17 +72,17 @@ async def test_a_leader_that_others_replace_while_its_group_waits_does_not_count
 
 
 def assert_condemned(space: Space, state: State) -> None:
-    """The record of the group is about the leader that lives."""
+    """Expect that the record of the group is about its current leader."""
     assert record(space)[labels.RECREATED_LEADER] == meta.uid(state.pods["web-0"])
 
 
-async def test_nonsense_is_refused(space: Space) -> None:
+async def test_invalid_restart_bounds_are_rejected(space: Space) -> None:
     with pytest.raises(APIError, match='max-group-restarts: Invalid value: "-1": must be a number from 1 to 1000'):
         await space.create(lws(annotations={labels.MAX_GROUP_RESTARTS: "-1"}))
 
 
-async def test_pods_on_a_lost_node_are_released_and_a_leader_only_from_one_that_is_down(space: Space) -> None:
-    """Groups are recreated as one, and no leader while the one before it may live."""
+async def test_pods_of_a_lost_node_are_deleted_by_force(space: Space) -> None:
+    """Groups are recreated as a whole, and no leader while its predecessor may be running."""
     of_worker, of_leader = "pod-restart-worker", "pod-restart-leader"
     before, worker, leader = await settle(space, of_worker, of_leader)
     group = worker.rpartition("-")[0]
@@ -100,7 +100,7 @@ async def test_pods_on_a_lost_node_are_released_and_a_leader_only_from_one_that_
 
 
 def assert_held_up(state: State, name: str, leader: str) -> None:
-    """The leader is on its way out, and the LeaderWorkerSet says what it waits for."""
+    """Expect that the leader is being deleted, and that the LeaderWorkerSet reports what it waits for."""
     assert meta.is_deleting(state.pods[leader])
     (note,) = state.notes("LostPod", name)
     assert note.endswith(f"a leader is released when its node is deleted or has the taint {OUT_OF_SERVICE}")
@@ -127,7 +127,7 @@ async def settle(space: Space, *names: str) -> tuple[State, str, str]:
 
 @asynccontextmanager
 async def down(space: Space, node: str) -> AsyncIterator[None]:
-    """Mark a node as shut down for certain, as an administrator does."""
+    """Mark a node as certainly shut down, as an administrator does."""
     key, taint = ObjectKey("", node), {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
     await taint_node(space, key, taint)
     try:

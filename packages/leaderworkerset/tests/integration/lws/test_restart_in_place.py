@@ -1,4 +1,4 @@
-"""Pods that restart all their containers in place, where the set tolerates it, and where it does not (ADR 27)."""
+"""Pods that restart all their containers in place, if the set tolerates it, and if it does not (ADR 27)."""
 
 import pytest
 from tests.integration.clusters.objects import lws, restarting_template
@@ -16,7 +16,7 @@ from leaderworkerset.api.restartnotes import RestartNote
 
 @pytest.fixture(autouse=True)
 def rule(request: pytest.FixtureRequest) -> None:
-    """Skip these tests where the API server drops or rejects the rule."""
+    """Skip these tests if the API server drops or rejects the rule."""
     skip_without(request, kubernetesfeatures.RESTART_ALL)
 
 
@@ -28,7 +28,7 @@ def restarting(deadline: str | None, *, gated: bool = False) -> JSONObject:
 
 
 def has_restarted(state: State, pod: str, times: int) -> None:
-    """All containers of the pod were restarted so often, it is ready again, and a note of it says that."""
+    """Expect that all containers of the pod were restarted so often, and that it is ready again with a note about it."""
     found = state.pods[pod]
     counts = {one["name"]: one["restartCount"] for one in meta.status(found)["containerStatuses"]}
     assert counts == {"main": times, "watcher": times}
@@ -36,8 +36,8 @@ def has_restarted(state: State, pod: str, times: int) -> None:
     assert restartnotes.read(found) == RestartNote(times)
 
 
-async def test_a_group_goes_on_whose_pods_restart_in_place(space: Space) -> None:
-    """R-POD-4 does not hold for them; the last restart is reported, too."""
+async def test_group_continues_when_pods_restart_in_place(space: Space) -> None:
+    """Such restarts are not failures (R-POD-4), and the last restart is also reported."""
     before = await space.bring_up(restarting("120s"))
     for times, pod in ((1, "web-1-1"), (1, "web-0"), (2, "web-1-1")):
         await space.restart_all(pod)
@@ -48,8 +48,8 @@ async def test_a_group_goes_on_whose_pods_restart_in_place(space: Space) -> None
     assert any(note.startswith("Pod web-1-1 restarted all its containers in place (number 2)") for note in told)
 
 
-async def test_a_container_that_restarts_alone_still_recreates_the_group(space: Space) -> None:
-    """R-POD-4."""
+async def test_restart_of_one_container_recreates_the_group(space: Space) -> None:
+    """A restart of one container recreates the group (R-POD-4)."""
     before = await space.bring_up(restarting("120s"))
     await space.restart_all("web-1-1")
     await space.until(lambda state: has_restarted(state, "web-1-1", 1))
@@ -57,14 +57,14 @@ async def test_a_container_that_restarts_alone_still_recreates_the_group(space: 
     await replaced(space, before, "web-1", "web-1-1")
 
 
-async def test_without_the_annotation_each_restart_in_place_recreates_the_group(space: Space) -> None:
+async def test_restart_in_place_recreates_without_the_annotation(space: Space) -> None:
     """R-POD-4, as with the Go controller."""
     before = await space.bring_up(restarting(None))
     await space.restart_all("web-1-1")
     await replaced(space, before, "web-1", "web-1-1")
 
 
-async def test_a_pod_that_is_not_ready_in_time_has_failed(space: Space) -> None:
+async def test_pod_that_exceeds_its_restart_time_has_failed(space: Space) -> None:
     """The time is kept in the pod, so that a manager that comes later knows it."""
     await space.create(restarting("3s", gated=True))
     async with space.releasing():

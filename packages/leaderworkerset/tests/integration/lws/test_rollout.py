@@ -34,7 +34,7 @@ def is_group_ready(state: State, leader: JSONObject) -> bool:
 
 
 def at_least(number: int) -> Expectation:
-    """Return the invariant that so many groups are ready."""
+    """Return the invariant that the given number of groups is ready."""
 
     def holds(state: State) -> None:
         assert len(ready_groups(state)) >= number, f"only {sorted(ready_groups(state))} are ready"
@@ -43,7 +43,7 @@ def at_least(number: int) -> Expectation:
 
 
 def images(state: State, name: str = "web") -> dict[str, str]:
-    """Return the image of the first container of each pod that is not on its way out."""
+    """Return the image of the first container of each pod that is not being deleted."""
     found = state.of(name).items()
     return {pod: obj["spec"]["containers"][0]["image"] for pod, obj in found if not meta.is_deleting(obj)}
 
@@ -74,12 +74,13 @@ def names_of(groups: set[int], size: int) -> set[str]:
     ],
     ids=["one", "two", "half", "surge of one", "surge and unavailable", "surge of half", "all at once"],
 )
-async def test_never_fewer_groups_than_the_budget_allows(
+async def test_rollout_keeps_the_minimum_of_available_groups(
     space: Space, rollout: JSONObject, replicas: int, available: int
 ) -> None:
-    """R-ARC-4, R-ROLL-1 to R-ROLL-10, R-REV-14, W-1 to W-3, W-7, W-8: bounds held at every change of a pod.
+    """The bounds hold at every change of a pod (R-ARC-4, R-ROLL-1 to R-ROLL-10, R-REV-14, W-1 to W-3, W-7, W-8).
 
-    The StatefulSet controller of Kubernetes 1.37 replaces as many leaders as the budget allows, that of 1.36 one (docs/adr/0004).
+    The StatefulSet controller of Kubernetes 1.37 replaces as many leaders as the budget allows; in 1.36 it replaces one
+    (docs/adr/0004).
     """
     before = await space.bring_up(lws(replicas=replicas, size=2, rollout=rollout))
     space.always(at_least(available))
@@ -91,8 +92,11 @@ async def test_never_fewer_groups_than_the_budget_allows(
 
 @pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
 @pytest.mark.parametrize("broken", ["web-0-1", "web-0"], ids=["its worker", "its leader"])
-async def test_a_broken_old_group_does_not_stop_a_rollout(space: Space, broken: str) -> None:
-    """docs/adr/0030: the Go controller keeps partition 3 for ever; a ready group is replaced only while another is ready."""
+async def test_broken_old_group_does_not_block_a_rollout(space: Space, broken: str) -> None:
+    """The Go controller keeps partition 3 forever.
+
+    A ready group is replaced only while another is ready (docs/adr/0030).
+    """
     await space.create(lws(replicas=3, size=2, gated=True))
     async with space.releasing():
         await space.settled()
@@ -111,15 +115,15 @@ def _assert_ready(state: State, groups: set[int]) -> None:
 
 
 @pytest.mark.parametrize("running", build.CLUSTERS, indirect=True)
-async def test_statefulsets_keep_the_budget_where_kubernetes_can(space: Space, request: pytest.FixtureRequest) -> None:
-    """Where they do, the StatefulSet controller alone replaces leaders, elsewhere ours helps (docs/adr/0004)."""
+async def test_statefulsets_have_max_unavailable_when_supported(space: Space, request: pytest.FixtureRequest) -> None:
+    """If they have it, the StatefulSet controller alone replaces leaders. Otherwise ours helps (docs/adr/0004)."""
     state = await space.bring_up(lws(replicas=1, size=1))
     rolling = meta.spec(state.statefulsets["web"])["updateStrategy"]["rollingUpdate"]
     assert ("maxUnavailable" in rolling) == has(request, kubernetesfeatures.MAX_UNAVAILABLE)
 
 
-async def test_groups_change_from_the_last_to_the_first(space: Space) -> None:
-    """R-ROLL-7, R-LSTS-7, W-1."""
+async def test_rollout_proceeds_from_the_last_group_to_the_first(space: Space) -> None:
+    """A rollout proceeds from the last group to the first (R-ROLL-7, R-LSTS-7, W-1)."""
     await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker(gated=True))
     for index in (2, 1, 0):
@@ -131,8 +135,8 @@ async def test_groups_change_from_the_last_to_the_first(space: Space) -> None:
     assert "Updating replica 2" in state.notes("GroupsUpdating")
 
 
-async def test_the_status_tells_of_the_update(space: Space) -> None:
-    """R-STAT-8, R-STAT-10 to R-STAT-14, Q-4."""
+async def test_status_reports_the_update(space: Space) -> None:
+    """The status reports the update (R-STAT-8, R-STAT-10 to R-STAT-14, Q-4)."""
     await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(**new_worker(gated=True))
 
@@ -161,8 +165,8 @@ async def test_the_status_tells_of_the_update(space: Space) -> None:
     }
 
 
-async def test_both_revisions_live_while_both_are_in_use(space: Space) -> None:
-    """R-REV-2, R-REV-10, R-REV-11, R-REV-14."""
+async def test_both_revisions_exist_while_groups_use_them(space: Space) -> None:
+    """Both revisions exist while groups use them (R-REV-2, R-REV-10, R-REV-11, R-REV-14)."""
     (first,) = revisions_of(await space.bring_up(lws(replicas=2, size=2)), "web")
     await space.edit_template(**new_worker(gated=True))
     state = await space.until(lambda state: assert_images(state, {0}, {1}))
@@ -181,8 +185,8 @@ async def test_both_revisions_live_while_both_are_in_use(space: Space) -> None:
     await space.until(shows(lambda state: set(state.notes("CreatingRevision")), told))
 
 
-async def test_a_partition_holds_the_first_groups_back(space: Space) -> None:
-    """R-ROLL-2, R-STAT-7, R-STAT-9, R-STAT-17, W-16: a canary, and the rest later."""
+async def test_partition_holds_the_first_groups_back(space: Space) -> None:
+    """A canary, and the rest later (R-ROLL-2, R-STAT-7, R-STAT-9, R-STAT-17, W-16)."""
     await space.create(lws(replicas=4, size=2, rollout={"partition": 2}))
     await space.until(lambda state: assert_images(state, {0, 1, 2, 3}, set()))
     await space.edit_template(**new_worker())
@@ -202,8 +206,8 @@ async def test_a_partition_holds_the_first_groups_back(space: Space) -> None:
     assert {pod for pod in before if before[pod] == after[pod]} == names_of({2, 3}, 2)
 
 
-async def test_a_group_below_the_partition_comes_back_as_it_was(space: Space) -> None:
-    """R-WSTS-4, R-POD-9, R-REV-12: image and size of its own revision, in the middle of an update."""
+async def test_group_below_the_partition_keeps_its_revision(space: Space) -> None:
+    """Image and size of its own revision, in the middle of an update (R-WSTS-4, R-POD-9, R-REV-12)."""
     await space.create(lws(replicas=2, size=4, rollout={"partition": 1}))
     await space.until(lambda state: assert_images(state, {0, 1}, set(), size=4))
     await space.edit_template(size=3, **new_worker())
@@ -225,8 +229,8 @@ async def test_a_group_below_the_partition_comes_back_as_it_was(space: Space) ->
     assert meta.annotations(state.pods["web-0-3"])[labels.SIZE] == "4"
 
 
-async def test_surge_groups_come_first_and_go_last(space: Space) -> None:
-    """R-ROLL-3, R-ROLL-5, W-7."""
+async def test_surge_groups_are_created_first_and_deleted_last(space: Space) -> None:
+    """Surge groups are created first and deleted last (R-ROLL-3, R-ROLL-5, W-7)."""
     await space.bring_up(lws(replicas=2, size=2, rollout={"maxUnavailable": 0, "maxSurge": 1}))
     await space.edit_template(**new_worker(gated=True))
     state = await space.until(lambda state: assert_images(state, {0, 1}, {2}))
@@ -240,8 +244,8 @@ async def test_surge_groups_come_first_and_go_last(space: Space) -> None:
     assert "deleting surge replica web-2" in state.notes("GroupsProgressing")
 
 
-async def test_scaling_in_the_middle_of_an_update(space: Space) -> None:
-    """R-ROLL-5, W-5, W-6: new groups are of the new revision; fewer groups end the update earlier."""
+async def test_scaling_works_during_an_update(space: Space) -> None:
+    """New groups are of the new revision; fewer groups end the update earlier (R-ROLL-5, W-5, W-6)."""
     await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker(gated=True))
     await space.until(lambda state: assert_images(state, {0, 1}, {2}))
@@ -254,8 +258,8 @@ async def test_scaling_in_the_middle_of_an_update(space: Space) -> None:
     assert set(images(state).values()) == {"app:2"}
 
 
-async def test_reverting_in_the_middle_of_an_update(space: Space) -> None:
-    """R-ROLL-10, R-REV-11, Q-5, W-19: the old revision is used again; groups that had not changed never do."""
+async def test_reverting_works_during_an_update(space: Space) -> None:
+    """The old revision is used again; groups that had not changed never do (R-ROLL-10, R-REV-11, Q-5, W-19)."""
     before = await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker("app:broken", gated=True))
 
@@ -272,8 +276,8 @@ async def test_reverting_in_the_middle_of_an_update(space: Space) -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), [(2, 4), (4, 2), (3, 1), (1, 3)])
-async def test_another_size(space: Space, old: int, new: int) -> None:
-    """R-REV-16, R-WSTS-4, Q-12: a size change rolls, up and down, to groups of one and from them."""
+async def test_new_size_replaces_all_groups(space: Space, old: int, new: int) -> None:
+    """A size change rolls, up and down, to groups of one and from them (R-REV-16, R-WSTS-4, Q-12)."""
     before = await space.bring_up(lws(replicas=2, size=old))
     await space.edit_template(size=new)
     after = await space.settled()
@@ -281,8 +285,8 @@ async def test_another_size(space: Space, old: int, new: int) -> None:
     assert {meta.annotations(pod)[labels.SIZE] for pod in after.pods.values()} == {str(new)}
 
 
-async def test_leaders_get_a_template_of_their_own(space: Space) -> None:
-    """R-REV-5, R-REV-16, R-VAL-27."""
+async def test_leader_template_can_be_added(space: Space) -> None:
+    """A leader template can be added (R-REV-5, R-REV-16, R-VAL-27)."""
     await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(leaderTemplate=pod_template("leader:1"))
     state = await space.settled()
@@ -299,8 +303,8 @@ async def test_leaders_get_a_template_of_their_own(space: Space) -> None:
     ],
     ids=["startupPolicy", "rolloutStrategy", "replicas"],
 )
-async def test_what_is_no_part_of_the_template_replaces_no_pod(space: Space, change: JSONObject) -> None:
-    """R-REV-16, R-REV-5."""
+async def test_fields_outside_of_the_template_replace_no_pod(space: Space, change: JSONObject) -> None:
+    """Fields outside of the template replace no pod (R-REV-16, R-REV-5)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.edit(**change)
     after = await space.settled()
@@ -310,8 +314,8 @@ async def test_what_is_no_part_of_the_template_replaces_no_pod(space: Space, cha
     }
 
 
-async def test_metadata_replaces_no_pod(space: Space) -> None:
-    """R-REV-5, R-LSTS-2: labels and annotations go to the StatefulSet, not to its pods."""
+async def test_metadata_changes_replace_no_pod(space: Space) -> None:
+    """Labels and annotations go to the StatefulSet, not to its pods (R-REV-5, R-LSTS-2)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.patch({"metadata": {"labels": {"team": "a"}, "annotations": {"note": "b"}}})
 
@@ -323,16 +327,16 @@ async def test_metadata_replaces_no_pod(space: Space) -> None:
     assert (await space.settled()).uids("web") == before.uids("web")
 
 
-async def test_the_restart_policy_is_a_part_of_the_template(space: Space) -> None:
-    """R-REV-16."""
+async def test_restart_policy_change_replaces_groups(space: Space) -> None:
+    """A restart policy change replaces groups (R-REV-16)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(restartPolicy="None")
     after = await space.settled()
     assert not before.uids("web").items() & after.uids("web").items()
 
 
-async def test_an_update_replaces_groups_that_were_never_ready(space: Space) -> None:
-    """R-ROLL-7, W-15, W-24: no deadlock."""
+async def test_update_replaces_groups_that_were_never_ready(space: Space) -> None:
+    """No deadlock (R-ROLL-7, W-15, W-24)."""
     await space.create(lws(replicas=2, size=2, gated=True))
     await space.until(lambda state: assert_images(state, {0, 1}, set()))
     await space.replace_worker_template(pod_template("app:2"))
@@ -340,8 +344,11 @@ async def test_an_update_replaces_groups_that_were_never_ready(space: Space) -> 
     assert set(images(state).values()) == {"app:2"}
 
 
-async def test_each_group_its_own_service_and_back(space: Space) -> None:
-    """R-SVC-2, R-SVC-3, R-SVC-6, R-ADM-5, R-LSTS-2, R-WSTS-3, R-ENV-2."""
+async def test_subdomain_policy_can_be_changed_and_reverted(space: Space) -> None:
+    """The subdomain policy can be changed and reverted.
+
+    Rules R-SVC-2, R-SVC-3, R-SVC-6, R-ADM-5, R-LSTS-2, R-WSTS-3, R-ENV-2.
+    """
     await space.bring_up(lws(replicas=2, size=2))
     await space.edit(networkConfig={"subdomainPolicy": "UniquePerReplica"})
     state = await space.settled()
@@ -362,8 +369,8 @@ async def test_each_group_its_own_service_and_back(space: Space) -> None:
     await space.until(shows(lambda state: state.services.keys(), {"web"}))
 
 
-async def test_unique_services_from_the_start(space: Space) -> None:
-    """R-SVC-7: one per leader pod and no other; they go with their leaders."""
+async def test_unique_services_belong_to_leader_pods(space: Space) -> None:
+    """There is one Service per leader pod and no other. They are deleted with their leaders (R-SVC-7)."""
     state = await space.bring_up(lws(replicas=3, size=1, networkConfig={"subdomainPolicy": "UniquePerReplica"}))
     assert state.services.keys() == {"web-0", "web-1", "web-2"}
     await space.edit(replicas=1)

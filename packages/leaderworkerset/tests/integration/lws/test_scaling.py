@@ -1,4 +1,4 @@
-"""More and fewer groups."""
+"""Scaling up and down."""
 
 import asyncio
 
@@ -16,8 +16,8 @@ from leaderworkerset.cli.commands.scale import Wanted, scale_broken_first
 from leaderworkerset.cli.errors import CommandError
 
 
-async def test_up_down_to_zero_and_up_again(space: Space) -> None:
-    """R-ROLL-11, R-STAT-16, R-API-10: at rest in every size, and the groups that stay are untouched."""
+async def test_scaling_keeps_the_remaining_groups_untouched(space: Space) -> None:
+    """At rest in every size, and the groups that stay are untouched (R-ROLL-11, R-STAT-16, R-API-10)."""
     before = (await space.bring_up(lws(replicas=2, size=3))).uids("web")
     for replicas in (5, 1, 0, 2):
         await space.edit(replicas=replicas)
@@ -28,8 +28,8 @@ async def test_up_down_to_zero_and_up_again(space: Space) -> None:
         before = after
 
 
-async def test_through_the_scale_subresource(space: Space) -> None:
-    """R-API-2, R-VAL-26: what an autoscaler reads and writes."""
+async def test_scale_subresource_scales_groups(space: Space) -> None:
+    """An autoscaler reads and writes these fields (R-API-2, R-VAL-26)."""
     await space.bring_up(lws(replicas=1, size=2))
     await space.scale(4)
     state = await space.settled()
@@ -41,8 +41,8 @@ async def test_through_the_scale_subresource(space: Space) -> None:
     assert counted == {"web-0", "web-1", "web-2", "web-3"}
 
 
-async def test_the_number_of_groups_is_written_beside_the_statefulset(space: Space) -> None:
-    """R-LSTS-2, R-ARC-6: the annotation follows, and the controllers never write what the user wrote."""
+async def test_leader_statefulset_records_the_number_of_groups(space: Space) -> None:
+    """The annotation follows, and the controllers never write fields of the user (R-LSTS-2, R-ARC-6)."""
     await space.bring_up(lws(replicas=2, size=1))
     await space.edit(replicas=3)
     state = await space.settled()
@@ -52,7 +52,7 @@ async def test_the_number_of_groups_is_written_beside_the_statefulset(space: Spa
 
 @pytest.mark.parametrize("gated", [False, True], ids=["ready groups", "groups that are not ready"])
 async def test_scaling_down_removes_the_highest_groups(space: Space, gated: bool) -> None:
-    """R-ARC-2, R-ARC-5."""
+    """Scaling down removes the highest groups (R-ARC-2, R-ARC-5)."""
     await space.create(lws(replicas=3, size=2, gated=gated))
     await space.until(lambda state: _assert_there(state, 3))
     await space.edit(replicas=1)
@@ -68,10 +68,10 @@ def _assert_there(state: State, replicas: int) -> None:
 
 
 @pytest.mark.parametrize("stays", [True, False], ids=["one that is not ready stays", "one that is not ready goes"])
-async def test_what_goes_is_said_and_what_stays_is_recreated_after_it(
+async def test_scaling_down_reports_and_recreates_unready_groups(
     space: Space, capsys: pytest.CaptureFixture[str], stays: bool
 ) -> None:
-    """R-ARC-2: indexes go from the highest; the group that is not ready gets the room of the one that went."""
+    """The highest indexes are deleted first (R-ARC-2). The unready group gets the space of the deleted group."""
     await space.create(lws(replicas=2, size=2, gated=True, rollout={"maxUnavailable": 2}))
     async with space.releasing():
         before = (await space.settled()).uids("web")
@@ -109,7 +109,7 @@ def _assert_gone(state: State, uid: str) -> None:
     assert uid not in state.uids("web").values()
 
 
-async def test_more_groups_are_no_question_of_which_go(space: Space) -> None:
+async def test_prefer_broken_is_rejected_when_scaling_up(space: Space) -> None:
     await space.bring_up(lws(replicas=1, size=1))
     with pytest.raises(CommandError, match="web has 1 group: --prefer-broken is about fewer than there are"):
         await scale_broken_first(session_of(space), "web", Wanted(2, prefer_broken=True))

@@ -1,7 +1,6 @@
-"""Pods that need the rights of a host: refused on a cluster that restricts them, until their account may have them.
+"""Pods that need permissions of a host: rejected on a restricted cluster until their account is permitted.
 
-OpenShift's SecurityContextConstraints are stood in for by a ValidatingAdmissionPolicy with their question: may the pod's
-service account `use` the constraint?
+A ValidatingAdmissionPolicy stands for OpenShift's SecurityContextConstraints.
 """
 
 from typing import Final
@@ -47,7 +46,7 @@ def restriction(namespace: str) -> list[tuple[Resource, JSONObject]]:
 
 
 def grant(account: str, namespace: str) -> list[tuple[Resource, JSONObject]]:
-    """Return what lets an account use the constraint."""
+    """Return the role that lets an account use the constraint."""
     rule = {
         "apiGroups": ["security.openshift.io"],
         "resources": ["securitycontextconstraints"],
@@ -63,8 +62,11 @@ def grant(account: str, namespace: str) -> list[tuple[Resource, JSONObject]]:
     ]
 
 
-async def test_pods_with_rights_of_the_host_wait_for_their_account(space: Space) -> None:
-    """R-OP-62, AT-000-6d: refused, which an event and `lws explain` say; started without another word once it is allowed."""
+async def test_privileged_pods_wait_until_their_account_is_permitted(space: Space) -> None:
+    """Refused, which an event and `lws explain` say; started without another word once it is allowed.
+
+    Rules R-OP-62, AT-000-6d.
+    """
     of_kubernetes(space)
     await space.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "rdma"}}, SERVICE_ACCOUNTS)
     made = restriction(space.namespace)

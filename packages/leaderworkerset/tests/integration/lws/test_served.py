@@ -1,4 +1,4 @@
-"""What the API servers store and show of LeaderWorkerSets, and what the controllers correct."""
+"""LeaderWorkerSets as the API servers store and show them, and the corrections by the controllers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,8 +21,8 @@ from leaderworkerset.core.admission.leaderworkerset import NEWER_DEFAULTS
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 
-async def test_the_columns(space: Space) -> None:
-    """R-API-1, R-API-3: what kubectl get shows."""
+async def test_table_has_the_columns_of_kubectl(space: Space) -> None:
+    """The columns of kubectl get (R-API-1, R-API-3)."""
     await space.bring_up(lws(replicas=2, size=1))
     path = LEADERWORKERSETS.path(space.namespace)
     answer = await space.client.send(Request("GET", path, headers=TABLE))
@@ -38,8 +38,8 @@ async def test_the_columns(space: Space) -> None:
     assert row["cells"][:4] == ["web", 2, 2, 2]
 
 
-async def test_defaults_within_templates(space: Space) -> None:
-    """R-API-7, R-API-5: ports have a protocol, references a name; nothing else of a pod is filled in."""
+async def test_templates_get_defaults_of_ports_and_references_only(space: Space) -> None:
+    """Ports have a protocol, references a name; nothing else of a pod is filled in (R-API-7, R-API-5)."""
     template = pod_template()
     container = template["spec"]["containers"][0]
     container["ports"] = [{"containerPort": 80}]
@@ -54,8 +54,8 @@ async def test_defaults_within_templates(space: Space) -> None:
     assert "imagePullPolicy" not in kept
 
 
-async def test_a_variable_may_be_named_once(space: Space) -> None:
-    """R-API-8, R-ENV-3."""
+async def test_duplicate_variable_is_rejected(space: Space) -> None:
+    """A duplicate variable is rejected (R-API-8, R-ENV-3)."""
     template = pod_template()
     template["spec"]["containers"][0]["env"] = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
     error = await refused(space, lws(template={"workerTemplate": template}))
@@ -63,27 +63,27 @@ async def test_a_variable_may_be_named_once(space: Space) -> None:
     assert "Duplicate value" in error.message
 
 
-async def test_a_template_without_containers_is_refused(space: Space) -> None:
-    """Q-34: said in one sentence."""
+async def test_template_without_containers_is_rejected(space: Space) -> None:
+    """The error is one sentence (Q-34)."""
     error = await refused(space, lws(template={"workerTemplate": {}}))
     assert "spec.leaderWorkerTemplate.workerTemplate.spec.containers: Required value" in error.message
 
 
-async def test_the_longest_name_whose_workers_can_be_made(space: Space) -> None:
-    """R-VAL-28: a label of worker pods has the name, the group's index and a hash."""
+async def test_name_of_maximum_length_has_workers(space: Space) -> None:
+    """A label of worker pods has the name, the group's index and a hash (R-VAL-28)."""
     await space.create(lws("a" * 50, replicas=1, size=2))
     await space.settled("a" * 50)
 
 
-async def test_differs_from_upstream_a_name_without_workers_is_rejected(space: Space) -> None:
-    """R-VAL-28, ADR 29: upstream accepts it, and no worker pod can be created."""
+async def test_differs_from_upstream_too_long_name_is_rejected(space: Space) -> None:
+    """Upstream accepts it, and no worker pod can be created (R-VAL-28, ADR 29)."""
     error = await refused(space, lws("a" * 53, replicas=1, size=2))
     assert "metadata.name: Invalid value" in error.message
     assert "must be no more than 52 characters" in error.message
 
 
-async def test_an_update_without_effect_keeps_the_generation_under_v0_10(space: Space) -> None:
-    """N-DEF-1: the definition of v0.10 lacks fields, so the API server drops what the webhook would write there."""
+async def test_update_without_effect_keeps_the_generation(space: Space) -> None:
+    """The definition of v0.10 lacks fields, so the API server drops the webhook's defaults for them (N-DEF-1)."""
     async with without_fields(space, *NEWER_DEFAULTS):
         created = await space.create(lws(replicas=0))
         assert not NEWER_DEFAULTS.keys() & meta.spec(created).keys()
@@ -114,8 +114,8 @@ async def without_fields(space: Space, *fields: str) -> AsyncIterator[None]:
         await space.eventually(are_served, bool)
 
 
-async def test_metadata_is_checked(space: Space) -> None:
-    """R-VAL-2."""
+async def test_invalid_metadata_is_rejected(space: Space) -> None:
+    """Invalid metadata is rejected (R-VAL-2)."""
     obj = lws()
     obj["metadata"]["labels"] = {"not a key": "x"}
     error = await refused(space, obj)
@@ -123,8 +123,8 @@ async def test_metadata_is_checked(space: Space) -> None:
     assert "metadata.labels" in error.message
 
 
-async def test_the_status_has_no_other_fields(space: Space) -> None:
-    """R-API-9, R-API-10."""
+async def test_status_has_no_other_fields(space: Space) -> None:
+    """The status has no other fields (R-API-9, R-API-10)."""
     state = await space.bring_up(lws(replicas=1, size=1))
     assert meta.status(state.leaderworkersets["web"]).keys() == {
         "conditions",
@@ -136,8 +136,8 @@ async def test_the_status_has_no_other_fields(space: Space) -> None:
     }
 
 
-async def test_what_means_the_same_rolls_nothing(space: Space) -> None:
-    """R-REV-13, R-DEF-4: no network configuration is the shared one; quantities may be spelled in many ways."""
+async def test_equivalent_values_start_no_rollout(space: Space) -> None:
+    """No network configuration is the shared one; quantities may be spelled in many ways (R-REV-13, R-DEF-4)."""
     template = pod_template()
     template["spec"]["containers"][0]["resources"] = {"requests": {"memory": "1024Mi", "cpu": "1000m"}}
     before = await space.bring_up(lws(replicas=1, size=2, template={"workerTemplate": template}))
@@ -149,8 +149,8 @@ async def test_what_means_the_same_rolls_nothing(space: Space) -> None:
     assert [revision_of(one) for one in revisions_of(after, "web")] == [revision_of(before.statefulsets["web"])]
 
 
-async def test_the_leader_statefulset_is_corrected_and_worker_sets_are_not(space: Space) -> None:
-    """Q-26, R-ARC-3."""
+async def test_controller_corrects_the_leader_statefulset_only(space: Space) -> None:
+    """The controller corrects the leader StatefulSet only (Q-26, R-ARC-3)."""
     await space.bring_up(lws(replicas=2, size=2))
     note = {"metadata": {"annotations": {labels.REPLICAS: "7"}}}
     await space.patch(note, "web", resource=STATEFULSETS)
@@ -164,15 +164,15 @@ async def test_the_leader_statefulset_is_corrected_and_worker_sets_are_not(space
     await space.until(has_one_more)
 
 
-async def test_a_pod_may_always_be_updated(space: Space) -> None:
-    """R-ADM-16."""
+async def test_pod_update_is_always_allowed(space: Space) -> None:
+    """A pod update is always allowed (R-ADM-16)."""
     await space.bring_up(lws(replicas=1, size=1))
     patched = await space.patch({"metadata": {"annotations": {"note": "mine"}}}, "web-0", resource=PODS)
     assert meta.annotations(patched)["note"] == "mine"
 
 
-async def test_differs_from_upstream_a_leader_name_is_ignored(space: Space) -> None:
-    """R-POD-6, ADR 29: a template that was copied from a worker pod names the leader of that pod."""
+async def test_differs_from_upstream_template_leader_name_is_ignored(space: Space) -> None:
+    """A template that was copied from a worker pod names the leader of that pod (R-POD-6, ADR 29)."""
     leader = pod_template()
     leader["metadata"] = {"annotations": {labels.LEADER_NAME: "web-9"}}
     state = await space.bring_up(lws(replicas=1, size=2, template={"leaderTemplate": leader}))
@@ -180,8 +180,8 @@ async def test_differs_from_upstream_a_leader_name_is_ignored(space: Space) -> N
     assert labels.LEADER_NAME not in meta.annotations(state.pods["web-0"])
 
 
-async def test_another_topology_rolls_the_leaders_by_itself(space: Space) -> None:
-    """Q-8: the annotation is no part of the revision, but of the leaders' template."""
+async def test_topology_change_replaces_leaders_of_the_same_revision(space: Space) -> None:
+    """The annotation belongs to the template of the leaders, not to the revision (Q-8)."""
     before = await space.bring_up(lws(replicas=2, size=2, annotations={labels.EXCLUSIVE_TOPOLOGY: "rack"}))
     await space.patch({"metadata": {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "kubernetes.io/hostname"}}})
 

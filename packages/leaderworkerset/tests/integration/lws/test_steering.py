@@ -34,7 +34,7 @@ from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.steering import pasts, patches
 
 ODD = ["echo", "<a> & 'b' \u2028 \u00e9"]
-"""Words that Go's JSON encoder escapes: a revision is moved without a change of its data."""
+"""Text that Go's JSON encoder escapes: a revision is adopted without a change of its data."""
 
 STUCK = 3.0
 
@@ -54,7 +54,7 @@ async def numbers(space: Space) -> list[tuple[int, bool]]:
 
 @contextmanager
 def raises_one(kind: type[CommandError], match: str) -> Iterator[None]:
-    """Expect the error that ends what follows objects, which comes in a group."""
+    """Expect the error of a task that follows objects, which is raised in a group."""
     with pytest.raises(ExceptionGroup) as caught:
         yield
     (found,) = errors.leaves(caught.value)
@@ -70,7 +70,7 @@ def image_of(state: State, pod: str) -> str:
     return str(state.pods[pod]["spec"]["containers"][0]["image"])
 
 
-async def test_old_revisions_are_kept_where_nobody_counts_them_and_undo_returns_to_them(space: Space) -> None:
+async def test_undo_returns_to_a_revision_that_is_kept(space: Space) -> None:
     session = session_of(space)
     first = lws(replicas=2, size=2, template={"workerTemplate": with_image("app:1")})
     await space.bring_up(first)
@@ -98,7 +98,7 @@ async def test_old_revisions_are_kept_where_nobody_counts_them_and_undo_returns_
         await undo(session, "web", 9)
 
 
-async def test_what_a_verb_would_do_is_shown_and_nothing_is_written(space: Space) -> None:
+async def test_dry_run_of_a_verb_shows_its_effect_and_writes_nothing(space: Space) -> None:
     session = session_of(space)
     await space.bring_up(lws(replicas=3, size=2))
     await space.replace_worker_template(pod_template("app:2"))
@@ -138,7 +138,7 @@ async def test_what_a_verb_would_do_is_shown_and_nothing_is_written(space: Space
     assert (meta.generation(after), meta.annotations(after)) == (meta.generation(before), meta.annotations(before))
 
 
-async def test_what_was_undone_may_be_applied_again(space: Space) -> None:
+async def test_undone_change_can_be_applied_again(space: Space) -> None:
     await apply(space, lws(replicas=1, size=1))
     await space.settled()
     await apply(space, lws(replicas=1, size=1, image="app:2"))
@@ -159,7 +159,7 @@ def _assert_one_revision(state: State) -> None:
     assert len([one for one in state.revisions.values() if meta.labels(one).get(labels.NAME) == "web"]) == 1
 
 
-async def test_a_paused_rollout_stays_where_it_is_until_it_is_resumed(space: Space) -> None:
+async def test_paused_rollout_holds_until_it_is_resumed(space: Space) -> None:
     session = session_of(space)
     await space.bring_up(lws(replicas=3, size=1))
     tried = await pause(session, "web", is_trial=True)
@@ -196,7 +196,7 @@ def _assert_held(state: State, partition: int) -> None:
     assert meta.spec(state.statefulsets["web"])["updateStrategy"]["rollingUpdate"]["partition"] == partition
 
 
-async def test_a_rollout_that_does_not_get_on_is_told_with_the_reason(space: Space) -> None:
+async def test_rollout_status_names_the_reason_when_it_stalls(space: Space) -> None:
     await space.create(lws(replicas=2, size=1, gated=True))
     stuck = r"no group changed for 3 s: web: 0 of 2 groups updated and ready, .*web-.*\nweb is stuck: LWS-E074: .*\n`lws -n .* explain web`"
     with pytest.raises(StuckError, match=stuck):
@@ -208,9 +208,7 @@ async def test_a_rollout_that_does_not_get_on_is_told_with_the_reason(space: Spa
     assert (await follower(space).document())["complete"] is False
 
 
-async def test_what_a_rollout_is_stuck_for_is_said_once_while_it_is_followed(
-    space: Space, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_rollout_status_names_the_cause_once(space: Space, capsys: pytest.CaptureFixture[str]) -> None:
     session, notes = session_of(space), list[str]()
     await space.bring_up(lws(replicas=1, size=1))
     await space.replace_worker_template(pod_template(priorityClassName="urgent"))
@@ -226,7 +224,7 @@ async def test_what_a_rollout_is_stuck_for_is_said_once_while_it_is_followed(
     assert "0 of 1 group updated and ready" in capsys.readouterr().err
 
 
-async def test_groups_are_restarted_within_the_budget(space: Space) -> None:
+async def test_restart_keeps_the_budget_of_unavailable_groups(space: Space) -> None:
     session = session_of(space)
     before = (await space.bring_up(lws(replicas=3, size=2))).uids("web")
 
@@ -250,7 +248,7 @@ def _is_up(state: State, index: int) -> bool:
 
 
 @pytest.mark.parametrize("policy", ["None", "RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
-async def test_the_trial_of_a_restart_says_whether_a_rank_takes_its_group_with_it(space: Space, policy: str) -> None:
+async def test_dry_run_of_a_restart_predicts_recreated_ranks(space: Space, policy: str) -> None:
     before = (await space.bring_up(lws(replicas=1, size=3, template={"restartPolicy": policy}))).uids("web")
     restart = Restart(session_of(space), RestartRequest("web", (0,), 1))
     promised = f"with the restart policy {policy}, all ranks of the group with it" in await restart.preview()
@@ -260,7 +258,7 @@ async def test_the_trial_of_a_restart_says_whether_a_rank_takes_its_group_with_i
     assert recreated == (set(before) if promised else {"web-0-1"})
 
 
-async def test_a_restart_of_all_rolls_the_same_program(space: Space) -> None:
+async def test_restart_of_all_groups_keeps_the_image(space: Space) -> None:
     session = session_of(space)
     before = (await space.bring_up(lws(replicas=2, size=1))).uids("web")
     assert await restart_all(session, "web") == "web restarts: `lws rollout status web` follows it"
@@ -275,7 +273,7 @@ def documents(*objects: JSONObject) -> list[Document]:
     return [Document("test.yaml", number, 1, obj) for number, obj in enumerate(objects, start=1)]
 
 
-async def test_what_a_manifest_would_do_is_foreseen_and_then_happens(space: Space) -> None:
+async def test_forecast_of_a_manifest_comes_true(space: Space) -> None:
     session = session_of(space)
     old = lws(replicas=3, size=2)
     await apply(space, old)
@@ -311,12 +309,12 @@ async def test_what_a_manifest_would_do_is_foreseen_and_then_happens(space: Spac
     assert least[0] >= 2 == found.forecast.available
 
 
-async def test_a_manifest_that_the_server_refuses_is_named(space: Space) -> None:
+async def test_rejected_manifest_is_named(space: Space) -> None:
     with pytest.raises(CommandError, match=r"test.yaml, document 1 \(line 1\): leaderworkerset/web: .*spec.replicas"):
         await applier.try_out(session_of(space), documents(lws(replicas=-1)), force=False)
 
 
-async def test_a_disaggregated_set_is_followed_and_not_steered(space: Space) -> None:
+async def test_disaggregated_set_is_followed_but_not_steered(space: Space) -> None:
     session = session_of(space)
     obj = disaggregatedset_object([role("prefill", 1), role("decode", 1)]) | {"metadata": {"name": "split"}}
     await apply(space, obj)

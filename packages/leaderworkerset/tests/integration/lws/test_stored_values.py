@@ -11,8 +11,8 @@ from kuberuntime.errors import APIError
 QUARTER = {"maxUnavailable": "25%", "maxSurge": 0}
 
 
-async def test_what_a_scale_stored_stays_editable_until_deletion(space: Space) -> None:
-    """25 % of 2 groups are none: labels, rollouts, recreations by the manager and foreground deletion work all the same."""
+async def test_value_stored_by_scale_blocks_no_later_change(space: Space) -> None:
+    """25 % of 2 groups rounds to zero: labels, rollouts, recreations by the manager and foreground deletion still work."""
     await space.bring_up(lws(replicas=4, size=2, rollout=QUARTER, template={"maxGroupRestarts": 3}))
     await space.scale(2)
     before = await space.settled()
@@ -29,7 +29,7 @@ async def test_what_a_scale_stored_stays_editable_until_deletion(space: Space) -
     await space.until(assert_nothing)
 
 
-async def test_an_update_that_adds_an_error_is_rejected(space: Space) -> None:
+async def test_update_that_adds_an_error_is_rejected(space: Space) -> None:
     await space.bring_up(lws(replicas=4, size=1, rollout=QUARTER))
     await space.scale(2)
 

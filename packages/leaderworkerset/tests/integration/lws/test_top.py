@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 WANTED = GetRequest((Selection("web"),), None, everywhere=False, selector="", managed_fields=False)
 
 
-async def test_top_shows_what_each_rank_uses(space: Space, running: Running) -> None:
+async def test_top_shows_the_usage_of_each_rank(space: Space, running: Running) -> None:
     session = session_of(space)
     await space.bring_up(lws(replicas=1, size=2))
     if not isinstance(running.cluster, KubernetesCluster):

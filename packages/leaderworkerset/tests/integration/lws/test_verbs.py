@@ -14,14 +14,14 @@ from leaderworkerset.cli import app
 pytestmark = pytest.mark.slow
 
 
-async def test_the_verbs_do_what_they_say(space: Space, tmp_path: Path) -> None:
+async def test_verbs_of_the_script_have_their_effects(space: Space, tmp_path: Path) -> None:
     for step in script(tmp_path):
         if not step.needs_kubelet:
             step.check(*await asyncio.to_thread(typed, space, step))
 
 
 def typed(space: Space, step: Step) -> tuple[int, str]:
-    """Run one step beside the managers of the test, each in its event loop; return its exit code and what it printed."""
+    """Run one step next to the managers of the test, in its own event loop; return its exit code and output."""
     where = ["--kubeconfig", str(space.cluster.kubeconfig), "--namespace", space.namespace]
     printed = io.StringIO()
     with redirect_stdout(printed), redirect_stderr(printed):

@@ -1,4 +1,4 @@
-"""A cluster that LeaderWorkerSets come to and go from for days keeps nothing of them."""
+"""A cluster keeps no memory of LeaderWorkerSets that were created and deleted for days."""
 
 import asyncio
 import logging
@@ -44,7 +44,7 @@ WARM: Final = 20
 CYCLES: Final = 40
 REVISIONS: Final = 500
 TOLERATED: Final = CYCLES // 2
-"""How much may be there more after so many cycles: less than one thing for each."""
+"""The permitted growth after the given number of cycles: less than one object for each."""
 
 BOUNDS: Final = {
     "localkube.controllers.garbage.graph.Graph._gone": graph.MOST_GONE,
@@ -53,12 +53,12 @@ BOUNDS: Final = {
     "kuberuntime.cache.projection.Strings._young": projection.MOST_STRINGS,
     "kuberuntime.cache.projection.Strings._old": projection.MOST_STRINGS,
 }
-"""What may grow until it is full, and the most that all of its kind hold then."""
+"""Caches that may grow until they are full, and the maximum size of each kind."""
 
 
 @dataclass
 class SoakedCluster:
-    """A cluster with its controllers and ours, and what a test sees of it."""
+    """A cluster with its controllers and ours, and the measurements of a test."""
 
     cluster: Cluster
     sets: Informer
@@ -76,7 +76,7 @@ class SoakedCluster:
         await asyncio.sleep(BETWEEN)
 
     async def until(self, holds: Any) -> None:
-        """Wait until something is so."""
+        """Wait until a condition holds."""
         async with asyncio.timeout(600):
             while not holds():
                 self.changed.clear()
@@ -126,7 +126,7 @@ async def running(directory: Path, store: Store) -> AsyncIterator[SoakedCluster]
 
 
 def grown(before: Counter[str], after: Counter[str]) -> dict[str, int]:
-    """Return what holds more now, by how much, apart from what has a bound, which it must not exceed."""
+    """Return the attributes that grew and by how much, except attributes within their bound."""
     beyond = {name: after[name] for name, bound in BOUNDS.items() if after[name] > bound}
     more = {name: count for name, count in (after - before).items() if count > TOLERATED and name not in BOUNDS}
     return more | beyond
@@ -138,7 +138,7 @@ def rows(store: Store, table: str) -> int:
 
 
 @pytest.mark.long
-def test_memory_does_not_grow_with_what_came_and_went(tmp_path: Path) -> None:
+def test_memory_is_freed_when_sets_are_deleted(tmp_path: Path) -> None:
     async def scenario() -> None:
         store = Store(remembered=REVISIONS)
         async with running(tmp_path, store) as world:

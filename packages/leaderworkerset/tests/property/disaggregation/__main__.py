@@ -1,9 +1,11 @@
-"""Many histories of DisaggregatedSets, with progress; each is the one of its number, so a run can go on where one ended.
+"""Many histories of DisaggregatedSets, with progress.
+
+Histories are numbered, so that a run can continue where another ended.
 
     python -m tests.property.disaggregation --rollouts 50000 [--first 1]
 
-Prints a line for every thousand rollouts: the number of the next history, and what was counted since `--first`. A history
-that breaks a bound, or comes to no rest, ends the run with its number.
+Prints a line for every thousand rollouts: the number of the next history, and the counts since `--first`. A history
+that breaks a bound, or does not come to rest, ends the run with its number.
 """
 
 import argparse

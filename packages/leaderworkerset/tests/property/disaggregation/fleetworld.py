@@ -1,7 +1,9 @@
-"""A DisaggregatedSet in a world of dictionaries: plans are performed action by action, groups become ready, or do not.
+"""A DisaggregatedSet in a world of dictionaries: plans are performed action by action.
 
-What is decided is the product's own decision on whole objects; only the API server and the LeaderWorkerSet controller are
-replaced by the least that they promise. After each plan the bounds of a rollout are asserted.
+Groups become ready or do not.
+
+The decisions are the product's own, on whole objects. Only the API server and the LeaderWorkerSet controller are
+replaced by minimal models. After each plan the bounds of a rollout are asserted.
 """
 
 from dataclasses import dataclass, field
@@ -41,7 +43,7 @@ class FleetWorld:
     revisions: dict[tuple[int | str, ...], str] = field(default_factory=dict)
     """The revision of each image and order of roles."""
     known: dict[ObjectKey, tuple[JSONObject, RolePart]] = field(default_factory=dict)
-    """The facts of objects as they were last seen."""
+    """The last observed facts of objects."""
     rollouts: int = 0
     drains: int = 0
     raises: int = 0
@@ -84,7 +86,7 @@ class FleetWorld:
         return [self.known[key][1] for key in sorted(self.leaderworkersets)]
 
     def set_image(self, image: int) -> None:
-        """Edit the template of every role, to a newer one or back to one that was."""
+        """Edit the template of every role, to a newer one or back to an earlier one."""
         self.image = image
         for name, one in self.roles.items():
             fresh = role(name, image=self.image_of())["spec"]["leaderWorkerTemplate"]
@@ -109,7 +111,10 @@ class FleetWorld:
             self.leaderworkersets[key] = one | {"status": status}
 
     def step(self, *, actions: int | None = None) -> list[Action]:
-        """Decide and perform, of all writes the first few where the manager dies; assert the bounds; return the writes."""
+        """Decide and perform the plan, or only its first writes if the manager dies.
+
+        Assert the bounds, and return the writes.
+        """
         plan = reconcile(
             ObservedDisaggregatedSet(
                 disaggregatedset=self.obj,
@@ -135,7 +140,7 @@ class FleetWorld:
         return writes
 
     def states(self) -> dict[str, RoleState]:
-        """Return what the planner sees while old groups are left."""
+        """Return the planner's states while old groups are left."""
         old = [part for part in self.parts if part.revision != self.revision and part.replicas >= 0]
         if not any(part.replicas for part in old):
             return {}
@@ -146,7 +151,10 @@ class FleetWorld:
         return dict(zip(names, state, strict=True))
 
     def wanted(self) -> dict[str, int]:
-        """Return what the scalers ask for; one that is made now, for as many groups as there are (R-DS-97: 0 stays 0)."""
+        """Return the sizes that the scalers request.
+
+        A new scaler requests as many groups as exist (R-DS-97: 0 stays 0).
+        """
         external = [name for name, one in self.roles.items() if one.get("scaling")]
         found = {name: self.scalers.get(ObjectKey("default", f"split-{name}")) for name in external}
         there = {part.role for part in self.parts}
@@ -156,7 +164,7 @@ class FleetWorld:
         }
 
     def perform(self, action: Action, drained: set[ObjectKey]) -> None:
-        """Do what the API server does."""
+        """Perform an action like the API server."""
         match action:
             case Create(resource=resource, object=obj, on_success=events):
                 self.rollouts += any(event.reason == "RollingUpdateStarted" for event in events)

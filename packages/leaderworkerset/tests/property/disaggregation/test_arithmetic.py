@@ -33,7 +33,7 @@ def begin(random: Random) -> State:
 
 
 def disturb(random: Random, state: State) -> State:
-    """Change the target of one role, or turn back: what was new is old now, and the other way round."""
+    """Change the target of one role, or reverse the rollout: the new revision becomes the old one."""
     if random.random() < 0.3:
         return tuple(replace(role, initial=role.new, old=role.new, new=role.old) for role in state)
     index = random.randrange(len(state))
@@ -78,8 +78,8 @@ def live(seed: int) -> int:
     raise AssertionError(f"no end: {state}")
 
 
-def test_bounds_hold_and_every_rollout_ends() -> None:
-    """R-DS-55 to R-DS-61, Q-6."""
+def test_role_rollout_keeps_bounds_and_ends() -> None:
+    """A role rollout keeps bounds and ends (R-DS-55 to R-DS-61, Q-6)."""
     steps = 0
     for seed in range(ROLLOUTS):
         try:

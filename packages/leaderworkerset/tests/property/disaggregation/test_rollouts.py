@@ -24,7 +24,7 @@ PASSES: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What happened in histories: whole rollouts, passes, and among these such that drained or brought groups."""
+    """Counts over histories: rollouts, passes, and passes that drained or added groups."""
 
     rollouts: int = 0
     passes: int = 0
@@ -45,7 +45,7 @@ class Counts:
 
 
 def happen(world: FleetWorld) -> None:
-    """Let one thing happen to the set."""
+    """Make one thing happen to the set."""
     random = world.random
     match random.randrange(8):
         case 0 | 1:
@@ -83,7 +83,7 @@ def come_to_rest(world: FleetWorld) -> None:
 
 
 def live(seed: int) -> Counts:
-    """Let one history happen, to its end."""
+    """Make one history happen, to its end."""
     world = FleetWorld(Random(seed))
     come_to_rest(world)
     for _ in range(EVENTS):
@@ -95,8 +95,11 @@ def live(seed: int) -> Counts:
     return Counts(world.rollouts, world.time, world.drains, world.raises)
 
 
-def test_bounds_hold_at_every_step_and_every_rollout_ends(record_property: Callable[[str, object], None]) -> None:
-    """R-DS-55 to R-DS-61, Q-3 to Q-8: ratio, availability and ceiling; what is not ready is waited for, not drained."""
+def test_rollout_of_roles_keeps_bounds_at_every_step(record_property: Callable[[str, object], None]) -> None:
+    """Ratio, availability and ceiling hold.
+
+    Unready groups are awaited, not drained (R-DS-55 to R-DS-61, Q-3 to Q-8).
+    """
     counts, seed = Counts(), 0
     while counts.rollouts < ROLLOUTS:
         seed += 1

@@ -55,7 +55,7 @@ def decisions() -> set[str]:
 
 
 def or_denied(decide: Callable[[], object]) -> object:
-    """Return what is decided, or the text of the denial."""
+    """Return the decision, or the text of the denial."""
     try:
         return decide()
     except DeniedError as denied:
@@ -63,7 +63,7 @@ def or_denied(decide: Callable[[], object]) -> object:
 
 
 def _sets(world: LargeSet) -> object:
-    """Decide about the LeaderWorkerSet as it is observed, edited, and new; where no cluster replaces; exhausted; updated."""
+    """Decide about a LeaderWorkerSet in each state: observed, edited, new, without help, exhausted, updated."""
     seen = world.observed
     update = {"rollingUpdate": {"partition": 0}}
     helpless = world.statefulset | {"spec": world.statefulset["spec"] | {"updateStrategy": update}}
@@ -98,7 +98,7 @@ def _record(index: int) -> JSONObject:
 
 
 def _groups(world: LargeSet) -> object:
-    """Decide about a group that failed, one that is new, one of a gang, and one whose pods are stuck on a lost node."""
+    """Decide about a failed group, a new group, a group of a gang, and a group with pods stuck on a lost node."""
     failed, new = world.observed_group, world.observed_new_group
     stuck = replace(failed, pods=[_lost(one) for one in failed.pods], facts={names.LOST_NODES: timedelta()})
     return [
@@ -122,7 +122,7 @@ def _lost(member: JSONObject) -> JSONObject:
 
 
 def _evictions(world: LargeSet) -> object:
-    """Decide about the disruption budgets of all groups: as they are made, all closed, and open."""
+    """Decide about the disruption budgets of all groups: new, all closed, and open."""
     obj = world.posted | {"metadata": world.posted["metadata"] | {"uid": "uid-of-web"}}
     leaders = [builders.leader_pod(world.posted, index, key=world.key) for index in world.many("groups")]
     bare = disruption.ObservedDisruption(obj=obj, leaders=leaders, budgets=(), wanted=(), now=NOW)
@@ -161,7 +161,7 @@ def _question(created: JSONObject) -> bytes:
 
 
 def in_subgroups(world: LargeSet) -> JSONObject:
-    """Return the worker as that of a group with subgroups of one."""
+    """Return the worker as a member of a group with subgroups of one."""
     return with_annotations(world.worker, {labels.SUBGROUP_SIZE: "1", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "rack"})
 
 

@@ -184,7 +184,7 @@ class LargeSet:
 
     @cached_property
     def leader(self) -> JSONObject:
-        """Return a leader pod, as it is admitted."""
+        """Return an admitted leader pod."""
         found = builders.leader_pod(
             self.posted, key=self.key, node="n", annotations=self.labels | {labels.SIZE: str(self.lws.size)}
         )
@@ -196,7 +196,7 @@ class LargeSet:
 
     @cached_property
     def worker(self) -> JSONObject:
-        """Return a worker pod, as it is admitted."""
+        """Return an admitted worker pod."""
         found = builders.worker_pod(self.leader)
         found["metadata"]["annotations"] = self.labels | {labels.SIZE: str(self.lws.size), labels.LEADER_NAME: "web-0"}
         found["spec"] = self.leader["spec"]

@@ -24,7 +24,7 @@ from leaderworkerset.core.policies import accelerators
 
 LARGEST = 2**31 - 1
 MOST_GROUPS = 1_000_000
-"""What the definition allows for `replicas`; it has no limit for `size`."""
+"""The maximum of `replicas` in the definition, which has no limit for `size`."""
 
 MOST_MEMORY = 4 * 2**20
 """Bytes: a list of a million would be more."""
@@ -46,7 +46,7 @@ class Numerous(LargeSet):
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_the_largest_numbers_take_little_memory(name: str) -> None:
+def test_largest_numbers_take_little_memory(name: str) -> None:
     world = Numerous("accelerators", 2)
     call = partial(RECIPES[name], world)
     call()  # builds what the world holds
@@ -67,8 +67,8 @@ def spec(replicas: int, partition: int = 0) -> LeaderWorkerSetSpec:
     return msgspec.convert({"replicas": replicas, "rolloutStrategy": rollout_strategy}, LeaderWorkerSetSpec)
 
 
-def test_a_rollout_of_the_largest_number_counts_the_groups_that_are_missing() -> None:
-    """R-ROLL-5, R-ROLL-6: as if all were listed; of the wanted groups two exist."""
+def test_rollout_of_the_largest_number_counts_missing_groups() -> None:
+    """As if all were listed; of the wanted groups two exist (R-ROLL-5, R-ROLL-6)."""
     limits = budget.read(spec(LARGEST))
     current = Current(LARGEST, LARGEST, str(LARGEST))
     states = States.of({0: OUTDATED, 2 * MOST_GROUPS - 1: READY})
@@ -79,7 +79,7 @@ def test_a_rollout_of_the_largest_number_counts_the_groups_that_are_missing() ->
     assert step == RolloutStep(Case.ROLLING, LARGEST - LARGEST // 4, LARGEST)
 
 
-def test_a_partition_near_the_largest_number_is_followed() -> None:
+def test_partition_near_the_largest_number_is_followed() -> None:
     limits = budget.read(spec(LARGEST, partition=LARGEST - 2))
 
     step = rollingupdate.next_step(
@@ -90,8 +90,8 @@ def test_a_partition_near_the_largest_number_is_followed() -> None:
 
 
 @pytest.mark.parametrize("subgroup", [None, LARGEST])
-def test_a_pod_whose_variables_no_object_can_hold_is_denied(subgroup: int | None) -> None:
-    """R-TPU-3, R-TPU-5: the Go controller lists all hosts, and dies of it."""
+def test_pod_with_too_large_variables_is_denied(subgroup: int | None) -> None:
+    """The Go controller lists all hosts, and dies of it (R-TPU-3, R-TPU-5)."""
     given = {labels.SUBGROUP_SIZE: str(subgroup)} if subgroup else {}
     pod = {
         "metadata": {
@@ -111,7 +111,7 @@ def test_a_pod_whose_variables_no_object_can_hold_is_denied(subgroup: int | None
 
 
 async def manage_the_largest() -> tuple[JSONObject, JSONObject]:
-    """Run the manager with one LeaderWorkerSet of the largest numbers; edit its template; return status and set."""
+    """Run the manager with one LeaderWorkerSet of the largest numbers, edit its template, and return status and set."""
     cluster = Cluster()
     await cluster.server.start()
     async with cluster.managed():
@@ -150,7 +150,7 @@ async def create_leader(cluster: Cluster, index: int) -> None:
     )
 
 
-def test_a_running_manager_takes_little_memory_for_the_largest_numbers() -> None:
+def test_manager_takes_little_memory_for_the_largest_numbers() -> None:
     tracemalloc.start()
     try:
         lws, statefulset = virtualtime.run(manage_the_largest())
@@ -166,7 +166,7 @@ def test_a_running_manager_takes_little_memory_for_the_largest_numbers() -> None
 
 
 FORGED = 300
-"""Leaders that somebody creates by hand; before, one of them took as much memory as a million groups have bits."""
+"""Leaders that a user creates by hand. Earlier, one of them took as much memory as a million groups have bits."""
 
 
 async def manage_forged(existing: bool) -> int:
@@ -194,7 +194,7 @@ def renamed(lws: JSONObject, name: str) -> JSONObject:
 
 
 def forged(lws: str, number: int) -> JSONObject:
-    """Return a gated pod that nobody controls, with the labels of a leader."""
+    """Return a gated pod without a controller, with the labels of a leader."""
     index = str(2 * MOST_GROUPS - 1 - number)
     own = {labels.NAME: lws, labels.WORKER_INDEX: "0", labels.GROUP_INDEX: index, labels.GROUP_KEY: f"key-{number}"}
     own[labels.TEMPLATE_REVISION_HASH] = f"revision-{number}"
@@ -212,7 +212,7 @@ def forged(lws: str, number: int) -> JSONObject:
 
 
 @pytest.mark.parametrize("existing", [False, True], ids=["of no LeaderWorkerSet", "of existing ones"])
-def test_forged_leaders_by_the_thousand_take_what_their_pods_take(*, existing: bool) -> None:
+def test_forged_leaders_take_bounded_memory(*, existing: bool) -> None:
     """Server and manager share the process, so that a pod is there several times: some KiB each."""
     tracemalloc.start()
     try:

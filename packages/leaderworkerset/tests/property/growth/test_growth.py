@@ -1,8 +1,8 @@
 """No decision is quadratic: twice the input is at most about twice the work, for every entry point and in every shape.
 
-Whoever may create one LeaderWorkerSet chooses how large it is, and one decision must not stop all others. The work is
-counted in executed lines, which do not depend on the machine. How long the largest objects take is measured in
-`bench.core decisions`, which also sees what is searched and copied in C.
+A user who may create one LeaderWorkerSet decides how large it is, and one decision must not stop all others. The work
+is counted in executed lines, which do not depend on the machine. `bench.core decisions` measures how long the largest
+objects take, including searches and copies in C.
 """
 
 from functools import partial
@@ -13,7 +13,7 @@ from tests.property.growth.recipes import RECIPES, SETS, Recipe, decisions
 from tests.property.growth.shapes import SHAPES, LargeSet
 
 MOST = 2.2
-"""What twice the input may cost."""
+"""The maximum factor for twice the input."""
 
 SLACK = 100
 """Lines of Python that do not matter."""

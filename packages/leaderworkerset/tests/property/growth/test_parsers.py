@@ -54,12 +54,12 @@ PARSERS: dict[str, Callable[[str], object]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PARSERS)
-def test_a_long_hostile_text_is_read_or_refused(name: str) -> None:
+def test_long_hostile_text_is_parsed_or_rejected_in_time(name: str) -> None:
     texts = (piece * (LENGTH // len(piece)) + end for piece in PIECES for end in ENDS)
     assert [f"{text[:10]}…{text[-1]}" for text in texts if not ends_within(LIMIT, partial(PARSERS[name], text))] == []
 
 
-def test_what_is_quadratic_is_found() -> None:
+def test_quadratic_pattern_is_detected() -> None:
     """As the pattern by which durations were once read."""
     ambiguous = re.compile(r"(\d+\.?\d*)h")
     assert not ends_within(0.2, partial(ambiguous.match, "1" * LENGTH))

@@ -1,4 +1,4 @@
-"""A LeaderWorkerSet that nobody changed costs the same however large it is."""
+"""An unchanged LeaderWorkerSet costs the same at any size."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ SHAPES = ("claims", "labels", "ports", "quantities", "variables", "volumes")
 
 
 def settle(world: LargeSet) -> ObservedLeaderWorkerSet:
-    """Return what is observed after the StatefulSet was applied, with what is remembered of it."""
+    """Return the observation after the StatefulSet was applied, with the remembered apply."""
     decision = decide(world.observed, builders.NOW)
     assert decision.source is not None
     source = decision.source
@@ -34,7 +34,7 @@ def settle(world: LargeSet) -> ObservedLeaderWorkerSet:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_what_is_remembered_is_not_read_again(shape: str) -> None:
+def test_unchanged_set_costs_the_same_at_any_size(shape: str) -> None:
     small, large = (settle(LargeSet(shape, number)) for number in (3, 300))
 
     assert work.lines(partial(decide, large, builders.NOW)) == work.lines(partial(decide, small, builders.NOW))

@@ -1,11 +1,11 @@
-"""What must hold of groups whose restarts are limited, at every write and at rest.
+"""Invariants of groups with limited restarts, at every write and at rest.
 
-In: what the API server has, and recreations as managers perform them. Out: sentences.
+In: the objects of the API server, and recreations as managers perform them. Out: sentences.
 
-- Counts: no group uses more restarts than there are, whether they are counted by the annotation or by the deletions of its
-  leaders (those of a new revision set apart). What was recovered, or scaled away, begins anew, as its count does.
-- Evidence: an exhausted leader is kept; at rest nothing is kept but exhausted groups, and each of these used up its restarts.
-- Others go on: at rest every group that is not exhausted is whole.
+- Counts: no group uses more restarts than permitted, counted by the annotation and by the deletions of its leaders
+  (except deletions for a new revision). A group that was recovered or scaled down begins again, as its count does.
+- Evidence: an exhausted leader is kept; at rest only exhausted groups are kept, and each of these used up its restarts.
+- Others continue: at rest every group that is not exhausted is complete.
 """
 
 from collections import Counter
@@ -25,18 +25,19 @@ from leaderworkerset.core.restarts.retention import is_kept
 
 
 class Budgets:
-    """Counts restarts by their deletions, and holds them against the limit and the annotation."""
+    """Counts restarts by deletions, and compares them with the limit and the annotation."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self.is_meddled = False
-        """Whether somebody changed what is ours: leaders that are created and deleted for it may take evidence and counts along."""
+        """Whether a user changed our objects: leaders that are created and deleted for it may lose evidence and counts.
+        """
         self._used: Counter[Key] = Counter()
         self._counted: set[Key] = set()
         self._exhausted: set[UID] = set()
 
     def restarted(self, leader: JSONObject) -> Iterator[str]:
-        """Count the deletion of a leader by a manager; of one that is exhausted, or was until it was let go, it is the end."""
+        """Count the deletion of a leader by a manager. For an exhausted leader it is the end."""
         if self._facts.limit is None or groupname.is_exhausted(leader) or meta.uid(leader) in self._exhausted:
             return
         key = Key.of(leader)
@@ -45,7 +46,7 @@ class Budgets:
             yield f"group {key} was restarted {self._used[key]} times of {self._facts.limit}"
 
     def counted(self, lws: JSONObject) -> Iterator[str]:
-        """Compare the annotation with the limit; what is no longer counted begins anew."""
+        """Compare the annotation with the limit. A group whose count was removed begins again."""
         known = counts.read(lws)
         for key in self._counted - known.keys():
             del self._used[key]
@@ -62,14 +63,14 @@ class Budgets:
         self._counted.clear()
 
     def kept(self, pod: JSONObject) -> Iterator[str]:
-        """Check a pod as it is written."""
+        """Check a pod when it is written."""
         if groupname.is_exhausted(pod):
             self._exhausted.add(meta.uid(pod))
         if groupname.is_exhausted(pod) and not is_kept(pod) and not meta.is_deleting(pod):
             yield f"{meta.name(pod)} is exhausted, and nothing keeps it"
 
     def at_rest(self) -> Iterator[str]:
-        """Check what stays when nobody writes any more."""
+        """Check the remaining state when writes have stopped."""
         found = self._facts.groups()
         exhausted = [group for group in found.values() if groupname.is_exhausted(group.leader)]
         evidence = {meta.uid(pod) for group in exhausted for pod in (group.leader, *group.workers)}

@@ -1,4 +1,4 @@
-"""The state at the end of a schedule: what it may have in common with that of a fresh creation, and what is left over."""
+"""The state at the end of a schedule: what it has in common with a fresh creation, and what is left over."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -16,20 +16,20 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.indexes import OF_STATEFULSETS
 
 UNCOMPARED: Final = {one.group_resource for one in (REPLICA_SETS, WORKLOADS, POD_GROUPS)}
-"""ReplicaSets tell of the past; what the other two shall be at rest is known (`gangs.py`)."""
+"""ReplicaSets depend on the past; `gangs.py` checks the other two at rest."""
 
 KEPT: Final = ("apiVersion", "kind", "spec")
-"""Of a Deployment, what the product says of it."""
+"""The fields of a Deployment that the product sets."""
 
 HISTORICAL: Final = {"collisionCount", "restartCount", "lastState", "revision", "deletionGracePeriodSeconds", "containerID",
                      labels.IN_PLACE, labels.IN_PLACE_REVISION, labels.IN_PLACE_STATEFULSET_REVISION, labels.IN_PLACE_BEFORE,
                      labels.RESTARTED_IN_PLACE,
                      labels.REPLACES, labels.GROUP_RESTART_COUNTS, TOUCHED}  # fmt: skip
-"""Fields that tell of the past."""
+"""Fields that depend on the past."""
 
 
 def declared(facts: Facts) -> JSONObject | None:
-    """Return what a user would apply to get the LeaderWorkerSet that is there."""
+    """Return the manifest that a user would apply to get the current LeaderWorkerSet."""
     (lws,) = facts.objects.get(LEADERWORKERSETS.group_resource, {}).values() or (None,)
     if lws is None:
         return None
@@ -40,7 +40,7 @@ def declared(facts: Facts) -> JSONObject | None:
 
 
 def final(facts: Facts) -> dict[str, JSONObject]:
-    """Return all objects that matter, without what differs from run to run, under names without numbers."""
+    """Return all relevant objects, without fields that differ from run to run, under names without numbers."""
     found: dict[str, JSONObject] = {}
     for resource, objects in facts.objects.items():
         for name, obj in objects.items():
@@ -68,7 +68,7 @@ def _with_numbers(facts: Facts, found: dict[str, JSONObject]) -> dict[str, JSONO
 
 
 def _names_of_gangs(facts: Facts) -> Iterator[tuple[str, str]]:
-    """Yield what comes from the UID of a LeaderWorkerSet with Workloads, and what stands for it in every cluster."""
+    """Yield the names that derive from the UID of a LeaderWorkerSet with Workloads, and their replacements."""
     workloads = facts.objects.get(WORKLOADS.group_resource, {})
     for group in facts.groups().values() if workloads else ():
         annotated = meta.annotations(group.leader).get(labels.WORKLOAD_NAME, "")
@@ -82,7 +82,7 @@ def _names_of_gangs(facts: Facts) -> Iterator[tuple[str, str]]:
 
 
 def leftovers(facts: Facts) -> list[str]:
-    """Name everything that is there and not foreign."""
+    """Name every existing object that is not foreign."""
     return [f"{obj['kind']} {name}" for objects in facts.objects.values() for name, obj in sorted(objects.items())
             if FOREIGN not in meta.annotations(obj)]  # fmt: skip
 
@@ -93,7 +93,7 @@ def encode(value: Any) -> bytes:
 
 
 def _is_historical(resource: str, obj: JSONObject) -> bool:
-    """Return whether an object is about the past, or checked elsewhere: also revisions of StatefulSets, and records."""
+    """Return whether an object is about the past, or checked elsewhere, such as revisions of StatefulSets, and records."""
     if resource in UNCOMPARED:
         return True
     if resource != CONTROLLER_REVISIONS.group_resource:
@@ -102,7 +102,7 @@ def _is_historical(resource: str, obj: JSONObject) -> bool:
 
 
 def _timeless_name(resource: str, name: str) -> str:
-    """Return the name; of a revision, without its number."""
+    """Return the name; for a revision, without its number."""
     return name.rpartition("-")[0] if resource == CONTROLLER_REVISIONS.group_resource else name
 
 

@@ -1,9 +1,11 @@
-"""What must hold of disruption budgets whatever happens: groups away by evictions, and budgets at rest.
+"""Invariants of disruption budgets: groups unavailable by evictions, and budgets at rest.
 
-In: changes of pods and budgets, in the order in which the API server commits them. Out: sentences. An eviction takes a
-group away if the group was whole when it was granted, which the API server records in the status of the budget; the group
-is back when it is whole again without the evicted pod. One with a random key does not come back: another group does, so it
-is away while there are too few whole groups.
+In: changes of pods and budgets, in the order in which the API server commits them. Out: sentences.
+
+An eviction makes a group unavailable if the group was complete when the eviction was granted, which the API server
+records in the status of the budget. The group is available again when it is complete without the evicted pod. A group
+with a random key does not return: another group replaces it, so it is unavailable while there are too few complete
+groups.
 """
 
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ from localkube.apiserver.storage.store import Change
 
 
 class Evictions:
-    """Counts the groups of one LeaderWorkerSet that are away because a pod of theirs was evicted."""
+    """Counts the groups of one LeaderWorkerSet that are unavailable because one of their pods was evicted."""
 
     def __init__(self, limit: int, size: int, *, has_keys: bool) -> None:
         self._limit = limit
@@ -32,7 +34,7 @@ class Evictions:
         self.broken: list[str] = []
 
     def pod_changed(self, change: Change) -> None:
-        """Follow a pod; a group that is whole again without the pods that were evicted is back."""
+        """Follow a pod. A group that is complete again without the evicted pods is available again."""
         name = meta.name(change.object)
         if change.type == "DELETED":
             self._pods.pop(name, None)
@@ -48,7 +50,7 @@ class Evictions:
         self._gone = min(self._gone, self._lacking())
 
     def set_changed(self, change: Change) -> None:
-        """Follow the number of groups that there shall be."""
+        """Follow the desired number of groups."""
         self._replicas = meta.spec(change.object)["replicas"]
 
     def budget_changed(self, change: Change) -> None:
@@ -65,7 +67,7 @@ class Evictions:
             self._grant(label, name)
 
     def at_rest(self, replicas: int) -> Iterator[str]:
-        """Yield what is wrong when nobody writes any more: each group has a budget, and as many are open as may be away."""
+        """Yield what is wrong at rest: each group has a budget, and the permitted number of budgets is open."""
         found = sorted(self._budgets)
         if found != sorted({groupname.label(pod) for pod in self._pods.values()}) or len(found) != replicas:
             yield f"there are budgets of the groups {found}"
@@ -88,7 +90,7 @@ class Evictions:
             self.broken.append(f"{sorted(self._away)} and {self._gone} more are away, and {self._limit} may be")
 
     def _lacking(self) -> int:
-        """Return how many groups lack that are not whole, and not those known to be away."""
+        """Return the number of missing or incomplete groups, except the groups known to be unavailable."""
         whole = sum(self._is_whole(label) for label in {groupname.label(pod) for pod in self._pods.values()})
         return max(self._replicas - whole - len(self._away), 0)
 

@@ -1,4 +1,4 @@
-"""What the API server has, as invariants ask for it: groups by incarnation, identities, and the bounds of rollouts."""
+"""The objects of the API server, as invariants read them: groups by incarnation, identities, bounds of rollouts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -42,7 +42,7 @@ RECREATING: Final = {"RecreateGroupOnPodRestart", "RecreateGroupAfterStart"}
 
 
 class Target(NamedTuple):
-    """What a request is about; the name is empty where it creates."""
+    """The target of a request; the name is empty if it creates an object."""
 
     resource: str
     name: str
@@ -53,7 +53,7 @@ class Target(NamedTuple):
 
 
 def read_target(request: Request) -> Target | None:
-    """Return what a request is about; None for leases, which belong to leader election, and for other namespaces."""
+    """Return the target of a request; None for leases, which belong to leader election, and for other namespaces."""
     parts = request.path.strip("/").split("/")
     group = "" if parts[0] == "api" else f".{parts[1]}"
     rest = parts[2:] if parts[0] == "api" else parts[3:]
@@ -81,9 +81,9 @@ class Group:
 
     @property
     def is_available(self) -> bool:
-        """Return whether all its pods are there, ready, and stay, and the StatefulSet of its workers reports so.
+        """Return whether all its pods exist, are ready, and stay, and the StatefulSet of its workers reports so.
 
-        A manager knows of ready workers by that report only (R-STAT-6), which a slow controller makes seconds later.
+        A manager knows of ready workers by that report only (R-STAT-6), which a slow controller writes seconds later.
         """
         pods = (self.leader, *self.workers)
         whole = len(pods) == self.size and self.is_reported
@@ -92,17 +92,17 @@ class Group:
 
 @dataclass
 class Facts:
-    """All objects that matter, by resource and name, and what was true once."""
+    """All relevant objects, by resource and name, and facts about the past."""
 
     objects: dict[str, dict[str, JSONObject]] = field(default_factory=dict)
     identities: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Kind and name of every object that was ever there, by UID."""
+    """Kind and name of every object that ever existed, by UID."""
     hurt: set[str] = field(default_factory=set)
-    """UIDs of pods that somebody else hurt."""
+    """UIDs of pods that another actor damaged."""
     failed: set[str] = field(default_factory=set)
     """UIDs of pods that were restarted or deleted."""
     owners: dict[str, str] = field(default_factory=dict)
-    """The UID of its leader by that of a worker StatefulSet, and of its StatefulSet by that of a pod."""
+    """The UID of the leader by the UID of a worker StatefulSet, and of the StatefulSet by the UID of a pod."""
     specs: list[JSONObject] = field(default_factory=list)
     """Specs of the LeaderWorkerSet since the beginning of the schedule."""
     has_recreated: bool = False
@@ -110,16 +110,16 @@ class Facts:
     has_limited: bool = False
     """Whether any spec limited the restarts of groups; evidence outlives its LeaderWorkerSet for a moment."""
     has_stayed: bool = False
-    """Whether groups ever were to come back to their nodes: what they prefer then tells of the past."""
+    """Whether groups ever had to return to their nodes: their preferences then depend on the past."""
     has_tolerated: bool = False
-    """Whether pods ever might restart all their containers in place, which is noted at them."""
+    """Whether pods could ever restart all their containers in place, which their notes record."""
     has_rolled: bool = False
     """Whether the specs differ in what makes a revision."""
     has_leader_templates: bool = False
     """Whether leaders ever had a template of their own."""
 
     def put(self, resource: str, obj: JSONObject) -> None:
-        """Take in an object as it is now; of kinds that nobody asks for, and of other namespaces, nothing."""
+        """Store the current object; ignore other kinds and namespaces."""
         if resource not in KINDS or meta.namespace(obj) != NAMESPACE:
             return
         self.objects.setdefault(resource, {})[meta.name(obj)] = obj
@@ -169,19 +169,19 @@ class Facts:
         return next((one for one in self.groups().values() if meta.uid(one.leader) == meta.uid(leader)), None)
 
     def may_be_broken(self, group: Group) -> bool:
-        """Return whether a group of an older revision is there, stays, and is not available: no update waits for it."""
+        """Return whether a group of an older revision exists and is not available: no update waits for it."""
         pods = (group.leader, *group.workers)
         is_staying = not self.is_updating(group) and not any(map(meta.is_deleting, pods))
         return not group.is_available and is_staying and self.is_outdated(group.leader)
 
     def is_updating(self, group: Group) -> bool:
-        """Return whether a group is on its way to another revision in place."""
+        """Return whether a group is being updated in place to another revision."""
         found = self.objects.get(STATEFULSETS.group_resource, {}).get(meta.name(group.leader))
         workers = found if found is not None and meta.is_controlled(found, group.leader) else None
         return bool(deciding.describe(group.leader, workers).updating)
 
     def is_outdated(self, leader: JSONObject) -> bool:
-        """Return whether what keeps the leaders wants another revision than this leader has."""
+        """Return whether the leader's StatefulSet or Deployment wants another revision than this leader has."""
         keeper = self.keeper(leader)
         if keeper is None:
             return True
@@ -195,7 +195,10 @@ class Facts:
         return self.objects.get(resource.group_resource, {}).get(meta.labels(leader).get(labels.NAME, ""))
 
     def is_released(self, group: Group) -> bool:
-        """Return whether what keeps the leaders was told to replace the leader of a group (R-ROLL-7)."""
+        """Return whether the leader StatefulSet or Deployment was instructed to replace the leader of a group.
+
+        Rule R-ROLL-7.
+        """
         keeper = self.keeper(group.leader)
         strategy = meta.spec(keeper).get("updateStrategy") if keeper else None
         partition = ((strategy or {}).get("rollingUpdate") or {}).get("partition") or 0
@@ -213,7 +216,7 @@ class Facts:
         return min(_replicas(spec) - _unavailable(spec) for spec in self.specs)
 
     def sizes(self) -> list[int]:
-        """Return how many leaders each ReplicaSet shall have, in ascending order."""
+        """Return the desired number of leaders of each ReplicaSet, in ascending order."""
         found = self.objects.get(REPLICA_SETS.group_resource, {}).values()
         return sorted(int(meta.spec(one)["replicas"]) for one in found)
 
@@ -222,7 +225,7 @@ class Facts:
         return max(map(_replicas, self.specs)) + max(limit(spec, "maxSurge") for spec in self.specs)
 
     def is_current(self, group: Group) -> bool:
-        """Return whether a group belongs to the LeaderWorkerSet that is there, and not to one before it."""
+        """Return whether a group belongs to the current LeaderWorkerSet, and not to a previous one."""
         present = {meta.uid(one) for one in self.objects.get(LEADERWORKERSETS.group_resource, {}).values()}
         return not present.isdisjoint(self.line(meta.uid(group.leader)))
 
@@ -275,13 +278,13 @@ def limit(spec: JSONObject, name: str) -> int:
 
 
 def has_restarted(pod: JSONObject) -> bool:
-    """Return whether a container of the pod was restarted alone, and not to run another image (`kubelet.py`)."""
+    """Return whether one container of the pod was restarted alone, and not to run another image (`kubelet.py`)."""
     statuses = meta.status(pod).get("containerStatuses") or ()
     return any(one.get("restartCount", 0) > excused(one) for one in statuses)
 
 
 def restarts_in_place(pod: JSONObject) -> int:
-    """Return how often all containers of the pod were restarted; 0 where the last restart was another one."""
+    """Return how often all containers of the pod were restarted; 0 if the last restart was of another kind."""
     statuses = [one for one in meta.status(pod).get("containerStatuses") or () if podstate.restarted_with_all(one)]
     return max((int(one["restartCount"]) for one in statuses), default=0)
 

@@ -1,9 +1,10 @@
-"""What must hold, besides all the rest, of LeaderWorkerSets with `spec.scheduling`.
+"""Additional invariants of LeaderWorkerSets with `spec.scheduling`.
 
-- Whole or nothing: a pod of a gang gets a node only when all pods of the gang get one, unless they had before.
-- Names: Workloads and PodGroups are named as the contract says, by which controllers may take them over (N-K8S-3 to N-K8S-5).
-- At rest: there is one Workload, there are the PodGroups that pods name and no others, each with the minimum that its pods
-  come to; no gate is left closed, and the condition is True (N-K8S-8, N-K8S-13, N-AT-10, N-AT-25).
+- Whole or nothing: a pod of a gang gets a node only when all pods of the gang get one, unless they had one before.
+- Names: Workloads and PodGroups have the names of the contract, by which controllers may adopt them
+  (N-K8S-3 to N-K8S-5).
+- At rest: there is one Workload, and exactly the PodGroups that pods name, each with the minimum of its pods. No gate
+  is left closed, and the condition is True (N-K8S-8, N-K8S-13, N-AT-10, N-AT-25).
 """
 
 import asyncio
@@ -46,7 +47,7 @@ class GangInvariants(Invariants):
             self._whole |= {meta.uid(group.leader), *self.facts.line(meta.uid(group.leader))}
 
     def unanswered_failures(self) -> list[str]:
-        """Return also what is not as it shall be at rest."""
+        """Return also the deviations at rest."""
         found = super().unanswered_failures()
         for lws in self.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values():
             found += [*self._objects_at_rest(lws), *self._pods_at_rest()]
@@ -133,7 +134,7 @@ class GangInvariants(Invariants):
             yield f"the PodGroups have the minima {found}, not {wanted}"
 
     def _minima(self, lws: JSONObject, workload: str) -> Iterator[tuple[str, Any]]:
-        """Yield the names of the PodGroups that shall be, with the number of their pods."""
+        """Yield the names of the desired PodGroups, with the number of their pods."""
         spec = meta.spec(lws)
         if "schedulingPolicy" in spec["scheduling"]:
             if spec["replicas"]:
@@ -159,7 +160,7 @@ class KeyedGangInvariants(GangInvariants, RandomKeyInvariants):
 
 
 def identity(uid: str) -> str:
-    """Return the hash of a UID in names, as the contract has it (N-K8S-3)."""
+    """Return the hash of a UID in names, as defined by the contract (N-K8S-3)."""
     value = 2166136261
     for byte in f"(types.UID){uid}".encode():
         value = (value ^ byte) * 16777619 % 2**32

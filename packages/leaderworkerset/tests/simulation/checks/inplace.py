@@ -1,11 +1,11 @@
-"""What must hold of LeaderWorkerSets that are updated in place, beside what holds of all (`invariants.py`).
+"""Additional invariants of LeaderWorkerSets that are updated in place (see `invariants.py`).
 
-- Where only images and resources ever changed, no available group is deleted for it: neither by the partition nor by a
-  manager, but where no node can have these resources.
-- While a group is updated, its pods run different images; once the LeaderWorkerSet is at rest, all run what is declared, with
-  the resources that are.
-- A group that is on its way is not one that nobody waits for: it counts against the bounds of the rollout, from its mark on, when
-  others may be broken that are not once its containers end.
+- If only images and resources ever changed, no available group is deleted for it, neither by the partition nor by a
+  manager, unless no node can provide these resources.
+- While a group is updated, its pods run different images; once the LeaderWorkerSet is at rest, all run the declared
+  images, with the declared resources.
+- A group that is being updated counts against the bounds of the rollout, from its mark on, as other groups may break
+  before its containers end.
 """
 
 import json
@@ -49,7 +49,7 @@ class InPlaceInvariants(Invariants):
         return super()._is_up(group) and not self.facts.is_updating(group)
 
     def _check_end(self, change: Change) -> None:
-        """Check that a leader whose deletion begins is not deleted for images alone."""
+        """Check that a leader that is being deleted is not deleted because of images alone."""
         leader, before = change.object, change.previous
         if not meta.is_deleting(leader) or before is None or meta.is_deleting(before):
             return
@@ -65,19 +65,19 @@ class InPlaceInvariants(Invariants):
             )
 
     def _replicas(self) -> int:
-        """Return below which index no group goes: none where more than images and resources changed."""
+        """Return the index below which no group may be deleted; none if more than images and resources changed."""
         specs = self.facts.specs
         if len({json.dumps(_without_images(spec), sort_keys=True) for spec in specs}) != 1:
             return 0
         return min(int(spec["replicas"]) for spec in specs)
 
     def _settled(self) -> set[Index]:
-        """Return the groups that have been available for so long that whoever decides knows it."""
+        """Return the groups that have been available for so long that every observer knows it."""
         now = self._clock.monotonic()
         return {index for index, since in self._whole_since.items() if since <= now - self.lag}
 
     def _check_revisions(self, groups: dict[Index, Group], change: Change) -> None:
-        """Leave out groups that are being updated: their containers are replaced one by one."""
+        """Exclude groups that are being updated: their containers are replaced one by one."""
         super()._check_revisions({index: one for index, one in groups.items() if not _is_updating(one)}, change)
 
     def unanswered_failures(self) -> list[str]:

@@ -1,20 +1,20 @@
-"""What must hold after every write of a simulation, whoever made it and whatever failed.
+"""Invariants after every write of a simulation, whoever made it and whatever failed.
 
 In: every change that the API server commits, and every write of a manager as it arrives. Out: `violations`, sentences.
 
 - Identity: managers create objects of owners that exist or existed, delete by UID, replace a status at the version that
-  they read, and write nothing that belongs to somebody else.
-- One failure, one recreation: a manager deletes a leader only where its StatefulSet wants another revision, or a pod of
-  this very incarnation failed; a group that fails again and again is recreated at most `STORM` times in 90 seconds,
-  and once more for each write of a recreation that failed, or that a manager died before: what is due at once is done
-  first and recorded second.
-- Bounds: unless something failed, no step leaves fewer groups available than the rollout may, nor more leaders than the
-  surge allows. A group that became available a moment ago, of which nobody else can know yet, is not missed, nor one
-  that the leader StatefulSet had been told to replace before it became available.
-- Ends: a manager deletes the workers of a leader only where they shall end together, and the leader ends.
+  they read, and write nothing that belongs to another owner.
+- One failure, one recreation: a manager deletes a leader only if its StatefulSet wants another revision, or a pod of
+  this incarnation failed. A group that fails again and again is recreated at most `STORM` times in 90 seconds. Each
+  write of a recreation that failed, or before which a manager died, permits one more: a recreation that is due
+  immediately is done first and recorded second.
+- Bounds: unless something failed, no step leaves fewer groups available than the rollout permits, nor more leaders than
+  the surge allows. A group that became available a moment ago, which nobody else can know yet, does not count, nor does
+  a group whose replacement was requested before it became available.
+- Ends: a manager deletes the workers of a leader only if they must end together, and the leader ends.
 - Leadership: no write of a manager arrives while another one holds the lease.
 - Budgets: see `budgets.py`.
-- One revision: the ready pods of an incarnation have one, and run what it says.
+- One revision: the ready pods of an incarnation have one revision, and run its template.
 """
 
 from collections import defaultdict, deque
@@ -63,27 +63,27 @@ WINDOW: Final = 90.0
 
 KEPT: Final = (LEADERWORKERSETS, STATEFULSETS, DEPLOYMENTS, REPLICA_SETS, PODS, SERVICES, CONTROLLER_REVISIONS,
                WORKLOADS, POD_GROUPS)  # fmt: skip
-"""What is there when a schedule begins, and counts."""
+"""The kinds that exist when a schedule begins, and count."""
 
 CREATED: Final = {STATEFULSETS.group_resource, SERVICES.group_resource, CONTROLLER_REVISIONS.group_resource}
 PATCHED: Final = {STATEFULSETS.group_resource, CONTROLLER_REVISIONS.group_resource}
 LIMITED: Final = {PODS.group_resource, LEADERWORKERSETS.group_resource}
-"""What managers may patch where restarts are limited: evidence and counts."""
+"""The kinds that managers may patch if restarts are limited: evidence and counts."""
 
 DELETED: Final = {PODS.group_resource, CONTROLLER_REVISIONS.group_resource, STATEFULSETS.group_resource}
 
 
 class Invariants:
-    """Checks while a simulation runs. What people and machines break is told by `excuse` and `tolerate`."""
+    """Checks while a simulation runs. `excuse` and `tolerate` record what people and machines break."""
 
     created = CREATED
-    """What managers may create."""
+    """The kinds that managers may create."""
     deleted = DELETED
-    """What managers may delete."""
+    """The kinds that managers may delete."""
     patched = PATCHED
-    """What managers may patch."""
+    """The kinds that managers may patch."""
     has_lost_revision = False
-    """Whether somebody deleted a revision of ours."""
+    """Whether a user deleted one of our revisions."""
     events: Sequence[str] = ()
     """The notes of events about leaders that replace others."""
 
@@ -96,7 +96,7 @@ class Invariants:
         self.lost: Callable[[str, float], int] = lambda leader, since: 0
         """Returns how many writes about a leader and the record of its recreations failed since then."""
         self.interrupted: Callable[[float, float], bool] = lambda begin, end: False
-        """Returns whether a manager could not go on between two moments."""
+        """Returns whether a manager was interrupted between two moments."""
         self.refused: Callable[[str, float], bool] = lambda path, since: False
         """Returns whether a write of Kubernetes' controllers to the object of a path was refused as a conflict since then."""
         self._clock = clock
@@ -108,7 +108,7 @@ class Invariants:
         self._is_tolerant = False
         self._recent: dict[tuple[Index, str], deque[float]] = defaultdict(deque)
         self._unrecorded: dict[str, list[float]] = defaultdict(list)
-        """When leaders were deleted by managers that could not go on, and did not record it."""
+        """When leaders were deleted by managers that were interrupted, and did not record it."""
         self._recorded: set[str] = set()
         self._deleting: dict[int, tuple[str, Target, JSONObject]] = {}
         for resource in KEPT:
@@ -122,16 +122,16 @@ class Invariants:
 
     @property
     def is_ambiguous(self) -> bool:
-        """Return whether nobody can know any more what groups were made from: R-REV-10 makes a lost revision from the spec."""
+        """Return whether the original revision of groups is unknown: R-REV-10 makes a lost revision from the spec."""
         return self.has_lost_revision and self.facts.has_rolled
 
     def excuse(self, *uids: str) -> None:
-        """Expect no bounds of the groups of these pods until they are whole again."""
+        """Expect no bounds of the groups of these pods until they are complete again."""
         self.facts.hurt.update(uids)
         self._excused |= {index for index, group in self.facts.groups().items() if group.is_hurt}
 
     def tolerate(self) -> None:
-        """Expect no bounds of availability any more: somebody changes what is ours."""
+        """Expect no bounds of availability any more: a user changes our objects."""
         self._is_tolerant = True
         self.budgets.is_meddled = True
 
@@ -146,9 +146,9 @@ class Invariants:
                 and not groupname.is_exhausted(group.leader)]  # fmt: skip
 
     def wrong_notes(self) -> list[str]:
-        """Return the pods at rest whose restarts in place are not noted as they are, or that are late and stay.
+        """Return the pods at rest whose notes of restarts in place are wrong, or that are late and still exist.
 
-        Pods that were deleted are kept of exhausted groups, and nothing is noted at them any more.
+        Deleted pods of exhausted groups are kept, and get no notes any more.
         """
         policies = {spec["leaderWorkerTemplate"].get("restartPolicy") for spec in self.facts.specs}
         pods = self.facts.objects.get(PODS.group_resource, {}) if self.facts.has_tolerated else {}
@@ -239,7 +239,7 @@ class Invariants:
         return self.facts.ceiling()
 
     def _leaders(self, groups: Iterable[Group]) -> int:
-        """Return how many leaders there shall be for a while."""
+        """Return the desired number of leaders for a while."""
         return sum(not meta.is_deleting(group.leader) for group in groups)
 
     def _check_revisions(self, groups: dict[Index, Group], change: Change) -> None:
@@ -283,12 +283,12 @@ class Invariants:
             self._violate(f"{actor} patches {target}")
 
     def _patchable(self) -> Collection[str]:
-        """Return what managers may patch: of pods evidence, notes of restarts, and the gates of leaders that learn their places."""
+        """Return the fields that managers may patch: evidence, notes of restarts, and the gates of leaders."""
         pods = {PODS.group_resource} if self.facts.has_stayed or self.facts.has_tolerated else set[str]()
         return self.patched | pods | (LIMITED if self.facts.has_limited else set[str]())
 
     def answered(self, actor: str, request: Request, response: Response) -> None:
-        """Count a deletion of a leader that the API server performed; note a write that changed what is not ours."""
+        """Count a performed deletion of a leader, and record a write to a foreign object."""
         target = read_target(request) if actor.startswith("manager") else None
         if target is None:
             return
@@ -378,7 +378,7 @@ class Invariants:
 
 
 def is_ready(pod: JSONObject) -> bool:
-    """Return whether a pod is ready and stays."""
+    """Return whether a pod is ready and not being deleted."""
     return meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
 
 
@@ -387,5 +387,5 @@ def _holder(lease: JSONObject) -> str:
 
 
 def what(change: Change) -> str:
-    """Name a change."""
+    """Describe a change."""
     return f"{change.type} {change.key.resource} {change.key.name}"

@@ -1,7 +1,8 @@
-"""What must hold of moves whatever happens: how many groups are away, and how often each was moved.
+"""Invariants of moves: how many groups are unavailable, and how often each was moved.
 
-In: changes of pods, in the order in which the API server commits them. Out: sentences. A group is away from the deletion of its
-leader until as many groups are whole as there shall be.
+In: changes of pods, in the order in which the API server commits them. Out: sentences.
+
+A group is unavailable from the deletion of its leader until the desired number of groups is complete.
 """
 
 from collections.abc import Callable, Collection
@@ -34,7 +35,7 @@ class Moves:
         self.broken: list[str] = []
 
     def pod_changed(self, change: Change) -> None:
-        """Follow a pod; a leader that begins to go is a move."""
+        """Follow a pod; the beginning deletion of a leader is a move."""
         name, pod = meta.name(change.object), change.object
         known = self._pods.get(name)
         was_there = known is not None and meta.uid(known) == meta.uid(pod) and not meta.is_deleting(known)
@@ -60,13 +61,13 @@ class Moves:
 
 
 FRESH: Final = 60.0
-"""Virtual seconds in which a manager may not have heard of a failure, or of another size: it may stand still, or be down."""
+"""Virtual seconds in which a manager may not know of a failure, or of another size: it may stand still, or be down."""
 
 
 class MovesAmongOthers(Moves):
-    """Judges leaders of whole groups that are deleted, by moves and rollouts, while groups also fail and are scaled.
+    """Judges deletions of leaders of complete groups, by moves and rollouts, while groups also fail and are scaled.
 
-    What a manager cannot have known is not its error: what was just `disturbed` is not judged.
+    An event that a manager cannot know is not its error: what was just `disturbed` is not judged.
     """
 
     def __init__(self, replicas: int, size: int, limit: int, clock: Callable[[], float]) -> None:
@@ -76,12 +77,12 @@ class MovesAmongOthers(Moves):
         self.judged = 0
 
     def disturbed(self, replicas: int | None = None) -> None:
-        """Note a failure, or another number of groups."""
+        """Record a failure, or another number of groups."""
         self._disturbed = self._clock()
         self._replicas = replicas or self._replicas
 
     def pod_changed(self, change: Change) -> None:
-        """Follow a pod; expect that a whole group goes only while enough others are whole."""
+        """Follow a pod; expect that a complete group is deleted only while enough others are complete."""
         before, found = self._whole(), len(self.broken)
         super().pod_changed(change)
         is_fresh = self._clock() - self._disturbed < FRESH
@@ -91,9 +92,11 @@ class MovesAmongOthers(Moves):
 
 
 class MoveInvariants(Invariants):
-    """Checks random schedules in which groups move: only those that have to leave do so, within the bounds of rollouts, and all of them.
+    """Checks random schedules in which groups move.
 
-    A manager may not have heard yet that a node was opened.
+    Exactly the groups that must leave move, within the bounds of rollouts.
+
+    A manager may not know yet that a node was opened.
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:
@@ -102,7 +105,7 @@ class MoveInvariants(Invariants):
         self._opened: dict[str, float] = {}
 
     def close(self, node: str, *, closed: bool) -> None:
-        """Note that a node is closed, or opened again."""
+        """Record that a node is closed, or opened again."""
         if closed:
             self._closed.add(node)
         elif node in self._closed:
@@ -115,7 +118,10 @@ class MoveInvariants(Invariants):
             super()._check_leader_deletion(actor, target, request, leader)
 
     def unanswered_failures(self) -> list[str]:
-        """Return also the groups at rest that have to leave nodes, where all groups are available, and none is held back (LWS-E095)."""
+        """Return also the groups at rest that must leave nodes, if all groups are available, and none is held back.
+
+        Rule LWS-E095.
+        """
         groups = self.facts.groups()
         sets = self.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values()
         is_whole = not any(map(departures.obstacle, sets)) and all(

@@ -1,10 +1,11 @@
-"""What must hold, besides all the rest, of groups with random keys: of their keys, of the replacement gate, of updates.
+"""Additional invariants of groups with random keys: keys, the replacement gate, and updates.
 
-- Capacity: while groups wait for the end of others, those with a pod that is not gated are never more than `replicas` and
-  surge allow (N-AT-5).
-- Updates: whoever says that a set is available says it of groups of the present revision alone (N-AT-1).
-- Events: that a leader waits, or goes ahead, is reported once.
-- At rest: no gate is left closed, no update is reported, and all that names a group comes from its one key (N-AT-2, N-AT-3).
+- Capacity: while groups wait for the end of others, the groups with a pod that is not gated never exceed `replicas` and
+  surge (N-AT-5).
+- Updates: a set is available only if all groups have the current revision (N-AT-1).
+- Events: a leader that waits, or is admitted, is reported once.
+- At rest: no gate is left closed, no update is reported, and all names of a group derive from its one key (N-AT-2,
+  N-AT-3).
 """
 
 from collections import Counter
@@ -39,16 +40,17 @@ class RandomKeyInvariants(Invariants):
         self._held_before: set[str] = set()
         self._orphans: set[str] = set()
         self._gone: set[str] = set()
-        """Groups that had pods, and none any more. A controller that is behind may create another one for a moment."""
+        """Groups that had pods, and have none any more. A lagging controller may create another pod for a moment."""
         self._resized: tuple[object, float] = (None, 0.0)
-        """The size of the Deployment, and since when it has that."""
+        """The size of the Deployment, and since when it has this size."""
         self._born: dict[str, float] = {}
-        """When pods were created, by UID: who decides may not know of those that are younger than observers may be behind."""
+        """When pods were created, by UID: a decision may not know of pods that are younger than the lag of observers.
+        """
 
     patched = PATCHED | {PODS.group_resource, DEPLOYMENTS.group_resource}
 
     def unanswered_failures(self) -> list[str]:
-        """Return also what is not as it shall be at rest."""
+        """Return also the deviations at rest."""
         repeated = [f"{count} events: {note}" for note, count in Counter(self.events).items() if count > 1]
         return [*super().unanswered_failures(), *self._at_rest(), *repeated]
 
@@ -64,7 +66,7 @@ class RandomKeyInvariants(Invariants):
 
     @property
     def is_ambiguous(self) -> bool:
-        """Return whether nobody can say any more what there shall be at the end."""
+        """Return whether the desired end state is no longer determined."""
         return super().is_ambiguous or self._stands()
 
     def _stands(self) -> bool:
@@ -125,7 +127,7 @@ class RandomKeyInvariants(Invariants):
             self._violate(f"{len(held)} groups hold capacity after {what(change)}, {most} may")
 
     def _note_orphan(self, change: Change) -> None:
-        """Note a pod that a StatefulSet makes whose leader is gone."""
+        """Record a pod that a StatefulSet creates although its leader is deleted."""
         owner = meta.controller_of(change.object)
         if change.type != "ADDED" or change.key.resource != PODS.group_resource or owner is None:
             return
@@ -138,7 +140,10 @@ class RandomKeyInvariants(Invariants):
         return len(self.facts.specs) > 1 + (not self.facts.hurt)
 
     def _regrown(self) -> int:
-        """Return how many groups were wanted again after a scale-down; those that it ends take no place (docs/adr/0017)."""
+        """Return how many groups were wanted again after a scale-down.
+
+        Groups that it ends take no place (docs/adr/0017).
+        """
         sizes = [int(spec["replicas"]) for spec in self.facts.specs]
         grown = sum(max(after - before, 0) for before, after in pairwise(sizes))
         return sizes[0] + grown - max(sizes)
@@ -156,9 +161,9 @@ class RandomKeyInvariants(Invariants):
             self._violate(f"the group of {members} has the size {group.size}, after {what(change)}")
 
     def _held(self) -> set[str]:
-        """Return the groups of this LeaderWorkerSet with a pod that is not gated, or with what makes workers.
+        """Return the groups of this LeaderWorkerSet with a pod that is not gated, or with a worker StatefulSet.
 
-        A pod that a controller that is behind makes for a leader that is gone ends at once, and is no such pod.
+        If a lagging controller creates a pod for a deleted leader, the pod ends immediately, and does not count.
         """
         pods = [one for one in self.facts.objects.get(PODS.group_resource, {}).values() if not is_gated(one)]
         pods = [one for one in pods if meta.uid(one) not in self._orphans]
@@ -166,23 +171,23 @@ class RandomKeyInvariants(Invariants):
         return {groupname.label(one) for one in (*pods, *workers) if self._is_own(one)}
 
     def _is_own(self, obj: JSONObject) -> bool:
-        """Return whether the LeaderWorkerSet that is there controls an object, at any remove."""
+        """Return whether the current LeaderWorkerSet controls an object, directly or indirectly."""
         present = {meta.uid(one) for one in self.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values()}
         return not present.isdisjoint(self.facts.line(meta.uid(obj)))
 
     def _leaders(self, groups: Iterable[Group]) -> int:
-        """Return how many leaders the ReplicaSets shall have; one creates pods before another deletes its own."""
+        """Return the desired number of leaders of the ReplicaSets; one creates pods before another deletes its own."""
         own = (one for one in self.facts.objects.get(REPLICA_SETS.group_resource, {}).values() if self._is_own(one))
         return sum(int(meta.spec(one)["replicas"]) for one in own if not meta.is_deleting(one))
 
     def _check_leader_deletion(self, actor: str, target: Target, request: Request, leader: JSONObject) -> None:
-        """Let a leader that finished be deleted whatever the restart policy (docs/adr/0017)."""
+        """Permit the deletion of a finished leader under any restart policy (docs/adr/0017)."""
         if meta.status(leader).get("phase") not in FINISHED:
             super()._check_leader_deletion(actor, target, request, leader)
 
 
 def _names(group: Group) -> Iterator[str]:
-    """Return what of a group is not named after its key."""
+    """Return the parts of a group that are not named after its key."""
     leader, own = group.leader, meta.labels(group.leader)
     key, host = own.get(labels.GROUP_KEY, ""), str(meta.spec(leader).get("hostname"))
     if own.get(labels.GROUP_INDEX) != key or host != f"{own.get(labels.NAME)}-{key[:8]}":

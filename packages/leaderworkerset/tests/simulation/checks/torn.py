@@ -1,12 +1,12 @@
-"""Groups that went on with a worker that was replaced alone, though all of it should have been recreated.
+"""Groups that continued with a worker that was replaced alone, although the whole group should have been recreated.
 
 In: every change that the API server commits, and when managers begin. Out: at the end, sentences about the groups under
-`RecreateGroupOnPodRestart` with a worker that was born after a member of its group had been ready, and is not the first
-of its name. Late workers that are the first (of a quota, of `LeaderReady`) tear nothing, nor do those of another
-StatefulSet of the same leader (R-POD-8).
+`RecreateGroupOnPodRestart` with a worker that was created after a member of its group had been ready, and that is not
+the first of its name. Late workers that are the first (of a quota, of `LeaderReady`) tear nothing, nor do workers of
+another StatefulSet of the same leader (R-POD-8).
 
-A manager that runs sees a worker go. One that begins later can know it by the status that the last one left, and must; where
-that says nothing, the group may stay torn (docs/adr/0014, "What stays unknown").
+A running manager sees the deletion of a worker. A manager that begins later can know it by the last status, and must.
+If the status does not show it, the group may stay torn (docs/adr/0014, "What stays unknown").
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from localkube.apiserver.storage.store import Change, Store
 
 BEGINNING: Final = 30.0
-"""Seconds in which a manager that begins has read everything, however slow its requests are."""
+"""Seconds in which a starting manager has read everything, with slow requests."""
 
 GRANTED: Final = timedelta(minutes=1)
 """How much later than the status a worker must have been created to be known as a second one."""
@@ -45,7 +45,7 @@ class Life:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A manager that begins, and since when all groups were ready by the statuses that it finds, by UID."""
+    """A starting manager, and since when all groups were ready by the statuses that it reads, by UID."""
 
     at: float
     whole_since: dict[str, str]
@@ -58,7 +58,7 @@ class Torn:
     store: Store
     clock: Clock
     lives: dict[str, Life] = field(default_factory=dict)
-    """Pods by UID, also those that are gone."""
+    """Pods by UID, including deleted ones."""
     policies: dict[str, set[str]] = field(default_factory=dict)
     """Every restart policy that a LeaderWorkerSet had, by its UID."""
     beginnings: list[Beginning] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Torn:
         self.store.subscribe(self._committed)
 
     def manager_begins(self) -> None:
-        """Note what a manager finds that begins now."""
+        """Record what a starting manager reads."""
         found: dict[str, str] = {meta.uid(one): _whole_since(one) for one in self._all(LEADERWORKERSETS.group_resource)}
         self.beginnings.append(Beginning(self.clock.monotonic(), found))
 

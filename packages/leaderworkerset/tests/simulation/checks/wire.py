@@ -15,7 +15,7 @@ READS: Final = frozenset({"GET", "HEAD"})
 WARNING: Final = b'"Warning"'
 REPLACEMENT: Final = b'"GroupReplacement'
 OWN: Final = f"/namespaces/{NAMESPACE}/"
-"""What is in the path of events about what is checked: a hostile tenant has another namespace."""
+"""The part of the path of events about the checked sets: a hostile tenant has another namespace."""
 UNSERVED: Final = status_response(404, "NotFound", "the server could not find the requested resource")
 
 
@@ -23,23 +23,23 @@ class Witness(Protocol):
     """Sees the writes of actors as the API server gets and answers them."""
 
     def arriving(self, actor: str, request: Request) -> None:
-        """Note a write before the API server performs it."""
+        """Record a write before the API server performs it."""
         ...
 
     def answered(self, actor: str, request: Request, response: Response) -> None:
-        """Note how the API server answered a write."""
+        """Record the API server's response to a write."""
         ...
 
 
 class Wire:
-    """What all transports share: who sees the writes."""
+    """The state that all transports share: the observers of writes."""
 
     def __init__(self) -> None:
         self.witness: Witness | None = None
         self.unserved = ""
-        """What the paths of kinds begin with that the API server does not serve to managers."""
+        """The prefixes of paths of the kinds that the API server does not serve to managers."""
         self.warnings: list[bytes] = []
-        """Events that warn, as they were sent."""
+        """Warning events in their sent form."""
         self.replacements: list[str] = []
         """The notes of events about leaders that replace others."""
 

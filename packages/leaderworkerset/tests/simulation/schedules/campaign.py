@@ -26,22 +26,22 @@ from tests.simulation.states import differences
 from tests.simulation.trace import Trace
 
 MISUSE: Final = "misuse"
-"""What the names of families of bent specs begin with."""
+"""The prefix of the names of families of bent specs."""
 
 CLOCKS: Final = "clocks"
-"""What the names of families of two managers begin with whose clocks are set."""
+"""The prefix of the names of families of two managers whose clocks are set."""
 
 RANDOM_KEYS: Final = "keys"
-"""What the names of families begin with whose groups have random keys."""
+"""The prefix of the names of families whose groups have random keys."""
 
 GANGS: Final = "gangs"
-"""What the names of families begin with that have `spec.scheduling`."""
+"""The prefix of the names of families with `spec.scheduling`."""
 
 IN_PLACE: Final = "in place"
-"""What the names of families begin with that are updated in place."""
+"""The prefix of the names of families that are updated in place."""
 
 MOVES: Final = "moves"
-"""What the names of families begin with whose groups move off closed nodes."""
+"""The prefix of the names of families whose groups move off closed nodes."""
 
 KINDS: Final = {
     MISUSE: play_misuse,
@@ -59,7 +59,7 @@ BRANCHES: Final = 20
 
 @dataclass
 class Summary:
-    """What schedules came to, together."""
+    """The combined results of schedules."""
 
     schedules: int = 0
     writes: int = 0
@@ -126,7 +126,7 @@ class References:
 
 @dataclass(frozen=True)
 class Part:
-    """What is played: branches of families, with a bug planted where one is named."""
+    """The unit of a campaign: branches of families, with a planted bug if one is named."""
 
     families: Sequence[int | str]
     """Numbers of random families, names of scenarios with a death at every write, and `misuse`, `clocks`, `keys`, `gangs`, `in place` or `moves` with a number."""
@@ -153,7 +153,7 @@ async def play_all(world: LeanWorld, part: Part, references: References) -> Asyn
 
 
 async def _play(world: LeanWorld, family: int | str, branches: Sequence[int], send: Send) -> None:
-    """Play branches of a family by its name; a name that begins with that of no kind is a scenario of deaths."""
+    """Play branches of a family by its name; a name without the prefix of a kind is a scenario of deaths."""
     if isinstance(family, int):
         await play_family(world, family, branches, send)
         return

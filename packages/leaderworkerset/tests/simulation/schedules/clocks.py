@@ -1,7 +1,7 @@
-"""Two managers whose wall clocks are set by an hour while one of them leads: of all machines, or of one manager's only.
+"""Two managers whose wall clocks are set by an hour while one of them leads: on all machines, or for one manager only.
 
-In: families as `playing.py` has them, always with two managers. In every schedule clocks are set. Mostly groups fail and a
-manager loses its lease or dies beside that, so that one goes on with what the other wrote by another clock.
+In: families as `playing.py` has them, always with two managers. In every schedule clocks are set. Usually groups also
+fail and a manager loses its lease or dies, so that one continues with records of another clock.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ CHANGES_OF_LEADER: Final[Sequence[Happening]] = (happenings.estrange_leader, hap
 FAILURES: Final[Sequence[Happening]] = (
     happenings.restart_container, happenings.fail_twice, happenings.crash_loop, happenings.delete_pod,
 )  # fmt: skip
-"""What groups are recreated for, whose back-off is written down with a time."""
+"""Failures that recreate groups and record a back-off time."""
 
 
 def draw(random: Random) -> list[tuple[float, Happening]]:

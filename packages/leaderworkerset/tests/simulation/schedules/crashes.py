@@ -1,7 +1,7 @@
 """Every death at every write: named scenarios in which a manager dies at its first write, at its second, and so on.
 
-It dies before the write, or after the API server performed it and before it learns of that. (To die after the answer is
-to die before the next write.) Whatever is left undone, the next manager does, and nothing is done twice.
+It dies before the write, or after the API server performed it and before it gets the response. (A death after the
+response equals a death before the next write.) The next manager completes what is undone, and nothing is done twice.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ UNSEEN: Final = "fail unseen"
 """The scenario in which no manager sees a worker go."""
 
 RESIZED: Final = "resize by key"
-"""The scenario of groups without workers that shall have some."""
+"""The scenario of groups without workers that get some."""
 
 STEP: Final = 60.0
 """Virtual seconds in which a rollout takes its first step."""
@@ -70,19 +70,19 @@ async def resize(play: Play) -> None:
 
 
 async def resize_and_touch(play: Play) -> None:
-    """Ask for larger groups, and let those that are still there be observed again (N-AT-8)."""
+    """Request larger groups, and make the remaining ones be observed again (N-AT-8)."""
     await resize(play)
     await asyncio.sleep(0.2)
     await play.touch()
 
 
 async def fail(play: Play) -> None:
-    """Let a worker of the last group fail."""
+    """Make a worker of the last group fail."""
     _fail(play, "web-1-1")
 
 
 async def fail_outdated(play: Play) -> None:
-    """Let a worker of the first group fail, which is updated last."""
+    """Make a worker of the first group fail, which is updated last."""
     _fail(play, "web-0-1")
 
 
@@ -93,7 +93,7 @@ def _fail(play: Play, name: str) -> None:
 
 
 async def fail_unseen(play: Play) -> None:
-    """Let a worker of the last group be deleted while no manager runs, long after all groups were ready."""
+    """Make a worker of the last group be deleted while no manager runs, long after all groups were ready."""
     happenings.kill_all_managers(play, 80.0)
     await asyncio.sleep(70.0)
     await play.world.delete(PODS, "web-1-1")
@@ -117,19 +117,20 @@ async def surge_by_key(play: Play) -> None:
 
 
 async def crash_loop(play: Play) -> None:
-    """Let a worker crash whenever it is ready, for a minute."""
+    """Make a worker crash whenever it is ready, for a minute."""
     await happenings.crash_again_and_again(play, "web-1-1")
 
 
 async def fail_by_key(play: Play) -> None:
-    """Let the worker of any group fail."""
+    """Make the worker of any group fail."""
     _fail(play, min(meta.name(pod) for pod in play.pods() if not is_leader(pod)))
 
 
 async def fail_beside_surplus(play: Play) -> None:
-    """Let a group fail that stays while another one, by which the set was scaled down, does not end (N-AT-5).
+    """Make a group fail that stays while another one, by which the set was scaled down, does not end (N-AT-5).
 
-    No object says which of them is replaced. A manager that starts meanwhile lets the replacement wait for both (N-GATE-2).
+    No object says which of them is replaced. A manager that starts meanwhile lets the replacement wait for both
+    (N-GATE-2).
     """
     leaders = {meta.uid(pod) for pod in play.pods() if is_leader(pod)}
     play.world.kubelet.stuck |= {meta.uid(pod) for pod in play.pods()}
@@ -160,7 +161,7 @@ async def roll_and_shrink(play: Play) -> None:
 
 
 async def exhaust(play: Play) -> None:
-    """Let a group fail once more often than it may be restarted, and see that both of its pods are kept (N-RB-4)."""
+    """Make a group fail once more often than it may be restarted, and see that both of its pods are kept (N-RB-4)."""
     for _ in range(2):
         await play.world.return_of_managers()
         await play.world.at_rest()
@@ -187,7 +188,7 @@ async def resize_above_a_partition(play: Play) -> None:
 
 
 async def replace_beside_slow_controllers(play: Play) -> None:
-    """Delete the set and create it again while nobody has deleted the leaders of the one before."""
+    """Delete the set and create it again while the leaders of its predecessor still exist."""
     assert play.world.others is not None
     play.world.others.arm(replace(faultplans.CALM, latency=(0.5, 1.5)))
     await happenings.replace(play)
@@ -262,7 +263,7 @@ DEADLINE: Final = 30.0
 
 
 async def restart_in_place(play: Play) -> None:
-    """Let all containers of a worker restart, twice, and see that its group stays (ADR 27)."""
+    """Make all containers of a worker restart, twice, and see that its group stays (ADR 27)."""
     before = {meta.name(pod): meta.uid(pod) for pod in play.pods()}
     for _ in range(2):
         happenings.restart_all(play, _named(play, "web-1-1"))
@@ -273,7 +274,7 @@ async def restart_in_place(play: Play) -> None:
 
 
 async def restart_in_vain(play: Play) -> None:
-    """Let all containers of a worker restart and not be ready again, and see that its group is recreated in time."""
+    """Make all containers of a worker restart and not be ready again, and see that its group is recreated in time."""
     worker = _named(play, "web-1-1")
     happenings.restart_all(play, worker, comes_back=False)
     await play.world.return_of_managers()

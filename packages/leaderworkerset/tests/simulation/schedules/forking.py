@@ -21,7 +21,7 @@ FAILED: Final = 70
 """The status with which a branch ends that the simulation itself broke."""
 
 LONGEST: Final = 600.0
-"""Seconds of the processor after which a branch is taken for one that never ends: most need one or two."""
+"""Seconds of the processor after which a branch counts as endless: most need one or two."""
 
 
 class BranchError(Exception):

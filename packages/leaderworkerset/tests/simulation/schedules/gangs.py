@@ -50,7 +50,7 @@ async def switch_level(play: Play) -> None:
 
 
 async def delete_pod_group(play: Play) -> None:
-    """Delete a PodGroup that is not one's own; that of the whole comes back after the set was scaled to none."""
+    """Delete a PodGroup; the PodGroup of the whole set returns after the set was scaled to zero."""
     name = await _delete_any(play, POD_GROUPS)
     (lws,) = play.checks.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values() or (None,)
     if lws is not None and name.endswith("-lws"):
@@ -77,7 +77,7 @@ async def _delete_any(play: Play, resource: Resource) -> str:
 
 
 async def lose_gate(play: Play) -> None:
-    """Let managers come back without their feature gate, which keeps nothing from what is there already (N-K8S-18)."""
+    """Make managers come back without their feature gate, which keeps nothing from what is there already (N-K8S-18)."""
     play.note("machine", "turns off", "the feature gate of managers")
     play.world.follow_scheduling(is_enabled=False)
     happenings.kill_all_managers(play, 1.0)
@@ -88,7 +88,7 @@ async def lose_gate(play: Play) -> None:
 
 
 async def lose_kinds(play: Play) -> None:
-    """Let the API server serve the kinds of the scheduler to no manager for a while (N-K8S-9)."""
+    """Make the API server serve the kinds of the scheduler to no manager for a while (N-K8S-9)."""
     play.note("machine", "does not serve", API)
     play.world.wire.unserved = API
     for wire in play.transports():

@@ -1,7 +1,7 @@
-"""What happens in a random schedule: what users edit, what machines break, and what others own in our names.
+"""The events of a random schedule: edits by users, broken machines, and objects of other owners with our names.
 
-A happening is a function of the `Play` it happens in; `draw` picks some with a source of randomness. Everything that is
-broken is mended at the end (`Play.calm`), so that a schedule has an end that can be compared.
+An event is a function of its `Play`; `draw` selects some with a source of randomness. Everything that is broken is
+repaired at the end (`Play.calm`), so that a schedule has an end that can be compared.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ async def scale_subresource(play: Play) -> None:
 
 
 async def sicken(play: Play) -> None:
-    """Let a pod not be ready any more, until it is replaced."""
+    """Make a pod not be ready any more, until it is replaced."""
     pod = play.victim()
     if pod is not None and play.world.kubelet.sicken(meta.name(pod)):
         play.checks.excuse(meta.uid(pod))
@@ -63,7 +63,7 @@ async def sicken(play: Play) -> None:
 
 
 async def sicken_and_roll(play: Play) -> None:
-    """Let groups be broken, and correct their template."""
+    """Break groups, and correct their template."""
     for _ in range(play.random.choice((1, 1, 2))):
         await sicken(play)
     await asyncio.sleep(play.random.choice((0.0, 1.0)))
@@ -71,7 +71,7 @@ async def sicken_and_roll(play: Play) -> None:
 
 
 async def roll(play: Play) -> None:
-    """Ask for another image; of so few that it is often one that was there before."""
+    """Request another image, from so few that it is often an earlier one."""
     image = play.random.choice(("app:1", "app:2", "app:3"))
     await play.edit("rolls", leaderWorkerTemplate={"workerTemplate": template(image)})
 
@@ -166,7 +166,7 @@ async def meddle(play: Play) -> None:
 
 
 async def restart_container(play: Play) -> None:
-    """Let a container end with an error; in sets that tolerate it, often so that all of its pod restart in place."""
+    """Make a container end with an error; in sets that tolerate it, often so that all of its pod restart in place."""
     pod = play.victim()
     if play.checks.facts.has_tolerated and play.random.random() < IN_PLACE:
         restart_all(play, pod)
@@ -176,7 +176,7 @@ async def restart_container(play: Play) -> None:
 
 
 def restart_all(play: Play, pod: JSONObject | None, *, comes_back: bool = True) -> None:
-    """Let all containers of a pod restart in place; where the pod does not come back, its group has failed in the end."""
+    """Make all containers of a pod restart in place; where the pod does not come back, its group has failed in the end."""
     if pod is not None and play.world.kubelet.restart_all(meta.name(pod), comes_back=comes_back):
         play.checks.excuse(meta.uid(pod))
         play.note("machine", "restarts all containers of", f"pod {meta.name(pod)}")
@@ -185,13 +185,13 @@ def restart_all(play: Play, pod: JSONObject | None, *, comes_back: bool = True) 
 
 
 async def fail_twice(play: Play) -> None:
-    """Let containers of two pods end at the same moment."""
+    """Make containers of two pods end at the same moment."""
     await restart_container(play)
     await restart_container(play)
 
 
 async def crash_loop(play: Play) -> None:
-    """Let one pod crash whenever it is ready, for a minute."""
+    """Make one pod crash whenever it is ready, for a minute."""
     pod = play.victim()
     if pod is not None:
         await crash_again_and_again(play, meta.name(pod))
@@ -238,7 +238,7 @@ async def delete_pod_named(play: Play, pod: JSONObject) -> None:
 
 
 async def lose_node(play: Play) -> None:
-    """Let a node be gone; its pods are deleted, and do not end before it is back."""
+    """Make a node be gone; its pods are deleted, and do not end before it is back."""
     node = play.random.choice(("node-0", "node-1"))
     play.note("machine", "loses", node)
     lost = [pod for pod in play.pods() if meta.spec(pod).get("nodeName") == node]
@@ -250,14 +250,14 @@ async def lose_node(play: Play) -> None:
 
 
 async def stop_webhooks(play: Play) -> None:
-    """Let no webhook answer for some seconds."""
+    """Make no webhook answer for some seconds."""
     play.note("machine", "stops", "webhooks")
     play.world.webhooks.is_down = True
     play.loops.append(asyncio.create_task(_after(8.0, lambda: setattr(play.world.webhooks, "is_down", False))))
 
 
 async def restart_server(play: Play) -> None:
-    """Let the API server be gone for some seconds; it comes back without its history."""
+    """Make the API server be gone for some seconds; it comes back without its history."""
     play.note("machine", "restarts", "the API server")
     wires = [*play.transports(), *([play.world.others] if play.world.others else [])]
     for wire in wires:
@@ -291,7 +291,7 @@ async def kill_manager(play: Play) -> None:
 
 
 async def lose_unseen(play: Play) -> None:
-    """End all managers, and delete a pod before one comes back: at once, or when the last status is old enough to tell of it."""
+    """End all managers, and delete a pod before one returns, immediately or when the last status is old enough."""
     seconds = play.random.choice((2.0, 100.0, 100.0))
     kill_all_managers(play, seconds)
     await asyncio.sleep(seconds * play.random.uniform(0.7, 0.95))
@@ -326,7 +326,7 @@ async def jump_clock(play: Play) -> None:
 
 
 async def attack(play: Play) -> None:
-    """Let somebody store hostile objects in another namespace, while all the rest happens and until it rests."""
+    """Store hostile objects in another namespace, until everything is at rest."""
     play.note("tenant", "stores", f"hostile objects in {ATTACKED}")
     namespace: JSONObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ATTACKED}}
     await play.attempt(play.world.client.create(NAMESPACES, namespace))
@@ -367,7 +367,7 @@ ACCIDENTS: Final[Sequence[Happening]] = (
     stop_webhooks, restart_server, disturb_watches, kill_manager,
     estrange_leader, jump_clock, delete_object, meddle, squat,
 )  # fmt: skip
-"""Later ones are rarer where they end what can be said of bounds."""
+"""Accidents; later ones are rarer if they make the bounds unverifiable."""
 
 
 def draw(

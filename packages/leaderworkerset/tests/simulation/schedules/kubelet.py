@@ -53,7 +53,7 @@ SLOW_PODS: Final = Pace(start=(1.5, 4.0))
 class ModelKubelet:
     """Runs the pods of a store.
 
-    `stuck` are the UIDs of pods that never end, `sick` of those that are never ready, `lost` the names of nodes that are gone.
+    `stuck` are the UIDs of pods that never end, `sick` of pods that are never ready, `lost` the names of lost nodes.
     """
 
     def __init__(self, store: Store, clock: Clock, random: Random) -> None:
@@ -70,7 +70,7 @@ class ModelKubelet:
         store.subscribe(self._committed)
 
     def restart(self, name: str) -> bool:
-        """Let a container of a running pod end with an error and be started again; return whether it was running."""
+        """Make a container of a running pod end with an error and be started again; return whether it was running."""
         pod = self._pod(name)
         if pod is None or meta.is_deleting(pod) or not meta.is_condition_true(pod, RUNNING) or self._is_lost(pod):
             return False
@@ -84,7 +84,7 @@ class ModelKubelet:
         return True
 
     def restart_all(self, name: str, *, comes_back: bool = True) -> bool:
-        """Let all containers of a running pod restart in place; return whether it was running."""
+        """Make all containers of a running pod restart in place; return whether it was running."""
         pod = self._pod(name)
         if pod is None or meta.is_deleting(pod) or not meta.is_condition_true(pod, RUNNING) or self._is_lost(pod):
             return False
@@ -110,7 +110,7 @@ class ModelKubelet:
         return True
 
     def sicken(self, name: str) -> bool:
-        """Let a running pod be not ready from now on, without a restart; return whether it was running."""
+        """Make a running pod be not ready from now on, without a restart; return whether it was running."""
         pod = self._pod(name)
         if pod is None or meta.is_deleting(pod) or not meta.is_condition_true(pod, RUNNING) or self._is_lost(pod):
             return False
@@ -121,7 +121,7 @@ class ModelKubelet:
         return True
 
     def release(self) -> None:
-        """Let stuck pods end, sick ones be ready, and nodes come back."""
+        """Make stuck pods end, sick ones be ready, and nodes come back."""
         self.stuck.clear()
         self.sick.clear()
         self.lost.clear()
@@ -133,7 +133,7 @@ class ModelKubelet:
                 self._later(self.pace.start, self._recover, pod)
 
     def lose(self, node: str) -> None:
-        """Let a node be gone: its pods are not ready any more, and none of them ends."""
+        """Make a node be gone: its pods are not ready any more, and none of them ends."""
         self.lost.add(node)
         for value in list(self._store.list(RESOURCE)):
             pod = _decoder.decode(value)

@@ -111,12 +111,12 @@ def _forgets_recreations() -> Plant:
 
 
 def _partition_off_by_one() -> Plant:
-    """Let one group more go than may be unavailable."""
+    """Make one group more go than may be unavailable."""
     return patch.object(rollingupdate, "_affordable", lambda now, partition: max(partition - 1, 0))
 
 
 def _ignores_readiness() -> Plant:
-    """Let groups go whether or not those before them are ready."""
+    """Make groups go whether or not those before them are ready."""
     return patch.object(rollingupdate, "_affordable", lambda now, partition: 0)
 
 

@@ -24,5 +24,5 @@ def never_releases() -> Any:
 
 
 def never_claims() -> Any:
-    """Let the leader that replaces another one with a random key begin with no restart used (N-RB-13)."""
+    """Make the leader that replaces another one with a random key begin with no restart used (N-RB-13)."""
     return patch.object(leftovers, "_claim", lambda counts, admitted, owners: dict(counts))

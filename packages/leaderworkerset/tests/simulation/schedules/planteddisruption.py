@@ -13,7 +13,7 @@ from leaderworkerset.capabilities.disruption.window import Allowance
 
 @contextmanager
 def opens_before_the_closed_one_is_proved() -> Iterator[None]:
-    """Open the next group as soon as the one before is closed, which may be new, whatever was granted until then."""
+    """Open the next group as soon as the previous one is closed, before its last evictions are known."""
     unproved = patch.multiple(
         ProtectedGroup,
         is_whole=property(lambda self: self.budget is not None and self.is_present),

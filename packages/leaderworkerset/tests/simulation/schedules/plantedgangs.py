@@ -11,12 +11,12 @@ from leaderworkerset.core.policies import workloadnames
 
 
 def leaves_pod_groups() -> Any:
-    """Delete no PodGroup that nobody needs any more (N-AT-6)."""
+    """Never delete unused PodGroups (N-AT-6)."""
     return patch.object(preparation, "_cleaned", lambda whole, needed: ())
 
 
 def starts_with_the_first() -> Any:
-    """Let the pods of a gang start as they come, whatever their number."""
+    """Start the pods of a gang as they are created, with any number."""
     real = workloads.build_template
 
     def build(lws: Any, part: Any) -> Any:
@@ -32,7 +32,7 @@ def asks_for_all_at_once() -> Any:
 
 
 def reuses_names() -> Any:
-    """Name the PodGroup of a leader that is created again as the one before, which ends with its pods (N-AT-12)."""
+    """Name the PodGroup of a recreated leader like the previous one, which ends with its pods (N-AT-12)."""
     return patch.object(workloadnames, "incarnated", lambda name, request: name)
 
 

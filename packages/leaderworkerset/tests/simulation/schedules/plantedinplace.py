@@ -1,4 +1,4 @@
-"""Bugs of updates in place, to be found: budgets, deletions, restarts that are no failures, and StatefulSets left held."""
+"""Bugs of updates in place, to be found: budgets, deletions, restarts mistaken for failures, held StatefulSets."""
 
 from typing import Any
 from unittest.mock import patch
@@ -20,7 +20,7 @@ def lets_the_partition_fall() -> Any:
 
 
 def marks_all_at_once() -> Any:
-    """Update all groups in place at the same time, whatever may be unavailable."""
+    """Update all groups in place at the same time, despite the budget."""
     real = of_sets.Route.release
 
     def release(self: Any, statefulset: Any, folded: Any, size: int, span: range) -> tuple[int, int]:
@@ -41,7 +41,7 @@ def trusts_readiness_of_before() -> Any:
 
 
 def resizes_nothing() -> Any:
-    """Record what pods shall have, and leave their resources as they are."""
+    """Record the desired resources of pods without changing them."""
     return patch.object(inplaceresources, "due", lambda pod, amounts: {})
 
 

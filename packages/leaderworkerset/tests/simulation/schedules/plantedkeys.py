@@ -45,7 +45,7 @@ def draws_another_key() -> Any:
 
 
 def waits_for_surplus() -> Any:
-    """Let replacements wait for groups that were scaled down, too (N-AT-5)."""
+    """Make replacements wait for groups that were scaled down as well (N-AT-5)."""
     real = gatedleaders.decide
 
     def decide(obj: Any, lws: Any, key: str, groups: Any, gated: Any, records: Any) -> Any:
@@ -55,7 +55,7 @@ def waits_for_surplus() -> Any:
 
 
 def lets_all_go_ahead() -> Any:
-    """Schedule replacements before the groups that they replace are gone (N-AT-5)."""
+    """Schedule replacements before the replaced groups are deleted (N-AT-5)."""
     return patch.object(GroupReplacementPolicy, "awaits_termination", property(lambda self: False))
 
 
@@ -88,5 +88,5 @@ def builds_by_the_live_size() -> Iterator[None]:
 
 
 def shrinks_between_two_steps() -> Any:
-    """Scale the Deployment down whatever its rollout does, which may then stay where it is (docs/adr/0017)."""
+    """Scale the Deployment down during its rollout, which may then get stuck (docs/adr/0017)."""
     return patch.object(hashleaders, "replicas", lambda lws, *_: lws.spec.replicas)

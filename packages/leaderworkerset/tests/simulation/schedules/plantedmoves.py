@@ -1,4 +1,4 @@
-"""Bugs of moves, to be found: too many groups are moved at once, or none is, or groups that are away are not counted."""
+"""Bugs of moves, to be found: too many groups are moved at once, or no group is, or unavailable groups are not counted."""
 
 from typing import Any
 from unittest.mock import patch
@@ -12,12 +12,12 @@ def moves_all_at_once() -> Any:
 
 
 def never_moves() -> Any:
-    """Let every group wait for ever."""
+    """Make every group wait forever."""
     return patch.object(moves, "choose", lambda waiting, available, least: [])
 
 
 def forgets_who_is_away() -> Any:
-    """Count groups that wait as available, also those that are not."""
+    """Count waiting groups as available, including unavailable ones."""
     real = moves.choose
 
     def choose(waiting: Any, available: Any, least: int) -> Any:

@@ -1,4 +1,4 @@
-"""Bugs about pods that restart all their containers in place, to be found: what is tolerated, and for how long."""
+"""Bugs about pods that restart all their containers in place, to be found: the tolerance and its duration."""
 
 from typing import Any
 from unittest.mock import patch
@@ -15,7 +15,7 @@ def tolerates_nothing() -> Any:
 
 
 def waits_for_ever() -> Any:
-    """Let a pod that is not ready again be late without end."""
+    """Make a pod that is not ready again be late without end."""
     real = allcontainers.decide
     return patch.object(allcontainers, "decide", lambda *given: replace(real(*given), failure=None))
 

@@ -1,6 +1,6 @@
-"""A random schedule under way: its cluster, its checks, and what it draws from.
+"""A random schedule in progress: its cluster, its checks, and its source of randomness.
 
-What happens in it are functions of the `Play` (`happenings.py`).
+Events are functions of the `Play` (`happenings.py`).
 """
 
 import asyncio
@@ -31,7 +31,7 @@ STANDSTILL: Final = 25.0
 
 @dataclass
 class Play:
-    """A schedule under way: the cluster, what checks it, and what is random in it."""
+    """A schedule in progress: the cluster, its checks, and its randomness."""
 
     world: LeanWorld
     checks: Invariants
@@ -82,7 +82,7 @@ class Play:
         await self.attempt(self.world.client.patch(LEADERWORKERSETS, KEY, {"spec": spec}, kind="merge"))
 
     async def attempt(self, call: Awaitable[Any]) -> bool:
-        """Do what the cluster may refuse, and note where it does."""
+        """Send a request that the cluster may reject, and record rejections."""
         try:
             await call
         except KubeError as error:

@@ -47,10 +47,10 @@ RECOVERED: Final = 0.5
 """The share of schedules with exhausted groups at whose end these are recovered; the others end with them."""
 
 ROUNDS: Final = 4
-"""How often exhausted groups are recovered: one that waits behind a gate may have failed meanwhile."""
+"""How often exhausted groups are recovered: a group that waits behind a gate may have failed meanwhile."""
 
 LIMITS: Final = (None, None, None, 0, 1, 2)
-"""What `maxGroupRestarts` may be."""
+"""The values of `maxGroupRestarts`."""
 
 PARALLEL: Final = 0.3
 """The share of LeaderWorkerSets whose workers end together with their leaders."""
@@ -64,11 +64,12 @@ STAYING: Final = 0.2
 LASTING: Final = {
     "crash_loop", "jump_clock", "fail_twice", "set_clocks", "set_clock_of_manager", "stop_webhooks", "lose_kinds",
 }  # fmt: skip
-"""What may leave a group waiting for its next recreation, or the StatefulSet controller for its next attempt, by name."""
+"""Names of events after which a group may wait for its recreation, or the StatefulSet controller for its next attempt.
+"""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What one schedule came to. `declared` and `final` are encoded; without the first nothing is compared."""
+    """The result of one schedule. `declared` and `final` are encoded; without the first nothing is compared."""
 
     seed: str
     violations: list[str]
@@ -137,7 +138,7 @@ async def play_branches(
 
 @dataclass(frozen=True)
 class Script:
-    """What happens in a schedule, and the faults of each manager and of the others; `lws`, if any, is created first."""
+    """The events of a schedule, and the faults of each manager and of the others; `lws`, if any, is created first."""
 
     picked: Sequence[tuple[float, Happening]]
     managers: Sequence[Schedule]
@@ -205,7 +206,7 @@ async def play(world: LeanWorld, seed: str, script: Script, invariants: type[Inv
 
 @contextmanager
 def caught(world: LeanWorld, violations: list[str]) -> Iterator[None]:
-    """Add whatever ends the body to the violations: an error, or an actor that broke, which cancels all the others."""
+    """Add any error that ends the body to the violations: an error, or a broken actor, which cancels all the others."""
     try:
         yield
     except asyncio.CancelledError:
@@ -269,7 +270,7 @@ def _draw_limit(random: Random) -> int | None:
 
 
 def _beside(random: Random, what: str) -> Random:
-    """Return a source beside that of all the others: known seeds stay what they are."""
+    """Return a source that is independent of all the others, so that known seeds give the same schedules."""
     beside = Random()
     beside.setstate(random.getstate())
     return Random(f"{what} {beside.random()}")
@@ -284,7 +285,7 @@ async def _happen(it: Play, picked: Sequence[tuple[float, Happening]]) -> None:
 
 
 async def come_to_rest(it: Play, *, long: bool) -> None:
-    """Mend what is broken, and wait until nobody writes any more."""
+    """Repair everything that is broken, and wait until writes have stopped."""
     await it.calm()
     world = it.world
     for wire in (*it.transports(), *((world.others,) if world.others else ())):

@@ -24,7 +24,7 @@ _decoder: Final = msgspec.json.Decoder(JSONObject)
 
 
 class PodGroups:
-    """Schedules by PodGroups. `wake` is called with the name and the UID of every pod that may go on now."""
+    """Schedules by PodGroups. `wake` is called with the name and the UID of every pod that may continue."""
 
     def __init__(self, store: Store, wake: Callable[[str, str], None]) -> None:
         self._store = store
@@ -57,7 +57,7 @@ class PodGroups:
                 asyncio.get_running_loop().call_soon(self._keep, key)
 
     def _keep(self, key: StoreKey) -> None:
-        """Protect a PodGroup; let one go that is being deleted and that no pod names."""
+        """Protect a PodGroup; release it when it is being deleted and no pod names it."""
         group = self._store.get(key)
         if group is None:
             return

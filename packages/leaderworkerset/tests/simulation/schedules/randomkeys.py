@@ -1,7 +1,7 @@
-"""LeaderWorkerSets whose groups have random keys (`groupIdentity: Hash`), with the Deployment controller beside them.
+"""LeaderWorkerSets whose groups have random keys (`groupIdentity: Hash`), with the Deployment controller.
 
-In: families as `playing.py` has them. Besides what happens to every LeaderWorkerSet, the replacement policy changes, and
-somebody deletes the leader Deployment or meddles with it.
+In: families as `playing.py` has them. Besides the events of every LeaderWorkerSet, the replacement policy changes, and
+a user deletes or edits the leader Deployment.
 """
 
 import asyncio
@@ -52,13 +52,13 @@ async def roll_and_scale(play: Play) -> None:
 
 
 async def shrink_and_fail(play: Play) -> None:
-    """Ask for fewer groups, and let one that stays fail while the others end."""
+    """Request fewer groups, and make a remaining group fail while the others end."""
     await play.edit("scales", replicas=1)
     await happenings.restart_container(play)
 
 
 async def fail_again(play: Play) -> None:
-    """Let one group after the other fail."""
+    """Make one group after the other fail."""
     for _ in range(3):
         await happenings.restart_container(play)
         await asyncio.sleep(play.random.uniform(0.2, 3.0))

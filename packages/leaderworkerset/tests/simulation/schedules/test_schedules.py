@@ -40,7 +40,7 @@ def play(*arguments: str) -> "subprocess.CompletedProcess[str]":
     ],
     ids=["deaths", "random", "misuse", "clocks", "in place"],
 )
-def test_nothing_is_violated(what: tuple[str, ...]) -> None:
+def test_random_schedules_violate_nothing(what: tuple[str, ...]) -> None:
     played = play(*what, "--processes", "1")
     assert played.returncode == 0, played.stdout + played.stderr
     assert "violations: 0" in played.stdout
@@ -54,7 +54,7 @@ def test_nothing_is_violated(what: tuple[str, ...]) -> None:
     [("--crashes", "roll", "grow"), ("--misuse", "1"), ("--clocks", "1")],
     ids=["deaths", "misuse", "clocks"],
 )
-def test_a_manager_that_breaks_is_a_verdict_of_its_schedule_and_the_campaign_goes_on(what: tuple[str, ...]) -> None:
+def test_manager_crash_fails_its_schedule_only(what: tuple[str, ...]) -> None:
     played = play("--bug", "ends-at-an-update", "--seeds", "0", *what)
     assert played.returncode == 1
     assert "Traceback" not in played.stderr
@@ -75,18 +75,18 @@ def test_every_planted_bug_is_found() -> None:
     )
 
 
-def test_the_reference_names_every_planted_bug() -> None:
+def test_reference_names_every_planted_bug() -> None:
     page = Path("docs/reference/simulation-results.md").read_text()
     assert [name for name in planted.BUGS if f"| `{name}` |" not in page] == []
 
 
-def test_a_seed_is_the_same_schedule_in_every_process() -> None:
+def test_seed_gives_the_same_schedule_in_every_process() -> None:
     first, again = (play("--seed", "2.7").stdout for _ in range(2))
     assert first == again
     assert first.startswith("seed 2.7: ")
 
 
-def test_a_summary_counts_what_was_played() -> None:
+def test_summary_adds_up_the_played_schedules() -> None:
     summary = Summary()
     summary.add(
         Verdict(seed="1.0", violations=[], writes=3, steps=2, faults={"409": 1}, happened=["roll"], declared=b"{}")
@@ -100,7 +100,7 @@ def test_a_summary_counts_what_was_played() -> None:
     ]
 
 
-def test_a_branch_that_never_ends_is_ended_and_shows_where_it_is(
+def test_endless_branch_is_stopped_with_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(forking, "LONGEST", 0.2)

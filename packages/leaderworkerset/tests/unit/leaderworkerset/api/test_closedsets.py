@@ -68,7 +68,7 @@ def open_decisions(tree: ast.AST) -> Iterator[ast.expr | ast.stmt]:
                     yield node
 
 
-def test_policies_are_found() -> None:
+def test_policies_are_discovered() -> None:
     assert {
         "RestartPolicy",
         "StartupPolicy",
@@ -99,7 +99,7 @@ def test_open_decisions_are_recognized(text: str, *, is_open: bool) -> None:
     assert any(open_decisions(ast.parse(text))) == is_open
 
 
-def test_policies_are_decided_about_with_match_alone() -> None:
+def test_decisions_about_policies_use_match_only() -> None:
     places = {
         f"{path.relative_to(SOURCE)}:{node.lineno}: {ast.unparse(node)[:80]}"
         for path in SOURCE.rglob("*.py")

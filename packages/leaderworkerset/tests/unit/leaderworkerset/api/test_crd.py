@@ -31,8 +31,8 @@ def walk(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str
             yield from walk(schema[part], f"{path}.*")
 
 
-def test_the_envelope() -> None:
-    """R-API-1: names, scope, version; no categories."""
+def test_definition_has_names_scope_and_version() -> None:
+    """Names, scope, version; no categories (R-API-1)."""
     assert CRD["metadata"]["name"] == "leaderworkersets.leaderworkerset.x-k8s.io"
     assert CRD["metadata"]["annotations"] == {"controller-gen.kubebuilder.io/version": "v0.17.2"}
     assert {name: value for name, value in CRD["spec"].items() if name != "versions"} == {
@@ -50,8 +50,8 @@ def test_the_envelope() -> None:
     assert "conversion" not in CRD["spec"]  # R-API-4
 
 
-def test_subresources() -> None:
-    """R-API-2."""
+def test_definition_has_status_and_scale_subresources() -> None:
+    """The definition has status and scale subresources (R-API-2)."""
     assert VERSION["subresources"] == {
         "status": {},
         "scale": {
@@ -62,13 +62,13 @@ def test_subresources() -> None:
     }
 
 
-def test_what_depends_on_several_fields_is_checked_by_the_webhook_alone() -> None:
-    """N-API-6."""
+def test_definition_has_no_validation_rules() -> None:
+    """The definition has no validation rules (N-API-6)."""
     assert [path for path, schema in walk(SCHEMA) if "x-kubernetes-validations" in schema] == []
 
 
-def test_printer_columns() -> None:
-    """R-API-3, N-API-4: the order, types and paths."""
+def test_definition_has_printer_columns() -> None:
+    """The order, types and paths (R-API-3, N-API-4)."""
     assert [(c["name"], c["type"], c["jsonPath"]) for c in VERSION["additionalPrinterColumns"]] == [
         ("Ready", "integer", ".status.readyReplicas"),
         ("Desired", "integer", ".spec.replicas"),
@@ -105,13 +105,13 @@ def test_printer_columns() -> None:
         ("networkConfig.subdomainPolicy", {"enum": sorted(SubdomainPolicy), "type": "string"}),
     ],
 )
-def test_the_own_fields(path: str, rules: dict[str, Any]) -> None:
-    """Contract 1.2, R-KQ-2: types, defaults, enums, bounds."""
+def test_own_fields_have_types_defaults_and_bounds(path: str, rules: dict[str, Any]) -> None:
+    """Types, defaults, enums, bounds (contract 1.2, R-KQ-2)."""
     assert at(f"spec.{path}") == rules
 
 
-def test_a_strategy_is_there_before_admission() -> None:
-    """R-KQ-2, R-KQ-10: webhooks that decode and encode the object would write one without a type."""
+def test_strategy_has_a_default_before_admission() -> None:
+    """Webhooks that decode and encode the object would write one without a type (R-KQ-2, R-KQ-10)."""
     assert at("spec.rolloutStrategy")["default"] == {"type": "RollingUpdate"}
     assert "default" not in schema_of("LeaderWorkerSetSpec")["properties"]["rolloutStrategy"]
 
@@ -137,14 +137,14 @@ def test_budgets_are_numbers_or_percentages(field: str, default: int) -> None:
         ("status.conditions.*", ["lastTransitionTime", "message", "reason", "status", "type"]),
     ],
 )
-def test_required_fields(path: str, required: list[str] | None) -> None:
-    """Contract 1.2."""
+def test_required_fields_are_declared(path: str, required: list[str] | None) -> None:
+    """Required fields are declared (Contract 1.2)."""
     assert at(path).get("required") == required
 
 
 @pytest.mark.parametrize("path", ["leaderTemplate", "workerTemplate", "volumeClaimTemplates.*"])
-def test_embedded_metadata_keeps_five_fields(path: str) -> None:
-    """R-API-5: `creationTimestamp: null` of templates is pruned."""
+def test_embedded_metadata_has_five_fields(path: str) -> None:
+    """`creationTimestamp: null` of templates is pruned (R-API-5)."""
     metadata = at(f"spec.leaderWorkerTemplate.{path}.metadata")
     assert sorted(metadata["properties"]) == ["annotations", "finalizers", "labels", "name", "namespace"]
 
@@ -176,13 +176,13 @@ def test_embedded_metadata_keeps_five_fields(path: str) -> None:
         ("volumes.*.scaleIO.storageMode", "ThinProvisioned"),
     ],
 )
-def test_defaults_of_pod_templates(path: str, default: Any) -> None:
-    """R-API-7."""
+def test_pod_templates_have_defaults(path: str, default: Any) -> None:
+    """Pod templates have defaults (R-API-7)."""
     assert at(f"spec.leaderWorkerTemplate.workerTemplate.spec.{path}")["default"] == default
 
 
 def test_pod_templates_have_no_other_defaults() -> None:
-    """R-API-7: no imagePullPolicy, dnsPolicy and the like."""
+    """No imagePullPolicy, dnsPolicy and the like (R-API-7)."""
     names = {path.rsplit(".", 1)[1] for path, schema in walk(schema_of("PodTemplateSpec")) if "default" in schema}
     assert names == {
         *("protocol", "name", "optional", "service", "fsType", "readOnly", "iscsiInterface"),
@@ -208,8 +208,8 @@ def test_pod_templates_have_no_other_defaults() -> None:
         ("schedulingGates", ["name"]),
     ],
 )
-def test_keys_of_lists(path: str, keys: list[str]) -> None:
-    """R-API-8."""
+def test_lists_have_map_keys(path: str, keys: list[str]) -> None:
+    """Lists have map keys (R-API-8)."""
     schema = at(f"spec.leaderWorkerTemplate.workerTemplate.spec.{path}")
     assert schema["x-kubernetes-list-type"] == "map"
     assert schema["x-kubernetes-list-map-keys"] == keys
@@ -222,13 +222,13 @@ def test_list_keys_are_required_or_have_defaults() -> None:
             assert key in item.get("required", []) or "default" in item["properties"][key], path
 
 
-def test_every_node_of_the_schema_has_a_type() -> None:
-    """R-API-5: the schema is structural."""
+def test_every_schema_node_has_a_type() -> None:
+    """The schema is structural (R-API-5)."""
     for path, schema in walk(SCHEMA):
         assert "type" in schema or schema.get("x-kubernetes-int-or-string"), path
 
 
-def test_the_tables_name_existing_fields_only() -> None:
+def test_tables_name_existing_fields_only() -> None:
     for struct, field in OPTIONAL | REQUIRED | RULES.keys():
         assert field in TYPES.fields(struct), f"{struct}.{field}"
     for struct, keys in LIST_KEYS.items():

@@ -46,19 +46,19 @@ def fields(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[s
         yield from fields(schema["items"], f"{path}[]")
 
 
-def test_every_condition_that_is_declared_is_in_the_list() -> None:
+def test_every_declared_condition_is_listed() -> None:
     declared = {one for one in vars(conditions).values() if isinstance(one, ConditionOutcome)}
     assert declared == {*CONDITIONS}, "put it into CONDITIONS (api/conditions.py)"
 
 
-def test_the_definition_names_every_condition() -> None:
+def test_definition_names_every_condition() -> None:
     words = next(field["description"] for path, field in fields(root(FULL)) if path == ".status.conditions")
     assert [word for word in words.split() if word.removesuffix(":") in {one.type for one in CONDITIONS}] == [
         f"{one.type}:" for one in CONDITIONS
     ]
 
 
-def test_only_words_are_added() -> None:
+def test_full_definition_adds_descriptions_only() -> None:
     assert without_words(root(FULL)) == without_words(root(SLIM)) == root(SLIM)
     assert {name: value for name, value in FULL["spec"].items() if name != "versions"} == {
         name: value for name, value in SLIM["spec"].items() if name != "versions"
@@ -73,23 +73,23 @@ def test_every_field_is_described() -> None:
     assert {path.rsplit(".", 1)[1] for path in wordless - {".metadata"}} <= WORDLESS
 
 
-def test_the_metadata_of_the_object_itself_has_no_words() -> None:
+def test_metadata_of_the_object_has_no_description() -> None:
     """An API server refuses a definition that says anything of it."""
     assert root(FULL)["properties"]["metadata"] == {"type": "object"}
 
 
-def test_words_of_pods_are_those_of_the_cluster() -> None:
+def test_pod_descriptions_equal_those_of_the_cluster() -> None:
     worker = root(FULL)["properties"]["spec"]["properties"]["leaderWorkerTemplate"]["properties"]["workerTemplate"]
     theirs = DOCUMENT["components"]["schemas"]["io.k8s.api.core.v1.Container"]["properties"]["image"]["description"]
     containers = worker["properties"]["spec"]["properties"]["containers"]
     assert containers["items"]["properties"]["image"]["description"] == theirs
 
 
-def test_words_are_said_of_fields_that_exist() -> None:
+def test_descriptions_belong_to_existing_fields() -> None:
     for struct, field in TEXTS:
         assert struct == "LeaderWorkerSet" or field in TYPES.fields(struct), f"{struct}.{field}"
 
 
-def test_the_full_flavour_fits_into_the_store() -> None:
+def test_full_definition_fits_into_etcd() -> None:
     """etcd takes requests of 1.5 MiB."""
     assert len(json.dumps(FULL)) < 1_000_000

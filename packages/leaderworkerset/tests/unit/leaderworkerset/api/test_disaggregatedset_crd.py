@@ -35,8 +35,8 @@ def fields(shape: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[st
         yield from fields(shape["items"], f"{path}[]")
 
 
-def test_the_envelopes() -> None:
-    """R-DS-1."""
+def test_definitions_have_names_and_columns() -> None:
+    """Definitions have names and columns (R-DS-1)."""
     assert SETS["metadata"]["name"] == "disaggregatedsets.disaggregatedset.x-k8s.io"
     assert "shortNames" not in SETS["spec"]["names"]
     assert version(SETS)["subresources"] == {"status": {}}
@@ -50,8 +50,8 @@ def test_the_envelopes() -> None:
     ]
 
 
-def test_a_scaler_can_be_scaled() -> None:
-    """R-DS-2, R-DS-6: the number is always there."""
+def test_role_scaler_has_a_scale_subresource() -> None:
+    """The number is always there (R-DS-2, R-DS-6)."""
     assert version(SCALERS)["subresources"]["scale"] == {
         "specReplicasPath": ".spec.replicas",
         "statusReplicasPath": ".status.replicas",
@@ -61,8 +61,8 @@ def test_a_scaler_can_be_scaled() -> None:
     assert at(SCALERS, "spec")["required"] == ["replicas"]
 
 
-def test_roles() -> None:
-    """R-DS-3: two to ten, of different names; each has the spec of a LeaderWorkerSet."""
+def test_roles_have_bounds_and_a_map_key() -> None:
+    """Two to ten, of different names; each has the spec of a LeaderWorkerSet (R-DS-3)."""
     roles = at(SETS, "spec.roles")
     assert (roles["minItems"], roles["maxItems"]) == (2, 10)
     assert (roles["x-kubernetes-list-type"], roles["x-kubernetes-list-map-keys"]) == ("map", ["name"])
@@ -73,20 +73,20 @@ def test_roles() -> None:
     assert "default" not in at(SETS, "spec.roles.*.scaling")
 
 
-def test_slices_and_placement() -> None:
-    """R-DS-3."""
+def test_slices_and_placement_have_bounds_and_values() -> None:
+    """Slices and placement have bounds and values (R-DS-3)."""
     slices = at(SETS, "spec.slices")
     assert (slices["default"], slices["minimum"], slices["maximum"]) == (1, 1, 100)
     assert at(SETS, "spec.placementPolicy.type")["enum"] == ["None", "ExclusiveSlice", "ExclusiveTopology"]
 
 
-def test_the_rule_on_zeros() -> None:
-    """R-DS-4."""
+def test_replicas_rule_rejects_zeros_of_some_roles_only() -> None:
+    """The replicas rule rejects zeros of some roles only (R-DS-4)."""
     (rule,) = at(SETS, "spec")["x-kubernetes-validations"]
     assert "zero for all" in rule["message"]
 
 
-def test_descriptions_are_all_that_the_full_flavour_adds() -> None:
+def test_full_definition_adds_descriptions_only() -> None:
     for slim, full in ((SETS, crd.describe_disaggregatedset(DOCUMENT)), (SCALERS, crd.describe_role_scaler(DOCUMENT))):
         roots = [version(one)["schema"]["openAPIV3Schema"] for one in (slim, full)]
         assert [path for path, _ in fields(roots[0])] == [path for path, _ in fields(roots[1])]

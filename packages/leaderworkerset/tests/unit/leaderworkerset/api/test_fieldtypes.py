@@ -18,7 +18,7 @@ RECORDED_TYPES = json.loads((VECTORS / "go-json-types.json").read_text())
 
 @pytest.mark.parametrize("vector", REVISIONS, ids=lambda vector: vector["input"]["metadata"]["name"])
 def test_revision_data_has_the_bytes_of_the_go_controller(vector: dict[str, Any]) -> None:
-    """R-REV-4, R-REV-6, R-REV-9."""
+    """Revision data has the bytes of the Go controller (R-REV-4, R-REV-6, R-REV-9)."""
     spec = vector["input"]["spec"]
     network = spec.get("networkConfig") or {"subdomainPolicy": "Shared"}
     data = {
@@ -42,7 +42,7 @@ ADDED: frozenset[str] = frozenset(
 """Fields that the recorded types do not have, as `SubGroupPolicy.note`."""
 
 
-def test_the_packaged_table_says_what_was_recorded() -> None:
+def test_packaged_types_equal_the_recorded_types() -> None:
     def notation(field: dict[str, Any]) -> str:
         go_type = field["type"].replace("struct:", "").replace("list<", "[]").replace("map<", "map[string]")
         options = [name for name in ("omitempty", "omitzero") if field.get(name)]
@@ -59,12 +59,12 @@ def test_the_packaged_table_says_what_was_recorded() -> None:
     assert not KUBERNETES.own.keys() & TYPES.own.keys()
 
 
-def test_the_zero_value_of_every_type_survives_a_second_round_trip() -> None:
+def test_zero_value_of_every_type_round_trips_twice() -> None:
     zeros = {name: round_trip(name, None) for name in RECORDED_TYPES}
     assert {name: round_trip(name, zero) for name, zero in zeros.items()} == zeros
 
 
-def test_a_wrong_type_below_a_type_of_kubernetes_is_named_from_the_root() -> None:
+def test_wrong_type_in_a_pod_template_is_named_by_its_full_path() -> None:
     template = {"workerTemplate": {"spec": {"containers": [{"name": 7}]}}}
     with pytest.raises(
         GoTypeError, match=r"^spec\.leaderWorkerTemplate\.workerTemplate\.spec\.containers\[0\]\.name: "

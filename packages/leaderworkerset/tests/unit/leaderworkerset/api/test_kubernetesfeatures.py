@@ -35,20 +35,22 @@ from leaderworkerset.api.kubernetesfeatures import (
     ],
     ids=lambda value: value.name if isinstance(value, Feature) else "",
 )
-def test_feature_is_in_the_versions_that_have_it(feature: Feature, present: list[str], absent: list[str]) -> None:
+def test_feature_is_known_for_the_versions_that_have_it(
+    feature: Feature, present: list[str], absent: list[str]
+) -> None:
     found = {
         text: feature.is_in(version) for text in [*present, *absent] if (version := kubernetesfeatures.parse(text))
     }
     assert found == dict.fromkeys(present, True) | dict.fromkeys(absent, False)
 
 
-def test_every_feature_is_in_the_newest_tested_version() -> None:
+def test_newest_tested_version_has_every_feature() -> None:
     assert kubernetesfeatures.missing(Version(kubernetesfeatures.TESTED[-1])) == []
     assert kubernetesfeatures.missing(Version(OLDEST - 1)) == [*FEATURES]
 
 
 @pytest.mark.parametrize("text", ["", "v2.1.0", "of unknown version", "v1.", "1.x"])
-def test_no_version_is_read_from_other_text(text: str) -> None:
+def test_text_without_a_version_is_not_parsed(text: str) -> None:
     assert kubernetesfeatures.parse(text) is None
     assert kubernetesfeatures.too_old(text) == ""
     assert kubernetesfeatures.degraded(text) == []

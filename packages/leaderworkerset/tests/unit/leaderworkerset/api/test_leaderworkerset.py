@@ -11,8 +11,8 @@ from leaderworkerset.api.leaderworkerset import DecodeError, LeaderWorkerSet, de
 POD = {"spec": {"containers": [{"name": "c"}]}}
 
 
-def test_effective_values_of_a_minimal_object() -> None:
-    """Contract 1.2: the defaults."""
+def test_minimal_object_has_default_values() -> None:
+    """The defaults (contract 1.2)."""
     lws = decode({"metadata": {"name": "a"}, "spec": {"leaderWorkerTemplate": {"workerTemplate": POD}}})
     assert (lws.spec.replicas, lws.size, lws.spec.startup_policy) == (1, 1, "LeaderCreated")
     assert lws.spec.leader_worker_template.restart_policy == "RecreateGroupOnPodRestart"
@@ -23,8 +23,8 @@ def test_effective_values_of_a_minimal_object() -> None:
     assert lws.status == api.LeaderWorkerSetStatus()
 
 
-def test_null_means_absent() -> None:
-    """Q-23: null settings are no reason to fail."""
+def test_null_equals_absent() -> None:
+    """Null settings cause no failure (Q-23)."""
     absent = {"spec": {"leaderWorkerTemplate": {"workerTemplate": POD}}}
     with_nulls = {
         "metadata": None,
@@ -47,7 +47,7 @@ def test_null_means_absent() -> None:
     assert decode({"spec": None}) == decode({})
 
 
-def test_what_the_metadata_says() -> None:
+def test_metadata_is_decoded() -> None:
     metadata = {"name": "a", "namespace": "n", "uid": "u", "generation": 3, "labels": {"x": "y"}, "annotations": None}
     lws = decode({"metadata": metadata})
     assert (lws.name, lws.namespace, lws.key, lws.uid, lws.generation) == ("a", "n", ObjectKey("n", "a"), "u", 3)
@@ -56,7 +56,7 @@ def test_what_the_metadata_says() -> None:
     assert (LeaderWorkerSet().name, LeaderWorkerSet().namespace, LeaderWorkerSet().labels) == ("", "", {})
 
 
-def test_the_leader_template_where_there_is_one() -> None:
+def test_leader_template_is_decoded() -> None:
     template = {"leaderTemplate": {"metadata": {}}, "workerTemplate": POD}
     assert decode({"spec": {"leaderWorkerTemplate": template}}).leader_template == {"metadata": {}}
 
@@ -94,18 +94,18 @@ def test_templates_keep_every_field() -> None:
         ),
     ],
 )
-def test_a_wrong_type_is_an_error_that_names_field_and_value(obj: Any, message: str) -> None:
+def test_wrong_type_raises_an_error_with_field_and_value(obj: Any, message: str) -> None:
     with pytest.raises(DecodeError) as caught:
         decode(obj)
     assert str(caught.value) == message
 
 
-def test_an_object_that_is_none_is_an_error() -> None:
+def test_value_that_is_not_an_object_raises_an_error() -> None:
     with pytest.raises(DecodeError, match=r"\(root\): Invalid value: \[\]: expected `object`, got `array`"):
         decode([])  # type: ignore[arg-type]  # a wrong document of a user
 
 
-def test_encoding_leaves_defaults_out_and_is_read_back() -> None:
+def test_encoded_object_omits_defaults_and_decodes_again() -> None:
     lws = LeaderWorkerSet(
         metadata={"name": "a"},
         spec=api.LeaderWorkerSetSpec(
@@ -128,14 +128,14 @@ def test_encoding_leaves_defaults_out_and_is_read_back() -> None:
     assert decode(body) == lws
 
 
-def test_zero_counts_are_absent_from_the_status() -> None:
-    """R-API-10."""
+def test_status_omits_zero_counts() -> None:
+    """The status omits zero counts (R-API-10)."""
     status = api.LeaderWorkerSetStatus(ready_replicas=2, updated_replicas=0, hpa_pod_selector="a=b")
     assert api.encode_status(status) == {"readyReplicas": 2, "hpaPodSelector": "a=b"}
 
 
-def test_the_status_has_these_fields_and_no_others() -> None:
-    """R-API-9, R-API-10."""
+def test_status_has_exactly_these_fields() -> None:
+    """The status has exactly these fields (R-API-9, R-API-10)."""
     status = api.LeaderWorkerSetStatus(
         conditions=(), ready_replicas=1, updated_replicas=1, replicas=1, hpa_pod_selector="s", observed_generation=1
     )

@@ -4,7 +4,7 @@ from kuberuntime.objects.resources import CLUSTER_ROLES, DEPLOYMENTS
 from leaderworkerset.api import metadata
 
 
-def test_an_object_is_built_with_the_labels_by_which_it_is_known_as_installed() -> None:
+def test_installed_object_has_the_labels_of_an_installation() -> None:
     role = metadata.build(CLUSTER_ROLES, "lws-role", rules=[])
     assert role == {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -19,7 +19,7 @@ def test_an_object_is_built_with_the_labels_by_which_it_is_known_as_installed() 
     assert metadata.build(DEPLOYMENTS, "lws", "lws-system")["metadata"]["namespace"] == "lws-system"
 
 
-def test_an_object_that_was_built_elsewhere_keeps_its_own_labels() -> None:
+def test_labeled_object_keeps_its_own_labels() -> None:
     obj = {"metadata": {"name": "x", "labels": {"team": "serving"}}}
     assert not metadata.is_installed(obj)
     labeled = metadata.labeled(obj)

@@ -35,7 +35,7 @@ STRUCTS = sorted(structs())
 
 
 def resolved(field: JSONObject) -> JSONObject:
-    """Return a field with what it refers to."""
+    """Return a field with its references resolved."""
     reference = field.get("$ref") or (field["allOf"][0]["$ref"] if "allOf" in field else "")
     own = {name: value for name, value in field.items() if name != "allOf"}
     return DOCUMENT[reference.rsplit("/", 1)[1]] | own if reference else own
@@ -49,7 +49,7 @@ def pairs() -> Iterator[tuple[str, str, JSONObject, JSONObject]]:
             yield struct, name, field, resolved(theirs["properties"][name])
 
 
-def test_the_document_covers_many_types() -> None:
+def test_openapi_document_covers_many_types() -> None:
     assert len(STRUCTS) > 100
 
 
@@ -62,7 +62,7 @@ def test_types_have_the_same_fields() -> None:
 
 
 def kind_of(field: JSONObject) -> tuple[Any, ...]:
-    """Return what a field is; numbers-or-texts are written in two ways."""
+    """Return the type of a field; numbers-or-texts are written in two ways."""
     if field.get("x-kubernetes-int-or-string") or "oneOf" in field:
         return ("int-or-string",)
     keys = ("type", "format", "x-kubernetes-list-type", "x-kubernetes-list-map-keys")
@@ -70,13 +70,13 @@ def kind_of(field: JSONObject) -> tuple[Any, ...]:
 
 
 def test_fields_have_the_same_types_and_list_keys() -> None:
-    """R-API-8."""
+    """Fields have the same types and list keys (R-API-8)."""
     different = [(struct, name) for struct, name, ours, theirs in pairs() if kind_of(ours) != kind_of(theirs)]
     assert different == []
 
 
-def test_defaults_are_those_of_the_document_without_gos_zero_values() -> None:
-    """R-API-7: `default: ""`, `0` and `{}` of required fields say only that Go has no pointer there."""
+def test_defaults_equal_the_document_except_zero_values() -> None:
+    """`default: ""`, `0` and `{}` of required fields say only that Go has no pointer there (R-API-7)."""
     for struct, name, ours, theirs in pairs():
         required = name in schema.schema_of(struct).get("required", [])
         is_zero = "default" in theirs and theirs["default"] in ("", 0, {}) and not theirs["default"]
@@ -87,7 +87,7 @@ def test_defaults_are_those_of_the_document_without_gos_zero_values() -> None:
         assert ours.get("default") == theirs.get("default"), (struct, name)
 
 
-def test_closed_sets_of_the_document_are_left_to_the_api_server() -> None:
-    """Contract 1.2: upstream's definition takes any text; the API server refuses it when the pod is created."""
+def test_closed_sets_are_left_to_the_api_server() -> None:
+    """Upstream's definition takes any text; the API server refuses it when the pod is created (contract 1.2)."""
     ours = {(struct, name) for struct, name, field, _ in pairs() if "enum" in field}
     assert ours <= BY_MARKER

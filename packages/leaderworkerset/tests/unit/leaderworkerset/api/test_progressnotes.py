@@ -1,4 +1,4 @@
-"""Lines of programs and annotations about progress and hangs: what is read of them, however hostile they are."""
+"""Lines of programs and annotations about progress and hangs: the values that are read, also from hostile text."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -14,7 +14,7 @@ LINE = progressnotes.MARK + "step=120 total=5000 loss=2.1 lr=3e-4 accuracy=51.5%
 RANK = SilentRank(pod="web-0-1", uid="u", rank=1, since=AT, waits="a lock (futex)")
 
 
-def test_a_line_has_a_step_a_total_and_metrics() -> None:
+def test_progress_line_has_step_total_and_metrics() -> None:
     metrics = (("loss", "2.1"), ("lr", "3e-4"), ("accuracy", "51.5%"))
     assert of_line(LINE) == Progress(step=120, total=5000, metrics=metrics)
 
@@ -39,11 +39,11 @@ def test_a_line_has_a_step_a_total_and_metrics() -> None:
         "::lws\x00progress step=1",
     ],
 )
-def test_what_is_no_line_about_progress_says_nothing(line: str) -> None:
+def test_other_lines_are_not_progress(line: str) -> None:
     assert of_line(line) is None
 
 
-def test_only_numbers_are_metrics_and_only_so_many() -> None:
+def test_metrics_are_numbers_up_to_a_limit() -> None:
     many = " ".join(f"m{number}={number}" for number in range(100))
     found = of_line(f"{progressnotes.MARK}step=1 total=0 at=x rate=7 bad=<script> nan=nan inf=-inf \x1b[31m=1 {many}")
     assert found is not None
@@ -52,7 +52,7 @@ def test_only_numbers_are_metrics_and_only_so_many() -> None:
     assert len(found.metrics) == progressnotes.MOST_METRICS
 
 
-def test_the_annotation_is_read_as_it_was_written() -> None:
+def test_progress_annotation_round_trips() -> None:
     said = Progress(step=120, total=5000, metrics=(("loss", "nan"),), at=AT, rate=0.25)
     assert of_annotation(render(said)) == said
     assert render(Progress(step=1)) == "step=1"
@@ -62,18 +62,18 @@ def test_the_annotation_is_read_as_it_was_written() -> None:
     "text",
     ["", "step=1", "step=1 at=yesterday", "step=1 at=2026-11-25T12:00:00", "at=2026-11-25T12:00:00+00:00", "a" * 3000],
 )
-def test_an_annotation_without_step_or_time_is_none(text: str) -> None:
+def test_annotation_without_step_or_time_is_ignored(text: str) -> None:
     assert of_annotation(text) is None
 
 
 @given(st.text(max_size=300))
-def test_no_text_is_an_error(text: str) -> None:
+def test_arbitrary_text_raises_no_error(text: str) -> None:
     of_line(progressnotes.MARK + text)
     of_annotation(text)
     hang_of(text)
 
 
-def test_the_share_and_the_time_left_follow_from_the_rate() -> None:
+def test_share_and_remaining_time_follow_from_the_rate() -> None:
     said = Progress(step=100, total=200, at=AT, rate=2.0)
     assert said.share == 0.5
     assert said.left(AT + timedelta(seconds=10)) == timedelta(seconds=40)
@@ -84,12 +84,12 @@ def test_the_share_and_the_time_left_follow_from_the_rate() -> None:
 
 @pytest.mark.parametrize("said", [Progress(step=1, at=AT, rate=1.0), Progress(step=1, total=2, rate=1.0),
                                   Progress(step=1, total=2, at=AT)])  # fmt: skip
-def test_without_total_time_or_rate_the_time_left_is_not_known(said: Progress) -> None:
+def test_remaining_time_is_unknown_without_total_time_or_rate(said: Progress) -> None:
     assert said.left(AT) is None
     assert said.total is not None or said.share is None
 
 
-def test_a_hang_is_read_as_it_was_written_and_has_few_ranks() -> None:
+def test_hang_annotation_round_trips_with_limited_ranks() -> None:
     hang = Hang(since=AT, ranks=(RANK,) * 100)
     assert hang_of(progressnotes.render_hang(hang)) == Hang(since=AT, ranks=(RANK,) * progressnotes.MOST_RANKS)
     assert hang.blamed == RANK
@@ -112,11 +112,11 @@ def test_a_hang_is_read_as_it_was_written_and_has_few_ranks() -> None:
         '"' + "a" * 9000 + '"',
     ],
 )
-def test_a_hang_that_cannot_be_read_is_none(text: str) -> None:
+def test_unreadable_hang_annotation_is_ignored(text: str) -> None:
     assert hang_of(text) is None
 
 
-def test_what_a_rank_waits_for_is_one_short_line() -> None:
+def test_waiting_reason_of_a_rank_is_one_short_line() -> None:
     text = progressnotes.render_hang(
         Hang(since=AT, ranks=(SilentRank(pod="a", uid="", rank=0, since=AT, waits="x\n" * 500),))
     )

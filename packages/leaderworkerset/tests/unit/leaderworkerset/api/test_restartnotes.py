@@ -1,4 +1,4 @@
-"""Notes of restarts in place, which whoever may write pods may write."""
+"""Notes of restarts in place, which every user with permission on pods can write."""
 
 import pytest
 from tests import builders
@@ -20,10 +20,10 @@ from leaderworkerset.api.restartnotes import NOTHING, RestartNote
         ("3=2026-03-01T12:00:00Z", RestartNote(3, builders.NOW)),
     ],
 )
-def test_what_cannot_be_read_counts_as_absent(text: str, note: RestartNote) -> None:
+def test_unreadable_note_counts_as_absent(text: str, note: RestartNote) -> None:
     assert restartnotes.read({"metadata": {"annotations": {labels.RESTARTED_IN_PLACE: text}}}) == note
 
 
-def test_a_note_is_read_as_it_was_written() -> None:
+def test_restart_note_round_trips() -> None:
     for note in (RestartNote(2), RestartNote(2, builders.NOW)):
         assert restartnotes.read({"metadata": {"annotations": {labels.RESTARTED_IN_PLACE: str(note)}}}) == note

@@ -1,4 +1,4 @@
-"""What a LeaderWorkerSet asks for about its progress and its end: read, and refused where it is invalid."""
+"""The settings of a LeaderWorkerSet for progress and completion are read, and rejected if invalid."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -36,7 +36,7 @@ MINUTE = timedelta(minutes=1)
         ),
     ],
 )
-def test_settings_are_read(annotations: Mapping[str, str], settings: RunSettings) -> None:
+def test_run_settings_are_read(annotations: Mapping[str, str], settings: RunSettings) -> None:
     assert runsettings.read(annotations) == settings
 
 
@@ -80,6 +80,6 @@ def test_invalid_annotations_are_rejected(annotations: Mapping[str, str], wrong:
     assert errors(annotations) == [wrong]
 
 
-def test_what_recreates_or_completes_needs_a_set_that_can() -> None:
+def test_hang_and_completion_settings_require_their_policies() -> None:
     assert errors(WATCHED | {labels.ON_HANG: "recreate"}, template={"restartPolicy": "None"}) == ["on-hang"]
     assert errors(COMPLETES, spec={"groupIdentity": "Hash"}) == ["run-to-completion"]

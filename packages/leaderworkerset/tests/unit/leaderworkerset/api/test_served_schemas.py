@@ -1,4 +1,4 @@
-"""What the API server of one machine publishes of the schema of LeaderWorkerSets."""
+"""The schema of LeaderWorkerSets that a local API server publishes."""
 
 from tests.unit.localkube.apiserver.routing.test_openapi_schemas import LWS, registry, schemas
 
@@ -8,7 +8,7 @@ from localkube.apiserver.routing import openapi
 from localkube.apiserver.routing.openapi import ELSEWHERE
 
 
-def test_a_custom_kind_is_shown_as_its_definition_describes_it() -> None:
+def test_custom_kind_is_published_with_its_schema() -> None:
     crd = leaderworkerset_crd()
     full = described(crd, openapi.document(registry(), "api/v1"))
     shown = schemas(openapi.document(registry(full), LWS))["io.x-k8s.leaderworkerset.v1.LeaderWorkerSet"]
@@ -20,7 +20,7 @@ def test_a_custom_kind_is_shown_as_its_definition_describes_it() -> None:
     assert shown["x-kubernetes-group-version-kind"] == [group]
 
 
-def test_pod_templates_of_leaderworkersets_say_where_pods_are_described() -> None:
+def test_pod_templates_reference_the_pod_documentation() -> None:
     full = described(leaderworkerset_crd(), openapi.document(registry(), "api/v1"))
     spec = full["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     template = spec["properties"]["leaderWorkerTemplate"]["properties"]["workerTemplate"]

@@ -32,7 +32,7 @@ SCALARS = {"integer": int, "string": str, "boolean": bool, "object": dict}
 
 
 def differences(struct: type[msgspec.Struct], shape: dict[str, Any], path: str = "") -> Iterator[str]:
-    """Yield what the struct and the schema say differently, with the file that lacks it."""
+    """Yield the differences of the struct and the schema, with the file that lacks the field."""
     fields = {field.encode_name: field.type for field in msgspec.structs.fields(struct)}
     properties: dict[str, Any] = shape["properties"]
     if struct not in PARTIAL:
@@ -89,7 +89,7 @@ class _Outer(msgspec.Struct):
     items: tuple[_Inner, ...] = ()
 
 
-def test_what_differs_anywhere_is_found() -> None:
+def test_nested_difference_is_found() -> None:
     inner = {
         "mode": {"type": "string", "enum": ["A"]},
         "count": {"type": "integer"},

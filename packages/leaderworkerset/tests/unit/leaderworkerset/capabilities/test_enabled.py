@@ -1,4 +1,4 @@
-"""The table of capabilities: each folder has its row, and whoever else imports a folder is counted."""
+"""The table of capabilities: each folder has its row, and other imports of a folder are counted."""
 
 import ast
 from collections.abc import Iterator
@@ -71,7 +71,7 @@ def importers() -> set[tuple[str, str]]:
     return found
 
 
-def test_imports_of_capabilities_only_fall() -> None:
+def test_imports_of_capabilities_stay_below_the_limit() -> None:
     found = importers()
 
     assert len(found) <= MOST_IMPORTS
@@ -99,7 +99,7 @@ def test_no_setting_belongs_to_two_capabilities() -> None:
     assert set(WAKING_GROUPS) <= set(settings)
 
 
-def test_a_place_for_one_capability_is_refused_to_two() -> None:
+def test_exclusive_hook_is_refused_to_two_capabilities() -> None:
     history = next(one for one in ENABLED if one.retire is not None)
 
     with pytest.raises(ValueError, match="only one capability may retire revisions: history and other do"):
@@ -115,7 +115,7 @@ def test_every_attribute_of_a_capability_is_combined() -> None:
     assert declared == set(Capability.__struct_fields__)
 
 
-def test_an_example_capability_is_added_and_removed() -> None:
+def test_example_capability_is_added_and_removed() -> None:
     obj = builders.leaderworkerset_object(metadata={"annotations": {GREETING: "hi"}})
     leader = builders.leader_pod(obj)
     group = LiveGroup(leader=leader, obj=obj, now=builders.NOW, pods=(leader,), revisions=(builders.revision(obj),))

@@ -46,7 +46,7 @@ from leaderworkerset.views.selection import Selection
         (["wait", "web", "--for", "x"], 2, "--for=x"),
     ],
 )
-def test_exit_codes_and_messages(
+def test_command_exits_with_a_code_and_a_message(
     words: list[str],
     code: int,
     message: str,
@@ -59,7 +59,7 @@ def test_exit_codes_and_messages(
     assert message in capsys.readouterr().err
 
 
-def test_a_fault_in_a_group_of_tasks_is_one_message(capsys: pytest.CaptureFixture[str]) -> None:
+def test_error_in_a_task_group_is_one_message(capsys: pytest.CaptureFixture[str]) -> None:
     error = ExceptionGroup("tasks", [ExceptionGroup("inner", [ConnectionFailedError("no answer from 127.0.0.1:1")])])
     assert app.report(error) == errors.FAILED
     assert capsys.readouterr().err == "error: no answer from 127.0.0.1:1\n"
@@ -92,7 +92,7 @@ LWS = f"{sys.executable} -m leaderworkerset.cli"
     ids=["closed", "full", "no errors", "nowhere to say it", "no input", "not text", "ascii"],
 )  # fmt: skip
 @pytest.mark.slow
-def test_streams_that_do_not_work_end_a_command_in_one_message(command: str, code: int, told: str) -> None:
+def test_broken_streams_end_a_command_with_one_message(command: str, code: int, told: str) -> None:
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
     assert result.returncode == code
     assert told in result.stderr
@@ -111,7 +111,7 @@ def test_streams_that_do_not_work_end_a_command_in_one_message(command: str, cod
     ids=lambda given: given if isinstance(given, str) else " ".join(given),
 )
 @pytest.mark.slow
-def test_a_command_whose_output_nobody_reads_ends_quietly(words: list[str], unread: str, tmp_path: Path) -> None:
+def test_closed_output_ends_a_command_quietly(words: list[str], unread: str, tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     pipes: dict[str, int] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | {unread: writing}
@@ -125,7 +125,7 @@ def test_a_command_whose_output_nobody_reads_ends_quietly(words: list[str], unre
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
-def test_a_task_whose_output_nobody_reads_ends_the_command_quietly(unbuffered: str) -> None:
+def test_closed_output_in_a_task_ends_the_command_quietly(unbuffered: str) -> None:
     script = (
         "import click; from leaderworkerset.cli import app, streams; streams.prepare()\n"
         "try:\n    click.echo('a line')\n"
@@ -140,18 +140,18 @@ def test_a_task_whose_output_nobody_reads_ends_the_command_quietly(unbuffered: s
     assert (result.returncode, result.stderr) == (errors.PIPE_CLOSED, b"")
 
 
-def test_a_connection_that_broke_is_an_error(capfd: pytest.CaptureFixture[str]) -> None:
+def test_broken_connection_is_an_error(capfd: pytest.CaptureFixture[str]) -> None:
     assert app.report(BrokenPipeError(32, "Broken pipe")) == errors.FAILED
     assert capfd.readouterr().err == "error: Broken pipe\n"
 
 
-def test_unforeseen_faults_are_not_hidden() -> None:
+def test_unexpected_exceptions_are_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
         app.report(ZeroDivisionError())
 
 
 @pytest.mark.slow
-def test_a_table_imports_nothing_that_only_watches_need() -> None:
+def test_table_does_not_import_modules_of_watches() -> None:
     parts = "commands.get, leaderworkerset.cli.commands.inspect.tree, leaderworkerset.cli.cluster.target"
     script = f"import sys, leaderworkerset.cli.{parts}, kuberuntime.client.http; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
@@ -170,11 +170,11 @@ STEPS = [
     ("run --help", HEAVY - {"structlog"}),
     ("manager --help", {"rich", "pygments", "localkube"}),
 ]
-"""What a command leaves out, and with it every command before it."""
+"""The modules that a command does not import, and with it every command before it."""
 
 
 @pytest.mark.slow
-def test_a_command_imports_nothing_that_it_does_not_need() -> None:
+def test_command_imports_only_its_own_modules() -> None:
     script = (
         "import sys; from leaderworkerset.cli.app import run\n"
         f"for words in {[words for words, _ in STEPS]}: run(words.split()); print(*sys.modules, file=sys.stderr)"
@@ -199,7 +199,7 @@ def test_ranks_are_named_by_path(words: str, chosen: Selection) -> None:
     assert targets.parse(words) == chosen
 
 
-def test_cluster_options_survive_the_way_to_another_process(tmp_path: Path) -> None:
+def test_cluster_options_pass_to_another_process(tmp_path: Path) -> None:
     options = ClusterOptions(
         nodes=4,
         node_labels=("rack=r{i//2}", "zone=a"),
@@ -224,19 +224,19 @@ def test_cluster_options_survive_the_way_to_another_process(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("words", ["a", "=x", "a=", "a=/no/such/directory"])
-def test_images_are_checked(words: str) -> None:
+def test_invalid_images_are_rejected(words: str) -> None:
     with pytest.raises(errors.UsageError, match="--image"):
         parse_image(words)
 
 
-def test_the_version_is_an_option_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_option_equals_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["--version"]) == 0
     assert app.run(["version"]) == 0
     by_option, by_command = capsys.readouterr().out.splitlines()
     assert by_option == by_command
 
 
-def test_a_cluster_named_after_local_without_an_equals_sign_is_noted(
+def test_local_option_without_an_equals_sign_is_noted(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LWS_STATE_HOME", str(tmp_path))

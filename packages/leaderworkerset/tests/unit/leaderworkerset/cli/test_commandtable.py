@@ -1,4 +1,4 @@
-"""Every command of the table exists, has its help, and has examples in it, each one that the command takes."""
+"""Every command of the table exists, has help with examples, and accepts each example."""
 
 from importlib import import_module
 
@@ -15,7 +15,7 @@ NAMED = {
 }
 
 
-def test_every_command_of_the_table_exists_and_has_its_help() -> None:
+def test_every_command_of_the_table_has_help() -> None:
     for entry in NAMED.values():
         module, attribute = entry.place
         command = getattr(import_module(module), attribute)
@@ -24,7 +24,7 @@ def test_every_command_of_the_table_exists_and_has_its_help() -> None:
         assert command.help, entry
 
 
-def test_examples_are_shown_below_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_are_part_of_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     for words, entry in NAMED.items():
         assert entry.examples, words
         assert app.run([*words.split(), "--help"]) == 0
@@ -35,7 +35,7 @@ def test_examples_are_shown_below_the_help(capsys: pytest.CaptureFixture[str]) -
             assert f"  {line}\n" in printed
 
 
-def test_every_example_is_taken() -> None:
+def test_every_example_is_valid() -> None:
     for words, line in ((words, line) for words, entry in NAMED.items() for line in entry.examples):
         typed = line.removeprefix("source <(").removesuffix(")").split(" > ")[0]
         assert f"{typed} ".startswith(f"lws {words} ")
@@ -46,6 +46,6 @@ def test_every_command_is_in_one_section_of_the_help() -> None:
     assert sorted(name for names in SECTIONS.values() for name in names) == sorted(COMMANDS)
 
 
-def test_errors_of_usage_begin_as_all_other_errors(capsys: pytest.CaptureFixture[str]) -> None:
+def test_usage_errors_start_like_other_errors(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["get", "--nope"]) == errors.USAGE
     assert "\nerror: No such option" in capsys.readouterr().err

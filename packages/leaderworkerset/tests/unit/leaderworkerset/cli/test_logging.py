@@ -1,4 +1,4 @@
-"""Logs record what happened, and never what is secret."""
+"""Logs record events, and never secrets."""
 
 import io
 import json
@@ -26,7 +26,7 @@ def fail_with_a_secret() -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_a_traceback_has_no_values_of_variables(form: logging.Form) -> None:
+def test_traceback_has_no_values_of_variables(form: logging.Form) -> None:
     stream = io.StringIO()
     logging.configure("warning", stream, form=form)
     fail_with_a_secret()
@@ -36,7 +36,7 @@ def test_a_traceback_has_no_values_of_variables(form: logging.Form) -> None:
     assert "bearer-of-trouble" not in told
 
 
-def test_an_event_is_a_line_of_text_unless_json_is_asked_for() -> None:
+def test_event_is_a_line_of_text_by_default() -> None:
     stream = io.StringIO()
     logging.configure("warning", stream)
     structlog.get_logger().warning("reconcile failed", key="prod/web", error="first\nsecond", retry_in=0.3217)
@@ -45,7 +45,7 @@ def test_an_event_is_a_line_of_text_unless_json_is_asked_for() -> None:
     assert told == "warning: reconcile failed: first\\nsecond (key=prod/web, retry_in=0.322)\n"
 
 
-def test_logs_go_where_standard_error_is_now(
+def test_logs_follow_a_redirected_standard_error(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logging.configure("warning")
@@ -56,7 +56,7 @@ def test_logs_go_where_standard_error_is_now(
     assert capsys.readouterr().err == ""
 
 
-def test_json_is_one_line_for_each_event() -> None:
+def test_json_log_has_one_line_for_each_event() -> None:
     stream = io.StringIO()
     logging.configure("warning", stream, form="json")
     fail_with_a_secret()

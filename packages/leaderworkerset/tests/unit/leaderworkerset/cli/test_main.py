@@ -11,7 +11,7 @@ import pytest
 SLOW = "import time\nprint('loading', flush=True)\ntime.sleep(60)\n"
 
 
-def test_an_interrupt_while_modules_are_loaded_ends_it_without_a_traceback(tmp_path: Path) -> None:
+def test_interrupt_while_loading_leaves_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "click.py").write_text(SLOW)
     with subprocess.Popen(
         [sys.executable, "-m", "leaderworkerset.cli", "version"],
@@ -27,7 +27,7 @@ def test_an_interrupt_while_modules_are_loaded_ends_it_without_a_traceback(tmp_p
     assert (process.returncode, said) == (-signal.SIGINT, "")
 
 
-def test_it_then_runs_the_command_line() -> None:
+def test_main_runs_the_command_line() -> None:
     script = (
         "import atexit, signal, sys; from leaderworkerset.cli.__main__ import main; sys.argv[1:] = ['version']\n"
         "atexit.register(lambda: print(signal.getsignal(signal.SIGINT) is signal.default_int_handler))\n"
@@ -70,8 +70,8 @@ main()
 
 @pytest.mark.parametrize("interrupts", ["handled", "ignored"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_command_undoes_what_it_did_when_a_signal_ends_it(number: signal.Signals, interrupts: str) -> None:
-    """In the background of a script SIGINT is ignored."""
+def test_command_cleans_up_when_a_signal_ends_it(number: signal.Signals, interrupts: str) -> None:
+    """A script in the background ignores SIGINT."""
     words = [sys.executable, "-c", UNDOING, interrupts]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

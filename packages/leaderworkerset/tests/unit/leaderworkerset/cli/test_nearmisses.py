@@ -19,11 +19,11 @@ FIELDS = ("replicas", "size", "startupPolicy", "rolloutStrategy", "leaderWorkerT
         ("", []),
     ],
 )
-def test_the_most_similar_words_are_offered(word: str, found: list[str]) -> None:
+def test_nearest_words_are_suggested(word: str, found: list[str]) -> None:
     assert nearmisses.nearest(word, FIELDS) == found
 
 
-def test_a_hint_offers_up_to_three_words_in_one_question() -> None:
+def test_hint_suggests_up_to_three_words() -> None:
     assert (
         nearmisses.hint("port", ["ports", "sport", "porta", "porto"]) == ', did you mean "porta", "porto" or "ports"?'
     )

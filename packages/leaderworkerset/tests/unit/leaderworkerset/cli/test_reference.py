@@ -1,4 +1,4 @@
-"""The reference of the commands is what the commands say of themselves."""
+"""The reference of the commands equals their help."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +14,6 @@ PAGES: dict[str, Callable[[], dict[Path, str]]] = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_reference_of_the_commands_is_up_to_date(name: str) -> None:
-    """Where it is not: run `make generate`."""
+def test_command_reference_is_up_to_date(name: str) -> None:
+    """If it is not: run `make generate`."""
     assert [path.name for path, text in PAGES[name]().items() if path.read_text(encoding="utf-8") != text] == []

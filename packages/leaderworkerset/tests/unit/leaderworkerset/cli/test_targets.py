@@ -1,4 +1,4 @@
-"""What is said where nothing is found."""
+"""The messages when a list or a name has no result."""
 
 import asyncio
 from collections.abc import Sequence
@@ -38,11 +38,11 @@ def there(namespaces: Sequence[str]) -> Response:
     ],
     ids=["nowhere", "in one", "in many", "forbidden"],
 )
-def test_an_empty_namespace_says_where_there_is_something(response: Response, more: str) -> None:
+def test_empty_namespace_message_names_other_namespaces(response: Response, more: str) -> None:
     assert said(response) == f"No LeaderWorkerSets found in namespace default.{more}"
 
 
-def test_of_all_namespaces_nothing_more_is_asked() -> None:
+def test_empty_result_of_all_namespaces_asks_nothing_more() -> None:
     assert said(namespace="") == "No LeaderWorkerSets found."
 
 
@@ -74,13 +74,15 @@ def named(*names: str) -> Response:
     ],
     ids=["nothing there", "misspelled", "in another namespace", "of many"],
 )
-def test_a_name_that_is_not_there_says_what_is(name: str, names: list[str], elsewhere: list[str], more: str) -> None:
+def test_unknown_name_message_lists_existing_names(
+    name: str, names: list[str], elsewhere: list[str], more: str
+) -> None:
     assert not_found(name, named(*names), there(elsewhere)) == (
         f"leaderworkerset {name!r} not found in namespace default {more}"
     )
 
 
-def test_whoever_may_not_read_other_namespaces_is_told_of_this_one() -> None:
+def test_not_found_message_works_without_cluster_permissions() -> None:
     said = not_found("web", named("api"), failure(403, "Forbidden", "no"))
     assert said.endswith("(there: api)")
 
@@ -94,9 +96,9 @@ def test_whoever_may_not_read_other_namespaces_is_told_of_this_one() -> None:
     ],
     ids=["of a set", "of others", "gone"],
 )
-def test_the_name_of_a_pod_is_answered_with_its_place(pod: Response, more: str) -> None:
+def test_pod_name_gets_the_path_of_its_rank(pod: Response, more: str) -> None:
     assert not_found("api-0-1", named("api"), there([]), pod).endswith(f"(there: api){more}")
 
 
-def test_other_kinds_are_answered_with_the_command_that_lists_them() -> None:
+def test_name_of_another_kind_gets_the_command_that_lists_it() -> None:
     assert not_found("nodes", named("api"), there([])).endswith("(there: api); `lws nodes` lists nodes")

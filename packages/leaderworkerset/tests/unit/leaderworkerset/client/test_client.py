@@ -1,4 +1,4 @@
-"""The Python client: manifests, what it is before it is open, and the ways its iterators end."""
+"""The Python client: manifests, its state before it is open, and the ends of its iterators."""
 
 import asyncio
 import copy
@@ -32,7 +32,7 @@ from leaderworkerset.client import (
 from leaderworkerset.client.asyncclient import passed
 
 
-def test_a_manifest_has_what_was_given_and_nothing_else() -> None:
+def test_manifest_has_only_the_given_fields() -> None:
     worker = Container(image="app:1", env={"A": "1"}, ports=[80], resources={"nvidia.com/gpu": 8})
     leader = Container(image="lead:1", command=["serve"], args=["-v"], name="lead")
     made = Manifest(
@@ -65,21 +65,21 @@ def paths_of_spec(struct: str = "LeaderWorkerSetSpec", prefix: str = "") -> set[
     return found
 
 
-def test_every_field_of_a_spec_has_a_place_in_a_manifest() -> None:
+def test_manifest_covers_every_field_of_a_spec() -> None:
     templates = {"leaderWorkerTemplate.workerTemplate", "leaderWorkerTemplate.leaderTemplate"}
     assert paths_of_spec() == {*manifest.FIELDS.values()} | manifest.BY_DICTIONARY | templates
     others = {"name", "namespace", "labels", "settings", "exclusive_topology", "worker", "leader"}
     assert {field.name for field in fields(Manifest)} == {*manifest.FIELDS} | others
 
 
-def test_a_manifest_sets_each_of_its_fields() -> None:
+def test_manifest_sets_each_of_its_fields() -> None:
     values: dict[str, Any] = {name: number for number, name in enumerate(manifest.FIELDS)}
     spec = Manifest(name="web", worker=Container(image="app:1"), **values).build()["spec"]
     for name, path in manifest.FIELDS.items():
         assert reduce(lambda value, part: value[part], path.split("."), spec) == values[name]
 
 
-def test_fields_that_are_not_given_are_absent() -> None:
+def test_omitted_fields_are_absent() -> None:
     spec = Manifest(name="web", worker=Container(image="app:1")).build()["spec"]
     assert set(spec) == {"replicas", "startupPolicy", "leaderWorkerTemplate"}
     assert set(spec["leaderWorkerTemplate"]) == {"size", "restartPolicy", "workerTemplate"}
@@ -102,12 +102,12 @@ def test_settings_of_a_manifest_are_annotations() -> None:
         (lambda **given: Container(image="a", **given), "Container has no field replicas: add it to the dictionary"),
     ],
 )
-def test_a_field_by_another_name_is_answered_with_the_fields(make: Callable[..., object], says: str) -> None:
+def test_unknown_field_error_names_the_correct_one(make: Callable[..., object], says: str) -> None:
     with pytest.raises(TypeError, match=says):
         make(replicas=2)
 
 
-def test_a_manifest_can_be_copied() -> None:
+def test_manifest_can_be_copied() -> None:
     web = Manifest(name="web", worker=Container(image="app:1"))
     assert copy.deepcopy(web) == web == pickle.loads(pickle.dumps(web))
     assert replace(web, groups=2).groups == 2
@@ -119,7 +119,7 @@ def conflict_with(manager: str) -> Response:
     return failure(409, "Conflict", message, causes=[cause])
 
 
-def test_an_apply_takes_over_what_scaled_the_set_and_nothing_of_others() -> None:
+def test_apply_takes_over_fields_of_own_commands_only() -> None:
     web = Manifest(name="web", worker=Container(image="app:1")).build()
 
     def applied(*answers: Response) -> list[str]:
@@ -132,7 +132,7 @@ def test_an_apply_takes_over_what_scaled_the_set_and_nothing_of_others() -> None
         applied(conflict_with("hpa"))
 
 
-def test_everything_public_is_there() -> None:
+def test_every_public_name_exists() -> None:
     assert all(hasattr(client, name) for name in client.__all__)
 
 
@@ -162,7 +162,7 @@ async def test_logs_are_read_rank_by_rank() -> None:
     assert ("tailLines", "2") in transport.requests[2].query
 
 
-def test_of_views_that_wait_only_the_newest_is_read_and_too_many_lines_are_an_error(
+def test_slow_reader_gets_the_newest_view_or_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def produce(put: Callable[[int], None]) -> None:
@@ -179,7 +179,7 @@ def test_of_views_that_wait_only_the_newest_is_read_and_too_many_lines_are_an_er
         run(read(newest_only=False))
 
 
-def test_one_error_of_a_group_of_tasks_is_raised_alone() -> None:
+def test_single_error_of_a_task_group_is_raised_alone() -> None:
     async def produce(put: Callable[[int], None]) -> None:
         put(1)
         async with asyncio.TaskGroup():
@@ -193,7 +193,7 @@ def test_one_error_of_a_group_of_tasks_is_raised_alone() -> None:
         run(read())
 
 
-def test_a_client_is_open_only_within_its_context() -> None:
+def test_client_is_open_only_within_its_context() -> None:
     with pytest.raises(RuntimeError, match="use it as a context manager"):
         Client().names()
     with pytest.raises(RuntimeError, match="use it as a context manager"):
@@ -224,14 +224,14 @@ class Numbers(Client):
             self.ended = True
 
 
-def test_iterators_are_passed_on_from_the_loop_to_their_end() -> None:
+def test_iterators_are_passed_from_the_loop_to_their_end() -> None:
     with Numbers() as client:
         assert list(client._each(client.numbers())) == [0, 1, 2]
         with pytest.raises(LogError, match="no log"):
             list(client._each(client.numbers(LogError("no log"))))
 
 
-def test_a_client_may_be_left_before_its_iterators() -> None:
+def test_client_can_be_closed_before_its_iterators() -> None:
     with Numbers() as client:
         numbers = client._each(client.numbers())
         assert next(numbers) == 0
@@ -245,7 +245,7 @@ def test_a_client_may_be_left_before_its_iterators() -> None:
         next(others)
 
 
-def test_an_iterator_that_is_left_early_is_closed() -> None:
+def test_unfinished_iterator_is_closed() -> None:
     with Numbers() as client:
         for _ in client._each(client.numbers()):
             break

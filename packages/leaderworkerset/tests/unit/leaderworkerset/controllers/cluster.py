@@ -73,7 +73,7 @@ class CountingTransport:
 
 
 class Cluster:
-    """What a test does and asks. Use `running()`."""
+    """The actions and queries of a test. Use `running()`."""
 
     def __init__(self) -> None:
         self.clock = VirtualClock()
@@ -106,7 +106,7 @@ class Cluster:
         await asyncio.sleep(seconds)
 
     async def create(self, lws: JSONObject) -> JSONObject:
-        """Create an object without what a server fills in."""
+        """Create an object without the fields that a server fills in."""
         filled = {"uid", "resourceVersion", "generation"}
         metadata = {name: value for name, value in lws["metadata"].items() if name not in filled}
         return await self.client.create(LEADERWORKERSETS, lws | {"metadata": metadata})
@@ -272,7 +272,7 @@ class Cluster:
             group.create_task(GarbageCollector(self.client, definitions, self.clock).run())
 
     async def _run_pods(self) -> None:
-        """Let every pod run, and be ready where `ready_pods` says so."""
+        """Make every pod run, and be ready where `ready_pods` says so."""
         informer = Informer(self.client, PODS)
         async with asyncio.TaskGroup() as group:
 
@@ -298,14 +298,14 @@ def _owner_kind(obj: JSONObject) -> str:
 
 
 class _Silence:
-    """Takes events and tells nobody."""
+    """Discards events."""
 
     def record(self, _event: object) -> None: ...
 
 
 @lru_cache(maxsize=1)
 def served_kinds() -> list[Kind]:
-    """Return what is served; pods are admitted by the very function that the webhook calls."""
+    """Return the served kinds; pods are admitted by the same function that the webhook calls."""
     served = [_admitting(kind) if kind.resource == PODS else kind for kind in builtin.kinds()]
     return [*served, *map(kind_from_crd, MANAGED.definitions())]
 

@@ -1,4 +1,4 @@
-"""The controller of disruption budgets: what wakes it, what it keeps of foreign objects, and its rights."""
+"""The controller of disruption budgets: its triggers, its cached fields, and its permissions."""
 
 from contextlib import closing
 from typing import Any
@@ -38,7 +38,7 @@ def member(index: int = 0, *, node: str = "n", **metadata: Any) -> JSONObject:
 
 
 def watched(settings: DisruptionSettings) -> dict[str, Any]:
-    """Return what a new driver does with changes, by the kind of the object."""
+    """Return the reactions of a new driver to changes, by the kind of the object."""
     clock = VirtualClock()
     with closing(Store()) as store:
         client = Client(InProcessTransport(ApiServer(store, builtin.kinds(), clock), "test"))
@@ -60,22 +60,22 @@ def watched(settings: DisruptionSettings) -> dict[str, Any]:
         (None, member(1), False),
     ],
 )
-def test_of_pods_only_leaders_matter_that_come_go_or_grow(
+def test_changes_of_leaders_enqueue_the_budget_controller(
     old: JSONObject | None, new: JSONObject | None, wakes: bool
 ) -> None:
-    """Whether a group is whole is in the status of its budget."""
+    """The status of the budget shows whether a group is complete."""
     keys = watched(DisruptionSettings())["Pod"]
     assert [*keys(Change(old, new))] == ([SET] if wakes else [])
 
 
-def test_without_a_watch_of_nodes_none_is_read() -> None:
+def test_nodes_are_not_read_when_they_are_not_watched() -> None:
     blind = DisruptionSettings(watches_nodes=False)
     assert "Node" not in watched(blind)
     rights = {(one.resource, verb) for one in disruption.specify(blind).permissions for verb in one.verbs}
     assert not [verb for resource, verb in rights if resource == NODES]
 
 
-def test_only_budgets_take_the_rights_for_them() -> None:
+def test_budget_permissions_are_used_by_budgets_only() -> None:
     """The components and the chart add just these to the role of a manager."""
     more = merge((*MANAGED.permissions, *ALL_OF_DISRUPTION))
     found = merge(managed(configured={names.DISRUPTION: DisruptionSettings()}).permissions)
@@ -83,7 +83,7 @@ def test_only_budgets_take_the_rights_for_them() -> None:
     assert not [one for one in MANAGED.permissions if one.resource == POD_DISRUPTION_BUDGETS]
 
 
-def test_the_caches_keep_what_is_read_and_decisions_are_the_same_with_it() -> None:
+def test_caches_keep_all_fields_that_decisions_read() -> None:
     reads: list[Reads] = []
 
     def tracked(obj: JSONObject, projection: Any) -> JSONObject:

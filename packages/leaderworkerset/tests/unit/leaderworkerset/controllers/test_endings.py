@@ -1,4 +1,4 @@
-"""Which groups with random keys end, as pods and the StatefulSets of their workers come and go."""
+"""Groups with random keys that are terminating, while pods and worker StatefulSets come and go."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ def deleting(obj: JSONObject) -> JSONObject:
     return obj | {"metadata": obj["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
 
 
-def test_a_group_ends_while_it_has_a_pod_and_no_leader_that_stays() -> None:
+def test_group_is_ending_while_it_has_pods_and_no_leader() -> None:
     endings, pods, _ = follow()
     pods.publish(Change(None, LEADER))
     assert endings.of(KEY, {NAME}) == {}
@@ -43,8 +43,8 @@ def test_a_group_ends_while_it_has_a_pod_and_no_leader_that_stays() -> None:
     assert endings.of(KEY, ()) == {}
 
 
-def test_a_group_ends_while_its_workers_may_still_be_created() -> None:
-    """N-AT-5: a StatefulSet controller that is behind creates pods for a leader that is gone."""
+def test_group_is_ending_while_workers_may_be_created() -> None:
+    """A lagging StatefulSet controller creates pods for a deleted leader (N-AT-5)."""
     endings, pods, statefulsets = follow()
     pods.publish(Change(None, deleting(LEADER)))
     statefulsets.publish(Change(None, WORKERS))
@@ -54,7 +54,7 @@ def test_a_group_ends_while_its_workers_may_still_be_created() -> None:
     assert endings.of(KEY, ()) == {}
 
 
-def test_groups_with_an_index_are_not_followed() -> None:
+def test_groups_with_an_index_are_not_tracked() -> None:
     endings, pods, statefulsets = follow()
     leader = builders.leader_pod(builders.leaderworkerset_object())
     pods.publish(Change(None, leader))

@@ -53,7 +53,7 @@ async def create(cluster: Cluster, namespace: str, name: str) -> None:
 
 
 @pytest.mark.slow
-async def test_a_lone_tenant_is_served_at_once_while_another_has_many_keys_due() -> None:
+async def test_single_request_is_served_next_to_a_busy_namespace() -> None:
     cluster = Cluster()
     transport = Slow(cluster.transport, cluster.clock)
     async with cluster.running():

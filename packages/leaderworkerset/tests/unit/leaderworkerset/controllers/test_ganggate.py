@@ -1,4 +1,4 @@
-"""The controller of the built-in gate: what it sums up, what it keeps of foreign objects, what wakes it."""
+"""The controller of the built-in gate: its sums, its cached fields, and its triggers."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def bound(node: str = "n", cpu: str = "1") -> JSONObject:
     return made
 
 
-def test_what_is_bound_to_a_node_is_summed_up_and_given_back() -> None:
+def test_resources_of_bound_pods_are_added_and_released() -> None:
     usage = Usage()
     one, other = bound(), bound()
     other["metadata"]["uid"] = "other"
@@ -66,7 +66,7 @@ def test_what_is_bound_to_a_node_is_summed_up_and_given_back() -> None:
     assert usage.snapshot() == {}
 
 
-def test_a_pod_counts_from_its_binding_on_and_with_what_it_asks_for_now() -> None:
+def test_pod_counts_from_its_binding_with_its_current_requests() -> None:
     usage = Usage()
 
     usage.take(Change(None, pod()))
@@ -76,8 +76,8 @@ def test_a_pod_counts_from_its_binding_on_and_with_what_it_asks_for_now() -> Non
     assert usage.snapshot() == {"n": {"cpu": 2 * NANOS, "pods": NANOS}}
 
 
-def test_the_caches_keep_what_is_read_and_nothing_else() -> None:
-    """Of all pods of a cluster every field costs memory."""
+def test_caches_keep_only_the_fields_that_are_read() -> None:
+    """Every cached field of all pods of a cluster costs memory."""
     reads: list[Reads] = []
 
     def tracked(obj: JSONObject, projection: Projection) -> JSONObject:
@@ -99,7 +99,7 @@ def declared(projection: Projection) -> set[Path]:
     return set(projection.paths) - set(Projection().paths)
 
 
-def test_the_decision_is_the_same_with_what_the_caches_keep() -> None:
+def test_cached_fields_lead_to_the_same_decision() -> None:
     pods = [pod(index) for index in range(2)]
     lean = [kept.PLACED_POD(one) for one in pods]
 
@@ -120,11 +120,13 @@ def test_the_decision_is_the_same_with_what_the_caches_keep() -> None:
     ],
     ids=["came", "went", "bound", "gates", "status"],
 )
-def test_only_changes_of_room_and_gates_matter(old: JSONObject | None, new: JSONObject | None, wakes: bool) -> None:
+def test_only_changes_of_space_and_gates_enqueue_the_gate(
+    old: JSONObject | None, new: JSONObject | None, wakes: bool
+) -> None:
     assert list(ganggate.keys_of_pod(Change(old, new))) == ([KEY] if wakes else [])
 
 
-def test_a_heartbeat_of_a_node_does_not_matter() -> None:
+def test_node_heartbeat_does_not_enqueue_the_gate() -> None:
     beating = NODE | {"status": NODE["status"] | {"conditions": [{"type": "Ready", "lastHeartbeatTime": "now"}]}}
     grown = NODE | {"status": {"allocatable": {"cpu": "8"}}}
 
@@ -133,8 +135,8 @@ def test_a_heartbeat_of_a_node_does_not_matter() -> None:
     assert list(ganggate.keys_of_node(Change(None, NODE))) == [KEY]
 
 
-def test_only_the_built_in_gate_takes_the_right_to_list_nodes_and_patch_pods() -> None:
-    """All pods may be listed in any case: a selector is no limit of rights."""
+def test_only_the_built_in_gate_lists_nodes_and_patches_pods() -> None:
+    """All pods may be listed in any case: a selector does not limit permissions."""
     more = set(managed("built-in").permissions) - set(MANAGED.permissions)
 
     assert {(one.resource.plural, verb) for one in more for verb in one.verbs} == {

@@ -1,4 +1,4 @@
-"""What somebody stores in one object harms no other: the controllers on the embedded API server."""
+"""The content of one object cannot harm others: the controllers on the embedded API server."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 class Verbatim(CountingTransport):
-    """Sends the text of `data` as kube-apiserver does: byte for byte as it was stored."""
+    """Sends the text of `data` as kube-apiserver does: unchanged, byte for byte."""
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
@@ -39,7 +39,7 @@ async def comes_up(cluster: Cluster, name: str) -> bool:
     return meta.is_condition_true(await cluster.get(LEADERWORKERSETS, name), "Available")
 
 
-async def test_a_size_of_thousands_of_digits_stops_nobody(cluster: Cluster) -> None:
+async def test_size_of_thousands_of_digits_does_not_block_others(cluster: Cluster) -> None:
     async with cluster.managed():
         assert await comes_up(cluster, "web")
         size = {"metadata": {"annotations": {labels.SIZE: "9" * 4301}}}
@@ -49,7 +49,7 @@ async def test_a_size_of_thousands_of_digits_stops_nobody(cluster: Cluster) -> N
         assert await comes_up(cluster, "later")
 
 
-async def test_an_object_that_cannot_be_read_stops_nobody_and_its_set_says_so() -> None:
+async def test_unreadable_object_is_reported_and_blocks_no_others() -> None:
     cluster, metrics = Cluster(), Metrics()
     cluster.transport = Verbatim(cluster.server, "manager")
     cluster.instruments = MANAGED.instruments(metrics)

@@ -1,4 +1,4 @@
-"""The caches keep what the controllers read of foreign objects, and nothing else."""
+"""The caches keep exactly the fields of foreign objects that the controllers read."""
 
 import msgspec
 import pytest
@@ -33,7 +33,7 @@ OWN_SERVICES = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
 
 @pytest.fixture(name="reads", scope="module")
 def _reads() -> list[Reads]:
-    """Let caches keep everything while a cluster lives, and record what is read of it, whoever reads."""
+    """Make caches keep everything while a cluster lives, and record what is read of it, whoever reads."""
     reads: list[Reads] = []
 
     def track(projection: Projection, content: bytes | msgspec.Raw) -> JSONObject:
@@ -82,7 +82,7 @@ def placed() -> JSONObject:
 
 
 def decide_the_rest() -> None:
-    """Make the decisions that need what the cluster of these tests does not do."""
+    """Make the decisions that the cluster of these tests does not cause."""
     for step in InPlaceStep:
         checked(deciding.reconcile_group)(test_inplacesteps.WALK[step])
     checked(deciding.reconcile_group)(test_inplacesteps.taken_back())
@@ -132,11 +132,11 @@ ENDS: tuple[JSONObject, ...] = (
     {"reason": "NodeLost"},
     {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}]},
 )
-"""How pods end, in all the ways that a failure is reported."""
+"""The ends of pods, in all the ways in which a failure is reported."""
 
 
 def decide_failure(lws: JSONObject, worker: JSONObject, status: JSONObject) -> None:
-    """Decide about a group one of whose workers failed, and hangs on a node that is gone."""
+    """Decide about a group with a failed worker that hangs on a deleted node."""
     release = {"annotations": {labels.RELEASE_LOST_PODS_AFTER: "1s"}}
     leader = builders.leader_pod(lws)
     observed = LiveGroup(
@@ -159,7 +159,7 @@ def run_all() -> None:
     virtualtime.run(scenario())
 
 
-def test_nothing_is_read_of_a_cached_object_that_is_not_declared(reads: list[Reads]) -> None:
+def test_controllers_read_only_declared_fields(reads: list[Reads]) -> None:
     kinds = {one.kind for one in reads}
     assert kinds == {"Pod", "StatefulSet", "Service", "ControllerRevision", "Deployment"}
     assert_declared(reads)
@@ -182,7 +182,7 @@ def is_read(path: Path, read: set[Path]) -> bool:
         ("Deployment", [declared.DEPLOYMENT]),
     ],
 )
-def test_everything_that_is_declared_is_read(
+def test_every_declared_field_is_read(
     kind: str, projections: list[Projection], reads: list[Reads], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decided: list[Reads] = []
@@ -202,7 +202,7 @@ def test_everything_that_is_declared_is_read(
         (declared.REVISION, "data", "ControllerRevision"),
     ],
 )
-def test_a_read_that_is_not_declared_is_noticed(
+def test_undeclared_read_is_detected(
     projection: Projection, missing: str, kind: str, reads: list[Reads], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = tuple(path for path in projection.paths if path != parse(missing))
@@ -212,8 +212,8 @@ def test_a_read_that_is_not_declared_is_noticed(
         assert_declared(reads)
 
 
-def test_a_worker_statefulset_with_the_name_of_a_leaderworkerset_is_named() -> None:
-    """Names may meet: the StatefulSet of another owner is left as it is, and reported (docs/adr/0030)."""
+def test_foreign_statefulset_with_a_worker_name_is_reported() -> None:
+    """Names may collide: the StatefulSet of another owner is not changed, and reported (docs/adr/0030)."""
     other = builders.leaderworkerset_object("web-0")
     workers = builders.worker_statefulset(builders.leader_pod(builders.leaderworkerset_object()))
     observed = ObservedLeaderWorkerSet(leaderworkerset=other, leader_statefulset=workers)
@@ -223,7 +223,7 @@ def test_a_worker_statefulset_with_the_name_of_a_leaderworkerset_is_named() -> N
     assert [type(action) for action in plan.actions] == [Emit, PutStatus]
 
 
-def test_the_set_of_leaders_keeps_its_template_whatever_its_labels_are() -> None:
+def test_leader_statefulset_keeps_its_template_for_any_labels() -> None:
     """Labels of a LeaderWorkerSet are copied to its StatefulSet; they do not make it a set of workers."""
     lws = builders.leaderworkerset_object(metadata={"labels": {labels.GROUP_INDEX: "0"}})
     statefulset = builders.worker_statefulset(builders.leader_pod(lws))

@@ -1,4 +1,4 @@
-"""Which keys a change asks a look at."""
+"""The keys that a change enqueues."""
 
 from typing import Any
 
@@ -40,10 +40,8 @@ UNLABELED: dict[str, Any] = {"metadata": {"name": "x", "namespace": "default"}}
     ],
     ids=["added", "deleted", "got ready", "bound", "worker"],
 )
-def test_leader_pods_concern_the_leaderworkerset_when_what_counts_changed(
-    change: Change, keys: list[ObjectKey]
-) -> None:
-    """R-ARC-7, Q-25."""
+def test_changed_leader_pod_enqueues_its_leaderworkerset(change: Change, keys: list[ObjectKey]) -> None:
+    """A changed leader pod enqueues its LeaderWorkerSet (R-ARC-7, Q-25)."""
     assert list(leaderworkerset.keys_of_pod(change)) == keys
 
 
@@ -61,12 +59,12 @@ def test_leader_pods_concern_the_leaderworkerset_when_what_counts_changed(
     ],
     ids=["added", "deleted", "got ready", "as ready", "leader set", "adopted", "foreign", "labeled leader set"],
 )
-def test_statefulsets_concern_whom_they_are_named_for(change: Change, keys: set[ObjectKey]) -> None:
-    """R-ARC-7, Q-22."""
+def test_statefulset_enqueues_the_owner_in_its_name(change: Change, keys: set[ObjectKey]) -> None:
+    """A StatefulSet enqueues the owner in its name (R-ARC-7, Q-22)."""
     assert set(leaderworkerset.keys_of_statefulset(change)) == keys
 
 
-def test_a_revision_concerns_its_leaderworkerset_when_it_appears_or_vanishes() -> None:
+def test_new_or_deleted_revision_enqueues_its_leaderworkerset() -> None:
     """One that is seen late may be unwanted by then. The record of a group's recreations does not."""
     revision = builders.revision(LWS)
     record = revision | {"metadata": revision["metadata"] | {"labels": {labels.NAME: "web"}}}
@@ -90,20 +88,20 @@ def test_a_revision_concerns_its_leaderworkerset_when_it_appears_or_vanishes() -
     ],
     ids=["leader", "worker", "unlabeled", "stray"],
 )
-def test_pods_concern_their_leader(found: dict[str, Any], key: ObjectKey) -> None:
-    """R-ARC-8, R-POD-1."""
+def test_pod_enqueues_its_leader(found: dict[str, Any], key: ObjectKey) -> None:
+    """A pod enqueues its leader (R-ARC-8, R-POD-1)."""
     assert list(pod.keys_of_pod(Change(None, found))) == [key]
 
 
-def test_worker_statefulsets_concern_their_leader() -> None:
-    """R-ARC-8, R-WSTS-5."""
+def test_worker_statefulset_enqueues_its_leader() -> None:
+    """A worker StatefulSet enqueues its leader (R-ARC-8, R-WSTS-5)."""
     assert list(pod.keys_of_controlled(Change(WORKERS, None))) == [GROUP]
     assert list(pod.keys_of_controlled(Change(None, owned_by(LWS, UNLABELED)))) == []
     assert list(pod.keys_of_controlled(Change(None, UNLABELED))) == []
 
 
-def test_differs_from_upstream_a_deleted_service_enqueues_its_group() -> None:
-    """R-SVC-5: also one of an earlier leader, or of another owner, which used its name."""
+def test_differs_from_upstream_deleted_service_enqueues_group() -> None:
+    """The Service may belong to an earlier leader, or to another owner that used its name (R-SVC-5)."""
     own = {"metadata": {"name": "web-0", "namespace": "default"}}
     service = owned_by(builders.leader_pod(LWS, uid="earlier"), own)
 
@@ -113,7 +111,7 @@ def test_differs_from_upstream_a_deleted_service_enqueues_its_group() -> None:
     assert list(pod.keys_of_lost_service(Change(owned_by(LWS, own), None))) == [GROUP]
 
 
-def test_objects_are_filed_under_leaderworkerset_and_group() -> None:
+def test_objects_are_indexed_by_leaderworkerset_and_group() -> None:
     """Revisions of StatefulSets carry the labels of our pods (R-REV-3), records no key."""
     revision = builders.revision(LWS)
     bare = {name: value for name, value in revision["metadata"].items() if name != "ownerReferences"}
@@ -128,8 +126,8 @@ def test_objects_are_filed_under_leaderworkerset_and_group() -> None:
     assert list(indexes.revision_values(UNLABELED)) == []
 
 
-def test_the_end_of_any_pod_with_a_random_key_concerns_its_leaderworkerset() -> None:
-    """N-HASH-4, N-GATE-4: a gated leader may wait for it."""
+def test_deleted_pod_with_a_random_key_enqueues_its_set() -> None:
+    """A gated leader may wait for it (N-HASH-4, N-GATE-4)."""
     lws = builders.hash_object()
     leader = builders.hash_leader(lws)
     worker = builders.worker_pod(leader)
@@ -140,7 +138,7 @@ def test_the_end_of_any_pod_with_a_random_key_concerns_its_leaderworkerset() -> 
     assert list(leaderworkerset.keys_of_pod(Change(None, leader))) == [WEB]
 
 
-def test_a_worker_with_a_random_key_concerns_the_leader_that_it_names() -> None:
+def test_worker_with_a_random_key_enqueues_its_leader() -> None:
     worker = builders.worker_pod(builders.hash_leader(builders.hash_object()))
     named = {labels.GROUP_IDENTITY: "Hash", labels.LEADER_NAME: "web-7d9f8b6c4-aaaaa"}
     found = worker | {"metadata": worker["metadata"] | {"name": "web-aaaaaaaa-1", "annotations": named}}

@@ -1,4 +1,4 @@
-"""An update begins on what the API server knows of the leaders, however late the caches are."""
+"""An update begins with the API server's state of the leaders, even if the caches are late."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -62,7 +62,7 @@ async def image(cluster: Cluster) -> str:
     return str(template["spec"]["containers"][0]["image"])
 
 
-async def test_no_group_goes_while_the_end_of_another_is_not_seen_yet(cluster: Cluster) -> None:
+async def test_update_waits_until_a_deleted_group_is_observed(cluster: Cluster) -> None:
     cluster.transport = transport = LateWatch(cluster, PODS)
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(image="app:1", replicas=3, size=1))
@@ -80,7 +80,7 @@ async def test_no_group_goes_while_the_end_of_another_is_not_seen_yet(cluster: C
         assert {meta.spec(pod)["containers"][0]["image"] for pod in pods} == {"app:2"}
 
 
-async def test_a_revision_stays_while_an_update_to_it_may_have_begun(cluster: Cluster) -> None:
+async def test_revision_is_kept_while_an_update_may_use_it(cluster: Cluster) -> None:
     cluster.transport = transport = LateWatch(cluster, STATEFULSETS)
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(image="app:1", replicas=1, size=1))
@@ -117,7 +117,7 @@ def group(uid: str, *, is_deleting: bool = False) -> GroupFacts:
     return GroupFacts("web-0", "0", 0, True, "key", None, meta.UID(uid), is_deleting)
 
 
-async def test_leaders_are_compared_by_uid_and_those_that_go_anyway_are_not(cluster: Cluster) -> None:
+async def test_leaders_are_compared_by_uid_unless_terminating(cluster: Cluster) -> None:
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(image="app:1", replicas=2, size=2))
         client, key = Client(cluster.transport), ObjectKey(NAMESPACE, "web")
@@ -128,8 +128,8 @@ async def test_leaders_are_compared_by_uid_and_those_that_go_anyway_are_not(clus
         assert not await leaders.are_as_known(client, key, known | {"2": group("gone")})
 
 
-async def test_no_workers_are_created_again_and_again_for_a_leader_whose_end_is_not_seen_yet(cluster: Cluster) -> None:
-    """R-WSTS-2: where the cache of pods is the later one; a worker StatefulSet that alone was deleted comes back."""
+async def test_deleted_leader_gets_no_workers_again_and_again(cluster: Cluster) -> None:
+    """The cache of pods may be late. A worker StatefulSet that was deleted alone returns (R-WSTS-2)."""
     cluster.transport = transport = LateWatch(cluster, PODS)
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=2))

@@ -1,4 +1,4 @@
-"""Which groups have to leave nodes, by what the caches hold."""
+"""The groups that have to leave nodes, by the cached objects."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -52,11 +52,11 @@ def worker(statefulset: str) -> JSONObject:
     return obj("Pod", "web-0-1", "worker", ("StatefulSet", "web-0", statefulset), rank=1)
 
 
-def test_a_group_with_a_worker_on_a_closed_node_has_to_leave_it() -> None:
+def test_group_with_a_worker_on_a_closed_node_must_leave() -> None:
     assert leaving(LEADER, WORKERS, worker("workers")) == {"web-0": {"node-1"}}
 
 
-def test_a_new_leader_does_not_go_for_the_workers_of_the_one_before() -> None:
+def test_workers_of_an_earlier_leader_do_not_move_the_new_one() -> None:
     """They are about to go; the new leader was deleted once more, though it was nowhere yet."""
     assert leaving(LEADER, WORKERS, worker("before")) == {}
     assert leaving(LEADER, BEFORE, worker("before")) == {}

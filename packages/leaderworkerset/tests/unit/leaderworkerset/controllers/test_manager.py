@@ -20,7 +20,7 @@ async def status_of(cluster: Cluster) -> JSONObject:
     return meta.status(await cluster.get(LEADERWORKERSETS, "web"))
 
 
-async def test_groups_come_up_and_then_nothing_is_written(cluster: Cluster) -> None:
+async def test_groups_start_and_then_nothing_is_written(cluster: Cluster) -> None:
     """R-ARC-2, R-WSTS-7, R-STAT-11, R-SVC-7; at rest: zero writes."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=3))
@@ -36,8 +36,8 @@ async def test_groups_come_up_and_then_nothing_is_written(cluster: Cluster) -> N
         assert before <= 9
 
 
-async def test_a_new_manager_finds_everything_as_it_shall_be(cluster: Cluster) -> None:
-    """docs/adr/0031-leases-and-drains.md: it compares the leader StatefulSet, and writes nothing."""
+async def test_new_manager_writes_nothing_at_rest(cluster: Cluster) -> None:
+    """It compares the leader StatefulSet, and writes nothing (docs/adr/0031-leases-and-drains.md)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
     before, uids = cluster.transport.writes.total(), await cluster.uids()
@@ -59,8 +59,8 @@ EDITS: dict[str, JSONObject] = {
 }
 
 
-async def test_an_edit_of_the_leader_statefulset_by_others_is_answered_with_one_apply(cluster: Cluster) -> None:
-    """R-LSTS-1, Q-26: what is theirs stays."""
+async def test_edited_leader_statefulset_is_corrected_by_one_apply(cluster: Cluster) -> None:
+    """Fields of other owners are kept (R-LSTS-1, Q-26)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(metadata={"labels": {"team": "a"}}))
         applied = await cluster.get(STATEFULSETS, "web")
@@ -78,7 +78,7 @@ async def test_an_edit_of_the_leader_statefulset_by_others_is_answered_with_one_
 
 
 async def test_groups_are_added_and_removed(cluster: Cluster) -> None:
-    """R-ROLL-3, R-ARC-5: 2, 5, 1; the groups that stay are not touched."""
+    """From 2 to 5 to 1 groups; the remaining groups are not touched (R-ROLL-3, R-ARC-5)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
         first = await cluster.uids()
@@ -92,8 +92,8 @@ async def test_groups_are_added_and_removed(cluster: Cluster) -> None:
         assert sorted(await cluster.uids(STATEFULSETS)) == ["web", "web-0"]
 
 
-async def test_a_template_is_rolled_out_group_by_group(cluster: Cluster) -> None:
-    """R-ROLL-10, R-REV-14: every group is replaced once, never two away at a time, one revision is left."""
+async def test_template_is_rolled_out_group_by_group(cluster: Cluster) -> None:
+    """Every group is replaced once, never two away at a time, one revision is left (R-ROLL-10, R-REV-14)."""
     unavailable: list[int] = []
 
     async def watch() -> None:
@@ -122,8 +122,8 @@ async def test_a_template_is_rolled_out_group_by_group(cluster: Cluster) -> None
 
 
 @pytest.mark.slow
-async def test_a_template_edited_back_in_mid_rollout_makes_no_third_revision(cluster: Cluster) -> None:
-    """Q-5."""
+async def test_reverted_template_creates_no_third_revision(cluster: Cluster) -> None:
+    """A reverted template creates no third revision (Q-5)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=4))
         (key,) = await cluster.revision_keys()
@@ -136,8 +136,8 @@ async def test_a_template_edited_back_in_mid_rollout_makes_no_third_revision(clu
         assert await cluster.revision_keys() == [key]
 
 
-async def test_a_failed_worker_has_its_group_recreated_once(cluster: Cluster) -> None:
-    """R-POD-5, R-POD-9, R-POD-11: all of the group is new, the other groups are not touched."""
+async def test_failed_worker_recreates_its_group_once(cluster: Cluster) -> None:
+    """All of the group is new, the other groups are not touched (R-POD-5, R-POD-9, R-POD-11)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=3, size=3))
         for group, fail in ((1, cluster.delete_pod), (2, cluster.restart_container)):
@@ -155,8 +155,8 @@ async def test_a_failed_worker_has_its_group_recreated_once(cluster: Cluster) ->
             assert (await status_of(cluster))["readyReplicas"] == 3
 
 
-async def test_groups_that_fail_at_once_are_recreated_once_each(cluster: Cluster) -> None:
-    """R-POD-5: the others are not touched."""
+async def test_simultaneous_failures_recreate_each_group_once(cluster: Cluster) -> None:
+    """The others are not touched (R-POD-5)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=4, size=3))
         before = await cluster.uids()
@@ -171,8 +171,8 @@ async def test_groups_that_fail_at_once_are_recreated_once_each(cluster: Cluster
         assert len([note for note in await cluster.notes() if "recreate group" in note]) == 3
 
 
-async def test_a_group_that_fails_again_waits_also_for_the_next_manager(cluster: Cluster) -> None:
-    """docs/adr/0003-recreation-backoff.md: the wait and its reason outlive the manager and the pod that failed."""
+async def test_backoff_continues_under_the_next_manager(cluster: Cluster) -> None:
+    """The wait and its reason outlive the manager and the pod that failed (docs/adr/0003-recreation-backoff.md)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=1))
         await cluster.delete_pod("web-0-1")
@@ -193,8 +193,8 @@ async def test_a_group_that_fails_again_waits_also_for_the_next_manager(cluster:
         assert note in await cluster.notes()
 
 
-async def test_with_policy_none_only_the_pod_comes_back(cluster: Cluster) -> None:
-    """R-POD-3."""
+async def test_policy_none_recreates_only_the_pod(cluster: Cluster) -> None:
+    """Policy None recreates only the pod (R-POD-3)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(template={"restartPolicy": "None"}))
         before = await cluster.uids()
@@ -205,7 +205,7 @@ async def test_with_policy_none_only_the_pod_comes_back(cluster: Cluster) -> Non
 
 
 async def test_workers_wait_for_their_leader(cluster: Cluster) -> None:
-    """R-WSTS-1h."""
+    """Workers wait for their leader (R-WSTS-1h)."""
     gate: list[bool] = []
     cluster.ready_pods = lambda _: bool(gate)
     async with cluster.managed():
@@ -218,8 +218,8 @@ async def test_workers_wait_for_their_leader(cluster: Cluster) -> None:
         assert sorted(await cluster.uids()) == ["web-0", "web-0-1", "web-1"]
 
 
-async def test_workers_follow_their_leader_into_its_rack(cluster: Cluster) -> None:
-    """R-WSTS-6: not before the leader is placed; the node is read when it is needed."""
+async def test_workers_are_placed_in_the_rack_of_their_leader(cluster: Cluster) -> None:
+    """They wait until the leader is placed, and the node is read on demand (R-WSTS-6)."""
     metadata = {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(metadata=metadata))
@@ -230,8 +230,8 @@ async def test_workers_follow_their_leader_into_its_rack(cluster: Cluster) -> No
         assert (await cluster.get(PODS, "web-0-1"))["spec"]["nodeSelector"] == {"rack": "r7"}
 
 
-async def test_each_group_may_have_its_own_service(cluster: Cluster) -> None:
-    """R-SVC-2, R-SVC-7."""
+async def test_each_group_can_have_its_own_service(cluster: Cluster) -> None:
+    """Each group can have its own service (R-SVC-2, R-SVC-7)."""
     own = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(spec=own))
@@ -239,7 +239,7 @@ async def test_each_group_may_have_its_own_service(cluster: Cluster) -> None:
         assert (await cluster.get(PODS, "web-1-1"))["spec"]["subdomain"] == "web-1"
 
 
-async def test_what_is_deleted_by_hand_comes_back(cluster: Cluster) -> None:
+async def test_objects_deleted_by_hand_are_recreated(cluster: Cluster) -> None:
     """R-SVC-5, R-WSTS-5, R-ARC-7; a group whose worker StatefulSet is deleted keeps its leader."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(template={"restartPolicy": "None"}))
@@ -254,7 +254,7 @@ async def test_what_is_deleted_by_hand_comes_back(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 async def test_deletion_leaves_nothing(cluster: Cluster, propagation: Any) -> None:
-    """R-ARC-5."""
+    """Deletion leaves nothing (R-ARC-5)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
         await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), propagation=propagation)

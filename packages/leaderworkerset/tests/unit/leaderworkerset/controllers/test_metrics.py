@@ -46,7 +46,7 @@ def with_available(status: str | None, at: str = "2026-01-01T00:01:00Z") -> JSON
     ],
     ids=["first time", "again", "still", "no more", "seen at the start", "deleted"],
 )
-def test_the_time_to_ready_is_told_by_the_objects_own_times(
+def test_time_to_ready_is_computed_from_the_objects(
     old: JSONObject | None, new: JSONObject | None, seconds: float | None
 ) -> None:
     assert domain.seconds_to_ready(Change(old, new)) == seconds
@@ -72,7 +72,7 @@ def test_moves_are_counted() -> None:
     assert samples(metrics)["lws_group_moves_total"] == 1
 
 
-async def test_what_happens_in_a_cluster_is_shown() -> None:
+async def test_metrics_cover_the_sets_of_a_cluster() -> None:
     cluster, metrics = Cluster(), Metrics()
     cluster.instruments = MANAGED.instruments(metrics)
     async with cluster.running(), cluster.managed():
@@ -101,7 +101,7 @@ async def test_what_happens_in_a_cluster_is_shown() -> None:
     assert "lws_groups" not in metrics.render().decode()
 
 
-async def test_groups_that_fail_again_and_again_are_shown_while_there_are_some() -> None:
+async def test_failing_groups_have_metrics_only_while_they_exist() -> None:
     """One LeaderWorkerSet, one line; none for those whose groups never failed."""
     cluster, metrics = Cluster(), Metrics()
     cluster.instruments = MANAGED.instruments(metrics)
@@ -133,7 +133,7 @@ async def test_groups_that_fail_again_and_again_are_shown_while_there_are_some()
         assert failing() == {}
 
 
-async def test_groups_that_wait_to_be_moved_are_shown_while_there_are_some() -> None:
+async def test_waiting_moves_have_metrics_only_while_they_exist() -> None:
     """None that is moved counts; it shows whether moves stand still."""
     cluster, metrics = Cluster(), Metrics()
     cluster.kinds = managed(configured={names.MOVES: MaintenanceSettings()})
@@ -158,6 +158,6 @@ async def test_groups_that_wait_to_be_moved_are_shown_while_there_are_some() -> 
         assert waiting not in samples(metrics)
 
 
-def test_a_group_whose_leader_is_unknown_was_deleted() -> None:
+def test_group_with_an_unknown_leader_counts_as_deleted() -> None:
     reference = {"namespace": NAMESPACE, "name": "web-0"}
     assert domain.cause_of(reference, Store({})) == domain.DELETED

@@ -3,7 +3,7 @@
 from leaderworkerset.kinds.managed import MANAGED
 
 
-def test_three_controllers_and_five_webhooks() -> None:
-    """R-ARC-1, R-DS-28, R-DS-8."""
+def test_manager_has_three_controllers_and_five_webhooks() -> None:
+    """The manager has three controllers and five webhooks (R-ARC-1, R-DS-28, R-DS-8)."""
     assert tuple(spec.name for spec in MANAGED.controllers) == ("leaderworkerset", "pod", "disaggregatedset")
     assert len(MANAGED.webhooks) == 5

@@ -1,4 +1,4 @@
-"""When a status is written: what changes counts alone waits, and nothing else waits with it (R-STAT-3)."""
+"""When a status is written: changes of counts alone wait, and nothing else waits with them (R-STAT-3)."""
 
 import pytest
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ def report(ready: int) -> PutStatus:
     return PutStatus(resource=LEADERWORKERSETS, object=obj, resource_version=ResourceVersion("1"))
 
 
-def test_counts_wait_and_what_is_deleted_does_not() -> None:
+def test_count_updates_wait_and_deletions_do_not() -> None:
     memory = Memory(written_at=10.0)
     plan = Plan((Finally(actions=(report(1),), after=(DELETION,)),))
 
@@ -31,7 +31,7 @@ def test_counts_wait_and_what_is_deleted_does_not() -> None:
     assert memory.paced(plan, 10.1 + QUIET) == plan
 
 
-def test_counts_that_go_on_changing_are_written_all_the_same() -> None:
+def test_count_updates_are_written_although_they_continue() -> None:
     memory = Memory(written_at=10.0)
     for tenth in range(1, 10):
         assert not memory.paced(Plan((report(tenth),)), 10 + tenth / 10).actions
@@ -39,7 +39,7 @@ def test_counts_that_go_on_changing_are_written_all_the_same() -> None:
     assert memory.paced(Plan((report(10),)), 10 + PACE).actions
 
 
-def test_a_changed_condition_does_not_wait() -> None:
+def test_changed_condition_is_written_immediately() -> None:
     plan = Plan((replace(report(1), on_success=(CHANGED,)),))
 
     assert Memory(written_at=10.0).paced(plan, 10.0) is plan

@@ -98,7 +98,7 @@ async def unserved(_client: Client) -> JSONObject:
 
 
 def found_by(make: Callable[[Client], Coroutine[Any, Any, JSONObject | None]], **errors: Exception) -> Parent:
-    """Return what is found for a LeaderWorkerSet with this owner."""
+    """Return the result for a LeaderWorkerSet with this owner."""
 
     async def scenario() -> Parent:
         server = ApiServer(Store(), builtin.kinds(), VirtualClock())
@@ -118,8 +118,8 @@ def found_by(make: Callable[[Client], Coroutine[Any, Any, JSONObject | None]], *
 
 
 @pytest.mark.parametrize("make", [next_owner, upper_owner])
-def test_the_next_owner_that_has_one_is_followed(make: Any) -> None:
-    """N-K8S-16."""
+def test_workload_is_found_through_the_owners(make: Any) -> None:
+    """A Workload is found through the owners (N-K8S-16)."""
     found = found_by(make)
 
     assert not isinstance(found, SchedulingFailure)
@@ -138,8 +138,8 @@ def test_the_next_owner_that_has_one_is_followed(make: Any) -> None:
         (unserved, "the API server serves no Pipeline of v1"),
     ],
 )
-def test_why_there_is_none_is_told(make: Any, text: str) -> None:
-    """N-K8S-10, N-K8S-16."""
+def test_missing_workload_has_a_reason(make: Any, text: str) -> None:
+    """A missing Workload has a reason (N-K8S-10, N-K8S-16)."""
     found = found_by(make)
 
     assert isinstance(found, SchedulingFailure)
@@ -147,14 +147,14 @@ def test_why_there_is_none_is_told(make: Any, text: str) -> None:
     assert found.message.startswith(text)
 
 
-def test_an_owner_that_may_not_be_read_is_an_answer() -> None:
-    """N-AT-15: nothing waits for a kind that the manager may not read."""
+def test_unreadable_owner_is_a_failure_reason() -> None:
+    """Nothing waits for a kind that the manager may not read (N-AT-15)."""
     found = found_by(upper_owner, stage=ForbiddenError({"code": 403, "message": "no get of configmaps"}))
 
     assert isinstance(found, SchedulingFailure)
     assert found.message == "an owner cannot be read: no get of configmaps"
 
 
-def test_an_api_server_that_fails_is_asked_again() -> None:
+def test_server_error_while_reading_owners_is_raised() -> None:
     with pytest.raises(InternalError):
         found_by(upper_owner, stage=InternalError({"code": 500, "message": "etcd"}))

@@ -1,4 +1,4 @@
-"""The declared permissions are those that the controllers use, not one more and not one less."""
+"""The declared permissions are exactly the ones that the controllers use."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -30,7 +30,7 @@ Life: TypeAlias = Callable[[Cluster], Coroutine[Any, Any, None]]
 
 
 async def live_through_everything(cluster: Cluster) -> None:
-    """Let all happen that controllers write for: groups, failures, rollouts with and without history, own services, exclusive placement."""
+    """Cause all writes of controllers: groups, failures, rollouts, history, own services, exclusive placement."""
     await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=2))
     for _ in range(2):  # the second recreation is recorded and waits
         await cluster.restart_container("web-0-1")
@@ -64,7 +64,7 @@ async def live_through_everything(cluster: Cluster) -> None:
 
 
 async def roll_roles(cluster: Cluster) -> None:
-    """Let all happen that the controller of DisaggregatedSets writes for: roles, a scaler, services, a rollout."""
+    """Cause all writes of the controller of DisaggregatedSets: roles, a scaler, services, a rollout."""
     external = disaggregatedset_object([role("prefill", external=True), role("decode", size=2)])
     metadata = {name: external["metadata"][name] for name in ("name", "namespace")}
     await cluster.client.create(DISAGGREGATED_SETS, external | {"metadata": metadata})
@@ -89,7 +89,7 @@ async def needs_of_controllers(cluster: Cluster, life: Life, *, is_old: bool) ->
 
 
 @pytest.mark.slow
-async def test_the_controllers_use_what_they_declare_and_nothing_else() -> None:
+async def test_controllers_use_exactly_the_declared_permissions() -> None:
     """Contract 12.5, reduced; older API servers are listed, newer ones stream their lists."""
     async with Cluster().running() as cluster:
         needs = await needs_of_controllers(cluster, live_through_everything, is_old=False)
@@ -98,8 +98,8 @@ async def test_the_controllers_use_what_they_declare_and_nothing_else() -> None:
     assert unused(MANAGED.permissions, needs) == []
 
 
-def test_gang_schedulers_take_their_own_permissions_and_nothing_else() -> None:
-    """R-GANG-7: none of them without a provider, and only those of the provider."""
+def test_gang_schedulers_add_only_their_own_permissions() -> None:
+    """None of them without a provider, and only those of the provider (R-GANG-7)."""
     kinds = managed("volcano")
     own = {one for one in kinds.permissions if one.resource == VOLCANO.group_object}
 
@@ -107,8 +107,8 @@ def test_gang_schedulers_take_their_own_permissions_and_nothing_else() -> None:
     assert set(kinds.permissions) - own == set(MANAGED.permissions)
 
 
-def test_kube_schedulers_groups_are_also_corrected_and_their_refusal_reported() -> None:
-    """N-K8S-7, N-K8S-10."""
+def test_kube_scheduler_groups_add_patch_permissions() -> None:
+    """Kube-scheduler groups add patch permissions (N-K8S-7, N-K8S-10)."""
     further = set(managed("kubernetes").permissions) - set(MANAGED.permissions)
 
     assert {one.resource for one in further} == {*SCHEDULING, LEADERWORKERSETS}
@@ -117,7 +117,7 @@ def test_kube_schedulers_groups_are_also_corrected_and_their_refusal_reported() 
     assert verbs == {"create", "delete", "list", "patch", "watch"}
 
 
-def test_moving_groups_needs_the_nodes_besides_and_only_where_it_is_enabled() -> None:
+def test_moving_groups_adds_node_permissions() -> None:
     further = set(managed(configured={names.MOVES: MaintenanceSettings()}).permissions) - set(MANAGED.permissions)
 
     assert further == set(permissions.MAINTENANCE)

@@ -1,4 +1,4 @@
-"""The history of revisions in a cluster: what the controllers keep, and what clients that count revisions see."""
+"""The history of revisions in a cluster: the kept revisions, and the ones that clients see."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ async def numbers(cluster: Cluster, selector: str) -> list[int]:
 
 
 async def seen(cluster: Cluster) -> tuple[list[int], list[int]]:
-    """Return the numbers of the revisions that clients count, and of those in the history."""
+    """Return the numbers of the revisions that clients count, and of the revisions in the history."""
     return await numbers(cluster, f"{labels.NAME}=web"), await numbers(cluster, revisionhistory.selector("web"))
 
 
@@ -41,7 +41,7 @@ def limited(**fields: Any) -> JSONObject:
 
 
 @pytest.mark.slow
-async def test_clients_count_one_revision_while_the_last_ones_are_kept(cluster: Cluster) -> None:
+async def test_clients_see_one_revision_while_others_are_kept(cluster: Cluster) -> None:
     async with cluster.managed():
         await cluster.bring_up(limited())
         assert await seen(cluster) == ([1], [])
@@ -50,7 +50,7 @@ async def test_clients_count_one_revision_while_the_last_ones_are_kept(cluster: 
             assert await seen(cluster) == ([number], list(range(max(1, number - LIMIT), number)))
 
 
-async def test_content_that_comes_back_leaves_the_history(cluster: Cluster) -> None:
+async def test_reused_revision_leaves_the_history(cluster: Cluster) -> None:
     async with cluster.managed():
         await cluster.bring_up(limited())
         await revise(cluster, "app:2")
@@ -58,7 +58,7 @@ async def test_content_that_comes_back_leaves_the_history(cluster: Cluster) -> N
         assert await seen(cluster) == ([3], [2])
 
 
-async def test_a_rollout_that_was_given_up_is_in_the_history(cluster: Cluster) -> None:
+async def test_aborted_rollout_is_in_the_history(cluster: Cluster) -> None:
     async with cluster.managed():
         await cluster.bring_up(limited())
         cluster.ready_pods = lambda _: False
@@ -69,7 +69,7 @@ async def test_a_rollout_that_was_given_up_is_in_the_history(cluster: Cluster) -
         assert await seen(cluster) == ([3], [2])
 
 
-async def test_at_rest_the_history_is_neither_read_nor_written_and_goes_with_its_owner(cluster: Cluster) -> None:
+async def test_history_causes_no_writes_at_rest_and_ends_with_its_set(cluster: Cluster) -> None:
     async with cluster.managed():
         await cluster.bring_up(limited())
         await revise(cluster, "app:2")

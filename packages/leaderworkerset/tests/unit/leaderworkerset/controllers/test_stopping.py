@@ -1,4 +1,4 @@
-"""Asked to stop, the controllers finish what they are at and begin nothing new."""
+"""Controllers that are stopped finish their current work, and begin nothing new."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 class SlowTransport:
-    """Takes its time with writes."""
+    """A transport that delays writes."""
 
     def __init__(self, inner: CountingTransport, seconds: float) -> None:
         self._inner = inner
@@ -45,7 +45,7 @@ def controllers_of(cluster: Cluster, transport: Transport) -> Controllers:
 
 
 async def stop_in_the_middle(cluster: Cluster, seconds: float) -> float:
-    """Ask to stop when the first write has begun; return how long the end took."""
+    """Request the stop when the first write has begun; return how long it took."""
     transport = SlowTransport(cluster.transport, seconds)
     controllers = controllers_of(cluster, transport)
     loop = asyncio.get_running_loop()
@@ -59,7 +59,7 @@ async def stop_in_the_middle(cluster: Cluster, seconds: float) -> float:
         return loop.time() - begun
 
 
-async def test_a_reconciliation_under_way_is_finished_with_its_events() -> None:
+async def test_stop_finishes_the_current_reconciliation() -> None:
     cluster = Cluster()
     async with cluster.running():
         assert await stop_in_the_middle(cluster, 0.2) < 2 * FINISH_SECONDS
@@ -67,14 +67,14 @@ async def test_a_reconciliation_under_way_is_finished_with_its_events() -> None:
         assert await cluster.notes() != []
 
 
-async def test_one_that_takes_too_long_is_cut_off() -> None:
+async def test_stop_cancels_a_reconciliation_that_takes_too_long() -> None:
     cluster = Cluster()
     async with cluster.running():
         assert await stop_in_the_middle(cluster, 60.0) <= 2 * FINISH_SECONDS
         assert await cluster.objects(STATEFULSETS) == []
 
 
-async def test_controllers_that_have_not_begun_end_at_once() -> None:
+async def test_stop_is_immediate_before_the_controllers_start() -> None:
     cluster = Cluster()
     async with cluster.running():
         controllers = controllers_of(cluster, cluster.transport)

@@ -1,4 +1,4 @@
-"""Decisions about large objects are made beside the event loop."""
+"""Decisions about large objects run outside of the event loop."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -45,13 +45,13 @@ def test_documents_are_weighed_together(documents: list[JSON], *, expected: bool
     assert is_large(documents) is expected
 
 
-def test_facts_beside_documents_count() -> None:
+def test_facts_add_to_the_weight_of_documents() -> None:
     assert not is_large([1], facts=LIMIT // FACT - 1)
     assert is_large([1], facts=LIMIT // FACT)
 
 
-def test_nothing_is_weighed_beyond_the_limit() -> None:
-    """The first document that is too large answers the question: the next ones would cost, and change nothing."""
+def test_weighing_stops_at_the_limit() -> None:
+    """The first document that is too large decides; the next ones would cost, and change nothing."""
     documents = iter([{"a": "x" * LIMIT}, {}, {}])
     assert is_large(documents)
     assert len(list(documents)) <= 1
@@ -64,7 +64,7 @@ def lws_with(variables: int) -> JSONObject:
 
 
 async def turns_during(plan: Callable[[ObjectKey], Awaitable[Plan]], key: ObjectKey) -> tuple[int, Plan]:
-    """Return how often the loop came round while the plan was made, and the plan."""
+    """Return how often the event loop turned while the plan was made, and the plan."""
     turns = 0
 
     async def count() -> None:
@@ -84,7 +84,7 @@ async def turns_during(plan: Callable[[ObjectKey], Awaitable[Plan]], key: Object
 
 
 async def drivers_of(variables: int) -> tuple[int, int]:
-    """Return how often the loop came round during the plan for a LeaderWorkerSet, and for one of its leaders."""
+    """Return how often the event loop turned during the plan for a LeaderWorkerSet, and for one of its leaders."""
     cluster = Cluster()
     await cluster.server.start()
     made = await cluster.create(lws_with(variables))
@@ -113,20 +113,20 @@ async def drivers_of(variables: int) -> tuple[int, int]:
 
 
 @pytest.mark.slow
-def test_the_loop_goes_on_while_a_large_object_is_decided() -> None:
-    """One LeaderWorkerSet must not stop all: decisions about large ones are made in a thread."""
+def test_loop_continues_while_a_large_object_is_decided() -> None:
+    """One LeaderWorkerSet must not stop all: decisions about large sets are made in a thread."""
     whole, one = asyncio.run(drivers_of(12_000))
 
     assert whole > 0
     assert one > 0
 
 
-def test_usual_decisions_are_made_at_once() -> None:
-    """A thread per decision would cost more than the decision."""
+def test_small_decisions_use_no_thread() -> None:
+    """A thread would cost more than the decision."""
     assert asyncio.run(drivers_of(5)) == (0, 0)
 
 
-def test_sizes_are_remembered_of_few_documents() -> None:
+def test_cache_of_document_sizes_is_bounded() -> None:
     documents = [{"a": "x" * (LIMIT // 2 + (-9 if index % 2 else 9))} for index in range(10 * weight.MOST)]
     for _ in range(2):
         assert [is_large([one, one]) for one in documents] == [True, False] * (5 * weight.MOST)

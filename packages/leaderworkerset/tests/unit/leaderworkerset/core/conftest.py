@@ -1,4 +1,4 @@
-"""Every decision that these tests make is made again with what the caches keep, and must be the same."""
+"""Every decision of these tests is repeated with the fields that the caches keep, and must be the same."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final

@@ -12,8 +12,8 @@ LWS = builders.leaderworkerset_object()
 LEADER = builders.leader_pod(LWS)
 
 
-def test_a_reference_names_its_object() -> None:
-    """Contract 8.3: only what the object has."""
+def test_reference_names_its_object() -> None:
+    """The reference has only the existing fields (contract 8.3)."""
     assert decisionevents.reference(LEADER) == {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -53,7 +53,7 @@ def test_a_reference_names_its_object() -> None:
     ],
 )
 def test_every_event_regards_the_leaderworkerset(event: Event, words: tuple[Any, Any, Any], related: Any) -> None:
-    """R-LSTS-7, R-WSTS-2, R-ROLL-3, R-POD-5, R-STAT-10."""
+    """Every event regards the LeaderWorkerSet (R-LSTS-7, R-WSTS-2, R-ROLL-3, R-POD-5, R-STAT-10)."""
     regarding = decisionevents.reference(LWS)
 
     assert event == Event(*words, "n", regarding, None if related is None else decisionevents.reference(related))
@@ -62,7 +62,7 @@ def test_every_event_regards_the_leaderworkerset(event: Event, words: tuple[Any,
 @pytest.mark.parametrize(
     ("lws", "regarding", "related"), [(LWS, LWS, LEADER), (None, LEADER, None)], ids=["of a set", "of nobody"]
 )
-def test_an_ignored_object_is_reported_by_its_set_or_by_itself(lws: Any, regarding: Any, related: Any) -> None:
+def test_ignored_object_is_reported_for_its_set_or_itself(lws: Any, regarding: Any, related: Any) -> None:
     event = decisionevents.ignored(LEADER, lws)
     assert (event.type, event.reason, event.action) == ("Warning", "IgnoredObject", "Read")
     assert event.note == "Pod web-0 cannot be read and counts as absent: correct or delete it"

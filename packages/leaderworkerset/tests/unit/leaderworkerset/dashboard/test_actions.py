@@ -1,4 +1,4 @@
-"""An action is one of a few commands, of which only names and numbers can be chosen."""
+"""An action is one of a few commands, with names and numbers as its only parameters."""
 
 import pytest
 
@@ -21,7 +21,7 @@ WEB = {"namespace": "prod", "name": "web"}
         ({"verb": "scale-role", "role": "decode", "groups": "3"}, "-n prod scale web --role decode --replicas 3"),
     ],
 )
-def test_every_verb_is_a_command(asked: dict[str, object], command: str) -> None:
+def test_every_verb_becomes_a_command(asked: dict[str, object], command: str) -> None:
     assert " ".join(words(WEB | asked)) == command
     assert asked["verb"] in list(Verb)
 
@@ -50,6 +50,6 @@ def test_every_verb_is_a_command(asked: dict[str, object], command: str) -> None
         {"verb": "restart-group", "group": "--force"},
     ],
 )
-def test_nothing_else_can_be_asked_for(asked: dict[str, object]) -> None:
+def test_other_requests_are_rejected(asked: dict[str, object]) -> None:
     with pytest.raises(ActionError):
         words(WEB | asked)

@@ -1,4 +1,7 @@
-"""Who reconnects gets what it missed, once; who missed too much, or speaks of another server, gets everything."""
+"""A reconnecting client gets what it missed, once.
+
+A client that missed too much, or knows another server, gets everything.
+"""
 
 import json
 
@@ -26,7 +29,7 @@ def texts(sent: list[bytes]) -> list[str]:
     return found
 
 
-def test_nobody_gets_what_it_has_and_everybody_what_it_lacks() -> None:
+def test_subscriber_gets_the_changes_that_it_missed() -> None:
     channel = Channel("epoch")
     first, second, third = (show(channel, number) for number in range(3))
     assert texts(channel.after(first)) == ["<i>1</i>", "<i>2</i>"]
@@ -34,7 +37,7 @@ def test_nobody_gets_what_it_has_and_everybody_what_it_lacks() -> None:
     assert channel.after(third) == []
 
 
-def test_the_same_state_is_no_event() -> None:
+def test_unchanged_state_sends_no_event() -> None:
     channel = Channel("epoch")
     assert show(channel, 1) == show(channel, 1)
 
@@ -42,20 +45,20 @@ def test_the_same_state_is_no_event() -> None:
 @pytest.mark.parametrize(
     "ident", ["", "epoch", "epoch.", "epoch.x", "epoch.99", "epoch.-1", "other.1", "epoch.1.1", "9" * 5000]
 )
-def test_a_state_that_is_not_known_is_answered_with_everything(ident: str) -> None:
+def test_unknown_state_gets_the_whole_page(ident: str) -> None:
     channel = Channel("epoch")
     show(channel, 1)
     assert texts(channel.after(ident)) == ["<i>1</i>"]
 
 
-def test_what_is_kept_is_bounded_and_nobody_misses_a_change() -> None:
+def test_bounded_history_loses_no_change() -> None:
     channel = Channel("epoch")
     idents = [show(channel, number) for number in range(KEPT_FRAMES + 10)]
     assert len(channel.after(idents[9])) == KEPT_FRAMES
     assert texts(channel.after(idents[8])) == [f"<i>{KEPT_FRAMES + 9}</i>"]
 
 
-def test_large_differences_are_bounded_in_bytes() -> None:
+def test_history_is_bounded_in_bytes() -> None:
     channel = Channel("epoch")
     idents = [show(channel, number) for number in (0, 1)]
     channel.show({"r": [Piece("a", Safe("x" * 2**20))]})

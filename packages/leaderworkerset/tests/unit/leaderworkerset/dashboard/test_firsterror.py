@@ -7,7 +7,7 @@ from tests.unit.leaderworkerset.dashboard.test_pages import web
 from leaderworkerset.dashboard import firsterror
 
 
-def test_the_first_error_is_the_earliest_of_all_ranks() -> None:
+def test_first_error_is_the_earliest_of_all_ranks() -> None:
     logs = {
         "0/0": [b"2026-01-01T00:00:03.5Z lost connection to rank 1", b"2026-01-01T00:00:04Z stopping"],
         "0/1": [b"2026-01-01T00:00:00Z step 1", b"2026-01-01T00:00:03.25Z RuntimeError: CUDA error"],
@@ -28,7 +28,7 @@ def test_search_covers_groups_with_a_problem_or_named_ranks() -> None:
 
 
 @pytest.mark.slow
-async def test_the_panel_quotes_the_first_error_of_its_group() -> None:
+async def test_panel_quotes_the_first_error_of_its_group() -> None:
     async with open_house() as house:
         await house.put_set("web", replicas=1, size=3, ready=0)
         await house.crash("web-0-2")

@@ -1,4 +1,4 @@
-"""Only the browser that opened the link is answered: each check alone, with everything else right."""
+"""Only the browser that opened the link gets answers: each check alone, with all other parts correct."""
 
 import pytest
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ ACTION = replace(GOOD, method="POST", path="/p/act", origins=[f"http://{HOST}"],
 
 @pytest.mark.parametrize("host", [HOST, "localhost:8001"])
 @pytest.mark.parametrize("sites", [[], ["same-origin"], ["none"]])
-def test_the_browser_with_the_cookie_is_answered(host: str, sites: list[str]) -> None:
+def test_browser_with_the_cookie_is_admitted(host: str, sites: list[str]) -> None:
     assert gate().refusal(replace(GOOD, hosts=[host], sites=sites)) is None
 
 
@@ -36,18 +36,18 @@ def test_the_browser_with_the_cookie_is_answered(host: str, sites: list[str]) ->
         [HOST, HOST],
     ],
 )
-def test_a_name_that_leads_here_is_no_host_of_ours(hosts: list[str]) -> None:
+def test_foreign_host_name_is_refused(hosts: list[str]) -> None:
     """Rebinding: a page of evil.example asks its own name, which points to 127.0.0.1 meanwhile."""
     assert gate().refusal(replace(GOOD, hosts=hosts)) is Refusal.HOST
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "", f"https://{HOST}", "http://127.0.0.1:9999"])
-def test_other_pages_are_refused_by_their_origin_even_with_the_cookie(origin: str) -> None:
+def test_foreign_origin_is_refused_with_a_valid_cookie(origin: str) -> None:
     assert gate(allows_actions=True).refusal(replace(ACTION, origins=[origin])) is Refusal.ORIGIN
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "", "x"])
-def test_a_page_at_another_port_of_this_machine_is_refused_though_browsers_send_it_the_cookie(site: str) -> None:
+def test_page_of_another_local_port_is_refused(site: str) -> None:
     assert gate().refusal(replace(GOOD, sites=[site])) is Refusal.ORIGIN
 
 
@@ -64,11 +64,11 @@ def test_a_page_at_another_port_of_this_machine_is_refused_though_browsers_send_
         [f"{COOKIE}=cookie", f"{COOKIE}=cookie"],
     ],
 )
-def test_another_user_of_this_machine_has_no_cookie(cookies: list[str]) -> None:
+def test_request_without_the_cookie_is_refused(cookies: list[str]) -> None:
     assert gate().refusal(replace(GOOD, cookies=cookies)) is Refusal.STRANGER
 
 
-def test_a_link_opens_once() -> None:
+def test_link_opens_once() -> None:
     secrets = gate().secrets
     assert not secrets.exchange("")
     assert not secrets.exchange("onc")
@@ -76,7 +76,7 @@ def test_a_link_opens_once() -> None:
     assert not secrets.exchange("once")
 
 
-def test_a_link_needs_no_cookie_and_may_come_from_a_file_but_not_to_another_name() -> None:
+def test_link_needs_no_cookie_and_the_correct_host() -> None:
     link = Asked(method="GET", path="/p/open", hosts=[HOST], sites=["cross-site"])
     assert gate().refusal(link) is None
     assert gate().refusal(replace(link, hosts=["evil.example:8001"])) is Refusal.HOST
@@ -92,7 +92,7 @@ def test_long_addresses_are_refused() -> None:
     assert gate().refusal(replace(GOOD, path="/p/" + "x" * 5000)) is Refusal.ADDRESS
 
 
-def test_actions_are_refused_unless_allowed() -> None:
+def test_actions_are_refused_unless_enabled() -> None:
     assert gate().refusal(ACTION) is Refusal.READ_ONLY
     assert gate(allows_actions=True).refusal(ACTION) is None
 
@@ -100,11 +100,11 @@ def test_actions_are_refused_unless_allowed() -> None:
 @pytest.mark.parametrize(
     "forged", [replace(ACTION, action_tokens=[]), replace(ACTION, action_tokens=["x"]), replace(ACTION, origins=[])]
 )
-def test_actions_need_the_token_of_the_page_and_an_origin(forged: Asked) -> None:
+def test_actions_require_the_page_token_and_an_origin(forged: Asked) -> None:
     assert gate(allows_actions=True).refusal(forged) is Refusal.FORGED
 
 
-def test_no_inline_code_is_allowed_and_nobody_else_is_asked() -> None:
+def test_content_policy_forbids_inline_code_and_other_hosts() -> None:
     policy = HEADERS["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; ")
     assert "unsafe" not in policy

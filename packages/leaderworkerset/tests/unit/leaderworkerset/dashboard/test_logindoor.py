@@ -1,4 +1,4 @@
-"""A shared dashboard: who is not logged in sees the page to log in, and acts with the own token only."""
+"""A shared dashboard: a visitor without a login sees the login page, and each user acts with their own token."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -36,7 +36,7 @@ def visitors_of(tokens: Tokens, clock: SetClock) -> Visitors:
     return Visitors(tokens, clock, lambda: f"secret-{next(numbers)}")
 
 
-async def test_nobody_who_is_not_logged_in_sees_anything() -> None:
+async def test_visitor_without_a_login_sees_the_login_page_only() -> None:
     async with open_house(tokens=Tokens()) as house, browser(house) as session:
         await house.put_set("findme", replicas=1, size=1)
         await house.shows(findme_0="Running")
@@ -68,7 +68,7 @@ async def test_nobody_who_is_not_logged_in_sees_anything() -> None:
             assert response.status == 401
 
 
-async def test_a_token_opens_the_pages_and_names_its_user() -> None:
+async def test_token_opens_the_pages_and_names_its_user() -> None:
     async with open_house(tokens=Tokens()) as house:
         await house.put_set("web", replicas=1, size=1)
         await house.shows(web_0="Running")
@@ -94,7 +94,7 @@ async def test_a_token_opens_the_pages_and_names_its_user() -> None:
         ("token-of-ann", "", 403),
     ],
 )
-async def test_a_login_is_refused(token: str, origin: str, status: int) -> None:
+async def test_invalid_login_is_rejected(token: str, origin: str, status: int) -> None:
     async with open_house(tokens=Tokens()) as house, browser(house) as session:
         headers = {"Origin": origin.format(port=house.dashboard.port)} if origin else {}
         async with session.post(house.base + "login", data={"token": token}, headers=headers) as response:
@@ -102,7 +102,7 @@ async def test_a_login_is_refused(token: str, origin: str, status: int) -> None:
         assert not list(session.cookie_jar)
 
 
-async def test_actions_are_done_as_their_own_user() -> None:
+async def test_actions_run_as_their_own_user() -> None:
     tokens = Tokens()
     async with open_house(tokens=tokens) as house:
         await house.put_set("web", replicas=1, size=1)
@@ -123,7 +123,7 @@ async def test_actions_are_done_as_their_own_user() -> None:
         assert "ann" not in tokens.runners or tokens.runners["ann"].calls == []
 
 
-async def test_a_user_whose_rights_end_is_logged_out() -> None:
+async def test_user_without_permissions_is_logged_out() -> None:
     clock, tokens = SetClock(), Tokens()
     visitors = visitors_of(tokens, clock)
     session = await visitors.enter("token-of-ann")
@@ -136,7 +136,7 @@ async def test_a_user_whose_rights_end_is_logged_out() -> None:
     assert await visitors.find([*cookie, *cookie]) is None
 
 
-async def test_a_visit_ends_after_eight_hours() -> None:
+async def test_session_ends_after_eight_hours() -> None:
     clock = SetClock()
     visitors = visitors_of(Tokens(), clock)
     cookie = [f"lws-dashboard={await visitors.enter('token-of-ann')}"]
@@ -146,7 +146,7 @@ async def test_a_visit_ends_after_eight_hours() -> None:
     assert await visitors.find(cookie) is None
 
 
-async def test_visitors_are_bounded() -> None:
+async def test_number_of_visitors_is_limited() -> None:
     visitors = visitors_of(Tokens(), SetClock())
     for _ in range(MOST_VISITORS):
         await visitors.enter("token-of-ann")

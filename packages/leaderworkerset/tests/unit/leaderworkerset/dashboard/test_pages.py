@@ -1,4 +1,4 @@
-"""Pages as functions: a picture in, pieces out; the same answers as `lws get`, `explain` and `rollout status`."""
+"""Pages as functions from a picture to pieces, with the same answers as `lws get`, `explain` and `rollout status`."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def html(shown: Rendering, region: str) -> str:
     return "".join(piece.html for piece in shown[region])
 
 
-def test_the_most_urgent_set_comes_first_with_its_cause_as_text() -> None:
+def test_most_urgent_set_comes_first_with_its_cause() -> None:
     healthy, stuck = web(metadata={"name": "fine"}), web(ready=False)
     shown = rendered(picture(healthy, stuck, diagnoses={KEY: STUCK}), PageKind.NOW)
     assert [piece.key for piece in shown["sets"]] == ["s/default/web", "s/default/fine"]
@@ -71,18 +71,18 @@ def test_the_most_urgent_set_comes_first_with_its_cause_as_text() -> None:
     assert "2 sets: 1 healthy, 1 stuck" in html(shown, "summary")
 
 
-def test_a_set_that_is_healthy_meanwhile_is_shown_so_whatever_was_found_before() -> None:
+def test_healthy_set_ignores_an_earlier_diagnosis() -> None:
     told = picture(web(), diagnoses={KEY: STUCK}).told(web())
     assert told.told.verdict is Verdict.HEALTHY
 
 
-def test_until_a_diagnosis_is_read_a_set_is_in_progress_and_nothing_is_said() -> None:
+def test_set_without_a_diagnosis_is_in_progress() -> None:
     told = picture(web(ready=False)).told(web(ready=False)).told
     assert (told.verdict, told.sentence) == (Verdict.PROGRESSING, "web-0 is Init:0/0 (and 3 more ranks)")
     assert cells.spoken(told) == ""
 
 
-def test_a_group_is_as_its_ranks_are() -> None:
+def test_group_state_follows_from_its_ranks() -> None:
     alike, mixed = web().groups[0], view(web().object, [builders.leader_pod(web().object)]).groups[0]
     assert (of_group(alike), of_group(mixed)) == (CellState.READY, CellState.STARTING)
 
@@ -90,7 +90,7 @@ def test_a_group_is_as_its_ranks_are() -> None:
 @pytest.mark.parametrize(
     ("code", "condition"), [(143, CellState.ENDING), (0, CellState.ENDING), (3, CellState.PROBLEM)]
 )
-def test_a_pod_that_ends_on_request_is_not_a_problem(code: int, condition: CellState) -> None:
+def test_pod_terminated_on_request_is_not_a_problem(code: int, condition: CellState) -> None:
     lws = builders.leaderworkerset_object(replicas=1, size=1)
     pod = builders.leader_pod(lws, 0, ready=False)
     pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
@@ -99,7 +99,7 @@ def test_a_pod_that_ends_on_request_is_not_a_problem(code: int, condition: CellS
     assert of_group(view(lws, [pod]).groups[0]) is condition
 
 
-def test_steps_that_are_commands_have_a_button_that_copies_them() -> None:
+def test_steps_with_commands_have_a_copy_button() -> None:
     stuck = replace(STUCK, steps=("ask who owns <node>", "lws -n default logs web"))
     html = rendered(picture(web(ready=False), diagnoses={KEY: stuck}), PageKind.NOW)["sets"][0].html
     assert html.count("data-copy=") == 1
@@ -107,28 +107,28 @@ def test_steps_that_are_commands_have_a_button_that_copies_them() -> None:
     assert "ask who owns &lt;node&gt;" in html
 
 
-def test_the_totals_count_accelerators_of_all_desired_groups() -> None:
+def test_totals_count_accelerators_of_all_desired_groups() -> None:
     ready = web(groups=2, size=4)
     container = {"name": "main", "image": "a", "resources": {"limits": {"nvidia.com/gpu": 8, "rdma/hca": 1}}}
     ready.object["spec"]["leaderWorkerTemplate"]["workerTemplate"] = {"spec": {"containers": [container]}}
     assert totals.accelerators([ready]) == totals.Accelerators(64, 64)
 
 
-def test_a_cause_page_explains_it_and_lists_its_sets() -> None:
+def test_cause_page_explains_it_and_lists_its_sets() -> None:
     found = picture(web(ready=False), diagnoses={KEY: STUCK})
     shown = rendered(found, PageKind.CAUSE, episode="LWS-E036")
     assert causepage.BY_CODE["LWS-E036"].title in html(shown, "head")
     assert [piece.key for piece in shown["rows"]] == ["r/default/web"]
 
 
-def test_the_matrix_marks_where_the_revision_changes() -> None:
+def test_matrix_marks_where_the_revision_changes() -> None:
     lws = builders.leaderworkerset_object(replicas=3, size=1)
     pods = [builders.leader_pod(lws, index, key=key) for index, key in enumerate(("a", "a", "b"))]
     rows = rendered(picture(view(lws, pods)), PageKind.SET)["rows"]
     assert ["edge" in piece.html for piece in rows] == [False, False, True]
 
 
-def test_a_strip_is_bounded_and_counts_the_rest() -> None:
+def test_strip_is_bounded_and_counts_the_rest() -> None:
     large = view(builders.leaderworkerset_object(replicas=20_000, size=4), [])
     strip = cells.strip(large)
     assert strip.count("<i ") == cells.STRIP
@@ -137,7 +137,7 @@ def test_a_strip_is_bounded_and_counts_the_rest() -> None:
 
 @pytest.mark.parametrize("kind", list(PageKind))
 @pytest.mark.parametrize("form", [PageForm.PAGE, PageForm.TABLE])
-def test_every_page_of_nothing_has_all_of_its_regions_and_a_text(kind: PageKind, form: PageForm) -> None:
+def test_empty_pages_have_all_regions_and_a_text(kind: PageKind, form: PageForm) -> None:
     page, address = PAGES[kind], Address(kind=kind, key=KEY, form=form)
     shown = page.render(picture(), address, PageFacts())
     framed = page.frame(address, shown)
@@ -150,14 +150,14 @@ def test_every_page_of_nothing_has_all_of_its_regions_and_a_text(kind: PageKind,
 
 
 @pytest.mark.parametrize("kind", list(PageKind))
-def test_every_page_says_that_it_may_be_out_of_date(kind: PageKind) -> None:
+def test_every_page_reports_that_it_may_be_outdated(kind: PageKind) -> None:
     shown = rendered(picture(web(), trouble="no answer"), kind)
     assert "no answer" in html(shown, "trouble")
 
 
 @pytest.mark.parametrize("kind", list(PageKind))
 @pytest.mark.parametrize("form", [PageForm.PAGE, PageForm.TABLE])
-def test_keys_are_unique_and_each_piece_is_one_element_of_that_id(kind: PageKind, form: PageForm) -> None:
+def test_keys_are_unique_and_ids_of_their_elements(kind: PageKind, form: PageForm) -> None:
     whole = seen(part("prefill", 2), part("decode", 1, ready=0))
     found = picture(web(), *(one.view for one in whole.parts), sets=[whole])
     for key in (KEY, ObjectKey("default", "split")):
@@ -169,7 +169,7 @@ def test_keys_are_unique_and_each_piece_is_one_element_of_that_id(kind: PageKind
             assert f' id="{piece.key}"' in piece.html[: piece.html.index(">")]
 
 
-def test_a_disaggregated_set_is_one_item_with_its_parts() -> None:
+def test_disaggregated_set_is_one_item_with_its_parts() -> None:
     whole = seen(part("prefill", 2), part("decode", 1, ready=0))
     found = picture(*(one.view for one in whole.parts), sets=[whole])
     (item,) = rendered(found, PageKind.NOW)["sets"]
@@ -180,7 +180,7 @@ def test_a_disaggregated_set_is_one_item_with_its_parts() -> None:
     assert disaggregatedset_object()["metadata"]["name"] == "split"
 
 
-def test_a_rollout_shows_what_is_done_what_comes_and_who_holds_it_up() -> None:
+def test_rollout_page_shows_done_pending_and_blocking_groups() -> None:
     lws = builders.leaderworkerset_object(replicas=3, size=1, image="app:2")
     lws["status"] = {
         "observedGeneration": 1,
@@ -207,7 +207,7 @@ def test_a_rollout_shows_what_is_done_what_comes_and_who_holds_it_up() -> None:
     assert [piece.key for piece in shown["steps"]]
 
 
-def test_topology_tells_sets_from_others_and_where_a_group_would_fit() -> None:
+def test_topology_shows_usage_and_where_a_group_fits() -> None:
     racks = [of("a", GPUS), of("b", GPUS | {"cpu": "1"})]
     for node, rack in zip(racks, ("r1", "r2"), strict=True):
         node["metadata"]["labels"] = {"topology.kubernetes.io/rack": rack}
@@ -243,7 +243,7 @@ def test_topology_reads_missing_requests_from_the_limits(nodes: int, groups: str
     assert fits_of(asking({"nvidia.com/gpu": 8}, size=4), listed) == [groups]
 
 
-def test_topology_gives_exclusive_groups_a_domain_of_their_own() -> None:
+def test_topology_gives_exclusive_groups_their_own_domain() -> None:
     listed = [of(f"n{index}", {"cpu": "8", "pods": "110"}) for index in range(3)]
     for node in listed:
         node["metadata"]["labels"] = {"rack": node["metadata"]["name"]}
@@ -254,7 +254,7 @@ def test_topology_gives_exclusive_groups_a_domain_of_their_own() -> None:
     assert fits_of(view(free.object, [leader]), listed) == ["2", "1", "0", "1"]
 
 
-def test_topology_counts_what_a_pod_holds_once_however_many_sets_there_are() -> None:
+def test_topology_cost_does_not_multiply_by_sets() -> None:
     def cost(sets: int, pods: int) -> int:
         found = picture(*(web(metadata={"name": f"w{index}"}) for index in range(sets)))
         facts = {NODES: [of("a", GPUS)], PODS: [pod(f"p{index}", "a", cpu="1m") for index in range(pods)]}
@@ -263,7 +263,7 @@ def test_topology_counts_what_a_pod_holds_once_however_many_sets_there_are() -> 
     assert cost(20, 40) - cost(20, 20) < 1.5 * (cost(1, 40) - cost(1, 20))
 
 
-def test_topology_without_pods_says_that_nothing_is_known_of_what_is_free() -> None:
+def test_topology_reports_unknown_usage_without_pods() -> None:
     shown = rendered(picture(web()), PageKind.TOPOLOGY, facts={NODES: [of("a", GPUS)]})
     assert "what is free is not known" in html(shown, "summary")
     assert shown["fits"] == []
@@ -273,23 +273,23 @@ def test_topology_without_pods_says_that_nothing_is_known_of_what_is_free() -> N
     "path",
     ["x", "sets", "sets/a", "sets/A/b", "sets/a/b/c", "sets/a/-b", "disaggregated/a", "topology/x", "sets//b", "/"],
 )
-def test_other_addresses_are_no_pages(path: str) -> None:
+def test_unknown_addresses_have_no_page(path: str) -> None:
     with pytest.raises(NoSuchPageError):
         parse(path, {})
 
 
 @pytest.mark.parametrize("query", [{"by": "x"}, {"as": "x"}, {"by": ""}])
-def test_other_ways_to_show_a_page_are_no_pages(query: dict[str, str]) -> None:
+def test_unknown_queries_have_no_page(query: dict[str, str]) -> None:
     with pytest.raises(NoSuchPageError):
         parse("sets/a/b", query)
 
 
-def test_lines_of_logs_are_saved_by_the_page_not_by_the_server() -> None:
+def test_log_download_has_no_server_page() -> None:
     with pytest.raises(NoSuchPageError):
         parse("sets/a/b/logs", {"as": "file"})
 
 
-def test_ranks_are_shown_by_the_racks_of_their_nodes() -> None:
+def test_ranks_are_grouped_by_racks_of_their_nodes() -> None:
     lws = builders.leaderworkerset_object(replicas=2, size=1)
     pods = [builders.leader_pod(lws, index) for index in range(2)]
     pods[0]["spec"]["nodeName"] = "a"
@@ -301,7 +301,7 @@ def test_ranks_are_shown_by_the_racks_of_their_nodes() -> None:
     assert [piece.key for piece in unknown["rows"]] == ["g/no node names its rack"]
 
 
-def test_recorded_failures_are_listed_the_newest_first_and_each_is_a_page() -> None:
+def test_recorded_failures_are_listed_with_the_newest_first() -> None:
     facts = PageFacts(episodes=[FULL, BARE])
     address = Address(kind=PageKind.HISTORY, key=KEY)
     shown = PAGES[PageKind.HISTORY].render(picture(), address, facts)
@@ -324,27 +324,27 @@ def test_recorded_failures_are_listed_the_newest_first_and_each_is_a_page() -> N
         (PageFacts(episodes=[BARE]), "0/3", "web/0#3 is not kept"),
     ],
 )
-def test_a_history_without_the_failure_says_why(facts: PageFacts, episode: str, said: str) -> None:
+def test_missing_failure_record_gives_the_reason(facts: PageFacts, episode: str, said: str) -> None:
     address = Address(kind=PageKind.HISTORY, key=KEY, episode=episode)
     assert said in html(PAGES[PageKind.HISTORY].render(picture(), address, facts), "head")
     assert said in "\n".join(PAGES[PageKind.HISTORY].text(picture(), address, facts))
 
 
 @pytest.mark.parametrize("path", ["sets/a/b/history/0/1", "sets/a/b/history"])
-def test_the_address_of_a_recorded_failure_leads_to_it(path: str) -> None:
+def test_address_of_a_recorded_failure_round_trips(path: str) -> None:
     assert parse(path, {}).path() == path
 
 
 @pytest.mark.parametrize(
     "path", ["sets/a/b/history/0", "sets/a/b/history/0/x", "sets/a/b/history/../1", "a/history/0/1"]
 )
-def test_other_addresses_of_failures_are_none(path: str) -> None:
+def test_invalid_failure_addresses_have_no_page(path: str) -> None:
     with pytest.raises(NoSuchPageError):
         parse(path, {})
 
 
 @pytest.mark.parametrize("kind", list(PageKind))
-def test_the_address_of_every_page_leads_to_it(kind: PageKind) -> None:
+def test_address_of_every_page_round_trips(kind: PageKind) -> None:
     is_about_a_set = kind not in (PageKind.NOW, PageKind.TOPOLOGY, PageKind.CAUSE)
     address = Address(kind=kind, key=KEY) if is_about_a_set else Address(kind=kind)
     if kind is PageKind.CAUSE:

@@ -47,7 +47,7 @@ EVENTS = [
 ]
 
 
-def test_the_timeline_sorts_the_last_hour_into_lanes() -> None:
+def test_timeline_sorts_the_last_hour_into_lanes() -> None:
     failed = replace(FULL, time=timestamps.render(builders.NOW - timedelta(minutes=22)))
     shown, facts = picture(web()), PageFacts({CORE_EVENTS: EVENTS}, [failed])
     found = timeline.moments(shown, shown.views[0], facts)
@@ -67,7 +67,7 @@ def test_the_timeline_sorts_the_last_hour_into_lanes() -> None:
     assert 'href="sets/default/web/history/0/3"' in text
 
 
-def test_the_timeline_changes_once_a_minute_without_events() -> None:
+def test_timeline_changes_once_a_minute_without_events() -> None:
     shown, facts = picture(web()), PageFacts({CORE_EVENTS: EVENTS})
     start = builders.NOW.replace(second=1)
     pieces = [
@@ -102,13 +102,13 @@ def test_two_recorded_failures_are_shown_side_by_side() -> None:
     assert "web/7#7 is not kept" in gone["pair"][1].html
 
 
-def test_an_episode_offers_others_to_compare_with() -> None:
+def test_episode_links_to_others_for_comparison() -> None:
     address = Address(kind=PageKind.HISTORY, key=PROD, episode="0/3")
     shown = PAGES[PageKind.HISTORY].render(picture(), address, PageFacts(episodes=[FULL, BARE]))
     assert 'Next to: <a href="sets/prod/web/history/0/3?with=1/1">1#1</a>' in html(shown, "head")
 
 
 @pytest.mark.parametrize("other", ["x", "0", "0/1/2", "0/-1", "<b>/1"])
-def test_an_address_that_names_no_failure_is_refused(other: str) -> None:
+def test_address_without_a_valid_failure_is_rejected(other: str) -> None:
     with pytest.raises(NoSuchPageError, match="names no recorded failure"):
         parse("sets/prod/web/history/0/3", {"with": other})

@@ -1,4 +1,4 @@
-"""A difference leads from one state of a page to the other, whatever both are; texts never become HTML."""
+"""A difference leads from any state of a page to any other; texts never become HTML."""
 
 import doctest
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ def apply(shown: Mapping[str, Mapping[str, str]], change: JSONObject) -> dict[st
 
 @settings(max_examples=examples(50))
 @given(STATES, STATES)
-def test_a_difference_leads_to_the_new_state(
+def test_difference_leads_to_the_new_state(
     old: tuple[list[str], list[int], int], new: tuple[list[str], list[int], int]
 ) -> None:
     before, after = rendered(old), rendered(new)
@@ -59,7 +59,7 @@ def test_a_difference_leads_to_the_new_state(
     }
 
 
-def test_a_cause_is_said_when_it_changes_only() -> None:
+def test_cause_is_announced_when_it_changes() -> None:
     def state(html: str, says: str) -> Rendering:
         return {"r": [Piece("a", Safe(html), says)]}
 
@@ -70,7 +70,7 @@ def test_a_cause_is_said_when_it_changes_only() -> None:
 
 @settings(max_examples=examples(30))
 @given(st.text())
-def test_no_text_becomes_html(text: str) -> None:
+def test_text_never_becomes_html(text: str) -> None:
     html = joined(tag("p", text, title=text), text)
     assert html.count("<") == 2  # the start and the end of the element
     assert html.count('"') == 2
@@ -78,7 +78,7 @@ def test_no_text_becomes_html(text: str) -> None:
 
 
 @pytest.mark.parametrize("module", [actions, address, markup, pieces, exporting])
-def test_what_docstrings_say_is_so(module: object) -> None:
+def test_docstring_examples_are_correct(module: object) -> None:
     result = doctest.testmod(module)  # type: ignore[arg-type]
     assert result.attempted
     assert not result.failed

@@ -48,7 +48,7 @@ def test_course_counts_groups_of_the_newest_revision() -> None:
     assert revisionpicture.course(view(lws, pods), "none") is None
 
 
-def test_the_course_of_a_thousand_groups_stays_small() -> None:
+def test_course_of_a_thousand_groups_stays_small() -> None:
     lws = builders.leaderworkerset_object(replicas=1000, size=1)
     pods = [leader(lws, index, key="new", created=index, ready=index + 5) for index in range(1000)]
     course = revisionpicture.course(view(lws, pods), "new")
@@ -64,7 +64,7 @@ def test_rollout_page_reports_whether_it_is_paused(paused: bool) -> None:
         assert f'data-paused="{str(paused).lower()}"' in html(rendered(found, kind), "head")
 
 
-def test_the_last_change_is_shown_without_values_of_variables() -> None:
+def test_last_change_omits_values_of_variables() -> None:
     old, new = (builders.leaderworkerset_object(image=image) for image in ("app:1", "app:2"))
     for lws, value in ((old, "one"), (new, "two")):
         worker = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]

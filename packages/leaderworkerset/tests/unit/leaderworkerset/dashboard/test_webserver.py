@@ -1,4 +1,4 @@
-"""The running server: pages, streams, logs, panes and actions for its browser; nothing for anybody else."""
+"""The running server: pages, streams, logs, panes and actions for its browser, and nothing for other clients."""
 
 import asyncio
 import json
@@ -57,7 +57,7 @@ def ident_of(page: str) -> str:
     return page.partition('data-ident="')[2].partition('"')[0]
 
 
-async def test_the_pages_show_the_sets_the_groups_and_the_one_cause() -> None:
+async def test_pages_show_sets_groups_and_the_cause() -> None:
     async with open_house() as house:
         await house.put_set("web", replicas=2, size=2)
         await house.put_set("broken", replicas=1, size=2, ready=0)
@@ -87,7 +87,7 @@ async def test_the_pages_show_the_sets_the_groups_and_the_one_cause() -> None:
             assert "LWS-E071" in saved
 
 
-async def test_what_does_not_exist_is_said_and_appears_when_it_does() -> None:
+async def test_missing_set_is_reported_and_appears_when_created() -> None:
     async with open_house() as house, house.browser() as session:
         page = await house.text(session, "sets/default/web", status=404)
         assert "web: no such LeaderWorkerSet in namespace default" in page
@@ -99,7 +99,7 @@ async def test_what_does_not_exist_is_said_and_appears_when_it_does() -> None:
         assert any(key == "title" and "web" in html for _, key, html in json.loads(data)["put"])
 
 
-async def test_a_change_comes_as_a_difference_and_resumes_where_a_connection_broke() -> None:
+async def test_change_is_a_difference_and_reconnection_resumes() -> None:
     async with open_house() as house:
         await house.put_set("web", replicas=3, size=2)
         await house.shows(web_2_1="Running")
@@ -116,7 +116,7 @@ async def test_a_change_comes_as_a_difference_and_resumes_where_a_connection_bro
             assert "CrashLoopBackOff" in json.loads(data)["regions"]["rows"]
 
 
-async def test_a_server_that_was_away_says_everything_to_those_who_come_back() -> None:
+async def test_restarted_server_sends_the_whole_page() -> None:
     async with open_house() as house:
         await house.put_set("web", replicas=1, size=1)
         async with serving(house.transport) as other, other.browser() as session:
@@ -126,7 +126,7 @@ async def test_a_server_that_was_away_says_everything_to_those_who_come_back() -
             assert name == "whole"
 
 
-async def test_recorded_failures_are_read_for_their_page_and_a_failure_to_do_so_is_said() -> None:
+async def test_recorded_failures_are_read_for_their_page() -> None:
     async with open_house() as house, house.browser() as session:
         asked: list[ObjectKey] = []
 
@@ -145,7 +145,7 @@ async def test_recorded_failures_are_read_for_their_page_and_a_failure_to_do_so_
         assert "could not be read" in await house.text(session, "sets/prod/other/history")
 
 
-async def test_ten_tabs_are_fed_by_one_watch_and_one_rendering() -> None:
+async def test_ten_tabs_share_one_watch_and_one_rendering() -> None:
     async with open_house() as house:
         await house.put_set("web", replicas=1, size=1)
         await house.shows(web_0="Running")
@@ -158,7 +158,7 @@ async def test_ten_tabs_are_fed_by_one_watch_and_one_rendering() -> None:
             assert len(house.dashboard.hub._opened) == 1
 
 
-async def test_a_page_that_reads_slowly_delays_no_other_and_loses_nothing() -> None:
+async def test_slow_reader_delays_no_other_and_loses_nothing() -> None:
     async with open_house() as house, house.browser() as session:
         await house.put_set("web", replicas=1, size=1)
         await house.shows(web_0="Running")
@@ -179,7 +179,7 @@ async def test_a_page_that_reads_slowly_delays_no_other_and_loses_nothing() -> N
     raise AssertionError("the stream ended")
 
 
-async def test_the_api_server_is_not_blamed_for_what_cannot_be_understood() -> None:
+async def test_unreadable_answer_is_not_a_server_problem() -> None:
     async with open_house() as house:
         await house.put_set("web", replicas=1, size=1)
         await house.crash("web-0")
@@ -199,7 +199,7 @@ async def test_the_api_server_is_not_blamed_for_what_cannot_be_understood() -> N
         "causes/LWS-E999",
     ],
 )
-async def test_pages_of_what_does_not_exist_have_status_404(path: str) -> None:
+async def test_missing_objects_have_status_404(path: str) -> None:
     async with open_house() as house, house.browser() as session:
         assert "no such" in await house.text(session, path, status=404)
 
@@ -225,7 +225,7 @@ async def test_free_accelerators_are_shown_with_their_shares() -> None:
         assert "0 of 12 ready, 8 free" in await house.text(session)
 
 
-async def test_streams_are_bounded() -> None:
+async def test_number_of_streams_is_limited() -> None:
     async with open_house() as house, house.browser() as session, AsyncExitStack() as streams:
         ident = ident_of(await house.text(session))
         for _ in range(MOST_STREAMS):
@@ -236,7 +236,7 @@ async def test_streams_are_bounded() -> None:
                 assert refused.status == 503
 
 
-async def test_the_pane_of_a_rank_explains_it_and_quotes_events_as_text() -> None:
+async def test_rank_pane_explains_it_and_escapes_events() -> None:
     async with open_house() as house:
         await house.put_set("web", replicas=1, size=2, ready=0)
         await house.crash("web-0-1", message="<script>alert(1)</script>")
@@ -267,7 +267,7 @@ async def test_the_pane_of_a_rank_explains_it_and_quotes_events_as_text() -> Non
                     assert response.status == 404
 
 
-async def test_every_response_has_the_headers_and_files_are_served() -> None:
+async def test_every_response_has_headers_and_files_are_served() -> None:
     async with open_house() as house, house.browser() as session:
         for path in (
             "",
@@ -281,11 +281,11 @@ async def test_every_response_has_the_headers_and_files_are_served() -> None:
                 assert response.status == (404 if "no" in path.rpartition("/")[2][:4] or ".." in path else 200), path
 
 
-def test_the_files_of_the_dashboard_stay_within_sixty_kilobytes() -> None:
+def test_dashboard_files_stay_within_sixty_kilobytes() -> None:
     assert sum(len(text.encode()) for text in files().values()) <= 60_000
 
 
-async def test_the_header_names_the_cluster_and_the_user() -> None:
+async def test_header_names_the_cluster_and_the_user() -> None:
     async with open_house() as house, house.browser() as session:
         house.dashboard.about = ClusterIdentity(cluster="prod-<1>", context="ctx", user="ann", version="1.2")
         page = await house.text(session)
@@ -293,7 +293,7 @@ async def test_the_header_names_the_cluster_and_the_user() -> None:
             assert f"<dt>{name}</dt><dd>{value}</dd>" in page
 
 
-async def test_a_link_opens_one_browser_and_only_once() -> None:
+async def test_link_opens_one_browser_once() -> None:
     async with open_house() as house:
         await house.put_set("web")
         async with aiohttp.ClientSession() as stranger, stranger.get(house.base) as response:
@@ -309,7 +309,7 @@ async def test_a_link_opens_one_browser_and_only_once() -> None:
             assert not response.cookies
 
 
-async def test_an_action_shows_its_command_and_dry_run_and_is_done_when_confirmed() -> None:
+async def test_action_runs_after_its_dry_run_is_confirmed() -> None:
     async with open_house(actions=True) as house, house.browser() as session:
         page = await house.text(session, "sets/default/web", status=404)
         token = page.partition('data-action="')[2].partition('"')[0]
@@ -339,7 +339,7 @@ async def test_an_action_shows_its_command_and_dry_run_and_is_done_when_confirme
         assert len(house.runner.calls) == 3
 
 
-async def test_without_actions_no_page_offers_one_and_none_is_done() -> None:
+async def test_actions_are_not_offered_and_refused_when_disabled() -> None:
     async with open_house() as house, house.browser() as session:
         assert "data-verb" not in await house.text(session, "sets/default/web", status=404)
         own = {"Origin": f"http://127.0.0.1:{house.dashboard.port}", ACTION_HEADER: house.dashboard.secrets.action}
@@ -349,7 +349,7 @@ async def test_without_actions_no_page_offers_one_and_none_is_done() -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(1))
-async def test_whatever_a_tenant_stores_the_sets_of_others_are_shown_as_they_are(seed: int) -> None:
+async def test_hostile_objects_do_not_affect_sets_of_others(seed: int) -> None:
     async with open_house() as house, house.browser() as session:
         await house.put_set("web", replicas=1, size=2)
         await house.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "tenant"}})
@@ -368,7 +368,7 @@ async def test_whatever_a_tenant_stores_the_sets_of_others_are_shown_as_they_are
             await house.text(session, f"sets/{view.namespace}/{view.name}")
 
 
-async def test_a_set_that_is_deleted_disappears() -> None:
+async def test_deleted_set_disappears() -> None:
     async with open_house() as house, house.browser() as session:
         await house.put_set("web", replicas=1, size=1)
         await until(lambda: house.model.picture.views, "the set")

@@ -1,4 +1,4 @@
-"""Every cause of the catalogue: its situation is found, by its code, in the words that are kept."""
+"""Every cause of the catalogue: its scenario is found by its code, with the recorded text."""
 
 import importlib
 import pkgutil
@@ -23,13 +23,13 @@ CAUSES = ROOT / "docs" / "reference" / "causes.md"
 CODES = [cause.code for cause in CATALOGUE]
 
 
-def test_codes_are_distinct_and_of_one_form() -> None:
+def test_codes_are_unique_and_well_formed() -> None:
     assert len(set(CODES)) == len(CODES) >= 40
     assert all(re.fullmatch(r"LWS-E\d{3}", code) for code in CODES)
     assert UNKNOWN not in CODES
 
 
-def test_every_cause_that_is_declared_is_in_the_catalogue() -> None:
+def test_every_declared_cause_is_in_the_catalogue() -> None:
     modules = [
         importlib.import_module(f"{causes.__name__}.{one.name}") for one in pkgutil.iter_modules(causes.__path__)
     ]
@@ -39,22 +39,22 @@ def test_every_cause_that_is_declared_is_in_the_catalogue() -> None:
     assert declared == {*CATALOGUE} >= {*OF_SETS}
 
 
-def test_every_cause_has_a_situation_and_a_text() -> None:
+def test_every_cause_has_a_scenario_and_a_text() -> None:
     assert set(SCENARIOS) == {*CODES, UNKNOWN}
     assert {path.stem for path in Path(FOLDER).glob("*.txt")} == set(SCENARIOS)
 
 
-def test_every_situation_is_found_by_its_code() -> None:
+def test_every_scenario_is_found_by_its_code() -> None:
     assert [code for code in SCENARIOS if diagnose(SCENARIOS[code], Selection("web")).code != code] == []
 
 
-def test_the_words_are_those_that_are_kept() -> None:
+def test_texts_equal_the_recorded_ones() -> None:
     kept = {code: (FOLDER / f"{code}.txt").read_text() for code in SCENARIOS}
     assert {code: text_of(code) for code in SCENARIOS} == kept, "python -m tests.explanations writes them anew"
 
 
-def test_the_verdict_of_a_situation_is_that_of_the_reference() -> None:
-    """A group that is made now may be progressing where the same group later is stuck."""
+def test_verdict_of_a_scenario_equals_the_reference() -> None:
+    """A group that is created now may be progressing, while the same group is stuck later."""
     said = dict(re.findall(r"^## (.*)\n\n\*\*.*\*\* \((.*)\)$", CAUSES.read_text(), re.MULTILINE))
     for code in CODES:
         early, late = ("progressing", "stuck") if said[code] == "progressing, then stuck" else (said[code], said[code])
@@ -68,14 +68,14 @@ KUBERNETES_ONLY = {"LWS-E010", "LWS-E022", "LWS-E030"}
 """Causes in ValidatingAdmissionPolicies, LimitRanges and Kueue, which only Kubernetes can have."""
 
 
-def test_on_a_cluster_of_this_machine_there_is_a_next_step_and_none_needs_kubectl() -> None:
+def test_local_cluster_gets_next_steps_without_kubectl() -> None:
     for code in {*SCENARIOS} - KUBERNETES_ONLY:
         told = diagnose(replace(SCENARIOS[code], commands=Commands(kubectl="", lws="lws --local")), Selection("web"))
         assert told.steps, code
         assert "kubectl" not in " ".join(told.steps)
 
 
-def test_a_command_of_lws_in_a_next_step_is_one_that_is_taken() -> None:
+def test_commands_in_next_steps_are_valid() -> None:
     steps = {step for situation in SCENARIOS.values() for step in diagnose(situation, Selection("web")).steps}
     for line in {line for step in steps for line in re.findall(r"\b(?<!annotate )lws .+", step)}:
         read(line.replace("=N", "=1"))

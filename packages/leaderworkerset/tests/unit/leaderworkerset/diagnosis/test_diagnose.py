@@ -1,4 +1,4 @@
-"""Which cause is chosen of several, for whom, and what is said where nothing is known."""
+"""The choice among several causes, for each target, and the texts without a known cause."""
 
 import pytest
 from msgspec.structs import replace
@@ -44,13 +44,13 @@ def told(situation: Observed, target: str = "web") -> Diagnosis:
     return diagnose(situation, Selection(name, *map(int, numbers)))
 
 
-def test_what_is_ready_and_of_the_newest_revision_is_healthy() -> None:
+def test_ready_set_of_the_newest_revision_is_healthy() -> None:
     found = told(observed([ready(), ready(0, 1)], of=lws(status=AVAILABLE)))
     assert lines(found) == ["web is healthy: 1 of 1 group ready, all of the newest revision"]
 
 
 def test_stored_values_that_creation_would_reject_are_named() -> None:
-    """The scale subresource stored 2 replicas, of which 25 % are none."""
+    """The scale subresource stored 2 replicas; 25 % of them round to zero."""
     rolling = {"maxUnavailable": "25%", "maxSurge": 0}
     scaled = lws(2, 1, status={"readyReplicas": 2, "updatedReplicas": 2, "conditions": conditions(Available="True")})
     scaled["spec"]["rolloutStrategy"] = {"rollingUpdateConfiguration": rolling}
@@ -66,7 +66,7 @@ def test_stored_values_that_creation_would_reject_are_named() -> None:
     assert told(observed(pods, of=scaled), "web/0").evidence == ()
 
 
-def test_a_stored_budget_that_cannot_be_read_is_named() -> None:
+def test_unreadable_stored_budget_is_named() -> None:
     stored = lws(2, 1, status={"updatedReplicas": 1, "conditions": conditions(UpdateInProgress="True")})
     stored["spec"]["rolloutStrategy"] = {"rollingUpdateConfiguration": {"maxUnavailable": "half"}}
     assert any(
@@ -74,7 +74,7 @@ def test_a_stored_budget_that_cannot_be_read_is_named() -> None:
     )
 
 
-def test_a_name_that_is_too_long_names_the_owner_to_rename() -> None:
+def test_name_that_is_too_long_names_the_owner_to_rename() -> None:
     owner = {"kind": "DisaggregatedSet", "name": "split", "uid": "u", "controller": True}
     situation = SCENARIOS["LWS-E011"]
     generated = situation.view.object | {"metadata": situation.view.object["metadata"] | {"ownerReferences": [owner]}}
@@ -87,13 +87,13 @@ def test_a_name_that_is_too_long_names_the_owner_to_rename() -> None:
     )
 
 
-def test_a_group_or_rank_is_healthy_by_its_own_pods() -> None:
+def test_group_and_rank_are_healthy_by_their_own_pods() -> None:
     situation = observed([ready(), placed(0, 1)])
     assert told(situation, "web/0/0").verdict is Verdict.HEALTHY
     assert told(situation, "web/0").verdict is not Verdict.HEALTHY
 
 
-def test_the_earlier_stage_is_the_cause() -> None:
+def test_earlier_stage_is_the_cause() -> None:
     """A worker that has no place explains a leader that crashes for want of it."""
     told_unplaced = pod(0, 1, status={"conditions": [unscheduled("0/1 nodes are available: 1 Insufficient cpu.")]})
     crashed = placed(status={"containerStatuses": [container(terminated=ended(1))]})
@@ -105,7 +105,7 @@ def unscheduled(message: str) -> dict[str, str]:
     return {"type": "PodScheduled", "status": "False", "message": message}
 
 
-def test_a_rank_without_a_cause_of_its_own_is_explained_by_its_group() -> None:
+def test_rank_without_its_own_cause_is_explained_by_its_group() -> None:
     crashed = placed(status={"containerStatuses": [container(terminated=ended(1))]})
     assert told(observed([crashed]), "web/0/1").code == "LWS-E071"
 
@@ -118,7 +118,7 @@ def test_other_groups_do_not_explain_a_group() -> None:
     assert told(situation, "web/1").code == "LWS-E091"
 
 
-def test_of_several_that_crashed_the_first_is_named_whatever_its_rank() -> None:
+def test_first_crash_is_named_whatever_its_rank() -> None:
     pods = [
         placed(0, rank, status={"containerStatuses": [container(terminated=ended(1, 50 - seconds))]})
         for rank, seconds in ((0, 30), (1, 10), (2, 20))
@@ -129,7 +129,7 @@ def test_of_several_that_crashed_the_first_is_named_whatever_its_rank() -> None:
     assert "ended later: web-0-2, web-0" in found.evidence
 
 
-def test_after_many_restarts_the_rank_that_crashes_fastest_is_named_and_that_it_is_not_certain() -> None:
+def test_fastest_crash_is_named_as_uncertain_after_many_restarts() -> None:
     def looping(rank: int, restarts: int, seconds: float) -> JSONObject:
         end = ended(1, 10 * rank + 5) | {"startedAt": ago(10 * rank + 5 + seconds)}
         status = container(restarts=restarts, last=end, waiting={"reason": "CrashLoopBackOff"})
@@ -142,7 +142,7 @@ def test_after_many_restarts_the_rank_that_crashes_fastest_is_named_and_that_it_
 
 
 @pytest.mark.parametrize(("code", "kind"), [("LWS-E003", DEPLOYMENTS), ("LWS-E004", LEASES)])
-def test_a_manager_that_is_gone_is_named_where_workers_are_not_made(code: str, kind: Resource) -> None:
+def test_missing_manager_is_named_when_workers_are_not_created(code: str, kind: Resource) -> None:
     dead = SCENARIOS[code].objects[kind]
     found = told(observed([placed(made=120)], {kind: dead, STATEFULSETS: [{"metadata": {"name": "web"}}]}))
     assert found.code == code
@@ -151,15 +151,15 @@ def test_a_manager_that_is_gone_is_named_where_workers_are_not_made(code: str, k
     assert told(young).code != code
 
 
-def test_a_statefulset_that_is_being_deleted_is_not_left_alone_by_its_controller() -> None:
+def test_terminating_statefulset_is_not_a_controller_problem() -> None:
     """A deletion raises the generation, and the last write of the spec was long before."""
     (left,) = SCENARIOS["LWS-E014"].objects[STATEFULSETS]
     ending = left | {"metadata": left["metadata"] | {"name": "web-0", "deletionTimestamp": ago(1)}}
     assert told(observed([pod(made=5), pod(0, 1, made=5)], {STATEFULSETS: [ending]})).code == "LWS-E091"
 
 
-def test_a_workload_that_kueue_has_finished_is_to_be_deleted() -> None:
-    """It stays Admitted, and its message would be that of its admission."""
+def test_finished_workload_must_be_deleted() -> None:
+    """It stays Admitted, and its message would be the message of its admission."""
     queued = SCENARIOS["LWS-E030"]
     (workload,) = queued.objects[QUEUED_WORKLOADS]
     states = [{"type": kind, "status": "True", "message": "m"} for kind in ("QuotaReserved", "Admitted", "Finished")]
@@ -167,7 +167,7 @@ def test_a_workload_that_kueue_has_finished_is_to_be_deleted() -> None:
     assert "Workload lws-web-0 is finished" in told(replace(queued, objects={QUEUED_WORKLOADS: [ended]})).sentence
 
 
-def test_a_change_by_the_subresource_scale_is_as_new_as_it_is() -> None:
+def test_scale_subresource_change_has_its_own_time() -> None:
     scaled = [{"subresource": "scale", "time": ago(2)}, {"subresource": "status", "time": ago(1)}]
     obj = lws(status={"observedGeneration": 0}, metadata={"managedFields": scaled})
     assert told(observed([pod(made=5), pod(0, 1, made=5)], {CORE_EVENTS: []}, of=obj)).code == "LWS-E091"
@@ -177,7 +177,7 @@ def test_a_change_by_the_subresource_scale_is_as_new_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("scaled", "newest", "code"), [(30, 300, "LWS-E091"), (400, 5, "LWS-E091"), (400, 300, "LWS-E099")]
 )
-def test_groups_whose_pods_are_still_made_are_starting_however_old_the_set_is(
+def test_groups_without_all_pods_are_starting_in_an_old_set(
     chosen: str, scaled: float, newest: float, code: str
 ) -> None:
     """Of hundreds of groups the last ones wait for minutes; the StatefulSet was last written when they were wanted."""
@@ -190,7 +190,7 @@ def test_groups_whose_pods_are_still_made_are_starting_however_old_the_set_is(
     assert told(found, chosen).code == code
 
 
-def test_the_bound_of_an_embedded_cluster_is_raised_by_its_option() -> None:
+def test_quota_of_an_embedded_cluster_is_raised_by_its_option() -> None:
     """There `kubectl describe resourcequota` finds nothing: the kind is not served."""
     said = "exceeded quota: {}, requested: count/pods=1, used: count/pods=3, limited: count/pods=3"
     own, other = (told(refused(f'pods "web-0" is forbidden: {said.format(name)}')) for name in ("max-pods", "team"))
@@ -199,21 +199,21 @@ def test_the_bound_of_an_embedded_cluster_is_raised_by_its_option() -> None:
     assert other.steps == tuple(step.replace("max-pods", "team") for step in own.steps[1:])
 
 
-def test_memory_is_told_before_the_crashes_that_follow() -> None:
+def test_out_of_memory_precedes_the_crashes_that_follow() -> None:
     killed = placed(0, 1, status={"containerStatuses": [container(terminated=ended(137, 10, "OOMKilled"))]})
     crashed = placed(status={"containerStatuses": [container(terminated=ended(1, 30))]})
     assert told(observed([crashed, killed])).code == "LWS-E070"
 
 
 @pytest.mark.parametrize("code", ["LWS-E073", "LWS-E082", "LWS-E084"])
-def test_a_program_that_loads_is_progressing_and_in_the_end_stuck(code: str) -> None:
+def test_loading_program_is_progressing_and_later_stuck(code: str) -> None:
     situation = SCENARIOS[code]
     assert told(situation).verdict is Verdict.PROGRESSING
     later = replace(situation, now=NOW.replace(hour=13))
     assert (told(later).code, told(later).verdict) == (code, Verdict.STUCK)
 
 
-def test_a_taint_is_the_cause_where_a_node_has_the_labels() -> None:
+def test_taint_is_the_cause_when_a_node_has_the_labels() -> None:
     message = "0/2 nodes are available: 1 node(s) had untolerated taint(s), 1 node(s) didn't match Pod's node affinity/selector."
     labeled = node(labels={"gpu": "b300"}, taints=[{"key": "team", "effect": "NoSchedule"}])
     spec = {"nodeSelector": {"gpu": "b300"}}
@@ -221,7 +221,7 @@ def test_a_taint_is_the_cause_where_a_node_has_the_labels() -> None:
     assert told(pending(message, spec=spec, objects={NODES: [node("node-1")]})).code == "LWS-E040"
 
 
-def test_a_node_that_is_cordoned_is_the_cause_where_it_has_the_labels() -> None:
+def test_cordon_is_the_cause_when_the_node_has_the_labels() -> None:
     message = (
         "0/2 nodes are available: 1 node(s) were unschedulable, 1 node(s) didn't match Pod's node affinity/selector."
     )
@@ -230,7 +230,7 @@ def test_a_node_that_is_cordoned_is_the_cause_where_it_has_the_labels() -> None:
     assert told(pending(message, spec=spec, objects={NODES: nodes})).code == "LWS-E043"
 
 
-def test_nodes_that_are_cordoned_are_named_with_what_lets_them_take_pods_again() -> None:
+def test_cordoned_nodes_are_named_with_the_command_to_uncordon() -> None:
     message = "0/9 nodes are available: 8 node(s) were unschedulable."
     nodes = [node(f"node-{at}", labels={"gpu": "b300"} if at else {}) for at in range(8)]
     nodes = [one | {"spec": {"unschedulable": True}} for one in nodes]
@@ -250,7 +250,7 @@ def test_nodes_that_are_cordoned_are_named_with_what_lets_them_take_pods_again()
         {"key": "team", "value": "blue"},
     ],
 )
-def test_taints_that_are_tolerated_are_not_named(toleration: dict[str, str]) -> None:
+def test_tolerated_taints_are_not_named(toleration: dict[str, str]) -> None:
     taints = [
         {"key": "team", "value": "blue", "effect": "NoSchedule"},
         {"key": "other", "effect": "PreferNoSchedule"},
@@ -260,7 +260,7 @@ def test_taints_that_are_tolerated_are_not_named(toleration: dict[str, str]) -> 
     assert found.sentence == "nodes have taints that pod web-0 does not tolerate"
 
 
-def test_a_shortfall_says_what_it_does_not_know() -> None:
+def test_shortage_reports_what_is_not_known() -> None:
     asks = {"containers": [{"resources": {"requests": {"cpu": "4"}}}]}
     message = "0/1 nodes are available: 1 Insufficient cpu."
     nodes = {NODES: [node(allocatable={"cpu": "8"})]}
@@ -278,7 +278,7 @@ def test_a_shortfall_says_what_it_does_not_know() -> None:
         ("containerd://2.1.0", {}, False),
     ],
 )
-def test_nodes_of_this_machine_without_accelerators_may_be_told_to_have_some(
+def test_local_nodes_without_accelerators_can_simulate_them(
     runtime: str, allocatable: dict[str, str], simulates: bool
 ) -> None:
     asks = {"containers": [{"resources": {"requests": {"example.com/gpu": "4"}}}]}
@@ -289,7 +289,7 @@ def test_nodes_of_this_machine_without_accelerators_may_be_told_to_have_some(
     assert first.startswith("simulate nodes with example.com/gpu: " if simulates else "add nodes with example.com/gpu")
 
 
-def test_a_device_that_fails_is_named() -> None:
+def test_failing_device_is_named() -> None:
     asks = {"containers": [{"resources": {"requests": {"example.com/gpu": "2"}}}]}
     failing = node(allocatable={"example.com/gpu": "1"})
     why = {"type": devices.ACCELERATORS_HEALTHY, "status": "False", "message": "GPU-1 is unhealthy: XID 79"}
@@ -299,11 +299,11 @@ def test_a_device_that_fails_is_named() -> None:
     assert found.evidence[-1] == f"node {failing['metadata']['name']}: GPU-1 is unhealthy: XID 79"
 
 
-def test_names_of_devices_are_those_of_the_kubelet() -> None:
+def test_device_names_equal_those_of_the_kubelet() -> None:
     assert (devices.DEVICES, devices.ACCELERATORS_HEALTHY) == (wellknown.DEVICES, wellknown.ACCELERATORS_HEALTHY)
 
 
-def test_a_taint_that_keeps_a_pod_from_what_is_free_is_named() -> None:
+def test_taint_on_a_free_node_is_named() -> None:
     asks = {"containers": [{"resources": {"requests": {"example.com/gpu": "4"}}}]}
     message = "0/2 nodes are available: 1 Insufficient example.com/gpu, 1 node(s) had untolerated taint(s)."
     taints = [{"key": "team", "value": "blue", "effect": "NoSchedule"}]
@@ -320,19 +320,19 @@ def test_a_taint_that_keeps_a_pod_from_what_is_free_is_named() -> None:
     assert "taint" not in tolerating.sentence
 
 
-def test_an_amount_that_cannot_be_read_is_left_out() -> None:
+def test_unreadable_amount_is_omitted() -> None:
     nodes = {NODES: [node(allocatable={"cpu": "much"})]}
     found = told(pending("0/1 nodes are available: 1 Insufficient cpu.", objects=nodes))
     assert found.sentence == "no node has enough cpu for pod web-0"
 
 
-def test_events_of_an_earlier_pod_of_that_name_are_not_evidence() -> None:
+def test_events_of_an_earlier_pod_are_not_evidence() -> None:
     past = event("Pod", "web-0", "Failed", "image not found", uid="another")
     situation = waiting("ImagePullBackOff", "Back-off pulling image")
     assert told(replace(situation, objects={CORE_EVENTS: [past]})).code == "LWS-E058"
 
 
-def test_a_service_that_may_be_about_to_come_is_not_missing() -> None:
+def test_young_set_does_not_lack_its_service() -> None:
     young = placed(made=2, spec={"subdomain": "web"})
     assert told(observed([young], {SERVICES: []})).code != "LWS-E083"
     wrong = [{"metadata": {"name": "web"}, "spec": {"clusterIP": "10.0.0.1"}}]
@@ -341,7 +341,7 @@ def test_a_service_that_may_be_about_to_come_is_not_missing() -> None:
     assert found.verdict is Verdict.STUCK
 
 
-def test_a_set_may_start_beside_a_service_of_its_pods() -> None:
+def test_set_with_a_user_service_may_still_start() -> None:
     """Its ranks may need no names: a model may still be loading (ADR 43)."""
     young = placed(made=2, spec={"subdomain": "web"})
     spec = {"clusterIP": "10.0.0.1", "selector": {labels.NAME: "web"}}
@@ -349,7 +349,7 @@ def test_a_set_may_start_beside_a_service_of_its_pods() -> None:
     assert (found.code, found.verdict) == ("LWS-E083", Verdict.PROGRESSING)
 
 
-def test_a_resize_that_the_api_server_refuses_is_quoted() -> None:
+def test_resize_that_the_api_server_rejects_is_quoted() -> None:
     """The leader is marked; pods of a group that may be updated in no other way run on (ADR 24)."""
     marked = {labels.IN_PLACE_REVISION: "new", labels.IN_PLACE_REFUSED: "new"}
     said = 'Cannot resize pod web-0-1: pods "web-0-1" is forbidden: exceeded quota: compute'
@@ -365,14 +365,14 @@ def test_a_resize_that_the_api_server_refuses_is_quoted() -> None:
     assert told(observed([leader], of=lws(1, 1, status=UPDATING))).evidence[0] == "web-0: its resize was refused"
 
 
-def test_a_rollout_that_waits_is_said_beside_the_cause() -> None:
+def test_waiting_rollout_is_mentioned_next_to_the_cause() -> None:
     crashed = placed(status={"containerStatuses": [container(terminated=ended(1))]})
     status = {"conditions": conditions(UpdateInProgress="True"), "updatedReplicas": 1}
     found = told(observed([crashed, ready(1)], of=lws(2, 1, status=status)))
     assert found.evidence[-1] == "the rollout waits for it: 1 of 2 groups updated"
 
 
-def test_what_is_not_read_is_said_and_nothing_is_concluded_from_it() -> None:
+def test_unread_objects_are_listed_and_not_interpreted() -> None:
     situation = replace(observed([placed(node="node-9")]), unread=frozenset({NODES}))
     found = told(situation)
     assert found.code != "LWS-E050"
@@ -380,19 +380,19 @@ def test_what_is_not_read_is_said_and_nothing_is_concluded_from_it() -> None:
     assert lines(found)[-1] == "Not read, so nothing is known of it: nodes"
 
 
-def test_what_no_cause_explains_is_said_to_be_unknown() -> None:
+def test_unexplained_state_is_reported_as_unknown() -> None:
     found = told(SCENARIOS["LWS-E099"])
     assert found.verdict is Verdict.UNKNOWN
     assert headline(found) == "web is not ready: LWS-E099: no known cause explains it"
 
 
-def test_of_several_diagnoses_the_worst_is_told() -> None:
+def test_worst_of_several_diagnoses_is_selected() -> None:
     made = [Diagnosis(target=str(verdict), verdict=verdict, sentence="") for verdict in reversed(Verdict)]
     assert worst(made).verdict is Verdict.STUCK
     assert worst(made[-2:]).verdict is Verdict.PROGRESSING
 
 
-def test_the_document_has_stable_names() -> None:
+def test_document_has_stable_keys() -> None:
     (item,) = document([told(SCENARIOS["LWS-E026"])])["items"]
     assert item == {
         "target": "web",
@@ -414,7 +414,7 @@ def test_the_document_has_stable_names() -> None:
     }
 
 
-def test_hundreds_of_groups_are_explained_in_one_pass_for_each_cause() -> None:
+def test_hundreds_of_groups_are_explained_in_one_pass_per_cause() -> None:
     pods = [
         placed(group, rank, status={"containerStatuses": [container(running={"startedAt": ago(250)})]})
         for group in range(100)
@@ -424,7 +424,7 @@ def test_hundreds_of_groups_are_explained_in_one_pass_for_each_cause() -> None:
     assert sum(cause.find(situation) is not None for cause in CATALOGUE) == 0
 
 
-def test_a_gated_pod_whose_affinity_no_node_can_fulfil_says_so() -> None:
+def test_gated_pod_with_an_impossible_affinity_is_explained() -> None:
     term = {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["abc"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     spec = {"schedulingGates": [{"name": "example.com/held"}], "affinity": {"nodeAffinity": required}}
@@ -434,7 +434,7 @@ def test_a_gated_pod_whose_affinity_no_node_can_fulfil_says_so() -> None:
     assert any("nodeAffinity: label 'zone': operator Gt needs one integer" in line for line in lines(found))
 
 
-def test_a_host_path_that_this_machine_lacks_is_named() -> None:
+def test_missing_host_path_is_named() -> None:
     said = "volumes: hostPath.path: /models does not exist on this machine; create it or set type DirectoryOrCreate"
     waits = container(waiting={"reason": "ContainerCreating"})
     pod = placed(status={"phase": "Pending", "containerStatuses": [waits]})
@@ -444,8 +444,8 @@ def test_a_host_path_that_this_machine_lacks_is_named() -> None:
 
 
 @pytest.mark.parametrize(("key", "code"), [(KEY, "LWS-E086"), ("newer", "LWS-E092")], ids=["updated", "older"])
-def test_a_rollout_does_not_wait_for_a_broken_older_group(key: str, code: str) -> None:
-    """docs/adr/0030."""
+def test_rollout_does_not_wait_for_a_broken_older_group(key: str, code: str) -> None:
+    """The rollout replaces broken groups of older revisions (docs/adr/0030)."""
     starting = placed(0, status={"containerStatuses": [container(running={"startedAt": ago(300)})]})
     statefulset = {"metadata": {"name": "web", "labels": {labels.TEMPLATE_REVISION_HASH: key}}}
     updating = lws(2, 1, status=UPDATING | {"updatedReplicas": 1, "readyReplicas": 1})
@@ -453,8 +453,8 @@ def test_a_rollout_does_not_wait_for_a_broken_older_group(key: str, code: str) -
     assert told(situation).code == code
 
 
-def test_surge_groups_do_not_count_as_updated_ones() -> None:
-    """The partition holds two of four; the surge group is in the status, too."""
+def test_surge_groups_do_not_count_as_updated_groups() -> None:
+    """The partition holds two of four; the surge group is in the status as well."""
     revision = {labels.TEMPLATE_REVISION_HASH: "new"}
     pods = [ready(0), ready(1), *(ready(index, metadata={"labels": revision}) for index in (2, 3, 4))]
     rolling = {"rollingUpdateConfiguration": {"partition": 2, "maxSurge": 1}}
@@ -463,7 +463,7 @@ def test_surge_groups_do_not_count_as_updated_ones() -> None:
 
 
 @pytest.mark.parametrize(("replicas", "ranks"), [(3, (0, 1, 2)), (0, (0,))], ids=["up", "down"])
-def test_a_worker_statefulset_that_somebody_scaled_is_named(replicas: int, ranks: tuple[int, ...]) -> None:
+def test_scaled_worker_statefulset_is_named(replicas: int, ranks: tuple[int, ...]) -> None:
     workers = {"metadata": {"name": "web-0"}, "spec": {"replicas": replicas}}
     situation = observed([ready(0, rank) for rank in ranks], {STATEFULSETS: [workers]}, of=lws(status=AVAILABLE))
     found = told(situation)
@@ -472,5 +472,5 @@ def test_a_worker_statefulset_that_somebody_scaled_is_named(replicas: int, ranks
 
 
 @pytest.mark.parametrize("reason", ["ProgramNotFound", "CreateContainerConfigError", "RunContainerError"])
-def test_a_cause_quotes_the_message_and_not_the_reason(reason: str) -> None:
+def test_cause_quotes_the_message_instead_of_the_reason(reason: str) -> None:
     assert told(waiting(reason, "the words of the kubelet")).sentence.endswith(": the words of the kubelet")

@@ -29,12 +29,12 @@ from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.rendezvous.obstacles import Obstacle
 
 
-def test_a_crash_of_long_ago_is_not_why_a_rank_is_not_ready() -> None:
+def test_old_crash_does_not_explain_an_unready_rank() -> None:
     situation = running(container(last=ended(1, 400), restarts=1, running={"startedAt": ago(350)}))
     assert told(situation).code != "LWS-E071"
 
 
-def test_a_run_that_ended_with_its_node_is_no_crash() -> None:
+def test_run_that_ended_with_its_node_is_not_a_crash() -> None:
     """A kubelet that starts containers afresh after its own restart counts no restart."""
     situation = running(container(last=ended(137, 30, "ClusterRestarted"), restarts=0, running={"startedAt": ago(20)}))
     assert told(situation).code != "LWS-E071"
@@ -49,7 +49,7 @@ def completed(rank: int) -> JSONObject:
     return placed(0, rank, status={"containerStatuses": [status]})
 
 
-def test_a_worker_that_ends_first_is_no_problem_of_a_set_that_runs_to_completion() -> None:
+def test_completed_worker_is_not_a_problem_before_its_leader() -> None:
     completes = lws(metadata={"annotations": {labels.RUN_TO_COMPLETION: "true"}})
     found = told(observed([placed(), completed(1)], of=completes))
     assert (found.code, found.verdict) == ("LWS-E078", Verdict.PROGRESSING)
@@ -66,7 +66,7 @@ def test_a_worker_that_ends_first_is_no_problem_of_a_set_that_runs_to_completion
         (139, "exit code 139 (Error, killed by SIGSEGV)", "SIGSEGV: the program or a native library"),
     ],
 )
-def test_a_signal_of_the_program_itself_is_named(code: int, sentence: str, advice: str) -> None:
+def test_signal_of_the_program_itself_is_named(code: int, sentence: str, advice: str) -> None:
     found = told(running(container(restarts=1, terminated=ended(code))))
     assert found.sentence.endswith(sentence)
     assert found.steps[0].startswith(advice)
@@ -90,7 +90,7 @@ NEW_POD = placed(0, 1, spec=UNMAPPED_LWS["spec"]["leaderWorkerTemplate"]["worker
 
 
 @pytest.mark.parametrize("pods", [[], [NEW_POD]], ids=["no pod", "a new pod"])
-def test_the_advice_is_of_the_run_that_failed_while_its_group_starts_again(pods: list[JSONObject]) -> None:
+def test_advice_refers_to_the_failed_run_while_restarting(pods: list[JSONObject]) -> None:
     situation = recreated([ready(0, 0), *pods], of=UNMAPPED_LWS, failure=FAILED_AT_START)
     found = told(replace(situation, commands=HERE))
     assert found.code == "LWS-E071"
@@ -98,7 +98,7 @@ def test_the_advice_is_of_the_run_that_failed_while_its_group_starts_again(pods:
     assert found.steps[1] == "lws --local -n prod logs web/0/1 -c main --previous"
 
 
-def test_an_image_that_is_mapped_is_not_to_be_mapped() -> None:
+def test_mapped_image_needs_no_mapping_advice() -> None:
     situation = recreated([ready(0, 0)], of=UNMAPPED_LWS, failure=FAILED_AT_START)
     found = told(replace(situation, commands=replace(HERE, images=("app",))))
     assert found.steps == ("lws --local -n prod logs web/0/1 -c main --previous",)
@@ -107,8 +107,8 @@ def test_an_image_that_is_mapped_is_not_to_be_mapped() -> None:
 UNTIL_DONE = Commands(until_done=True)
 
 
-def test_a_rank_that_ended_is_no_fault_while_the_command_waits_for_the_end() -> None:
-    """As of a batch job: the ranks of group 0 ended minutes ago, those of group 1 still run."""
+def test_completed_rank_is_healthy_while_waiting_for_completion() -> None:
+    """Like a batch job: the ranks of group 0 ended minutes ago, those of group 1 still run."""
     stays = container(terminated=ended(0, 100, "Completed"))
     pods = [*(placed(0, rank, status={"containerStatuses": [stays]}) for rank in (0, 1)), ready(1, 0), ready(1, 1)]
     situation = observed(pods, of=lws(2))
@@ -120,14 +120,14 @@ def test_a_rank_that_ended_is_no_fault_while_the_command_waits_for_the_end() -> 
     assert (whole.verdict, whole.sentence) == (Verdict.HEALTHY, "2 of 2 ranks exited with code 0")
 
 
-def test_a_crash_is_the_cause_while_the_command_waits_for_the_end() -> None:
+def test_crash_is_the_cause_while_waiting_for_completion() -> None:
     stays = container(terminated=ended(0, 100, "Completed"))
     pods = [placed(0, 0, status={"containerStatuses": [stays]}), placed(0, 1, status=CRASHED)]
     found = told(replace(observed(pods), commands=UNTIL_DONE))
     assert (found.code, found.verdict) == ("LWS-E071", Verdict.STUCK)
 
 
-def test_a_rank_that_is_to_end_need_not_become_ready() -> None:
+def test_rank_that_runs_to_completion_need_not_become_ready() -> None:
     """Its readiness probe has failed for an hour, as the work has no server."""
     event_of = event("Pod", "web-0-1", "Unhealthy", "Readiness probe failed: connection refused")
     status: JSONObject = {"containerStatuses": [container(running={"startedAt": ago(3500)})]}
@@ -136,15 +136,15 @@ def test_a_rank_that_is_to_end_need_not_become_ready() -> None:
     assert told(replace(situation, commands=UNTIL_DONE)).verdict is Verdict.PROGRESSING
 
 
-def test_a_program_that_ends_is_the_cause_while_its_group_waits_to_be_recreated_for_it() -> None:
-    """Recreating does not help: the program ends with 0 each time, and somebody has to act."""
+def test_exiting_program_is_the_cause_while_its_group_waits() -> None:
+    """Recreation does not help: the program exits with 0 each time, and a user has to act."""
     waits = SCENARIOS["LWS-E080"].objects  # group 0 waits because of web-0-1
     found = told(observed([placed(), completed(1)], waits))
     assert (found.code, found.verdict) == ("LWS-E075", Verdict.STUCK)
     assert "recreated 2 times; pod web-0-1 failed again" in found.evidence[-1]
 
 
-def test_a_group_that_waits_because_another_rank_failed_is_not_told_by_one_that_ended() -> None:
+def test_group_waits_for_the_failed_rank_not_a_completed_one() -> None:
     waits = SCENARIOS["LWS-E080"].objects
     found = told(observed([completed(0), placed(0, 1)], waits))
     assert (found.code, found.verdict) == ("LWS-E080", Verdict.PROGRESSING)
@@ -173,7 +173,7 @@ MOMENTS: dict[str, list[JSONObject]] = {
 
 
 @pytest.mark.parametrize("pods", MOMENTS.values(), ids=MOMENTS)
-def test_a_group_that_failed_again_is_stuck_for_the_same_reason_at_every_moment(pods: list[JSONObject]) -> None:
+def test_repeated_failure_has_the_same_cause_at_every_moment(pods: list[JSONObject]) -> None:
     found = told(recreated(pods, failure="main: exit code 3, Error: no such model"))
     assert headline(found) == (
         "web is stuck: LWS-E071: container main of pod web-0-1 crashed with exit code 3 (Error): no such model"
@@ -195,7 +195,7 @@ REFUSED_PROBES = {
 
 
 @pytest.mark.parametrize(("message", "said"), REFUSED_PROBES.items())
-def test_a_refused_port_is_compared_with_those_that_the_containers_declare(message: str, said: str) -> None:
+def test_refused_probe_port_is_compared_with_declared_ports(message: str, said: str) -> None:
     situation = running(
         container(running={"startedAt": ago(100)}),
         events=[("Unhealthy", f"Readiness probe failed: {message}")],
@@ -204,7 +204,7 @@ def test_a_refused_port_is_compared_with_those_that_the_containers_declare(messa
     assert told(situation).sentence == f"the readiness probe of pod web-0 fails{said}"
 
 
-def test_a_liveness_probe_that_is_refused_is_compared_with_the_ports_too() -> None:
+def test_refused_liveness_probe_is_compared_with_the_ports() -> None:
     message = "Liveness probe failed: http://10.88.1.10:8080/: Connection refused"
     events = [("Unhealthy", f"{message}; the pod listens on no port")]
     spec = {"containers": [{"name": "main", "ports": [{"containerPort": 8000}]}]}
@@ -215,7 +215,7 @@ def test_a_liveness_probe_that_is_refused_is_compared_with_the_ports_too() -> No
 
 
 @pytest.mark.parametrize(("code", "signal"), [(137, "SIGKILL"), (143, "SIGTERM")])
-def test_of_a_program_that_was_killed_the_signal_is_named(code: int, signal: str) -> None:
+def test_signal_that_killed_a_program_is_named(code: int, signal: str) -> None:
     found = told(running(container(restarts=1, terminated=ended(code))))
     assert found.sentence == f"container main of pod web-0 crashed with exit code {code} (Error, killed by {signal})"
     memory = ", or from the kernel if node node-0 was out of memory (dmesg there)" if code == 137 else ""
@@ -248,7 +248,7 @@ def test_of_a_program_that_was_killed_the_signal_is_named(code: int, signal: str
         (1, "host://", "lws -n prod logs web/0/0"),
     ],
 )
-def test_of_a_missing_file_or_program_the_image_is_the_first_thing_to_look_at(code: int, image: str, said: str) -> None:
+def test_missing_file_advice_starts_with_the_image(code: int, image: str, said: str) -> None:
     spec = {"containers": [{"name": "main", "image": "ring"}]}
     found = told(running(container(restarts=1, terminated=ended(code)) | {"imageID": image}, spec=spec))
     assert found.steps[0] == said
@@ -258,7 +258,7 @@ def test_of_a_missing_file_or_program_the_image_is_the_first_thing_to_look_at(co
 
 
 @pytest.mark.parametrize("obstacle", Obstacle)
-def test_of_a_rendezvous_it_is_said_what_its_code_means(obstacle: Obstacle) -> None:
+def test_rendezvous_exit_code_is_explained(obstacle: Obstacle) -> None:
     means = f"exit code {obstacle.value} of the rendezvous means: {obstacle.words}; {obstacle.advice}"
     command = {"containers": [{"name": "main", "command": ["sh", "-c"], "args": ["sh rendezvous.sh leader && serve"]}]}
     assert told(running(container(terminated=ended(obstacle.value)), spec=command)).steps[0] == means
@@ -267,7 +267,7 @@ def test_of_a_rendezvous_it_is_said_what_its_code_means(obstacle: Obstacle) -> N
     assert told(running(container(terminated=ended(obstacle.value)))).steps == ("lws -n prod logs web/0/0",)
 
 
-def test_a_cluster_of_this_machine_quotes_the_log_of_the_pod_before_the_recreation() -> None:
+def test_local_cluster_quotes_the_log_of_the_previous_pod() -> None:
     situation = recreated([pod(made=1), pod(0, 1, made=1)], failure="main: exit code 9, Error: CUDA")
     elsewhere = told(situation)
     assert elsewhere.code == "LWS-E071"
@@ -279,7 +279,7 @@ def test_a_cluster_of_this_machine_quotes_the_log_of_the_pod_before_the_recreati
     assert (here.log.container, here.log.previous) == ("main", True)
 
 
-def test_groups_that_are_being_removed_are_none_of_those_that_are_wanted() -> None:
+def test_surplus_groups_are_reported_as_being_removed() -> None:
     left = [ready(group, rank, metadata=DELETED) for group in (1, 2) for rank in (0, 1)]
     status = {"readyReplicas": 3, "updatedReplicas": 3, "conditions": conditions(Available="True")}
     found = told(observed([ready(), ready(0, 1), *left], of=lws(1, status=status)))
@@ -301,7 +301,7 @@ INITS = {"workerTemplate": {"spec": {"initContainers": [{"name": "download"}]}}}
         ("deleted: EvictionByEvictionAPI", "LWS-E081"),
     ],
 )
-def test_the_record_of_a_group_says_which_failure_it_was(failure: str, code: str) -> None:
+def test_group_record_explains_its_failure(failure: str, code: str) -> None:
     probes = [event("Pod", "web-0-1", "Unhealthy", "Liveness probe failed: refused", uid="of the run before")]
     objects = {CORE_EVENTS: probes if code == "LWS-E072" else []}
     pods = [pod(made=1), pod(0, 1, made=1)]
@@ -325,7 +325,7 @@ def test_explain_names_a_drain_when_a_pod_was_evicted(due: float) -> None:
     assert "web-0-1 was evicted, as the drain of a node does: the group starts on other nodes" in found.evidence
 
 
-def test_a_rank_is_not_told_by_the_record_of_another() -> None:
+def test_record_of_another_rank_does_not_explain_a_rank() -> None:
     situation = recreated([pod(made=1), pod(0, 1, made=1)], failure="main: exit code 3")
     assert told(situation, "web/0/1").subject == told(situation, "web/0").subject
     assert told(replace(situation, rank=0)).code == "LWS-E081"

@@ -1,4 +1,4 @@
-"""Why evictions wait, as far as a LeaderWorkerSet shows it."""
+"""The reasons why evictions wait, as far as a LeaderWorkerSet shows them."""
 
 import pytest
 from tests.explanations.builders import lws, observed, ready
@@ -34,7 +34,7 @@ ONE_AWAY = WHOLE[:2]
         (None, ONE_AWAY, ""),
     ],
 )
-def test_a_group_that_is_ready_says_why_it_cannot_be_evicted(
+def test_ready_group_explains_why_it_cannot_be_evicted(
     budget: str | None, pods: tuple[JSONObject, ...], why: str
 ) -> None:
     assert told(budget, *pods, group=0) == f"web/0 is ready{why}"
@@ -43,7 +43,7 @@ def test_a_group_that_is_ready_says_why_it_cannot_be_evicted(
 @pytest.mark.parametrize(
     ("least", "why"), [(1, "; evictions of it wait: web/2 is away"), (0, "")], ids=["closed", "open"]
 )
-def test_without_the_annotation_the_budget_of_the_group_says_what_the_manager_allows(least: int, why: str) -> None:
+def test_group_budget_explains_what_the_manager_permits(least: int, why: str) -> None:
     def budget(group: int, least: int) -> JSONObject:
         owner = {"kind": "LeaderWorkerSet", "name": "web", "uid": "set", "controller": True}
         named = {labels.NAME: "web", labels.GROUP_INDEX: str(group)}

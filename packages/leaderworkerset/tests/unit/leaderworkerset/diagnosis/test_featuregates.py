@@ -66,7 +66,7 @@ TRIED = {"type": "PodGroupScheduled", "status": "False", "reason": "Unschedulabl
         "a deletion of a moment ago",
     ],
 )
-def test_the_component_is_known_by_what_it_left_undone(
+def test_component_is_identified_by_its_missing_result(
     found: JSONObject, pods: list[JSONObject], component: str
 ) -> None:
     assert dict(lacking([found], pods, NOW)) == ({component: NAME} if component else {})

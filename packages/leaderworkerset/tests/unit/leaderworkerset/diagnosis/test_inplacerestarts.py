@@ -1,4 +1,4 @@
-"""Restarts in place as people see them: which pod, how often, since when it is not ready, and why a group is recreated."""
+"""Restarts in place in views: the pod, the number, the time since it is unready, and the reason of a recreation."""
 
 import pytest
 from tests.explanations.builders import NOW, ago, container, ended, lws, observed, placed, ready, recreated
@@ -22,7 +22,7 @@ def noted(note: str, rank: int = 1, *, is_ready: bool = False) -> JSONObject:
     return placed(0, rank, ready=is_ready, metadata=metadata, status=status)
 
 
-def test_the_pod_that_is_not_ready_comes_first_and_then_the_one_that_restarted_most_often() -> None:
+def test_unready_pod_is_listed_before_the_most_restarted_one() -> None:
     found = observed([noted("5", 0, is_ready=True), noted(f"2={ago(12)}")], of=lws(1, 2))
     text = "pod web-0-1 restarted all its containers in place 2 times, not ready for 12s; so did 1 more pod"
     assert output.notes(found.view, NOW) == [f"group 0: {text}"]
@@ -32,7 +32,7 @@ def test_the_pod_that_is_not_ready_comes_first_and_then_the_one_that_restarted_m
     assert "pod web-0 restarted all its containers in place 5 times; so did 1 more pod" in told
 
 
-def test_a_container_that_its_pod_ended_has_not_failed() -> None:
+def test_container_that_its_pod_ended_has_not_failed() -> None:
     pod = noted(f"2={ago(12)}")
     assert list(deaths.of_pod(pod, NOW)) == []
     assert list(outcome.failed_ends(pod)) == []
@@ -42,7 +42,7 @@ def test_a_container_that_its_pod_ended_has_not_failed() -> None:
 
 
 @pytest.mark.parametrize("failure", [WHY, "main: exit code 1, Error"])
-def test_a_group_that_is_recreated_for_it_is_told_how_to_tolerate_it(failure: str) -> None:
+def test_recreated_group_gets_advice_to_tolerate_restarts(failure: str) -> None:
     found = diagnose(recreated([placed()], failure=failure), Selection("web"))
     is_for_it = failure == WHY
     assert (found.code == "LWS-E098") is is_for_it
@@ -51,6 +51,6 @@ def test_a_group_that_is_recreated_for_it_is_told_how_to_tolerate_it(failure: st
         assert labels.IN_PLACE_RESTARTS in found.steps[0]
 
 
-def test_a_group_that_is_ready_again_needs_no_word() -> None:
+def test_group_that_is_ready_again_has_no_cause() -> None:
     of = lws(1, 1, status={"readyReplicas": 1})
     assert diagnose(recreated([ready(0, 0)], failure=WHY, of=of), Selection("web")).code != "LWS-E098"

@@ -1,4 +1,4 @@
-"""What the Deployment of leaders with random keys reports: refused leaders, no progress, a rollout that stays where it is."""
+"""Reports by the Deployment of leaders with random keys: rejected leaders, no progress, a stuck rollout."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def failing(message: str, status: str = "True") -> dict[str, Any]:
     return {"conditions": [{"type": "ReplicaFailure", "status": status, "message": message}]}
 
 
-def test_a_refused_leader_is_explained_by_the_refusal() -> None:
+def test_rejected_leader_is_explained_by_the_rejection() -> None:
     """The ReplicaSet tries again in silence; the group has no key yet."""
     found = diagnose(of_keys([keyed()], failing(QUOTA)), Selection("web"))
 
@@ -31,7 +31,7 @@ def test_a_refused_leader_is_explained_by_the_refusal() -> None:
     assert str(found.subject) == "Pod web-7d9f8b6c4-x2kkp"
 
 
-def test_a_refusal_that_names_no_pod_is_one_of_the_set() -> None:
+def test_rejection_without_a_pod_name_is_one_of_the_set() -> None:
     found = diagnose(of_keys([keyed()], failing("Internal error: denied")), Selection("web"))
 
     assert (found.code, str(found.subject)) == ("LWS-E029", "Pod web")
@@ -42,7 +42,7 @@ def test_a_refusal_that_names_no_pod_is_one_of_the_set() -> None:
     [of_keys([keyed()], failing(QUOTA, "False")), of_keys([keyed(0), keyed(1)], failing(QUOTA))],
     ids=["it is over", "no leader is missing"],
 )
-def test_an_old_refusal_explains_nothing(observed: Observed) -> None:
+def test_old_rejection_explains_nothing(observed: Observed) -> None:
     assert diagnose(observed, Selection("web")).code != "LWS-E020"
 
 
@@ -57,18 +57,18 @@ def test_an_old_refusal_explains_nothing(observed: Observed) -> None:
     ],
     ids=["rolls", "has rolled", "ends a leader", "waits for a leader", "not observed"],
 )
-def test_a_rollout_that_goes_on_is_no_cause(key: str, told: dict[str, Any], replicas: int) -> None:
+def test_proceeding_rollout_is_not_a_cause(key: str, told: dict[str, Any], replicas: int) -> None:
     seen = of_keys([keyed(0), keyed(1)], told, key=key, replicas=replicas, updating=True)
 
     assert rollouts.stays_between_two_steps.find(seen) is None
 
 
-def test_sets_without_a_deployment_know_neither_cause() -> None:
+def test_sets_without_a_deployment_have_neither_cause() -> None:
     assert rollouts.stays_between_two_steps.find(observed()) is None
     assert rollouts.makes_no_progress.find(observed()) is None
 
 
-def test_why_a_leader_is_not_ready_comes_first() -> None:
+def test_reason_of_an_unready_leader_precedes_its_deployment() -> None:
     order = [cause.code for cause in CATALOGUE]
 
     assert max(map(order.index, ("LWS-E020", "LWS-E041", "LWS-E073"))) < order.index("LWS-E088")

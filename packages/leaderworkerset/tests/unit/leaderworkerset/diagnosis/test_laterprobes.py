@@ -34,7 +34,9 @@ LATER: JSONObject = {"initialDelaySeconds": 900}
     ],
     ids=["readiness", "startup", "readiness after startup"],
 )
-def test_the_first_probe_of_a_leader_says_when_it_is_due(probes: JSONObject, status: JSONObject, sentence: str) -> None:
+def test_first_probe_of_a_leader_is_reported_with_its_time(
+    probes: JSONObject, status: JSONObject, sentence: str
+) -> None:
     found = told(observed([waiting(status=status, **probes), ready(0, 1)]))
     assert (found.code, found.verdict, found.sentence) == (
         "LWS-E101",
@@ -43,16 +45,16 @@ def test_the_first_probe_of_a_leader_says_when_it_is_due(probes: JSONObject, sta
     )
 
 
-def test_workers_that_wait_for_such_a_leader_are_no_other_cause() -> None:
+def test_workers_that_wait_for_a_probed_leader_are_no_cause() -> None:
     found = told(observed([waiting(readinessProbe=LATER)], of=lws(startupPolicy="LeaderReady")))
     assert found.code == "LWS-E101"
 
 
-def test_a_probe_that_is_due_is_no_cause() -> None:
+def test_probe_that_is_due_is_not_a_cause() -> None:
     assert told(observed([waiting(seconds=901, readinessProbe=LATER), ready(0, 1)])).code == "LWS-E082"
 
 
-def test_another_rank_whose_probe_fails_is_the_cause() -> None:
+def test_failing_probe_of_another_rank_is_the_cause() -> None:
     failing = event("Pod", "web-0-1", "Unhealthy", "Readiness probe failed: connection refused")
     pods = [waiting(readinessProbe=LATER), waiting(1, readinessProbe={"httpGet": {"port": 1}})]
     assert told(observed(pods, {CORE_EVENTS: [failing]})).code == "LWS-E073"

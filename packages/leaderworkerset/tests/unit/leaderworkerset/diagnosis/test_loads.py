@@ -18,7 +18,7 @@ def pod(*resources: JSONObject) -> JSONObject:
     return {"spec": {"containers": [{"name": f"c{at}", "resources": one} for at, one in enumerate(resources)]}}
 
 
-def test_by_pod_adds_up_containers() -> None:
+def test_usage_of_a_pod_is_the_sum_of_its_containers() -> None:
     used = by_pod([metrics("web-0", {"cpu": "250m", "memory": "1Gi"}, {"cpu": "1", "memory": "512Mi"})])
     assert used == {ObjectKey("prod", "web-0"): {"cpu": parse("1250m"), "memory": parse("1536Mi")}}
 

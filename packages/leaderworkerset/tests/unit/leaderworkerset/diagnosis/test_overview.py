@@ -1,4 +1,4 @@
-"""What is said about everything in a namespace: the worst first, a block each, and the healthy in one line."""
+"""The overview of a namespace: the worst first, a block each, and the healthy in one line."""
 
 from leaderworkerset.diagnosis.document import BLOCKS, NAMES, document, ordered, overview
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
@@ -17,7 +17,7 @@ def told(name: str, verdict: Verdict = Verdict.HEALTHY, *, owner: str = "", name
     )
 
 
-def test_the_worst_is_first_and_the_healthy_share_a_line() -> None:
+def test_worst_is_first_and_the_healthy_share_a_line() -> None:
     found = ordered(
         [told("a"), told("b", Verdict.PROGRESSING), told("c", Verdict.STUCK), told("d"), told("e", Verdict.UNKNOWN)]
     )
@@ -35,7 +35,7 @@ def test_the_worst_is_first_and_the_healthy_share_a_line() -> None:
     ]
 
 
-def test_a_disaggregated_set_is_one_block_with_its_parts() -> None:
+def test_disaggregated_set_is_one_block_with_its_parts() -> None:
     parts = [told("s-0-prefill", owner="s"), told("s-0-decode", Verdict.STUCK, owner="s")]
     found = ordered([told("s", Verdict.PROGRESSING), *parts, told("t-0-decode", owner="t", namespace="test")])
     assert overview(found, with_namespace=True) == [
@@ -53,7 +53,7 @@ def test_a_disaggregated_set_is_one_block_with_its_parts() -> None:
     ]
 
 
-def test_hundreds_have_blocks_lines_and_names_within_bounds() -> None:
+def test_overview_of_hundreds_is_bounded() -> None:
     many = ordered(
         told(f"{verdict[0]}{index:03}", verdict) for verdict in (Verdict.HEALTHY, Verdict.STUCK) for index in range(250)
     )
@@ -68,12 +68,12 @@ def test_hundreds_have_blocks_lines_and_names_within_bounds() -> None:
     assert lines[-1].endswith(f"and {250 - NAMES} more")
 
 
-def test_what_is_healthy_is_one_line_and_of_nothing_there_is_none() -> None:
+def test_healthy_sets_are_one_line() -> None:
     assert overview([told("a")]) == ["1 of 1 set healthy: a"]
     assert overview([]) == []
     assert ordered([]) == []
 
 
-def test_the_document_says_where_and_whose() -> None:
+def test_document_has_the_namespace_and_the_owner() -> None:
     (item,) = document([told("s-0-decode", owner="s")])["items"]
     assert (item["namespace"], item["disaggregatedSet"], item["target"]) == ("prod", "s", "s-0-decode")

@@ -1,4 +1,4 @@
-"""What groups wait for that have to leave nodes."""
+"""The reasons why groups that must leave nodes wait."""
 
 from typing import Any
 
@@ -42,21 +42,21 @@ def waits(*pods: JSONObject, status: Any = MOVING, nodes: tuple[JSONObject, ...]
     ],
     ids=["its turn", "another group", "a rollout", "nodes may not be read", "open again", "not reported"],
 )
-def test_what_groups_wait_for(sentence: str, pods: tuple[JSONObject, ...], given: dict[str, Any]) -> None:
+def test_waiting_move_names_its_reason(sentence: str, pods: tuple[JSONObject, ...], given: dict[str, Any]) -> None:
     assert waits(*pods, **given) == sentence
 
 
-def test_a_group_that_was_asked_to_move_waits_whatever_its_node() -> None:
+def test_group_with_a_requested_move_waits_on_any_node() -> None:
     marked = ready(2, node="node-8", metadata={"annotations": {labels.MOVE_GROUP: "true"}})
     assert waits(*ON_IT[:1], marked, nodes=(node("node-8"),)).startswith("group 2 of web waits to be moved")
 
 
-def test_a_group_that_tolerates_what_closes_its_node_does_not_wait() -> None:
+def test_group_that_tolerates_its_node_does_not_wait() -> None:
     tolerant = ready(1, node="node-7", spec={"tolerations": [{"operator": "Exists"}]})
     assert waits(ON_IT[0], tolerant, ON_IT[0]) == ""
 
 
-def test_a_group_that_waits_for_another_one_says_so_where_it_alone_is_explained() -> None:
+def test_waiting_group_names_the_group_that_it_waits_for() -> None:
     status = MOVING | {"readyReplicas": 2}
     pods = (placed(0, node="node-8"), *ON_IT[1:])
     told = diagnose(observed(pods, {NODES: (CLOSED,)}, of=lws(3, 1, status=status)), Selection("web", 1))
@@ -64,14 +64,14 @@ def test_a_group_that_waits_for_another_one_says_so_where_it_alone_is_explained(
     assert (told.code, told.sentence, told.steps[0]) == ("LWS-E094", waits, "lws -n prod explain web")
 
 
-def test_another_group_of_the_set_is_healthy() -> None:
+def test_group_that_need_not_move_is_healthy() -> None:
     assert diagnose(SCENARIOS["LWS-E094"], Selection("web", 1)).code == "LWS-E094"
     told = diagnose(SCENARIOS["LWS-E094"], Selection("web", 0))
     assert (told.verdict, told.sentence) == (Verdict.HEALTHY, "web/0 is ready")
 
 
 @pytest.mark.parametrize(("partition", "code"), [(0, "LWS-E094"), (1, "LWS-E095")])
-def test_no_extra_group_replaces_one_that_moves_while_a_partition_holds_groups_back(partition: int, code: str) -> None:
+def test_partition_prevents_surge_groups_for_moves(partition: int, code: str) -> None:
     rolling = {"rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 1, "partition": partition}}
     held = lws(3, 1, status=MOVING, rolloutStrategy={"type": "RollingUpdate"} | rolling)
     assert diagnose(observed(ON_IT, {NODES: (CLOSED,)}, of=held), Selection("web")).code == code

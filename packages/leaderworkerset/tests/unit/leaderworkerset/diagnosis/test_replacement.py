@@ -1,4 +1,4 @@
-"""A leader behind the replacement gate: it waits as it shall, or the manager does not let it go ahead."""
+"""A leader behind the replacement gate: it waits correctly, or the manager does not admit it."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from leaderworkerset.diagnosis.causes import schedulinggates
     ],
     ids=["it names the group that ends", "it is new", "nothing is known of its turn"],
 )
-def test_a_closed_replacement_gate_is_a_cause_only_where_nobody_is_waited_for(fields: Any, is_cause: bool) -> None:
+def test_closed_gate_is_a_cause_when_no_group_is_terminating(fields: Any, is_cause: bool) -> None:
     gate = {"schedulingGates": [{"name": labels.REPLACEMENT_GATE}]}
     found = schedulinggates.is_gated.find(observed([pod(spec=gate, **fields)]))
     assert (found is not None) is is_cause

@@ -1,4 +1,4 @@
-"""What a DisaggregatedSet waits for itself, and when its LeaderWorkerSets say it better."""
+"""The causes of a DisaggregatedSet itself, and when its LeaderWorkerSets have better ones."""
 
 from datetime import timedelta
 
@@ -28,19 +28,19 @@ def warned(message: str = REFUSED, **fields: object) -> dict[object, list[JSONOb
     return {CORE_EVENTS: [event("DisaggregatedSet", "web", "FailedCreate", message, uid="whole", **fields)]}  # type: ignore[arg-type]
 
 
-def test_a_set_that_is_done_is_healthy() -> None:
+def test_finished_set_is_healthy() -> None:
     found = told(of_set(parts=PARTS, status=DONE))
     assert headline(found) == "web is healthy: prefill 2/2, decode 2/2 ready, all of the newest revision"
     assert found.owner == "web"
 
 
-def test_parts_of_older_revisions_are_a_rollout_whatever_the_condition_says() -> None:
+def test_parts_of_older_revisions_mean_a_rollout() -> None:
     found = told(of_set(parts=[*PARTS, part("prefill", "old")], status=DONE))
     assert (found.code, found.verdict) == ("LWS-E093", Verdict.PROGRESSING)
     assert "0 of 4 groups updated" in found.sentence
 
 
-def test_a_rollout_of_which_old_groups_are_left_ends() -> None:
+def test_rollout_with_only_old_groups_left_is_ending() -> None:
     counts = {"roleStatuses": [{"name": "prefill", "updatedReplicas": 2}, {"name": "decode", "updatedReplicas": 2}]}
     found = told(of_set(parts=[*PARTS, part("prefill", "old")], status=counts))
     assert (
@@ -49,12 +49,12 @@ def test_a_rollout_of_which_old_groups_are_left_ends() -> None:
     )
 
 
-def test_a_set_that_is_being_deleted_says_what_is_left() -> None:
+def test_deleted_set_reports_what_is_left() -> None:
     found = told(of_set(parts=PARTS, status=DONE, metadata={"deletionTimestamp": ago(1)}))
     assert headline(found) == "web is progressing: LWS-E090: web is being deleted; 2 LeaderWorkerSets left"
 
 
-def test_nobody_acts_on_a_set() -> None:
+def test_set_without_an_active_controller_is_explained() -> None:
     stopped: JSONObject = {"metadata": {"name": "m", "namespace": "lws-system"}, "spec": {"replicas": 1}}
     situation = of_set({CORE_EVENTS: [], DEPLOYMENTS: [stopped]}, metadata={"generation": 2})
     found = told(situation)
@@ -62,13 +62,13 @@ def test_nobody_acts_on_a_set() -> None:
     assert str(found.subject) == "DisaggregatedSet web"
 
 
-def test_a_scaler_of_the_set_is_no_conflict() -> None:
+def test_scaler_of_the_set_is_not_a_conflict() -> None:
     owner = {"uid": "whole", "controller": True, "kind": "DisaggregatedSet", "name": "web"}
     scaler = {"metadata": {"name": "web-decode", "namespace": "prod", "ownerReferences": [owner]}}
     assert told(of_set({ROLE_SCALERS: [scaler]}, parts=PARTS)).code == "LWS-E093"
 
 
-def test_a_scaler_without_a_controller_is_a_conflict() -> None:
+def test_scaler_without_a_controller_is_a_conflict() -> None:
     found = told(of_set({ROLE_SCALERS: [{"metadata": {"name": "web-decode", "namespace": "prod"}}]}, parts=PARTS))
     assert found.evidence == ("DisaggregatedSetRoleScaler web-decode has no controller",)
 
@@ -84,18 +84,18 @@ def test_a_scaler_without_a_controller_is_a_conflict() -> None:
     ],
     ids=["long ago", "there by now", "a service", "another text", "another set"],
 )
-def test_a_refusal_that_is_over_is_no_cause(objects: dict[object, list[JSONObject]]) -> None:
+def test_resolved_rejection_is_not_a_cause(objects: dict[object, list[JSONObject]]) -> None:
     assert told(of_set(objects, parts=[part("decode")])).code == "LWS-E093"  # type: ignore[arg-type]
 
 
-def test_the_last_refusal_is_told() -> None:
+def test_last_rejection_is_reported() -> None:
     older = event("DisaggregatedSet", "web", "FailedCreate", REFUSED, uid="whole", seconds=60)
     newer = event("DisaggregatedSet", "web", "FailedCreate", REFUSED.replace("few", "none"), uid="whole", seconds=6)
     found = told(of_set({CORE_EVENTS: [older, newer]}))
     assert found.sentence == f"LeaderWorkerSet web-0-{KEY}-prefill of web cannot be created: exceeded quota: none"
 
 
-def test_what_a_part_waits_for_says_more_than_that_the_set_is_on_its_way() -> None:
+def test_cause_of_a_part_precedes_progress_of_the_set() -> None:
     own = told(of_set(parts=PARTS))
     ill = Diagnosis(target="web-prefill", verdict=Verdict.PROGRESSING, sentence="starts", owner="web")
     fine = replace(ill, verdict=Verdict.HEALTHY)
@@ -106,7 +106,7 @@ def test_what_a_part_waits_for_says_more_than_that_the_set_is_on_its_way() -> No
     assert of_whole(replace(own, verdict=Verdict.HEALTHY), [fine]) == [fine]
 
 
-def test_the_set_is_named_once_where_it_is_told_itself() -> None:
+def test_set_is_named_once_in_its_own_explanation() -> None:
     own = told(of_set({ROLE_SCALERS: [{"metadata": {"name": "web-decode", "namespace": "prod"}}]}, parts=PARTS))
     fine = Diagnosis(target="web-prefill", verdict=Verdict.HEALTHY, sentence="2 of 2", namespace="prod", owner="web")
     lines = overview(ordered([own, fine]))

@@ -11,7 +11,7 @@ from leaderworkerset.manager.config import configuration
 HEAD = {"apiVersion": "config.lws.x-k8s.io/v1", "kind": "Configuration"}
 
 
-def test_the_installed_configuration_fits() -> None:
+def test_installed_configuration_fits() -> None:
     assert misfits(configuration.decode(yaml.safe_load(CONFIGURATION))) == []
 
 
@@ -36,9 +36,9 @@ def test_the_installed_configuration_fits() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_named(document: JSONObject, failure: str) -> None:
+def test_misfit_is_named(document: JSONObject, failure: str) -> None:
     assert [str(error) for error in misfits(configuration.decode(HEAD | document))] == [failure]
 
 
-def test_metrics_may_be_off() -> None:
+def test_metrics_may_be_disabled() -> None:
     assert misfits(configuration.decode(HEAD | {"metrics": {"bindAddress": "0"}})) == []

@@ -1,4 +1,4 @@
-"""The objects of an installation: whole, against golden files, and the promises that no golden file explains."""
+"""The objects of an installation: compared with golden files, and the properties that golden files do not explain."""
 
 from pathlib import Path
 from typing import Any
@@ -41,22 +41,22 @@ CHOSEN = InstallSettings(
 
 
 def texts(settings: InstallSettings) -> str:
-    """Return all objects but the definition, which tests of its own look at."""
+    """Return all objects except the definition, which has its own tests."""
     return rendering.documents(obj for kind, obj in build_all(MANAGED, settings) if kind != CUSTOM_RESOURCE_DEFINITIONS)
 
 
 @pytest.mark.parametrize(("name", "settings"), [("default", DEFAULT), ("chosen", CHOSEN)])
-def test_objects_are_as_agreed(name: str, settings: InstallSettings) -> None:
+def test_objects_equal_the_golden_file(name: str, settings: InstallSettings) -> None:
     """Contract 12.3 to 12.6. After a change on purpose: write `texts(settings)` to the golden file."""
     assert texts(settings) == (GOLDEN / f"{name}.yaml").read_text()
 
 
-def test_every_object_carries_our_labels() -> None:
-    """R-OP-46."""
+def test_every_object_has_the_installation_labels() -> None:
+    """Every object has the installation labels (R-OP-46)."""
     assert all(metadata.is_installed(obj) for _, obj in build_all(MANAGED, CHOSEN))
 
 
-def test_names_are_those_of_the_go_manager() -> None:
+def test_names_equal_those_of_the_go_manager() -> None:
     """Contract 12.3 to 12.6, R-OP-46: an existing installation is replaced in place."""
     names = {kind.kind: [meta.name(obj) for each, obj in build_all(MANAGED, DEFAULT) if each == kind] for kind in KINDS}
     assert names == KINDS_AND_NAMES
@@ -93,28 +93,28 @@ KINDS: tuple[Resource, ...] = (
 )
 
 
-def test_namespaced_objects_live_in_the_chosen_namespace() -> None:
+def test_namespaced_objects_use_the_given_namespace() -> None:
     for kind, obj in build_all(MANAGED, CHOSEN):
         assert meta.namespace(obj) == ("serving" if kind.namespaced else "")
     assert "lws-system" not in texts(CHOSEN)
 
 
-def test_what_is_referred_to_is_applied_first() -> None:
-    """The namespace before all, roles before bindings, the API server's calls to us last."""
+def test_referenced_objects_are_applied_first() -> None:
+    """The namespace is first, roles precede bindings, and the webhook configurations are last."""
     kinds = [kind.kind for kind, _ in build_all(MANAGED, DEFAULT)]
     assert kinds[0] == "Namespace"
     assert kinds[-3:] == ["Deployment", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]
 
 
-def test_reinstalling_keeps_certificates() -> None:
-    """R-OP-50: neither the data of the secret nor a bundle is spoken of, so an apply leaves both alone."""
+def test_reinstallation_keeps_certificates() -> None:
+    """An apply contains neither the data of the secret nor a bundle, so it changes neither (R-OP-50)."""
     objects = {meta.name(obj): obj for _, obj in build_all(MANAGED, DEFAULT)}
     assert "data" not in objects["lws-webhook-server-cert"]
     assert "caBundle" not in str(objects["lws-mutating-webhook-configuration"])
     assert "caBundle" not in str(objects["lws-validating-webhook-configuration"])
 
 
-def test_another_configuration_is_another_pod_template() -> None:
+def test_configuration_change_changes_the_pod_template() -> None:
     """A file mounted by subPath does not change under a running pod."""
     assert annotations(DEFAULT) != annotations(CHOSEN)
     assert annotations(DEFAULT) == annotations(InstallSettings(namespace="elsewhere"))
@@ -125,25 +125,25 @@ def annotations(settings: InstallSettings) -> Any:
     return deployment["spec"]["template"]["metadata"]["annotations"]
 
 
-def test_only_webhooks_and_metrics_are_reached_from_outside_of_the_pod() -> None:
-    """R-OP-74."""
+def test_network_policy_permits_webhooks_and_metrics_only() -> None:
+    """The network policy permits webhooks and metrics only (R-OP-74)."""
     (policy,) = [obj for kind, obj in build_all(MANAGED, DEFAULT) if kind == NETWORK_POLICIES]
     (deployment,) = [obj for kind, obj in build_all(MANAGED, DEFAULT) if kind == DEPLOYMENTS]
     assert policy["spec"]["podSelector"] == deployment["spec"]["selector"]
     assert [port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]] == [9443, 8443]
 
 
-def test_the_memory_of_the_manager_is_limited() -> None:
+def test_manager_has_a_memory_limit() -> None:
     (deployment,) = [obj for kind, obj in build_all(MANAGED, DEFAULT) if kind == DEPLOYMENTS]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["resources"]["limits"] == {"memory": "2Gi"}
 
 
-def test_the_image_that_is_installed_by_default_names_its_host() -> None:
-    """What runs with the rights of the manager is never looked up at a public registry."""
+def test_default_image_names_its_host() -> None:
+    """An image with the permissions of the manager is never pulled from a public registry."""
     assert InstallSettings().image.startswith("localhost/")
 
 
-def test_texts_need_no_anchors() -> None:
+def test_manifests_have_no_yaml_anchors() -> None:
     assert "&id" not in texts(CHOSEN)
     assert list(yaml.safe_load_all(texts(CHOSEN)))

@@ -1,4 +1,4 @@
-"""What the installed roles allow, and what none of them may."""
+"""The permissions of the installed roles, and the limits of all of them."""
 
 from typing import Any
 
@@ -17,21 +17,22 @@ def verbs(rules: list[dict[str, Any]], target: str) -> set[str]:
     return {verb for rule in rules if target in rule.get("resources", []) for verb in rule["verbs"]}
 
 
-def test_no_secret_is_reached_but_the_webhooks_own() -> None:
-    """Least privilege: not cluster-wide, and by name."""
+def test_roles_reach_only_the_webhook_secret() -> None:
+    """Permissions are minimal: not cluster-wide, and by name."""
     assert verbs(CLUSTER_RULES, "secrets") == set()
     (rule,) = [rule for rule in RULES if "secrets" in rule.get("resources", [])]
     assert rule["resourceNames"] == ["lws-webhook-server-cert"]
 
 
-def test_nodes_are_read_only() -> None:
+def test_roles_only_read_nodes() -> None:
     """Upstream may update and patch them, and never does."""
     assert verbs(RULES, "nodes") <= READING
 
 
-def test_leaderworkersets_are_created_for_disaggregatedsets_only() -> None:
-    """R-ARC-6, R-DS-106, N-KEY-3, N-RB-17, N-RBAC-2: their own controllers write status and counts of restarts,
-    and delete those that ended and whose time to live is over.
+def test_roles_create_leaderworkersets_for_their_owners_only() -> None:
+    """Their own controllers write status and restart counts, and delete completed ones after their time to live.
+
+    Rules R-ARC-6, R-DS-106, N-KEY-3, N-RB-17, N-RBAC-2.
     """
     own = [rule for kind in MANAGED.kinds[:2] for spec in kind.controllers for rule in spec.permissions]
     assert verbs(policy_rules(own), "leaderworkersets") <= READING | {"delete", "patch"}
@@ -39,23 +40,23 @@ def test_leaderworkersets_are_created_for_disaggregatedsets_only() -> None:
     assert verbs(RULES, "leaderworkersets/status") == {"update"}
 
 
-def test_only_our_webhook_configurations_are_written() -> None:
+def test_roles_write_only_own_webhook_configurations() -> None:
     for plural in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
         (rule,) = [rule for rule in RULES if plural in rule.get("resources", [])]
         assert len(rule["resourceNames"]) == 1
 
 
-def test_there_are_no_wildcards() -> None:
+def test_roles_have_no_wildcards() -> None:
     assert all("*" not in str(rule) for rule in RULES)
 
 
-def test_roles_of_a_namespace_stay_in_it() -> None:
+def test_namespaced_roles_stay_in_their_namespace() -> None:
     assert all(obj["metadata"]["namespace"] == "lws-system" for kind, obj in ALL if kind in {ROLES, ROLE_BINDINGS})
     assert verbs(CLUSTER_RULES, "leases") == set()
 
 
-def test_every_role_but_that_to_read_metrics_is_bound_to_the_manager() -> None:
-    """The manager serves metrics, and reads none: that role is for whoever scrapes them."""
+def test_every_role_except_the_metrics_reader_is_bound() -> None:
+    """The manager serves metrics, and reads none: the role is for the scraper."""
     roles = [(kind.kind, obj["metadata"]["name"]) for kind, obj in ALL if "roleRef" not in obj]
     bound = [(obj["roleRef"]["kind"], obj["roleRef"]["name"]) for _, obj in ALL if "roleRef" in obj]
     assert [one for one in roles if one not in bound] == [("ClusterRole", "lws-metrics-reader")]
@@ -64,8 +65,8 @@ def test_every_role_but_that_to_read_metrics_is_bound_to_the_manager() -> None:
     assert all(obj["subjects"] == [subject] for _, obj in ALL if "roleRef" in obj)
 
 
-def test_no_lease_is_changed_but_the_one_of_the_election() -> None:
-    """A role cannot name what is created; whatever else is done to a lease names it."""
+def test_roles_change_only_the_election_lease() -> None:
+    """A role cannot name objects that are created; all other verbs name the lease."""
     named = {
         verb: rule.get("resourceNames")
         for rule in RULES
@@ -108,8 +109,8 @@ BEYOND_UPSTREAM = {("", "namespaces", "get")}
 """Whether a namespace is being deleted that evidence of exhausted groups would keep (docs/adr/0017-newest.md)."""
 
 
-def test_nothing_is_allowed_that_the_go_manager_may_not() -> None:
-    """R-OP-33, N-RBAC-1: names as there, rights a part of those there."""
+def test_roles_permit_no_more_than_the_go_manager() -> None:
+    """The names are equal, and the permissions are a subset (R-OP-33, N-RBAC-1)."""
     names = {(kind.kind, obj["metadata"]["name"]) for kind, obj in ALL}
     assert {name for kind, name in names if kind == "ClusterRole"} == {
         "lws-manager-role",

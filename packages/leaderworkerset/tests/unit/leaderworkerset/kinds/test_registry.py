@@ -1,4 +1,4 @@
-"""What the registry refuses, and what its declarations promise."""
+"""The rejections of the registry, and the promises of its declarations."""
 
 import asyncio
 from collections.abc import Iterator
@@ -52,16 +52,16 @@ def by_namespace(obj: JSONObject) -> list[str]:
     ],
     ids=["kind", "controller", "webhook"],
 )
-def test_what_tells_parts_apart_is_unique(kinds: tuple[Kind, ...], message: str) -> None:
+def test_registry_rejects_duplicate_names(kinds: tuple[Kind, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Registry(kinds)
 
 
-def test_without_controllers_nothing_is_asked_of_the_api_server() -> None:
+def test_kind_without_controllers_needs_no_permissions() -> None:
     assert Registry((Kind(resource=PODS),)).permissions == ()
 
 
-def test_a_selection_that_two_controllers_read_is_followed_once(client: Client) -> None:
+def test_selection_of_two_controllers_is_watched_once(client: Client) -> None:
     first = Cache(Selection(PODS, label_selector="a"), {"name": by_name})
     second = Cache(Selection(PODS, label_selector="a"), {"namespace": by_namespace, "name": by_name})
     other = Cache(Selection(PODS))
@@ -74,7 +74,7 @@ def test_a_selection_that_two_controllers_read_is_followed_once(client: Client) 
     assert list(caches[first].store.by_index("name", "web")) == []
 
 
-def test_a_cache_of_two_readers_keeps_what_either_of_them_reads() -> None:
+def test_shared_cache_keeps_fields_of_both_readers() -> None:
     nodes, phases = Projection("spec.nodeName"), Projection("status.phase")
     one, other = Cache(Selection(PODS), keep=lambda _: nodes), Cache(Selection(PODS), keep=lambda _: phases)
     pod = {"spec": {"nodeName": "n", "priority": 1}, "status": {"phase": "Running", "podIP": "10.0.0.1"}}
@@ -88,26 +88,26 @@ def test_a_cache_of_two_readers_keeps_what_either_of_them_reads() -> None:
     assert one.united(Cache(Selection(PODS))).keep is None
 
 
-def test_two_functions_under_the_name_of_one_index_are_refused(client: Client) -> None:
+def test_index_with_two_functions_is_rejected(client: Client) -> None:
     declared = (Cache(Selection(PODS), {"name": by_name}), Cache(Selection(PODS), {"name": by_namespace}))
     with pytest.raises(ValueError, match="caches of pods: index 'name' is declared with two functions"):
         Caches(client, declared)
 
 
-def test_the_controllers_of_leaderworkersets_and_pods_share_their_caches(client: Client) -> None:
+def test_controllers_share_their_caches(client: Client) -> None:
     caches = Caches(client, (*LEADERWORKERSET.controllers[0].caches, *POD.controllers[0].caches))
     assert len(caches.all()) == len(CACHES) + 1  # Deployments are read for LeaderWorkerSets alone
     assert caches[POD_CACHE].resource == PODS
 
 
-def test_leaderworkersets_are_followed_once_for_all_controllers(client: Client) -> None:
+def test_leaderworkersets_are_watched_once(client: Client) -> None:
     caches = Caches(client, (cache for spec in MANAGED.controllers for cache in spec.caches))
     followed = [informer.resource.plural for informer in caches.all()]
     assert followed.count("leaderworkersets") == 1
     assert followed.count("services") == 2  # those of LeaderWorkerSets, and those of roles
 
 
-def test_all_that_a_configuration_may_enable_runs_in_one_manager(client: Client) -> None:
+def test_nodes_are_cached_once_for_all_features(client: Client) -> None:
     configured = {names.RECORDER: True, names.DISRUPTION: DisruptionSettings(), names.MOVES: MaintenanceSettings()}
     kinds = managed("auto", workload_aware=True, configured=configured)
     caches = Caches(client, (cache for spec in kinds.controllers for cache in spec.caches))
@@ -115,7 +115,7 @@ def test_all_that_a_configuration_may_enable_runs_in_one_manager(client: Client)
 
 
 @pytest.mark.parametrize("spec", MANAGED.controllers, ids=lambda spec: spec.name)
-def test_a_controller_watches_every_cache_that_it_reads(spec: ControllerSpec, client: Client) -> None:
+def test_controllers_watch_every_cache_that_they_read(spec: ControllerSpec, client: Client) -> None:
     """Otherwise a key would be observed again before that cache shows its own writes."""
 
     async def watched() -> set[int]:
@@ -127,7 +127,7 @@ def test_a_controller_watches_every_cache_that_it_reads(spec: ControllerSpec, cl
     assert asyncio.run(watched()) == set()
 
 
-def test_only_kinds_with_a_definition_are_defined() -> None:
+def test_only_own_kinds_have_definitions() -> None:
     assert POD.resource not in MANAGED.defined
     assert [obj["metadata"]["name"] for obj in MANAGED.definitions()] == [
         "leaderworkersets.leaderworkerset.x-k8s.io",

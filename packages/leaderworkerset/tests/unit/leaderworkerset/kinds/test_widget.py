@@ -1,6 +1,6 @@
-"""A kind that only this file knows goes the whole way of a real one: the registry is all that anybody reads.
+"""A kind that is only defined in this file works like a real one, by its entry in the registry alone.
 
-A Widget has a text; its webhook fills in the text that is missing, its controller keeps a ConfigMap with it.
+A Widget has a text. Its webhook fills in a missing text; its controller keeps a ConfigMap with it.
 """
 
 import asyncio
@@ -182,7 +182,7 @@ async def until_made(client: Client, text: str) -> None:
     await asyncio.wait([following])
 
 
-async def test_its_definition_and_webhook_are_installed_and_its_controller_runs() -> None:
+async def test_custom_kind_gets_definition_webhook_and_controller() -> None:
     async with api() as server:
         client = Client(InProcessTransport(server, "tester"))
         manager = Client(InProcessTransport(server, "manager"))
@@ -198,7 +198,7 @@ async def test_its_definition_and_webhook_are_installed_and_its_controller_runs(
             await until_made(client, "changed")
 
 
-async def test_its_controller_uses_the_declared_permissions_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_custom_controller_uses_exactly_its_permissions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PLURALS, "Widget", (WIDGETS.group, WIDGETS.plural))
     registry = Registry((WIDGET,))
 
@@ -224,7 +224,7 @@ async def test_its_controller_uses_the_declared_permissions_and_nothing_else(mon
     assert unused(controller.permissions, needs) == []
 
 
-def test_it_is_installed_with_a_role_beside_the_other_kinds() -> None:
+def test_custom_kind_is_installed_with_a_role() -> None:
     objects = {(resource, meta.name(obj)): obj for resource, obj in build_all(KINDS, InstallSettings())}
     assert (CUSTOM_RESOURCE_DEFINITIONS, WIDGETS.group_resource) in objects
     rules = objects[CLUSTER_ROLES, "lws-manager-role"]["rules"]
@@ -238,7 +238,7 @@ def test_it_is_installed_with_a_role_beside_the_other_kinds() -> None:
     ]
 
 
-async def test_its_metrics_are_counted_beside_those_of_its_controller() -> None:
+async def test_custom_metrics_are_exposed() -> None:
     metrics = Metrics()
     async with api() as server:
         client = Client(InProcessTransport(server, "tester"))

@@ -10,8 +10,8 @@ from leaderworkerset.webhooks import certificates
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def test_it_shows_the_end_of_what_is_shown_now() -> None:
-    """A renewed certificate replaces the one before it."""
+def test_metric_has_the_end_of_the_current_certificate() -> None:
+    """A renewed certificate replaces the previous one."""
     metrics = Metrics()
     ends = CertificateEnds(metrics)
     authority = certificates.create_authority(NOW)
@@ -23,7 +23,7 @@ def test_it_shows_the_end_of_what_is_shown_now() -> None:
         assert datetime.fromtimestamp(float(line.split()[-1]), UTC) == NOW + timedelta(days=days)
 
 
-def test_a_certificate_of_which_only_tls_knows_the_form_ends_nothing() -> None:
+def test_unparsable_certificate_does_not_end_the_manager() -> None:
     """OpenSSL serves it; the error would end the manager when its files are replaced."""
     metrics = Metrics()
     pair = certificates.issue(certificates.create_authority(NOW), ["web"], NOW)

@@ -1,4 +1,4 @@
-"""The recorder beside the controllers: it uses what it declares and nothing else, and no recreation waits for it."""
+"""The recorder next to the controllers: it uses exactly its permissions, and delays no recreation."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -35,7 +35,7 @@ SETTINGS: Final = RecorderSettings(enable=True, keep_for=Duration(1800))
 
 
 class Slow:
-    """A transport on which nothing is answered for a minute, but watches."""
+    """A transport that answers nothing for a minute, except watches."""
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
@@ -68,7 +68,7 @@ async def recording(cluster: Cluster, transport: Transport) -> AsyncIterator[Non
 
 
 async def crash(cluster: Cluster, name: str) -> None:
-    """Tell that a run of the pod's container ended with an error."""
+    """Report that a run of the pod's container ended with an error."""
     pod = await cluster.get(PODS, name)
     end = {"exitCode": 3, "finishedAt": timestamps.render(cluster.clock.now()), "containerID": "x://1"}
     status: JSONObject = {"name": "main", "restartCount": 1, "ready": False, "image": "i", "imageID": "i"}
@@ -77,7 +77,7 @@ async def crash(cluster: Cluster, name: str) -> None:
 
 
 async def recreated_after(cluster: Cluster) -> float:
-    """Let a group fail; return the seconds until another one is there."""
+    """Make a group fail; return the seconds until its replacement exists."""
     await cluster.create(builders.leaderworkerset_object(replicas=1, size=2))
     await cluster.settle(200)
     before = (await cluster.uids())["web-0"]
@@ -89,7 +89,7 @@ async def recreated_after(cluster: Cluster) -> float:
 
 
 @pytest.mark.parametrize("is_slow", [False, True], ids=["fast", "slow"])
-def test_a_recreation_takes_the_same_time_and_writes_with_and_without_a_recorder(is_slow: bool) -> None:
+def test_recording_delays_no_recreation(is_slow: bool) -> None:
     async def scenario(*, records: bool) -> tuple[float, dict[str, int]]:
         async with Cluster().running() as cluster:
             inner = cluster.client._transport
@@ -105,7 +105,7 @@ def test_a_recreation_takes_the_same_time_and_writes_with_and_without_a_recorder
 
 
 class Saying(FakeNode):
-    """A node on which every container has said how far it is."""
+    """A node on which every container has printed its progress."""
 
     async def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
         """Yield one line."""
@@ -113,7 +113,7 @@ class Saying(FakeNode):
 
 
 async def said(cluster: Cluster) -> None:
-    """Let a set ask for its progress, and wait until it is at its leader."""
+    """Enable progress of a set, and wait until its leader has it."""
     await cluster.bind("web-0", "node")
     run = {"name": "main", "restartCount": 0, "ready": True, "image": "i", "imageID": "i"}
     status = {"containerStatuses": [run | {"state": {"running": {"startedAt": "2026-03-01T12:00:00Z"}}}]}
@@ -127,7 +127,7 @@ async def said(cluster: Cluster) -> None:
 
 
 @pytest.mark.slow
-def test_it_uses_what_it_declares_and_nothing_else() -> None:
+def test_recorder_uses_exactly_its_permissions() -> None:
     async def scenario() -> tuple[list[Episode], set[Need]]:
         async with Cluster().running() as cluster:
             transport = RecordingTransport(cluster.client._transport)
@@ -147,7 +147,7 @@ def test_it_uses_what_it_declares_and_nothing_else() -> None:
     assert unused(RECORDING, needs) == []
 
 
-def test_managers_that_do_not_record_have_none_of_its_permissions() -> None:
+def test_recording_permissions_are_added_when_enabled() -> None:
     more = set(managed(configured={names.RECORDER: True}).permissions) - set(MANAGED.permissions)
     assert {(one.target, one.verbs) for one in more} == {
         ("pods/log", ("get",)),

@@ -1,4 +1,4 @@
-"""Which gang schedulers a cluster serves: what is asked, what is known before the first answer, and what comes later."""
+"""The gang schedulers of a cluster: the requests, the state before the first answer, and later changes."""
 
 import asyncio
 import threading
@@ -54,7 +54,7 @@ def in_another_thread(detection: GangDetection) -> Collection[str]:
     return found[0]
 
 
-async def test_what_is_served_is_detected_also_when_it_comes_or_goes_later() -> None:
+async def test_gang_schedulers_are_detected_when_they_come_or_go() -> None:
     server, transport = await serve()
     await define(server, VOLCANO_DEFINITION)
     detection = GangDetection(Client(transport))
@@ -74,7 +74,7 @@ async def test_what_is_served_is_detected_also_when_it_comes_or_goes_later() -> 
     await server.close()
 
 
-async def test_nothing_is_known_before_the_first_answer() -> None:
+async def test_detection_knows_nothing_before_the_first_answer() -> None:
     server, transport = await serve()
     transport.is_down = True
     detection = GangDetection(Client(transport))
@@ -88,7 +88,7 @@ async def test_nothing_is_known_before_the_first_answer() -> None:
     await server.close()
 
 
-async def test_an_api_server_that_is_away_changes_nothing_of_what_is_known() -> None:
+async def test_unreachable_api_server_keeps_the_detected_schedulers() -> None:
     server, transport = await serve()
     await define(server, VOLCANO_DEFINITION)
     detection = GangDetection(Client(transport))

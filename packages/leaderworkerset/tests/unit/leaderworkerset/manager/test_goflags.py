@@ -27,7 +27,7 @@ FLAGS = (
         (["--elect=T"], {"elect": True}),
     ],
 )
-def test_words_that_go_takes(words: list[str], given: dict[str, object]) -> None:
+def test_flags_are_parsed_as_in_go(words: list[str], given: dict[str, object]) -> None:
     assert goflags.parse(words, FLAGS) == given
 
 
@@ -44,17 +44,17 @@ def test_words_that_go_takes(words: list[str], given: dict[str, object]) -> None
         (["--=x"], "bad flag syntax: --=x"),
     ],
 )
-def test_words_that_are_refused(words: list[str], message: str) -> None:
+def test_invalid_flags_raise_an_error(words: list[str], message: str) -> None:
     with pytest.raises(FlagError) as caught:
         goflags.parse(words, FLAGS)
     assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("word", ["-h", "--help", "-help"])
-def test_help_is_asked_for(word: str) -> None:
+def test_help_flag_raises_its_own_error(word: str) -> None:
     with pytest.raises(HelpRequestedError):
         goflags.parse([word], FLAGS)
 
 
-def test_every_flag_stands_in_the_usage() -> None:
+def test_usage_lists_every_flag() -> None:
     assert goflags.usage(FLAGS).splitlines()[2:4] == ["  --count (default 3)", "        How many."]

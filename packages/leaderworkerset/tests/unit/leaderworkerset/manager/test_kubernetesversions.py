@@ -12,7 +12,7 @@ from leaderworkerset.manager import kubernetesversions
 
 
 def logged(status: int, body: bytes) -> list[Any]:
-    """Return what is logged for this answer."""
+    """Return the log entries for this answer."""
     client = Client(ScriptedTransport(answer(status, body)))
     with capture_logs() as logs:
         asyncio.run(kubernetesversions.check(client))
@@ -20,12 +20,12 @@ def logged(status: int, body: bytes) -> list[Any]:
 
 
 @pytest.mark.parametrize("version", ["v1.34.4", "v1.36.3", "v1.37.0-gke.1", "v1.36.0+localkube"])
-def test_nothing_is_logged_of_a_tested_version(version: str) -> None:
+def test_tested_version_logs_nothing(version: str) -> None:
     assert logged(200, b'{"gitVersion": "%s"}' % version.encode()) == []
 
 
 @pytest.mark.parametrize("body", [b'{"gitVersion": "v1.38.0"}', b'{"gitVersion": "v1.39.4"}', b"{}"])
-def test_another_version_is_warned_about_once(body: bytes) -> None:
+def test_untested_version_logs_one_warning(body: bytes) -> None:
     (entry,) = logged(200, body)
     assert (entry["log_level"], entry["missing"]) == ("warning", [])
 
@@ -46,5 +46,5 @@ def test_differs_from_upstream_manager_ends_on_kubernetes_1_26() -> None:
 
 
 @pytest.mark.parametrize(("status", "body"), [(500, b"{}"), (200, b"<html>")], ids=["an error", "no JSON"])
-def test_a_version_that_cannot_be_read_ends_nothing(status: int, body: bytes) -> None:
+def test_unreadable_version_does_not_end_the_manager(status: int, body: bytes) -> None:
     assert [one["log_level"] for one in logged(status, body)] == ["debug"]

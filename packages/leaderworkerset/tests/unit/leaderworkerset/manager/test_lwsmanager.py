@@ -1,4 +1,4 @@
-"""The manager beside a cluster of one machine."""
+"""The manager in the process of a local cluster."""
 
 import asyncio
 import base64
@@ -31,7 +31,7 @@ class WrongClock(SystemClock):
 
 
 @pytest.mark.parametrize("days", [400, 0, -400])
-async def test_webhooks_of_a_cluster_are_trusted_when_its_clock_is_put_right(days: float) -> None:
+async def test_local_webhooks_are_trusted_after_a_clock_change(days: float) -> None:
     clock = WrongClock(days)
     server = ApiServer(Store(), builtin.kinds(), clock)
     await server.start()

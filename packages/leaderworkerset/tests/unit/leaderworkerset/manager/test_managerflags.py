@@ -24,18 +24,18 @@ def parse(*words: str) -> Configuration:
     return managerflags.override(FILE, goflags.parse(words, managerflags.FLAGS))
 
 
-def test_without_flags_the_file_counts() -> None:
+def test_file_applies_without_flags() -> None:
     assert parse() == FILE
 
 
-def test_a_flag_counts_over_the_file_also_with_its_default_value() -> None:
-    """R-MGR-1, R-OP-51."""
+def test_flag_with_its_default_value_overrides_the_file() -> None:
+    """A flag with its default value overrides the file (R-MGR-1, R-OP-51)."""
     chosen = parse("--kube-api-qps=500", "-leader-elect-lease-duration", "15s", "--leader-elect=false")
     assert chosen.client_connection == ClientConnection(qps=500, burst=9)
     assert chosen.leader_election == LeaderElection(leader_elect=False, resource_name="mine")
 
 
-def test_every_flag_of_a_section_has_its_place() -> None:
+def test_every_flag_sets_its_field() -> None:
     words = {
         "--metrics-bind-address=:1": ("metrics", "bind_address", ":1"),
         "--health-probe-bind-address=:2": ("health", "health_probe_bind_address", ":2"),
@@ -67,17 +67,17 @@ def test_every_flag_of_a_section_has_its_place() -> None:
         ),
     ],
 )
-def test_flags_of_zap_say_how_logs_are_written(words: list[str], settings: LogSettings) -> None:
+def test_zap_flags_become_log_settings(words: list[str], settings: LogSettings) -> None:
     assert managerflags.log_settings(goflags.parse(words, managerflags.FLAGS)) == settings
 
 
 @pytest.mark.parametrize("word", ["--zap-log-level=loud", "--zap-log-level=0", "--zap-encoder=xml", "--kube-api-qps=x"])
-def test_values_that_mean_nothing_are_refused(word: str) -> None:
+def test_meaningless_values_are_rejected(word: str) -> None:
     with pytest.raises(FlagError, match="invalid value"):
         goflags.parse([word], managerflags.FLAGS)
 
 
-def test_the_reference_names_every_flag_and_its_file_has_the_defaults() -> None:
+def test_reference_names_every_flag_with_its_default() -> None:
     text = REFERENCE.read_text()
     prefix = "leader-elect-"
     for flag in managerflags.FLAGS:

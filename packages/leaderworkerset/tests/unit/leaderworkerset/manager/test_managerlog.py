@@ -17,7 +17,7 @@ def stream() -> Iterator[io.StringIO]:
     structlog.reset_defaults()
 
 
-def test_lines_for_people_are_separated_by_tabs(stream: io.StringIO) -> None:
+def test_console_lines_are_separated_by_tabs(stream: io.StringIO) -> None:
     managerlog.configure(LogSettings(), stream)
     log = structlog.get_logger()
     log.info("Serving metrics server", logger="controller-runtime.metrics", bindAddress=":8443")
@@ -33,8 +33,8 @@ def test_lines_for_people_are_separated_by_tabs(stream: io.StringIO) -> None:
     assert second.split("\t")[1:] == ["WARN", "careful"]
 
 
-def test_the_level_changes_while_it_runs(stream: io.StringIO) -> None:
-    """Also for loggers that were bound before."""
+def test_level_changes_at_run_time(stream: io.StringIO) -> None:
+    """This includes loggers that were bound earlier."""
     threshold = managerlog.configure(LogSettings(level="error"), stream)
     log = structlog.get_logger().bind(controller="pod")
     log.info("dropped")
@@ -46,7 +46,7 @@ def test_the_level_changes_while_it_runs(stream: io.StringIO) -> None:
     assert [line.split("\t")[2] for line in stream.getvalue().splitlines()] == ["log level changed", "one", "two"]
 
 
-def test_lines_for_programs_are_json(stream: io.StringIO) -> None:
+def test_json_lines_have_fields(stream: io.StringIO) -> None:
     managerlog.configure(LogSettings(encoder="json", times="epoch"), stream)
     structlog.get_logger().info("reconciled", logger="pod", key=object)
     line = json.loads(stream.getvalue())
@@ -55,7 +55,7 @@ def test_lines_for_programs_are_json(stream: io.StringIO) -> None:
 
 
 @pytest.mark.parametrize(("lowest", "has_stack"), [("error", True), ("panic", False)])
-def test_errors_bring_their_stack_from_the_level_asked_for(stream: io.StringIO, lowest: str, has_stack: bool) -> None:
+def test_errors_have_a_stack_trace_from_the_given_level(stream: io.StringIO, lowest: str, has_stack: bool) -> None:
     managerlog.configure(LogSettings(stacktrace_level=lowest), stream)
     try:
         int("x")
@@ -77,5 +77,5 @@ def test_errors_bring_their_stack_from_the_level_asked_for(stream: io.StringIO, 
         ("rfc3339nano", "1970-01-01T00:00:01.500000Z"),
     ],
 )
-def test_times_have_the_form_asked_for(name: str, value: object) -> None:
+def test_times_have_the_given_format(name: str, value: object) -> None:
     assert TIMES[name](1.5) == value

@@ -1,4 +1,4 @@
-"""What the configuration comes down to for the parts of the manager."""
+"""The settings of the parts of the manager, from its configuration."""
 
 import ssl
 
@@ -8,21 +8,21 @@ from leaderworkerset.manager.config.configuration import TLS, Configuration, Lea
 from leaderworkerset.manager.managerprocess import election_settings, tls_settings
 
 
-def test_the_lease_lives_in_the_managers_namespace_whatever_the_file_says() -> None:
-    """R-MGR-3."""
+def test_lease_is_in_the_namespace_of_the_manager() -> None:
+    """The lease is in the namespace of the manager (R-MGR-3)."""
     election = LeaderElection(resource_name="mine", resource_namespace="elsewhere", lease_duration=Duration(30))
     settings = election_settings(Configuration(leader_election=election), "lws-system")
     assert settings.lease == ObjectKey("lws-system", "mine")
     assert (settings.lease_duration, settings.renew_deadline, settings.retry_period) == (30.0, 10.0, 2.0)
 
 
-def test_no_two_processes_have_one_identity() -> None:
+def test_every_process_has_its_own_identity() -> None:
     identities = {election_settings(Configuration(), "a").identity for _ in range(3)}
     assert len(identities) == 3
 
 
-def test_tls_reaches_the_servers_in_openssls_words() -> None:
-    """R-CFG-2."""
+def test_tls_settings_are_converted_for_openssl() -> None:
+    """TLS settings are converted for OpenSSL (R-CFG-2)."""
     assert tls_settings(TLS()).minimum_version is ssl.TLSVersion.TLSv1_2
     assert tls_settings(TLS(min_version="VersionTLS13")).minimum_version is ssl.TLSVersion.TLSv1_3
     suites = ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256")

@@ -14,8 +14,8 @@ from leaderworkerset.webhooks import certificates
 PAIR = certificates.issue(certificates.create_authority(datetime.now(UTC)), ["metrics"], datetime.now(UTC))
 
 
-def test_a_certificate_that_is_mounted_later_is_used_without_a_restart(tmp_path: Path) -> None:
-    """R-OP-11: the secret of a certificate may be written after its pod has started; until then none is missed."""
+def test_certificate_mounted_later_is_used_without_a_restart(tmp_path: Path) -> None:
+    """The secret of a certificate may be written after its pod has started; until then it is not missed (R-OP-11)."""
 
     async def scenario() -> tuple[list[str], list[str]]:
         metrics = Metrics()

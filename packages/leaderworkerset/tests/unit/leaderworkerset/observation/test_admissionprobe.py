@@ -1,4 +1,4 @@
-"""Whether the API server reaches the webhooks, by what it answers to a creation in a dry run."""
+"""Whether the API server reaches the webhooks, by its answer to a creation in a dry run."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""What is read for a diagnosis: little of what is healthy, never more than its bounds, and what may not be read is noted."""
+"""The reads of a diagnosis: few for healthy sets, never more than its bounds, and a note about forbidden reads."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -39,7 +39,7 @@ SHORT = {"type": "PodScheduled", "status": "False", "message": "0/9 nodes are av
 
 @dataclass
 class Server:
-    """Answers lists by path: objects, pages of them, or an error; what is not there is not served."""
+    """Answers lists by path: objects, pages of them, or an error; other kinds are not served."""
 
     lists: Mapping[str, Sequence[JSONObject] | int]
     page: int = 500
@@ -76,14 +76,14 @@ def observe(server: Server, of: JSONObject | None = None, target: Selection | No
     return run(diagnosing.observe_view(read, view(of or lws(), members), target or Selection("web"), SetClock(NOW)))
 
 
-def test_of_what_is_healthy_nothing_more_is_read() -> None:
+def test_healthy_set_needs_no_further_requests() -> None:
     server = Server({PODS.path("prod"): [ready(), ready(0, 1)]})
     found = observe(server, lws(status=AVAILABLE))
     assert server.asked == []
     assert found.view.groups[0].is_ready
 
 
-def test_pods_that_start_on_a_node_need_neither_places_nor_queues() -> None:
+def test_starting_pods_need_neither_nodes_nor_queues() -> None:
     named: dict[str, Any] = {NODES.path("", "node-0"): 404}
     server = Server(
         {PODS.path("prod"): [placed(), placed(0, 1)]}
@@ -100,7 +100,7 @@ def test_pods_that_start_on_a_node_need_neither_places_nor_queues() -> None:
     assert found.objects[NODES] == []
 
 
-def test_pods_without_a_place_need_nodes_claims_and_what_runs() -> None:
+def test_unscheduled_pods_need_nodes_claims_and_running_pods() -> None:
     found_there = {PODS.path(): [placed()], NODES.path(): [node()]}
     claiming = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}}]}
     waiting = {PODS.path("prod"): [pod(spec=claiming, status={"conditions": [SHORT]})]}
@@ -112,8 +112,8 @@ def test_pods_without_a_place_need_nodes_claims_and_what_runs() -> None:
     assert found.knows(PERSISTENT_VOLUME_CLAIMS)
 
 
-def test_what_no_cause_could_tell_anything_from_is_not_read() -> None:
-    """All pods are there and wait for a node: no StatefulSet has anything to do, and nobody claims or groups anything."""
+def test_objects_that_no_cause_needs_are_not_read() -> None:
+    """All pods exist and wait for a node: no StatefulSet must act, and there are no claims and gangs."""
     waiting = [pod(0, at, status={"conditions": [SHORT]}) for at in (0, 1)]
     server = Server({PODS.path("prod"): waiting, PODS.path(): [], NODES.path(): []} | paths(CORE_EVENTS))
     observe(server)
@@ -130,7 +130,7 @@ def test_pods_that_start_as_a_group_need_its_objects(mark: str) -> None:
     assert all(found.knows(kind) for _, kind in GROUPED)
 
 
-def test_a_cluster_beyond_the_bound_is_not_read_to_its_end_and_nothing_is_said_of_it() -> None:
+def test_list_beyond_the_bound_is_not_read_to_its_end() -> None:
     many = [node(f"node-{number}") for number in range(lists.MOST + 1)]
     server = Server({PODS.path("prod"): [pod(status={"conditions": [SHORT]})], PODS.path(): many, NODES.path(): many})
     found = observe(server)
@@ -140,7 +140,7 @@ def test_a_cluster_beyond_the_bound_is_not_read_to_its_end_and_nothing_is_said_o
     assert server.asked.count(NODES.path()) == lists.MOST / 500
 
 
-def test_what_may_not_be_read_or_fails_is_noted_and_what_is_not_served_is_empty() -> None:
+def test_forbidden_and_failed_reads_are_noted() -> None:
     server = Server(
         {
             PODS.path("prod"): [pod(status={"conditions": [SHORT]})],
@@ -155,14 +155,14 @@ def test_what_may_not_be_read_or_fails_is_noted_and_what_is_not_served_is_empty(
     assert found.knows(CONTROLLER_REVISIONS)
 
 
-def test_the_manager_is_read_about_where_the_newest_spec_is_not_observed() -> None:
+def test_manager_is_read_when_the_spec_is_not_observed() -> None:
     server = Server({PODS.path("prod"): []})
     found = observe(server, lws(status={"observedGeneration": 0}))
     assert {DEPLOYMENTS.path(), LEASES.path()} <= set(server.asked)
     assert found.knows(DEPLOYMENTS)
 
 
-def test_workloads_of_kueue_are_read_in_the_version_that_is_served() -> None:
+def test_kueue_workloads_are_read_in_the_served_version() -> None:
     newer = diagnosing.NEWER_WORKLOADS.path("prod")
     gated = pod(spec={"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]})
     server = Server({PODS.path("prod"): [gated], newer: [{"metadata": {"name": "lws-web-0"}}]})

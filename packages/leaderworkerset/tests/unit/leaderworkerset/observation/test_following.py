@@ -1,4 +1,4 @@
-"""What following does: who may not watch learns it at once, what only explains is left out, and checks pause by what they cost."""
+"""Watches: a forbidden watch is an immediate error, a supplementary one is omitted, and checks pause by their cost."""
 
 import pytest
 from testkit.fakes import SmallServer, failure
@@ -13,7 +13,7 @@ from leaderworkerset.observation.following import LONGEST_PAUSE, Supplement, fol
 pytestmark = pytest.mark.virtual_time
 
 
-async def test_what_may_not_be_watched_ends_the_following_with_its_error() -> None:
+async def test_forbidden_watch_ends_with_its_error() -> None:
     server = SmallServer()
     server.refuse = lambda _: failure(403, "Forbidden", "cannot watch pods")
     with pytest.raises(ExceptionGroup) as raised:
@@ -23,7 +23,7 @@ async def test_what_may_not_be_watched_ends_the_following_with_its_error() -> No
     assert isinstance(error, ForbiddenError)
 
 
-async def test_what_explains_and_may_not_be_watched_is_left_out() -> None:
+async def test_forbidden_supplementary_watch_is_omitted() -> None:
     pods, events = SmallServer(), SmallServer()
     pods.put("web-0")
     events.refuse = lambda _: failure(403, "Forbidden", "cannot watch events")
@@ -47,5 +47,5 @@ async def test_what_explains_and_may_not_be_watched_is_left_out() -> None:
     ],
     ids=["at once", "within the pause", "at its end", "long after", "a check of a second", "a check of no time"],
 )
-def test_a_change_waits_for_what_is_left_of_the_pause_only(took: float, since: float, expected: float) -> None:
+def test_change_waits_for_the_rest_of_the_pause(took: float, since: float, expected: float) -> None:
     assert pause_left(took, since) == pytest.approx(expected)

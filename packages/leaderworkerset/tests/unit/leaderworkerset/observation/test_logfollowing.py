@@ -1,4 +1,4 @@
-"""Followed logs: no line twice and none lost over restarts and broken connections, and a bound on open streams."""
+"""Followed logs: no repeated and no lost line over restarts and broken connections, and a limit of open streams."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -75,7 +75,7 @@ class Store:
 
 @dataclass
 class Informers:
-    """Stands for the informers of one set, and for what waits on their changes."""
+    """Stands for the informers of one set, and for tasks that wait for their changes."""
 
     store: Store
     object: JSONObject | None = field(default_factory=dict)
@@ -122,7 +122,7 @@ async def followed(
     return seen
 
 
-async def test_a_broken_stream_is_opened_again_and_no_line_is_printed_twice() -> None:
+async def test_broken_stream_continues_without_repeated_lines() -> None:
     informers = Informers(Store(pod()))
     kubelet = Kubelet([([1, 2], "breaks"), ([2, 3], "breaks"), ([1, 2, 3, 4], "ends")])
 
@@ -146,7 +146,7 @@ async def test_a_broken_stream_is_opened_again_and_no_line_is_printed_twice() ->
     assert [query.get("tailLines") for query in queries] == ["5", None, None]
 
 
-async def test_the_rest_of_a_run_that_ended_while_its_stream_was_broken_is_read() -> None:
+async def test_rest_of_a_run_that_ended_during_a_break_is_read() -> None:
     informers = Informers(Store(pod()))
     kubelet = Kubelet([([1], "breaks"), ([1, 2], "ends"), ([3], "ends")])
 
@@ -161,7 +161,7 @@ async def test_the_rest_of_a_run_that_ended_while_its_stream_was_broken_is_read(
     assert [dict(one.query).get("previous") for one in kubelet.requests] == [None, "true", None]
 
 
-async def test_a_stream_that_ends_before_its_container_is_opened_again() -> None:
+async def test_stream_that_ends_before_its_container_is_opened_again() -> None:
     informers = Informers(Store(pod()))
     kubelet = Kubelet([([1], "ends"), ([1, 2], "ends")])
 
@@ -174,22 +174,22 @@ async def test_a_stream_that_ends_before_its_container_is_opened_again() -> None
     assert await followed(kubelet, informers) == ["line 1", "line 2"]
 
 
-async def test_a_log_that_cannot_be_read_at_this_moment_is_read_at_the_next_attempt() -> None:
-    """As that of a pod that crashed at once, and is deleted and started again meanwhile."""
+async def test_temporarily_unreadable_log_is_read_again() -> None:
+    """Such as the log of a pod that crashed immediately, and is recreated meanwhile."""
     informers = Informers(Store(pod()))
     kubelet = Kubelet([([], "not now"), ([], "not now"), ([1], "ends")])
     kubelet.before_end = lambda: None if kubelet.scripts else informers.end()
     assert await followed(kubelet, informers) == ["line 1"]
 
 
-async def test_a_log_that_may_not_be_read_is_an_error() -> None:
+async def test_forbidden_log_is_an_error() -> None:
     with pytest.raises(ExceptionGroup) as raised:
         await followed(Kubelet([([], "forbidden")]), Informers(Store(pod())))
     assert raised.group_contains(LogError, match="web-0: ")
 
 
 @pytest.mark.parametrize("most", [1, 2, None])
-async def test_no_more_streams_are_open_than_allowed(most: int | None) -> None:
+async def test_number_of_open_streams_is_limited(most: int | None) -> None:
     informers = Informers(Store(*(pod(f"web-{index}", running=False) for index in range(4))))
     kubelet = Kubelet([([1], "ends")] * 4)
     told: list[str] = []
@@ -206,8 +206,8 @@ async def test_no_more_streams_are_open_than_allowed(most: int | None) -> None:
 
 
 @pytest.mark.parametrize("later", [0.02, 0.5], ids=["before the first pause is over", "in a later pause"])
-async def test_a_log_that_has_ended_is_done_with_once_its_run_is_seen_to_have_ended(later: float) -> None:
-    """Whoever waits for the last lines (`drained`) waits for the pod's status, and no longer."""
+async def test_log_is_finished_when_its_run_is_known_to_have_ended(later: float) -> None:
+    """Waiting for the last lines (`drained`) takes until the pod's status shows the end, and no longer."""
     loop = asyncio.get_running_loop()
     informers = Informers(Store(pod()))
     kubelet = Kubelet([([1], "ends")] * 9)
@@ -222,7 +222,7 @@ async def test_a_log_that_has_ended_is_done_with_once_its_run_is_seen_to_have_en
     await following
 
 
-async def test_last_lines_are_waited_for_of_runs_that_ended_and_of_no_others() -> None:
+async def test_last_lines_are_awaited_for_ended_runs_only() -> None:
     loop = asyncio.get_running_loop()
     informers = Informers(Store(pod("web-0"), pod("web-1")))
     kubelet = Kubelet([([1], "stays")] * 2)

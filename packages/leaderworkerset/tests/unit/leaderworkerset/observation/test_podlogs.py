@@ -1,4 +1,4 @@
-"""The lines of a log, and logs that are none."""
+"""The lines of a log, and responses that are not logs."""
 
 import pytest
 from testkit.fakes import ScriptedTransport, answer

@@ -37,7 +37,7 @@ def a_set(
     status: JSONObject | None = None,
     generation: int = 1,
 ) -> SetView:
-    """Return a DisaggregatedSet as `lws get` sees it; unless its status says more, it is on its way."""
+    """Return a DisaggregatedSet as `lws get` reads it; by default it is in progress."""
     whole = of_set(status=status, metadata={"generation": generation}).of_set
     assert whole is not None
     return set_view(named(whole.object, name, namespace), [view(named(one, name, namespace), ()) for one in parts])
@@ -56,7 +56,7 @@ def server(*, forbidden: Resource | None = None, **objects: Sequence[JSONObject]
     return Server(given | managers, frozenset({forbidden} if forbidden else ()))
 
 
-def test_sets_of_one_name_in_two_namespaces_have_their_own_scalers_and_events() -> None:
+def test_sets_of_equal_name_have_their_own_scalers_and_events() -> None:
     events = [named(REFUSAL, "web", "test")]
     found = told(server(events=events, scalers=[SCALER]), [a_set(), a_set(namespace="test"), a_set("api")])
     assert [(one.namespace, one.target, one.code) for one in found] == [
@@ -66,14 +66,14 @@ def test_sets_of_one_name_in_two_namespaces_have_their_own_scalers_and_events() 
     ]
 
 
-def test_an_event_that_does_not_name_its_namespace_is_of_its_own() -> None:
+def test_event_without_a_namespace_uses_its_own() -> None:
     plain = named(REFUSAL, "web", "test")
     del plain["involvedObject"]["namespace"]
     found = told(server(events=[plain]), [a_set(), a_set(namespace="test")])
     assert [one.code for one in found] == ["LWS-E093", "LWS-E017"]
 
 
-def test_events_of_other_kinds_of_that_name_say_nothing_of_the_set() -> None:
+def test_events_of_other_kinds_do_not_explain_the_set() -> None:
     other = {**REFUSAL, "involvedObject": REFUSAL["involvedObject"] | {"kind": "LeaderWorkerSet"}}
     assert told(server(events=[other]), [a_set()])[0].code == "LWS-E093"
 
@@ -85,13 +85,13 @@ def test_lists_are_read_once_for_hundreds_of_sets() -> None:
     assert sorted(asked.asked) == sorted([CORE_EVENTS.path(""), ROLE_SCALERS.path("")])
 
 
-def test_of_one_namespace_only_its_lists_are_read() -> None:
+def test_single_namespace_reads_only_its_lists() -> None:
     asked = server()
     told(asked, [a_set(namespace="test")], "test")
     assert sorted(asked.asked) == sorted([CORE_EVENTS.path("test"), ROLE_SCALERS.path("test")])
 
 
-def test_nothing_is_read_where_all_are_done_and_they_do_not_learn_from_each_other() -> None:
+def test_finished_sets_need_no_requests() -> None:
     asked = server(scalers=[SCALER])
     done = a_set(status=DONE)
     assert [one.verdict for one in told(asked, [done])] == [Verdict.HEALTHY]
@@ -100,13 +100,13 @@ def test_nothing_is_read_where_all_are_done_and_they_do_not_learn_from_each_othe
     assert [one.verdict for one in both] == [Verdict.HEALTHY, Verdict.PROGRESSING]
 
 
-def test_the_manager_is_asked_about_only_where_a_set_is_not_observed() -> None:
+def test_manager_is_read_when_a_set_is_not_observed() -> None:
     asked = server()
     (found,) = told(asked, [a_set(generation=2)])
     assert found.code == "LWS-E005"
     assert any("deployments" in path for path in asked.asked)
 
 
-def test_what_may_not_be_read_is_said_of_each_set() -> None:
+def test_forbidden_lists_are_reported_for_each_set() -> None:
     found = told(server(forbidden=ROLE_SCALERS), [a_set(), a_set(namespace="test")])
     assert [one.unread for one in found] == [(ROLE_SCALERS.group_resource,)] * 2

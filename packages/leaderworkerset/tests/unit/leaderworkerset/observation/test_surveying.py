@@ -1,4 +1,4 @@
-"""Many LeaderWorkerSets are diagnosed from shared lists, with the results that each has alone."""
+"""Many LeaderWorkerSets are diagnosed from shared lists, with the same results as each alone."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ REFUSED = "create Pod {0}-0 in StatefulSet {0} failed error: no PriorityClass wi
 
 @dataclass
 class Server:
-    """Answers lists of all namespaces, and of one, with what has the labels that are asked for."""
+    """Answers lists of all namespaces, and of one, filtered by labels."""
 
     objects: Mapping[Resource, Sequence[JSONObject]]
     forbidden: frozenset[Resource] = frozenset()
@@ -133,7 +133,7 @@ def situation() -> tuple[list[JSONObject], dict[Resource, list[JSONObject]]]:
     "forbidden", [(), (CORE_EVENTS, NODES), (STATEFULSETS,)], ids=["all", "few", "no statefulsets"]
 )
 @pytest.mark.parametrize("namespace", ["prod", ""])
-def test_each_is_told_what_it_is_told_alone(namespace: str, forbidden: tuple[Resource, ...]) -> None:
+def test_shared_lists_give_the_same_diagnoses(namespace: str, forbidden: tuple[Resource, ...]) -> None:
     sets, objects = situation()
     chosen = [one for one in sets if namespace in ("", meta.namespace(one))]
     server = Server(objects, frozenset(forbidden))
@@ -157,7 +157,7 @@ def mine(pod: JSONObject, obj: JSONObject) -> bool:
 
 
 @pytest.mark.slow
-def test_five_hundred_that_are_stuck_cost_a_dozen_requests() -> None:
+def test_five_hundred_stuck_sets_need_a_dozen_requests() -> None:
     sets = [named(lws(), f"web-{index}") for index in range(500)]
     events = [
         event("StatefulSet", f"web-{index}", "FailedCreate", REFUSED.format(f"web-{index}")) for index in range(500)
@@ -178,14 +178,14 @@ def test_five_hundred_that_are_stuck_cost_a_dozen_requests() -> None:
 
 
 class Endless(Lists):
-    """Lists of a cluster that has more nodes than are read."""
+    """Lists of a cluster that has more nodes than the limit."""
 
     async def bounded(self, query: Query) -> list[JSONObject]:
         raise TooManyError(query.resource.group_resource)
 
 
 @pytest.mark.parametrize(("sets", "code"), [(1, "LWS-E051"), (11, "LWS-E099")], ids=["few", "many"])
-def test_of_a_cluster_with_too_many_nodes_those_of_few_sets_are_read_by_name(sets: int, code: str) -> None:
+def test_nodes_of_few_sets_are_read_by_name_in_a_large_cluster(sets: int, code: str) -> None:
     server = Server({NODES: [node(conditions=conditions(Ready="False"))], SERVICES: [], CORE_EVENTS: []})
     views = [
         view(named(lws(), f"web-{at}"), [named(placed(0, rank), f"web-{at}") for rank in (0, 1)]) for at in range(sets)

@@ -1,4 +1,4 @@
-"""Builders of what the operator observes."""
+"""Builders of the operator's observations."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -62,14 +62,14 @@ def observed(
 
 
 def plan(state: ObservedOperand, place: OperatorPlace = PLACE, now: datetime = NOW) -> Plan:
-    """Return the plan at an API server without defaults, to which every object is what was sent."""
+    """Return the plan at an API server without defaults, which stores every object unchanged."""
     target = sync.decide(state, MANAGED, place)
     differences = asyncio.run(Comparison(Client(Echo())).differing(target.due if target else (), state.live))
     return sync.reconcile(state, target, differences, place, now)
 
 
 class Echo:
-    """A transport whose server has no other objects, and answers each write as one that has stored it."""
+    """A transport whose server has no other objects, and answers each write as if it had stored it."""
 
     async def request(self, request: Request) -> Response:
         if request.method == "GET":
@@ -86,7 +86,7 @@ class Echo:
 
 
 def installed(found: JSONObject, secrets: Mapping[str, JSONObject] = ISSUED) -> Live:
-    """Return everything that the object asks for, as an API server would have it, with all managers running."""
+    """Return everything that the object requests, as an API server would have it, with all managers running."""
     wanted = desired.read(found)
     hashes = {name: operand.certificate_hash(secret) for name, secret in secrets.items()}
     if wanted.certificates == "internal":
@@ -106,7 +106,7 @@ def _stored(obj: JSONObject) -> JSONObject:
 
 
 def actions(found: Plan) -> list[Action]:
-    """Return the actions with those that `Finally` holds."""
+    """Return the actions, including the actions inside `Finally`."""
     return [inner for one in found.actions for inner in (one.actions if isinstance(one, Finally) else (one,))]
 
 

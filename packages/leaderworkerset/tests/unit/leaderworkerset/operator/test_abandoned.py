@@ -1,4 +1,4 @@
-"""Pods of exhausted groups where the operator keeps no manager, on the API server of the embedded cluster."""
+"""Pods of exhausted groups when the operator keeps no manager, on the API server of the embedded cluster."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -25,7 +25,7 @@ from localkube.apiserver.storage.store import Store
 
 
 class Heard(InProcessTransport):
-    """Notes what is asked for."""
+    """Records the requests."""
 
     asked: Sequence[Request] = ()
 
@@ -35,7 +35,7 @@ class Heard(InProcessTransport):
 
 
 class Site:
-    """An API server with a namespace, and the operator's part that lets pods go."""
+    """An API server with a namespace, and the operator's part that releases pods."""
 
     def __init__(self, server: ApiServer) -> None:
         self.client = Client(InProcessTransport(server, "tests"))
@@ -85,8 +85,8 @@ def lws(name: str, namespace: str = "default") -> JSONObject:
     return obj | {"metadata": {"name": name, "namespace": namespace}}
 
 
-def test_pods_of_leaderworkersets_that_are_gone_are_let_go_and_no_others() -> None:
-    """N-RB-16: by permissions that the manager has; what is kept is looked at again soon."""
+def test_pods_of_deleted_sets_are_released() -> None:
+    """The manager has the permissions, and kept pods are checked again soon (N-RB-16)."""
 
     async def scenario(site: Site) -> None:
         await site.client.create(LEADERWORKERSETS, lws("there"))
@@ -110,8 +110,8 @@ def test_pods_of_leaderworkersets_that_are_gone_are_let_go_and_no_others() -> No
     at_a_site(scenario)
 
 
-def test_pods_are_let_go_in_a_namespace_that_ends_and_without_the_definition() -> None:
-    """N-RB-16: LeaderWorkerSets of such a namespace stay as long as the pods; without their definition there are none."""
+def test_pods_of_terminating_namespaces_are_released() -> None:
+    """LeaderWorkerSets of such a namespace stay as long as the pods; without their definition there are none (N-RB-16)."""
 
     async def scenario(site: Site) -> None:
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ending"}}

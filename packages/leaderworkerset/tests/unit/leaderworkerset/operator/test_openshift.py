@@ -1,4 +1,4 @@
-"""The TLS profile: what OpenShift names becomes a section that the manager takes."""
+"""The TLS profile: OpenShift's profile becomes a section that the manager accepts."""
 
 from typing import Any
 
@@ -19,21 +19,21 @@ def suites(found: dict[str, Any]) -> list[str]:
     return list(openshift.tls_section(found).get("cipherSuites", []))
 
 
-def test_without_openshift_nothing_is_said() -> None:
+def test_tls_section_is_empty_without_openshift() -> None:
     assert openshift.tls_section(None) == {}
 
 
-def test_a_cluster_without_a_profile_has_the_intermediate_one() -> None:
-    """R-OP-28."""
+def test_cluster_without_a_profile_has_the_intermediate_one() -> None:
+    """A cluster without a profile has the intermediate one (R-OP-28)."""
     assert openshift.tls_section(api_server()) == openshift.tls_section(api_server("Intermediate"))
 
 
-def test_modern_is_tls_1_3_without_suites() -> None:
-    """The manager refuses suites beside TLS 1.3."""
+def test_modern_profile_is_tls_1_3_without_suites() -> None:
+    """The manager rejects suites together with TLS 1.3."""
     assert openshift.tls_section(api_server("Modern")) == {"minVersion": "VersionTLS13"}
 
 
-def test_old_has_more_suites_and_no_older_version() -> None:
+def test_old_profile_has_more_suites_and_no_older_version() -> None:
     old, intermediate = api_server("Old"), api_server("Intermediate")
     assert set(suites(old)) > set(suites(intermediate))
     assert openshift.tls_section(old)["minVersion"] == "VersionTLS12"
@@ -51,14 +51,14 @@ def test_old_has_more_suites_and_no_older_version() -> None:
         ({"ciphers": ["DES-CBC3-SHA"], "minTLSVersion": "VersionTLS12"}, {"minVersion": "VersionTLS12"}),
     ],
 )
-def test_a_profile_of_ones_own(custom: dict[str, Any], expected: dict[str, Any] | None) -> None:
+def test_custom_profile_omits_unsupported_suites(custom: dict[str, Any], expected: dict[str, Any] | None) -> None:
     """Suites that the manager does not offer are left out; its oldest version is TLS 1.2."""
     oldest = {"minVersion": "VersionTLS12", "cipherSuites": ["TLS_RSA_WITH_AES_128_CBC_SHA"]}
     assert openshift.tls_section(api_server("Custom", **custom)) == (expected or oldest)
 
 
 @pytest.mark.parametrize("kind", ["Old", "Intermediate", "Modern", "Custom", "Other"])
-def test_the_manager_takes_every_section(kind: str) -> None:
+def test_manager_accepts_every_section(kind: str) -> None:
     section = msgspec.convert(openshift.tls_section(api_server(kind)), TLS)
     try:
         configurationrules.check_tls(section)
@@ -70,10 +70,10 @@ def test_the_manager_takes_every_section(kind: str) -> None:
 @pytest.mark.parametrize(
     "spec", ["text", 1, [], {"tlsSecurityProfile": "Modern"}, {"tlsSecurityProfile": {"type": {}}}, {"tlsSecurityProfile": {"custom": {"ciphers": 5}}}]
 )  # fmt: skip
-def test_an_object_of_another_shape_means_the_intermediate_profile(spec: Any) -> None:
+def test_malformed_api_server_means_the_intermediate_profile(spec: Any) -> None:
     assert openshift.tls_section({"spec": spec}) == openshift.tls_section({})
 
 
 @pytest.mark.parametrize("status", ["text", 1, [], {"controlPlaneTopology": ["SingleReplica"]}])
-def test_an_infrastructure_of_another_shape_says_nothing(status: Any) -> None:
+def test_malformed_infrastructure_is_ignored(status: Any) -> None:
     assert not openshift.is_single({"status": status})

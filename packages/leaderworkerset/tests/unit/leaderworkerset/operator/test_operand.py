@@ -1,4 +1,4 @@
-"""The objects of the operand: what the object `cluster` changes of them."""
+"""The objects of the operand, and how the object `cluster` changes them."""
 
 from typing import Any
 
@@ -33,14 +33,14 @@ def template(found: JSONObject, hashes: dict[str, str] | None = None) -> JSONObj
 
 
 def test_every_object_is_labeled_and_hashed() -> None:
-    """R-OP-25, R-OP-75."""
+    """Every object is labeled and hashed (R-OP-25, R-OP-75)."""
     for _, obj in build(cluster()):
         assert meta.labels(obj)[OWNED_LABEL] == OWNED_BY
         assert len(meta.annotations(obj)[SPEC_HASH]) == 64
 
 
-def test_every_kind_of_the_operand_has_its_place() -> None:
-    """Both choices of certificates: a kind without a place would never be watched."""
+def test_every_kind_of_the_operand_has_a_position() -> None:
+    """Both choices of certificates: a kind without a position would never be watched."""
     for annotations in ({}, {"lws.x-k8s.io/certificates": "internal"}):
         assert {kind for kind, _ in build(cluster(annotations))} <= set(operand.ORDER)
 
@@ -48,15 +48,15 @@ def test_every_kind_of_the_operand_has_its_place() -> None:
 @pytest.mark.parametrize(
     ("level", "verbosity"), [("Normal", 2), ("Debug", 4), ("Trace", 6), ("TraceAll", 9), ("", 2), ("other", 2)]
 )
-def test_the_log_level_is_an_argument(level: str, verbosity: int) -> None:
-    """R-OP-20."""
+def test_log_level_is_an_argument(level: str, verbosity: int) -> None:
+    """The log level is an argument (R-OP-20)."""
     (container,) = template(cluster(logLevel=level))["spec"]["containers"]
     assert container["args"] == ["--config=/controller_manager_config.yaml", f"--zap-log-level={verbosity}"]
     assert container["image"] == PLACE.image
     assert container["command"] == ["/manager"]
 
 
-def test_an_annotation_chooses_the_form_of_the_logs() -> None:
+def test_log_format_is_set_by_an_annotation() -> None:
     (container,) = template(cluster({"lws.x-k8s.io/log-format": "json"}))["spec"]["containers"]
     assert container["args"][1:] == ["--zap-log-level=2", "--zap-encoder=json"]
     (container,) = template(cluster({"lws.x-k8s.io/log-format": "console"}))["spec"]["containers"]
@@ -81,20 +81,20 @@ TOLERATION = {"key": "gpu", "operator": "Exists"}
         ),
     ],
 )
-def test_node_placement_replaces_what_it_names(placement: JSONObject | None, expected: JSONObject) -> None:
-    """R-OP-21: the seven cases of R-OP-43."""
+def test_node_placement_replaces_the_given_fields(placement: JSONObject | None, expected: JSONObject) -> None:
+    """The cases are the seven of the contract (R-OP-21, R-OP-43)."""
     found = cluster() if placement is None else cluster(nodePlacement=placement)
     pod = template(found)["spec"]
     assert {name: pod[name] for name in ("nodeSelector", "tolerations") if name in pod} == expected
 
 
-def test_two_replicas_are_fixed() -> None:
-    """R-OP-20."""
+def test_operand_has_two_replicas() -> None:
+    """The operand has two replicas (R-OP-20)."""
     assert deployment(cluster())["spec"]["replicas"] == 2
 
 
-def test_certificate_and_configuration_roll_the_deployment_by_content() -> None:
-    """R-OP-26: the keys of the Go operator, and hashes of contents in place of resource versions."""
+def test_certificate_and_configuration_changes_roll_the_pods() -> None:
+    """The keys of the Go operator, and hashes of contents in place of resource versions (R-OP-26)."""
     before = template(cluster())["metadata"]["annotations"]
     names = {"secrets/webhook-server-cert", "secrets/metrics-server-cert", "configmaps/lws-manager-config"}
     assert names <= before.keys()
@@ -102,15 +102,15 @@ def test_certificate_and_configuration_roll_the_deployment_by_content() -> None:
     assert {name for name in names if renewed[name] != before[name]} == {"secrets/webhook-server-cert"}
 
 
-def test_only_the_content_of_a_certificate_counts() -> None:
-    """R-OP-26, R-OP-82: a label on the secret restarts nobody."""
+def test_certificate_hash_depends_on_the_content_only() -> None:
+    """A label on the secret causes no restart (R-OP-26, R-OP-82)."""
     secret = {"metadata": {"resourceVersion": "1"}, "data": {"tls.crt": "a", "tls.key": "b"}}
     relabeled = secret | {"metadata": {"resourceVersion": "2", "labels": {"x": "y"}}}
     assert operand.certificate_hash(secret) == operand.certificate_hash(relabeled) != ""
 
 
-def test_certificates_are_for_the_services_of_this_namespace() -> None:
-    """R-OP-17, R-OP-23, R-OP-82: every name follows the namespace, that of the ServiceMonitor's server, too."""
+def test_certificates_name_the_services_of_the_namespace() -> None:
+    """Every name follows the namespace, including the server name in the ServiceMonitor (R-OP-17, R-OP-23, R-OP-82)."""
     objects = {(kind, meta.name(obj)): obj for kind, obj in build(cluster())}
     serving = objects[CERTIFICATES, "lws-serving-cert"]["spec"]
     assert serving["dnsNames"] == [
@@ -125,16 +125,16 @@ def test_certificates_are_for_the_services_of_this_namespace() -> None:
     assert endpoint["path"] == "/metrics"
 
 
-def test_webhooks_are_called_in_this_namespace_and_get_their_authority_injected() -> None:
-    """R-OP-18."""
+def test_webhooks_call_the_namespace_and_get_an_authority() -> None:
+    """Webhooks call the namespace and get an authority (R-OP-18)."""
     for kind, obj in build(cluster()):
         if kind.plural.endswith("webhookconfigurations"):
             assert meta.annotations(obj)["cert-manager.io/inject-ca-from"] == "operators/lws-serving-cert"
             assert {one["clientConfig"]["service"]["namespace"] for one in obj["webhooks"]} == {"operators"}
 
 
-def test_the_certificates_are_mounted() -> None:
-    """R-OP-20."""
+def test_certificates_are_mounted() -> None:
+    """Certificates are mounted (R-OP-20)."""
     pod = template(cluster())["spec"]
     secrets = {one["secret"]["secretName"] for one in pod["volumes"] if "secret" in one}
     assert secrets == {"webhook-server-cert", "metrics-server-cert"}
@@ -142,8 +142,8 @@ def test_the_certificates_are_mounted() -> None:
     assert "enable: false" in configuration["data"]["controller_manager_config.yaml"]
 
 
-def test_roles_are_bound_to_the_account_of_this_namespace() -> None:
-    """R-OP-15: the right to read metrics is for whoever scrapes, not for the manager itself."""
+def test_roles_are_bound_to_the_account_of_the_namespace() -> None:
+    """The permission to read metrics is for the scraper, not for the manager itself (R-OP-15)."""
     bindings = {meta.name(obj): obj["subjects"] for kind, obj in build(cluster()) if kind == CLUSTER_ROLE_BINDINGS}
     (reader,) = bindings.pop("lws-metrics-reader-rolebinding")
     assert (reader["name"], reader["namespace"]) == ("prometheus-k8s", "openshift-monitoring")
@@ -152,8 +152,8 @@ def test_roles_are_bound_to_the_account_of_this_namespace() -> None:
     }
 
 
-def test_the_role_of_prometheus_is_bound_to_accounts_of_openshift() -> None:
-    """R-OP-15."""
+def test_prometheus_role_is_bound_to_accounts_of_openshift() -> None:
+    """The Prometheus role is bound to accounts of OpenShift (R-OP-15)."""
     objects = {meta.name(obj): obj for kind, obj in build(cluster()) if kind == ROLE_BINDINGS}
     bound = {name: [(one["name"], one["namespace"]) for one in obj["subjects"]] for name, obj in objects.items()}
     assert bound == {
@@ -165,8 +165,8 @@ def test_the_role_of_prometheus_is_bound_to_accounts_of_openshift() -> None:
     }
 
 
-def test_whatever_has_a_namespace_is_in_that_of_the_operator() -> None:
-    """R-OP-10."""
+def test_namespaced_objects_are_in_the_operator_namespace() -> None:
+    """Namespaced objects are in the operator namespace (R-OP-10)."""
     for kind, obj in build(cluster()):
         assert meta.namespace(obj) == (PLACE.namespace if kind.namespaced else "")
 
@@ -176,8 +176,8 @@ OF_SETS = "leaderworkerset-x-k8s-io-v1-leaderworkerset"
 OF_DISAGGREGATED = "disaggregatedset-x-k8s-io-v1-disaggregatedset"
 
 
-def test_the_webhooks_are_those_of_the_go_operator() -> None:
-    """R-OP-19."""
+def test_webhooks_equal_those_of_the_go_operator() -> None:
+    """Webhooks equal those of the Go operator (R-OP-19)."""
     found = {
         one["name"]: (
             one["clientConfig"]["service"]["path"],
@@ -207,8 +207,8 @@ def test_the_webhooks_are_those_of_the_go_operator() -> None:
     }
 
 
-def test_the_pods_are_those_of_the_go_operator() -> None:
-    """R-OP-20."""
+def test_pods_equal_those_of_the_go_operator() -> None:
+    """Pods equal those of the Go operator (R-OP-20)."""
     labels = {
         "app.kubernetes.io/name": "lws",
         "app.kubernetes.io/instance": "lws",
@@ -242,8 +242,8 @@ def test_the_pods_are_those_of_the_go_operator() -> None:
     assert container["resources"]["requests"] == {"cpu": "100m", "memory": "1Gi"}
 
 
-def test_the_pods_mount_configuration_and_certificates() -> None:
-    """R-OP-20."""
+def test_pods_mount_configuration_and_certificates() -> None:
+    """Pods mount configuration and certificates (R-OP-20)."""
     pod = template(cluster())["spec"]
     volumes = {one["name"]: one for one in pod["volumes"]}
     (container,) = pod["containers"]
@@ -260,8 +260,8 @@ def test_the_pods_mount_configuration_and_certificates() -> None:
     }
 
 
-def test_the_file_of_the_manager_says_who_issues_its_certificates() -> None:
-    """R-OP-20."""
+def test_manager_configuration_names_the_certificate_issuer() -> None:
+    """The manager configuration names the certificate issuer (R-OP-20)."""
     (config,) = [obj for kind, obj in build(cluster()) if kind == CONFIG_MAPS]
     assert yaml.safe_load(config["data"]["controller_manager_config.yaml"]) == {
         "apiVersion": "config.lws.x-k8s.io/v1",
@@ -271,8 +271,8 @@ def test_the_file_of_the_manager_says_who_issues_its_certificates() -> None:
     }
 
 
-def test_services_lead_to_webhooks_and_metrics() -> None:
-    """R-OP-15: the ports of both services."""
+def test_services_have_ports_of_webhooks_and_metrics() -> None:
+    """The ports of both services (R-OP-15)."""
     ports = {meta.name(obj): obj["spec"]["ports"] for kind, obj in build(cluster()) if kind == SERVICES}
     assert ports == {
         "lws-webhook-service": [{"port": 443, "targetPort": 9443, "protocol": "TCP"}],
@@ -283,7 +283,7 @@ def test_services_lead_to_webhooks_and_metrics() -> None:
 
 
 def test_two_managers_are_spread_and_evicted_one_by_one() -> None:
-    """R-OP-73, R-OP-82."""
+    """Two managers are spread and evicted one by one (R-OP-73, R-OP-82)."""
     constraints = template(cluster())["spec"]["topologySpreadConstraints"]
     keys = [(one["topologyKey"], one["whenUnsatisfiable"]) for one in constraints]
     assert keys == [
@@ -295,8 +295,8 @@ def test_two_managers_are_spread_and_evicted_one_by_one() -> None:
     assert template(cluster())["spec"]["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
 
 
-def test_the_metrics_are_scraped_by_their_certificate() -> None:
-    """R-OP-23, R-OP-82: one slash, the token of the scraper, the authority of the certificate."""
+def test_metrics_are_scraped_with_tls() -> None:
+    """There is one slash, the token of the scraper, and the authority of the certificate (R-OP-23, R-OP-82)."""
     (monitor,) = [obj for kind, obj in build(cluster()) if kind == SERVICE_MONITORS]
     (endpoint,) = monitor["spec"]["endpoints"]
     assert monitor["spec"]["selector"]["matchLabels"]["control-plane"] == "controller-manager"
@@ -314,5 +314,5 @@ def test_the_metrics_are_scraped_by_their_certificate() -> None:
 
 
 @pytest.mark.parametrize("placement", [5, {"tolerations": 5}, {"tolerations": [5]}, {"nodeSelector": "a"}])
-def test_a_placement_that_the_schema_refuses_means_none(placement: Any) -> None:
+def test_invalid_placement_is_ignored(placement: Any) -> None:
     assert desired.read(cluster(nodePlacement=placement)).placement == desired.read(cluster()).placement

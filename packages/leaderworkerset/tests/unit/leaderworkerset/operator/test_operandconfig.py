@@ -1,4 +1,4 @@
-"""The configuration of the operand: profile and overrides, and what the manager would refuse."""
+"""The configuration of the operand: profile, overrides, and the rejections of the manager."""
 
 import re
 from typing import Any
@@ -13,14 +13,14 @@ from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operandconfig import OverrideError
 
 
-def test_without_profile_and_overrides_it_is_that_of_an_installation() -> None:
-    """R-OP-56: byte for byte, so that no pod is replaced for it."""
+def test_configuration_equals_an_installation_by_default() -> None:
+    """It is equal byte for byte, so that no pod is replaced for it (R-OP-56)."""
     assert operandconfig.text(Desired(certificates="internal"), {}) == CONFIGURATION
     assert operandconfig.text(Desired(certificates="cert-manager"), {}) == MOUNTED_CERTIFICATES
 
 
-def test_overrides_are_merged_and_have_the_last_word() -> None:
-    """R-OP-41: a field may be added, replaced and removed."""
+def test_overrides_are_merged_and_take_precedence() -> None:
+    """A field may be added, replaced and removed (R-OP-41)."""
     tls = {"minVersion": "VersionTLS12", "cipherSuites": ["TLS_AES_128_GCM_SHA256"]}
     overrides = {
         "clientConnection": {"qps": 20},
@@ -44,13 +44,13 @@ def test_overrides_are_merged_and_have_the_last_word() -> None:
         ({"clientConnection": "fast"}, "clientConnection"),
     ],
 )
-def test_what_the_manager_would_refuse_is_refused_here(overrides: dict[str, Any], words: str) -> None:
+def test_invalid_overrides_are_rejected(overrides: dict[str, Any], words: str) -> None:
     with pytest.raises(OverrideError, match=words) as caught:
         operandconfig.text(Desired(overrides=overrides), {})
     assert "spec.unsupportedConfigOverrides" in str(caught.value)
 
 
-def test_a_bottomless_patch_is_refused() -> None:
+def test_deeply_nested_override_is_rejected() -> None:
     deep: dict[str, Any] = {}
     for _ in range(100):
         deep = {"x": deep}
@@ -58,7 +58,7 @@ def test_a_bottomless_patch_is_refused() -> None:
         operandconfig.text(Desired(overrides=deep), {})
 
 
-def test_restarts_of_groups_are_a_section_that_overrides_may_change() -> None:
+def test_overrides_can_change_the_group_restart_settings() -> None:
     wish = Desired(group_restarts='{"backoff": false, "releaseLostPodsAfter": "5m"}')
     assert yaml.safe_load(operandconfig.text(wish, {}))["groupRestarts"] == {
         "backoff": False,
@@ -79,7 +79,7 @@ def test_restarts_of_groups_are_a_section_that_overrides_may_change() -> None:
     ],
     ids=["cut", "list", "unknown", "too long", "deep"],
 )
-def test_restarts_that_the_manager_would_refuse_name_the_annotation(given: str, words: str) -> None:
+def test_invalid_restart_settings_name_the_annotation(given: str, words: str) -> None:
     with pytest.raises(OverrideError, match=re.escape(words)) as caught:
         operandconfig.text(Desired(group_restarts=given), {})
     assert str(caught.value).startswith("metadata.annotations[lws.x-k8s.io/group-restarts]: ")

@@ -1,4 +1,4 @@
-"""What the operator's controllers watch and declare."""
+"""The watches and permissions of the operator's controllers."""
 
 import asyncio
 
@@ -47,13 +47,13 @@ def definition(*, established: bool = True, served: bool = True) -> JSONObject:
         (definition(served=False), ()),
     ],
 )
-def test_a_kind_is_served_once_its_definition_is_established(obj: JSONObject, expected: tuple[str, ...]) -> None:
-    """R-OP-22."""
+def test_kind_is_served_when_its_definition_is_established(obj: JSONObject, expected: tuple[str, ...]) -> None:
+    """A kind is served when its definition is established (R-OP-22)."""
     assert establishes(obj) == expected
 
 
-def test_a_kind_that_comes_or_goes_concerns_the_object() -> None:
-    """R-OP-22: an installation follows cert-manager within seconds, and the kind is requested while it is served."""
+def test_new_or_deleted_kind_enqueues_the_object() -> None:
+    """An installation follows cert-manager within seconds, and the kind is requested while it is served (R-OP-22)."""
     spec = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())[0]
     opened = Caches(Client(SmallServer()), spec.caches)
     watches = spec.build(opened, Client(SmallServer()), SystemClock()).watches()
@@ -70,23 +70,23 @@ def test_a_kind_that_comes_or_goes_concerns_the_object() -> None:
     assert not served.is_set()
 
 
-def test_a_kind_of_which_no_more_is_known_has_an_event() -> None:
-    """Every kind that a cluster may not serve waits for its definition, and no other does."""
+def test_loss_of_an_optional_kind_is_an_event() -> None:
+    """Every optional kind waits for its definition, and no other kind does."""
     spec = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())[0]
     assert {cache.what for cache in spec.caches if cache.optional} == {
         cache.what for cache in spec.caches if cache.served is not None
     }
 
 
-def test_kinds_that_may_be_missing_are_optional() -> None:
-    """R-OP-23c: a cache that waits for them would keep back everything."""
+def test_optional_kinds_do_not_block_the_caches() -> None:
+    """A cache that waits for them would keep back everything (R-OP-23c)."""
     assert owned(SERVICE_MONITORS, "operators").optional
     assert owned(ISSUERS, "operators").optional
     assert not owned(SECRETS, "operators").optional
 
 
-def test_there_are_two_loops_and_everything_that_is_owned_is_watched() -> None:
-    """R-OP-13: a change of anything that the operator applies concerns the object, and its drift is reverted at once."""
+def test_operator_has_two_loops_that_watch_owned_objects() -> None:
+    """A change of anything that the operator applies concerns the object, and its drift is reverted at once (R-OP-13)."""
     specs = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())
     assert [spec.name for spec in specs] == ["TargetConfigController", "LoggingSyncer"]
     client = Client(SmallServer())
@@ -98,8 +98,8 @@ def test_there_are_two_loops_and_everything_that_is_owned_is_watched() -> None:
         assert list(watch.keys(Change(None, {"metadata": {"name": "x", "namespace": "operators"}}))) == [SINGLETON]
 
 
-def test_definitions_are_never_deleted() -> None:
-    """R-OP-83 (D1): there is no right to."""
+def test_operator_cannot_delete_definitions() -> None:
+    """There is no permission for it (R-OP-83 (D1))."""
     allowed = [
         one.verbs
         for one in registry(MANAGED, PLACE, Verbosity()).permissions
@@ -108,8 +108,8 @@ def test_definitions_are_never_deleted() -> None:
     assert not [verbs for verbs in allowed if "delete" in verbs]
 
 
-async def test_the_verbosity_follows_the_object_and_a_change_is_reported() -> None:
-    """R-OP-27: not at the first start; a level that the schema refuses means Normal."""
+async def test_verbosity_follows_the_object_and_changes_are_reported() -> None:
+    """The first start is not reported. A level that the schema rejects means Normal (R-OP-27)."""
     server = SmallServer()
     opened = Caches(Client(server), (operatorcontroller.CLUSTERS,))
     verbosity = Verbosity()
@@ -133,7 +133,7 @@ async def test_the_verbosity_follows_the_object_and_a_change_is_reported() -> No
 
 
 async def test_objects_of_other_names_are_ignored() -> None:
-    """R-OP-2: even if an older definition let them in."""
+    """An older definition may have accepted them (R-OP-2)."""
     specs = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())
     client = Client(SmallServer())
     opened = Caches(client, (cache for spec in specs for cache in spec.caches))

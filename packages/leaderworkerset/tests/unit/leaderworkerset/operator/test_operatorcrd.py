@@ -1,4 +1,4 @@
-"""The definition of LeaderWorkerSetOperators: its envelope, and what an API server makes of objects of the kind."""
+"""The definition of LeaderWorkerSetOperators: its names, and the objects of an API server with it."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -20,8 +20,8 @@ def cluster(spec: Mapping[str, Any] | None = None) -> dict[str, Any]:
     return {**head, "metadata": {"name": "cluster"}} | ({} if spec is None else {"spec": dict(spec)})
 
 
-def test_its_names_are_those_of_the_go_operator() -> None:
-    """R-OP-1."""
+def test_definition_has_names_of_the_go_operator() -> None:
+    """The definition has names of the Go operator (R-OP-1)."""
     assert operator_crd()["metadata"]["name"] == "leaderworkersetoperators.operator.openshift.io"
     names = {name: SPEC["names"][name] for name in ("kind", "listKind", "plural", "singular")}
     assert names == {
@@ -36,8 +36,8 @@ def test_its_names_are_those_of_the_go_operator() -> None:
     assert (VERSION["served"], VERSION["storage"], VERSION["subresources"]) == (True, True, {"status": {}})
 
 
-def test_lists_show_its_state_and_it_has_a_short_name() -> None:
-    """R-OP-8."""
+def test_definition_has_columns_and_a_short_name() -> None:
+    """The definition has columns and a short name (R-OP-8)."""
     columns = [(one["name"], one["jsonPath"]) for one in VERSION["additionalPrinterColumns"]]
     assert columns == [
         ("State", ".spec.managementState"),
@@ -49,8 +49,8 @@ def test_lists_show_its_state_and_it_has_a_short_name() -> None:
     assert (SPEC["names"]["shortNames"], SPEC["names"]["categories"]) == (["lwsop"], ["operators"])
 
 
-def test_it_is_a_singleton() -> None:
-    """R-OP-2."""
+def test_definition_permits_one_object() -> None:
+    """The definition permits one object (R-OP-2)."""
     (rule,) = ROOT["x-kubernetes-validations"]
     assert rule["rule"] == "self.metadata.name == 'cluster'"
     assert "singleton" in rule["message"]
@@ -58,7 +58,7 @@ def test_it_is_a_singleton() -> None:
 
 
 def test_spec_is_required_and_has_the_agreed_fields() -> None:
-    """R-OP-3, R-OP-4."""
+    """The spec is required and has the agreed fields (R-OP-3, R-OP-4)."""
     assert ROOT["required"] == ["spec"]
     fields = ROOT["properties"]["spec"]["properties"]
     assert set(fields) == {
@@ -80,8 +80,8 @@ def test_spec_is_required_and_has_the_agreed_fields() -> None:
     }
 
 
-def test_an_empty_spec_gets_the_levels_and_no_state() -> None:
-    """R-OP-3, R-OP-4: on an API server; unknown fields are pruned, free ones are kept whole, or null."""
+def test_empty_spec_gets_default_levels() -> None:
+    """On an API server; unknown fields are pruned, free ones are kept whole, or null (R-OP-3, R-OP-4)."""
 
     async def scenario(api: Api) -> None:
         assert (await api.create(CRDS, operator_crd())).code == 201
@@ -111,8 +111,8 @@ def test_an_empty_spec_gets_the_levels_and_no_state() -> None:
         ),
     ],
 )
-def test_what_a_field_takes(field: str, valid: tuple[Any, ...], invalid: tuple[Any, ...]) -> None:
-    """R-OP-4."""
+def test_spec_fields_accept_valid_values_only(field: str, valid: tuple[Any, ...], invalid: tuple[Any, ...]) -> None:
+    """Spec fields accept valid values only (R-OP-4)."""
 
     async def scenario(api: Api) -> None:
         await api.create(CRDS, operator_crd())
@@ -146,8 +146,8 @@ GENERATION: Final = {"group": "apps", "resource": "deployments", "namespace": "n
         ({"generations": [{"group": "apps", "resource": "deployments", "namespace": "n"}]}, "generations[0].name"),
     ],
 )
-def test_what_the_status_takes(status: dict[str, Any], words: str) -> None:
-    """R-OP-5."""
+def test_status_fields_accept_valid_values_only(status: dict[str, Any], words: str) -> None:
+    """Status fields accept valid values only (R-OP-5)."""
 
     async def scenario(api: Api) -> None:
         await api.create(CRDS, operator_crd())
@@ -162,8 +162,8 @@ def test_what_the_status_takes(status: dict[str, Any], words: str) -> None:
     run(scenario)
 
 
-def test_a_condition_has_no_generation_and_a_revision_does_not_decrease() -> None:
-    """R-OP-5: what the embedded API server does not evaluate, as the schema has it."""
+def test_conditions_and_revisions_have_schema_rules() -> None:
+    """Rules of the schema that the embedded API server does not evaluate (R-OP-5)."""
     fields = ROOT["properties"]["status"]["properties"]
     assert set(fields["conditions"]["items"]["properties"]) == {
         "type",

@@ -29,10 +29,10 @@ from leaderworkerset.operator.verbosity import Verbosity
         ({"controlPlaneTopology": "SingleReplica"}, (270.0, 240.0, 60.0)),
     ],
 )
-def test_a_single_control_plane_node_gets_longer_leases(
+def test_single_control_plane_node_gets_longer_leases(
     status: dict[str, str], expected: tuple[float, float, float]
 ) -> None:
-    """R-OP-12."""
+    """A single control plane node gets longer leases (R-OP-12)."""
     assert election_times({"status": status}) == expected
 
 
@@ -60,7 +60,7 @@ async def election_of(directory: Path, server: str) -> ElectionSettings:
 
 
 def settings_of(directory: Path, code: int, body: dict[str, Any]) -> tuple[ElectionSettings, list[str]]:
-    """Return the settings of the election where the API server answers so, and the paths that it was asked for."""
+    """Return the settings of the election if the API server answers so, and the requested paths."""
     asked: list[str] = []
 
     async def serve(request: web.Request) -> web.Response:
@@ -76,8 +76,8 @@ def settings_of(directory: Path, code: int, body: dict[str, Any]) -> tuple[Elect
     return asyncio.run(scenario()), asked
 
 
-def test_without_an_api_server_it_starts_all_the_same(tmp_path: Path) -> None:
-    """R-OP-12: where the topology cannot be read, the usual times hold."""
+def test_operator_starts_without_an_api_server(tmp_path: Path) -> None:
+    """Where the topology cannot be read, the usual times hold (R-OP-12)."""
     with socket.socket() as taken:  # bound, but nobody listens
         taken.bind(("127.0.0.1", 0))
         found = asyncio.run(election_of(tmp_path, f"http://127.0.0.1:{taken.getsockname()[1]}"))
@@ -85,10 +85,8 @@ def test_without_an_api_server_it_starts_all_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_api_server_that_does_not_answer_delays_its_start_by_seconds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """R-OP-13: meanwhile neither probes are answered nor requests to stop, so this must be less than ending may take."""
+def test_unresponsive_api_server_delays_the_start_by_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Meanwhile it answers neither probes nor a stop, so the delay must be shorter than the grace period (R-OP-13)."""
     assert operatorprocess.TOPOLOGY_SECONDS < 10
     monkeypatch.setattr(operatorprocess, "TOPOLOGY_SECONDS", 0.2)
     with socket.socket() as silent:
@@ -102,8 +100,8 @@ def test_an_api_server_that_does_not_answer_delays_its_start_by_seconds(
         assert asyncio.run(scenario()).retry_period == 5.0
 
 
-def test_a_sync_that_fails_is_tried_again_every_five_minutes(tmp_path: Path) -> None:
-    """R-OP-13: a quota or a webhook of others that refused it is not watched, so nothing else would tell of its change."""
+def test_failed_sync_is_retried_within_five_minutes(tmp_path: Path) -> None:
+    """A quota or webhook of others that rejected it is not watched, so no event reports its change (R-OP-13)."""
     delays = [operatorprocess.RETRY.delay(failures) for failures in range(1, 100)]
     assert delays == sorted(delays)
     assert (delays[0], delays[-1]) == (0.005, 300.0)
@@ -125,10 +123,10 @@ REFUSED = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message":
     ],
     ids=["single", "several", "not served", "not allowed"],
 )
-def test_its_lease_follows_the_topology_if_that_can_be_read(
+def test_lease_times_follow_the_topology_when_readable(
     tmp_path: Path, code: int, body: dict[str, Any], times: tuple[float, float, float]
 ) -> None:
-    """R-OP-12: one object is asked for; that it may not be read, or is not there, is no error."""
+    """One object is read. A missing or forbidden object is not an error (R-OP-12)."""
     found, asked = settings_of(tmp_path, code, body)
     assert asked == ["/apis/config.openshift.io/v1/infrastructures/cluster"]
     assert found.lease == ObjectKey("operators", "openshift-lws-operator-lock")
@@ -136,8 +134,8 @@ def test_its_lease_follows_the_topology_if_that_can_be_read(
 
 
 @pytest.mark.virtual_time
-async def test_it_ends_when_a_file_changes(tmp_path: Path) -> None:
-    """R-OP-9: `--terminate-on-files`, also a file that appears."""
+async def test_operator_ends_when_a_file_changes(tmp_path: Path) -> None:
+    """`--terminate-on-files`, also a file that appears (R-OP-9)."""
     file = tmp_path / "config"
 
     stopped = asyncio.Event()

@@ -1,4 +1,4 @@
-"""The server of the operator: probes for everyone, metrics for those who may read them, the build among these."""
+"""The server of the operator: probes for everyone, metrics for authorized users, including the build."""
 
 import asyncio
 import re
@@ -30,7 +30,7 @@ DENIED = answer(201, {"status": {"allowed": False}})
 
 
 class Leading:
-    """A part that is ready when it is told to be."""
+    """A part that becomes ready on request."""
 
     def __init__(self, *, is_ready: bool) -> None:
         self.is_ready = is_ready
@@ -40,7 +40,7 @@ class Leading:
         yield
 
     async def drain(self) -> None:
-        """Finish nothing."""
+        """Complete immediately."""
 
 
 def free_port() -> int:
@@ -52,7 +52,7 @@ def free_port() -> int:
 def ask(
     path: str, *script: Response, is_ready: bool = True, headers: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
-    """Return what an operator answers over HTTPS, whose API server gives these answers to reviews."""
+    """Return an operator's response over HTTPS, if its API server gives these answers to reviews."""
     transport, clock, metrics = ScriptedTransport(*script), SystemClock(), Metrics()
     kinds = registry(MANAGED, OperatorPlace(namespace="operators", image="", version="1.2.3"), Verbosity())
     kinds.instruments(metrics)
@@ -76,13 +76,13 @@ def ask(
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
-def test_probes_are_for_everyone(path: str) -> None:
-    """R-OP-11: no review is asked for, and the certificate is a self-signed one where none is mounted."""
+def test_probes_need_no_authentication(path: str) -> None:
+    """No review is requested, and the certificate is self-signed if none is mounted (R-OP-11)."""
     assert ask(path) == (200, "ok")
 
 
-def test_it_is_alive_before_it_is_ready() -> None:
-    """R-OP-11."""
+def test_server_is_alive_before_it_is_ready() -> None:
+    """The server is alive before it is ready (R-OP-11)."""
     assert ask("/livez", is_ready=False)[0] == 200
     assert ask("/readyz", is_ready=False)[0] == 503
 
@@ -96,15 +96,13 @@ def test_it_is_alive_before_it_is_ready() -> None:
     ],
     ids=["nobody", "may not", "may"],
 )
-def test_metrics_are_for_those_who_may_read_them(
-    headers: Mapping[str, str], script: tuple[Response, ...], status: int
-) -> None:
-    """R-OP-11; differs from the Go operator, which lets OpenShift's Prometheus in without asking."""
+def test_metrics_require_permission(headers: Mapping[str, str], script: tuple[Response, ...], status: int) -> None:
+    """The Go operator, by contrast, admits OpenShift's Prometheus without a review (R-OP-11)."""
     assert ask("/metrics", *script, headers=headers)[0] == status
 
 
-def test_the_build_is_a_metric() -> None:
-    """R-OP-11."""
+def test_build_information_is_a_metric() -> None:
+    """Build information is a metric (R-OP-11)."""
     _, text = ask("/metrics", KNOWN, ALLOWED, headers={"authorization": "Bearer t"})
     (line,) = re.findall(r"^openshift_lws_operator_build_info\{(.*)\} 1\.0$", text, re.MULTILINE)
     found = dict(re.findall(r'(\w+)="([^"]*)"', line))
@@ -113,8 +111,8 @@ def test_the_build_is_a_metric() -> None:
     assert found["gitVersion"].startswith(f"v{found['major']}.{found['minor']}.")
 
 
-def test_nobody_speaks_an_older_tls_or_http_2() -> None:
-    """R-OP-11."""
+def test_server_rejects_older_tls_and_http_2() -> None:
+    """The server rejects older TLS and HTTP/2 (R-OP-11)."""
 
     async def scenario() -> tuple[str | None, str | None]:
         port = free_port()
@@ -134,7 +132,7 @@ def test_nobody_speaks_an_older_tls_or_http_2() -> None:
     assert asyncio.run(scenario()) == ("http/1.1", "TLSv1.3")
 
 
-def test_where_it_serves_and_where_its_certificate_is_mounted() -> None:
-    """R-OP-11."""
+def test_server_has_a_default_address_and_certificate_folder() -> None:
+    """The server has a default address and certificate folder (R-OP-11)."""
     assert OperatorProcessSettings(namespace="n", image="i").listen == "0.0.0.0:8443"
     assert Path("/var/run/secrets/serving-cert") == operatorprocess.CERTIFICATES

@@ -33,13 +33,13 @@ def refresh(
         (running(DEPLOYMENT), ("True", "AsExpected")),
     ],
 )
-def test_available_means_as_many_as_wanted(deployment: JSONObject | None, expected: tuple[str, str]) -> None:
-    """R-OP-6."""
+def test_available_requires_all_replicas(deployment: JSONObject | None, expected: tuple[str, str]) -> None:
+    """Available requires all replicas (R-OP-6)."""
     assert conditions(refresh(cluster(), deployment))["Available"] == expected
 
 
 def test_differs_from_upstream_available_needs_webhooks() -> None:
-    """R-OP-6, ADR 32: the first write after that is not refused; the network leads to managers after they are ready."""
+    """The first write after that is not refused; the network leads to managers after they are ready (R-OP-6, ADR 32)."""
     found = conditions(refresh(cluster(), running(DEPLOYMENT), SyncOutcome(unreached="no endpoints")))
     assert found["Available"] == ("False", "WebhooksUnreachable")
 
@@ -50,13 +50,13 @@ def test_differs_from_upstream_available_needs_webhooks() -> None:
     ids=["managers run", "one is missing", "it is known already"],
 )
 def test_webhooks_are_tried_before_available_becomes_true(available: int, said: str, *, expected: bool) -> None:
-    """Later a Deployment with all managers says enough: no condition flaps with a slow API server."""
+    """Later a Deployment with all managers is sufficient, so that no condition flaps with a slow API server."""
     observed = cluster() | {"status": {"conditions": [{"type": "Available", "status": said}]}}
     assert may_become_available(observed, running(DEPLOYMENT, available=available)) is expected
 
 
-def test_counts_version_and_generations_are_written() -> None:
-    """R-OP-5, R-OP-8."""
+def test_status_has_counts_version_and_generations() -> None:
+    """The status has counts version and generations (R-OP-5, R-OP-8)."""
     status = refresh(cluster(), running(DEPLOYMENT))
     assert (status["readyReplicas"], status["version"], status["observedGeneration"]) == (2, "1.2.3", 3)
     assert status["generations"] == [
@@ -70,24 +70,24 @@ def test_counts_version_and_generations_are_written() -> None:
     ]
 
 
-def test_a_version_is_reported_once_it_runs() -> None:
+def test_version_is_reported_when_it_runs() -> None:
     assert "version" not in refresh(cluster(), running(DEPLOYMENT, available=1))
 
 
-def test_a_rollout_is_progress() -> None:
-    """R-OP-6."""
+def test_rollout_sets_progressing() -> None:
+    """A rollout sets Progressing (R-OP-6)."""
     found = conditions(refresh(cluster(), running(DEPLOYMENT, available=1)))
     assert found["Progressing"] == ("True", "RollingOut")
 
 
 def test_unsupported_overrides_block_upgrades() -> None:
-    """R-OP-41."""
+    """Unsupported overrides block upgrades (R-OP-41)."""
     found = refresh(cluster(), None, wanted=Desired(overrides={"x": 1}))
     assert conditions(found)["Upgradeable"] == ("False", "UnsupportedConfigOverrides")
 
 
-def test_times_move_only_with_the_status_of_a_condition() -> None:
-    """R-OP-7: another message moves nothing."""
+def test_transition_times_change_with_the_status_only() -> None:
+    """Another message does not change them (R-OP-7)."""
     first = refresh(cluster(), None, SyncOutcome(error="one", complete=False))
     second = operatorstatus.refresh(
         cluster(status=first), None, Desired(), SyncOutcome(error="two", complete=False), place=PLACE, now=LATER
@@ -105,15 +105,15 @@ def test_times_move_only_with_the_status_of_a_condition() -> None:
     ]
 
 
-def test_conditions_of_others_stay() -> None:
-    """R-OP-7."""
+def test_conditions_of_others_are_kept() -> None:
+    """Conditions of others are kept (R-OP-7)."""
     theirs = {"type": "example.com/Theirs", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}
     status = refresh(cluster(status={"conditions": [theirs]}), None)
     assert status["conditions"][0] == theirs
 
 
-def test_degraded_ends_only_with_a_complete_reconciliation() -> None:
-    """R-OP-6: but what was missing is not reported once it is there."""
+def test_degraded_ends_with_a_complete_reconciliation() -> None:
+    """A missing dependency is not reported once it exists (R-OP-6)."""
     missing = refresh(cluster(), None, SyncOutcome(missing="cert-manager is missing", complete=False))
     waiting = refresh(cluster(status=missing), None, SyncOutcome(error="not issued", complete=False))
     assert conditions(waiting)["Degraded"] == ("True", "SyncError")
@@ -121,8 +121,8 @@ def test_degraded_ends_only_with_a_complete_reconciliation() -> None:
     assert conditions(refresh(cluster(status=waiting), None))["Degraded"] == ("False", "AsExpected")
 
 
-def test_without_a_deployment_no_version_is_installed() -> None:
-    """R-OP-8: of a removed operand the status says neither a version nor a generation."""
+def test_missing_deployment_clears_the_version() -> None:
+    """The status of a removed operand has neither a version nor a generation (R-OP-8)."""
     found = cluster()
     there = refresh(found, running(DEPLOYMENT))
     assert there["version"] == PLACE.version
@@ -140,8 +140,8 @@ def test_without_a_deployment_no_version_is_installed() -> None:
         (SyncOutcome(ending=["a"], unconfirmed=["b"]), ("True", "Annotated")),
     ],
 )
-def test_it_is_said_what_is_deleted_with_the_object(outcome: SyncOutcome, expected: tuple[str, str]) -> None:
-    """R-OP-30: by name, also what does not agree."""
+def test_condition_names_definitions_that_would_be_deleted(outcome: SyncOutcome, expected: tuple[str, str]) -> None:
+    """The message names also the objects that disagree (R-OP-30)."""
     status = refresh(cluster(), None, outcome)
     assert conditions(status)["DeletesDefinitions"] == expected
     (text,) = [one["message"] for one in status["conditions"] if one["type"] == "DeletesDefinitions"]

@@ -1,4 +1,4 @@
-"""Drift, found and reverted at an API server with defaults: what was added, changed and removed, and what others own."""
+"""Drift, found and reverted at an API server with defaults: added, changed and removed fields, and fields of others."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -72,7 +72,7 @@ def wanted(kind: Resource, key: ObjectKey) -> JSONObject:
 
 
 async def sync_once(client: Client, kind: Resource, key: ObjectKey) -> None:
-    """Have one object kept, the only one that is due."""
+    """Reconcile the only object that is due."""
     found = await client.get(kind, key)
     live = {(kind, key): found} if meta.labels(found) else {}  # the caches select by labels
     state = observed(INTERNAL, live)
@@ -84,7 +84,7 @@ async def sync_once(client: Client, kind: Resource, key: ObjectKey) -> None:
 
 
 def edited(kind: Resource, key: ObjectKey, edit: Edit) -> tuple[JSONObject, JSONObject, JSONObject]:
-    """Return an object as it was created, after an edit, and after one sync."""
+    """Return the stored object, the object after an edit, and after one sync."""
 
     async def scenario() -> tuple[JSONObject, JSONObject, JSONObject]:
         async with api() as client:
@@ -121,22 +121,22 @@ OWNED = "operator.openshift.io/owned-by"
 
 
 @pytest.mark.parametrize(("kind", "key", "edit"), REVERTED.values(), ids=REVERTED)
-def test_an_edit_is_reverted_by_one_sync(kind: Resource, key: ObjectKey, edit: Edit) -> None:
-    """R-OP-25, R-OP-82: once, without an error."""
+def test_edit_is_reverted_by_one_sync(kind: Resource, key: ObjectKey, edit: Edit) -> None:
+    """It takes one sync, without an error (R-OP-25, R-OP-82)."""
     created, changed, after = edited(kind, key, edit)
     assert restoration.content(changed) != restoration.content(created)
     assert restoration.content(after) == restoration.content(created)
 
 
-def test_an_immutable_object_is_created_anew() -> None:
-    """R-OP-25: one that is closed against changes does not stay as somebody closed it."""
+def test_immutable_object_is_recreated() -> None:
+    """An object that a user made immutable does not stay so (R-OP-25)."""
     created, _, after = edited(CONFIG_MAPS, CONFIGURATION, lambda obj: obj.update(immutable=True))
     assert meta.uid(after) != meta.uid(created)
     assert {**after, "metadata": None} == {**created, "metadata": None}
 
 
-def test_what_no_update_may_change_is_created_anew() -> None:
-    """R-OP-25: another aggregation of roles, another role of a binding, other pods of a Deployment."""
+def test_immutable_field_causes_a_recreation() -> None:
+    """Such as the aggregation of roles, the role of a binding, the pods of a Deployment (R-OP-25)."""
     live = dict(installed(cluster()))
     role = CLUSTER_ROLES, ObjectKey("", "lws-manager-role")
     live[role] = live[role] | {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
@@ -180,15 +180,15 @@ KEPT: dict[str, tuple[Resource, ObjectKey, Edit]] = {
 
 
 @pytest.mark.parametrize(("kind", "key", "edit"), KEPT.values(), ids=KEPT)
-def test_what_others_own_stays_and_is_no_difference(kind: Resource, key: ObjectKey, edit: Edit) -> None:
-    """R-OP-18, R-OP-25: neither it, nor a default of the API server, is written again."""
+def test_fields_of_others_are_kept_and_not_a_difference(kind: Resource, key: ObjectKey, edit: Edit) -> None:
+    """Neither it, nor a default of the API server, is written again (R-OP-18, R-OP-25)."""
     created, changed, after = edited(kind, key, edit)
     assert changed != created
     assert after == changed
 
 
-def test_what_others_own_stays_when_something_else_is_reverted() -> None:
-    """R-OP-18: an injected authority is never blanked."""
+def test_fields_of_others_are_kept_when_drift_is_reverted() -> None:
+    """An injected authority is never blanked (R-OP-18)."""
 
     def both(obj: dict[str, Any]) -> None:
         obj["webhooks"][0]["clientConfig"]["caBundle"] = "YQ=="
@@ -199,8 +199,8 @@ def test_what_others_own_stays_when_something_else_is_reverted() -> None:
     assert after["webhooks"][0]["failurePolicy"] == "Fail"
 
 
-def test_the_injection_that_another_issuer_needed_ends() -> None:
-    """R-OP-22: two writers of one authority would overwrite each other."""
+def test_injection_of_another_issuer_is_removed() -> None:
+    """Two writers of one authority would overwrite each other (R-OP-22)."""
     kind, key = VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING
     live = installed(cluster())[kind, key]
     assert certmanager.INJECT in live["metadata"]["annotations"]
@@ -224,8 +224,8 @@ def pod(deployment: dict[str, Any]) -> dict[str, Any]:
     ],
     ids=["paused", "the network of the host", "nodes", "a volume", "the source of a volume", "a variable"],
 )
-def test_the_deployment_is_replaced_as_a_whole(edit: Edit) -> None:
-    """R-OP-25: but a restart that somebody asked for with kubectl stays one."""
+def test_deployment_is_replaced_except_a_restart_by_kubectl(edit: Edit) -> None:
+    """A restart that a user requested with kubectl is kept (R-OP-25)."""
     live = dict(installed(cluster()))
     place = DEPLOYMENTS, MANAGER
     before = msgspec.json.encode(live[place]["spec"])
@@ -240,8 +240,8 @@ def test_the_deployment_is_replaced_as_a_whole(edit: Edit) -> None:
     assert written["spec"] == msgspec.json.decode(before)
 
 
-async def test_the_api_server_is_asked_once_about_every_version_of_an_object() -> None:
-    """R-OP-13: at rest nothing is sent; after a refusal, the write itself reports why."""
+async def test_dry_run_is_sent_once_for_every_object_version() -> None:
+    """At rest nothing is sent; after a refusal, the write itself reports why (R-OP-13)."""
     place, asked = (CONFIG_MAPS, CONFIGURATION), []
 
     class Counting(Echo):
@@ -264,5 +264,5 @@ async def test_the_api_server_is_asked_once_about_every_version_of_an_object() -
     assert (found.live, found.anew) == (live, False)
 
 
-def test_the_hash_does_not_depend_on_the_order_of_fields() -> None:
+def test_hash_does_not_depend_on_the_order_of_fields() -> None:
     assert restoration.digest({"a": 1, "b": 2}) == restoration.digest({"b": 2, "a": 1}) != restoration.digest({"a": 1})

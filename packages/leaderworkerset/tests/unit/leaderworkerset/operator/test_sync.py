@@ -1,4 +1,4 @@
-"""The reconciliation of the object `cluster`: which plan follows from what is there."""
+"""The reconciliation of the object `cluster`: plans by the existing objects."""
 
 from typing import Any
 
@@ -69,20 +69,20 @@ def without_definitions(names: list[str]) -> list[str]:
     return [name for name in names if not name.startswith("CustomResourceDefinition/")]
 
 
-def test_without_the_object_nothing_is_done() -> None:
-    """R-OP-31: nothing is created for an object that is gone."""
+def test_sync_does_nothing_without_the_object() -> None:
+    """Nothing is created for a deleted object (R-OP-31)."""
     assert plan(observed(None)) == Plan()
 
 
-def test_while_the_object_is_being_deleted_nothing_is_done() -> None:
-    """R-OP-30: the garbage collector removes what is owned."""
+def test_sync_does_nothing_while_the_object_is_deleted() -> None:
+    """The garbage collector removes the owned objects (R-OP-30)."""
     found = cluster()
     found["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     assert plan(observed(found)) == Plan()
 
 
-def test_everything_is_applied_in_order() -> None:
-    """R-OP-15."""
+def test_objects_are_applied_in_order() -> None:
+    """Objects are applied in order (R-OP-15)."""
     names = applied(plan(observed(cluster())))
     assert without_definitions(names) == ORDER
     config, definition = "ConfigMap/lws-manager-config", "CustomResourceDefinition/leaderworkersets."
@@ -90,8 +90,8 @@ def test_everything_is_applied_in_order() -> None:
     assert names.index(config) < place < names.index("ServiceAccount/lws-controller-manager")
 
 
-def test_at_rest_nothing_is_written() -> None:
-    """R-OP-7, R-OP-13: no status that would not change; everything is compared again after five minutes."""
+def test_sync_writes_nothing_at_rest() -> None:
+    """An unchanged status is not written. Everything is compared again after five minutes (R-OP-7, R-OP-13)."""
     found = cluster()
     live = installed(found)
     settled = cluster(status=status_of(plan(observed(found, live))))
@@ -100,8 +100,8 @@ def test_at_rest_nothing_is_written() -> None:
     assert again.requeue_after == 300
 
 
-def test_what_is_missing_is_created_and_reported() -> None:
-    """R-OP-14, R-OP-25."""
+def test_missing_object_is_created_and_reported() -> None:
+    """A missing object is created and reported (R-OP-14, R-OP-25)."""
     found = cluster()
     live = dict(installed(found))
     del live[SERVICES, ObjectKey("operators", "lws-webhook-service")]
@@ -121,7 +121,7 @@ DRIFT: dict[str, tuple[Resource, str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("kind", "name", "change"), DRIFT.values(), ids=DRIFT)
 def test_drift_is_reverted(kind: Resource, name: str, change: dict[str, Any]) -> None:
-    """R-OP-14, R-OP-25, R-OP-82: also the port of a service, which the Go operator does not notice."""
+    """This includes the port of a service, which the Go operator does not notice (R-OP-14, R-OP-25, R-OP-82)."""
     found = cluster()
     live = dict(installed(found))
     key = next(key for one, key in live if one == kind and key.name == name)
@@ -136,8 +136,8 @@ def test_drift_is_reverted(kind: Resource, name: str, change: dict[str, Any]) ->
     assert reasons == [f"{kind.kind}Updated", f"{kind.kind}UpdateFailed"]
 
 
-def test_an_object_that_was_created_again_owns_everything_anew() -> None:
-    """R-OP-31: by its new UID."""
+def test_recreated_object_owns_everything_by_its_new_uid() -> None:
+    """The owner reference has the new UID (R-OP-31)."""
     before, after = cluster(), cluster()
     after["metadata"]["uid"] = "u-new"
     found = [one.object for one in actions(plan(observed(after, installed(before)))) if isinstance(one, Apply | Put)]
@@ -145,8 +145,8 @@ def test_an_object_that_was_created_again_owns_everything_anew() -> None:
     assert {owner["uid"] for obj in found for owner in meta.metadata(obj)["ownerReferences"]} == {"u-new"}
 
 
-def test_what_others_add_is_theirs() -> None:
-    """R-OP-18, R-OP-25: an injected authority, labels and annotations stay, and nothing is written."""
+def test_additions_of_others_are_kept() -> None:
+    """An injected authority, labels and annotations stay, and nothing is written (R-OP-18, R-OP-25)."""
     found = cluster()
     live = {
         key: obj | {"metadata": obj["metadata"] | {"annotations": {**meta.annotations(obj), "theirs": "kept"}}}
@@ -159,8 +159,8 @@ def test_what_others_add_is_theirs() -> None:
     assert applied(plan(observed(found, live))) == []
 
 
-def test_without_cert_manager_nothing_is_created() -> None:
-    """R-OP-22."""
+def test_missing_cert_manager_prevents_the_installation() -> None:
+    """A missing cert-manager prevents the installation (R-OP-22)."""
     again = plan(observed(cluster(), served=()))
     assert applied(again) == []
     found = conditions(status_of(again))
@@ -171,8 +171,8 @@ def test_without_cert_manager_nothing_is_created() -> None:
     assert "cert-manager" in texts[0]
 
 
-def test_cert_manager_that_goes_leaves_the_operand_alone() -> None:
-    """R-OP-22: what runs goes on; Degraded says what is missing."""
+def test_removed_cert_manager_leaves_the_operand_running() -> None:
+    """A running operand continues; Degraded reports what is missing (R-OP-22)."""
     found = cluster()
     again = plan(observed(found, installed(found), served=()))
     assert (applied(again), deleted(again)) == ([], [])
@@ -180,8 +180,8 @@ def test_cert_manager_that_goes_leaves_the_operand_alone() -> None:
     assert conditions(status_of(again))["Degraded"] == ("True", "MissingDependency")
 
 
-def test_certificates_of_the_operand_itself_need_no_cert_manager() -> None:
-    """R-OP-22, R-OP-83 (D4): the annotation chooses."""
+def test_internal_certificates_need_no_cert_manager() -> None:
+    """An annotation selects them (R-OP-22, R-OP-83 (D4))."""
     again = plan(observed(cluster({CERTIFICATES: "internal"}), secrets={}, served=()))
     names = applied(again)
     assert "Secret/lws-webhook-server-cert" in names
@@ -200,8 +200,8 @@ def test_certificates_of_the_operand_itself_need_no_cert_manager() -> None:
         ),
     ],
 )
-def test_a_certificate_that_is_not_issued_keeps_back_what_comes_later(secrets: Any, last: str) -> None:
-    """R-OP-15, R-OP-17."""
+def test_pending_certificate_delays_later_objects(secrets: Any, last: str) -> None:
+    """A pending certificate delays later objects (R-OP-15, R-OP-17)."""
     again = plan(observed(cluster(), secrets=secrets))
     assert applied(again)[-1] == last
     found = conditions(status_of(again))
@@ -209,8 +209,8 @@ def test_a_certificate_that_is_not_issued_keeps_back_what_comes_later(secrets: A
     assert "Degraded" not in found
 
 
-def test_a_cluster_without_service_monitors_is_no_error() -> None:
-    """R-OP-23c, R-OP-82."""
+def test_missing_service_monitor_kind_is_not_an_error() -> None:
+    """A missing ServiceMonitor kind is not an error (R-OP-23c, R-OP-82)."""
     served = ALL - {SERVICE_MONITORS.group_resource}
     again = plan(observed(cluster(), served=served))
     assert without_definitions(applied(again)) == [name for name in ORDER if not name.startswith("ServiceMonitor")]
@@ -221,8 +221,8 @@ def test_a_cluster_without_service_monitors_is_no_error() -> None:
 
 
 @pytest.mark.parametrize("state", ["Unmanaged", "Removed", "Force"])
-def test_what_is_not_managed_is_left_alone_but_its_state_is_reported(state: str) -> None:
-    """R-OP-6, R-OP-24, R-OP-82: unlike the Go operator's, the conditions are of now."""
+def test_unmanaged_operand_is_only_reported(state: str) -> None:
+    """The conditions are current, unlike the Go operator's (R-OP-6, R-OP-24, R-OP-82)."""
     found = cluster(managementState=state)
     again = plan(observed(found, installed(cluster())))
     assert (applied(again), deleted(again)) == ([], [])
@@ -230,8 +230,8 @@ def test_what_is_not_managed_is_left_alone_but_its_state_is_reported(state: str)
     assert conditions(status_of(again))["TargetConfigControllerDegraded"] == ("False", "AsExpected")
 
 
-def test_removed_removes_the_operand_only_where_it_is_asked_for() -> None:
-    """R-OP-24, R-OP-31, R-OP-83 (D5): webhooks first, definitions never."""
+def test_removed_state_deletes_the_operand_when_requested() -> None:
+    """Webhooks are deleted first, definitions never (R-OP-24, R-OP-31, R-OP-83 (D5))."""
     found = cluster({REMOVE_OPERAND: "true"}, managementState="Removed")
     live = installed(found)
     names = deleted(plan(observed(found, live)))
@@ -243,8 +243,8 @@ def test_removed_removes_the_operand_only_where_it_is_asked_for() -> None:
     assert sorted(names) == sorted(ORDER)
 
 
-def test_another_choice_of_certificates_removes_what_it_does_not_need() -> None:
-    """R-OP-75: no issuer stays behind; every deletion is an event, which the Go operator's are not (R-OP-14)."""
+def test_certificate_choice_removes_unused_objects() -> None:
+    """No issuer is left. Every deletion is an event, unlike in the Go operator (R-OP-14, R-OP-75)."""
     live = installed(cluster())
     again = plan(observed(cluster({CERTIFICATES: "internal"}), live))
     reasons = [event.reason for one in actions(again) if isinstance(one, Delete) for event in one.on_success]
@@ -257,7 +257,7 @@ def test_another_choice_of_certificates_removes_what_it_does_not_need() -> None:
 
 
 def left_by_an_installer() -> dict[tuple[Resource, ObjectKey], dict[str, Any]]:
-    """Return what `lws install` has put into the operator's namespace, as an API server would have it."""
+    """Return the objects of `lws install` in the operator's namespace, as an API server would have them."""
     objects = build_all(MANAGED, InstallSettings(namespace=PLACE.namespace))
     return {
         (kind, meta.key(obj)): obj | {"metadata": obj["metadata"] | {"uid": f"u-{meta.name(obj)}"}}
@@ -266,8 +266,8 @@ def left_by_an_installer() -> dict[tuple[Resource, ObjectKey], dict[str, Any]]:
     }
 
 
-def test_what_an_installer_left_is_taken_over_and_its_rest_removed() -> None:
-    """R-OP-75: cert-manager issues from now on, so role and secret of the manager's own certificates go."""
+def test_installation_by_the_command_is_adopted() -> None:
+    """Cert-manager issues from now on, so role and secret of the manager's own certificates go (R-OP-75)."""
     again = plan(observed(cluster(), left_by_an_installer()))
     assert sorted(deleted(again)) == [
         "Role/lws-certificates-role",
@@ -281,8 +281,8 @@ def test_what_an_installer_left_is_taken_over_and_its_rest_removed() -> None:
 
 @pytest.mark.parametrize("owned", [{}, {OWNED_LABEL: OWNED_BY}])
 @pytest.mark.parametrize("found", [cluster(), cluster({REMOVE_OPERAND: "true"}, managementState="Removed")])
-def test_what_others_label_like_an_installation_stays(found: dict[str, Any], owned: dict[str, str]) -> None:
-    """Only what an installation consists of may be deleted: a refused deletion would end every sync."""
+def test_labeled_objects_of_others_are_kept(found: dict[str, Any], owned: dict[str, str]) -> None:
+    """Only objects of an installation may be deleted: a rejected deletion would end every sync."""
     name = ObjectKey(PLACE.namespace, "theirs")
     labels = {**metadata.LABELS, **owned}
     theirs = {"metadata": {"name": name.name, "namespace": name.namespace, "labels": labels, "uid": "u"}}
@@ -290,7 +290,7 @@ def test_what_others_label_like_an_installation_stays(found: dict[str, Any], own
     assert "ConfigMap/theirs" not in deleted(again)
 
 
-def test_definitions_of_an_older_version_are_never_deleted() -> None:
+def test_older_definitions_are_never_deleted() -> None:
     """R-OP-83 (D1): every object of the kind would go with it."""
     found = cluster()
     live = dict(installed(found))
@@ -301,8 +301,8 @@ def test_definitions_of_an_older_version_are_never_deleted() -> None:
 
 @pytest.mark.parametrize("agrees", [False, True])
 @pytest.mark.parametrize("asked", [False, True])
-def test_definitions_outlive_the_object_unless_both_say_otherwise(asked: bool, agrees: bool) -> None:
-    """R-OP-16, R-OP-30, R-OP-83 (D1): who may edit the object alone cannot have the definitions deleted with it."""
+def test_definitions_are_owned_only_when_both_sides_agree(asked: bool, agrees: bool) -> None:
+    """A user who may edit the object alone cannot cause the deletion of definitions (R-OP-16, R-OP-30, R-OP-83 (D1))."""
     live = dict(installed(cluster()))
     annotated = {"annotations": {DELETE_CRDS: "true"}} if agrees else {}
     for kind, key in [place for place in live if place[0] == CUSTOM_RESOURCE_DEFINITIONS]:
@@ -323,16 +323,16 @@ def test_definitions_outlive_the_object_unless_both_say_otherwise(asked: bool, a
     assert conditions(status_of(again))["DeletesDefinitions"][1] == reason
 
 
-def test_all_but_definitions_are_owned_by_the_object() -> None:
-    """R-OP-16: by a reference that neither controls nor blocks."""
+def test_all_objects_except_definitions_are_owned() -> None:
+    """The reference neither controls nor blocks (R-OP-16)."""
     found = [one.object for one in actions(plan(observed(cluster()))) if isinstance(one, Apply)]
     owned = {obj["kind"]: len(meta.metadata(obj).get("ownerReferences") or []) for obj in found}
     assert owned.pop("CustomResourceDefinition") == 0
     assert set(owned.values()) == {1}
 
 
-def test_an_annotation_that_is_taken_back_ends_the_ownership() -> None:
-    """R-OP-30: the reference of the operator goes, those of others stay."""
+def test_removed_annotation_ends_the_ownership() -> None:
+    """The reference of the operator is removed, those of others stay (R-OP-30)."""
     live = dict(installed(cluster()))
     place = next(place for place in live if place[0] == CUSTOM_RESOURCE_DEFINITIONS)
     theirs = {"apiVersion": "v1", "kind": "ConfigMap", "name": "theirs", "uid": "u-3"}
@@ -347,8 +347,8 @@ def test_an_annotation_that_is_taken_back_ends_the_ownership() -> None:
     assert written["metadata"]["ownerReferences"] == [theirs]
 
 
-def test_a_refused_write_is_reported_in_the_status() -> None:
-    """R-OP-6: SyncError with the text of the error."""
+def test_rejected_write_is_reported_in_the_status() -> None:
+    """The status has SyncError with the text of the error (R-OP-6)."""
     report = failure_of(plan(observed(cluster())))
     assert report.subresource == "status"
     found = {one["type"]: one for one in report.patch["status"]["conditions"]}
@@ -357,8 +357,8 @@ def test_a_refused_write_is_reported_in_the_status() -> None:
     assert "Degraded" not in found
 
 
-def test_a_definition_of_others_without_conversion_is_taken_over() -> None:
-    """R-OP-18, R-OP-82: nothing is read of it, and no conversion is set."""
+def test_definition_of_another_owner_is_adopted() -> None:
+    """Nothing is read of it, and no conversion is set (R-OP-18, R-OP-82)."""
     for one in actions(plan(observed(cluster()))):
         if isinstance(one, Apply | Put) and one.resource == CUSTOM_RESOURCE_DEFINITIONS:
             assert "conversion" not in one.object["spec"]

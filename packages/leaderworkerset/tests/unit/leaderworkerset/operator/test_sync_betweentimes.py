@@ -1,4 +1,4 @@
-"""The reconciliation between two states: a version that is being applied, a profile beside the notes of others."""
+"""The reconciliation between two states: a version that is being applied, a profile next to notes of others."""
 
 from typing import Any
 
@@ -23,8 +23,8 @@ from kuberuntime.plan import Apply
 MODERN = {"metadata": {"name": "cluster"}, "spec": {"tlsSecurityProfile": {"type": "Modern"}}}
 
 
-def test_a_version_that_is_being_applied_is_not_reported_yet() -> None:
-    """R-OP-6, R-OP-8: until the Deployment has it, what was observed is the rollout of the version before."""
+def test_version_is_not_reported_while_it_is_applied() -> None:
+    """Until the Deployment has it, the observed rollout belongs to the previous version (R-OP-6, R-OP-8)."""
     found = cluster()
     live = installed(found)
     found["status"] = status_of(plan(observed(found, live)))
@@ -36,8 +36,8 @@ def test_a_version_that_is_being_applied_is_not_reported_yet() -> None:
 
 
 @pytest.mark.parametrize("noted", [{"servingInfo": {"a": 1}}, {"tls": {"more": 1}}], ids=["beside", "within"])
-def test_what_others_note_keeps_nothing_back(noted: dict[str, Any]) -> None:
-    """R-OP-4, R-OP-28: observedConfig may hold anything; the profile is compared, the rest stays."""
+def test_foreign_observed_config_does_not_block_the_profile(noted: dict[str, Any]) -> None:
+    """observedConfig may hold anything; the profile is compared, the rest stays (R-OP-4, R-OP-28)."""
     found = cluster(observedConfig=noted | {"tls": {"minVersion": "VersionTLS13", **noted.get("tls", {})}})
     again = plan(replace(observed(found), api_server=MODERN))
     (config,) = [one for one in actions(again) if isinstance(one, Apply) and one.resource == CONFIG_MAPS]

@@ -1,4 +1,4 @@
-"""The reconciliation of the object `cluster`: what it takes from the whole cluster, and from overrides."""
+"""The reconciliation of the object `cluster`: settings of the whole cluster, and overrides."""
 
 from msgspec.structs import replace
 from tests.unit.leaderworkerset.operator.clusters import (
@@ -29,8 +29,8 @@ def text_of(found: Plan) -> str:
     return str(text)
 
 
-def test_the_tls_profile_is_noted_first_and_then_followed() -> None:
-    """R-OP-28: one write each, and none where it is noted."""
+def test_tls_profile_is_recorded_and_then_applied() -> None:
+    """There is one write each, and none if it is recorded already (R-OP-28)."""
     state = replace(observed(cluster()), api_server=MODERN)
     (noted,) = actions(plan(state))
     assert isinstance(noted, Patch)
@@ -41,14 +41,14 @@ def test_the_tls_profile_is_noted_first_and_then_followed() -> None:
 
 
 def test_overrides_reach_the_configuration_and_block_upgrades() -> None:
-    """R-OP-41."""
+    """Overrides reach the configuration and block upgrades (R-OP-41)."""
     again = plan(observed(cluster(unsupportedConfigOverrides={"clientConnection": {"qps": 20}})))
     assert "qps: 20" in text_of(again)
     assert conditions(status_of(again))["Upgradeable"] == ("False", "UnsupportedConfigOverrides")
 
 
-def test_overrides_that_the_manager_would_refuse_change_nothing() -> None:
-    """R-OP-41, R-OP-6: the status has the manager's words; what runs goes on."""
+def test_invalid_overrides_change_nothing() -> None:
+    """The status has the manager's error, and a running operand continues (R-OP-41, R-OP-6)."""
     found = cluster(unsupportedConfigOverrides={"replicas": 3})
     again = plan(observed(found, installed(cluster())))
     assert (applied(again), deleted(again)) == ([], [])
@@ -57,8 +57,8 @@ def test_overrides_that_the_manager_would_refuse_change_nothing() -> None:
     assert 'unknown field "replicas"' in condition["message"]
 
 
-def test_a_single_node_has_one_manager_and_no_budget() -> None:
-    """R-OP-73: a budget of one would keep the node from being drained."""
+def test_single_node_has_one_manager_and_no_budget() -> None:
+    """A budget of one would prevent the drain of the node (R-OP-73)."""
     again = plan(replace(observed(cluster(), installed(cluster())), infrastructure=SINGLE))
     assert "PodDisruptionBudget/lws-controller-manager" in deleted(again)
     (deployment,) = [

@@ -1,4 +1,4 @@
-"""An episode from what was observed: which rank failed first, what became of the group, what had been changed."""
+"""An episode from observations: the first failed rank, the outcome of the group, and the changes before."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -52,7 +52,7 @@ def traces(*pods: JSONObject, **more: Any) -> Traces:
     return Traces(pods=pods, now=NOW, **more)
 
 
-def test_the_rank_whose_run_ended_first_with_an_error_is_the_first() -> None:
+def test_first_rank_is_the_earliest_failure() -> None:
     leader = pod(0, state=ended(143, 5))
     first = pod(1, restartCount=1, lastState=ended(3, 1), state=ended(143, 5))
     done = pod(2, state=ended(0, 0))
@@ -66,26 +66,26 @@ def test_the_rank_whose_run_ended_first_with_an_error_is_the_first() -> None:
     ]
 
 
-def test_of_ranks_that_ended_in_one_second_none_is_the_first() -> None:
+def test_simultaneous_failures_have_no_first_rank() -> None:
     pods = [pod(0, state=ended(1)), pod(1, state=ended(1))]
     found = build(traces(*pods, record=record()), Mask())
     assert (found.first_rank, found.failed_pod, found.failure) == (None, "web-0-1", "app: exit code 3")
     assert "which rank failed first is not known (pod web-0-1: app: exit code 3)" in sentence(found, NOW)
 
 
-def test_the_rank_that_failed_first_and_its_pod_are_of_one_source() -> None:
-    """The group was recreated because of rank 1, whose failure was seen first."""
+def test_first_rank_and_failed_pod_have_the_same_source() -> None:
+    """The group was recreated because of rank 1, whose failure was observed first."""
     pods = [pod(0, restartCount=1, lastState=ended(9, 1)), pod(1, restartCount=1, lastState=ended(3, 2))]
     found = build(traces(*pods, record=record()), Mask())
     assert (found.first_rank, found.failed_pod, found.failure) == (0, "web-0", "app: exit code 9, Error")
 
 
-def test_after_many_restarts_the_first_rank_is_not_known() -> None:
+def test_first_rank_is_unknown_after_many_restarts() -> None:
     pods = [pod(0, restartCount=3, lastState=ended(9, 1)), pod(1, restartCount=1, lastState=ended(3, 2))]
     assert build(traces(*pods, record=record()), Mask()).first_rank is None
 
 
-def test_a_rank_that_ended_with_its_group_did_not_fail() -> None:
+def test_rank_that_ended_with_its_group_did_not_fail() -> None:
     """It was deleted at second 4, and ended by SIGTERM in the same second."""
     asked = pod(1, state=ended(143, 4))
     asked["metadata"] |= {"deletionTimestamp": "2026-11-25T08:59:34Z", "deletionGracePeriodSeconds": 30}
@@ -94,7 +94,7 @@ def test_a_rank_that_ended_with_its_group_did_not_fail() -> None:
     assert [one.reason for one in found.ranks[1].containers[0].ends] == ["ended on request"]
 
 
-def test_a_failed_pod_without_a_known_end_is_the_first_and_without_any_none_is() -> None:
+def test_failed_pod_is_first_when_no_end_is_known() -> None:
     pods = [pod(0), pod(1, state=ended(1, None))]
     assert build(traces(*pods, record=record()), Mask()).first_rank == 1
     found = build(traces(pod(0)), Mask())
@@ -111,23 +111,23 @@ def test_a_failed_pod_without_a_known_end_is_the_first_and_without_any_none_is()
         ("strange", Outcome.RECREATED),
     ],
 )
-def test_the_record_says_what_became_of_the_group(state: str | None, outcome: Outcome) -> None:
+def test_outcome_is_read_from_the_record(state: str | None, outcome: Outcome) -> None:
     found = build(traces(pod(0), record=record(state)), Mask())
     assert (found.outcome, found.recreations, found.recreate_after) == (outcome, 3, "2026-11-25T09:00:10+00:00")
     assert found.failure == "app: exit code 3"
 
 
-def test_without_a_record_the_failed_pod_describes_itself() -> None:
+def test_failed_pod_describes_itself_without_a_record() -> None:
     found = build(traces(pod(0, restartCount=1, lastState=ended(7))), Mask())
     assert (found.outcome, found.failure, found.recreations) == (Outcome.FAILED, "app: exit code 7, Error", 0)
 
 
-def test_a_number_that_a_tenant_stored_is_bounded() -> None:
+def test_stored_number_of_recreations_is_bounded() -> None:
     found = build(traces(pod(0), record=record(**{labels.RECREATIONS: "9" * 5000})), Mask())
     assert found.recreations == 0
 
 
-def test_the_last_lines_of_every_run_are_kept_and_masked() -> None:
+def test_last_lines_of_every_run_are_kept_and_masked() -> None:
     logs = {("uid-0", "app"): ["\n".join(map(str, range(500))), "password=hunter2"]}
     found = build(traces(pod(0), logs=logs), Mask())
     first, second = found.ranks[0].containers[0].logs
@@ -136,7 +136,7 @@ def test_the_last_lines_of_every_run_are_kept_and_masked() -> None:
     assert found.masked == 1
 
 
-def test_events_of_the_pods_and_of_the_set_are_kept_in_order_and_masked() -> None:
+def test_events_are_kept_in_order_and_masked() -> None:
     def event(uid: str, second: int, message: str) -> JSONObject:
         return {
             "metadata": {"name": f"{uid}.{second}"},
@@ -160,7 +160,7 @@ def test_events_of_the_pods_and_of_the_set_are_kept_in_order_and_masked() -> Non
     assert len(build(traces(pod(0), events=many), Mask()).events) == episode.MOST_EVENTS
 
 
-def test_the_revision_names_what_it_changed_of_the_one_before() -> None:
+def test_revision_lists_its_changes() -> None:
     old, new = (builders.leaderworkerset_object(image=image) for image in ("app:1", "app:2"))
     key = builders.key_of(new)
     known = [builders.revision(old, number=2), builders.revision(new, number=5)]
@@ -173,7 +173,7 @@ def test_the_revision_names_what_it_changed_of_the_one_before() -> None:
     assert (first.number, first.before, first.changes) == (2, None, ())
 
 
-def test_a_revision_that_cannot_be_read_is_named_as_such_and_one_that_is_gone_is_left_out() -> None:
+def test_unreadable_revision_is_named_and_missing_one_omitted() -> None:
     old, new = (builders.leaderworkerset_object(image=image) for image in ("app:1", "app:2"))
     known = [builders.revision(old, number=2) | {"data": {}}, builders.revision(new, number=5)]
     found = build(traces(pod(0, key=builders.key_of(new)), lws=new, revisions=known), Mask()).revision
@@ -183,7 +183,7 @@ def test_a_revision_that_cannot_be_read_is_named_as_such_and_one_that_is_gone_is
     assert build(traces(pod(0, key="gone"), revisions=known), Mask()).revision is None
 
 
-def test_a_pod_without_a_place_is_left_out_and_none_at_all_is_an_error() -> None:
+def test_pod_without_a_place_is_omitted() -> None:
     strange = pod(0, group="none")
     assert len(build(traces(strange, pod(1)), Mask()).ranks) == 1
     with pytest.raises(ValueError, match="labels of a group"):

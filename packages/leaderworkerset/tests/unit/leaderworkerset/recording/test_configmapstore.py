@@ -1,4 +1,4 @@
-"""Episodes as ConfigMaps: bounded in bytes and age, whole after a death at any request, whatever others store beside them."""
+"""Episodes as ConfigMaps: bounded in bytes and age, complete after a death at any request, next to any foreign object."""
 
 import asyncio
 import gzip
@@ -60,7 +60,7 @@ def size(obj: JSONObject) -> int:
     return len(obj["binaryData"][KEY]) * 3 // 4
 
 
-async def test_an_episode_is_one_object_that_people_can_list_and_unpack() -> None:
+async def test_episode_is_one_labeled_config_map() -> None:
     async with api() as client:
         store = await opened(client)
         kept = await store.keep(episode(), "leader")
@@ -79,7 +79,7 @@ async def test_an_episode_is_one_object_that_people_can_list_and_unpack() -> Non
         assert not store.has("another")
 
 
-async def test_failures_in_a_row_stay_within_the_bound_and_numbers_go_on_after_a_restart() -> None:
+async def test_repeated_failures_stay_within_the_bound() -> None:
     async with api() as client:
         store = await opened(client, of_a_set=10_000)
         other = await store.keep(episode("other"), "other")
@@ -94,7 +94,7 @@ async def test_failures_in_a_row_stay_within_the_bound_and_numbers_go_on_after_a
         assert (await again.keep(episode(lines=("x",)), "next")).number == 201
 
 
-async def test_a_namespace_with_many_failures_makes_room_before_one_with_few() -> None:
+async def test_namespace_with_many_failures_is_pruned_first() -> None:
     async with api() as client:
         for name in ("few", "many"):
             await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
@@ -108,7 +108,7 @@ async def test_a_namespace_with_many_failures_makes_room_before_one_with_few() -
         assert ("many", "set-0") not in found
 
 
-async def test_old_episodes_are_removed_also_those_of_sets_that_are_gone_and_of_earlier_processes() -> None:
+async def test_old_episodes_are_removed() -> None:
     async with api() as client:
         await (await opened(client)).keep(episode("gone"), "first")
         store = await opened(client)
@@ -122,7 +122,7 @@ async def test_old_episodes_are_removed_also_those_of_sets_that_are_gone_and_of_
         assert not store.has("first")
 
 
-async def test_an_episode_that_is_too_large_loses_its_earliest_lines_and_says_so() -> None:
+async def test_oversized_episode_loses_its_earliest_lines() -> None:
     async with api() as client:
         store = await opened(client)
         lines = tuple(RANDOM.randbytes(2000).hex() for _ in range(200))
@@ -148,7 +148,7 @@ BAD = (
 )
 
 
-async def test_what_others_store_under_the_label_stops_nothing() -> None:
+async def test_foreign_config_maps_with_the_label_are_ignored() -> None:
     async with api() as client:
         store = await opened(client)
         for number, patch in enumerate(BAD):
@@ -164,7 +164,7 @@ async def test_what_others_store_under_the_label_stops_nothing() -> None:
         assert [one.lws for obj in found if place_of(obj) and (one := unpacked(obj))] == ["fine"]
 
 
-def test_what_expands_without_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decompression_bomb_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(configmapstore, "LONGEST", 1000)
     data = gzip.compress(msgspec.json.encode(episode()))
     obj = configmapstore.document(Shelf(Path(), 1, 1).place(episode(), "x"), episode(), data)
@@ -172,7 +172,7 @@ def test_what_expands_without_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -
 
 
 class Dies:
-    """A transport that sends so many requests, and then none."""
+    """A transport that sends the given number of requests, and then none."""
 
     def __init__(self, inner: Transport, sends: int) -> None:
         self._inner = inner
@@ -194,7 +194,7 @@ class Dies:
 
 
 @pytest.mark.parametrize("sends", range(7))
-async def test_a_manager_that_dies_at_any_request_leaves_whole_episodes_and_the_next_one_keeps_the_bound(
+async def test_manager_that_dies_leaves_complete_episodes(
     sends: int,
 ) -> None:
     async with api() as client:
@@ -217,7 +217,7 @@ async def test_a_manager_that_dies_at_any_request_leaves_whole_episodes_and_the_
         assert (await again.keep(episode(lines=()), "last")).number == max(numbers) + 1
 
 
-async def test_a_refused_write_is_an_error_of_this_episode_only() -> None:
+async def test_rejected_write_fails_only_its_episode() -> None:
     class Refusing(Client):
         async def apply(self, resource: Any, obj: JSONObject, **options: Any) -> JSONObject:
             raise ForbiddenError({"message": "configmaps is forbidden"})

@@ -1,4 +1,4 @@
-"""Logs through the API: read at once and within a deadline, kept when their pod is gone, never those of its successor."""
+"""Logs through the API: read immediately and within a deadline, kept after the deletion of their pod only for that pod."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -19,7 +19,7 @@ from leaderworkerset.recording.logsource import DEADLINE, LOG_BYTES, ApiLogs, sh
 def pod(
     name: str = "web-0", *, now: str = "b", before: str = "a", namespace: str = "default", node: str = ""
 ) -> JSONObject:
-    """Return a pod whose container is in a run, after another one."""
+    """Return a pod whose container has a current and a previous run."""
     status: JSONObject = {"name": "app", "containerID": now, "state": {"running": {}}}
     if before:
         status["lastState"] = {"terminated": {"containerID": before, "exitCode": 1}}
@@ -44,7 +44,7 @@ class Kubelet:
     _open: int = 0
 
     async def request(self, request: Request) -> Response:
-        """Refuse: nothing but logs is read here."""
+        """Reject the request: only logs are read here."""
         raise AssertionError(request)
 
     @asynccontextmanager
@@ -83,7 +83,7 @@ def play(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
     virtualtime.run(scenario())
 
 
-def test_the_last_two_runs_are_read_with_bounds_and_stay_when_the_pod_is_gone() -> None:
+def test_last_two_runs_are_read_with_bounds_and_cached() -> None:
     async def scenario() -> None:
         kubelet = Kubelet()
         logs = ApiLogs(Client(kubelet))
@@ -113,7 +113,7 @@ def test_more_lines_replace_fewer_and_a_newer_run_an_older_one() -> None:
     play(scenario)
 
 
-def test_a_kubelet_that_does_not_answer_is_given_up_at_the_deadline_and_its_beginning_is_kept() -> None:
+def test_unresponsive_kubelet_is_abandoned_at_the_deadline() -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
         logs = ApiLogs(Client(Kubelet(present=3600.0, previous=None)))
@@ -131,7 +131,7 @@ def test_a_kubelet_that_does_not_answer_is_given_up_at_the_deadline_and_its_begi
     play(scenario)
 
 
-def test_no_request_is_sent_for_a_pod_that_is_gone() -> None:
+def test_deleted_pod_causes_no_request() -> None:
     async def scenario() -> None:
         kubelet = Kubelet(present=1.0, previous=1.0)
         logs = ApiLogs(Client(kubelet))
@@ -150,7 +150,7 @@ def test_no_request_is_sent_for_a_pod_that_is_gone() -> None:
 
 
 @pytest.mark.parametrize("nodes", [1, 64])
-def test_slow_logs_of_a_namespace_do_not_delay_those_of_another(nodes: int) -> None:
+def test_slow_logs_do_not_delay_those_of_another_namespace(nodes: int) -> None:
     async def scenario() -> None:
         loop, logs = asyncio.get_running_loop(), ApiLogs(Client(Kubelet(slow="noisy")))
         noisy = [pod(f"web-{number}", namespace="noisy", node=f"node-{number % nodes}") for number in range(64)]
@@ -189,7 +189,7 @@ def test_log_that_its_node_removed_is_a_note_and_no_line() -> None:
     play(scenario)
 
 
-def test_a_program_that_prints_without_end_takes_bounded_memory(monkeypatch: Any) -> None:
+def test_endless_output_takes_bounded_memory(monkeypatch: Any) -> None:
     async def scenario() -> None:
         kubelet = Kubelet(present=b"x" * 10_000_000 + b"\nthe end\n", previous=b"")
         logs = ApiLogs(Client(kubelet))

@@ -1,4 +1,4 @@
-"""Leaders are followed where their set asks for it: what is written at their pods, how often, and when a group hangs."""
+"""Leaders are followed if their set requests it: annotations of pods, their rate, and hanging groups."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -30,9 +30,9 @@ WATCHED: Final = {labels.PROGRESS_TIMEOUT: "60s"}
 
 
 class Talking(FakeNode):
-    """A node whose containers have said what `said` holds, each with its time; a pod of `mute` has no log.
+    """A node whose containers have printed `said`, each line with its time; a pod of `mute` has no log.
 
-    Of a pod they are `main`, and sidecars with the name `POD/CONTAINER`.
+    The containers of a pod are `main`, and sidecars with the name `POD/CONTAINER`.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -73,7 +73,7 @@ async def following(cluster: Cluster, **options: Any) -> AsyncIterator[None]:
 
 
 async def start(cluster: Cluster, annotations: dict[str, str], *sidecars: str) -> None:
-    """Have a group of two ranks whose containers run since now."""
+    """Create a group of two ranks whose containers run since now."""
     template = builders.pod_template()
     before = [{"name": "prepare", "image": "i"}, *({"name": name, "image": "i", **ALWAYS} for name in sidecars)]
     template["spec"]["initContainers"] = before
@@ -115,7 +115,7 @@ def run(scenario: Callable[[Cluster, Talking], Awaitable[None]]) -> None:
 
 
 @pytest.mark.slow
-def test_progress_is_written_once_in_a_while_however_much_is_said() -> None:
+def test_progress_is_written_at_intervals() -> None:
     async def scenario(cluster: Cluster, node: Talking) -> None:
         await start(cluster, {labels.FOLLOW_PROGRESS: "true"})
         versions = set()
@@ -135,7 +135,7 @@ def test_progress_is_written_once_in_a_while_however_much_is_said() -> None:
     run(scenario)
 
 
-def test_nothing_is_read_of_sets_that_do_not_ask_for_it_and_reading_ends_with_the_annotation() -> None:
+def test_logs_are_read_only_while_the_annotation_exists() -> None:
     async def scenario(cluster: Cluster, node: Talking) -> None:
         await start(cluster, {})
         async with following(cluster):
@@ -155,7 +155,7 @@ def test_nothing_is_read_of_sets_that_do_not_ask_for_it_and_reading_ends_with_th
     run(scenario)
 
 
-def test_a_group_without_progress_hangs_and_the_rank_is_named_that_is_silent_the_longest() -> None:
+def test_group_without_progress_hangs_and_blames_a_rank() -> None:
     def waits(uid: str) -> tuple[str, str]:
         return ("data or room on a socket,", "10.0.0.1:7000") if uid == leader[0] else ("a lock (futex)", "")
 
@@ -189,7 +189,7 @@ def test_a_group_without_progress_hangs_and_the_rank_is_named_that_is_silent_the
     run(scenario)
 
 
-def test_a_sidecar_speaks_for_its_rank_of_progress_and_of_nothing_else() -> None:
+def test_sidecar_output_counts_as_progress_of_its_rank_only() -> None:
     async def scenario(cluster: Cluster, node: Talking) -> None:
         await start(cluster, WATCHED, "progress")
         async with following(cluster):
@@ -210,7 +210,7 @@ def test_a_sidecar_speaks_for_its_rank_of_progress_and_of_nothing_else() -> None
     run(scenario)
 
 
-def test_a_group_that_never_said_anything_hangs_from_its_start_and_needs_no_log() -> None:
+def test_silent_group_hangs_from_its_start() -> None:
     async def scenario(cluster: Cluster, node: Talking) -> None:
         node.mute |= {"web-0", "web-0-1"}
         await start(cluster, WATCHED)
@@ -225,7 +225,7 @@ def test_a_group_that_never_said_anything_hangs_from_its_start_and_needs_no_log(
     run(scenario)
 
 
-def test_a_group_that_is_not_whole_does_not_hang() -> None:
+def test_incomplete_group_does_not_hang() -> None:
     async def scenario(cluster: Cluster, node: Talking) -> None:
         await cluster.create(builders.leaderworkerset_object(replicas=1, size=2, metadata={"annotations": WATCHED}))
         await cluster.settle(5)
@@ -238,7 +238,7 @@ def test_a_group_that_is_not_whole_does_not_hang() -> None:
     run(scenario)
 
 
-def test_no_namespace_takes_the_place_of_others() -> None:
+def test_namespaces_take_turns() -> None:
     def leader(namespace: str) -> JSONObject:
         return {"metadata": {"name": "web-0", "namespace": namespace}}
 
@@ -246,7 +246,7 @@ def test_no_namespace_takes_the_place_of_others() -> None:
     assert progressfollower._in_turns([*leaders], leaders)[:4] == ["a0", "b0", "c0", "a1"]
 
 
-def test_a_container_without_a_usable_start_has_not_started() -> None:
+def test_container_without_a_start_time_has_not_started() -> None:
     pod = builders.leader_pod(builders.leaderworkerset_object(), annotations={labels.SIZE: "1"})
     for started in (None, "", "soon", "2026-01-01T00:00:00"):
         status = {"containerStatuses": [{"name": "main", "state": {"running": {"startedAt": started}}}]}

@@ -1,4 +1,4 @@
-"""The recorder on an API server in memory: which failures are episodes, and what it does when something cannot be read."""
+"""The recorder on an API server in memory: the failures that are episodes, and its errors."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -121,7 +121,7 @@ async def furnished(directory: Path) -> AsyncIterator[House]:
         yield House(client, directory)
 
 
-async def test_a_recreation_that_is_recorded_after_the_leader_is_gone_is_an_episode_with_all_ranks(
+async def test_recreation_of_a_deleted_leader_is_an_episode(
     tmp_path: Path,
 ) -> None:
     async with furnished(tmp_path) as house:
@@ -142,7 +142,7 @@ async def test_a_recreation_that_is_recorded_after_the_leader_is_gone_is_an_epis
             assert [one.number for one in await house.until(lambda found: len(found) == 2)] == [1, 2]
 
 
-async def test_a_recreation_whose_record_the_next_one_writes_over_at_once_is_an_episode_of_its_own(
+async def test_overwritten_record_is_its_own_episode(
     tmp_path: Path,
 ) -> None:
     async with furnished(tmp_path) as house:
@@ -158,7 +158,7 @@ async def test_a_recreation_whose_record_the_next_one_writes_over_at_once_is_an_
             assert (second.outcome, second.recreations) == (Outcome.FAILED, 2)
 
 
-async def test_a_group_that_ends_without_a_failure_is_no_episode(tmp_path: Path) -> None:
+async def test_group_that_ends_without_a_failure_is_not_an_episode(tmp_path: Path) -> None:
     async with furnished(tmp_path) as house:
         await house.make_set()
         async with house.recording():
@@ -170,7 +170,7 @@ async def test_a_group_that_ends_without_a_failure_is_no_episode(tmp_path: Path)
             assert (only.outcome, only.number) == (Outcome.FAILED, 1)
 
 
-async def test_each_failure_that_recreates_no_group_is_an_episode(tmp_path: Path) -> None:
+async def test_failure_without_a_recreation_is_an_episode(tmp_path: Path) -> None:
     async with furnished(tmp_path) as house:
         await house.make_set("None")
         async with house.recording():
@@ -185,7 +185,7 @@ async def test_each_failure_that_recreates_no_group_is_an_episode(tmp_path: Path
             assert meta.name(leader) == "web-0"
 
 
-async def test_what_an_earlier_process_recorded_is_not_written_again_without_its_logs(tmp_path: Path) -> None:
+async def test_recorded_episode_is_not_overwritten_without_its_logs(tmp_path: Path) -> None:
     async with furnished(tmp_path) as house:
         await house.make_set()
         async with house.recording():
@@ -213,7 +213,7 @@ class WithoutSecrets(Client):
         return await super().list(resource, **options)
 
 
-async def test_secrets_that_may_not_be_read_are_noted_and_an_unwritable_store_stops_nothing(tmp_path: Path) -> None:
+async def test_unreadable_secrets_are_noted(tmp_path: Path) -> None:
     async with furnished(tmp_path) as house:
         await house.make_set()
         house.client = WithoutSecrets(house.client._transport)
@@ -241,7 +241,7 @@ async def test_logs_share_the_bytes_of_an_episode(tmp_path: Path) -> None:
         assert house.asked[-1][1:] == (200, logsource.EPISODE_BYTES // 64)
 
 
-async def test_failures_are_recorded_while_logs_of_another_namespace_wait(tmp_path: Path) -> None:
+async def test_failures_are_recorded_while_other_logs_wait(tmp_path: Path) -> None:
     async with furnished(tmp_path) as house:
         await house.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "noisy"}})
         house.answers.clear()

@@ -1,4 +1,4 @@
-"""The lines of a program put together: its newest step, its rate, and what is kept of lines without end."""
+"""The combined lines of a program: its newest step, its rate, and bounds for endless lines."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -12,13 +12,13 @@ def after(seconds: float) -> datetime:
     return AT + timedelta(seconds=seconds)
 
 
-def test_other_lines_say_nothing() -> None:
+def test_other_lines_are_ignored() -> None:
     steps = Steps()
     steps.add("loading", AT)
     assert steps.newest is None
 
 
-def test_the_rate_is_that_of_the_last_steps() -> None:
+def test_rate_is_that_of_the_last_steps() -> None:
     steps = Steps()
     for number in range(100):
         steps.add(f"{MARK}step={number} total=1000", after(number if number < 50 else 50 + (number - 50) / 4))
@@ -26,14 +26,14 @@ def test_the_rate_is_that_of_the_last_steps() -> None:
     assert (steps.newest.step, steps.newest.at, steps.newest.rate) == (99, after(62.25), 4.0)
 
 
-def test_a_step_that_is_said_again_is_no_progress_but_its_metrics_are_new() -> None:
+def test_repeated_step_updates_only_its_metrics() -> None:
     steps = Steps()
     steps.add(f"{MARK}step=7 loss=2", AT)
     steps.add(f"{MARK}step=7 loss=1", after(60))
     assert steps.newest == Progress(step=7, metrics=(("loss", "1"),), at=AT)
 
 
-def test_a_log_that_is_read_again_changes_nothing_and_a_program_that_begins_again_does() -> None:
+def test_repeated_log_changes_nothing_and_a_restart_resets() -> None:
     steps = Steps()
     steps.add(f"{MARK}step=7", after(10))
     steps.add(f"{MARK}step=6", after(9))
@@ -51,7 +51,7 @@ def test_two_steps_at_one_moment_have_no_rate() -> None:
     assert steps.newest == Progress(step=2, at=AT)
 
 
-def test_a_line_without_end_takes_no_memory() -> None:
+def test_endless_line_takes_no_memory() -> None:
     lines = LogLines()
     for _ in range(100):
         assert lines.feed(b"x" * 10_000) == []

@@ -1,4 +1,4 @@
-"""The store of episodes: bounded in bytes, readable after a death at any write, numbered for ever."""
+"""The store of episodes: bounded in bytes, readable after a death at any write, with permanent numbers."""
 
 import os
 import signal
@@ -37,7 +37,7 @@ def numbers(directory: Path) -> list[int]:
     return [place.number for place in store.places(directory)]
 
 
-def test_hundreds_of_failures_in_a_row_stay_within_the_bound_of_a_set_the_newest_are_kept(tmp_path: Path) -> None:
+def test_failures_of_a_set_stay_within_the_bound(tmp_path: Path) -> None:
     kept = Store(tmp_path, of_a_set=200_000, in_all=10_000_000)
     other = kept.put(episode("other"), "other")
     for number in range(300):
@@ -49,7 +49,7 @@ def test_hundreds_of_failures_in_a_row_stay_within_the_bound_of_a_set_the_newest
     assert [store.read(place) for place in store.places(tmp_path) if place.lws == "other"] == [other]
 
 
-def test_all_sets_share_a_bound_the_oldest_goes_first_with_its_folders(tmp_path: Path) -> None:
+def test_all_sets_share_a_bound_and_the_oldest_is_removed(tmp_path: Path) -> None:
     kept = Store(tmp_path, of_a_set=100_000, in_all=100_000)
     for number in range(50):
         kept.put(episode(f"set-{number}"), "leader")
@@ -58,14 +58,14 @@ def test_all_sets_share_a_bound_the_oldest_goes_first_with_its_folders(tmp_path:
     assert names == {f"set-{number}" for number in range(50 - len(names), 50)}
 
 
-def test_the_newest_is_kept_however_large(tmp_path: Path) -> None:
+def test_newest_episode_is_kept_at_any_size(tmp_path: Path) -> None:
     kept = Store(tmp_path, of_a_set=100, in_all=100)
     kept.put(episode(), "first")
     kept.put(episode(), "second")
     assert numbers(tmp_path) == [2]
 
 
-def test_the_same_identity_is_replaced_and_keeps_its_number(tmp_path: Path) -> None:
+def test_episode_of_the_same_identity_is_replaced(tmp_path: Path) -> None:
     kept = Store(tmp_path)
     assert not kept.has("leader")
     kept.put(episode(), "leader")
@@ -79,7 +79,7 @@ def test_the_same_identity_is_replaced_and_keeps_its_number(tmp_path: Path) -> N
     ]
 
 
-def test_numbers_and_ages_continue_when_it_is_opened_again(tmp_path: Path) -> None:
+def test_numbers_continue_when_the_store_is_opened_again(tmp_path: Path) -> None:
     first = Store(tmp_path)
     for number in range(3):
         first.put(episode(), f"leader-{number}")
@@ -92,7 +92,7 @@ def test_numbers_and_ages_continue_when_it_is_opened_again(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("bad", [{"namespace": ".."}, {"lws": "a/b"}, {"group": ""}])
-def test_a_name_that_leaves_the_directory_is_refused(tmp_path: Path, bad: dict[str, str]) -> None:
+def test_name_outside_of_the_directory_is_rejected(tmp_path: Path, bad: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="not names of files"):
         Store(tmp_path).put(msgspec.structs.replace(episode(), **bad), "leader")
     with pytest.raises(ValueError, match="not names of files"):
@@ -100,7 +100,7 @@ def test_a_name_that_leaves_the_directory_is_refused(tmp_path: Path, bad: dict[s
     assert list(tmp_path.iterdir()) == []
 
 
-def test_files_of_others_and_damaged_ones_are_left_out(tmp_path: Path) -> None:
+def test_foreign_and_damaged_files_are_ignored(tmp_path: Path) -> None:
     Store(tmp_path).put(episode(), "leader")
     (folder := tmp_path / "default" / "web" / "0").joinpath("notes.json").write_text("{}")
     folder.joinpath("2-damaged.json").write_text('{"namespace": 1')
@@ -125,7 +125,7 @@ for number in range(10**9):
 """
 
 
-def test_a_writer_that_is_killed_at_any_moment_leaves_readable_episodes(tmp_path: Path) -> None:
+def test_killed_writer_leaves_readable_episodes(tmp_path: Path) -> None:
     highest = 0
     for attempt in range(4):
         command = [sys.executable, "-c", WRITER, str(tmp_path), str(attempt), msgspec.json.encode(episode()).decode()]
@@ -141,7 +141,7 @@ def test_a_writer_that_is_killed_at_any_moment_leaves_readable_episodes(tmp_path
         highest = found[-1].number
 
 
-def test_what_a_killed_process_did_not_finish_is_removed(tmp_path: Path) -> None:
+def test_unfinished_files_are_removed(tmp_path: Path) -> None:
     (tmp_path / store.UNFINISHED).write_text('{"namespace"')
     Store(tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -22,11 +22,11 @@ SCRIPT: Final = Path(leaderworkerset.rendezvous.__file__).with_name("rendezvous.
 SOURCES: Final = SCRIPT.parents[2]
 GROUP: Final = {labels.ENV_LEADER_ADDRESS: "127.0.0.1", labels.ENV_GROUP_SIZE: "2", labels.ENV_WORKER_INDEX: "1"}
 BARE: Final = ("-S", "-m", "leaderworkerset.rendezvous")
-"""How Python is started without any package that was installed."""
+"""The options of Python without any installed package."""
 
 
 def ran(*words: str, path: str = os.environ["PATH"], **group: str) -> "subprocess.CompletedProcess[str]":
-    """Run one form to its end."""
+    """Run one form until it exits."""
     environment = GROUP | {"PATH": path, "PYTHONPATH": str(SOURCES)} | group
     return subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
 
@@ -39,8 +39,8 @@ def shell(*words: str, path: str = os.environ["PATH"], **group: str) -> "subproc
     return ran(str(shutil.which("sh")), str(SCRIPT), *words, path=path, **group)
 
 
-def test_the_form_for_shells_has_the_same_codes_words_and_advice() -> None:
-    """What has no word of its own there is said where it is found."""
+def test_shell_form_has_the_same_codes_texts_and_advice() -> None:
+    """A code without its own text there is explained at its location."""
     text = SCRIPT.read_text()
     said = [
         dict(re.findall(r"^    (8\d)\) echo \"(.*)\" ;;$", part, re.MULTILINE)) for part in text.split("advice_of()")
@@ -53,7 +53,7 @@ def test_the_form_for_shells_has_the_same_codes_words_and_advice() -> None:
 
 
 @pytest.mark.parametrize("form", [python, shell])
-def test_a_rank_meets_the_leader_with_the_standard_library_alone(form: object) -> None:
+def test_rank_meets_the_leader_with_the_standard_library(form: object) -> None:
     assert callable(form)
     with socket.create_server(("127.0.0.1", 0)) as leader:
         port = str(leader.getsockname()[1])
@@ -79,24 +79,24 @@ def test_a_rank_meets_the_leader_with_the_standard_library_alone(form: object) -
         "leader --until 3",
     ],
 )
-def test_arguments_that_are_not_valid_end_with_another_code(form: object, words: str) -> None:
+def test_invalid_arguments_exit_with_2(form: object, words: str) -> None:
     assert callable(form)
     result = form(*words.split())
     assert result.returncode == 2
     assert "usage: " in result.stderr
 
 
-def test_python_prints_the_form_for_shells() -> None:
+def test_python_prints_the_shell_form() -> None:
     assert python("shell").stdout == SCRIPT.read_text()
 
 
-def test_a_name_that_dns_cannot_have_does_not_exist() -> None:
+def test_invalid_dns_name_does_not_exist() -> None:
     result = python("leader", "--timeout", "0.2", LWS_LEADER_ADDRESS=f"{'a' * 64}.web.prod")
     assert result.returncode == Obstacle.NO_NAME, result.stderr
 
 
-def test_a_lookup_that_does_not_end_keeps_nobody_from_the_deadline(tmp_path: Path) -> None:
-    """By `sitecustomize`, which Python reads at its start, look-ups hang as the C library does without an answer."""
+def test_hanging_lookup_ends_at_the_deadline(tmp_path: Path) -> None:
+    """`sitecustomize`, which Python reads at its start, makes look-ups hang as the C library does without an answer."""
     (tmp_path / "sitecustomize.py").write_text(
         "import socket, time\nsocket.getaddrinfo = lambda *_: time.sleep(1000)\n"
     )
@@ -107,7 +107,7 @@ def test_a_lookup_that_does_not_end_keeps_nobody_from_the_deadline(tmp_path: Pat
 
 
 @pytest.mark.parametrize("number", ["", "-1", "two", "1234567890", "\u0663"])
-def test_a_size_that_is_not_a_number_is_no_group(number: str) -> None:
+def test_size_that_is_not_a_number_is_an_error(number: str) -> None:
     for form in (python, shell):
         result = form("leader", LWS_GROUP_SIZE=number)
         assert result.returncode == Obstacle.NO_GROUP, result.stderr
@@ -120,7 +120,7 @@ def test_a_size_that_is_not_a_number_is_no_group(number: str) -> None:
         (("bash", "nc"), "there is neither nc nor bash with timeout"),
     ],
 )
-def test_an_image_without_the_programs_for_shells_is_told(tmp_path: Path, missing: tuple[str, ...], words: str) -> None:
+def test_missing_shell_tools_are_named(tmp_path: Path, missing: tuple[str, ...], words: str) -> None:
     kept = {"date", "sleep", "getent", "bash", "timeout"} - {*missing}
     for name in kept:
         (tmp_path / name).symlink_to(str(shutil.which(name)))
@@ -137,11 +137,11 @@ NSLOOKUP: Final = (
     (";; connection timed out; no servers could be reached", 1, Obstacle.NO_DNS),
     ("** server can't find web-0.web.prod: SERVFAIL", 1, Obstacle.NO_DNS),
 )
-"""What it says and returns, as those of BIND and busybox do, and what that means; few machines of developers have one."""
+"""The output and exit code of nslookup, as in BIND and busybox, and their meaning; few developers have it installed."""
 
 
-def test_the_form_for_shells_reads_what_nslookup_says(tmp_path: Path) -> None:
-    """All at once: each tries for a second."""
+def test_shell_form_parses_the_output_of_nslookup(tmp_path: Path) -> None:
+    """All run at once, as each tries for a second."""
 
     def told(number: int) -> tuple[int, list[str]]:
         said, code, _ = NSLOOKUP[number]
@@ -170,7 +170,7 @@ fi
 printf "Server:\\t10.96.0.10\\nAddress:\\t10.96.0.10:53\\n\\n** server can't find %s: NXDOMAIN\\n" "$1"
 exit 1
 """
-"""What nslookup of busybox says: it ignores the search list, and asks for addresses of both kinds."""
+"""The output of nslookup of busybox: it ignores the search list, and asks for addresses of both kinds."""
 
 
 @pytest.mark.sandbox

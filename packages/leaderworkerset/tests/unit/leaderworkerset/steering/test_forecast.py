@@ -1,4 +1,4 @@
-"""Rollouts foreseen: within the budget, to the end, and by the steps that the controller takes."""
+"""Forecasts of rollouts: within the budget, to the end, by the steps of the controller."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ def foreseen(
     before: int | None = None,
     rolls: bool = True,
 ) -> Forecast:
-    """Foresee a rollout of groups that are all ready."""
+    """Forecast a rollout of groups that are all ready."""
     there = replicas if before is None else before
     everything = (1 << there) - 1
     world = World(
@@ -33,13 +33,13 @@ def groups(found: Forecast) -> list[tuple[int, ...]]:
     return [wave.groups for wave in found.waves]
 
 
-def test_one_group_after_the_other() -> None:
+def test_rollout_updates_one_group_after_the_other() -> None:
     found = foreseen(3, 1)
     assert groups(found) == [(2,), (1,), (0,)]
     assert (found.extra, found.available, found.held, found.is_stuck) == (0, 2, 0, False)
 
 
-def test_surge_groups_come_first_and_go_at_the_end() -> None:
+def test_surge_groups_are_created_first_and_deleted_last() -> None:
     found = foreseen(4, 0, 1)
     assert groups(found) == [(4,), (3,), (2,), (1,), (0,), ()]
     assert (found.extra, found.available) == (1, 4)
@@ -51,25 +51,25 @@ def test_groups_below_the_partition_are_held() -> None:
     assert (found.held, found.is_stuck) == (2, False)
 
 
-def test_groups_that_are_added_are_of_the_new_revision_at_once() -> None:
+def test_added_groups_have_the_new_revision_immediately() -> None:
     assert groups(foreseen(6, 1, before=4)) == [(5, 4), (3,), (2,), (1,), (0,)]
 
 
-def test_groups_that_are_removed_do_not_roll() -> None:
+def test_removed_groups_are_not_updated() -> None:
     assert groups(foreseen(2, 1, before=4)) == [(1,), (0,)]
 
 
-def test_without_a_new_revision_groups_only_come_and_go() -> None:
+def test_scaling_without_a_new_revision_updates_no_group() -> None:
     assert groups(foreseen(3, 1, before=2, rolls=False)) == [(2,)]
     assert groups(foreseen(1, 1, before=2, rolls=False)) == [()]
     assert groups(foreseen(2, 1, rolls=False)) == []
 
 
-def test_a_set_that_is_new_makes_all_its_groups() -> None:
+def test_new_set_creates_all_its_groups() -> None:
     assert groups(foreseen(3, 1, before=0, rolls=False)) == [(2, 1, 0)]
 
 
-def test_a_rollout_under_way_goes_on_from_where_it_is() -> None:
+def test_current_rollout_continues_from_its_position() -> None:
     world = World(Current(4, 2, "4"), members=0b1111, ready=0b0111, updated=0b1100)
     limits = Budget(replicas=4, partition=0, unavailable=1, surge=0)
     found = forecast.forecast(limits, world, is_new_revision=False)
@@ -77,7 +77,7 @@ def test_a_rollout_under_way_goes_on_from_where_it_is() -> None:
     assert not found.is_stuck
 
 
-def test_an_update_that_is_taken_back_rolls_only_the_groups_that_it_reached() -> None:
+def test_reverted_update_rolls_only_the_updated_groups() -> None:
     world = World(Current(4, 3, "4"), members=0b1111, ready=0b0111, updated=0b0111)
     limits = Budget(replicas=4, partition=0, unavailable=1, surge=0)
     found = forecast.forecast(limits, world, is_new_revision=True)
@@ -87,10 +87,8 @@ def test_an_update_that_is_taken_back_rolls_only_the_groups_that_it_reached() ->
 @given(
     replicas=st.integers(1, 12), reached=st.integers(0, 11), broken=st.integers(0, 11), unavailable=st.integers(1, 5)
 )
-def test_no_group_is_made_twice_where_an_update_is_taken_back(
-    replicas: int, reached: int, broken: int, unavailable: int
-) -> None:
-    """The update reached the highest groups, and the last of those are not ready; the others have the wanted revision."""
+def test_reverted_update_creates_no_group_twice(replicas: int, reached: int, broken: int, unavailable: int) -> None:
+    """The update reached the highest groups, and the last of them are unready; the others have the wanted revision."""
     reached, everything = min(reached, replicas - 1), (1 << replicas) - 1
     kept = (1 << (replicas - reached)) - 1
     ready = everything & ~(((1 << min(broken, reached)) - 1) << (replicas - reached))
@@ -102,18 +100,18 @@ def test_no_group_is_made_twice_where_an_update_is_taken_back(
     assert not found.is_stuck
 
 
-def test_groups_that_are_not_ready_go_first_and_cost_nothing() -> None:
+def test_unready_groups_are_updated_first_at_no_cost() -> None:
     world = World(Current(3, 0, "3"), members=0b111, ready=0b011)
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=0)
     assert groups(forecast.forecast(limits, world, is_new_revision=True))[0] == (2,)
 
 
-def test_more_groups_than_a_forecast_is_made_for_are_refused() -> None:
+def test_too_many_groups_are_rejected() -> None:
     with pytest.raises(forecast.TooLargeError, match="more than 10000 groups"):
         foreseen(10_001, 1)
 
 
-def test_nothing_happens_to_nothing() -> None:
+def test_forecast_of_no_groups_is_empty() -> None:
     found = foreseen(0, 1)
     assert (found.waves, found.extra, found.available, found.is_stuck) == ((), 0, None, False)
 

@@ -1,4 +1,4 @@
-"""What a change does, as people and programs read it; and the same without a cluster."""
+"""The effects of a change, for users and programs, with and without a cluster."""
 
 import copy
 from datetime import timedelta
@@ -43,7 +43,7 @@ def at_rest(lws: dict[str, Any] = OLD) -> Situation:
     return foresight.situation(lws, pods(lws), leader_statefulset(lws))
 
 
-def test_a_new_template_rolls_all_groups() -> None:
+def test_new_template_rolls_all_groups() -> None:
     assert foresight.lines(foresight.foresee(at_rest(), NEW)) == [
         "web: 1 field would change",
         "  spec.leaderWorkerTemplate.workerTemplate.spec.containers[main].image: app:1 -> app:2",
@@ -56,7 +56,7 @@ def test_a_new_template_rolls_all_groups() -> None:
     ]
 
 
-def test_taking_an_update_back_rolls_only_the_groups_that_it_reached() -> None:
+def test_plan_of_a_revert_rolls_only_the_updated_groups() -> None:
     leaders = pods(OLD)
     key = revisions.content_hash(revisions.build_data(OLD))
     for leader in leaders[:2]:
@@ -72,7 +72,7 @@ def test_taking_an_update_back_rolls_only_the_groups_that_it_reached() -> None:
     ]
 
 
-def test_what_is_empty_is_no_change_and_values_are_shown_as_json() -> None:
+def test_empty_values_are_no_change_and_others_shown_as_json() -> None:
     changed = copy.deepcopy(OLD)
     (container,) = changed["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"]
     container |= {"resources": {}, "readinessProbe": {"exec": {"command": ["true"]}}}
@@ -84,11 +84,11 @@ def test_what_is_empty_is_no_change_and_values_are_shown_as_json() -> None:
     ]
 
 
-def test_what_changes_nothing_rolls_nothing() -> None:
+def test_equal_template_rolls_nothing() -> None:
     assert foresight.lines(foresight.foresee(at_rest(), OLD)) == ["web: unchanged", "no group is created or removed"]
 
 
-def test_a_set_that_is_not_there_yet_is_made() -> None:
+def test_new_set_is_created() -> None:
     assert foresight.lines(foresight.foresee(None, OLD)) == [
         "web: created",
         "3 groups of 1 pod would be created",
@@ -96,7 +96,7 @@ def test_a_set_that_is_not_there_yet_is_made() -> None:
     ]
 
 
-def test_surge_is_told_in_pods() -> None:
+def test_surge_is_counted_in_pods() -> None:
     surging = builders.leaderworkerset_object(image="app:2", replicas=3, size=2, rollout={"maxSurge": 2})
     before = foresight.situation(OLD, [], leader_statefulset(OLD))
     told = foresight.lines(foresight.foresee(before, surging))
@@ -104,7 +104,7 @@ def test_surge_is_told_in_pods() -> None:
     assert any(line.endswith("4 extra pods") for line in told if line.startswith("  step"))
 
 
-def test_a_paused_rollout_holds_all_groups() -> None:
+def test_paused_rollout_holds_all_groups() -> None:
     paused = builders.leaderworkerset_object(
         image="app:2",
         replicas=3,
@@ -118,7 +118,7 @@ def test_a_paused_rollout_holds_all_groups() -> None:
     )
 
 
-def test_many_steps_and_fields_are_cut_for_people_and_kept_for_programs() -> None:
+def test_long_plans_are_truncated_as_text_and_complete_as_json() -> None:
     many = {f"example.com/{number}": "x" for number in range(40)}
     before = builders.leaderworkerset_object(image="app:1", replicas=50, size=1)
     after = builders.leaderworkerset_object(image="app:2", replicas=50, size=1, metadata={"annotations": many})
@@ -133,7 +133,7 @@ def test_many_steps_and_fields_are_cut_for_people_and_kept_for_programs() -> Non
     assert (shown["apiVersion"], shown["kind"], shown["endsByItself"]) == ("lws/v1", "RolloutPlan", True)
 
 
-def test_a_rollout_that_would_not_end_is_told() -> None:
+def test_endless_rollout_is_reported() -> None:
     found = foresight.foresee(at_rest(), NEW)
     stuck = replace(found, forecast=replace(found.forecast, is_stuck=True))
     assert any("it would not end by itself" in line for line in foresight.lines(stuck))
@@ -147,8 +147,8 @@ def exhausted_at(index: int, lws: dict[str, Any] = OLD) -> Situation:
     return foresight.situation(lws, leaders, leader_statefulset(lws))
 
 
-def test_a_rollout_passes_a_group_without_a_restart_left() -> None:
-    """N-RB-8, N-AT-21: with the default of maxUnavailable the others are replaced one by one; it ends by itself."""
+def test_rollout_skips_a_group_without_restarts_left() -> None:
+    """With the default of maxUnavailable the others are replaced one by one; it ends by itself (N-RB-8, N-AT-21)."""
     found = foresight.foresee(exhausted_at(0), NEW)
     told = foresight.lines(found)
     assert [line for line in told if "step" in line] == [
@@ -164,8 +164,8 @@ def test_a_rollout_passes_a_group_without_a_restart_left() -> None:
     assert foresight.document(found)["exhaustedGroups"] == [0]
 
 
-def test_a_group_without_a_restart_left_stays_where_nothing_rolls() -> None:
-    """N-RB-5, N-RB-6: nor below a partition; scaled away it is no more."""
+def test_exhausted_group_stays_when_nothing_rolls() -> None:
+    """It also stays below a partition, and is deleted when it is scaled down (N-RB-5, N-RB-6)."""
     stays = "no restart left: group 1, which would stay terminated; to let it try again: lws recover web"
     partition = {"partition": 2}
     held = builders.leaderworkerset_object(image="app:2", replicas=3, size=1, rollout=partition)
@@ -175,20 +175,20 @@ def test_a_group_without_a_restart_left_stays_where_nothing_rolls() -> None:
     assert not any("no restart left" in line for line in foresight.lines(foresight.foresee(exhausted_at(1), fewer)))
 
 
-def test_a_name_that_fits_by_luck_is_a_line_of_the_plan() -> None:
+def test_name_that_fits_some_hashes_adds_a_warning() -> None:
     lws = builders.leaderworkerset_object("a" * 51)
     plan = foresight.foresee(None, lws)
     assert foresight.lines(plan)[-1].startswith("warning: metadata.name: with 51 characters")
     assert foresight.document(plan)["warnings"] == list(plan.warnings)
 
 
-def test_long_values_are_cut() -> None:
+def test_long_values_are_truncated() -> None:
     after = builders.leaderworkerset_object(image="x" * 100, replicas=3, size=1)
     (change,) = fieldchanges.field_changes(OLD, after)
     assert str(change).endswith("-> " + "x" * 60 + "…")
 
 
-def test_long_values_show_where_they_differ() -> None:
+def test_long_values_are_shown_around_their_difference() -> None:
     old, new = (
         {"spec": {"args": ["serve " + "--flag x " * 20 + f"--max-len {length} --y"]}} for length in (8192, 16384)
     )
@@ -196,7 +196,7 @@ def test_long_values_show_where_they_differ() -> None:
     assert str(change) == "spec.args[0]: …x --max-len 8192 --y -> …x --max-len 16384 --y"
 
 
-def test_texts_of_several_lines_show_the_lines_that_change() -> None:
+def test_multiline_texts_show_the_changed_lines() -> None:
     script = "set -u\nexec server \\\n  --port 80 \\\n  --max-len {} \\\n  --ranks 2\n"
     old, new = ({"spec": {"args": [script.format(length)]}} for length in (8192, 16384))
     (change,) = fieldchanges.field_changes(old, new)
@@ -207,7 +207,7 @@ def test_texts_of_several_lines_show_the_lines_that_change() -> None:
     ]
 
 
-def test_a_group_that_restarted_tells_nothing_of_how_long_a_start_takes() -> None:
+def test_restarted_group_gives_no_startup_time() -> None:
     leaders = pods(OLD)
     leaders[0]["status"]["containerStatuses"] = [{"name": "main", "restartCount": 1}]
     leaders[0]["status"]["conditions"].append({"type": "Initialized", "status": "True"})
@@ -216,12 +216,12 @@ def test_a_group_that_restarted_tells_nothing_of_how_long_a_start_takes() -> Non
     assert foresight.startups(shown) == [timedelta(seconds=30)]
 
 
-def test_values_that_the_controller_could_not_use_are_an_error() -> None:
+def test_invalid_values_raise_an_error() -> None:
     with pytest.raises(ValueError, match="neither a number nor a percentage"):
         foresight.foresee(None, builders.leaderworkerset_object(rollout={"maxSurge": "many"}))
 
 
-def test_a_snapshot_holds_what_a_plan_needs() -> None:
+def test_snapshot_has_everything_that_a_plan_needs() -> None:
     saved = snapshots.build([at_rest()])
     assert [one["kind"] for one in saved["items"]] == ["LeaderWorkerSet", "StatefulSet", "Pod", "Pod", "Pod"]
     found = snapshots.find(saved["items"], "web", "default")
@@ -231,7 +231,7 @@ def test_a_snapshot_holds_what_a_plan_needs() -> None:
     assert snapshots.find(saved["items"], "other", "") is None
 
 
-def test_a_manifest_is_laid_over_what_was_saved() -> None:
+def test_manifest_is_merged_over_the_snapshot() -> None:
     manifest = {
         "kind": "LeaderWorkerSet",
         "metadata": {"name": "web", "namespace": "default"},
@@ -246,7 +246,7 @@ def test_a_manifest_is_laid_over_what_was_saved() -> None:
     assert meta.spec(snapshots.overlay(None, OLD)) == meta.spec(OLD)
 
 
-def test_a_list_of_another_length_is_taken_from_the_manifest() -> None:
+def test_list_of_another_length_is_taken_from_the_manifest() -> None:
     both = [{"name": "main", "image": "app:1"}, {"name": "side", "image": "app:1"}]
     manifest = builders.leaderworkerset_object(template={"workerTemplate": {"spec": {"containers": both}}})
     template = meta.spec(snapshots.overlay(OLD, manifest))["leaderWorkerTemplate"]
@@ -259,7 +259,7 @@ def way(lws: dict[str, Any], word: str, **fields: Any) -> dict[str, Any]:
     return lws | {"metadata": annotated, "spec": lws["spec"] | fields}
 
 
-def test_what_stays_and_what_is_recreated_is_told_in_pods() -> None:
+def test_pods_in_place_and_recreated_are_counted() -> None:
     old = way(OLD, "IfPossible")
     leaders = pods(old)
     leaders[2]["status"]["conditions"][0]["status"] = "False"
@@ -273,7 +273,7 @@ def test_what_stays_and_what_is_recreated_is_told_in_pods() -> None:
 
 
 def test_cpu_and_memory_change_in_place() -> None:
-    """A pod that asks for nothing cannot ask for something: its class would be another one."""
+    """A pod without requests cannot get one: its QoS class would change."""
 
     def sized(**requests: str) -> dict[str, Any]:
         main = {"name": "main", "image": "app:1", "resources": {"requests": requests}}
@@ -291,7 +291,7 @@ def test_cpu_and_memory_change_in_place() -> None:
     assert foresight.document(found)["notInPlace"] == gone
 
 
-def test_the_first_field_that_is_no_image_is_named() -> None:
+def test_first_field_that_needs_recreation_is_named() -> None:
     scheduled = way(NEW, "IfPossible", scheduling={})
     larger = builders.leaderworkerset_object(image="app:2", replicas=3, size=2)
     field = "spec.leaderWorkerTemplate.size"
@@ -302,7 +302,7 @@ def test_the_first_field_that_is_no_image_is_named() -> None:
         assert len(foresight.document(found)["steps"]) == 3
 
 
-def test_where_nothing_may_be_recreated_such_a_field_holds_the_rollout() -> None:
+def test_such_a_field_holds_the_rollout_under_policy_only() -> None:
     larger = way(builders.leaderworkerset_object(image="app:2", replicas=3, size=2), "Only")
     found = foresight.foresee(at_rest(way(OLD, "Only")), larger)
     assert foresight.lines(found)[-2:] == [

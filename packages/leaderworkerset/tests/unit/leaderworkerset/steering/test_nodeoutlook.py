@@ -1,4 +1,4 @@
-"""What would leave nodes, in which order, and what would stay."""
+"""The groups that would leave nodes, their order, and the pods that would stay."""
 
 from datetime import timedelta
 from typing import Any
@@ -27,17 +27,17 @@ def pod(owner: str = "", **annotations: str) -> dict[str, Any]:
     return {"metadata": {"name": "x", "annotations": annotations, "ownerReferences": owners}}
 
 
-def test_the_highest_index_goes_first_after_those_that_are_not_available() -> None:
+def test_highest_index_moves_first_after_unavailable_groups() -> None:
     assert on_node(shown(), 0, 2, 3).groups == (3, 2, 0)
     assert on_node(shown(unready=(0,)), 0, 2, 3).groups == (0, 3, 2)
 
 
-def test_as_many_go_at_once_as_may_be_away_and_as_extra_ones_replace() -> None:
+def test_unavailable_limit_and_surge_set_the_parallelism() -> None:
     found = on_node(shown(surge=2, unavailable=0), 0, 1, 2)
     assert (found.at_once, found.extra) == (2, 2)
 
 
-def test_groups_with_random_keys_get_no_extra_ones() -> None:
+def test_groups_with_random_keys_get_no_surge() -> None:
     lws = builders.hash_object()
     rolling = {"maxUnavailable": 1, "maxSurge": 2}
     lws["spec"] |= {"rolloutStrategy": {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}}
@@ -48,7 +48,7 @@ def test_groups_with_random_keys_get_no_extra_ones() -> None:
     assert first.ranks[0].pod.endswith("a")
 
 
-def test_the_lines() -> None:
+def test_outlook_lists_moving_and_staying_groups() -> None:
     moves = Leaving(place="a/web", groups=(3, 1), at_once=2, extra=1, takes=timedelta(seconds=90))
     stays = Leaving(place="b/llm", groups=("95e88034",), at_once=1, extra=0, takes=None, why_not="it may not")
     assert list(nodeoutlook.lines([moves, stays])) == [
@@ -57,7 +57,7 @@ def test_the_lines() -> None:
     ]
 
 
-def test_what_stays_is_counted_by_who_ends_it() -> None:
+def test_staying_pods_are_counted_by_owner() -> None:
     pods = [pod(), pod("ReplicaSet"), pod("DaemonSet"), pod("Node", **{nodeoutlook.MIRROR: "x"})]
     assert nodeoutlook.staying(pods) == (
         "2 pods of no group that moves (`kubectl drain` ends them), 1 pod of DaemonSets, 1 pod of the node itself"

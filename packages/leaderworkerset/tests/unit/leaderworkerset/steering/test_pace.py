@@ -1,4 +1,4 @@
-"""How far a rollout is, in numbers and in words."""
+"""The progress of a rollout, in numbers and in words."""
 
 from datetime import timedelta
 from typing import Any
@@ -43,8 +43,8 @@ def marked(leader: dict[str, Any], group: str) -> dict[str, Any]:
     return leader
 
 
-def test_groups_without_a_restart_left_are_passed_over_or_recovered() -> None:
-    """N-RB-8, N-AT-21: of an older revision nobody waits for them; of the newest a user lets them go on."""
+def test_exhausted_groups_are_skipped_or_need_recovery() -> None:
+    """An older revision is not awaited; a user resumes groups of the newest one (N-RB-8, N-AT-21)."""
     found = measured("old!", "old", "new!", "new")
     assert pace.line(found) == (
         "web: 1 of 4 groups updated and ready, 1 starting; 2 ready in all;"
@@ -54,7 +54,7 @@ def test_groups_without_a_restart_left_are_passed_over_or_recovered() -> None:
     assert pace.document(found)["exhaustedGroups"] == [0, 2]
 
 
-def test_the_time_left_follows_from_the_pace_so_far() -> None:
+def test_remaining_time_follows_from_the_pace() -> None:
     found = measured("old", "old", "starting", "new")
     assert (found.done, found.updated, found.ready, found.wanted) == (1, 2, 3, 4)
     assert found.left == timedelta(minutes=6)
@@ -64,40 +64,40 @@ def test_the_time_left_follows_from_the_pace_so_far() -> None:
     assert pace.bar(found) == "[#####=====----------]"
 
 
-def test_before_the_first_group_is_done_nobody_knows() -> None:
+def test_remaining_time_is_unknown_before_the_first_group() -> None:
     assert measured("old", "starting").left is None
 
 
-def test_a_rollout_is_complete_once_the_controller_says_so_too() -> None:
+def test_rollout_is_complete_when_the_controller_agrees() -> None:
     assert measured("new", "new", updating=False).is_complete
     assert not measured("new", "new", updating=True).is_complete
     assert not measured("new", "new", updating=False, observed=0).is_complete
     assert not measured("new", "starting", updating=False).is_complete
 
 
-def test_groups_below_the_partition_are_held_and_not_waited_for() -> None:
+def test_groups_below_the_partition_are_held_and_not_awaited() -> None:
     found = measured("old", "new", partition=1, updating=False)
     assert found.is_complete
     assert (found.wanted, found.held) == (1, 1)
     assert pace.line(found).endswith("the partition holds 1 group")
 
 
-def test_with_everything_held_the_bar_is_full() -> None:
+def test_bar_is_full_when_everything_is_held() -> None:
     assert pace.bar(measured("old", partition=1)) == f"[{'#' * 20}]"
 
 
-def test_what_is_paused_has_no_time_left() -> None:
+def test_paused_rollout_has_no_remaining_time() -> None:
     found = measured("old", "new", annotations={labels.PAUSED_PARTITION: "0"})
     assert pace.line(found) == "web: 1 of 2 groups updated and ready; 2 ready in all; paused"
 
 
-def test_without_a_statefulset_nothing_is_updated() -> None:
+def test_nothing_is_updated_without_a_statefulset() -> None:
     lws = builders.leaderworkerset_object(size=1)
     found = pace.progress(view(lws, [builders.leader_pod(lws, 0)]), None, builders.NOW)
     assert (found.updated, found.is_complete) == (0, False)
 
 
-def test_the_document_has_stable_names() -> None:
+def test_document_has_stable_keys() -> None:
     assert pace.document(measured("old", "old", "starting", "new")) == {
         "apiVersion": "lws/v1",
         "kind": "RolloutStatus",

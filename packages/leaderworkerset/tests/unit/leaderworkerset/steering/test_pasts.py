@@ -27,7 +27,7 @@ def listed(*found: dict[str, Any]) -> list[Entry]:
     return pasts.entries(view(NEW, leaders), found)
 
 
-def test_history_and_revisions_come_by_number_with_the_groups_that_run_them() -> None:
+def test_revisions_are_listed_by_number_with_their_groups() -> None:
     found = listed(builders.revision(NEW, number=4), retired(builders.revision(OLD, number=2)))
 
     assert [(entry.number, entry.groups, entry.is_current) for entry in found] == [(2, (0,), False), (4, (1,), True)]
@@ -37,23 +37,23 @@ def test_history_and_revisions_come_by_number_with_the_groups_that_run_them() ->
     assert pasts.find(found, 3) is None
 
 
-def test_a_revision_that_groups_are_made_from_hides_its_past() -> None:
+def test_current_revision_hides_its_history_entry() -> None:
     found = listed(builders.revision(NEW, number=4), retired(builders.revision(NEW, number=2)))
     assert [entry.number for entry in found] == [4]
 
 
-def test_revisions_of_another_owner_and_records_are_left_out() -> None:
+def test_foreign_revisions_and_records_are_omitted() -> None:
     other = builders.revision(OLD)
     other["metadata"]["ownerReferences"] = [other["metadata"]["ownerReferences"][0] | {"uid": "another"}]
     record = builders.revision(OLD) | {"metadata": {"name": "web-0-recreations", "labels": {labels.NAME: "web"}}}
     assert listed(other, record) == []
 
 
-def test_without_revisions_there_is_nothing_current_or_before() -> None:
+def test_empty_history_has_no_current_or_previous_revision() -> None:
     assert (pasts.current([]), pasts.before([])) == (None, None)
 
 
-def test_the_content_is_what_the_spec_gets_back() -> None:
+def test_content_has_the_restored_fields() -> None:
     entry = listed(builders.revision(NEW))[0]
     content = pasts.content(entry)
     assert set(content) == {"leaderWorkerTemplate", "networkConfig"}
@@ -62,13 +62,13 @@ def test_the_content_is_what_the_spec_gets_back() -> None:
     assert "$patch" not in str(content)
 
 
-def test_a_revision_without_a_template_is_an_error() -> None:
+def test_revision_without_a_template_is_an_error() -> None:
     (entry,) = listed(builders.revision(NEW) | {"data": {}})
     with pytest.raises(revisions.UnreadableRevisionError, match=r"holds no spec\.leaderWorkerTemplate"):
         pasts.content(entry)
 
 
-def test_the_document_has_stable_names() -> None:
+def test_document_has_stable_keys() -> None:
     shown = pasts.document("web", listed(builders.revision(NEW, number=4)))
     assert (shown["apiVersion"], shown["kind"], shown["leaderWorkerSet"]) == ("lws/v1", "RevisionList", "web")
     (item,) = shown["items"]

@@ -38,33 +38,33 @@ def held(patch: Any) -> tuple[int, Any]:
     return strategy["partition"], patch["metadata"]["annotations"][labels.PAUSED_PARTITION]
 
 
-def test_a_pause_holds_the_groups_that_were_not_let_go() -> None:
+def test_pause_holds_the_groups_above_the_partition() -> None:
     shown = rolling(updated=1)
     assert held(patches.pausing(shown, statefulset(shown, partition=2))) == (3, "0")
 
 
-def test_a_pause_holds_what_the_partition_lets_go_but_nobody_replaced_yet() -> None:
+def test_pause_holds_released_groups_that_are_not_replaced() -> None:
     shown = rolling(updated=2)
     assert held(patches.pausing(shown, statefulset(shown, partition=0))) == (2, "0")
 
 
-def test_a_pause_at_rest_holds_all_groups() -> None:
+def test_pause_at_rest_holds_all_groups() -> None:
     resting = view(OLD, [builders.leader_pod(OLD, index) for index in range(4)])
     assert held(patches.pausing(resting, statefulset(resting, partition=0))) == (4, "0")
     assert held(patches.pausing(resting, None)) == (4, "0")
 
 
-def test_a_pause_of_a_rollout_whose_groups_are_all_updated_holds_all() -> None:
+def test_pause_after_all_updates_holds_all_groups() -> None:
     shown = rolling(updated=4)
     assert held(patches.pausing(shown, statefulset(shown, partition=0))) == (4, "0")
 
 
-def test_a_pause_never_lowers_the_partition_and_remembers_it() -> None:
+def test_pause_never_lowers_the_partition_and_remembers_it() -> None:
     lws = builders.leaderworkerset_object(size=1, replicas=2, rollout={"partition": 5})
     assert held(patches.pausing(view(lws, []), None)) == (5, "5")
 
 
-def test_pausing_and_resuming_twice_changes_nothing() -> None:
+def test_repeated_pause_or_resume_changes_nothing() -> None:
     shown = rolling(updated=1)
     paused = merge.apply(shown.object, patches.pausing(shown, statefulset(shown, 2)))
     assert patches.is_paused(paused)
@@ -76,12 +76,12 @@ def test_pausing_and_resuming_twice_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(("remembered", "expected"), [("3", 3), ("three", 0), ("-1", 0), ("\u0663", 0)])
-def test_what_was_remembered_is_a_number_or_0(remembered: str, expected: int) -> None:
+def test_remembered_partition_is_a_number_or_zero(remembered: str, expected: int) -> None:
     lws = builders.leaderworkerset_object(metadata={"annotations": {labels.PAUSED_PARTITION: remembered}})
     assert held(patches.resuming(lws)) == (expected, None)
 
 
-def test_undoing_gives_the_spec_of_the_revision_back() -> None:
+def test_undo_restores_the_spec_of_the_revision() -> None:
     new = builders.leaderworkerset_object(
         image="app:2", size=1, metadata={"annotations": {labels.CHANGE_CAUSE: "bad idea", "app": "web"}}
     )
@@ -98,14 +98,14 @@ def test_undoing_gives_the_spec_of_the_revision_back() -> None:
     assert revisions.build_data(restored) == revisions.build_data(told)
 
 
-def test_a_cause_that_was_not_recorded_is_not_kept() -> None:
+def test_undo_removes_a_cause_that_was_not_recorded() -> None:
     new = builders.leaderworkerset_object(image="app:2", metadata={"annotations": {labels.CHANGE_CAUSE: "bad idea"}})
     plain = builders.leaderworkerset_object(image="app:1")
     found = pasts.entries(view(new, []), [builders.revision(plain, number=1), builders.revision(new, number=2)])
     assert patches.restoring(new, found[0])[-1]["value"] == {}
 
 
-def test_a_restart_changes_every_template_and_nothing_else() -> None:
+def test_restart_changes_only_the_templates() -> None:
     both = builders.leaderworkerset_object(template={"leaderTemplate": builders.pod_template()})
     stamp = {"metadata": {"annotations": {patches.RESTARTED_AT: "2026-03-01T12:00:00Z"}}}
     assert patches.restarting(OLD, builders.NOW)["spec"] == {"leaderWorkerTemplate": {"workerTemplate": stamp}}
@@ -114,7 +114,7 @@ def test_a_restart_changes_every_template_and_nothing_else() -> None:
     }
 
 
-def test_what_is_paused_is_not_restarted() -> None:
+def test_paused_rollout_is_not_restarted() -> None:
     lws = builders.leaderworkerset_object(metadata={"annotations": {labels.PAUSED_PARTITION: "0"}})
     with pytest.raises(patches.PausedError, match="the rollout of web is paused"):
         patches.restarting(lws, builders.NOW)

@@ -1,4 +1,4 @@
-"""Whose turn it is when groups are restarted."""
+"""The order of restarts of groups."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def pods(turn: restarts.Turn) -> list[str]:
     return [rank.pod for rank in turn.now]
 
 
-def test_as_many_as_the_budget_go_at_once_the_highest_first() -> None:
+def test_highest_groups_restart_first_within_the_budget() -> None:
     shown = groups(uids="abcd")
     old = restarts.pods_to_delete(shown, range(4))
     assert old == {0: "a", 1: "b", 2: "c", 3: "d"}
@@ -33,32 +33,32 @@ def test_as_many_as_the_budget_go_at_once_the_highest_first() -> None:
     assert (pods(turn), turn.left) == (["web-3", "web-2"], (0, 1, 2, 3))
 
 
-def test_while_a_group_is_away_the_budget_is_used() -> None:
+def test_unavailable_group_uses_the_budget() -> None:
     shown = groups(uids="abcd", going=(3,), unready=(3,))
     turn = restarts.turn(shown, {2: "c", 3: "d"}, 1)
     assert (pods(turn), turn.left) == ([], (2, 3))
 
 
-def test_a_successor_that_starts_is_still_waited_for() -> None:
+def test_starting_successor_uses_the_budget() -> None:
     turn = restarts.turn(groups(uids="abcX", unready=(3,)), {3: "d"}, 1)
     assert (pods(turn), turn.left) == ([], (3,))
 
 
-def test_the_next_one_goes_when_the_successor_is_ready() -> None:
+def test_next_group_restarts_when_the_successor_is_ready() -> None:
     turn = restarts.turn(groups(uids="abcX"), {2: "c", 3: "d"}, 1)
     assert (pods(turn), turn.left) == (["web-2"], (2,))
 
 
-def test_groups_that_are_not_ready_cost_nothing() -> None:
+def test_unready_groups_restart_at_no_cost() -> None:
     turn = restarts.turn(groups(uids="abcd", unready=(0, 1)), {0: "a", 1: "b", 2: "c"}, 1)
     assert pods(turn) == ["web-1", "web-0"]
 
 
-def test_all_are_back() -> None:
+def test_restart_ends_when_all_groups_are_back() -> None:
     assert restarts.turn(groups(uids="XY"), {0: "a", 1: "b"}, 1) == restarts.Turn((), ())
 
 
-def test_a_group_without_a_pod_has_nothing_to_restart() -> None:
+def test_group_without_a_pod_has_nothing_to_restart() -> None:
     lws = builders.leaderworkerset_object(size=1, replicas=2)
     shown = view(lws, [builders.leader_pod(lws, 0, uid="a")])
     assert restarts.pods_to_delete(shown, [0, 1]) == {0: "a"}
@@ -85,7 +85,9 @@ def test_groups_that_are_not_listed_use_the_budget() -> None:
     ],
 )
 @pytest.mark.parametrize("complete", [True, False])
-def test_whether_a_rank_takes_its_group_with_it(policy: str, phase: str, *, taken: bool, complete: bool) -> None:
+def test_restart_of_a_rank_recreates_its_group_by_policy(
+    policy: str, phase: str, *, taken: bool, complete: bool
+) -> None:
     lws = builders.leaderworkerset_object(size=2, replicas=1, template={"restartPolicy": policy})
     leader = builders.leader_pod(lws, 0)
     worker = builders.worker_pod(leader)

@@ -1,4 +1,4 @@
-"""What goes when a set is scaled down, and what stays although it is not ready."""
+"""The groups that a scale-down deletes, and the unready groups that stay."""
 
 from typing import Any
 
@@ -40,8 +40,8 @@ def told(name: str, found: ScaleDown) -> list[str]:
     return list(scaledown.lines(name, found))
 
 
-def test_with_indexes_the_highest_go_and_what_is_not_ready_may_stay() -> None:
-    """R-ARC-2."""
+def test_highest_indexes_are_deleted_and_unready_ones_may_stay() -> None:
+    """The highest indexes are deleted and unready ones may stay (R-ARC-2)."""
     found = scaledown.foresee(groups(5, 1, 4), 3)
     assert found == ScaleDown(going=(3, 4), broken=(4,), staying=(1,))
     assert told("web", found) == [
@@ -51,14 +51,14 @@ def test_with_indexes_the_highest_go_and_what_is_not_ready_may_stay() -> None:
     ]
 
 
-def test_groups_that_go_already_or_were_never_there_are_not_counted() -> None:
+def test_terminating_and_missing_groups_are_not_counted() -> None:
     found = scaledown.foresee(groups(4, 3, going=(3,)), 2)
     assert found == ScaleDown(going=(2,), broken=())
     assert scaledown.foresee(view(builders.leaderworkerset_object(), ()), 0) == ScaleDown(going=(), broken=())
 
 
-def test_exhausted_groups_stay_in_another_way() -> None:
-    """N-RB-4: nobody recreates them but a user who recovers them."""
+def test_exhausted_groups_are_listed_separately() -> None:
+    """Only a user who recovers them recreates them (N-RB-4)."""
     found = scaledown.foresee(groups(4, 0, 1, going=(0,), exhausted=(0,)), 2)
     assert found == ScaleDown(going=(2, 3), broken=(), staying=(1,), over=(0,))
     assert told("web", found) == [
@@ -68,8 +68,8 @@ def test_exhausted_groups_stay_in_another_way() -> None:
     ]
 
 
-def test_with_random_keys_those_that_are_not_ready_go_first() -> None:
-    """N-HASH-6."""
+def test_unready_groups_with_random_keys_are_deleted_first() -> None:
+    """Unready groups with random keys are deleted first (N-HASH-6)."""
     found = scaledown.foresee(keyed(True, False, True, True), 2)
     assert found == ScaleDown(going=("11111111",), broken=("11111111",), others=1)
     assert told("keyed", found) == [
@@ -79,8 +79,8 @@ def test_with_random_keys_those_that_are_not_ready_go_first() -> None:
     assert told("keyed", scaledown.foresee(keyed(True, True, True), 1)) == ["keyed: 2 groups that are ready go"]
 
 
-def test_of_more_that_are_not_ready_than_go_kubernetes_chooses() -> None:
-    """N-HASH-6."""
+def test_choice_among_unready_groups_is_left_to_kubernetes() -> None:
+    """The choice among unready groups is left to Kubernetes (N-HASH-6)."""
     found = scaledown.foresee(keyed(False, False, True), 2)
     assert found.others == -1
     (line,) = told("keyed", found)

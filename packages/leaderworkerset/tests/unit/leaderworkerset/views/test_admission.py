@@ -1,4 +1,4 @@
-"""What a pod waits for before it may be bound."""
+"""The reason why a pod waits before it is bound."""
 
 from typing import Any
 
@@ -43,17 +43,17 @@ def pod(*gates: str, queue: str = "", **spec: Any) -> JSONObject:
     ],
     ids=["nothing", "quota", "quota of nobody", "topology", "room", "somebody", "native", "native and bound"],
 )
-def test_a_pod_says_who_holds_it_back(held: JSONObject, words: str) -> None:
+def test_pending_pod_names_what_it_waits_for(held: JSONObject, words: str) -> None:
     assert held_back(held) == words
 
 
-def test_quota_comes_before_everything() -> None:
+def test_quota_is_reported_first() -> None:
     held = pod(labels.GANG_GATE, "kueue.x-k8s.io/topology", "kueue.x-k8s.io/admission", queue="team")
 
     assert held_back(held) == "waits for quota of queue team (Kueue)"
 
 
-def test_the_scheduler_speaks_for_a_group_that_it_has_tried() -> None:
+def test_scheduler_message_replaces_the_group_reason() -> None:
     """Its condition says more: how many nodes there are, and what they lack."""
     tried = pod(schedulingGroup={"podGroupName": "g"})
     tried["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "message": "0/4 nodes are available"}]
@@ -62,7 +62,7 @@ def test_the_scheduler_speaks_for_a_group_that_it_has_tried() -> None:
     assert groups.rank_of(tried).why == "0/4 nodes are available"
 
 
-def test_a_rank_that_is_held_back_shows_it_as_state_and_reason() -> None:
+def test_gated_rank_shows_state_and_reason() -> None:
     rank = groups.rank_of(pod("kueue.x-k8s.io/admission", queue="team"))
 
     assert (rank.state, rank.why) == ("SchedulingGated", "waits for quota of queue team (Kueue)")

@@ -1,4 +1,4 @@
-"""What is said of progress, of hangs, and of runs that are complete: in tables, documents, waits, causes, on the dashboard."""
+"""Progress, hangs, and complete runs: in tables, documents, waits, causes, and on the dashboard."""
 
 from datetime import timedelta
 from typing import Any
@@ -43,7 +43,7 @@ def shown(conditions: dict[str, str] | None = None, asks: dict[str, str] | None 
     return view(lws, [pod, builders.worker_pod(pod)])
 
 
-def test_a_hang_names_idle_gpus() -> None:
+def test_hang_names_idle_gpus() -> None:
     found = shown({"Available": "True"}, {labels.PROGRESS_TIMEOUT: "5m"}, HANG=progressnotes.render_hang(HANG))
     (group,) = found.groups
     note = {devices.DEVICES: '{"main":["GPU-1"]}', devices.IDLE: f'{{"GPU-1":"{HANG.since.isoformat()}"}}'}
@@ -53,7 +53,7 @@ def test_a_hang_names_idle_gpus() -> None:
     assert "rank 1 (web-0-1): silent for 11m, waits for the disk, GPU idle for 10m" in finding.evidence
 
 
-def test_a_bar_and_the_time_left_follow_from_the_annotation() -> None:
+def test_progress_bar_and_remaining_time_use_the_annotation() -> None:
     found = shown(PROGRESS=progressnotes.render(SAID))
     assert advancing.sentence(found.groups[0], NOW) == BAR
     assert output.notes(found, NOW) == [f"group 0: {BAR}"]
@@ -71,7 +71,7 @@ def test_a_bar_and_the_time_left_follow_from_the_annotation() -> None:
     assert {"progress", "hang", "end"}.isdisjoint(document([shown()])["items"][0]["groups"][0])
 
 
-def test_a_hang_takes_the_place_of_the_bar_and_is_a_cause_of_a_set_that_is_ready() -> None:
+def test_hang_replaces_the_bar_and_is_a_cause() -> None:
     both: dict[str, Any] = {"PROGRESS": progressnotes.render(SAID), "HANG": progressnotes.render_hang(HANG)}
     watched = {labels.PROGRESS_TIMEOUT: "5m"}
     found = shown({"Available": "True"}, watched, **both)
@@ -86,7 +86,7 @@ def test_a_hang_takes_the_place_of_the_bar_and_is_a_cause_of_a_set_that_is_ready
     assert diagnose(Observed(view=unwatched, now=NOW), Selection("web")).verdict is Verdict.HEALTHY
 
 
-def test_a_complete_set_is_healthy_and_done_and_all_its_ranks_have_completed() -> None:
+def test_completed_set_is_healthy_with_completed_ranks() -> None:
     asks = {labels.RUN_TO_COMPLETION: "true"}
     found = shown({"Complete": "True"}, asks, GROUP_ENDED="Complete", HANG=progressnotes.render_hang(HANG))
     (group,) = found.groups
@@ -101,7 +101,7 @@ def test_a_complete_set_is_healthy_and_done_and_all_its_ranks_have_completed() -
     assert (of_group.verdict, of_group.sentence) == (Verdict.HEALTHY, "web/0 is complete")
 
 
-def test_what_is_missing_until_a_set_is_done_is_said() -> None:
+def test_wait_for_completion_reports_what_is_missing() -> None:
     check, asks = missing.parse("done"), {labels.RUN_TO_COMPLETION: "true"}
     assert check(None) == "it is gone"
     assert (check(shown()) or "").startswith("it does not run to completion: it lacks the annotation")
@@ -121,7 +121,7 @@ def test_what_is_missing_until_a_set_is_done_is_said() -> None:
     assert reached("done") == "is complete"
 
 
-def test_the_page_of_a_set_has_a_bar_for_each_group_that_said_something() -> None:
+def test_set_page_has_a_bar_for_each_group_with_progress() -> None:
     def head(found: View) -> str:
         picture = Picture(namespace="default", now=NOW, views=(found,))
         address = Address(kind=PageKind.SET, key=ObjectKey("default", "web"))

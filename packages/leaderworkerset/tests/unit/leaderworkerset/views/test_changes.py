@@ -1,4 +1,4 @@
-"""A watch prints one line for each LeaderWorkerSet or group that another line would describe."""
+"""A watch prints one line for each LeaderWorkerSet or group whose line has changed."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -24,11 +24,11 @@ def between(before: list[View], after: list[View], *paused: str, with_namespace:
     return list(changes.lines(old, new, paused).values())
 
 
-def test_the_same_is_no_line() -> None:
+def test_unchanged_view_has_no_line() -> None:
     assert between([view(rank("Running"))], [view(rank("Running"))]) == []
 
 
-def test_new_numbers_and_a_rank_that_changed_are_named() -> None:
+def test_changed_counts_and_ranks_are_named() -> None:
     after = view(rank("Running", is_ready=True, restarts=2, is_stub=True), ready=1, up_to_date=1)
     assert between([view(rank("Pending", why="no node"))], [after]) == [
         "web: READY 1, DESIRED 1, UP-TO-DATE 1",
@@ -47,23 +47,23 @@ def test_ranks_of_a_group_that_changed_together_are_one_line() -> None:
     assert between(before, after, with_namespace=True)[0].startswith("default/web group 0: 1 of 3 ")
 
 
-def test_a_recreation_is_a_line_of_the_group() -> None:
+def test_recreation_is_a_line_of_the_group() -> None:
     again = Recreations(count=1, failed_pod="web-0-1", due=NOW)
     (line,) = between([view(rank("Running"))], [view(rank("Running"), recreations=again)])
     assert line.startswith("web group 0: 0 of 1 rank ready (1 Running); ")
     assert "web-0-1" in line
 
 
-def test_a_rank_that_a_group_has_no_more_is_a_line_of_the_group() -> None:
+def test_removed_rank_is_a_line_of_the_group() -> None:
     before, after = [view(rank("Running"), rank("Running", 2))], [view(rank("Running"))]
     assert between(before, after) == ["web group 0: 0 of 1 rank ready (1 Running)"]
 
 
-def test_what_is_paused_has_no_line() -> None:
+def test_paused_group_has_no_line() -> None:
     after = [view(rank("Running"), ready=1)]
     assert between([view(rank("Pending"))], after, "web group 0") == ["web: READY 1, DESIRED 1, UP-TO-DATE 0"]
 
 
-def test_what_is_no_more_is_gone_and_takes_its_groups_along() -> None:
+def test_deleted_set_is_one_line_without_its_groups() -> None:
     assert between([view(rank("Running"))], [view()]) == ["web group 0: gone"]
     assert between([view(rank("Running"))], []) == ["web: gone"]

@@ -1,4 +1,4 @@
-"""Which of several failed runs explains the others, also where times are not known."""
+"""The failed run that explains the others, also without known times."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ def death(pod: str, restarts: int, **end: Any) -> Death:
 
 
 @pytest.mark.parametrize("started", [None, "", "x", 3])
-def test_a_run_whose_start_is_not_known_is_as_long_as_can_be(started: object) -> None:
+def test_run_with_an_unknown_start_counts_as_longest(started: object) -> None:
     """Go writes an unknown time as null."""
     unknown = death("web-0", 3, startedAt=started, finishedAt="2026-01-01T00:00:09Z")
     short = death("web-1", 3, startedAt="2026-01-01T00:00:00Z", finishedAt="2026-01-01T00:00:09Z")

@@ -1,4 +1,4 @@
-"""DisaggregatedSets as people read them: roles, parts, how far a rollout is, and what is missing."""
+"""DisaggregatedSets in views: roles, parts, progress of a rollout, and missing parts."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ AVAILABLE = {"type": "Available", "status": "True", "observedGeneration": 1}
 
 
 def disaggregated(*, is_available: bool = True, updated: int = 3, roles: Any = ROLES, **spec: Any) -> JSONObject:
-    """Return a set whose status says so."""
+    """Return a set with this status."""
     status = {
         "observedGeneration": 1,
         "roleStatuses": [{"name": "prefill", "updatedReplicas": updated}],
@@ -60,18 +60,18 @@ def test_roles_are_counted_over_slices_and_revisions() -> None:
     assert leaderworkersets([shown, part("x", 1)])[-1].name == "split-0-new-x"
 
 
-def test_what_another_set_owns_is_left_out() -> None:
+def test_parts_of_another_owner_are_omitted() -> None:
     foreign = part("prefill", 2)
     foreign.object["metadata"]["ownerReferences"][0]["uid"] = "another"
     assert seen(foreign).parts == ()
 
 
-def test_a_role_that_is_scaled_wants_what_its_leaderworkersets_want() -> None:
+def test_scaled_role_uses_the_size_of_its_leaderworkersets() -> None:
     shown = seen(part("prefill", 5, ready=4), roles=[role("prefill", external=True), role("decode", 1)])
     assert str(shown.roles[0]) == "prefill 4/5"
 
 
-def test_a_part_from_before_there_were_slices_is_of_slice_0() -> None:
+def test_part_without_a_slice_belongs_to_slice_0() -> None:
     assert seen(part("prefill", 2, slice_="")).parts[0].slice == "0"
 
 
@@ -91,7 +91,7 @@ def test_a_part_from_before_there_were_slices_is_of_slice_0() -> None:
     ],
     ids=["ready", "progressing", "an old LeaderWorkerSet is left", "a pod is not ready", "no part yet"],
 )
-def test_a_set_is_ready_when_all_parts_are_and_the_rollout_is_over(
+def test_set_is_ready_when_all_parts_are_and_the_rollout_ended(
     parts: list[View], is_available: bool, is_ready: bool, rollout: str
 ) -> None:
     shown = seen(*parts, is_available=is_available, updated=2)
@@ -100,19 +100,19 @@ def test_a_set_is_ready_when_all_parts_are_and_the_rollout_is_over(
     assert (missing.for_ready(shown) is None) is is_ready
 
 
-def test_a_status_of_an_older_spec_does_not_count() -> None:
+def test_status_of_an_older_spec_is_ignored() -> None:
     obj = disaggregated()
     obj["metadata"]["generation"] = 2
     assert not set_view(obj, [part("prefill", 2), part("decode", 1)]).is_ready
 
 
-def test_a_role_without_groups_is_not_waited_for() -> None:
+def test_role_without_groups_is_not_awaited() -> None:
     idle = part("decode", 0)
     idle.object["status"] = {}
     assert seen(part("prefill", 2), idle, roles=[role("prefill", 2), role("decode", 0)]).is_ready
 
 
-def test_what_is_missing_names_roles_the_rollout_and_the_first_reason() -> None:
+def test_missing_parts_are_listed_with_the_first_reason() -> None:
     shown = seen(part("prefill", 2, ready=1), part("decode", 1), is_available=False)
     assert missing.for_ready(shown) == (
         "prefill 1 of 2 groups ready, decode 1 of 1 group ready; rollout progressing;"
@@ -126,7 +126,7 @@ def test_what_is_missing_names_roles_the_rollout_and_the_first_reason() -> None:
     assert missing.for_deletion(shown) == "it is still there"
 
 
-def test_the_document_has_sets_only_where_there_are_some() -> None:
+def test_document_has_disaggregated_sets_when_there_are_any() -> None:
     one = part("prefill", 2)
     assert "disaggregatedSets" not in document([one])
     (shown,) = document([one], [seen(one)])["disaggregatedSets"]

@@ -35,7 +35,7 @@ def test_problems_come_first_and_the_healthy_are_one_row() -> None:
     assert found[1].age(NOW) == "60s"
 
 
-def test_groups_that_were_recreated_join_the_healthy_once_that_is_no_news() -> None:
+def test_recreated_groups_join_the_healthy_after_some_time() -> None:
     def recreated(index: int, minutes: int, *, is_ready: bool = True) -> Group:
         due = NOW - timedelta(minutes=minutes)
         told = Recreations(count=1, failed_pod=f"web-{index}-1", due=due)
@@ -49,12 +49,12 @@ def test_groups_that_were_recreated_join_the_healthy_once_that_is_no_news() -> N
     ]
 
 
-def test_other_reasons_and_revisions_are_other_rows() -> None:
+def test_different_reasons_and_revisions_have_separate_rows() -> None:
     groups = [failing(0, "exit code 1"), failing(1, "exit code 2"), group(2), group(3, revision="new")]
     assert [fold.places for fold in folds(groups, NOW)] == ["0", "1", "2", "3"]
 
 
-def test_a_reason_that_names_its_pod_is_the_same_in_every_group() -> None:
+def test_reasons_are_equal_except_for_the_pod_name() -> None:
     groups = [failing(index, f"Create Pod web-{index}-1 failed") for index in (3, 4)]
     (fold,) = folds(groups, NOW)
     assert (fold.places, fold.why) == ("3-4", "Create Pod web-3-1 failed")
@@ -85,13 +85,13 @@ def view(*groups: Group, ready: bool = True) -> View:
     )
 
 
-def test_only_what_is_not_ready_is_kept() -> None:
+def test_filter_keeps_unready_ranks_only() -> None:
     kept = not_ready(view(group(0), failing(1, "exit code 1")))
     assert kept is not None
     assert [rank.place for one in kept.groups for rank in one.ranks] == ["1/1"]
 
 
 @pytest.mark.parametrize("available", [True, False])
-def test_a_set_of_ready_ranks_is_kept_only_while_its_status_lacks_something(available: bool) -> None:
+def test_ready_set_is_kept_while_its_status_is_incomplete(available: bool) -> None:
     kept = not_ready(view(group(0), ready=available))
     assert (kept is None) == available

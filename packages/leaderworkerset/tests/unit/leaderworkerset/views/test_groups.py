@@ -47,17 +47,17 @@ def test_every_place_is_shown_with_or_without_a_pod() -> None:
     assert (view.ready, view.desired, view.up_to_date) == (1, 2, 2)
 
 
-def test_a_missing_worker_says_that_it_waits_for_its_leader() -> None:
+def test_missing_worker_waits_for_its_leader() -> None:
     view = groups.view(lws(1, startupPolicy="LeaderReady"), [pod(0, 0, ready=False)])
     assert "waits for the leader to be ready" in view.groups[0].ranks[1].why
 
 
-def test_a_surge_group_is_shown_too() -> None:
+def test_surge_group_is_shown() -> None:
     view = groups.view(lws(1), [pod(0, 0), pod(0, 1), pod(1, 0)])
     assert [group.index for group in view.groups] == [0, 1]
 
 
-def test_of_groups_without_any_pod_no_more_are_listed_than_can_be_read() -> None:
+def test_number_of_groups_without_pods_is_limited() -> None:
     view = groups.view(lws(1_000_000, size=4), [pod(7, 0), pod(900_000, 0), pod(1_000_001, 0)])
     assert (len(view.groups), view.more) == (2_503, 1_000_000 - 2_502)
     assert [group.index for group in view.groups][-3:] == [2_500, 900_000, 1_000_001]
@@ -66,22 +66,22 @@ def test_of_groups_without_any_pod_no_more_are_listed_than_can_be_read() -> None
     assert ([group.index for group in huge.groups], huge.more) == ([0], 2)
 
 
-def test_a_group_keeps_the_size_it_was_made_with() -> None:
+def test_group_keeps_the_size_of_its_creation() -> None:
     view = groups.view(lws(1, size=4), [pod(0, 0), pod(0, 1)])
     assert len(view.groups[0].ranks) == 2
 
 
-def test_pods_without_a_place_are_left_out() -> None:
+def test_pods_without_a_place_are_omitted() -> None:
     stranger = {"metadata": {"name": "x", "labels": {labels.GROUP_INDEX: "zero"}}}
     assert groups.view(lws(0), [stranger]).groups == ()
 
 
-def test_a_deleted_pod_is_not_ready() -> None:
+def test_deleted_pod_is_not_ready() -> None:
     view = groups.view(lws(1, 1), [pod(0, 0, deletionTimestamp="2026-01-01T00:00:00Z")])
     assert states(view) == [("0/0", "Terminating", False), ("0/1", "Missing", False)]
 
 
-def test_a_set_is_ready_when_its_newest_spec_is_observed_and_available() -> None:
+def test_set_is_ready_when_its_newest_spec_is_available() -> None:
     given = lws(1)
     given["status"]["conditions"] = [{"type": "Available", "status": "True"}]
     pods = [pod(0, 0), pod(0, 1)]
@@ -92,14 +92,14 @@ def test_a_set_is_ready_when_its_newest_spec_is_observed_and_available() -> None
     assert not groups.view(given, pods).is_ready
 
 
-def test_a_stub_is_marked() -> None:
+def test_stub_is_marked() -> None:
     stub = pod(0, 0)
     stub["status"]["containerStatuses"] = [{"name": "main", "imageID": "stub://vllm"}]
     assert groups.view(lws(1, 1), [stub]).groups[0].ranks[0].is_stub
 
 
 @pytest.mark.parametrize("text", ["20000", str(2**31 - 1)])
-def test_the_size_that_a_pod_claims_for_its_group_takes_no_memory_without_bound(text: str) -> None:
+def test_claimed_group_size_is_bounded(text: str) -> None:
     (group,) = groups.view(lws(1), [pod(0, 0, annotations={labels.SIZE: text})]).groups
     assert len(group.ranks) == groups.LISTED
     assert not group.is_ready

@@ -59,7 +59,7 @@ def two(*more: JSONObject) -> View:
     return view(lws(), [pod(OLD, 0), pod(OLD, 1), pod(NEW, 0, age=9), *more])
 
 
-def test_the_youngest_group_is_the_first_and_one_without_leader_the_last() -> None:
+def test_youngest_group_is_first_and_leaderless_group_last() -> None:
     shown = two(pod(GONE, 1, deletionTimestamp="2026-01-01T00:01:00Z"))
     assert [(group.index, group.name) for group in shown.groups] == [(0, NEW), (1, OLD), (2, GONE)]
     assert [rank.place for rank in shown.groups[2].ranks] == [f"{GONE}/1"]
@@ -67,12 +67,12 @@ def test_the_youngest_group_is_the_first_and_one_without_leader_the_last() -> No
     assert (missing.place, missing.pod) == (f"{NEW}/1", f"web-{NEW}-1")
 
 
-def test_groups_whose_leaders_are_not_there_yet_are_counted() -> None:
+def test_groups_with_missing_leaders_are_counted() -> None:
     shown = view(lws(), [pod(OLD, 0), pod(OLD, 1)])
     assert (len(shown.groups), shown.more) == (1, 1)
 
 
-def test_a_group_is_named_as_its_hosts_are_or_by_its_whole_key() -> None:
+def test_group_is_named_by_a_key_prefix_or_the_whole_key() -> None:
     assert targets.parse(f"web/{GONE}/1") == Selection("web", GONE, 1)
     assert targets.parse(f"web/{OLD.ljust(40, 'f')}") == Selection("web", OLD)
     assert group_name(GONE) == GONE
@@ -96,7 +96,7 @@ def test_documents_rows_and_lines_name_groups_by_key() -> None:
     assert line.endswith(",… (20): gone")
 
 
-def test_a_restart_takes_leaders_and_waits_for_the_groups_that_replace_them() -> None:
+def test_restart_waits_for_the_replacement_groups() -> None:
     whole = view(lws(), [pod(OLD, 0), pod(OLD, 1), pod(NEW, 0, age=9), pod(NEW, 1)])
     old = restarts.pods_to_delete(whole, [OLD])
     assert old == {OLD: f"{OLD}-0"}
@@ -107,7 +107,7 @@ def test_a_restart_takes_leaders_and_waits_for_the_groups_that_replace_them() ->
     assert restarts.turn(ready, old, 1).left == ()
 
 
-def test_a_rollout_is_measured_by_the_youngest_groups() -> None:
+def test_rollout_is_measured_by_the_youngest_groups() -> None:
     deployment = {"metadata": {"labels": {labels.TEMPLATE_REVISION_HASH: "r2"}}}
     pods = [pod(OLD, 0), pod(OLD, 1), pod(NEW, 0, age=1), pod(NEW, 1)]
     surge = view(lws(), [*pods, pod(GONE, 0, age=9, revision="r2"), pod(GONE, 1, age=9, revision="r2")])
@@ -115,7 +115,7 @@ def test_a_rollout_is_measured_by_the_youngest_groups() -> None:
     assert (found.done, found.updated, found.wanted, found.is_complete) == (1, 1, 2, False)
 
 
-def test_a_plan_tells_that_the_order_is_open() -> None:
+def test_plan_reports_that_the_order_is_open() -> None:
     before, after = lws(), lws()
     container = after["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]
     template = {"spec": {"containers": [container | {"image": "app:2"}]}}

@@ -1,4 +1,4 @@
-"""What looks like a secret does not get into an episode, and what only resembles one stays readable."""
+"""Suspected secrets are removed from an episode, and texts that only resemble them are kept."""
 
 import base64
 import re
@@ -27,7 +27,7 @@ from leaderworkerset.views.masking import MASK, Mask, known
         ("-----BEGIN PRIVATE KEY-----\nabc and cut", MASK),
     ],
 )
-def test_forms_of_secrets_are_masked_and_counted(text: str, shown: str) -> None:
+def test_known_forms_of_secrets_are_masked_and_counted(text: str, shown: str) -> None:
     mask = Mask()
     assert mask.text(text) == shown
     assert mask.count == 1
@@ -37,7 +37,7 @@ def test_forms_of_secrets_are_masked_and_counted(text: str, shown: str) -> None:
     "text",
     ["max_tokens=4096", "tokens: 512", "tokenizer=/models/llama", "token=17", "secret: None", "KeyError: 'rank'", ""],
 )
-def test_what_programs_of_models_print_stays(text: str) -> None:
+def test_output_of_model_programs_is_kept(text: str) -> None:
     mask = Mask()
     assert mask.text(text) == text
     assert mask.count == 0
@@ -252,7 +252,7 @@ pwd: /root/models/llama
 
 
 @pytest.mark.parametrize("text", HARMLESS)
-def test_text_that_only_resembles_a_secret_stays(text: str) -> None:
+def test_text_that_only_resembles_a_secret_is_kept(text: str) -> None:
     assert Mask().text(text) == text
 
 
@@ -293,18 +293,18 @@ secret key hunter2/abcdefgh
 
 
 @pytest.mark.parametrize("text", PLAIN_WORDS)
-def test_a_word_with_a_digit_after_a_plain_name_is_masked(text: str) -> None:
+def test_word_with_a_digit_after_a_plain_name_is_masked(text: str) -> None:
     shown = Mask().text(text)
     assert MASK in shown
     assert "hunter2" not in shown
 
 
-def test_a_list_of_words_with_a_password_is_masked() -> None:
+def test_list_of_words_with_a_password_is_masked() -> None:
     words = ["login", "password", "hunter2", "password", "file"]
     assert Mask().object(words) == ["login", "password", MASK, "password", "file"]
 
 
-def test_values_of_secrets_and_of_variables_are_known_in_plain_in_base64_and_line_by_line() -> None:
+def test_known_values_are_masked_in_plain_and_base64() -> None:
     secret = {"data": {"a": encoded("first-line\nsecond-line\n"), "b": encoded(b"\xff\xfe\x00\x01binary"), "c": "*"}}
     env = [{"name": "API_TOKEN", "value": "from-variable"}, {"name": "MODE", "value": "production"}, {"name": "TOKEN"}]
     pod = {
@@ -316,11 +316,11 @@ def test_values_of_secrets_and_of_variables_are_known_in_plain_in_base64_and_lin
     assert mask.count == 4
 
 
-def test_short_values_are_words_of_other_meaning() -> None:
+def test_short_values_are_not_masked() -> None:
     assert Mask(["true", "8080", ""]).text("true at 8080") == "true at 8080"
 
 
-def test_a_longer_value_goes_before_one_that_it_contains() -> None:
+def test_longer_value_is_masked_before_its_prefix() -> None:
     assert Mask(["abcdef", "abcdefghij"]).text("abcdefghij abcdef") == f"{MASK} {MASK}"
 
 
@@ -358,7 +358,7 @@ def test_a_longer_value_goes_before_one_that_it_contains() -> None:
     ],
 )
 @pytest.mark.slow
-def test_hostile_lines_take_no_time(piece: str) -> None:
+def test_hostile_lines_are_masked_in_bounded_time(piece: str) -> None:
     began = time.process_time()
     Mask().text(piece * (8 * 1024 // len(piece)))
     assert time.process_time() - began < 2
@@ -369,7 +369,7 @@ def encoded(value: str | bytes) -> str:
     return base64.b64encode(value.encode() if isinstance(value, str) else value).decode()
 
 
-def test_failures_and_events_are_read_without_secrets() -> None:
+def test_failures_and_events_are_masked() -> None:
     event = {
         "message": "Readiness probe failed: redis://:hunter2@db",
         "involvedObject": {"kind": "Pod", "name": "web-0"},

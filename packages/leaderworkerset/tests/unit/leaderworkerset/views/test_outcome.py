@@ -28,7 +28,7 @@ def view(*ranks: Rank, desired: int = 1) -> View:
     )
 
 
-def test_a_rank_is_done_when_all_its_containers_ended_with_0() -> None:
+def test_rank_is_done_when_all_its_containers_exited_with_0() -> None:
     assert is_done(rank(0, {"state": ended(0)}))
     assert is_done(rank(0, {"state": {"running": {}}, "lastState": ended(0)}))
     assert not is_done(rank(0, {"state": ended(0)}, {"state": {"running": {}}}))
@@ -37,7 +37,7 @@ def test_a_rank_is_done_when_all_its_containers_ended_with_0() -> None:
     assert not is_done(Rank(group=0, index=0, pod="web-0", state="Missing"))
 
 
-def test_a_run_is_done_when_every_rank_of_every_group_is() -> None:
+def test_run_is_done_when_every_rank_of_every_group_is_done() -> None:
     done, busy = rank(0, {"state": ended(0)}), rank(1, {"state": {"running": {}}})
     assert all_done([view(done)])
     assert not all_done([view(done, busy)])
@@ -45,7 +45,7 @@ def test_a_run_is_done_when_every_rank_of_every_group_is() -> None:
     assert not all_done([view(done), view(busy)])
 
 
-def test_the_same_end_counts_once() -> None:
+def test_repeated_report_of_one_end_counts_once() -> None:
     failures = Failures(limit=1)
     shown = view(rank(0, {"name": "main", "state": ended(3)}))
     assert failures.verdict([shown]) is None
@@ -54,18 +54,18 @@ def test_the_same_end_counts_once() -> None:
     assert failures.verdict([again]) == "web/0/0 failed 2 times, last with exit code 3"
 
 
-def test_a_run_that_failed_ends_with_reason_and_last_lines_without_secrets() -> None:
+def test_failed_run_reports_reason_and_masked_last_lines() -> None:
     end = {"terminated": {"exitCode": 3, "reason": "Error", "message": "token=a1b2c3d4\nboom\n"}}
     told = Failures(limit=0).verdict([view(rank(0, {"name": "main", "lastState": end}))])
     assert told == "web/0/0 failed 1 time, last with exit code 3 (Error):\n  token=[masked]\n  boom"
 
 
-def test_an_end_without_container_id_is_known_by_its_time() -> None:
+def test_end_without_a_container_id_is_identified_by_its_time() -> None:
     failures = Failures(limit=0)
     end = {"terminated": {"exitCode": 1, "finishedAt": "2026-01-01T00:00:00Z"}}
     assert failures.verdict([view(rank(0, {"name": "main", "lastState": end}))]) is not None
 
 
-def test_a_rank_that_is_ended_with_its_group_did_not_fail() -> None:
+def test_rank_that_ended_with_its_group_did_not_fail() -> None:
     deleted = rank(0, {"name": "main", "state": ended(143)}, deletionTimestamp="2026-01-01T00:00:00Z")
     assert Failures(limit=0).verdict([view(deleted)]) is None

@@ -1,4 +1,4 @@
-"""Why a group or a LeaderWorkerSet is not ready."""
+"""The reason why a group or a LeaderWorkerSet is not ready."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -35,21 +35,21 @@ def view(*ranks: Rank) -> View:
     )
 
 
-def test_the_first_rank_with_a_reason_is_named() -> None:
+def test_first_rank_with_a_reason_is_named() -> None:
     shown = view(MISSING, BROKEN)
 
     assert reasons(shown) == "; web-0 is CrashLoopBackOff: main: Error (exit code 3) (and 1 more rank)"
 
 
-def test_nothing_is_named_where_every_rank_is_ready() -> None:
+def test_ready_ranks_have_no_reason() -> None:
     assert reasons(view(READY)) == ""
 
 
-def test_a_state_of_every_start_is_no_problem() -> None:
+def test_normal_start_state_is_not_a_problem() -> None:
     assert first_problem(Group(index=0, ranks=(READY, MISSING))) == ""
 
 
-def test_a_summary_counts_what_is_not_ready_and_names_the_problem() -> None:
+def test_summary_counts_unready_ranks_and_names_the_problem() -> None:
     shown = view(MISSING, BROKEN)
 
     assert summary(shown, shown.groups[0], NOW) == (
@@ -57,7 +57,7 @@ def test_a_summary_counts_what_is_not_ready_and_names_the_problem() -> None:
     )
 
 
-def test_a_group_that_is_done_is_completed() -> None:
+def test_finished_group_is_completed() -> None:
     done = Group(index=0, ranks=(Rank(group=0, index=0, pod="web-0", state="Completed"),))
 
     assert summary(view(), done, NOW) == "web group 0: 1 rank completed"
@@ -96,10 +96,8 @@ SICK: dict[str, tuple[JSONObject, str]] = {
 
 
 @pytest.mark.parametrize(("sick", "said"), SICK.values(), ids=SICK)
-def test_the_rank_that_explains_the_others_is_named_by_every_view_and_by_the_diagnosis(
-    sick: JSONObject, said: str
-) -> None:
-    """The leader answers 503 while a worker is missing, and another worker ends because it is."""
+def test_same_rank_explains_the_others_in_every_view(sick: JSONObject, said: str) -> None:
+    """The leader answers 503 while a worker is missing, and another worker ends for that reason."""
     told = {CORE_EVENTS: [event("Pod", "web-0", *NOT_YET)]}
     situation = observed([LEADER, crashed(1, 10, waiting=BACK_OFF), sick], told, of=lws(1, 3))
     shown = situation.view
@@ -116,7 +114,7 @@ def test_the_rank_that_explains_the_others_is_named_by_every_view_and_by_the_dia
     ("counted", "said"),
     [(1, ""), (0, "the status of web is behind its pods: of these 1 group is ready")],
 )
-def test_a_status_that_does_not_count_what_its_pods_say_is_behind_them(counted: int, said: str) -> None:
+def test_status_with_another_ready_count_is_behind_its_pods(counted: int, said: str) -> None:
     pods = [builders.ready(), builders.ready(0, 1), placed(1), placed(1, 1)]
     assert behind(observed(pods, of=lws(2, 2, status={"readyReplicas": counted})).view) == said
 
@@ -130,7 +128,7 @@ def test_a_status_that_does_not_count_what_its_pods_say_is_behind_them(counted: 
         (12, "the status of big is behind its pods: of these 27 and 473 groups have the same revision"),
     ],
 )
-def test_a_status_that_counts_other_groups_as_updated_than_its_pods_is_behind_them(up_to_date: int, said: str) -> None:
+def test_status_with_another_updated_count_is_behind_its_pods(up_to_date: int, said: str) -> None:
     leader = Rank(group=0, index=0, pod="big-0", state="Running", is_ready=True)
     groups = tuple(Group(index=at, ranks=(leader,), revision="new" if at < 27 else "old") for at in range(500))
     rolling = {"status": {"conditions": [{"type": "UpdateInProgress", "status": "True"}]}}

@@ -1,4 +1,4 @@
-"""A group that was recreated shows how often, why, and when it is again (docs/adr/0003)."""
+"""A recreated group shows how often, why, and when the next recreation is due (docs/adr/0003)."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -44,12 +44,12 @@ def shown(pod: JSONObject, *records: JSONObject) -> tuple[Recreations | None, ..
     return tuple(group.recreations for group in view.groups)
 
 
-def test_only_the_group_of_the_record_was_recreated() -> None:
+def test_record_applies_to_its_own_group_only() -> None:
     due = NOW - timedelta(minutes=3)
     assert shown(leader("new"), record(due)) == (None, Recreations(count=3, failed_pod="web-1-1", due=due))
 
 
-def test_a_condemned_leader_waits_for_the_next_attempt() -> None:
+def test_leader_with_a_pending_recreation_waits() -> None:
     due = NOW + timedelta(seconds=18)
     assert shown(leader("old"), record(due))[1] == Recreations(count=3, failed_pod="web-1-1", due=due, is_waiting=True)
     deleted = leader("old", deletionTimestamp="2026-01-01T12:00:00Z")
@@ -66,18 +66,18 @@ def test_a_condemned_leader_waits_for_the_next_attempt() -> None:
     ],
     ids=["no number", "no time", "no zone", "another revision"],
 )
-def test_a_record_that_cannot_be_read_or_is_of_another_program_says_nothing(changed: dict[str, str]) -> None:
+def test_unreadable_or_foreign_record_is_ignored(changed: dict[str, str]) -> None:
     unreadable = record(NOW)
     unreadable["metadata"]["annotations"] |= changed
     assert shown(leader("new"), unreadable) == (None, None)
 
 
-def test_the_time_of_the_next_attempt_may_have_come() -> None:
+def test_next_attempt_that_is_due_is_now() -> None:
     told = Recreations(count=2, failed_pod="web-1-1", due=NOW, is_waiting=True)
     assert recreations.sentence(told, NOW) == "recreated 1 time; pod web-1-1 failed again, next attempt now"
 
 
-def test_summaries_and_documents_have_it() -> None:
+def test_summaries_and_documents_have_recreations() -> None:
     (view,) = explained(
         [groups.view(LWS, [leader("old")])], Evidence(records=[record(NOW + timedelta(seconds=18))]), NOW
     )
@@ -92,7 +92,7 @@ def test_summaries_and_documents_have_it() -> None:
     }  # fmt: skip
 
 
-def test_a_group_that_was_given_up_says_why() -> None:
+def test_exhausted_group_gives_its_reason() -> None:
     found = record(NOW)
     found["metadata"]["annotations"] |= {
         labels.RECREATION_STATE: "exhausted",
@@ -109,7 +109,7 @@ def test_a_group_that_was_given_up_says_why() -> None:
 
 
 @pytest.mark.parametrize("state", ["waiting", "exhausted"])
-def test_a_recreation_that_somebody_else_forestalled_is_not_told(state: str) -> None:
+def test_recreation_by_others_is_not_reported(state: str) -> None:
     found = record(NOW + timedelta(minutes=5))
     found["metadata"]["annotations"] |= {labels.RECREATION_STATE: state}
     assert shown(leader("another"), found) == (None, None)

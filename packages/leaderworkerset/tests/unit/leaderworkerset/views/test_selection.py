@@ -1,4 +1,4 @@
-"""Which group or rank is meant, and a view cut to it."""
+"""The selection of a group or rank, and a view limited to it."""
 
 import pytest
 
@@ -30,14 +30,14 @@ VIEW = View(
         (Selection("web", 7), []),
     ],
 )
-def test_a_view_is_cut_to_what_is_meant(chosen: Selection, places: list[str]) -> None:
+def test_view_is_limited_to_the_selection(chosen: Selection, places: list[str]) -> None:
     cut = narrow(VIEW, chosen)
 
     assert [rank.place for group in cut.groups for rank in group.ranks] == places
     assert all(group.revision == "key" for group in cut.groups)
 
 
-def test_labels_select_what_is_meant() -> None:
+def test_labels_select_the_selection() -> None:
     assert Selection("web", 0).label_selector() == (
         "leaderworkerset.sigs.k8s.io/name=web,leaderworkerset.sigs.k8s.io/group-index=0"
     )

@@ -1,4 +1,4 @@
-"""Why a container has no log: its pod has no node, or it never ran; and how many pods share a reason."""
+"""The reason why a container has no log: its pod has no node, or it never ran. Pods share a reason."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ LOADING = pod(
         (LOADING, "no log yet (Init:0/1); its init container has one: -c load"),
     ],
 )
-def test_a_container_that_never_ran_has_no_log_and_it_is_said_why(of: dict[str, Any], reason: str) -> None:
+def test_container_that_never_ran_has_a_reason(of: dict[str, Any], reason: str) -> None:
     assert unlogged(of, None) == reason
     assert unlogged(of, "main") == reason
 
@@ -71,16 +71,16 @@ def test_a_container_that_never_ran_has_no_log_and_it_is_said_why(of: dict[str, 
         status(waiting={"reason": "CrashLoopBackOff"}, last={"terminated": {"exitCode": 1}}),
     ],
 )
-def test_a_container_that_ran_has_a_log(told: dict[str, Any]) -> None:
+def test_container_that_ran_has_a_log(told: dict[str, Any]) -> None:
     assert unlogged(pod(containerStatuses=[told]), None) == ""
 
 
-def test_each_container_is_asked_for_itself() -> None:
+def test_each_container_has_its_own_reason() -> None:
     assert unlogged(LOADING, "load") == ""
     assert unlogged(LOADING, "side").startswith("no log yet (Init:0/1)")
 
 
-def test_a_container_that_is_not_of_the_pod_is_left_to_the_servers_words() -> None:
+def test_unknown_container_is_left_to_the_server() -> None:
     assert unlogged(UNPLACED, "another") == ""
     assert containers(LOADING) == ["main", "side", "load"]
 
@@ -88,19 +88,19 @@ def test_a_container_that_is_not_of_the_pod_is_left_to_the_servers_words() -> No
 @pytest.mark.parametrize(
     ("named", "meant", "is_said"), [(None, "main", True), ("side", "side", False), ("gone", "main", True)]
 )
-def test_the_annotation_of_a_pod_names_its_container(named: str | None, meant: str, *, is_said: bool) -> None:
+def test_annotation_of_a_pod_names_its_default_container(named: str | None, meant: str, *, is_said: bool) -> None:
     of = pod()
     of["metadata"]["annotations"] = {DEFAULT: named} if named else {}
     assert default_container(of) == meant
     assert bool(note_of_choice([of])) == is_said
 
 
-def test_pods_that_wait_for_the_same_share_a_sentence() -> None:
+def test_pods_with_the_same_reason_share_a_sentence() -> None:
     names = [("web-0", "a"), ("web-0-1", "b"), ("web-1", "a"), ("web-2", "a")]
     assert summed(names) == ["web-0 and 2 more pods have a", "web-0-1 has b"]
 
 
-def test_what_is_waited_for_is_told_of_the_first_pod_without_a_log() -> None:
+def test_reason_of_the_first_pod_without_a_log_is_reported() -> None:
     runs = pod("web-1", containerStatuses=[status(running={})])
     assert waiting([runs], None) is None
     state, text = waiting([runs, UNPLACED, MAKING], None) or ("", "")

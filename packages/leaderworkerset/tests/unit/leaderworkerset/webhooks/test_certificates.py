@@ -1,4 +1,4 @@
-"""The authority and what it issues."""
+"""The authority and its certificates."""
 
 import ipaddress
 import time
@@ -18,8 +18,8 @@ NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 AUTHORITY = certificates.create_authority(NOW)
 
 
-def test_the_authority_can_sign_and_nothing_more() -> None:
-    """R-CERT-1, R-OP-50: its names and its ten years."""
+def test_authority_can_only_sign() -> None:
+    """It has the expected names and a validity of ten years (R-CERT-1, R-OP-50)."""
     parsed = x509.load_pem_x509_certificate(AUTHORITY.certificate)
     assert parsed.subject.rfc4514_string() == "CN=lws-ca,O=lws"
     assert parsed.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
@@ -27,7 +27,7 @@ def test_the_authority_can_sign_and_nothing_more() -> None:
     assert certificates.expires_at(AUTHORITY.certificate) == NOW + timedelta(days=3650)
 
 
-def test_a_serving_certificate_is_good_for_its_hosts() -> None:
+def test_serving_certificate_is_valid_for_its_hosts() -> None:
     serving = certificates.issue(AUTHORITY, ["lws.ns.svc", "127.0.0.1", "::1"], NOW)
     parsed = x509.load_pem_x509_certificate(serving.certificate)
     parsed.verify_directly_issued_by(x509.load_pem_x509_certificate(AUTHORITY.certificate))
@@ -41,13 +41,13 @@ def test_a_serving_certificate_is_good_for_its_hosts() -> None:
     assert parsed.not_valid_before_utc < NOW
 
 
-def test_certificates_are_good_for_clocks_that_are_an_hour_behind() -> None:
+def test_certificates_are_valid_for_clocks_that_are_behind() -> None:
     serving = certificates.issue(AUTHORITY, ["lws.ns.svc"], NOW)
     for certificate in (AUTHORITY.certificate, serving.certificate):
         assert certificates.begins_at(certificate) == NOW - timedelta(days=3650)
 
 
-def test_a_service_in_a_namespace_of_the_longest_name_gets_a_certificate() -> None:
+def test_longest_namespace_name_gets_a_certificate() -> None:
     host = f"lws-webhook-service.{'n' * 63}.svc"
     serving = certificates.issue(AUTHORITY, [host], NOW)
     names = x509.load_pem_x509_certificate(serving.certificate).extensions.get_extension_for_class(
@@ -56,22 +56,22 @@ def test_a_service_in_a_namespace_of_the_longest_name_gets_a_certificate() -> No
     assert names.value.get_values_for_type(x509.DNSName) == [host]
 
 
-def test_the_validity_can_be_shorter() -> None:
+def test_validity_can_be_shorter() -> None:
     serving = certificates.issue(AUTHORITY, ["a"], NOW, validity=timedelta(hours=1))
     assert certificates.expires_at(serving.certificate) == NOW + timedelta(hours=1)
 
 
-def test_what_is_no_certificate_is_told() -> None:
+def test_invalid_certificate_raises_an_error() -> None:
     with pytest.raises(CertificateError, match="not a PEM certificate"):
         certificates.expires_at(b"hello")
 
 
-def test_what_is_no_key_is_told() -> None:
+def test_invalid_key_raises_an_error() -> None:
     with pytest.raises(CertificateError, match="not a PEM private key"):
         certificates.issue(certificates.Certificate(AUTHORITY.certificate, b"hello"), ["a"], NOW)
 
 
-def test_an_authority_of_another_kind_is_told() -> None:
+def test_authority_with_an_unsupported_key_raises_an_error() -> None:
     key = ed25519.Ed25519PrivateKey.generate()
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     with pytest.raises(CertificateError, match="must be an RSA or elliptic curve key"):
@@ -79,7 +79,7 @@ def test_an_authority_of_another_kind_is_told() -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["ec", "rsa"])
-def test_both_kinds_of_keys_can_sign_each_other(algorithm: certificates.Algorithm) -> None:
+def test_rsa_and_elliptic_keys_can_sign_each_other(algorithm: certificates.Algorithm) -> None:
     authority = certificates.create_authority(NOW, algorithm=algorithm)
     for other in ("ec", "rsa"):
         serving = certificates.issue(authority, ["a"], NOW, algorithm="rsa" if other == "rsa" else "ec")
@@ -88,14 +88,14 @@ def test_both_kinds_of_keys_can_sign_each_other(algorithm: certificates.Algorith
         assert not certificates.fits_together(certificates.Certificate(serving.certificate, authority.key))
 
 
-def test_only_an_authority_may_sign() -> None:
+def test_only_an_authority_can_sign() -> None:
     serving = certificates.issue(AUTHORITY, ["a"], NOW)
     assert certificates.is_authority(AUTHORITY.certificate)
     assert not certificates.is_authority(serving.certificate)
     assert not certificates.is_issued_by(AUTHORITY.certificate, serving.certificate)
 
 
-def test_a_bundle_is_split_into_its_certificates() -> None:
+def test_bundle_is_split_into_its_certificates() -> None:
     serving = certificates.issue(AUTHORITY, ["a"], NOW)
     both = AUTHORITY.certificate + serving.certificate
     assert certificates.split(both) == (AUTHORITY.certificate, serving.certificate)
@@ -106,7 +106,7 @@ def test_a_bundle_is_split_into_its_certificates() -> None:
 
 @cache
 def rsa_authority() -> certificates.Certificate:
-    """Return one with RSA keys, which take long to find and to check."""
+    """Return an authority with RSA keys, which take long to generate and to check."""
     return certificates.create_authority(NOW, algorithm="rsa")
 
 
@@ -128,7 +128,7 @@ def damaged(pem: bytes, **changed: Callable[[int], int]) -> bytes:
     )
 
 
-def test_a_key_whose_numbers_were_changed_does_not_fit() -> None:
+def test_changed_key_does_not_match() -> None:
     good = rsa_authority()
     other = certificates.create_authority(NOW, algorithm="rsa")
     assert certificates.fits_together(good)
@@ -139,7 +139,7 @@ def test_a_key_whose_numbers_were_changed_does_not_fit() -> None:
 
 
 @pytest.mark.parametrize("field", ["p", "q", "d", "dmp1", "dmq1", "iqmp"])
-def test_a_damaged_key_never_ends_the_program(field: str) -> None:
+def test_damaged_key_never_ends_the_program(field: str) -> None:
     good = rsa_authority()
     changes: list[Callable[[int], int]] = [lambda n: n - 1, lambda n: n + 2, lambda _: 0, lambda _: 1]
     for change in changes:
@@ -154,7 +154,7 @@ def test_a_damaged_key_never_ends_the_program(field: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_look_at_a_certificate_takes_less_than_a_check_of_its_primes() -> None:
+def test_key_check_is_cheaper_than_a_primality_check() -> None:
     pair = rsa_authority()
 
     def seconds(call: Callable[[], object]) -> float:

@@ -19,7 +19,7 @@ def built(client_config: ClientConfig) -> dict[str, JSONObject]:
     return {obj["kind"]: obj for _, obj in build_configurations(MANAGED.webhooks, client_config)}
 
 
-def test_the_mutating_configuration() -> None:
+def test_mutating_configuration_equals_the_contract() -> None:
     found = built(at_service("lws-system", "lws-webhook-service"))["MutatingWebhookConfiguration"]
     common = {"admissionReviewVersions": ["v1"], "failurePolicy": "Fail", "sideEffects": "None"}
     service = {"namespace": "lws-system", "name": "lws-webhook-service"}
@@ -46,15 +46,15 @@ def test_the_mutating_configuration() -> None:
     }
 
 
-def test_objects_that_are_being_deleted_need_no_manager() -> None:
-    """ADR 29: else a foreground deletion waits for a manager that is unavailable."""
+def test_terminating_objects_are_exempt_from_webhooks() -> None:
+    """Else a foreground deletion waits for a manager that is unavailable (ADR 29)."""
     webhooks = [one for obj in built(at_url("https://a", b"PEM")).values() for one in obj["webhooks"]]
     exempting = {one["name"] for one in webhooks if one.get("matchConditions") == [NOT_DELETING]}
     assert exempting == {one["name"] for one in webhooks if "UPDATE" in one["rules"][0]["operations"]}
     assert NOT_DELETING["expression"] in match_conditions.SUPPORTED
 
 
-def test_the_validating_configuration() -> None:
+def test_validating_configuration_equals_the_contract() -> None:
     found = built(at_url("https://127.0.0.1:9443", b"PEM"))["ValidatingWebhookConfiguration"]
     assert found["metadata"]["name"] == "lws-validating-webhook-configuration"
     assert [(w["name"], w["rules"], w.get("objectSelector")) for w in found["webhooks"]] == [
@@ -76,6 +76,6 @@ def test_the_validating_configuration() -> None:
     }
 
 
-def test_a_service_may_have_its_authority_already() -> None:
+def test_client_configuration_can_include_the_authority() -> None:
     config = at_service("ns", "svc", b"PEM")("/p")
     assert config == {"service": {"namespace": "ns", "name": "svc", "path": "/p"}, "caBundle": "UEVN"}

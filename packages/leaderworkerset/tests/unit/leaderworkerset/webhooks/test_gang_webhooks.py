@@ -1,4 +1,4 @@
-"""Gang scheduling at the webhooks: each leader gets a group of its own, and what cannot start is refused."""
+"""Gang scheduling at the webhooks: each leader gets its own group, and sets that cannot start are rejected."""
 
 import base64
 from typing import Any
@@ -41,7 +41,7 @@ def group_in(response: JSONObject) -> Any:
 
 
 def test_each_admission_gives_a_leader_another_group() -> None:
-    """R-KQ-147: a pod that is created again never joins the group that ends."""
+    """A pod that is created again never joins the group that ends (R-KQ-147)."""
     answers = [ask(handlers.MUTATE_POD, LEADER, lambda: ["native"], uid) for uid in ("a", "a", "b")]
 
     first, again, other = map(group_in, answers)
@@ -50,8 +50,8 @@ def test_each_admission_gives_a_leader_another_group() -> None:
     assert first != other
 
 
-def test_what_cannot_start_under_the_detected_scheduler_is_refused() -> None:
-    """R-KQ-149."""
+def test_set_that_cannot_start_is_rejected() -> None:
+    """A set that cannot start is rejected (R-KQ-149)."""
     waiting = builders.leaderworkerset_object(spec={"startupPolicy": "LeaderReady"})
 
     refused = ask(handlers.VALIDATE_LEADERWORKERSET, waiting, lambda: ["native"])

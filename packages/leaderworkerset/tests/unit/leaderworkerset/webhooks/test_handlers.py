@@ -1,4 +1,4 @@
-"""What each path decides (contract 12.3), end to end from review to answer."""
+"""The decisions of each path (contract 12.3), end to end from review to answer."""
 
 import base64
 import json
@@ -37,8 +37,8 @@ def patched(obj: Any, response: dict[str, Any]) -> Any:
     return jsonpatch.apply_patch(json.loads(json.dumps(obj)), operations)
 
 
-def test_the_paths() -> None:
-    """R-WHC-2, R-API-4: no `/convert`."""
+def test_webhooks_have_the_expected_paths() -> None:
+    """There is no `/convert` (R-WHC-2, R-API-4)."""
     assert set(MANAGED.decisions) == {
         "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
         "/mutate--v1-pod",
@@ -48,8 +48,8 @@ def test_the_paths() -> None:
     }
 
 
-def test_defaults_arrive_as_a_minimal_patch() -> None:
-    """R-DEF-1 to R-DEF-4, R-DEF-6."""
+def test_defaults_are_returned_as_a_minimal_patch() -> None:
+    """Defaults are returned as a minimal patch (R-DEF-1 to R-DEF-4, R-DEF-6)."""
     response = ask(handlers.MUTATE_LEADERWORKERSET, LWS)
     spec = patched(LWS, response)["spec"]
     assert spec == {
@@ -67,8 +67,8 @@ def test_defaults_arrive_as_a_minimal_patch() -> None:
     }
 
 
-def test_a_defaulted_object_needs_no_patch() -> None:
-    """R-DEF-6."""
+def test_defaulted_object_needs_no_patch() -> None:
+    """A defaulted object needs no patch (R-DEF-6)."""
     once = patched(LWS, ask(handlers.MUTATE_LEADERWORKERSET, LWS))
     assert ask(handlers.MUTATE_LEADERWORKERSET, once) == {"uid": "u", "allowed": True}
 
@@ -83,19 +83,19 @@ def test_a_defaulted_object_needs_no_patch() -> None:
     ],
 )
 def test_wrong_types_are_a_bad_request(path: str, spec: dict[str, Any], field: str) -> None:
-    """R-DEF-7."""
+    """Wrong types are a bad request (R-DEF-7)."""
     status = ask(path, LWS | {"spec": spec})["status"]
     assert status["code"] == 400
     assert f"{field}: Invalid value" in status["message"]
 
 
-def test_a_valid_object_is_allowed() -> None:
+def test_valid_object_is_allowed() -> None:
     assert ask(handlers.VALIDATE_LEADERWORKERSET, LWS) == {"uid": "u", "allowed": True}
     assert ask(handlers.VALIDATE_LEADERWORKERSET, LWS, LWS, "UPDATE") == {"uid": "u", "allowed": True}
 
 
-def test_the_refusal_of_recorded_facts() -> None:
-    """R-VAL-15, contract 10.2: the text that the Go manager gave for this edit."""
+def test_rejection_has_the_text_of_the_go_manager() -> None:
+    """The text is the Go manager's for this edit (R-VAL-15, contract 10.2)."""
     rolling = {"maxUnavailable": "50%", "maxSurge": 0, "partition": 0}
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
     bad = LWS | {"spec": LWS["spec"] | {"replicas": 1, "rolloutStrategy": strategy}}
@@ -111,8 +111,8 @@ DELETING = {"deletionTimestamp": "2026-11-27T10:00:00Z", "finalizers": []}
 
 
 @pytest.mark.parametrize("path", sorted(MANAGED.decisions))
-def test_an_object_that_is_being_deleted_can_always_be_updated(path: str) -> None:
-    """Its finalizers must be removable, whatever is wrong with it."""
+def test_terminating_object_can_always_be_updated(path: str) -> None:
+    """Its finalizers must be removable, although other fields are invalid."""
     bad = LWS | {"metadata": LWS["metadata"] | DELETING, "spec": {"replicas": "many", "roles": "none"}}
     assert ask(path, bad, bad, "UPDATE") == {"uid": "u", "allowed": True}
 
@@ -133,8 +133,8 @@ DISAGGREGATED = {
         (handlers.VALIDATE_DISAGGREGATED_SET, DISAGGREGATED, "slices"),
     ],
 )
-def test_a_stored_wrong_type_blocks_no_update(path: str, stored: dict[str, Any], field: str) -> None:
-    """ADR 29: a definition without the schema of a field accepts anything while no webhook is there."""
+def test_stored_wrong_type_blocks_no_update(path: str, stored: dict[str, Any], field: str) -> None:
+    """A definition without the schema of a field accepts anything while no webhook is there (ADR 29)."""
     wrong = stored | {"spec": stored["spec"] | {field: "many"}}
     worse = stored | {"spec": stored["spec"] | {field: "more"}}
     labeled = wrong | {"metadata": wrong["metadata"] | {"labels": {"team": "a"}}}
@@ -145,8 +145,8 @@ def test_a_stored_wrong_type_blocks_no_update(path: str, stored: dict[str, Any],
     assert ask(path, stored, wrong, "UPDATE")["allowed"]
 
 
-def test_ignored_labels_of_a_template_are_warned_about() -> None:
-    """ADR 29: as in a template that was copied from a running pod."""
+def test_ignored_labels_of_a_template_cause_a_warning() -> None:
+    """As in a template that was copied from a running pod (ADR 29)."""
     metadata = {
         "labels": {P + "group-index": "0", P + "worker-index": "0", "team": "a"},
         "annotations": {P + "size": "9"},
@@ -174,13 +174,13 @@ def test_template_field_without_support_in_statefulsets_is_warned_about() -> Non
     ]
 
 
-def test_deletions_pass() -> None:
-    """R-VAL-26."""
+def test_deletions_are_allowed() -> None:
+    """Deletions are allowed (R-VAL-26)."""
     assert ask(handlers.VALIDATE_LEADERWORKERSET, None, LWS, "DELETE")["allowed"]
 
 
-def test_a_pod_of_a_group_is_patched_at_the_front_of_its_variables() -> None:
-    """R-ENV-1: the user's variables are not touched by the patch."""
+def test_pod_of_a_group_is_patched_before_its_own_variables() -> None:
+    """The user's variables are not touched by the patch (R-ENV-1)."""
     pod = {
         "metadata": {
             "name": "test-0",
@@ -199,13 +199,13 @@ def test_a_pod_of_a_group_is_patched_at_the_front_of_its_variables() -> None:
     assert names == ["LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX", "LWS_GROUP_INDEX", "X"]
 
 
-def test_a_pod_of_others_passes() -> None:
-    """R-WHC-1: envtest sends every pod."""
+def test_pod_of_another_owner_is_allowed() -> None:
+    """Envtest sends every pod (R-WHC-1)."""
     assert ask(handlers.MUTATE_POD, {"metadata": {"name": "web"}, "spec": {"containers": []}})["allowed"]
 
 
-def test_a_bad_pod_of_a_group_is_denied() -> None:
-    """R-ADM-1."""
+def test_invalid_pod_of_a_group_is_denied() -> None:
+    """An invalid pod of a group is denied (R-ADM-1)."""
     status = ask(handlers.MUTATE_POD, {"metadata": {"name": "a-0", "labels": {P + "name": "a"}}, "spec": {}})["status"]
     assert status == {
         "code": 403,
@@ -214,12 +214,12 @@ def test_a_bad_pod_of_a_group_is_denied() -> None:
     }
 
 
-def test_a_malformed_pod_is_a_bad_request() -> None:
+def test_malformed_pod_is_a_bad_request() -> None:
     status = ask(handlers.MUTATE_POD, {"metadata": {"labels": []}, "spec": {}})["status"]
     assert (status["code"], status["message"]) == (400, "metadata.labels: Invalid value: []: must be an object")
 
 
-def test_a_mark_of_null_is_an_empty_text_as_go_reads_it() -> None:
+def test_null_annotation_is_an_empty_text() -> None:
     """Found by a fuzzer: the size of subgroups was null, and the answer 500."""
     marks = {f"{P}name": "one", f"{P}worker-index": "1", f"{P}group-index": "0"}
     notes = {f"{P}size": "2", f"{P}subgroup-size": None, f"{P}subgroup-policy-type": None}
@@ -229,11 +229,11 @@ def test_a_mark_of_null_is_an_empty_text_as_go_reads_it() -> None:
 
 
 def test_every_pod_is_valid() -> None:
-    """R-ADM-16."""
+    """Every pod is valid (R-ADM-16)."""
     assert ask(handlers.VALIDATE_POD, {"anything": 1})["allowed"]
 
 
-def test_the_review_of_an_update_decodes_each_object_once() -> None:
+def test_update_review_decodes_each_object_once() -> None:
     calls: Counter[str] = Counter()
 
     def count(frame: FrameType, event: str, _argument: object) -> None:
@@ -250,7 +250,7 @@ def test_the_review_of_an_update_decodes_each_object_once() -> None:
     assert calls == {"decode": 2, "round_trip": 2}
 
 
-def test_the_limit_of_restarts_as_an_annotation_is_warned_of() -> None:
+def test_restart_limit_annotation_causes_a_warning() -> None:
     metadata = LWS["metadata"] | {"annotations": {"leaderworkerset.sigs.k8s.io/max-group-restarts": "3"}}
     using = LWS | {"spec": LWS["spec"] | {"networkConfig": {"subdomainPolicy": "Shared"}}, "metadata": metadata}
 
@@ -261,8 +261,8 @@ def test_the_limit_of_restarts_as_an_annotation_is_warned_of() -> None:
     assert "use spec.leaderWorkerTemplate.maxGroupRestarts" in warning
 
 
-def test_scheduling_without_its_gate_is_refused_only_where_it_is_new() -> None:
-    """N-SCH-VAL-2."""
+def test_new_scheduling_requires_its_feature_gate() -> None:
+    """New scheduling requires its feature gate (N-SCH-VAL-2)."""
     using = LWS | {"spec": LWS["spec"] | {"networkConfig": {"subdomainPolicy": "Shared"}, "scheduling": {}}}
     stored = using | {"spec": using["spec"] | {"replicas": 3}}
 
@@ -271,8 +271,8 @@ def test_scheduling_without_its_gate_is_refused_only_where_it_is_new() -> None:
     assert ask(handlers.VALIDATE_LEADERWORKERSET, using, stored, "UPDATE")["allowed"]
 
 
-def test_a_role_with_scheduling_is_refused_only_where_it_is_new() -> None:
-    """N-SCH-VAL-2, N-DS-3: a changed one is a new one, as it makes other LeaderWorkerSets."""
+def test_new_scheduling_of_a_role_requires_its_feature_gate() -> None:
+    """A changed role is a new one, as it creates other LeaderWorkerSets (N-SCH-VAL-2, N-DS-3)."""
     kind = {"apiVersion": "disaggregatedset.x-k8s.io/v1", "kind": "DisaggregatedSet"}
 
     def using(scheduling: dict[str, Any]) -> dict[str, Any]:

@@ -41,13 +41,13 @@ def refuse(error: Exception) -> Decide:
     return decide
 
 
-def test_an_unchanged_object_is_allowed_without_patch() -> None:
-    """R-DEF-6."""
+def test_unchanged_object_is_allowed_without_a_patch() -> None:
+    """An unchanged object is allowed without a patch (R-DEF-6)."""
     assert response(review.answer(body(), lambda asked: asked.object)) == {"uid": "u-1", "allowed": True}
 
 
-def test_a_changed_object_is_allowed_with_a_patch() -> None:
-    """R-DEF-6."""
+def test_changed_object_is_allowed_with_a_patch() -> None:
+    """A changed object is allowed with a patch (R-DEF-6)."""
     found = response(review.answer(body(), lambda asked: asked.object | {"b": 2}))
     assert (found["allowed"], found["patchType"]) == (True, "JSONPatch")
     assert msgspec.json.decode(base64.b64decode(found["patch"])) == [{"op": "add", "path": "/b", "value": 2}]
@@ -64,11 +64,11 @@ def test_a_changed_object_is_allowed_with_a_patch() -> None:
     ],
     ids=["refused (R-ADM-1)", "wrong type (R-DEF-7)"],
 )
-def test_a_refusal_has_its_code(error: Exception, status: dict[str, Any]) -> None:
+def test_rejection_has_its_code(error: Exception, status: dict[str, Any]) -> None:
     assert response(review.answer(body(), refuse(error))) == {"uid": "u-1", "allowed": False, "status": status}
 
 
-def test_other_faults_are_the_servers_to_handle() -> None:
+def test_other_exceptions_are_left_to_the_server() -> None:
     with pytest.raises(ZeroDivisionError):
         review.answer(body(), refuse(ZeroDivisionError()))
     assert response(review.failed("u-1", "sorry")) == {
@@ -78,7 +78,7 @@ def test_other_faults_are_the_servers_to_handle() -> None:
     }
 
 
-def test_the_old_object_is_there_on_update_and_none_on_delete() -> None:
+def test_old_object_exists_on_update_and_not_on_delete() -> None:
     assert review.decode(body(oldObject={"b": 1})).old == {"b": 1}
     deletion = review.decode(body(operation="DELETE", object=None, oldObject={"b": 1}))
     assert (deletion.object, deletion.operation) == ({}, "DELETE")
@@ -98,13 +98,13 @@ def test_the_old_object_is_there_on_update_and_none_on_delete() -> None:
         (body(object=[]), "and objects as object and oldObject"),
     ],
 )
-def test_what_is_no_review_is_answered_with_400(sent: bytes, message: str) -> None:
+def test_body_that_is_not_a_review_is_answered_with_400(sent: bytes, message: str) -> None:
     found = response(review.answer(sent, refuse(AssertionError())))
     assert (found["allowed"], found["status"]["code"]) == (False, 400)
     assert message in found["status"]["message"]
 
 
-def test_a_body_that_is_not_utf8_is_refused() -> None:
+def test_body_that_is_not_utf8_is_rejected() -> None:
     answer = response(
         review.answer(b'{"apiVersion":"admission.k8s.io/v1","request":{"uid":"\xff"}}', lambda one: one.object)
     )
@@ -112,7 +112,7 @@ def test_a_body_that_is_not_utf8_is_refused() -> None:
 
 
 def test_warnings_reach_the_user_of_an_admitted_object() -> None:
-    """R-KQ-62."""
+    """Warnings reach the user of an admitted object (R-KQ-62)."""
     found = response(review.answer(body(), lambda asked: Admitted(asked.object, ["rather not"])))
 
     assert found == {"uid": "u-1", "allowed": True, "warnings": ["rather not"]}

@@ -1,4 +1,4 @@
-"""When certificates are renewed, and that whoever was trusted stays trusted meanwhile (R-CERT-1)."""
+"""When certificates are renewed, while every trusted certificate stays trusted (R-CERT-1)."""
 
 import base64
 import ssl
@@ -61,17 +61,17 @@ SHORT = LOOKAHEAD - timedelta(days=1)
         "for another host",
     ],
 )
-def test_what_is_due(material: Material, step: RotationStep) -> None:
+def test_rotation_step_follows_from_the_material(material: Material, step: RotationStep) -> None:
     assert rotation.decide(material, HOSTS, NOW) is step
 
 
-def test_a_certificate_of_the_future_is_no_good() -> None:
-    """A clock that was wrong by decades when it was made; one that was a year ahead is forgiven."""
+def test_certificate_of_the_future_is_renewed() -> None:
+    """A clock was wrong by decades when it was created; a clock that was a year ahead is tolerated."""
     assert rotation.decide(GOOD, HOSTS, NOW - timedelta(days=400)) is RotationStep.KEEP
     assert rotation.decide(GOOD, HOSTS, NOW - timedelta(days=3651)) is RotationStep.RENEW_AUTHORITY
 
 
-def test_what_was_renewed_is_good_and_in_the_form_of_the_go_manager() -> None:
+def test_renewed_material_is_valid_in_the_format_of_go() -> None:
     renewed = rotation.renew(EMPTY, RotationStep.RENEW_AUTHORITY, HOSTS, NOW)
     assert rotation.decide(renewed, HOSTS, NOW) is RotationStep.KEEP
     for pair in (renewed.authority, renewed.serving):
@@ -87,13 +87,13 @@ def test_what_was_renewed_is_good_and_in_the_form_of_the_go_manager() -> None:
     assert rotation.due_at(renewed) == NOW + timedelta(days=365) - LOOKAHEAD
 
 
-def test_a_new_certificate_is_of_the_same_authority() -> None:
+def test_renewed_certificate_has_the_same_authority() -> None:
     renewed = rotation.renew(Material(AUTHORITY, EMPTY.serving), RotationStep.RENEW_CERTIFICATE, HOSTS, NOW)
     assert renewed.authority == AUTHORITY
     assert rotation.decide(renewed, HOSTS, NOW) is RotationStep.KEEP
 
 
-def test_a_new_authority_stands_before_the_old_one_until_that_ends() -> None:
+def test_new_authority_is_bundled_with_the_old_one() -> None:
     old = certificates.create_authority(NOW, validity=SHORT)
     renewed = rotation.renew(Material(old, SERVING), RotationStep.RENEW_AUTHORITY, HOSTS, NOW)
     first, second = certificates.split(renewed.bundle)
@@ -104,19 +104,19 @@ def test_a_new_authority_stands_before_the_old_one_until_that_ends() -> None:
     assert certificates.split(again.bundle)[1:] == (first,)
 
 
-def test_keeping_changes_nothing() -> None:
+def test_keep_step_changes_nothing() -> None:
     assert rotation.renew(GOOD, RotationStep.KEEP, HOSTS, NOW) is GOOD
 
 
-def test_a_secret_is_read_as_it_was_written_and_junk_is_nothing() -> None:
+def test_secret_round_trips_and_invalid_data_is_ignored() -> None:
     assert rotation.read(rotation.write(GOOD)) == GOOD
     assert rotation.read({"ca.crt": "no base64!", "other": "x"}) == EMPTY
 
 
 @settings(max_examples=25, deadline=None)
 @given(days=st.lists(st.integers(0, 400), min_size=1, max_size=8))
-def test_whenever_replicas_look_what_is_served_is_trusted(days: list[int]) -> None:
-    """Any two successive bundles have in common the authority of what may still be served."""
+def test_served_certificate_is_trusted_at_any_time(days: list[int]) -> None:
+    """Any two successive bundles share the authority of the certificates that may still be served."""
     now, material = NOW, GOOD
     for elapsed in days:
         now += timedelta(days=elapsed)
@@ -131,7 +131,7 @@ def test_whenever_replicas_look_what_is_served_is_trusted(days: list[int]) -> No
 
 
 def _renew_fast(material: Material, step: RotationStep, now: datetime) -> Material:
-    """Renew, with keys that are made quickly where the authority stays."""
+    """Renew, with keys that are generated quickly if the authority stays."""
     if step is RotationStep.RENEW_CERTIFICATE:
         return Material(material.authority, certificates.issue(material.authority, HOSTS, now))
     return rotation.renew(material, step, HOSTS, now)

@@ -1,4 +1,4 @@
-"""The loop that keeps certificates good, against an API server: several replicas, none of them elected."""
+"""The loop that renews certificates, against an API server: several replicas without an election."""
 
 import asyncio
 import threading
@@ -38,7 +38,7 @@ CONFIGURATIONS = configurations.build_configurations(MANAGED.webhooks, SERVICE)
 
 
 class Replica:
-    """Shows what it is given."""
+    """Records the certificates that it gets."""
 
     def __init__(self, client: Client, clock: Clock | None = None) -> None:
         self.shown: list[bytes] = []
@@ -50,7 +50,7 @@ class Replica:
         self._changed.set()
 
     async def await_shown(self, count: int) -> bytes:
-        """Wait until it was given so many certificates; return the last."""
+        """Wait until it got the given number of certificates; return the last."""
         while len(self.shown) < count:
             self._changed.clear()
             await self._changed.wait()
@@ -91,7 +91,7 @@ async def running(*replicas: Replica) -> AsyncIterator[None]:
             task.cancel()
 
 
-async def test_replicas_agree_on_one_certificate_that_is_trusted_before_it_is_shown() -> None:
+async def test_replicas_agree_on_one_trusted_certificate() -> None:
     async with api() as client:
         await install(client)
         first, second = Replica(client), Replica(client)
@@ -104,7 +104,7 @@ async def test_replicas_agree_on_one_certificate_that_is_trusted_before_it_is_sh
         assert len(first.shown) == len(second.shown) == 1
 
 
-async def test_what_is_good_already_is_not_written_again() -> None:
+async def test_valid_certificate_is_not_written_again() -> None:
     async with api() as client:
         await install(client)
         async with running(first := Replica(client)):
@@ -115,7 +115,7 @@ async def test_what_is_good_already_is_not_written_again() -> None:
         assert await client.get(SECRETS, PLACE.secret) == before
 
 
-async def test_a_certificate_that_was_taken_away_is_made_anew_under_the_same_authority() -> None:
+async def test_deleted_certificate_is_issued_by_the_same_authority() -> None:
     async with api() as client:
         await install(client)
         async with running(replica := Replica(client)):
@@ -128,8 +128,8 @@ async def test_a_certificate_that_was_taken_away_is_made_anew_under_the_same_aut
         assert shown == after.serving.chain != before.serving.chain
 
 
-async def test_the_loop_goes_on_while_keys_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The making of keys, which takes up to a second, ends here only after the loop has turned."""
+async def test_event_loop_continues_while_keys_are_generated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The generation of keys, which takes up to a second, ends here only after the loop has turned."""
     renew, turned = rotation.renew, list[bool]()
 
     loop = asyncio.get_running_loop()
@@ -148,7 +148,7 @@ async def test_the_loop_goes_on_while_keys_are_made(monkeypatch: pytest.MonkeyPa
     assert turned == [True]
 
 
-async def test_configurations_that_come_later_are_waited_for() -> None:
+async def test_rotation_waits_for_missing_configurations() -> None:
     async with api() as client:
         await install(client)
         key = ObjectKey("", configurations.VALIDATING_NAME)
@@ -160,8 +160,8 @@ async def test_configurations_that_come_later_are_waited_for() -> None:
             await replica.await_shown(1)
 
 
-async def test_without_the_secret_there_is_nothing_to_begin_with() -> None:
-    """R-CERT-1: the manager ends, and says what is missing."""
+async def test_missing_secret_is_an_error() -> None:
+    """The manager exits, and reports what is missing (R-CERT-1)."""
     async with api() as client:
         with pytest.raises(ConfigError, match="Secret default/lws-webhook-server-cert not found: create it empty"):
             await Replica(client).rotation.run()
@@ -193,7 +193,7 @@ class LateSecrets:
         await self._inner.close()
 
 
-async def test_a_replica_that_has_not_seen_a_new_authority_does_not_take_it_back() -> None:
+async def test_outdated_replica_does_not_revert_a_new_authority() -> None:
     """Its watch of the secret may be late by minutes; API servers would distrust what the others serve meanwhile."""
     async with api() as client:
         await install(client)
@@ -213,7 +213,7 @@ async def test_a_replica_that_has_not_seen_a_new_authority_does_not_take_it_back
 
 
 async def until_renewed(client: Client) -> str:
-    """Wait until both configurations trust an authority that was put before another one; return the bundle."""
+    """Wait until both configurations trust a new authority before another one; return the bundle."""
     while True:
         bundle = rotation.write(await material(client))["ca.crt"]
         if len(certificates.split((await material(client)).bundle)) == 2 and await trusted(client) == {bundle}:
@@ -227,8 +227,8 @@ async def until_renewed(client: Client) -> str:
     ids=["unreachable", "503", "429"],
 )
 @pytest.mark.virtual_time
-async def test_an_api_server_that_is_away_at_first_is_waited_for(outage: Response | Exception) -> None:
-    """Ending would put the restart of this pod off by minutes after the outage."""
+async def test_rotation_waits_for_an_unreachable_api_server(outage: Response | Exception) -> None:
+    """Exiting would delay the restart of this pod by minutes after the outage."""
     missing = failure(404, "NotFound")
     transport = ScriptedTransport(*[outage] * 20, missing)
     with pytest.raises(ConfigError, match="create it empty"):
@@ -237,7 +237,7 @@ async def test_an_api_server_that_is_away_at_first_is_waited_for(outage: Respons
 
 
 @pytest.mark.virtual_time
-async def test_a_plan_follows_within_a_minute_when_the_wall_clock_was_set_and_only_then() -> None:
+async def test_clock_change_causes_a_new_plan_within_a_minute() -> None:
     clock, planned = VirtualClock(), list[float]()
     follower = _ClockFollower(clock, lambda: planned.append(clock.monotonic()))
     async with asyncio.TaskGroup() as group:
@@ -253,7 +253,7 @@ async def test_a_plan_follows_within_a_minute_when_the_wall_clock_was_set_and_on
         running.cancel()
 
 
-def test_a_certificate_that_ended_by_a_clock_that_was_set_is_renewed_without_a_restart() -> None:
+def test_clock_change_renews_an_expired_certificate() -> None:
     async def scenario() -> None:
         clock = VirtualClock()
         server = ApiServer(Store(), builtin.kinds(), clock)

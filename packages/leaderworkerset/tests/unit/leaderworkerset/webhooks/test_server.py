@@ -1,4 +1,4 @@
-"""The HTTPS server, asked by a real client."""
+"""The HTTPS server with a real client."""
 
 import asyncio
 import gzip
@@ -57,8 +57,8 @@ def server(*, body_seconds: float = SECONDS) -> WebhookServer:
     )
 
 
-async def test_a_review_is_answered_over_https() -> None:
-    """R-OP-50: it is ready when it answers; HTTP/1.1 (R-MGR-5)."""
+async def test_review_is_answered_over_https() -> None:
+    """It is ready when it answers, over HTTP/1.1 (R-OP-50, R-MGR-5)."""
     async with server() as running, aiohttp.ClientSession() as client:
         assert running.is_ready
         async with client.post(running.url + MUTATE_POD, json=review(), ssl=trust()) as answer:
@@ -66,8 +66,8 @@ async def test_a_review_is_answered_over_https() -> None:
             assert (await answer.json())["response"] == {"uid": "u", "allowed": True}
 
 
-async def test_it_answers_while_the_loop_of_the_controllers_is_busy() -> None:
-    """The loop that started the server stands still until the answer is there."""
+async def test_server_answers_while_the_controller_loop_is_busy() -> None:
+    """The loop that started the server is blocked until the answer arrives."""
 
     async def ask(url: str) -> int:
         async with aiohttp.ClientSession() as client, client.post(url, json=review(), ssl=trust()) as answer:
@@ -79,8 +79,8 @@ async def test_it_answers_while_the_loop_of_the_controllers_is_busy() -> None:
             assert asked.result(timeout=10) == 200
 
 
-def test_a_large_review_lets_small_ones_pass() -> None:
-    """The decision on the large one ends only after the small one was answered."""
+def test_large_review_does_not_block_small_ones() -> None:
+    """The decision on the large review ends only after the small one was answered."""
     answered = threading.Event()
 
     def decide(asked: Review) -> JSONObject:
@@ -107,7 +107,7 @@ def test_a_large_review_lets_small_ones_pass() -> None:
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", MUTATE_POD, 405), ("POST", "/convert", 404)])
 async def test_other_requests_are_not_served(method: str, path: str, status: int) -> None:
-    """R-WHC-2."""
+    """Other requests are not served (R-WHC-2)."""
     async with (
         server() as running,
         aiohttp.ClientSession() as client,
@@ -116,7 +116,7 @@ async def test_other_requests_are_not_served(method: str, path: str, status: int
         assert answer.status == status
 
 
-async def test_a_body_beyond_reason_is_refused() -> None:
+async def test_oversized_body_is_rejected() -> None:
     body = io.BytesIO(b" " * (LARGEST_BODY + 1))
     async with (
         server() as running,
@@ -140,9 +140,7 @@ async def test_a_body_beyond_reason_is_refused() -> None:
         (b"x" * (LARGE + 1), {"content-encoding": "deflate"}, "must not be compressed (content-encoding: deflate)"),
     ],
 )
-async def test_a_body_that_cannot_be_read_is_answered_in_one_line(
-    sent: bytes, headers: dict[str, str], words: str
-) -> None:
+async def test_unreadable_body_is_answered_in_one_line(sent: bytes, headers: dict[str, str], words: str) -> None:
     async with (
         server() as running,
         aiohttp.ClientSession() as client,
@@ -155,7 +153,7 @@ async def test_a_body_that_cannot_be_read_is_answered_in_one_line(
 
 
 async def test_large_reviews_beyond_two_are_answered_with_503() -> None:
-    """What anyone can send keeps no other review waiting: neither a usual one, nor the memory."""
+    """Large reviews, which anyone can send, block no other review and use bounded memory."""
     held = threading.Event()
 
     def decide(asked: Review) -> JSONObject:
@@ -180,8 +178,8 @@ async def test_large_reviews_beyond_two_are_answered_with_503() -> None:
     assert statuses == {200: 2, 503: 6}
 
 
-async def test_a_fault_of_ours_is_a_denial_that_says_so() -> None:
-    """Contract 10.2: what panics upstream; here a null container, which no API server sends."""
+async def test_internal_error_is_a_denial_with_its_text() -> None:
+    """A request that panics upstream: here a null container, which no API server sends (contract 10.2)."""
     prefix = "leaderworkerset.sigs.k8s.io/"
     metadata = {
         "name": "a-0",
@@ -199,7 +197,7 @@ async def test_a_fault_of_ours_is_a_denial_that_says_so() -> None:
         assert found["status"]["message"].startswith("internal error: AttributeError")
 
 
-async def test_a_replaced_certificate_serves_new_connections() -> None:
+async def test_replaced_certificate_serves_new_connections() -> None:
     other = certificates.create_authority(datetime.now(UTC))
     replacement = certificates.issue(other, ["127.0.0.1"], datetime.now(UTC))
     async with server() as running:
@@ -211,7 +209,7 @@ async def test_a_replaced_certificate_serves_new_connections() -> None:
                 await client.post(running.url + VALIDATE_POD, json=review(), ssl=trust())
 
 
-async def test_a_draining_server_answers_and_keeps_no_connection() -> None:
+async def test_draining_server_answers_and_keeps_no_connection() -> None:
     async with server() as running, aiohttp.ClientSession() as client:
         async with client.post(running.url + VALIDATE_POD, json=review(), ssl=trust()) as answer:
             assert "Connection" not in answer.headers
@@ -236,7 +234,7 @@ async def test_every_request_is_observed_with_its_code() -> None:
     assert seen == [(MUTATE_POD, 200), (MUTATE_POD, 405)]
 
 
-def test_a_decision_that_fails_is_observed_as_an_error() -> None:
+def test_failed_decision_is_observed_as_an_error() -> None:
     """Its answer is sent as 200, so that users read its text; an alert on errors would not see it (R-OP-76)."""
     seen: list[int] = []
 
@@ -257,7 +255,7 @@ def test_a_decision_that_fails_is_observed_as_an_error() -> None:
     assert seen == [500]
 
 
-async def test_after_the_end_nothing_listens() -> None:
+async def test_stopped_server_does_not_listen() -> None:
     async with server() as running:
         url = running.url
     assert not running.is_ready
@@ -266,7 +264,7 @@ async def test_after_the_end_nothing_listens() -> None:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-def test_a_port_in_use_is_an_error_of_the_start() -> None:
+def test_port_in_use_is_an_error_at_the_start() -> None:
     async def scenario(port: int) -> None:
         with pytest.raises(OSError, match="address already in use"):
             async with WebhookServer(Address("127.0.0.1", port), SERVING.chain, MANAGED.decisions):
@@ -278,13 +276,13 @@ def test_a_port_in_use_is_an_error_of_the_start() -> None:
         asyncio.run(scenario(taken.getsockname()[1]))
 
 
-def test_an_ipv6_address_is_bracketed() -> None:
+def test_ipv6_address_is_bracketed() -> None:
     assert WebhookServer(Address("::1", 9443), SERVING.chain, MANAGED.decisions).url == "https://[::1]:9443"
 
 
 @pytest.mark.slow
-async def test_half_open_connections_keep_no_api_server_out() -> None:
-    """Three hundred, and nobody has to wait until their time is over."""
+async def test_half_open_connections_do_not_block_api_servers() -> None:
+    """There are three hundred, and nobody has to wait for their timeout."""
     async with server() as running, aiohttp.ClientSession() as client:
         with ExitStack() as crowd:
             port = int(running.url.rsplit(":", 1)[1])
@@ -295,7 +293,7 @@ async def test_half_open_connections_keep_no_api_server_out() -> None:
             assert await asyncio.to_thread(crowded[0].recv, 1) == b""
 
 
-async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+async def test_missing_body_is_answered_with_408() -> None:
     async with asyncio.timeout(LIMIT), server(body_seconds=0.1) as running:
         port = int(running.url.rsplit(":", 1)[1])
         reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust())
@@ -305,7 +303,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
 
 
 @pytest.mark.slow
-async def test_large_bodies_that_do_not_come_stop_no_usual_one() -> None:
+async def test_missing_large_bodies_do_not_block_small_ones() -> None:
     head = f"POST {MUTATE_POD} HTTP/1.1\r\nHost: x\r\nContent-Length: {LARGEST_BODY}\r\n\r\n".encode()
     async with asyncio.timeout(LIMIT), server() as running, aiohttp.ClientSession() as client:
         port = int(running.url.rsplit(":", 1)[1])
@@ -322,7 +320,7 @@ async def test_large_bodies_that_do_not_come_stop_no_usual_one() -> None:
 
 @contextmanager
 def few_descriptors() -> Iterator[None]:
-    """Let a server start that takes half of so many connections: hundreds of TLS handshakes show nothing more."""
+    """Make a server start that takes half of so many connections: hundreds of TLS handshakes show nothing more."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, before[1]))
     try:
@@ -332,8 +330,8 @@ def few_descriptors() -> Iterator[None]:
 
 
 @pytest.mark.slow
-async def test_bodies_that_come_slowly_keep_no_api_server_out() -> None:
-    """More than there may be connections, each with a request whose headers are read, and most of a minute left."""
+async def test_slow_bodies_do_not_block_api_servers() -> None:
+    """There are too many connections, each with a request whose headers are read, and most of a minute left."""
     head = f"POST {MUTATE_POD} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{{".encode()
     async with AsyncExitStack() as stack:
         with few_descriptors():
@@ -355,8 +353,8 @@ async def test_bodies_that_come_slowly_keep_no_api_server_out() -> None:
             writer.transport.abort()
 
 
-async def test_the_rest_of_a_body_is_waited_for_no_longer_than_its_bound() -> None:
-    """Of a client that stays: the connection is closed. Of one that leaves: nothing of it is kept."""
+async def test_rest_of_a_body_is_awaited_for_a_limited_time() -> None:
+    """The connection of a waiting client is closed. Nothing is kept of a client that leaves."""
     async with server() as running:
         loop, port = running._loop, int(running.url.rsplit(":", 1)[1])
         at_rest = len(asyncio.all_tasks(loop))

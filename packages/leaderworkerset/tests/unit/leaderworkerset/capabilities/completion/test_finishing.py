@@ -67,7 +67,7 @@ def group(leader: JSONObject, *workers: JSONObject, lws: JSONObject = LWS, **fie
         ((container(0), container(2, name="log")), False),
     ],
 )
-def test_a_group_is_complete_once_all_containers_of_its_leader_have_ended_with_0(
+def test_group_is_complete_when_all_leader_containers_exit_0(
     containers: tuple[JSONObject, ...], *, is_complete: bool
 ) -> None:
     leader = with_containers(LEADER, *containers)
@@ -78,7 +78,7 @@ def test_a_group_is_complete_once_all_containers_of_its_leader_have_ended_with_0
     assert finishing.end_of(leaderworkerset.decode(other), leader, (), builders.NOW) is None
 
 
-def test_its_leader_is_marked_and_kept_and_then_ended_with_its_workers() -> None:
+def test_completed_leader_is_marked_and_ends_with_its_workers() -> None:
     leader = with_containers(LEADER, container(0, restarts=1, when="lastState"))
     marked, deleted = deciding.reconcile_group(group(leader, WORKER)).actions
     assert isinstance(marked, Patch)
@@ -94,15 +94,15 @@ def test_its_leader_is_marked_and_kept_and_then_ended_with_its_workers() -> None
     assert deciding.reconcile_group(group(going)).actions == ()
 
 
-def test_the_leader_of_a_queue_is_marked_for_kueue_and_no_other() -> None:
-    """R-KQ-12, R-KQ-34: without the marks Kueue never finishes the Workload of a group."""
+def test_queued_leader_gets_the_marks_that_kueue_reads() -> None:
+    """Without the marks Kueue never finishes the Workload of a group (R-KQ-12, R-KQ-34)."""
     queued = LEADER | {"metadata": LEADER["metadata"] | {"labels": meta.labels(LEADER) | {labels.QUEUE_NAME: "team"}}}
     for leader, marks in ((queued, {labels.POD_GROUP_SERVING: None, labels.RETRIABLE_IN_GROUP: "false"}), (LEADER, {})):
         written = ending.mark(leader, GroupEnd.COMPLETE).patch["metadata"]["annotations"]
         assert written == {labels.GROUP_ENDED: "Complete", labels.RECOVER: None} | marks
 
 
-def test_a_group_that_is_to_run_again_is_let_go() -> None:
+def test_group_that_runs_again_loses_its_finalizer() -> None:
     over = ended(LEADER, GroupEnd.COMPLETE)
     again = over | {"metadata": over["metadata"] | {"annotations": meta.annotations(over) | {labels.RECOVER: "true"}}}
     assert deciding.reconcile_group(group(again)).actions == ()
@@ -119,9 +119,7 @@ def test_a_group_that_is_to_run_again_is_let_go() -> None:
         ({"initContainerStatuses": [container(1, restarts=1, when="state")]}, True),
     ],
 )
-def test_a_rank_that_ended_with_0_and_was_started_again_did_not_fail(
-    statuses: dict[str, Any], *, has_failed: bool
-) -> None:
+def test_rank_that_exited_0_and_restarted_has_not_failed(statuses: dict[str, Any], *, has_failed: bool) -> None:
     """Differs from R-POD-4, where every restart is a failure, for sets that run to completion alone."""
     worker = WORKER | {"status": WORKER["status"] | statuses}
     members = Members(LEADER, (LEADER, worker), (), (SET,))
@@ -137,7 +135,7 @@ def created(seconds: float) -> JSONObject:
     return revision | {"metadata": revision["metadata"] | {"creationTimestamp": at}}
 
 
-def test_the_deadline_counts_from_when_the_template_was_first_wanted() -> None:
+def test_deadline_counts_from_the_creation_of_the_revision() -> None:
     lws = annotated({labels.COMPLETION_DEADLINE: "1h"})
     early = deciding.reconcile_group(group(LEADER, WORKER, lws=lws, revisions=(created(3000),)))
     assert early.actions == ()
@@ -151,7 +149,7 @@ def test_the_deadline_counts_from_when_the_template_was_first_wanted() -> None:
     assert deciding.reconcile_group(group(LEADER, WORKER, lws=lws, revisions=())).requeue_after is None
 
 
-def test_the_sooner_of_two_moments_is_the_next() -> None:
+def test_next_reconciliation_is_at_the_earlier_moment() -> None:
     lws = annotated({labels.COMPLETION_DEADLINE: "1h"})
     new = group(builders.leader_pod(LWS), lws=lws, statefulsets=(), revisions=(created(10) | {"data": {}},))
     assert deciding.reconcile_group(new).within(1.0).requeue_after == 1.0
@@ -167,7 +165,7 @@ def test_the_sooner_of_two_moments_is_the_next() -> None:
         ((None, GroupEnd.LATE), "Failed"),
     ],
 )
-def test_the_conditions_of_a_set_follow_its_groups(ends: tuple[GroupEnd | None, ...], condition: str) -> None:
+def test_set_conditions_follow_the_ends_of_groups(ends: tuple[GroupEnd | None, ...], condition: str) -> None:
     leaders = [builders.leader_pod(LWS, index) for index in range(2)]
     shown = [leader if end is None else ended(leader, end) for leader, end in zip(leaders, ends, strict=True)]
     facts = [groupfacts.describe(leader, builders.worker_statefulset(leader)) for leader in shown]
@@ -179,7 +177,7 @@ def test_the_conditions_of_a_set_follow_its_groups(ends: tuple[GroupEnd | None, 
     assert [group.end for group in facts] == [*ends]
 
 
-def test_an_unknown_end_is_none() -> None:
+def test_unknown_end_is_ignored() -> None:
     strange = LEADER | {"metadata": LEADER["metadata"] | {"annotations": {labels.GROUP_ENDED: "whatever"}}}
     assert groupname.end_of(strange) is None
     assert not groupname.is_over(strange)
@@ -198,7 +196,7 @@ def finished(seconds: float, annotations: dict[str, str], *, generation: int = 1
     return annotated(annotations) | {"status": {"conditions": [condition], "observedGeneration": generation}}
 
 
-def test_a_set_is_deleted_when_its_time_to_live_after_the_end_is_over() -> None:
+def test_completed_set_is_deleted_after_its_ttl() -> None:
     ttl = {labels.TTL_AFTER_FINISHED: "1m"}
     (action,) = deciding.reconcile_set(ObservedLeaderWorkerSet(leaderworkerset=finished(60, ttl)), builders.NOW).actions
     assert isinstance(action, Delete)
@@ -219,7 +217,7 @@ def test_a_set_is_deleted_when_its_time_to_live_after_the_end_is_over() -> None:
     ],
     ids=["no time", "of an earlier spec", "not ended"],
 )
-def test_others_are_kept(lws: JSONObject) -> None:
+def test_set_without_an_expired_ttl_is_kept(lws: JSONObject) -> None:
     found = finishing.expiry(leaderworkerset.decode(lws), ("Complete", "Failed"), builders.NOW)
     assert found is None
 

@@ -24,7 +24,7 @@ def leader(text: str) -> JSONObject:
     return builders.leader_pod(lws({}), annotations={labels.HANG: text})
 
 
-def test_the_rank_that_is_silent_the_longest_has_failed() -> None:
+def test_rank_without_progress_for_longest_has_failed() -> None:
     hung = leader(progressnotes.render_hang(HANG))
     found = hang.of_hang(lws(RECREATES), hung)
     assert found is not None
@@ -46,5 +46,5 @@ def test_the_rank_that_is_silent_the_longest_has_failed() -> None:
         (RECREATES, "{}"),
     ],
 )
-def test_others_have_not(annotations: dict[str, str], text: str) -> None:
+def test_rank_without_a_hang_has_not_failed(annotations: dict[str, str], text: str) -> None:
     assert hang.of_hang(lws(annotations), leader(text)) is None

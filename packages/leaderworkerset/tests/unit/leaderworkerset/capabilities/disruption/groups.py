@@ -9,7 +9,7 @@ SIZE = 2
 
 
 def budget(*, least: int = SIZE, healthy: int = SIZE, observed: bool = True, disrupted: bool = False) -> JSONObject:
-    """Return a budget: closed, and of a group that is whole, unless said otherwise."""
+    """Return a budget: closed, and of a complete group by default."""
     status: JSONObject = {"observedGeneration": 3 if observed else 2, "currentHealthy": healthy}
     if disrupted:
         status["disruptedPods"] = {"web-0": "2026-01-01T00:00:00Z"}

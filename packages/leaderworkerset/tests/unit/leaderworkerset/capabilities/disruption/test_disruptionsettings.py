@@ -1,4 +1,4 @@
-"""How many groups may be away: the annotation of a LeaderWorkerSet, and the manager's setting."""
+"""The limit of unavailable groups: the annotation of a LeaderWorkerSet, and the manager's setting."""
 
 from typing import Any
 
@@ -20,14 +20,14 @@ def spec(replicas: int = 8, **rollout: Any) -> LeaderWorkerSetSpec:
     ("text", "groups"),
     [("off", None), ("0", 0), ("3", 3), ("25%", 2), ("30%", 3), ("1%", 1), ("0%", 0), ("100%", 8), ("rollout", 2)],
 )
-def test_the_annotation_says_how_many(text: str, groups: int | None) -> None:
+def test_budget_annotation_gives_the_number_of_groups(text: str, groups: int | None) -> None:
     configured = DisruptionSettings(budget="5")
     found = settings.limit(configured, {labels.DISRUPTION_BUDGET: text}, spec(maxUnavailable=2))
     assert found == groups
 
 
 @pytest.mark.parametrize("text", ["", "-1", "1.5", "101%", "all", "1000001", "9" * 5000])
-def test_an_invalid_annotation_is_refused_and_counts_as_absent_once_stored(text: str) -> None:
+def test_invalid_budget_annotation_is_rejected_and_ignored(text: str) -> None:
     (error,) = settings.errors(builders.annotated({labels.DISRUPTION_BUDGET: text}))
     assert (error.path, error.value) == (f"metadata.annotations.{labels.DISRUPTION_BUDGET}", text)
     assert settings.ALLOWED in str(error)
@@ -35,19 +35,19 @@ def test_an_invalid_annotation_is_refused_and_counts_as_absent_once_stored(text:
 
 
 @pytest.mark.parametrize(("text", "warns"), [("0", True), ("0%", True), ("00", True), ("1", False), ("off", False)])
-def test_a_budget_of_no_groups_is_warned_about(text: str, warns: bool) -> None:
+def test_budget_of_zero_groups_causes_a_warning(text: str, warns: bool) -> None:
     assert bool(list(settings.warnings({labels.DISRUPTION_BUDGET: text}))) == warns
     assert not list(settings.warnings({}))
 
 
-def test_without_annotation_the_setting_of_the_manager_counts() -> None:
+def test_manager_setting_applies_without_the_annotation() -> None:
     assert settings.limit(DisruptionSettings(), {}, spec()) is None
     assert settings.limit(DisruptionSettings(budget="rollout"), {}, spec()) == 1
     assert not list(settings.errors(builders.annotated({})))
     assert not list(settings.errors(builders.annotated({labels.DISRUPTION_BUDGET: "25%"})))
 
 
-def test_a_rollout_that_only_surges_leaves_one_group_to_evictions() -> None:
+def test_surge_only_rollout_permits_one_eviction() -> None:
     """Nothing surges for an eviction, so 0 would let no node be emptied."""
     only_surge = spec(maxUnavailable=0, maxSurge=1)
     assert settings.limit(DisruptionSettings(budget="rollout"), {}, only_surge) == 1

@@ -1,4 +1,4 @@
-"""Which nodes are being emptied, and for which pods."""
+"""The nodes that are being emptied, for each pod."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ TOLERATES_GPU = {"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}
         ({"unschedulable": True}, True, True),
     ],
 )
-def test_a_node_is_emptied_if_it_would_not_accept_the_pod_again(
+def test_node_is_closed_when_it_would_not_accept_the_pod(
     node: dict[str, Any], is_closed: bool, is_wanted: bool
 ) -> None:
     assert reconcile.is_closed({"spec": node}) == is_closed

@@ -30,7 +30,7 @@ def written(obj: JSONObject, *pods: JSONObject, whole: tuple[str, ...] = ()) -> 
     return [(one.key.name, one.patch["metadata"]["annotations"]) for one in patches]
 
 
-def test_the_pods_of_a_group_are_marked_until_it_is_whole() -> None:
+def test_pods_are_marked_until_their_group_is_complete() -> None:
     assert written(MARKING, pod("0"), pod("1"), whole=("1",)) == [("web-0", MARKS)]
     marked = pod(annotations=MARKS)
     assert written(MARKING, marked) == []
@@ -39,18 +39,18 @@ def test_the_pods_of_a_group_are_marked_until_it_is_whole() -> None:
     assert written({}, pod()) == []
 
 
-def test_what_a_template_says_of_itself_stays() -> None:
+def test_mark_of_a_template_is_kept() -> None:
     own = pod(annotations={labels.SAFE_TO_EVICT: "true"})
     assert written(MARKING, own) == written(MARKING, own, whole=("0",)) == []
 
 
-def test_pods_on_their_way_out_are_left_alone() -> None:
+def test_terminating_pods_get_no_mark() -> None:
     going: Any = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
     assert written(MARKING, pod(**going)) == []
     assert written(MARKING, pod(annotations=MARKS, **going), whole=("0",)) == []
 
 
-def test_a_group_that_never_becomes_whole_is_not_protected_for_ever() -> None:
+def test_mark_expires_when_a_group_never_completes() -> None:
     old, young = pod(age=timedelta(hours=1), annotations=MARKS), pod("1", age=timedelta(minutes=50))
     assert written(MARKING, old, young) == [("web-0", NO_MARKS), ("web-1", MARKS)]
     assert changes(MARKING, [old, young], (), NOW)[1] == 600
@@ -58,7 +58,7 @@ def test_a_group_that_never_becomes_whole_is_not_protected_for_ever() -> None:
     assert changes(MARKING, [leader("0")], (), NOW)[1] == 3600
 
 
-def test_marks_go_with_the_budget() -> None:
+def test_mark_is_removed_with_the_budget() -> None:
     obj = lws(replicas=1)
     obj["metadata"]["annotations"][labels.DO_NOT_DISRUPT] = STARTING
     for budget, healthy, change in (("1", 1, MARKS), ("1", 2, None), ("off", 1, None)):
@@ -77,7 +77,7 @@ def test_marks_go_with_the_budget() -> None:
         assert plan.requeue_after == (3600 if change else None)
 
 
-def test_another_value_is_refused() -> None:
+def test_invalid_mark_setting_is_rejected() -> None:
     (error,) = disruptionsettings.errors(builders.annotated({labels.DO_NOT_DISRUPT: "always"}))
     assert error.path == f"metadata.annotations.{labels.DO_NOT_DISRUPT}"
     assert not list(disruptionsettings.errors(builders.annotated({labels.DO_NOT_DISRUPT: STARTING})))

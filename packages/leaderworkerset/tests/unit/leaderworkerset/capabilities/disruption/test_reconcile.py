@@ -20,7 +20,7 @@ KEY = "0123456789012345678901234567890123456789"
 
 
 def lws(replicas: int = 2, size: int = 2, budget: str = "1", **spec: Any) -> JSONObject:
-    """Return a LeaderWorkerSet as it is stored."""
+    """Return a stored LeaderWorkerSet."""
     found = builders.leaderworkerset_object(replicas=replicas, size=size, spec=spec)
     found["metadata"] |= {"uid": "uid-of-web", "annotations": {labels.DISRUPTION_BUDGET: budget}}
     return found
@@ -54,7 +54,7 @@ def plan(
 
 
 def told(found: Plan) -> list[str]:
-    """Return what is written, in words."""
+    """Return the writes, in words."""
     words = []
     for action in flat(found.actions):
         match action:
@@ -67,7 +67,7 @@ def told(found: Plan) -> list[str]:
     return words
 
 
-def test_each_group_gets_a_budget_of_its_own_that_is_closed() -> None:
+def test_each_group_gets_its_own_closed_budget() -> None:
     found = plan(lws(), [leader("0"), leader("1")])
     assert told(found) == ["create web-0 2", "create web-1 2"]
     assert not opens(found)
@@ -80,7 +80,7 @@ def test_each_group_gets_a_budget_of_its_own_that_is_closed() -> None:
     assert first["metadata"]["ownerReferences"][0]["uid"] == "uid-of-web"
 
 
-def test_one_is_opened_and_an_event_says_so_where_somebody_waits() -> None:
+def test_open_budget_records_an_event_when_a_group_must_leave() -> None:
     obj = lws()
     leaders, budgets = [leader("0"), leader("1")], [stored(obj, "0"), stored(obj, "1")]
     plain = plan(obj, leaders, budgets)
@@ -92,33 +92,33 @@ def test_one_is_opened_and_an_event_says_so_where_somebody_waits() -> None:
     assert [event.reason for event in wanted.on_success] == ["GroupMayBeEvicted"]
 
 
-def test_another_is_wanted_so_the_open_one_is_closed_first() -> None:
+def test_open_budget_is_closed_when_another_group_must_leave() -> None:
     obj = lws()
     budgets = [stored(obj, "0", least=0), stored(obj, "1")]
     assert told(plan(obj, [leader("0"), leader("1")], budgets, wanted=["1"])) == ["set web-0 2"]
 
 
-def test_nothing_is_written_at_rest() -> None:
+def test_reconcile_writes_nothing_at_rest() -> None:
     obj = lws()
     rest = plan(obj, [leader("0"), leader("1")], [stored(obj, "0", least=0), stored(obj, "1")])
     assert rest == Plan()
 
 
-def test_a_group_whose_leader_is_made_anew_keeps_its_budget_and_one_that_is_scaled_away_does_not() -> None:
+def test_budget_is_kept_for_a_recreated_leader_only() -> None:
     obj = lws()
     three = [stored(obj, "0", least=0), stored(obj, "1"), stored(obj, "2")]
     assert told(plan(obj, [leader("1")], three)) == ["delete web-2"]
     assert told(plan(lws(replicas=0), [], three)) == ["delete web-0", "delete web-1", "delete web-2"]
 
 
-def test_the_budget_of_a_random_key_goes_with_its_group() -> None:
+def test_budget_of_a_random_key_is_deleted_with_its_group() -> None:
     obj = lws(groupIdentity="Hash")
     budgets = [stored(obj, KEY, least=0), stored(obj, "1" * 40)]
     assert told(plan(obj, [leader("1" * 40)], budgets)) == [f"delete web-{KEY}"]
 
 
 @pytest.mark.parametrize("going", [{"deletionTimestamp": "2026-01-01T00:00:00Z"}, {"annotations": {}}])
-def test_a_leader_on_its_way_out_is_not_there_and_another_of_its_label_is(going: dict[str, Any]) -> None:
+def test_terminating_leader_counts_as_absent_unless_replaced(going: dict[str, Any]) -> None:
     if "annotations" in going:
         going = {"annotations": {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}}
     obj = lws()
@@ -127,8 +127,8 @@ def test_a_leader_on_its_way_out_is_not_there_and_another_of_its_label_is(going:
     assert told(plan(obj, [leader("0"), leader("1", **going), leader("1")], budgets)) == ["set web-0 0"]
 
 
-def test_a_group_that_will_grow_is_protected_with_its_next_size() -> None:
-    """Else it would be open between its growth and the write that closes it."""
+def test_growing_group_is_protected_with_its_next_size() -> None:
+    """Otherwise it would be open between its growth and the write that closes it."""
     obj = lws(size=4)
     leaders = [leader("0"), leader("1", size="2")]
     assert told(plan(obj, leaders, [stored(obj, "0", least=0), stored(obj, "1", least=2)])) == ["set web-1 4"]
@@ -136,7 +136,7 @@ def test_a_group_that_will_grow_is_protected_with_its_next_size() -> None:
     assert told(plan(obj, [leader("0", size="4"), leader("1")], grown)) == ["set web-1 4", "set web-0 4"]
 
 
-def test_a_budget_that_was_edited_is_made_anew() -> None:
+def test_edited_budget_is_recreated() -> None:
     obj = lws()
     edited = stored(obj, "0")
     edited["spec"] = edited["spec"] | {"maxUnavailable": 1}
@@ -146,7 +146,7 @@ def test_a_budget_that_was_edited_is_made_anew() -> None:
     assert told(found) == ["set web-1 2"]
 
 
-def test_budgets_of_others_are_left_alone() -> None:
+def test_budgets_of_others_are_not_changed() -> None:
     obj = lws()
     foreign = stored(obj, "0")
     foreign["metadata"] = foreign["metadata"] | {"ownerReferences": []}
@@ -157,16 +157,16 @@ def test_budgets_of_others_are_left_alone() -> None:
     assert create.on_failure[0].reason == "FailedCreate"
 
 
-def test_labels_that_no_budget_can_be_named_after_have_none() -> None:
+def test_labels_that_are_not_valid_names_get_no_budget() -> None:
     assert told(plan(lws(replicas=1), [leader("A_b"), leader("0")])) == ["create web-0 2"]
 
 
-def test_without_budget_all_of_them_go() -> None:
+def test_budgets_are_deleted_when_the_setting_is_removed() -> None:
     obj = lws(budget="off")
     assert told(plan(obj, [leader("0")], [stored(obj, "0"), stored(obj, "1")])) == ["delete web-0", "delete web-1"]
 
 
-def test_one_that_is_deleted_or_cannot_be_read_is_left_alone() -> None:
+def test_deleted_or_unreadable_set_is_not_reconciled() -> None:
     obj = lws()
     deleting = obj | {"metadata": obj["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
     unreadable = obj | {"spec": obj["spec"] | {"replicas": "many"}}
@@ -174,5 +174,5 @@ def test_one_that_is_deleted_or_cannot_be_read_is_left_alone() -> None:
         assert plan(one, [leader("0")], [stored(obj, "0")]) == Plan()
 
 
-def test_a_leader_that_names_no_size_has_that_of_the_spec() -> None:
+def test_leader_without_a_size_uses_the_size_of_the_spec() -> None:
     assert told(plan(lws(size=3), [leader("0", size="")])) == ["create web-0 3"]

@@ -1,4 +1,4 @@
-"""Which groups are open for evictions, rule by rule (ADR 22)."""
+"""The groups that are open for evictions, rule by rule (ADR 22)."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -32,7 +32,7 @@ def decide(
     return "".join(one.label for one in found.close), "".join(one.label for one in found.open)
 
 
-def test_as_many_groups_are_open_as_may_be_away() -> None:
+def test_window_opens_as_many_groups_as_permitted() -> None:
     assert decide(group("0"), group("1"), group("2")) == ("", "0")
     assert decide(group("0"), group("1"), group("2"), limit=2) == ("", "01")
     assert decide(opened("0"), group("1"), group("2")) == ("", "")
@@ -41,33 +41,33 @@ def test_as_many_groups_are_open_as_may_be_away() -> None:
     assert decide(opened("0"), limit=0) == ("0", "")
 
 
-def test_a_group_that_is_away_uses_up_the_budget_and_stays_open() -> None:
+def test_unavailable_group_uses_the_budget_and_stays_open() -> None:
     assert decide(opened("0", healthy=1), group("1")) == ("", "")
     assert decide(opened("0", present=False), group("1")) == ("", "")
     assert decide(opened("0", disrupted=True), group("1", wanted=True)) == ("", "")
     assert decide(opened("0", healthy=1), opened("1"), limit=2) == ("", "")
 
 
-def test_a_closed_group_that_fails_takes_the_place_of_one_that_is_open() -> None:
+def test_failed_closed_group_replaces_an_open_one() -> None:
     """First that one is closed, and when it is quiet, the broken group is opened: it has nothing to lose."""
     assert decide(opened("0"), group("1", healthy=1)) == ("0", "")
     assert decide(group("0"), group("1", healthy=1)) == ("", "1")
     assert decide(group("0", healthy=1), group("1", healthy=1)) == ("", "")
 
 
-def test_groups_that_do_not_exist_use_up_the_budget() -> None:
+def test_missing_groups_use_the_budget() -> None:
     assert decide(opened("0"), missing=1) == ("0", "")
     assert decide(group("0"), missing=1) == ("", "")
     assert decide(group("0"), missing=1, limit=2) == ("", "0")
 
 
 @pytest.mark.parametrize("unproved", [{"observed": False}, {"disrupted": True}, {"healthy": 1}])
-def test_the_next_one_is_not_opened_before_the_closed_one_is_proved(unproved: dict[str, bool]) -> None:
+def test_next_group_opens_after_the_closed_one_is_confirmed(unproved: dict[str, bool]) -> None:
     assert decide(group("0", **unproved), group("1", wanted=True)) in {("", ""), ("", "0")}
     assert decide(group("0"), group("1", wanted=True)) == ("", "1")
 
 
-def test_a_group_without_budget_is_not_proved_and_not_opened() -> None:
+def test_group_without_a_budget_is_not_opened() -> None:
     bare = replace(group("0"), budget=None)
     assert decide(bare, group("1")) == ("", "")
     assert decide(bare, group("1"), limit=2) == ("", "1")
@@ -86,12 +86,12 @@ def test_new_open_group_stays_open_while_drains_retry() -> None:
     assert decide(new(opened("0"), 15.0), group("1", wanted=True)) == ("0", "")
 
 
-def test_new_open_group_is_closed_when_others_are_away() -> None:
+def test_new_open_group_is_closed_when_others_are_unavailable() -> None:
     assert decide(new(opened("0"), 3.0), group("1", healthy=1)) == ("0", "")
     assert decide(new(opened("0"), 3.0), limit=0) == ("0", "")
 
 
-def test_new_groups_take_turns_when_no_group_is_on_a_closed_node() -> None:
+def test_new_groups_take_turns_when_no_node_is_closed() -> None:
     groups = [new(group("0"), 100.0), new(group("1"), 100.0), group("2")]
     turns = [decide(*groups, now=NOW + minute * MINUTE)[1] for minute in range(2)]
     assert sorted(turns) == ["0", "1"]
@@ -100,13 +100,13 @@ def test_new_groups_take_turns_when_no_group_is_on_a_closed_node() -> None:
     assert decide(new(group("1"), 600.0), opened("2")) == ("", "")
 
 
-def test_groups_on_closed_nodes_come_first() -> None:
+def test_groups_on_closed_nodes_are_opened_first() -> None:
     assert decide(opened("0"), group("1", wanted=True)) == ("0", "")
     assert decide(opened("0", wanted=True), group("1")) == ("", "")
     assert decide(opened("0"), group("1", wanted=True), limit=2) == ("", "1")
 
 
-def test_groups_that_are_wanted_take_turns_where_there_are_too_many() -> None:
+def test_groups_on_closed_nodes_take_turns_when_too_many() -> None:
     wanted = [opened("0", wanted=True), group("1", wanted=True), group("2", wanted=True), group("3")]
     turns = [decide(*wanted, now=NOW + number * MINUTE) for number in range(3)]
     assert sorted(turns) == [("", ""), ("0", ""), ("0", "")]
@@ -117,7 +117,7 @@ def test_groups_that_are_wanted_take_turns_where_there_are_too_many() -> None:
     assert window.decide(wanted, window.Allowance(limit=3, missing=0), DisruptionSettings(), NOW).again is None
 
 
-def test_all_groups_take_turns_where_nodes_are_not_watched() -> None:
+def test_all_groups_take_turns_when_nodes_are_not_watched() -> None:
     all_closed = [group(str(number)) for number in range(4)]
     found = [decide(*all_closed, settings=BLIND, now=NOW + number * MINUTE)[1] for number in range(4)]
     assert sorted(found) == ["0", "1", "2", "3"]
@@ -125,7 +125,7 @@ def test_all_groups_take_turns_where_nodes_are_not_watched() -> None:
     assert pairs == {"01", "23"}
 
 
-def test_indexes_are_in_the_order_of_numbers() -> None:
+def test_indexes_are_ordered_as_numbers() -> None:
     assert decide(group("10"), group("9"), limit=1) == ("", "9")
 
 
@@ -148,7 +148,7 @@ def any_groups(draw: some.DrawFn) -> list[ProtectedGroup]:
 
 @hypothesis.settings(max_examples=examples(60))
 @given(any_groups(), some.integers(0, 4), some.integers(0, 2), some.booleans(), some.integers(0, 9))
-def test_whatever_is_opened_no_more_can_be_taken_away_than_may_be(
+def test_window_never_exceeds_the_budget(
     groups: list[ProtectedGroup], limit: int, missing: int, watches: bool, minutes: int
 ) -> None:
     """Those that are open, away or not proved, and those opened now, are at most as many; or none is opened."""
@@ -161,10 +161,10 @@ def test_whatever_is_opened_no_more_can_be_taken_away_than_may_be(
 
 @hypothesis.settings(max_examples=examples(30))
 @given(any_groups(), some.integers(1, 4), some.booleans())
-def test_what_rests_stays_and_every_group_that_is_wanted_has_its_turn(
+def test_window_is_stable_and_opens_every_group_in_turn(
     groups: list[ProtectedGroup], limit: int, watches: bool
 ) -> None:
-    """From any state in which all groups are whole, with what is written observed at once."""
+    """The start is any state in which all groups are complete, and writes are observed immediately."""
     whole = [replace(one, is_present=True, budget=group(one.label).budget) for one in groups]
     settings = DisruptionSettings(watches_nodes=watches)
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""What may be said of updates in place (docs/adr/0024-update-in-place.md)."""
+"""The settings of updates in place (docs/adr/0024-update-in-place.md)."""
 
 from typing import Any
 
@@ -25,16 +25,16 @@ def errors(way: str | None, stored: str | None = None, **fields: Any) -> list[st
 
 
 @pytest.mark.parametrize("way", [None, "IfPossible", "Only"])
-def test_both_ways_may_be_chosen_and_none(way: str | None) -> None:
+def test_in_place_annotation_accepts_both_values(way: str | None) -> None:
     assert errors(way) == []
 
 
-def test_any_other_value_is_refused_and_stored_ones_stay() -> None:
+def test_invalid_in_place_value_is_rejected_unless_stored() -> None:
     assert errors("Always") == [f'{PATH}: Unsupported value: "Always": supported values: "IfPossible", "Only"']
     assert errors("Always", stored="Always") == []
 
 
-def test_random_keys_are_refused() -> None:
+def test_in_place_update_rejects_random_keys() -> None:
     """A ReplicaSet knows its pods by the hash of its template, which a selector of it names."""
     text = "groups are updated in place with groupIdentity Ordinal only: remove this annotation"
     assert errors("Only", spec={"groupIdentity": "Hash"}) == [f'{PATH}: Invalid value: "Only": {text}']
@@ -53,7 +53,7 @@ def restarts(text: str, policy: str = "RecreateGroupAfterStart", stored: str = "
     return [str(one) for one in validate_leaderworkerset(new, old if stored else None)]
 
 
-def test_restarts_in_place_are_tolerated_only_where_others_recreate_the_group() -> None:
+def test_in_place_restarts_require_a_policy_that_recreates() -> None:
     path = f"metadata.annotations.{labels.IN_PLACE_RESTARTS}"
     assert restarts("120s") == []
     assert restarts("never") == [f'{path}: Invalid value: "never": must be a duration from 1s to 24h']

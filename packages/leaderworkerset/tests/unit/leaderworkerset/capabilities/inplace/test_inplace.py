@@ -1,4 +1,4 @@
-"""Which groups a rollout updates in place, and which it recreates (docs/adr/0024-update-in-place.md)."""
+"""The groups that a rollout updates in place, and the ones that it recreates (docs/adr/0024-update-in-place.md)."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def facts(index: int, letter: str, key: str = KEY) -> GroupFacts:
 
 
 def rolling(letters: str, obj: JSONObject = NEW, *, partition: int = 4, observed: int = 3) -> ObservedLeaderWorkerSet:
-    """Return a rollout whose leader StatefulSet holds what is below the partition."""
+    """Return a rollout whose leader StatefulSet holds the groups below the partition."""
     key = builders.key_of(obj)
     statefulset = cases.live(obj, partition=partition, replicas=4)
     statefulset["metadata"] |= {"generation": 3}
@@ -101,22 +101,22 @@ def partitions(observed: ObservedLeaderWorkerSet) -> list[int]:
         "the end", "on the way to another revision",
     ],
 )  # fmt: skip
-def test_a_rollout_marks_group_by_group_and_the_partition_follows(
+def test_rollout_marks_groups_in_order_before_the_partition(
     letters: str, partition: int, marks: list[str], written: list[int]
 ) -> None:
-    """R-ROLL-6, R-ROLL-7: as many groups as the partition would have released."""
+    """As many groups as the partition would have released (R-ROLL-6, R-ROLL-7)."""
     observed = rolling(letters, partition=partition)
     assert (marked(observed), partitions(observed)) == (marks, written)
 
 
-def test_the_partition_waits_until_the_statefulset_controller_has_counted_the_leader() -> None:
+def test_partition_waits_until_the_leader_is_counted() -> None:
     """Its caches may show the partition before the leader's label: it would delete what looks outdated to it."""
     observed = rolling("OOON")
     (observed.leader_statefulset or {})["status"]["updatedReplicas"] = 0
     assert (marked(observed), partitions(observed)) == (["web-2"], [])
 
 
-def test_as_many_groups_as_may_be_unavailable_are_marked_at_once() -> None:
+def test_rollout_marks_as_many_groups_as_may_be_unavailable() -> None:
     budget = {"rollingUpdateConfiguration": {"partition": 0, "maxUnavailable": 3, "maxSurge": 0}}
     wide = lws("app:2", spec={"rolloutStrategy": {"type": "RollingUpdate", **budget}})
     assert marked(rolling("OOOO", wide)) == ["web-3", "web-2", "web-1"]
@@ -124,7 +124,7 @@ def test_as_many_groups_as_may_be_unavailable_are_marked_at_once() -> None:
     assert partitions(rolling("OONM", wide)) == []
 
 
-def test_the_mark_names_both_revisions_and_only_this_leader() -> None:
+def test_mark_names_both_revisions_and_one_leader() -> None:
     (patch,) = [
         one for one in flat(decide(rolling("OOOO"), builders.NOW).plan.actions)
         if isinstance(one, Patch) and one.resource == PODS
@@ -135,39 +135,39 @@ def test_the_mark_names_both_revisions_and_only_this_leader() -> None:
     assert [event.note for event in patch.on_success] == ["Updating the group of leader pod web-3 in place"]
 
 
-def test_nothing_is_marked_before_the_statefulset_controller_has_observed_the_new_template() -> None:
+def test_rollout_marks_nothing_before_the_template_is_observed() -> None:
     assert marked(rolling("OOOO", observed=2)) == []
     assert marked(rolling("OOOm", observed=2)) == []
 
 
-def test_the_first_marks_of_an_update_need_leaders_that_are_as_known() -> None:
+def test_first_marks_of_an_update_read_leaders_from_the_server() -> None:
     assert decide(rolling("OOOO"), builders.NOW).needs == {OnDemand.LEADERS}
     assert decide(rolling("OOON", partition=3), builders.NOW).needs == frozenset()
 
 
-def test_without_the_annotation_the_partition_releases_groups_as_ever() -> None:
-    """Also with a value that no webhook has refused."""
+def test_partition_releases_groups_without_the_annotation() -> None:
+    """The same holds for a value that no webhook has rejected."""
     for way in ("", "Sometimes"):
         plain = rolling("OOOO", lws("app:2", way))
         assert (marked(plain), partitions(plain)) == ([], [3])
 
 
-def test_what_has_begun_is_brought_to_its_end_without_the_annotation() -> None:
+def test_started_in_place_update_is_finished_without_annotation() -> None:
     plain = rolling("OOOM", lws("app:2", ""))
     assert (marked(plain), partitions(plain)) == ([], [])
 
 
 @pytest.mark.parametrize(("way", "written"), [("IfPossible", [3]), ("Only", [])])
-def test_where_more_than_images_differs_groups_are_recreated_or_held(way: str, written: list[int]) -> None:
+def test_changes_besides_images_recreate_or_hold_groups(way: str, written: list[int]) -> None:
     observed = rolling("OOOO", lws("app:2", way, size=3))
     assert (marked(observed), partitions(observed)) == ([], written)
 
 
-def test_only_holds_no_group_that_is_not_ready_anyway() -> None:
+def test_only_policy_still_recreates_unready_groups() -> None:
     assert partitions(rolling("OOOo", lws("app:2", "Only", size=3))) == [3]
 
 
-def test_a_group_that_cannot_reach_the_newest_revision_is_recreated_at_once() -> None:
+def test_group_between_revisions_is_recreated_immediately() -> None:
     """It is between two revisions: no image alone leads from there to another size, whatever the setting."""
     for way in ("", "Only"):
         actions = flat(decide(rolling("OmOO", lws("app:2", way, size=3)), builders.NOW).plan.actions)
@@ -184,17 +184,17 @@ def test_a_group_that_cannot_reach_the_newest_revision_is_recreated_at_once() ->
         ("Only", 3, [], []),
     ],
 )
-def test_a_group_that_its_nodes_do_not_resize_is_recreated_by_the_new_revision(
+def test_group_that_cannot_be_resized_gets_the_new_revision(
     way: str, partition: int, written: list[int], deleted: list[str]
 ) -> None:
-    """First the partition falls below it: a leader that is deleted before would come back as it was."""
+    """First the partition moves below it: a leader that was deleted earlier would return unchanged."""
     observed = rolling("OOOR", lws("app:2", way), partition=partition)
     actions = list(flat(decide(observed, builders.NOW).plan.actions))
     assert (partitions(observed), [one.key.name for one in actions if isinstance(one, Delete)]) == (written, deleted)
     assert not [one for one in marked(observed) if one != "web-2"]
 
 
-def test_a_group_that_lost_its_revision_is_recreated() -> None:
+def test_group_without_its_revision_is_recreated() -> None:
     observed = rolling("OOOO")
     assert partitions(replace(observed, revisions=observed.revisions[1:])) == [3]
 
@@ -207,7 +207,7 @@ def update(way: str) -> list[str]:
     return [event.note for one in applied for event in one.on_success]
 
 
-def test_the_first_field_that_is_no_image_is_named_once() -> None:
+def test_first_field_that_needs_recreation_is_named_once() -> None:
     what = "spec.leaderWorkerTemplate.size differs, and cannot change in a pod that runs"
     assert update("IfPossible") == [f"Cannot update groups in place, groups are recreated: {what}"]
     assert update("Only") == [f"Cannot update groups in place, holds the rollout: {what}"]
@@ -232,13 +232,13 @@ def content(**changes: Any) -> Any:
     ],
     ids=["same", "image", "field gone", "field added", "list", "init container", "within a container"],
 )  # fmt: skip
-def test_only_images_of_containers_need_no_other_pods(new: Any, expected: str) -> None:
+def test_container_images_are_the_only_change_without_obstacle(new: Any, expected: str) -> None:
     """Init containers do not run again in a pod that is there."""
     prefix = "spec.leaderWorkerTemplate.workerTemplate."
     assert inplace.obstacle(content(), new) == (prefix + expected if expected else "")
 
 
-def test_cpu_and_memory_of_containers_need_no_other_pods_where_the_api_server_lets_them_change() -> None:
+def test_cpu_and_memory_changes_are_no_obstacle_when_mutable() -> None:
     def sized(**resources: Any) -> Any:
         return content(spec={"containers": [{"name": "a", "image": "x", "resources": resources}]})
 
@@ -253,7 +253,7 @@ def test_cpu_and_memory_of_containers_need_no_other_pods_where_the_api_server_le
     assert inplace.obstacle(sized(requests=requests), sized(requests=device)) == f"{place}.requests.example.com/device"
 
 
-def test_groups_of_a_gang_scheduler_are_bound_to_objects_of_their_revision() -> None:
+def test_gang_objects_of_the_revision_are_an_obstacle() -> None:
     aware = scheduled.lws(scheduled.REPLICA)
     aware["metadata"]["annotations"] = {WAY: "IfPossible"}
     key = builders.key_of(aware)
@@ -267,7 +267,7 @@ def test_groups_of_a_gang_scheduler_are_bound_to_objects_of_their_revision() -> 
         assert (expected or "the ControllerRevision") in route.obstacles.values()
 
 
-def test_a_value_that_is_not_allowed_is_none() -> None:
+def test_invalid_in_place_value_means_off() -> None:
     assert inplace.read({WAY: "Always"}) is InPlace.OFF
     assert groupname.revision(rolling("O").leader_statefulset or {}) == KEY
     assert meta.name(NEW) == "web"

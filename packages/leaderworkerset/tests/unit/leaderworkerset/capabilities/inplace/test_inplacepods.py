@@ -1,4 +1,4 @@
-"""What is recorded of the containers of a pod that is updated in place, and which restarts are no failures."""
+"""The record about the containers of a pod that is updated in place, and the restarts that are not failures."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def pod(before: str = "", *, restarts: int = 0, container: str = "runc://a", ima
 
 
 def waiting(before: str, **facts: Any) -> JSONObject:
-    """Return a leader whose container ended and waits for its image; a kubelet reports the ID of the one that ended."""
+    """Return a leader whose container ended and waits for its image; a kubelet reports the ID of the ended container."""
     found = pod(before, **facts)
     found["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "ImagePullBackOff"}}
     return found
@@ -60,12 +60,12 @@ def waiting(before: str, **facts: Any) -> JSONObject:
         "of others",
     ],
 )
-def test_the_record_has_the_restarts_that_the_change_leads_to(found: JSONObject, expected: str) -> None:
-    """A container that shall be ended already is not counted twice; one whose image is taken back goes on."""
+def test_record_has_the_restarts_that_the_change_causes(found: JSONObject, expected: str) -> None:
+    """A container that is already being ended is not counted twice; a container whose image is reverted continues."""
     assert inplacepods.record(found, {"main": "app:2"}, UNTIL) == expected
 
 
-def test_containers_that_do_not_change_are_not_recorded() -> None:
+def test_unchanged_containers_are_not_recorded() -> None:
     assert inplacepods.record(pod(), {}, UNTIL) == ""
 
 
@@ -80,13 +80,13 @@ def test_containers_that_do_not_change_are_not_recorded() -> None:
     ],
     ids=["never changed", "the old one", "a new one", "goes on", "another container"],
 )
-def test_a_pod_is_settled_once_other_containers_run(found: JSONObject, expected: bool) -> None:
+def test_pod_is_settled_when_the_new_containers_run(found: JSONObject, expected: bool) -> None:
     assert inplacepods.is_settled(found) is expected
 
 
 @pytest.mark.parametrize(("restarts", "expected"), [(0, False), (1, False), (2, True)])
 def test_restarts_up_to_the_recorded_count_are_no_failures(restarts: int, expected: bool) -> None:
-    """R-POD-4 counts every restart; those that an update asked for are none."""
+    """Restarts that an update requested are not failures, unlike all others (R-POD-4)."""
     assert failures.has_failed(pod("main=1=runc://a=app:1", restarts=restarts), excuses=[updating.excuses]) is expected
 
 
@@ -95,12 +95,12 @@ def test_restarts_up_to_the_recorded_count_are_no_failures(restarts: int, expect
     [(0, "2026-01-02T03:04:00Z", False), (2, UNTIL, False), (3, UNTIL, True), (1, "2026-01-02T03:04:06Z", True)],
     ids=["it continues", "ended twice", "once more", "much later"],
 )
-def test_restarts_are_excused_when_an_image_is_taken_back(restarts: int, started: str, expected: bool) -> None:
+def test_restarts_are_excused_when_an_image_is_reverted(restarts: int, started: str, expected: bool) -> None:
     """The kubelet was ending the container: it starts it with the image that was taken back, and with the first one."""
     found = pod(f"main=0==={UNTIL}", restarts=restarts)
     found["status"]["containerStatuses"][0]["state"] = {"running": {"startedAt": started}}
     assert failures.has_failed(found, excuses=[updating.excuses]) is expected
 
 
-def test_what_cannot_be_read_counts_as_absent() -> None:
+def test_unreadable_record_counts_as_absent() -> None:
     assert inplacepods.read(pod("main,a=x=y=z,b=99999999999999999999==,c=3")) == {"c": Before(3)}

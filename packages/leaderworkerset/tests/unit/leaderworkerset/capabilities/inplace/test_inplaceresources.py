@@ -1,4 +1,4 @@
-"""CPU and memory that change in place: what changes, what is recorded of it, and what the kubelet says (ADR 24)."""
+"""CPU and memory that change in place: the changes, their record, and the kubelet's reports (ADR 24)."""
 
 from typing import Any
 
@@ -32,22 +32,22 @@ def pod(
     return found
 
 
-def test_a_request_that_is_not_set_is_the_limit() -> None:
+def test_missing_request_equals_the_limit() -> None:
     before, after = template(limits={"cpu": "1"}), template(limits={"cpu": "2"})
     assert inplaceresources.changed(before, after) == {LIMIT: "2", CPU: "2"}
 
 
-def test_other_resources_and_what_stays_are_no_change() -> None:
+def test_other_resources_are_not_a_change() -> None:
     before = template(requests={"cpu": "1000m", "memory": "1Gi"}, limits={"example.com/gpu": "1"})
     assert inplaceresources.changed(before, template(requests={"cpu": "1", "memory": "2Gi"})) == {MEMORY: "2Gi"}
     assert inplaceresources.changed(before, before) == {}
 
 
-def test_all_of_a_template_is_new_to_a_pod_of_a_revision_that_is_lost() -> None:
+def test_pod_of_a_lost_revision_gets_all_amounts() -> None:
     assert inplaceresources.changed(None, template(requests={"cpu": "1"})) == {CPU: "1"}
 
 
-def test_a_record_is_read_as_it_was_written() -> None:
+def test_resource_record_round_trips() -> None:
     amounts = {CPU: "2", LIMIT: "3"}
     assert inplaceresources.record(amounts) == "main.limits.cpu=3,main.requests.cpu=2"
     assert inplaceresources.read(pod(inplaceresources.record(amounts))) == amounts
@@ -73,7 +73,7 @@ def test_a_record_is_read_as_it_was_written() -> None:
         "it was infeasible", "an infeasible one is taken back", "an older kubelet", "not running yet",
     ],
 )  # fmt: skip
-def test_a_pod_is_settled_once_the_kubelet_reports_what_is_recorded(
+def test_pod_is_settled_when_the_kubelet_reports_the_amounts(
     found: JSONObject, due: dict[ResourceField, str], settled: bool, refusal: str
 ) -> None:
     assert inplaceresources.due(found, inplaceresources.read(found)) == due
@@ -116,11 +116,11 @@ WORKERS = "spec.leaderWorkerTemplate.workerTemplate.spec"
     ],
     ids=["nothing", "more of it", "removed", "another class", "of leaders", "removed from leaders"],
 )
-def test_what_the_api_server_would_refuse_is_named_beforehand(old: JSONObject, new: JSONObject, why: str) -> None:
+def test_resize_that_the_api_server_rejects_is_an_obstacle(old: JSONObject, new: JSONObject, why: str) -> None:
     assert inplaceresources.obstacle(old, new) == why
 
 
-def test_a_container_that_is_restarted_for_it_and_amounts_of_whole_pods_are_obstacles() -> None:
+def test_restart_on_resize_and_pod_level_amounts_are_obstacles() -> None:
     restarted = [template(requests={"cpu": cpu}) for cpu in "12"]
     for one in restarted:
         one["spec"]["containers"][0]["resizePolicy"] = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
@@ -131,7 +131,7 @@ def test_a_container_that_is_restarted_for_it_and_amounts_of_whole_pods_are_obst
     assert inplaceresources.obstacle(*map(of, whole)) == f"{WORKERS}.resources"
 
 
-def test_a_template_without_cpu_and_memory_keeps_the_rest() -> None:
+def test_removing_cpu_and_memory_keeps_the_other_fields() -> None:
     found = template(limits={"cpu": "1", "example.com/gpu": "1"}, requests={"memory": "1Gi"}, claims=[{"name": "a"}])
     bare = {"limits": {"example.com/gpu": "1"}, "requests": {}, "claims": [{"name": "a"}]}
     assert inplaceresources.without(found) == template(**bare)

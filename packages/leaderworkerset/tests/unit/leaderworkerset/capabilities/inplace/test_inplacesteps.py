@@ -65,7 +65,7 @@ def group(
 
 
 def resizing(found: LiveGroup, *, spec: str = "1", status: str = "1", reason: str = "") -> LiveGroup:
-    """Return the group whose pods shall request two CPUs: what their specs request, and their kubelets report."""
+    """Return the group whose pods should request two CPUs, with the requests of their specs and of their kubelets."""
     for one in found.pods:
         one["metadata"]["annotations"][labels.IN_PLACE_RESOURCES] = "main.requests.cpu=2"
         other: JSONObject = {"limits": {"cpu": "4", "memory": "2Gi"}}
@@ -99,7 +99,7 @@ def taken_back() -> LiveGroup:
     return found
 
 
-def test_taken_back_image_is_patched_and_its_restart_excused() -> None:
+def test_reverted_image_is_patched_and_its_restart_excused() -> None:
     patch = only(taken_back())
     assert (patch.resource, patch.key.name) == (PODS, "web-0-1")
     assert patch.patch["spec"]["containers"] == [{"name": "main", "image": "app:1"}]
@@ -107,11 +107,11 @@ def test_taken_back_image_is_patched_and_its_restart_excused() -> None:
 
 
 @pytest.mark.parametrize(("step", "observed"), WALK.items(), ids=list(WALK))
-def test_each_step_follows_from_what_is_observed(step: InPlaceStep, observed: LiveGroup) -> None:
+def test_each_step_follows_from_the_observed_objects(step: InPlaceStep, observed: LiveGroup) -> None:
     assert inplacesteps.next_step(Marked(observed, observed.statefulsets[0])).step is step
 
 
-def test_every_step_is_in_the_table_and_in_the_walk() -> None:
+def test_every_step_has_a_row_and_an_example() -> None:
     assert {row.step for row in STEPS} == set(InPlaceStep) == set(WALK)
 
 
@@ -125,7 +125,7 @@ def test_every_step_is_in_the_table_and_in_the_walk() -> None:
     ],
     ids=["a worker is missing", "a worker is not ready", "a worker is missing later", "its controller is behind"],
 )
-def test_the_workers_are_waited_for(observed: LiveGroup) -> None:
+def test_step_waits_for_the_workers(observed: LiveGroup) -> None:
     assert inplacesteps.next_step(Marked(observed, observed.statefulsets[0])).step is InPlaceStep.AWAIT_WORKERS
 
 
@@ -135,7 +135,7 @@ def only(observed: LiveGroup) -> Patch:
     return patch
 
 
-def test_the_statefulset_of_the_workers_gets_the_template_and_replaces_no_pod() -> None:
+def test_worker_statefulset_gets_the_template_without_recreation() -> None:
     patch = only(WALK[InPlaceStep.HOLD])
     own = {"metadata": {"labels": {OWN: AFTER}}}
     images = {"containers": [{"name": "main", "image": "app:2"}]}
@@ -149,9 +149,7 @@ def test_the_statefulset_of_the_workers_gets_the_template_and_replaces_no_pod() 
     ("step", "name", "made_of"),
     [(InPlaceStep.PATCH_WORKERS, "web-0-1", "w-new"), (InPlaceStep.PATCH_LEADER, "web-0", "web-new")],
 )
-def test_pods_get_images_and_the_labels_that_their_statefulset_would_give(
-    step: InPlaceStep, name: str, made_of: str
-) -> None:
+def test_pods_get_images_and_labels_of_their_statefulset(step: InPlaceStep, name: str, made_of: str) -> None:
     patch = only(WALK[step])
     assert (patch.resource, patch.kind, patch.key.name) == (PODS, "strategic", name)
     assert patch.patch["spec"] == {"containers": [{"name": "main", "image": "app:2"}]}
@@ -160,7 +158,7 @@ def test_pods_get_images_and_the_labels_that_their_statefulset_would_give(
     assert patch.patch["metadata"]["resourceVersion"] == "1"
 
 
-def test_a_pod_that_runs_the_images_already_gets_labels_alone() -> None:
+def test_pod_with_the_new_images_gets_labels_only() -> None:
     observed = group()
     observed.pods[1]["metadata"]["labels"][OWN] = AFTER
     patch = only(observed)
@@ -168,12 +166,12 @@ def test_a_pod_that_runs_the_images_already_gets_labels_alone() -> None:
     assert set(patch.patch["metadata"]) == {"uid", "resourceVersion", "labels"}
 
 
-def test_a_pod_of_a_revision_that_is_lost_gets_all_images() -> None:
+def test_pod_of_a_lost_revision_gets_all_images() -> None:
     observed = replace(group(), revisions=(builders.revision(NEW),))
     assert only(observed).patch["spec"] == {"containers": [{"name": "main", "image": "app:2"}]}
 
 
-def test_the_statefulset_may_replace_pods_again() -> None:
+def test_statefulset_may_replace_pods_again_at_the_end() -> None:
     patch = only(WALK[InPlaceStep.LET_GO])
     assert (patch.resource, patch.kind) == (STATEFULSETS, "merge")
     assert patch.patch["spec"] == {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}}
@@ -188,8 +186,8 @@ def sized(image: str, cpu: str) -> JSONObject:
     return obj
 
 
-def test_cpu_and_memory_follow_the_labels_by_the_subresource() -> None:
-    """What they shall be is recorded with the labels, so that it is known whatever happens in between."""
+def test_cpu_and_memory_are_resized_after_the_labels() -> None:
+    """The desired amounts are recorded with the labels, so that they are known after an interruption."""
     old, new = sized("app:1", "1"), sized("app:1", "2")
     observed = resizing(group(key=builders.key_of(new), mark=builders.key_of(new)), status="1")
     for one in (*observed.pods, *observed.statefulsets):
@@ -206,7 +204,7 @@ def test_cpu_and_memory_follow_the_labels_by_the_subresource() -> None:
     assert "Cannot resize pod web-0-1: {error}" in {event.note for event in second.on_failure}
 
 
-def test_what_the_api_server_refuses_is_written_again_only_where_there_is_no_other_way() -> None:
+def test_rejected_resize_is_repeated_only_without_alternative() -> None:
     """An infeasible amount, a quota, or the right that is missing: the leader is marked, as by the kubelet's word."""
     observed = WALK[InPlaceStep.RESIZE]
     (together,) = inplacesteps.decide(observed).actions
@@ -222,7 +220,7 @@ def test_what_the_api_server_refuses_is_written_again_only_where_there_is_no_oth
     assert len([*flat(inplacesteps.decide(replace(observed, obj=only_way)).actions)]) == 2
 
 
-def test_the_statefulset_of_the_workers_gets_cpu_and_memory() -> None:
+def test_worker_statefulset_gets_cpu_and_memory() -> None:
     old, new = sized("app:1", "1"), sized("app:1", "2")
     observed = group(key=builders.key_of(old), mark=builders.key_of(new), held=False)
     observed = replace(observed, obj=new, revisions=(builders.revision(old), builders.revision(new, number=2)))
@@ -230,7 +228,7 @@ def test_the_statefulset_of_the_workers_gets_cpu_and_memory() -> None:
     assert container == {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": "2"}}}
 
 
-def test_what_was_lost_between_both_writes_of_a_pod_is_written_again() -> None:
+def test_missing_resize_of_a_labeled_pod_is_written_again() -> None:
     patches = [one for one in flat(inplacesteps.decide(WALK[InPlaceStep.RESIZE]).actions) if isinstance(one, Patch)]
     assert [(one.key.name, one.subresource) for one in patches] == [("web-0", "resize"), ("web-0-1", "resize")]
 
@@ -238,7 +236,7 @@ def test_what_was_lost_between_both_writes_of_a_pod_is_written_again() -> None:
 @pytest.mark.parametrize(
     ("way", "said"), [("IfPossible", "its group is recreated"), ("Only", "its group keeps the pods that it has")]
 )
-def test_a_group_whose_nodes_do_not_resize_it_is_marked_once(way: str, said: str) -> None:
+def test_group_that_cannot_be_resized_is_marked_once(way: str, said: str) -> None:
     observed = resizing(group(worker=True, leader=True), spec="2", reason="Infeasible")
     observed = replace(observed, obj=NEW | {"metadata": NEW["metadata"] | {"annotations": {labels.IN_PLACE: way}}})
     patch = only(observed)
@@ -249,7 +247,7 @@ def test_a_group_whose_nodes_do_not_resize_it_is_marked_once(way: str, said: str
     assert deciding.describe(observed.leader, observed.statefulsets[0]).is_refused
 
 
-def test_what_is_recorded_of_resources_is_forgotten_in_the_end() -> None:
+def test_resource_records_are_removed_at_the_end() -> None:
     observed = resizing(
         group(worker=True, leader=True, ran="runc://b", leader_ran="runc://b", held=False), spec="2", status="2"
     )
@@ -269,11 +267,11 @@ def test_what_is_recorded_of_resources_is_forgotten_in_the_end() -> None:
         InPlaceStep.AWAIT_REVISION,
     ],
 )
-def test_what_is_awaited_is_not_written(step: InPlaceStep) -> None:
+def test_waiting_steps_write_nothing(step: InPlaceStep) -> None:
     assert inplacesteps.decide(WALK[step]).actions == ()
 
 
-def test_a_group_without_workers_is_its_leader() -> None:
+def test_group_without_workers_updates_its_leader_only() -> None:
     alone = group()
     alone.leader["metadata"]["annotations"][labels.SIZE] = "1"
     observed = replace(alone, pods=(alone.leader,), statefulsets=())
@@ -284,7 +282,7 @@ def test_a_group_without_workers_is_its_leader() -> None:
     assert inplacesteps.decide(replace(observed, leader=done, pods=(done,))).actions == ()
 
 
-def test_workers_that_do_not_exist_or_are_of_an_earlier_leader_are_waited_for() -> None:
+def test_step_waits_for_missing_or_earlier_workers() -> None:
     missing = replace(group(), statefulsets=())
     assert inplacesteps.decide(missing).actions == ()
     earlier = group()
@@ -292,7 +290,7 @@ def test_workers_that_do_not_exist_or_are_of_an_earlier_leader_are_waited_for() 
     assert inplacesteps.decide(earlier).actions == ()
 
 
-def test_a_leader_without_a_mark_is_left_alone() -> None:
+def test_leader_without_a_mark_is_not_changed() -> None:
     observed = group()
     for name in MARK:
         del observed.leader["metadata"]["annotations"][name]
@@ -308,13 +306,13 @@ def test_a_leader_without_a_mark_is_left_alone() -> None:
         (group(), False),
     ],
 )
-def test_a_group_counts_as_ready_again_when_all_of_it_is_done(observed: LiveGroup, is_ready: bool) -> None:
+def test_group_is_ready_again_when_all_steps_are_done(observed: LiveGroup, is_ready: bool) -> None:
     found = deciding.describe(observed.leader, observed.statefulsets[0])
     assert (found.is_leader_ready, found.updating) == (is_ready, "" if is_ready else AFTER)
 
 
-def test_a_group_whose_worker_fails_meanwhile_is_recreated() -> None:
-    """R-POD-4: a second restart is one that no update asked for."""
+def test_group_is_recreated_when_a_worker_fails_meanwhile() -> None:
+    """A second restart was not requested by the update (R-POD-4)."""
     observed = WALK[InPlaceStep.AWAIT_LEADER]
     worker = observed.pods[1] | {
         "status": observed.pods[1]["status"] | {"containerStatuses": [{"name": "main", "restartCount": 2}]}

@@ -53,14 +53,14 @@ def deletion(pod: JSONObject, why: str) -> Delete:
         (node("True", lost.OUT_OF_SERVICE), f"has the taint {lost.OUT_OF_SERVICE}"),
     ],
 )
-def test_a_worker_is_released_from_a_lost_node(found: JSONObject | None, why: str) -> None:
+def test_worker_on_a_lost_node_is_released(found: JSONObject | None, why: str) -> None:
     assert lost.nodes_of(stuck(WORKER)) == {"n1"}
     assert lost.release(stuck(WORKER), {"n1": found}) == PolicyDecision(
         actions=(deletion(WORKER, why),), requeue_after=30.0
     )
 
 
-def test_a_worker_on_a_node_that_reports_is_waited_for() -> None:
+def test_worker_on_a_reporting_node_is_not_released() -> None:
     """Its program ends slowly, or a finalizer holds it: that is not for us to end."""
     assert lost.release(stuck(WORKER), {"n1": node("True")}) == PolicyDecision(actions=(), requeue_after=30.0)
 
@@ -69,12 +69,12 @@ def test_a_worker_on_a_node_that_reports_is_waited_for() -> None:
     ("found", "why"),
     [(None, "does not exist"), (node("Unknown", lost.OUT_OF_SERVICE), f"has the taint {lost.OUT_OF_SERVICE}")],
 )
-def test_a_leader_is_released_where_its_node_is_certainly_down(found: JSONObject | None, why: str) -> None:
+def test_leader_is_released_when_its_node_is_certainly_down(found: JSONObject | None, why: str) -> None:
     assert lost.release(stuck(LEADER), {"n1": found}).actions == (deletion(LEADER, why),)
 
 
-def test_a_leader_is_not_released_while_it_may_live() -> None:
-    """Two leaders of one identity could serve at once; why the group is held up is told once."""
+def test_leader_that_may_run_is_not_released() -> None:
+    """Two leaders of one identity could serve at once. The reason of the delay is reported once."""
     note = (
         "Pod web-0 is Terminating on node n1, which is not Ready (Unknown, NodeStatusUnknown):"
         " a leader is released when its node is deleted or has the taint node.kubernetes.io/out-of-service"
@@ -95,28 +95,28 @@ def test_a_leader_is_not_released_while_it_may_live() -> None:
     ],
     ids=["lives", "on no node", "deleted by force already"],
 )
-def test_other_pods_are_left_alone(pod: dict[str, Any]) -> None:
+def test_other_pods_are_not_released(pod: dict[str, Any]) -> None:
     assert lost.nodes_of(stuck(pod)) == set()
     assert lost.release(stuck(pod), {"n1": None}) == PolicyDecision()
 
 
-def test_the_grace_is_waited_for() -> None:
+def test_release_waits_for_the_grace_period() -> None:
     assert lost.nodes_of(stuck(WORKER, grace=31)) == set()
     assert lost.release(stuck(WORKER, grace=31), {}) == PolicyDecision(actions=(), requeue_after=30.0)
 
 
-def test_a_wait_that_is_long_by_a_wrong_clock_is_looked_at_again_soon() -> None:
+def test_wrong_clock_does_not_prolong_the_next_check() -> None:
     ahead = WORKER | {"metadata": WORKER["metadata"] | {"deletionTimestamp": "2031-01-01T00:00:00Z"}}
     assert lost.release(stuck(ahead, grace=31), {}) == PolicyDecision(actions=(), requeue_after=30.0)
 
 
 @pytest.mark.parametrize("text", ["1s", "24h", "off"])
-def test_release_after_a_time_or_never_is_allowed(text: str) -> None:
+def test_release_annotation_accepts_a_duration_or_never(text: str) -> None:
     assert list(lost.errors(builders.annotated({labels.RELEASE_LOST_PODS_AFTER: text}))) == []
 
 
 @pytest.mark.parametrize("text", ["", "0s", "25h", "0"])
-def test_other_times_are_rejected_and_count_as_absent(text: str) -> None:
+def test_invalid_release_annotation_is_rejected_and_ignored(text: str) -> None:
     (error,) = lost.errors(builders.annotated({labels.RELEASE_LOST_PODS_AFTER: text}))
 
     assert error.path == f"metadata.annotations.{labels.RELEASE_LOST_PODS_AFTER}"
@@ -124,7 +124,7 @@ def test_other_times_are_rejected_and_count_as_absent(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "grace"), [("30s", timedelta(seconds=30)), ("off", None)])
-def test_the_annotation_replaces_what_the_manager_says(text: str, grace: timedelta | None) -> None:
+def test_release_annotation_overrides_the_manager_setting(text: str, grace: timedelta | None) -> None:
     assert lost.grace_of(group(text)) == grace
 
 

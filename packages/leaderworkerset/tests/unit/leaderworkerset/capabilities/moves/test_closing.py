@@ -1,4 +1,4 @@
-"""Which nodes are closed, and which pods have to leave them (docs/adr/0023)."""
+"""Closed nodes, and the pods that have to leave them (docs/adr/0023)."""
 
 from typing import Any
 
@@ -35,11 +35,11 @@ def pod(*tolerations: dict[str, Any], **fields: Any) -> dict[str, Any]:
     ],
     ids=["open", "empty", "cordoned", "tainted", "a preference", "evicting", "not reachable"],
 )
-def test_a_node_is_closed_by_a_cordon_the_taint_and_evictions(found: dict[str, Any], expected: tuple[Any, ...]) -> None:
+def test_cordon_taint_and_evictions_close_a_node(found: dict[str, Any], expected: tuple[Any, ...]) -> None:
     assert closing(found, TAINT) == expected
 
 
-def test_without_a_configured_taint_only_cordons_and_evictions_close_a_node() -> None:
+def test_taint_does_not_close_a_node_when_not_configured() -> None:
     assert closing(node(OURS), "") == ()
 
 
@@ -55,5 +55,5 @@ def test_without_a_configured_taint_only_cordons_and_evictions_close_a_node() ->
     ],
     ids=["any", "tolerates all", "tolerates one of two", "for a minute", "ended", "ends"],
 )
-def test_a_pod_leaves_unless_it_would_be_placed_there_again(found: dict[str, Any], expected: bool) -> None:
+def test_pod_must_leave_unless_it_tolerates_the_node(found: dict[str, Any], expected: bool) -> None:
     assert must_leave(found, (placement.CORDONED, OURS)) is expected

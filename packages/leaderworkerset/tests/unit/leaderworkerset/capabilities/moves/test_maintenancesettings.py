@@ -1,4 +1,4 @@
-"""Whose groups are moved off closed nodes (docs/adr/0023)."""
+"""The groups that are moved off closed nodes (docs/adr/0023)."""
 
 import pytest
 from tests import builders
@@ -8,7 +8,7 @@ from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSe
 
 
 @pytest.mark.parametrize("by_default", [False, True])
-def test_the_annotation_decides_and_otherwise_the_configuration(by_default: bool) -> None:
+def test_move_annotation_overrides_the_configuration(by_default: bool) -> None:
     settings = MaintenanceSettings(by_default=by_default)
 
     assert settings.moves({}) is by_default
@@ -17,7 +17,7 @@ def test_the_annotation_decides_and_otherwise_the_configuration(by_default: bool
     assert settings.moves({labels.MOVE_OFF_CLOSED_NODES: "perhaps"}) is by_default
 
 
-def test_a_value_that_cannot_be_read_is_rejected() -> None:
+def test_invalid_move_annotation_is_rejected() -> None:
     wrong = {labels.MOVE_OFF_CLOSED_NODES: "perhaps"}
 
     (error,) = errors(builders.annotated(wrong))

@@ -1,4 +1,4 @@
-"""Which groups are moved now: within the rollout's budget, and none twice (docs/adr/0023)."""
+"""The groups that are moved now: within the rollout's budget, and none twice (docs/adr/0023)."""
 
 from typing import Any
 
@@ -87,12 +87,12 @@ def test_one_group_moves_while_all_others_are_available(
     assert moved(decided(lws(), leaving, **changes)) == expected
 
 
-def test_as_many_groups_move_as_may_be_unavailable_for_whatever_reason() -> None:
+def test_moves_are_limited_by_unavailable_groups() -> None:
     assert moved(decided(lws(maxUnavailable=2), "013")) == ["web-3", "web-1"]
     assert moved(decided(lws(maxUnavailable=2), "013", unready="2")) == ["web-3"]
 
 
-def test_a_move_says_which_node_and_is_decided_on_what_the_api_server_has() -> None:
+def test_move_names_the_node_and_needs_fresh_leaders() -> None:
     decision = decided(lws(), "3")
 
     (deletion,) = [one for one in flat(decision.plan.actions) if isinstance(one, Delete)]
@@ -103,8 +103,8 @@ def test_a_move_says_which_node_and_is_decided_on_what_the_api_server_has() -> N
     assert OnDemand.LEADERS in decision.needs
 
 
-def test_the_condition_says_which_nodes_groups_have_to_leave_and_when_none_has_to_any_more() -> None:
-    """ADR 23: it is absent until the first group has to leave a node."""
+def test_condition_names_nodes_until_no_group_must_leave() -> None:
+    """It is absent until the first group has to leave a node (ADR 23)."""
     assert reported(decided(lws(), "")) == []
     assert reported(decided(lws(), "13")) == [("True", "GroupsMoving", "Groups have to leave nodes: node-7")]
     (write,) = [one for one in flat(decided(lws(), "13").plan.actions) if isinstance(one, PutStatus)]
@@ -116,12 +116,12 @@ def test_the_condition_says_which_nodes_groups_have_to_leave_and_when_none_has_t
     assert reported(decided(after, "")) == [("False", "AsExpected", "No group has to leave a node")]
 
 
-def test_groups_that_end_or_are_gone_have_to_leave_nothing() -> None:
+def test_terminating_groups_do_not_have_to_move() -> None:
     assert reported(decided(lws(), "3", ending="3")) == []
     assert reported(decided(lws(), "79")) == []
 
 
-def test_with_surge_an_extra_group_comes_first_and_goes_last() -> None:
+def test_surge_group_is_created_before_a_move() -> None:
     obj = lws(maxUnavailable=0, maxSurge=1)
     (applied,) = [one for one in flat(decided(obj, "13").plan.actions) if isinstance(one, Apply)]
 

@@ -37,7 +37,7 @@ def group(*workers: JSONObject, lws: JSONObject = LWS, leader: JSONObject = LEAD
 def record(
     nodes: str, *, leader: str = "before", failed: str = "before", count: int = 0, pod: str = "web-0-1"
 ) -> JSONObject:
-    """Return the nodes of the leader with this UID; with a count also the recreation of one that `failed`."""
+    """Return the nodes of the leader with this UID; with a count also the recreation of a `failed` pod."""
     last = Recreation(
         leader=UID(failed), revision="", count=count, due=builders.NOW - timedelta(1), failure=Failure(pod=pod)
     )
@@ -56,8 +56,8 @@ def applied(observed: LiveGroup) -> list[JSONObject]:
     return [meta.annotations(one.object) for one in reconcile(observed).actions if isinstance(one, Apply)]
 
 
-def test_the_nodes_are_recorded_once_all_pods_have_one() -> None:
-    """In the record of the group's recreations, with a field manager of their own."""
+def test_nodes_are_recorded_when_all_pods_have_one() -> None:
+    """They are in the record of the group's recreations, with their own field manager."""
     (action,) = reconcile(group(WORKER)).actions
     assert isinstance(action, Apply)
     assert (action.resource, action.manager) == (CONTROLLER_REVISIONS, "lws-places")
@@ -73,22 +73,22 @@ def test_the_nodes_are_recorded_once_all_pods_have_one() -> None:
     [(), (builders.worker_pod(LEADER),), (builders.worker_pod(LEADER, 2, node="b"),)],
     ids=["a worker is missing", "a worker has no node", "another rank"],
 )
-def test_a_group_that_is_not_whole_is_not_recorded(workers: tuple[JSONObject, ...]) -> None:
+def test_incomplete_group_is_not_recorded(workers: tuple[JSONObject, ...]) -> None:
     assert applied(group(*workers)) == []
 
 
-def test_a_new_leader_is_recorded_though_its_nodes_are_those_of_before() -> None:
+def test_new_leader_is_recorded_on_unchanged_nodes() -> None:
     assert applied(group(WORKER, record=record("a,b"))) == applied(group(WORKER))
 
 
-def test_without_the_annotation_nothing_is_recorded_and_nothing_preferred() -> None:
+def test_nodes_are_neither_recorded_nor_used_without_annotation() -> None:
     other = builders.leaderworkerset_object()
     assert reconcile(group(WORKER, lws=other)).actions == ()
     assert formernodes.of(other, record("a,b")) == NOWHERE
     assert formernodes.of(LWS, None) == NOWHERE
 
 
-def test_of_very_many_nodes_those_of_the_first_ranks_are_recorded() -> None:
+def test_record_is_truncated_to_the_first_ranks() -> None:
     name = "n" * 200
     size = formernodes.LONGEST // 201 + 9
     leader = builders.leader_pod(LWS, node=name, annotations={labels.SIZE: str(size)})
@@ -101,16 +101,16 @@ def test_of_very_many_nodes_those_of_the_first_ranks_are_recorded() -> None:
     ("count", "pod", "avoided"),
     [(1, "web-0-1", ""), (2, "web-0-1", "b"), (3, "web-0", "a"), (2, "web-0-7", ""), (2, "odd", "")],
 )
-def test_a_node_is_avoided_where_the_group_failed_twice_in_a_row(count: int, pod: str, avoided: str) -> None:
+def test_node_is_avoided_after_two_failures_in_a_row(count: int, pod: str, avoided: str) -> None:
     assert formernodes.of(LWS, record("a,b", count=count, pod=pod)) == Places(("a", "b"), avoided)
 
 
-def test_a_failure_of_an_earlier_leader_says_nothing_of_these_nodes() -> None:
+def test_failure_of_an_earlier_leader_is_ignored() -> None:
     found = record("a,b", count=5, leader="another")
     assert formernodes.of(LWS, found) == Places(("a", "b"))
 
 
-def test_a_record_of_an_earlier_set_says_nothing() -> None:
+def test_record_of_an_earlier_set_is_ignored() -> None:
     found = record("a,b")
     found["metadata"]["ownerReferences"] = [
         meta.controller_reference(LWS | {"metadata": LWS["metadata"] | {"uid": "x"}})
@@ -119,20 +119,20 @@ def test_a_record_of_an_earlier_set_says_nothing() -> None:
 
 
 @pytest.mark.parametrize(("text", "nodes"), [("", ()), (",,", ()), ("a,B!,c", ("a", "", "c")), ("x" * 300, ())])
-def test_what_cannot_be_the_name_of_a_node_is_nobodys_place(text: str, nodes: tuple[str, ...]) -> None:
-    """Whoever may write the annotation may write anything; the API server would refuse the pod."""
+def test_invalid_node_names_are_ignored(text: str, nodes: tuple[str, ...]) -> None:
+    """A user who may write the annotation can write anything; the API server would reject the pod."""
     assert formernodes.of(LWS, record(text)).nodes == nodes
 
 
-def test_each_rank_prefers_its_own_node_and_all_avoid_the_blamed_one() -> None:
+def test_each_rank_prefers_its_node_and_avoids_the_failed_one() -> None:
     found = Places(("a", "b"), "b")
     assert found.preferences(0) == [preference("In", "a"), preference("NotIn", "b")]
     assert found.preferences(1) == found.preferences(2) == [preference("NotIn", "b")]
     assert NOWHERE.preferences(0) == []
 
 
-def test_workers_get_the_list_with_their_template_and_their_preference_at_admission() -> None:
-    """N-AT-3: a second admission changes nothing."""
+def test_workers_get_their_preference_at_admission() -> None:
+    """A second admission changes nothing (N-AT-3)."""
     plan = reconcile(group(statefulsets=(), record=record("a,b", count=2)))
     (made,) = [one.object for one in plan.actions if isinstance(one, Create) and one.resource == STATEFULSETS]
     template = meta.spec(made)["template"]
@@ -146,7 +146,7 @@ def test_workers_get_the_list_with_their_template_and_their_preference_at_admiss
         assert admit_pod(admitted) == admitted
 
 
-def test_what_the_user_prefers_stays() -> None:
+def test_preferences_of_the_user_are_kept() -> None:
     own = {"podAffinity": {"x": []}, "nodeAffinity": {PREFERENCES: [preference("In", "z")], "required": 1}}
     listed = meta.annotations(WORKER) | {labels.FORMER_NODES: "a,b"}
     pod = WORKER | {
@@ -159,7 +159,7 @@ def test_what_the_user_prefers_stays() -> None:
     }
 
 
-def test_a_marked_leader_waits_behind_its_gate_and_learns_its_place_when_it_opens() -> None:
+def test_gated_leader_gets_its_preference_when_the_gate_opens() -> None:
     marked = builders.leader_pod(LWS, annotations={labels.STAY_ON_NODES: "Preferred", labels.SIZE: "2"})
     admitted = admit_pod(marked)
     assert meta.spec(admitted)["schedulingGates"] == [{"name": labels.REPLACEMENT_GATE}]
@@ -181,7 +181,7 @@ def test_a_marked_leader_waits_behind_its_gate_and_learns_its_place_when_it_open
     assert without.patch["spec"] == {"schedulingGates": None}
 
 
-def test_leaders_are_marked_with_a_new_revision_alone() -> None:
+def test_leaders_are_marked_with_a_new_revision_only() -> None:
     """The mark changes their template, and would replace all groups by itself."""
 
     def marked(obj: JSONObject, living: JSONObject | None, key: str = "new") -> bool:
@@ -203,7 +203,7 @@ def test_leaders_are_marked_with_a_new_revision_alone() -> None:
     assert not marked(plain, None)
 
 
-def test_a_wrong_value_is_rejected() -> None:
+def test_invalid_same_nodes_value_is_rejected() -> None:
     key = labels.STAY_ON_NODES
     (error,) = formernodes.errors(builders.annotated({key: "Always"}))
     assert str(error) == f'metadata.annotations.{key}: Invalid value: "Always": must be Preferred'

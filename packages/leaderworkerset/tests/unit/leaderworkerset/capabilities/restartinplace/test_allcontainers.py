@@ -54,8 +54,8 @@ def at(seconds: float) -> str:
     return (builders.NOW + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def test_without_the_annotation_it_is_a_failure_as_any_other_restart() -> None:
-    """R-POD-4."""
+def test_restart_in_place_is_a_failure_without_the_annotation() -> None:
+    """A restart in place is a failure without the annotation (R-POD-4)."""
     plan = reconcile(group(restarted(), obj=builders.leaderworkerset_object()))
     assert recreates(plan)
     assert written(plan) == {}
@@ -64,14 +64,14 @@ def test_without_the_annotation_it_is_a_failure_as_any_other_restart() -> None:
 
 
 @pytest.mark.parametrize("note", ["1", f"1={at(-500)}"], ids=["was ready", "is not ready"])
-def test_what_was_tolerated_when_it_happened_stays_so_without_the_annotation(note: str) -> None:
-    """Otherwise all groups with such pods would be recreated at once when the annotation is taken off."""
+def test_noted_restart_stays_excused_without_the_annotation(note: str) -> None:
+    """Otherwise all groups with such pods would be recreated when the annotation is removed."""
     without = builders.leaderworkerset_object()
     assert not recreates(reconcile(group(restarted(note=note), obj=without)))
     assert recreates(reconcile(group(restarted(2, note=note), obj=without)))
 
 
-def test_it_is_noted_with_its_time_and_told_once() -> None:
+def test_restart_in_place_is_noted_with_its_time() -> None:
     plan = reconcile(group(restarted()))
     assert not recreates(plan)
     assert written(plan) == {"web-0-1": f"1={at(0)}"}
@@ -85,7 +85,7 @@ def test_it_is_noted_with_its_time_and_told_once() -> None:
 
 
 @pytest.mark.parametrize("note", ["1", f"1={at(-500)}"], ids=["was ready", "becomes ready"])
-def test_a_pod_that_is_ready_again_has_all_the_time_the_next_time(note: str) -> None:
+def test_ready_pod_gets_the_full_time_at_the_next_restart(note: str) -> None:
     ready = reconcile(group(restarted(note=note, ready=True)))
     assert written(ready) == ({} if note == "1" else {"web-0-1": "1"})
     assert not recreates(ready)
@@ -94,13 +94,13 @@ def test_a_pod_that_is_ready_again_has_all_the_time_the_next_time(note: str) -> 
     assert written(second) == {"web-0-1": f"2={at(0)}"}
 
 
-def test_a_pod_that_restarts_again_before_it_is_ready_gets_no_further_time() -> None:
+def test_unready_pod_gets_no_more_time_at_the_next_restart() -> None:
     plan = reconcile(group(restarted(3, note=f"2={at(-100)}")))
     assert written(plan) == {"web-0-1": f"3={at(-100)}"}
     assert plan.requeue_after == 20
 
 
-def test_a_pod_that_is_not_ready_in_time_has_failed() -> None:
+def test_pod_that_exceeds_its_time_has_failed() -> None:
     plan = reconcile(group(restarted(note=f"1={at(-120)}")))
     deleted, recorded = plan.actions
     assert isinstance(deleted, Delete)
@@ -110,8 +110,8 @@ def test_a_pod_that_is_not_ready_in_time_has_failed() -> None:
     assert told[labels.FAILURE] == "not ready 120 s after it restarted all its containers in place"
 
 
-def test_a_late_pod_uses_one_of_the_restarts_of_its_group_and_one_in_time_none() -> None:
-    """N-RB-3."""
+def test_late_pod_uses_a_restart_of_its_group() -> None:
+    """A late pod uses a restart of its group (N-RB-3)."""
     limited = replace(RestartSettings(), max_restarts=1)
     counts = (labels.GROUP_RESTART_COUNTS,)
     for note, is_late in ((f"1={at(-10)}", False), (f"1={at(-121)}", True)):
@@ -129,36 +129,36 @@ def test_a_late_pod_uses_one_of_the_restarts_of_its_group_and_one_in_time_none()
     ],
     ids=["restarted alone after it", "nothing is known of its end", "deleted"],
 )
-def test_all_other_failures_count(worker: JSONObject) -> None:
-    """R-POD-4."""
+def test_other_failures_recreate_the_group(worker: JSONObject) -> None:
+    """Other failures recreate the group (R-POD-4)."""
     assert recreates(reconcile(group(worker)))
 
 
-def test_the_failure_that_is_described_is_not_that_of_a_container_which_its_pod_ended() -> None:
+def test_failure_message_names_the_container_that_failed_first() -> None:
     worker = restarted(1)
     worker["status"]["containerStatuses"][0] |= ALONE | {"restartCount": 2}
     (recorded,) = [one for one in reconcile(group(worker)).actions if isinstance(one, Apply)]
     assert meta.annotations(recorded.object)[labels.FAILURE] == "main: exit code 1, Error"
 
 
-def test_a_time_to_come_is_by_another_clock_and_counts_from_now() -> None:
+def test_note_from_the_future_counts_from_now() -> None:
     plan = reconcile(group(restarted(note=f"1={at(3600)}")))
     assert written(plan) == {"web-0-1": f"1={at(0)}"}
     assert plan.requeue_after == 120
 
 
-def test_pods_that_are_unready_for_other_reasons_are_left_alone() -> None:
+def test_pods_unready_for_other_reasons_are_ignored() -> None:
     plan = reconcile(group(restarted(note="1")))
     assert plan == Plan()
 
 
 @pytest.mark.parametrize("text", ["1s", "120s", "24h"])
-def test_a_deadline_is_allowed(text: str) -> None:
+def test_restart_deadline_is_accepted(text: str) -> None:
     assert list(allcontainers.errors(builders.annotated({labels.IN_PLACE_RESTARTS: text}))) == []
 
 
 @pytest.mark.parametrize("text", ["", "true", "off", "0s", "25h", "120"])
-def test_another_value_is_rejected_and_counts_as_absent(text: str) -> None:
+def test_invalid_restart_deadline_is_rejected_and_ignored(text: str) -> None:
     (error,) = allcontainers.errors(builders.annotated({labels.IN_PLACE_RESTARTS: text}))
 
     assert error.path == f"metadata.annotations.{labels.IN_PLACE_RESTARTS}"

@@ -29,13 +29,13 @@ def group(lws: JSONObject = LWS, leader: JSONObject = LEADER, *workers: JSONObje
     return LiveGroup(now=builders.NOW, leader=leader, obj=lws, pods=(leader,), statefulsets=workers or (WORKERS,))
 
 
-def test_the_workers_of_a_leader_that_ends_are_deleted() -> None:
-    """N-PT-1, N-PT-2."""
+def test_workers_of_a_terminating_leader_are_deleted() -> None:
+    """Workers of a terminating leader are deleted (N-PT-1, N-PT-2)."""
     assert reconcile(group()) == Plan(DELETED)
 
 
-def test_they_are_deleted_with_the_set_too_and_after_it_by_what_they_were_created_with() -> None:
-    """N-PT-2, N-PT-3: the annotation of the StatefulSet counts once there is no LeaderWorkerSet."""
+def test_workers_of_a_deleted_set_end_by_their_own_annotation() -> None:
+    """The annotation of the StatefulSet counts once there is no LeaderWorkerSet (N-PT-2, N-PT-3)."""
     going = changed(LWS, deletionTimestamp="2026-03-01T11:59:59Z")
     assert reconcile(group(going)) == Plan(DELETED)
     assert reconcile(group({}, LEADER, changed(WORKERS, **PARALLEL))) == Plan(DELETED)
@@ -43,25 +43,25 @@ def test_they_are_deleted_with_the_set_too_and_after_it_by_what_they_were_create
 
 
 @pytest.mark.parametrize("text", ["Default", "parallel", ""])
-def test_others_end_after_it(text: str) -> None:
-    """N-PT-1: what is not Parallel is the default, also where the group was created otherwise."""
+def test_workers_end_after_their_leader_by_default(text: str) -> None:
+    """Any value except Parallel means the default, also for a group that was created with Parallel (N-PT-1)."""
     lws = builders.leaderworkerset_object(metadata={"annotations": {labels.POD_TERMINATION_POLICY: text}})
     assert reconcile(group(lws, LEADER, changed(WORKERS, **PARALLEL))) == Plan()
 
 
-def test_a_leader_that_lives_keeps_its_workers() -> None:
+def test_running_leader_keeps_its_workers() -> None:
     assert termination.end_workers(group(LWS, builders.leader_pod(LWS))) == NOTHING
 
 
-def test_what_the_garbage_collector_deletes_at_once_is_left_to_it() -> None:
+def test_foreground_deletion_is_left_to_the_garbage_collector() -> None:
     foreground = changed(LEADER, finalizers=["foregroundDeletion"])
     assert reconcile(group(LWS, foreground)) == Plan()
     other = changed(LEADER, finalizers=["example.com/other"])
     assert reconcile(group(LWS, other)) == Plan(DELETED)
 
 
-def test_workers_that_are_going_and_those_of_another_leader_are_left_alone() -> None:
-    """N-PT-2."""
+def test_terminating_and_foreign_workers_are_not_deleted() -> None:
+    """Terminating and foreign workers are not deleted (N-PT-2)."""
     going = changed(WORKERS, deletionTimestamp="2026-03-01T11:59:59Z")
     of_another = builders.worker_statefulset(changed(LEADER, uid="another"))
     assert reconcile(group(LWS, LEADER, going)) == Plan()
@@ -69,7 +69,7 @@ def test_workers_that_are_going_and_those_of_another_leader_are_left_alone() -> 
     assert reconcile(LiveGroup(now=builders.NOW, leader=LEADER, obj=LWS)) == Plan()
 
 
-def test_a_wrong_value_is_rejected() -> None:
+def test_invalid_termination_value_is_rejected() -> None:
     """N-VAL-7, for the annotation."""
     key = labels.POD_TERMINATION_POLICY
     (error,) = termination.errors(builders.annotated({key: "Fast"}))

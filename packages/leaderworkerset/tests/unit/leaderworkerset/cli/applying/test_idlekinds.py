@@ -20,24 +20,24 @@ def kept(objects: list[JSONObject], *answers: Response) -> tuple[list[str], list
     return [one.title for one in rest], lines
 
 
-def test_an_unserved_role_is_skipped_by_name() -> None:
+def test_unserved_role_is_skipped_by_name() -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
     rest, lines = kept([ROLE, service], ABSENT, answer(200, {"groups": []}), answer(200, {"resources": []}))
     assert rest == ["service/web"]
     assert lines == ["role/engine is skipped: requests are not authorized by roles"]
 
 
-def test_a_served_role_is_applied() -> None:
+def test_served_role_is_applied() -> None:
     served = answer(200, {"resources": [{"name": "roles", "kind": "Role", "namespaced": True}]})
     assert kept([ROLE], served) == (["role/engine"], [])
 
 
-def test_a_kind_that_pods_may_depend_on_is_kept() -> None:
+def test_kind_that_pods_may_depend_on_is_kept() -> None:
     secret = {"apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret", "metadata": {"name": "token"}}
     assert kept([secret]) == (["externalsecret/token"], [])
 
 
-def test_a_kind_whose_definition_is_applied_too_is_kept() -> None:
+def test_kind_whose_definition_is_applied_is_kept() -> None:
     scaled = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "web"}}
     definition = {
         "apiVersion": "apiextensions.k8s.io/v1",

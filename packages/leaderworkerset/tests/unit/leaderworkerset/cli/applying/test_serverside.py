@@ -1,4 +1,4 @@
-"""Which conflicts of an apply are with the same person's other commands."""
+"""The conflicts of an apply with other commands of the same person."""
 
 from typing import Any
 
@@ -32,13 +32,13 @@ def apply(*answers: Any) -> Applied:
     return run(serverside.apply(client, LEADERWORKERSETS, AFTER, manager="lws-cli", force=False))
 
 
-def test_fields_of_own_commands_are_taken_over_and_told() -> None:
+def test_fields_of_own_commands_are_taken_over_and_reported() -> None:
     applied = apply(conflict(("lws-scale", ".spec.replicas"), ("lws-rollout", IMAGE)), answer(200, AFTER))
     assert applied.taken == {".spec.replicas": "2 -> 1", IMAGE: ""}
     assert applied.owners == ("lws rollout", "lws scale")
 
 
 @pytest.mark.parametrize("manager", ["lws-pause", "hpa", "lws-rollouts"])
-def test_fields_of_others_and_of_a_pause_are_not_taken(manager: str) -> None:
+def test_fields_of_others_and_of_a_pause_are_not_taken_over(manager: str) -> None:
     with pytest.raises(ConflictError):
         apply(conflict(("lws-scale", ".spec.replicas"), (manager, IMAGE)))

@@ -41,11 +41,11 @@ DOCUMENT: JSONObject = {
         ("nothing.like.it", ""),
     ],
 )
-def test_a_hint_is_of_the_fields_beside_it_else_of_the_place_it_has(path: str, hint: str) -> None:
+def test_hint_names_a_similar_field_or_its_correct_place(path: str, hint: str) -> None:
     assert Schema(DOCUMENT, POD).hint(path) == hint
 
 
-def test_a_kind_that_no_document_describes_has_no_hints() -> None:
+def test_kind_without_a_schema_has_no_hints() -> None:
     assert Schema({}, POD).hint("spec.image") == ""
     assert Schema(DOCUMENT, {"apiVersion": "apps/v1", "kind": "Pod"}).hint("spec.image") == ""
 
@@ -62,5 +62,5 @@ def test_a_kind_that_no_document_describes_has_no_hints() -> None:
         ("spec.replicas: Invalid value: -1", []),
     ],
 )
-def test_unknown_fields_are_read_from_the_messages_of_api_servers(message: str, found: list[str]) -> None:
+def test_unknown_fields_are_parsed_from_server_messages(message: str, found: list[str]) -> None:
     assert unknown_fields(message) == found

@@ -1,4 +1,4 @@
-"""Who follows a cluster of this machine is ended with it; a cluster elsewhere has no such end."""
+"""Clients of a local cluster end with it; a remote cluster has no such end."""
 
 from pathlib import Path
 
@@ -11,11 +11,11 @@ from leaderworkerset.cli.errors import CommandError
 
 
 @pytest.mark.parametrize(("name", "hint"), [("gpus", "`lws up gpus`"), (DEFAULT, "`lws up`")])
-def test_the_end_of_a_cluster_is_an_error_that_names_it(tmp_path: Path, name: str, hint: str) -> None:
+def test_end_of_a_local_cluster_is_an_error_that_names_it(tmp_path: Path, name: str, hint: str) -> None:
     place = ClusterDirectory(name, tmp_path)
     with pytest.raises(CommandError, match=rf"^cluster {name} has ended; start it again with {hint}$"):
         run(Lifeline(place).run())
 
 
-def test_a_cluster_elsewhere_has_no_end() -> None:
+def test_remote_cluster_has_no_lifeline() -> None:
     run(Lifeline().run())

@@ -19,7 +19,7 @@ def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "state"
 
 
-def test_a_place_is_private_and_held_by_one_process(state_home: Path) -> None:
+def test_cluster_directory_is_private_and_locked(state_home: Path) -> None:
     place = places.place("demo")
     assert place.pid() is None
     with place.held():
@@ -31,7 +31,7 @@ def test_a_place_is_private_and_held_by_one_process(state_home: Path) -> None:
     assert place.directory == state_home / "demo"
 
 
-def test_what_killed_runs_left_is_removed(state_home: Path) -> None:
+def test_leftovers_of_killed_runs_are_removed(state_home: Path) -> None:
     killed = places.ephemeral()
     with killed.held():
         (killed.directory / "state.db").write_text("data")
@@ -41,7 +41,7 @@ def test_what_killed_runs_left_is_removed(state_home: Path) -> None:
     assert not place.database.exists()
 
 
-def test_a_stopped_cluster_of_the_user_is_kept_whatever_its_name(state_home: Path) -> None:
+def test_stopped_cluster_is_kept_under_any_name(state_home: Path) -> None:
     own = [places.place("run-1"), places.place(f"run-{os.getpid()}"), places.place("default")]
     for place in own:
         with place.held():
@@ -53,14 +53,14 @@ def test_a_stopped_cluster_of_the_user_is_kept_whatever_its_name(state_home: Pat
     assert [place.database.read_text() for place in own] == ["data"] * 3
 
 
-def test_a_run_that_is_just_beginning_is_kept(state_home: Path) -> None:
+def test_starting_run_is_kept(state_home: Path) -> None:
     beginning = places.ephemeral()
     with beginning.held():
         places.ephemeral()
         assert beginning.lock.exists()
 
 
-def test_the_directory_of_all_clusters_is_kept(state_home: Path) -> None:
+def test_parent_directory_of_clusters_is_kept(state_home: Path) -> None:
     state_home.mkdir()
     place = places.ephemeral()
     with place.held():
@@ -69,7 +69,7 @@ def test_the_directory_of_all_clusters_is_kept(state_home: Path) -> None:
     assert list(state_home.iterdir()) == []
 
 
-def test_a_directory_that_no_cluster_made_is_neither_used_nor_removed(state_home: Path) -> None:
+def test_foreign_directory_is_neither_used_nor_removed(state_home: Path) -> None:
     documents = state_home / "documents"
     documents.mkdir(parents=True)
     (documents / "thesis.txt").write_text("years of work")
@@ -81,7 +81,7 @@ def test_a_directory_that_no_cluster_made_is_neither_used_nor_removed(state_home
     assert (documents / "thesis.txt").exists()
 
 
-def test_a_lock_file_with_anything_in_it_is_read(state_home: Path) -> None:
+def test_arbitrary_content_of_a_lock_file_is_ignored(state_home: Path) -> None:
     place = places.place("demo")
     with place.held():
         for content in (b"", b"x", b"-1", b"9" * 40, b"\xff"):
@@ -89,7 +89,7 @@ def test_a_lock_file_with_anything_in_it_is_read(state_home: Path) -> None:
             assert place.pid() is None
 
 
-def test_a_state_directory_that_is_a_file_is_named(state_home: Path) -> None:
+def test_state_directory_that_is_a_file_is_an_error(state_home: Path) -> None:
     state_home.write_text("")
     for attempt in (places.all_places, places.ephemeral):
         with pytest.raises(CommandError, match="set LWS_STATE_HOME to a directory"):
@@ -98,19 +98,19 @@ def test_a_state_directory_that_is_a_file_is_named(state_home: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "Big", "-a", "a" * 41])
-def test_names_are_checked(name: str) -> None:
+def test_invalid_cluster_names_are_rejected(name: str) -> None:
     with pytest.raises(UsageError, match="cluster name"):
         places.place(name)
 
 
-def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_directory_that_cannot_be_created_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LWS_STATE_HOME", str(tmp_path / "file"))
     with pytest.raises(CommandError, match="LWS_STATE_HOME"), places.place("demo").held():
         pass
 
 
-def test_the_state_directory_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_state_directory_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LWS_STATE_HOME")
     monkeypatch.setenv("XDG_STATE_HOME", "/state")
     assert places.home() == Path("/state/lws")
@@ -134,7 +134,7 @@ def test_directory_that_others_write_is_not_read(state_home: Path) -> None:
         places.place("own")
 
 
-def test_process_that_does_not_hold_the_lock_is_not_stopped(state_home: Path) -> None:
+def test_process_without_the_lock_is_not_stopped(state_home: Path) -> None:
     place = places.place("demo")
     with place.held(), subprocess.Popen(["sleep", "600"]) as bystander:
         place.lock.write_text(f"{bystander.pid}\n")
@@ -144,7 +144,7 @@ def test_process_that_does_not_hold_the_lock_is_not_stopped(state_home: Path) ->
         bystander.kill()
 
 
-def test_the_records_of_failed_runs_are_kept_until_there_are_newer_ones() -> None:
+def test_failed_run_records_are_kept_up_to_a_limit() -> None:
     count = places.KEPT_RUNS + 2
     for number in range(count):
         run = places.ephemeral()
@@ -163,7 +163,7 @@ def test_the_records_of_failed_runs_are_kept_until_there_are_newer_ones() -> Non
     assert kept == list(range(2, count))
 
 
-def test_nothing_is_kept_of_a_run_without_failures() -> None:
+def test_run_without_failures_leaves_nothing() -> None:
     run = places.ephemeral()
     with run.held():
         run.history.mkdir()

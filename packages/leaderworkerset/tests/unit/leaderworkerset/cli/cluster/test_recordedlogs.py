@@ -39,11 +39,11 @@ EPISODES = [
     ],
     ids=["of the failed container", "of a named container", "of a group", "of a rank without lines"],
 )
-def test_the_newest_recorded_lines_of_each_rank_are_returned(wanted: WantedRanks, shown: dict[str, list[str]]) -> None:
+def test_newest_recorded_lines_of_each_rank_are_returned(wanted: WantedRanks, shown: dict[str, list[str]]) -> None:
     assert {one.place: list(one.lines) for one in newest(EPISODES, wanted)} == shown
 
 
-def test_recorded_lines_say_of_which_failure_they_are() -> None:
+def test_recorded_lines_have_a_note_about_their_failure() -> None:
     (log,) = newest(EPISODES, WantedRanks(Selection("web", 0, 0)))
     assert log.note("lws --local") == (
         "note: the recorded last lines of web-0, of 2026-11-25T09:00:02Z; "

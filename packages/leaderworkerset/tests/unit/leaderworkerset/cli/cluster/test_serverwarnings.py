@@ -1,4 +1,4 @@
-"""What an API server warns of is said, once."""
+"""Warnings of an API server are printed once."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -25,7 +25,7 @@ class Answers:
         """Nothing is open."""
 
 
-def test_a_warning_is_said_once_however_often_it_comes() -> None:
+def test_repeated_warning_is_printed_once() -> None:
     said: list[str] = []
     transport = WarningTransport(Answers(warning='299 - "a is deprecated", 299 - "b is not known"'), said.append)
     for _ in range(2):
@@ -33,7 +33,7 @@ def test_a_warning_is_said_once_however_often_it_comes() -> None:
     assert said == ["Warning: a is deprecated", "Warning: b is not known"]
 
 
-def test_an_answer_without_warnings_says_nothing() -> None:
+def test_response_without_warnings_prints_nothing() -> None:
     said: list[str] = []
     asyncio.run(WarningTransport(Answers(), said.append).request(Request("GET", "/")))
     assert said == []
@@ -48,5 +48,5 @@ def test_an_answer_without_warnings_says_nothing() -> None:
         ("199 - other", []),
     ],
 )
-def test_headers_are_read_as_servers_write_them(header: str, texts: list[str]) -> None:
+def test_warning_headers_are_parsed(header: str, texts: list[str]) -> None:
     assert list(warnings_of({"warning": header})) == texts

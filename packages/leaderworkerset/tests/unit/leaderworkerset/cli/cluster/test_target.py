@@ -48,9 +48,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("by_variable", [True, False])
-def test_a_cluster_that_was_stopped_is_named_at_once(
-    home: Path, monkeypatch: pytest.MonkeyPatch, by_variable: bool
-) -> None:
+def test_stopped_cluster_is_an_immediate_error(home: Path, monkeypatch: pytest.MonkeyPatch, by_variable: bool) -> None:
     place = places.place("gpus")
     if by_variable:
         monkeypatch.setenv("KUBECONFIG", str(place.kubeconfig))
@@ -72,28 +70,28 @@ def test_a_cluster_that_was_stopped_is_named_at_once(
 
 
 @pytest.mark.parametrize(("name", "words"), [("gpus", "--local=gpus"), (places.DEFAULT, "--local")])
-def test_a_cluster_of_this_machine_is_named(home: Path, name: str, words: str) -> None:
+def test_hint_addresses_a_local_cluster(home: Path, name: str, words: str) -> None:
     place = places.place(name)
     with place.held():
         place.kubeconfig.write_bytes(KUBECONFIG)
         assert spoken(Target(local=name)) == (f"lws {words}", "")
 
 
-def test_the_options_that_were_typed_are_repeated(tmp_path: Path) -> None:
+def test_hint_repeats_the_given_options(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_bytes(KUBECONFIG)
     options = f"--kubeconfig={path} --context=main"
     assert spoken(Target(kubeconfig=str(path), context_name="main")) == (f"lws {options}", f"kubectl {options}")
 
 
-def test_nothing_is_added_for_the_cluster_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hint_adds_nothing_for_the_default_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "config"
     path.write_bytes(KUBECONFIG)
     monkeypatch.setenv("KUBECONFIG", str(path))
     assert spoken(Target()) == ("lws", "kubectl")
 
 
-def test_a_cluster_that_does_not_run_is_started_by_its_name(home: Path) -> None:
+def test_hint_starts_a_stopped_cluster_by_name(home: Path) -> None:
     with pytest.raises(CommandError, match=r"start it with `lws up gpus`$"):
         spoken(Target(local="gpus"))
 
@@ -106,7 +104,7 @@ def test_a_cluster_that_does_not_run_is_started_by_its_name(home: Path) -> None:
         ((places.DEFAULT, "gpus"), "or address a cluster of this machine: --local, --local=gpus"),
     ],
 )
-def test_without_a_kubeconfig_the_clusters_of_this_machine_are_named(
+def test_error_without_a_kubeconfig_lists_local_clusters(
     home: Path, monkeypatch: pytest.MonkeyPatch, names: Sequence[str], said: str
 ) -> None:
     monkeypatch.setenv("HOME", str(home / "nobody"))
@@ -118,7 +116,7 @@ def test_without_a_kubeconfig_the_clusters_of_this_machine_are_named(
             spoken(Target())
 
 
-def test_a_missing_definition_is_installed_on_the_cluster_at_hand() -> None:
+def test_missing_definition_hint_installs_on_the_same_cluster() -> None:
     client = Client(ScriptedTransport(failure(404, "NotFound")))
 
     session = Session(client, "default", lambda *_: pytest.fail("no channels"), lws="lws --local=gpus")
@@ -126,7 +124,7 @@ def test_a_missing_definition_is_installed_on_the_cluster_at_hand() -> None:
         run(targets.find(session, "web"))
 
 
-def test_a_missing_namespace_is_made_on_the_cluster_at_hand() -> None:
+def test_missing_namespace_hint_creates_it_on_the_same_cluster() -> None:
     document = Document("pod.yaml", 1, 1, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}})
     error = NotFoundError({"message": "no", "details": {"kind": "namespaces", "name": "team"}})
     told = describe(document, error, "kubectl --context=main")
@@ -134,6 +132,6 @@ def test_a_missing_namespace_is_made_on_the_cluster_at_hand() -> None:
     assert describe(document, error, "").endswith("no; add --create-namespace to this command")
 
 
-def test_a_run_refers_to_the_commands_for_the_cluster_that_was_named() -> None:
+def test_run_hint_names_commands_for_the_given_cluster() -> None:
     with pytest.raises(UsageError, match=r"lws apply --local=gpus, lws wait --local=gpus, lws logs --local=gpus$"):
         run_command.main(["-f", "web.yaml"], obj=Target(local="gpus"), standalone_mode=False)

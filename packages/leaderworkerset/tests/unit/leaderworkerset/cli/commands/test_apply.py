@@ -1,4 +1,4 @@
-"""Many objects are applied several at once, and an error says what was applied."""
+"""Many objects are applied several at once, and an error lists the applied ones."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -56,7 +56,7 @@ async def applied(server: SlowServer, documents: list[Document]) -> tuple[list[s
     return await applier.apply(documents), asyncio.get_running_loop().time() - began
 
 
-def test_a_hundred_sets_are_applied_ten_at_a_time() -> None:
+def test_hundred_sets_are_applied_ten_at_a_time() -> None:
     server = SlowServer()
     lines, seconds = run(applied(server, sets(100)))
     assert lines == [f"leaderworkerset/web-{at} created" for at in range(100)]
@@ -64,7 +64,7 @@ def test_a_hundred_sets_are_applied_ten_at_a_time() -> None:
     assert seconds < 50  # one by one: four requests for each, 400 s
 
 
-def test_an_error_lists_all_that_was_applied_beside_the_refused_object() -> None:
+def test_error_lists_applied_objects_and_the_rejected_one() -> None:
     with pytest.raises(CommandError) as caught:
         run(applied(SlowServer("web-1"), sets(12)))
     told, done = str(caught.value).splitlines()
@@ -73,7 +73,7 @@ def test_an_error_lists_all_that_was_applied_beside_the_refused_object() -> None
     assert done == f"applied before: {', '.join(others)}"
 
 
-def test_an_error_lists_the_namespace_that_stays() -> None:
+def test_error_lists_the_created_namespace() -> None:
     applier = Applier(Session(Client(SlowServer("web-0")), "prod", channels), done=["namespace/prod created"])
     with pytest.raises(CommandError, match=r"applied before: namespace/prod created$"):
         run(applier.apply(sets(1)))
@@ -88,7 +88,7 @@ class NoNamespace(SlowServer):
         return await super().request(request)
 
 
-def test_a_plan_names_the_command_that_creates_the_namespace() -> None:
+def test_dry_run_names_the_option_that_creates_the_namespace() -> None:
     applier = Applier(Session(Client(NoNamespace()), "prod", channels))
     with pytest.raises(CommandError, match="or use `lws apply --create-namespace`"):
         run(applier.tried(sets(1)[0]))

@@ -1,4 +1,4 @@
-"""Notes on Services that match no pod: only on those that are meant for the explained sets."""
+"""Notes on Services that match no pod concern only Services for the explained sets."""
 
 import pytest
 from tests import builders
@@ -21,6 +21,6 @@ SET = builders.leaderworkerset_object(template={"workerTemplate": TEMPLATE})
         ({}, False),
     ],
 )
-def test_a_service_is_meant_for_a_set_whose_label_it_selects(selector: dict[str, str], expected: bool) -> None:
+def test_service_matches_a_set_whose_label_it_selects(selector: dict[str, str], expected: bool) -> None:
     service = {"metadata": {"name": "s", "namespace": "default"}, "spec": {"selector": selector}}
     assert is_meant(service, SET) is expected

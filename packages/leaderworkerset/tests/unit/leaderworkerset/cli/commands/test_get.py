@@ -45,7 +45,7 @@ def watcher(clock: SetClock, capsys: pytest.CaptureFixture[str]) -> LineWatcher:
     return watcher
 
 
-def test_a_group_has_at_most_one_line_a_second(
+def test_watch_prints_one_line_per_group_and_second(
     clock: SetClock, watcher: LineWatcher, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for ready in (1, 2, 3):
@@ -59,7 +59,7 @@ def test_a_group_has_at_most_one_line_a_second(
     ]
 
 
-def test_groups_do_not_wait_for_each_other(watcher: LineWatcher, capsys: pytest.CaptureFixture[str]) -> None:
+def test_watch_prints_groups_independently(watcher: LineWatcher, capsys: pytest.CaptureFixture[str]) -> None:
     watcher.update(views(1))
     watcher.update(views(1, groups=2))
     assert capsys.readouterr().out.splitlines() == [
@@ -68,7 +68,7 @@ def test_groups_do_not_wait_for_each_other(watcher: LineWatcher, capsys: pytest.
     ]
 
 
-def test_what_waits_is_printed_at_the_end(watcher: LineWatcher, capsys: pytest.CaptureFixture[str]) -> None:
+def test_watch_prints_pending_lines_at_the_end(watcher: LineWatcher, capsys: pytest.CaptureFixture[str]) -> None:
     watcher.update(views(1))
     watcher.update([])
     watcher.update(views(4))
@@ -76,7 +76,7 @@ def test_what_waits_is_printed_at_the_end(watcher: LineWatcher, capsys: pytest.C
     assert capsys.readouterr().out.splitlines()[-1] == "web group 0: 4 of 4 ranks ready"
 
 
-def test_what_is_gone_is_printed_once(
+def test_watch_prints_a_deleted_set_once(
     clock: SetClock, watcher: LineWatcher, capsys: pytest.CaptureFixture[str]
 ) -> None:
     watcher.update(views(1))
@@ -86,9 +86,7 @@ def test_what_is_gone_is_printed_once(
     assert capsys.readouterr().out.splitlines() == ["web/0/0: Running, ready", "web: gone"]
 
 
-def test_groups_of_many_that_changed_alike_share_a_line_a_second(
-    clock: SetClock, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_watch_combines_groups_with_equal_changes(clock: SetClock, capsys: pytest.CaptureFixture[str]) -> None:
     watcher = LineWatcher(WANTED, clock)
     watcher.update(views(0, groups=60))
     capsys.readouterr()
@@ -118,7 +116,7 @@ def failed_set(index: int) -> View:
     )
 
 
-def test_the_last_lines_of_failed_ranks_are_read_from_few_kubelets() -> None:
+def test_last_lines_of_failed_ranks_come_from_few_kubelets() -> None:
     transport = ScriptedTransport(*[answer(200, f"boom {index}\n".encode()) for index in range(QUOTED)])
     shown = [failed_set(index) for index in range(QUOTED + 2)]
     lines = run(quotations(Client(transport), shown))
@@ -126,7 +124,7 @@ def test_the_last_lines_of_failed_ranks_are_read_from_few_kubelets() -> None:
     assert len(transport.requests) == QUOTED
 
 
-def test_a_watch_prints_each_object_when_it_changes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_watch_prints_each_object_when_it_changes(capsys: pytest.CaptureFixture[str]) -> None:
     watcher = ObjectWatcher("json")
     for version in ("1", "1", "2"):
         obj = {"kind": "LeaderWorkerSet", "metadata": {"uid": "a", "resourceVersion": version, "managedFields": []}}

@@ -1,4 +1,4 @@
-"""`lws install` and `lws uninstall`, as far as they need no cluster: words that do not fit, files, what is printed."""
+"""`lws install` and `lws uninstall` without a cluster: conflicting options, files, and output."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ HEAD = "apiVersion: config.lws.x-k8s.io/v1\nkind: Configuration\n"
         (["uninstall", "--keep-crd", "--delete-leaderworkersets"], "cannot be combined"),
     ],
 )
-def test_words_that_do_not_fit_are_refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_conflicting_options_are_rejected(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(words) == errors.USAGE
     assert message in capsys.readouterr().err
 
@@ -48,10 +48,10 @@ def test_words_that_do_not_fit_are_refused(words: list[str], message: str, capsy
         ("apiVersion: v1\nkind: Pod\n", 'no kind "Pod" is registered for version "v1"'),
     ],
 )
-def test_a_configuration_is_checked_before_anything_is_sent(
+def test_configuration_is_checked_before_any_request(
     content: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """R-CFG-1 to R-CFG-3: the manager would refuse it as well, but later."""
+    """The manager would refuse it as well, but later (R-CFG-1 to R-CFG-3)."""
     path = tmp_path / "config.yaml"
     path.write_text(content)
     assert app.run(["install", "--dry-run=client", "--config", str(path)]) == errors.FAILED
@@ -61,7 +61,7 @@ def test_a_configuration_is_checked_before_anything_is_sent(
 
 
 @pytest.mark.parametrize(("content", "message"), [(None, "No such file"), (b"\xff", "not valid YAML")])
-def test_a_file_that_cannot_be_read_is_named(
+def test_unreadable_configuration_file_is_named(
     content: bytes | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "config.yaml"
@@ -73,7 +73,7 @@ def test_a_file_that_cannot_be_read_is_named(
 
 @pytest.mark.parametrize("form", ["yaml", "json"])
 @pytest.mark.slow
-def test_a_dry_run_prints_every_object(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dry_run_prints_every_object(form: str, capsys: pytest.CaptureFixture[str]) -> None:
     """No cluster is asked: the objects can be kept in a repository and applied by other means."""
     words = [
         "install",
@@ -104,7 +104,7 @@ POD = {
 }
 
 
-def test_fields_of_a_file_reach_the_pods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pod_fields_of_a_file_reach_the_pods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "pod.yaml"
     path.write_text(yaml.safe_dump(POD))
     assert app.run(["install", "--dry-run=client", "-o", "json", "--pod", str(path)]) == 0
@@ -124,7 +124,7 @@ def test_fields_of_a_file_reach_the_pods(tmp_path: Path, capsys: pytest.CaptureF
         (None, "No such file"),
     ],
 )
-def test_a_file_that_is_none_of_fields_of_pods_is_refused(
+def test_file_without_pod_fields_is_rejected(
     content: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "pod.yaml"
@@ -137,14 +137,12 @@ def test_a_file_that_is_none_of_fields_of_pods_is_refused(
 
 
 @pytest.mark.parametrize(("words", "warns"), [([], True), (["--image=registry.example.com/lws:1"], False)])
-def test_an_image_that_no_cluster_can_pull_is_named(
-    words: list[str], warns: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unpullable_image_causes_a_warning(words: list[str], warns: bool, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["install", "--dry-run=client", *words]) == 0
     assert ("no cluster can pull localhost/leaderworkerset:" in capsys.readouterr().err) is warns
 
 
-def test_a_dry_run_without_format_prints_names(capsys: pytest.CaptureFixture[str]) -> None:
+def test_dry_run_without_format_prints_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["install", "--dry-run=client"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "namespace/lws-system (dry run)"
@@ -158,11 +156,11 @@ def sets(count: int) -> list[JSONObject]:
     ]
 
 
-def test_without_leaderworkersets_nothing_is_lost() -> None:
+def test_uninstall_without_sets_loses_nothing() -> None:
     refuse_loss([])
 
 
-def test_leaderworkersets_are_named_with_the_ways_out() -> None:
+def test_uninstall_names_sets_and_alternatives() -> None:
     with pytest.raises(errors.CommandError) as caught:
         refuse_loss(sets(5))
     assert str(caught.value) == (
@@ -181,10 +179,10 @@ def test_leaderworkersets_are_named_with_the_ways_out() -> None:
         ("auto", ["scheduling.k8s.io", "scheduling.volcano.sh", "scheduling.x-k8s.io"]),
     ],
 )
-def test_the_role_follows_the_gang_schedulers_of_the_configuration(
+def test_role_follows_the_configured_gang_schedulers(
     provider: str, groups: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """R-GANG-7."""
+    """A role follows the configured gang schedulers (R-GANG-7)."""
     path = tmp_path / "config.yaml"
     section = f"gangSchedulingManagement: {{schedulerProvider: {provider}}}\n" if provider else ""
     path.write_text(HEAD + section)
@@ -196,8 +194,8 @@ def test_the_role_follows_the_gang_schedulers_of_the_configuration(
     assert sorted({rule["apiGroups"][0] for rule in role["rules"] if "scheduling" in rule["apiGroups"][0]}) == groups
 
 
-def test_pods_that_would_be_stranded_are_named_with_the_command_of_each_set() -> None:
-    """N-RB-5: however many there are."""
+def test_uninstall_names_pods_that_would_be_stranded() -> None:
+    """However many there are (N-RB-5)."""
     pods: list[JSONObject] = [
         {"metadata": {"namespace": "ns", "name": f"{name}-{group}", "labels": {labels.NAME: name}}}
         for name in "abcd"

@@ -24,26 +24,26 @@ HEAD = "apiVersion: config.lws.x-k8s.io/v1\nkind: Configuration\n"
 
 @pytest.fixture(autouse=True)
 def _own_logs() -> object:
-    """Give the logs back as they were."""
+    """Restore the original logging."""
     yield
     structlog.reset_defaults()
 
 
-def test_the_version_has_three_lines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_has_three_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["manager", "--version"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines] == ["Version", "Build Date", "Git Commit"]
 
 
-def test_the_user_agent_names_version_system_and_commit() -> None:
-    """R-MGR-7."""
+def test_user_agent_names_version_system_and_commit() -> None:
+    """The user agent names version, system and commit (R-MGR-7)."""
     named = buildinfo.user_agent({"LWS_GIT_COMMIT": "0123456789abcdef"})
     assert named.startswith("lws/v")
     assert named.endswith(") 0123456")
     assert buildinfo.user_agent({}).endswith(") unknown")
 
 
-def test_the_flags_stand_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["manager", "-h"]) == 0
     assert "--leader-elect-lease-duration (default 15s)" in capsys.readouterr().out
 
@@ -60,10 +60,10 @@ def test_the_flags_stand_in_the_help(capsys: pytest.CaptureFixture[str]) -> None
         ("leaderElection: {renewDeadline: 20s}\n", "must be greater than renewDeadline"),
     ],
 )
-def test_a_configuration_that_cannot_be_used_ends_the_manager(
+def test_invalid_configuration_ends_the_manager(
     text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """R-CFG-3, R-OP-51."""
+    """An invalid configuration ends the manager (R-CFG-3, R-OP-51)."""
     file = tmp_path / "config.yaml"
     file.write_text(HEAD + text)
     assert app.run(["manager", f"--config={file}"]) == 1
@@ -73,10 +73,10 @@ def test_a_configuration_that_cannot_be_used_ends_the_manager(
 
 
 @pytest.mark.parametrize(("version", "warnings"), [("v1", 0), ("v1alpha1", 1)])
-def test_the_version_of_the_configuration_before_is_read_with_a_warning(
+def test_deprecated_configuration_version_causes_a_warning(
     version: str, warnings: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """N-CFG-3: the manager gets as far as without it, here to a kubeconfig that does not exist."""
+    """The manager gets as far as without it, here to a kubeconfig that does not exist (N-CFG-3)."""
     file = tmp_path / "config.yaml"
     file.write_text(HEAD.replace("v1\n", f"{version}\n"))
     assert app.run(["manager", f"--config={file}", "--kubeconfig", "/no/such/file"]) == 1
@@ -85,37 +85,37 @@ def test_the_version_of_the_configuration_before_is_read_with_a_warning(
     assert "\tERROR\tsetup\tproblem running manager\t" in logged
 
 
-def test_a_file_that_is_not_there_ends_the_manager(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_configuration_file_ends_the_manager(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["manager", "-config", "/no/such/file", "--zap-encoder=json"]) == 1
     logged = capsys.readouterr().err
     assert '"msg":"unable to load the configuration","error":"/no/such/file: No such file or directory"' in logged
 
 
-def test_a_kubeconfig_that_is_not_there_ends_the_manager(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_kubeconfig_ends_the_manager(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["manager", "--kubeconfig", "/no/such/file"]) == 1
     assert "\tERROR\tsetup\tproblem running manager\t" in capsys.readouterr().err
 
 
-def test_a_flag_that_does_not_exist_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_flag_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["manager", "--no-such-flag"]) == 2
     assert "flag provided but not defined: -no-such-flag" in capsys.readouterr().err
 
 
-def test_the_namespace_is_that_of_the_account(tmp_path: Path) -> None:
-    """R-MGR-3."""
+def test_namespace_is_read_from_the_service_account(tmp_path: Path) -> None:
+    """The namespace is read from the service account (R-MGR-3)."""
     file = tmp_path / "namespace"
     assert clusterprocess.namespace(file, managing.NAMESPACE) == "lws-system"
     file.write_text("elsewhere\n")
     assert clusterprocess.namespace(file, managing.NAMESPACE) == "elsewhere"
 
 
-def test_errors_of_a_group_are_told_one_by_one() -> None:
+def test_errors_of_a_group_are_reported_separately() -> None:
     group = ExceptionGroup("a", [ExceptionGroup("b", [ConfigError("x")]), OSError("y")])
     assert [str(error) for error in errors.leaves(group)] == ["x", "y"]
 
 
 @pytest.mark.slow
-def test_the_process_imports_what_a_manager_needs_and_reads_no_certificates_of_the_system() -> None:
+def test_manager_process_imports_only_what_it_needs() -> None:
     """As the entry of its image starts it; `lws manager` also has the command line."""
     script = (
         "import atexit, runpy, sys\n"

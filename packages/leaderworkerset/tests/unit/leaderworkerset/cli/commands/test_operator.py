@@ -14,13 +14,13 @@ from leaderworkerset.operator.operatornames import OPERATOR
 from leaderworkerset.operator.verbosity import Verbosity
 
 
-def test_files_that_end_it_may_be_given_several_times() -> None:
-    """R-OP-9."""
+def test_termination_file_flag_can_be_repeated() -> None:
+    """The termination file flag can be repeated (R-OP-9)."""
     given = goflags.parse(["--terminate-on-files=/a", "--terminate-on-files", "/b", "-v=4"], flags())
     assert given == {"terminate-on-files": ("/a", "/b"), "v": 4}
 
 
-def test_each_parse_begins_anew() -> None:
+def test_flags_keep_no_state_between_parses() -> None:
     assert goflags.parse(["--terminate-on-files=/a"], flags()) == goflags.parse(["--terminate-on-files=/a"], flags())
 
 
@@ -32,7 +32,7 @@ def test_each_parse_begins_anew() -> None:
         (["now"], "unexpected argument 'now'"),
     ],
 )
-def test_wrong_flags_are_refused(words: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_flags_are_rejected(words: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["operator", *words]) == 2
     assert text in capsys.readouterr().err
 
@@ -42,8 +42,8 @@ def test_help_lists_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--terminate-on-files" in capsys.readouterr().out
 
 
-def test_without_a_flag_it_is_that_of_the_account_or_the_usual_one(tmp_path: Path) -> None:
-    """R-OP-10."""
+def test_operator_namespace_is_read_from_the_account_or_default(tmp_path: Path) -> None:
+    """The operator namespace is read from the account or default (R-OP-10)."""
     mounted = tmp_path / "namespace"
     assert clusterprocess.namespace(mounted, OPERATOR) == "openshift-lws-operator"
     mounted.write_text("operators")
@@ -57,8 +57,8 @@ def test_without_a_flag_it_is_that_of_the_account_or_the_usual_one(tmp_path: Pat
         ["--namespace", "elsewhere", "--kubeconfig", "/k", "operator"],
     ],
 )
-def test_its_namespace_is_the_one_that_is_given(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """R-OP-10: wherever the flag stands; `lws` moves it before its command."""
+def test_operator_namespace_is_set_by_the_option(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the flag stands; `lws` moves it before its command (R-OP-10)."""
     started: list[operatorprocess.OperatorProcessSettings] = []
 
     async def run(settings: operatorprocess.OperatorProcessSettings, _verbosity: Verbosity) -> None:
@@ -69,8 +69,8 @@ def test_its_namespace_is_the_one_that_is_given(words: list[str], monkeypatch: p
     assert [(one.namespace, one.kubeconfig) for one in started] == [("elsewhere", "/k")]
 
 
-def test_the_image_of_the_operand_is_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """R-OP-9, R-OP-20."""
+def test_operand_image_is_read_from_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The operand image is read from a variable (R-OP-9, R-OP-20)."""
     started: list[operatorprocess.OperatorProcessSettings] = []
 
     async def run(settings: operatorprocess.OperatorProcessSettings, _verbosity: Verbosity) -> None:
@@ -85,7 +85,7 @@ def test_the_image_of_the_operand_is_a_variable(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("words", "line"), [([], '{"level":"info",'), (["--zap-encoder=console"], "\tINFO\t")], ids=["usual", "console"]
 )
-def test_its_logs_have_the_form_that_is_asked_for(
+def test_operator_logs_have_the_requested_format(
     words: list[str], line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def run(_settings: operatorprocess.OperatorProcessSettings, _verbosity: Verbosity) -> None:

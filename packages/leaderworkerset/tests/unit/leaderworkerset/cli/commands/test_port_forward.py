@@ -29,7 +29,7 @@ SILENT = ConnectionFailedError("https://127.0.0.1:1 refused the connection")
     ],
     ids=["deleted", "replaced", "ended", "cluster stopped"],
 )
-def test_the_end_has_a_reason(script: list[Response | Exception], reason: str) -> None:
+def test_port_forward_ends_with_a_reason(script: list[Response | Exception], reason: str) -> None:
     assert run(until_lost(Client(ScriptedTransport(*script)), POD)) == reason
 
 
@@ -41,7 +41,7 @@ def test_the_end_has_a_reason(script: list[Response | Exception], reason: str) -
     ],
     ids=["without a node", "ended"],
 )
-def test_a_pod_that_does_not_run_is_refused(fields: JSONObject, state: str) -> None:
+def test_pod_that_is_not_running_is_rejected(fields: JSONObject, state: str) -> None:
     with pytest.raises(CommandError, match=f"pod web-0 does not run: {state}"):
         refuse_unplaced(POD | fields)
     refuse_unplaced(POD | {"spec": {"nodeName": "node-0"}, "status": {"phase": "Running"}})

@@ -1,4 +1,4 @@
-"""What `lws scale` refuses before it asks a server."""
+"""The values that `lws scale` rejects before any request."""
 
 import pytest
 
@@ -6,12 +6,12 @@ from leaderworkerset.cli import app
 
 
 @pytest.mark.parametrize("number", ["-1", "2147483648"])
-def test_a_number_that_the_field_cannot_hold_is_refused(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_replicas_out_of_range_are_rejected(number: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["scale", "web", "--replicas", number]) == 2
     assert f"{number} is not in the range 0<=x<=2147483647" in capsys.readouterr().err
 
 
-def test_which_groups_go_is_said_of_leaderworkersets_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_prefer_broken_is_rejected_for_disaggregated_sets(capsys: pytest.CaptureFixture[str]) -> None:
     for further in (["--role", "decode"], ["--output", "name"]):
         assert app.run(["scale", "split", "--replicas", "1", "--prefer-broken", *further]) == 2
         assert "--prefer-broken and --recreate-broken are for LeaderWorkerSets" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""What `lws wait` waits for, and how it names what is missing."""
+"""The conditions of `lws wait`, and its messages about what is missing."""
 
 from typing import Any
 
@@ -76,12 +76,12 @@ AVAILABLE = {"type": "Available", "status": "True", "observedGeneration": 2}
         ("jsonpath={.metadata.generation}=2", None, "it is gone"),
     ],
 )
-def test_conditions(condition: str, given: View | None, missing: str | None) -> None:
+def test_condition_reports_what_is_missing(condition: str, given: View | None, missing: str | None) -> None:
     assert wait.parse(condition)(given) == missing
 
 
 @pytest.mark.parametrize("condition", CONDITIONS, ids=lambda condition: condition.type)
-def test_words_of_a_condition_wait_for_it(condition: ConditionOutcome) -> None:
+def test_condition_words_wait_for_their_condition(condition: ConditionOutcome) -> None:
     """A set that has the condition alone is not waited for by any word of another condition."""
     annotations = {labels.RUN_TO_COMPLETION: "true"}
     shown = view(1, conditions=(AVAILABLE | {"type": condition.type},), annotations=annotations)
@@ -93,7 +93,7 @@ def test_words_of_a_condition_wait_for_it(condition: ConditionOutcome) -> None:
     "words",
     ["readiness", "replicas=two", "condition=", "ready=1", "jsonpath=", "jsonpath={.a[x]}"],
 )
-def test_unknown_words_are_refused(words: str) -> None:
+def test_unknown_words_are_rejected(words: str) -> None:
     with pytest.raises(UsageError, match="--for="):
         wait.parse(words)
 
@@ -116,29 +116,29 @@ def quoted(given: View, *script: Response) -> tuple[str, list[dict[str, str]]]:
     return text, [dict(request.query) for request in transport.requests]
 
 
-def test_the_last_lines_of_a_rank_that_failed_without_a_message_are_fetched_without_secrets() -> None:
+def test_last_lines_of_a_failed_rank_are_masked() -> None:
     text, asked = quoted(view(0, failed(state=ENDED)), answer(200, b"token=a1b2c3d4\n\nboom\n"))
     assert text == "\nthe last lines of web-0, container main:\n  token=[masked]\n  boom"
     assert asked == [{"container": "main", "tailLines": "5"}]
 
 
-def test_of_a_rank_that_runs_again_it_is_the_run_before() -> None:
+def test_last_lines_are_those_of_the_previous_run() -> None:
     again = failed(state={"running": {}}, lastState=ENDED, restartCount=1)
     _, asked = quoted(view(0, again), answer(200, b"boom\n"))
     assert asked == [{"container": "main", "previous": "true", "tailLines": "5"}]
 
 
-def test_a_run_that_ended_with_its_node_did_not_fail() -> None:
+def test_run_that_ended_with_its_node_did_not_fail() -> None:
     again = failed(state={"running": {}}, lastState=ENDED, restartCount=0)
     assert quoted(view(0, again)) == ("", [])
 
 
-def test_nothing_is_fetched_where_the_message_says_it_or_nothing_failed() -> None:
+def test_last_lines_are_not_read_without_a_failure() -> None:
     told = failed(state={"terminated": {"exitCode": 3, "message": "boom"}})
     assert quoted(view(0, told)) == ("", [])
     assert quoted(view(0, failed(state={"running": {}}))) == ("", [])
 
 
-def test_a_log_that_cannot_be_read_is_left_out() -> None:
+def test_unreadable_log_is_omitted() -> None:
     text, _ = quoted(view(0, failed(state=ENDED)), failure(400, "BadRequest", "no log"))
     assert text == ""

@@ -1,4 +1,4 @@
-"""What comes out of a container lands in its destination and nowhere else; addresses say what is copied where."""
+"""Files from a container are written to the destination and nowhere else; addresses name source and target."""
 
 import io
 import os
@@ -38,7 +38,7 @@ def packed(*members: tuple[str, bytes | str, bytes]) -> io.BytesIO:
     return io.BytesIO(stream.getvalue())
 
 
-def test_a_directory_arrives_as_it_was_sent(tmp_path: Path) -> None:
+def test_directory_is_unpacked_with_its_files(tmp_path: Path) -> None:
     source = tmp_path / "source"
     (source / "inner").mkdir(parents=True)
     (source / "inner" / "a.txt").write_text("a")
@@ -82,7 +82,9 @@ def test_a_directory_arrives_as_it_was_sent(tmp_path: Path) -> None:
         "device",
     ],
 )
-def test_what_leads_out_is_refused(tmp_path: Path, members: list[tuple[str, bytes | str, bytes]]) -> None:
+def test_members_outside_of_the_target_are_rejected(
+    tmp_path: Path, members: list[tuple[str, bytes | str, bytes]]
+) -> None:
     target = tmp_path / "one" / "two"
     target.mkdir(parents=True)
     (tmp_path / "secret").write_text("mine")
@@ -107,7 +109,7 @@ MEMBERS = st.one_of(
 @example(members=[("a/...", ".", SYM), ("a/d", ".../..", SYM)])
 @settings(max_examples=examples(60), deadline=None)
 @pytest.mark.slow
-def test_no_link_leads_out_in_whatever_order_members_come(members: list[tuple[str, bytes | str, bytes]]) -> None:
+def test_links_stay_inside_for_any_order_of_members(members: list[tuple[str, bytes | str, bytes]]) -> None:
     with TemporaryDirectory() as there:
         root = Path(there, "one", "root").resolve()
         root.mkdir(parents=True)
@@ -119,7 +121,7 @@ def test_no_link_leads_out_in_whatever_order_members_come(members: list[tuple[st
         assert [*Path(there).iterdir(), *Path(there, "one").iterdir()] == [Path(there, "one"), root]
 
 
-def test_hard_links_make_their_folder_and_need_a_copied_file(tmp_path: Path) -> None:
+def test_hard_links_need_a_copied_file_only(tmp_path: Path) -> None:
     first: tuple[str, bytes | str, bytes] = ("a/x", b"1", FILE)
     assert archive.unpack(packed(first, ("a/new/hard", "a/x", HARD)), tmp_path, "got") == 2
     assert (tmp_path / "got" / "new" / "hard").read_text() == "1"
@@ -127,7 +129,7 @@ def test_hard_links_make_their_folder_and_need_a_copied_file(tmp_path: Path) -> 
         archive.unpack(packed(("a/hard", "a/y", HARD)), tmp_path, "got")
 
 
-def test_nothing_is_written_through_links_of_this_machine(tmp_path: Path) -> None:
+def test_unpacking_does_not_write_through_local_links(tmp_path: Path) -> None:
     outside, target = tmp_path / "outside", tmp_path / "target"
     outside.mkdir()
     (target / "got").mkdir(parents=True)
@@ -142,7 +144,7 @@ def test_nothing_is_written_through_links_of_this_machine(tmp_path: Path) -> Non
     assert not (outside / "evil").exists()
 
 
-def test_links_within_and_modes_are_kept_and_set_user_id_is_not(tmp_path: Path) -> None:
+def test_inner_links_and_modes_are_kept_without_set_user_id(tmp_path: Path) -> None:
     members: list[tuple[str, bytes | str, bytes]] = [
         ("a/x", b"1", tarfile.REGTYPE),
         ("a/hard", "a/x", tarfile.LNKTYPE),
@@ -154,7 +156,7 @@ def test_links_within_and_modes_are_kept_and_set_user_id_is_not(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("sizes", [[1], [7, 3, 900], [10000]])
-def test_pieces_are_read_like_a_file(sizes: list[int]) -> None:
+def test_chunks_are_read_like_a_file(sizes: list[int]) -> None:
     content = os.urandom(5000)
     pieces: list[bytes] = []
     at = 0
@@ -176,19 +178,19 @@ def test_pieces_are_read_like_a_file(sizes: list[int]) -> None:
         (("./a:b", "web/0:x"), Upload(("./a:b",), Remote(Selection("web", 0), "x"))),
     ],
 )
-def test_addresses_say_what_is_copied_where(words: tuple[str, ...], found: Upload | Download) -> None:
+def test_copy_addresses_are_parsed(words: tuple[str, ...], found: Upload | Download) -> None:
     assert direction(words) == found
 
 
 @pytest.mark.parametrize(
     "words", [("a",), ("a", "b"), ("web/0:a", "web/1:b"), ("a", "web:b", "web:c"), ("web/0:/", ".")]
 )
-def test_other_words_are_refused(words: tuple[str, ...]) -> None:
+def test_invalid_copy_addresses_are_rejected(words: tuple[str, ...]) -> None:
     with pytest.raises(UsageError):
         direction(words)
 
 
-def test_copies_are_placed_as_cp_does(tmp_path: Path) -> None:
+def test_copies_have_the_same_place_as_with_cp(tmp_path: Path) -> None:
     remote = Remote(Selection("web", 0), "/var/log/app")
     there = str(tmp_path)
     assert place(there, remote, "", [remote]) == (tmp_path, "app")
@@ -207,7 +209,7 @@ def test_copies_are_placed_as_cp_does(tmp_path: Path) -> None:
         (Ended(1, ""), "exited with code 1"),
     ],
 )
-def test_tar_that_fails_or_is_missing_is_named(end: Ended, words: str) -> None:
+def test_missing_or_failing_tar_is_an_error(end: Ended, words: str) -> None:
     with pytest.raises(CommandError, match=words.replace(" .* ", ".*")):
         refuse_failure(RANK, end)  # type: ignore[arg-type]  # only its name is used
     refuse_failure(RANK, Ended(0, "tar: a note"))  # type: ignore[arg-type]  # likewise

@@ -35,7 +35,7 @@ class ReadingForever:
 
 
 class WritingForever:
-    """The session and the streams of a command that prints what is no archive, and does not end."""
+    """The session and the streams of a command that prints invalid data endlessly."""
 
     @asynccontextmanager
     async def channels(self, *_: Any) -> AsyncIterator["WritingForever"]:
@@ -56,7 +56,7 @@ async def test_download_ends_when_an_endless_output_is_invalid(tmp_path: Path) -
         await download(rank_of(WritingForever()), ("tar",), read)
 
 
-async def test_an_interrupted_copy_leaves_no_error_that_nobody_reads() -> None:
+async def test_interrupted_copy_leaves_no_unretrieved_error() -> None:
     unread: list[str] = []
 
     def write_forever(stream: IO[bytes]) -> None:

@@ -28,7 +28,7 @@ def lws(*rules: Any, policy: str | None = None, annotations: JSONObject | None =
 
 
 @pytest.mark.parametrize("policy", [None, "RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
-def test_a_rule_that_recreates_the_group_each_time_is_named(policy: str | None) -> None:
+def test_rule_that_recreates_the_group_is_a_warning(policy: str | None) -> None:
     (found,) = manifestchecks.contradictions([lws(rule(), policy=policy)])
     assert (found.code, found.level) == ("LWS-D011", Level.WARNING)
     assert found.text == (
@@ -39,13 +39,13 @@ def test_a_rule_that_recreates_the_group_each_time_is_named(policy: str | None) 
 
 
 @pytest.mark.parametrize("annotations", [None, TOLERATED])
-def test_a_container_that_restarts_alone_always_recreates_its_group(annotations: JSONObject | None) -> None:
+def test_fix_names_the_rule_for_containers_that_restart_alone(annotations: JSONObject | None) -> None:
     found = list(manifestchecks.contradictions([lws(rule("Restart"), rule(), annotations=annotations)]))
     (alone,) = [one for one in found if "action Restart," in one.text]
     assert "action: RestartAllContainers" in alone.fix
 
 
-def test_an_annotation_without_a_rule_has_no_effect() -> None:
+def test_annotation_without_a_rule_is_a_note() -> None:
     (found,) = manifestchecks.contradictions([lws(annotations=TOLERATED)])
     assert "has no effect" in found.text
 
@@ -63,12 +63,12 @@ def test_an_annotation_without_a_rule_has_no_effect() -> None:
     ],
     ids=["tolerated", "policy None", "alone with None", "no rule", "no rules", "no template", "another kind"],
 )
-def test_nothing_is_said_about_the_others(obj: JSONObject) -> None:
+def test_consistent_restart_rules_have_no_finding(obj: JSONObject) -> None:
     (found,) = manifestchecks.contradictions([obj])
     assert found.level is Level.OK
 
 
-def test_the_sets_of_a_disaggregated_set_are_read_too() -> None:
+def test_roles_of_a_disaggregated_set_are_checked() -> None:
     roles = [{"name": "decode"} | lws(rule()), {"name": "prefill"} | lws(rule(), annotations=TOLERATED)]
     obj = {"kind": "DisaggregatedSet", "metadata": {"name": "serve"}, "spec": {"roles": roles}}
     (found,) = manifestchecks.contradictions([obj])

@@ -104,7 +104,7 @@ def of_cluster(facts: Facts) -> list[CheckResult]:
     return [*installationchecks.findings(facts, NOW)]
 
 
-def test_a_healthy_cluster_has_nothing_to_fix() -> None:
+def test_healthy_cluster_has_nothing_to_fix() -> None:
     found = of_cluster(HEALTHY)
     assert {one.level for one in found} == {Level.OK}
     assert not any(one.fix for one in found)
@@ -157,7 +157,7 @@ def test_a_healthy_cluster_has_nothing_to_fix() -> None:
         (changed(queues=["web"], served={"kueue": True}), "LWS-D902", Level.ERROR, "LocalQueue"),
     ],
 )
-def test_a_fault_of_a_cluster_has_a_finding(facts: Facts, code: str, level: Level, words: str) -> None:
+def test_cluster_problem_has_a_finding(facts: Facts, code: str, level: Level, words: str) -> None:
     (one,) = [found for found in of_cluster(facts) if found.code == code and found.level == level]
     assert words in one.text
     assert one.fix or level == Level.NOTE
@@ -181,17 +181,17 @@ def test_each_feature_that_an_old_cluster_lacks_is_a_warning() -> None:
         ("whatever else", "logs"),
     ],
 )
-def test_a_webhook_that_fails_says_what_to_do(words: str, hint: str) -> None:
+def test_failing_webhook_has_a_fix(words: str, hint: str) -> None:
     (one,) = [found for found in of_cluster(changed(probe=x509(words))) if found.code == "LWS-D305"]
     assert hint in one.fix
 
 
-def test_schedulers_and_queues_that_are_there_are_said() -> None:
+def test_existing_schedulers_and_queues_are_reported() -> None:
     codes = {one.code for one in of_cluster(changed(provider="volcano", served={"volcano": True, "kueue": True}))}
     assert {"LWS-D803", "LWS-D903"} <= codes
 
 
-def test_a_newer_definition_is_named_by_its_fields() -> None:
+def test_newer_definition_is_named_by_its_fields() -> None:
     assert installationchecks.skew(established(WANTED[0]), established(WANTED[0])) is None
     older = without_field(WANTED[0])
     assert "that this lws does not know" in str(installationchecks.skew(established(WANTED[0]), older))
@@ -232,19 +232,19 @@ GOOD = Machine(
         ({"gpus": GpuReport(count=2, apart=("GPU-a and GPU-b",))}, "LWS-D012", Level.NOTE),
     ],
 )
-def test_a_fault_of_a_machine_has_a_finding(change: dict[str, Any], code: str, level: Level) -> None:
+def test_machine_problem_has_a_finding(change: dict[str, Any], code: str, level: Level) -> None:
     (one,) = [found for found in machine.findings(replace(GOOD, **change)) if found.level != Level.OK]
     assert (one.code, one.level) == (code, level)
 
 
-def test_this_machine_is_observed() -> None:
+def test_observation_of_this_machine_is_complete() -> None:
     found = observe_machine()
     assert found.has_localkube
     assert found.hard_files > 0
     assert {one.level for one in machine.findings(GOOD)} == {Level.OK}
 
 
-def test_the_report_is_numbered_and_begins_with_what_is_worst() -> None:
+def test_report_is_numbered_and_starts_with_the_worst() -> None:
     found = [
         CheckResult("LWS-D1", Level.OK, "server", "fine"),
         CheckResult("LWS-D2", Level.ERROR, "webhooks", "broken", "mend it"),
@@ -266,5 +266,5 @@ FAULTS = (definitions(WANTED[0]), definitions(REFUSED), changed(deployment=deplo
 
 
 @pytest.mark.parametrize("facts", FAULTS)
-def test_what_to_do_needs_no_other_program_than_lws(facts: Facts) -> None:
+def test_fixes_need_no_program_except_lws(facts: Facts) -> None:
     assert not [one.fix for one in of_cluster(facts) if "kubectl" in one.fix]

@@ -36,13 +36,13 @@ def manifest(script: Any, **container: Any) -> dict[str, Any]:
         ("until nc", [], False),
     ],
 )
-def test_a_guard_is_known_by_its_loop_and_its_program(script: str, tools: list[str], *, is_endless: bool) -> None:
+def test_guard_is_detected_by_its_loop_and_program(script: str, tools: list[str], *, is_endless: bool) -> None:
     faults = manifestchecks.faults_of(script)
     assert [one.partition(":")[0] for one in faults if one != manifestchecks.NO_DEADLINE] == tools
     assert (manifestchecks.NO_DEADLINE in faults) == is_endless
 
 
-def test_a_finding_names_object_and_container_and_leads_to_the_rendezvous() -> None:
+def test_guard_finding_names_the_container_and_the_rendezvous() -> None:
     (found,) = manifestchecks.guards([manifest(f"until nslookup {LEADER}; do sleep 2; done")])
     assert (found.level, found.code) == (Level.WARNING, "LWS-D010")
     assert found.text.startswith("LeaderWorkerSet train: container rank waits by a loop of its own: nslookup: a name")
@@ -59,5 +59,5 @@ def test_a_finding_names_object_and_container_and_leads_to_the_rendezvous() -> N
     ],
     ids=["none", "a number", "no list", "empty"],
 )
-def test_without_a_guard_all_is_well(obj: dict[str, Any]) -> None:
+def test_manifest_without_a_guard_has_no_finding(obj: dict[str, Any]) -> None:
     assert [one.level for one in manifestchecks.guards([obj])] == [Level.OK]

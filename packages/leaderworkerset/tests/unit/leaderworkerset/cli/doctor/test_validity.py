@@ -1,4 +1,4 @@
-"""`lws doctor -f` refuses what an API server refuses, and names what it does not check."""
+"""`lws doctor -f` rejects what an API server rejects, and names unchecked objects."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def with_container(**fields: object) -> JSONObject:
         (disaggregatedset_object([role("a", 0), role("b", 1)]), "spec.roles"),
     ],
 )  # fmt: skip
-def test_a_refused_field_is_an_error_with_its_path(obj: JSONObject, text: str) -> None:
+def test_invalid_field_is_an_error_with_its_path(obj: JSONObject, text: str) -> None:
     found = problems(obj)
     assert len(found) == 1
     assert text in found[0]
@@ -47,12 +47,12 @@ def test_valid_objects_are_accepted() -> None:
     assert [one.level for one in validity([SET, disaggregatedset_object()])] == [Level.OK]
 
 
-def test_objects_of_other_kinds_are_named_as_not_checked() -> None:
+def test_objects_of_other_kinds_are_reported_as_unchecked() -> None:
     (result,) = validity([{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}])
     assert (result.code, result.level) == ("LWS-D013", Level.NOTE)
     assert "Service web" in result.text
 
 
-def test_the_examples_are_valid() -> None:
+def test_examples_are_valid() -> None:
     documents = [one for path in sorted(Path("examples").rglob("*.yaml")) for one in manifests.load([str(path)])]
     assert problems(*(one.object for one in documents)) == []

@@ -1,4 +1,4 @@
-"""Where gathered objects are written, and that no secret is."""
+"""The files of gathered objects, which contain no secret."""
 
 import base64
 from datetime import UTC, datetime, timedelta
@@ -10,8 +10,8 @@ from leaderworkerset.webhooks import certificates
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def test_the_tree_is_that_of_inspections() -> None:
-    """R-OP-42: tools for it find their way."""
+def test_objects_are_placed_like_those_of_inspect() -> None:
+    """Tools for it find their way (R-OP-42)."""
     own = {"metadata": {"namespace": "lws-system", "name": "x"}}
     assert str(must_gather.place(DEPLOYMENTS, own)) == "namespaces/lws-system/apps/deployments/x.yaml"
     assert str(must_gather.place(CONFIG_MAPS, own)) == "namespaces/lws-system/core/configmaps/x.yaml"
@@ -22,8 +22,8 @@ def test_the_tree_is_that_of_inspections() -> None:
     assert str(log) == "namespaces/lws-system/pods/x/manager/manager/logs/previous.log"
 
 
-def test_of_a_secret_only_names_and_ends_are_shown() -> None:
-    """R-OP-42."""
+def test_secret_shows_only_key_names_and_expiry() -> None:
+    """A secret shows only key names and expiry (R-OP-42)."""
     authority = certificates.create_authority(NOW, validity=timedelta(days=3))
     data = {"tls.crt": authority.certificate, "tls.key": authority.key, "ca.crt": b"broken", "password": b"hunter2"}
     secret = {
@@ -46,7 +46,7 @@ def test_of_a_secret_only_names_and_ends_are_shown() -> None:
     }
 
 
-def test_text_that_is_no_base64_ends_nothing() -> None:
+def test_invalid_base64_is_reported_for_its_key() -> None:
     found = must_gather.shown(SECRETS, {"metadata": {"name": "x"}, "data": {"tls.crt": "%"}})
     assert found["keys"] == {"tls.crt": "no certificate"}
 
@@ -62,7 +62,7 @@ def test_other_objects_are_shown_without_bookkeeping() -> None:
     }
 
 
-def test_objects_are_shown_without_what_looks_like_a_secret() -> None:
+def test_objects_are_shown_without_suspected_secrets() -> None:
     pod = {
         "metadata": {"name": "x", "annotations": {"note": "redis://:hunter2@db"}},
         "spec": {

@@ -1,4 +1,4 @@
-"""What a Deployment lacks, in words."""
+"""The missing replicas of a Deployment, in words."""
 
 from typing import Any
 
@@ -31,29 +31,29 @@ WAITING = {"name": "manager", "state": {"waiting": {"reason": "ImagePullBackOff"
         ({"updatedReplicas": 1, "availableReplicas": 2}, "1 of 2 new replicas available"),
     ],
 )
-def test_what_is_missing(status: dict[str, Any], missing: str) -> None:
+def test_missing_replicas_are_counted(status: dict[str, Any], missing: str) -> None:
     given = {name: value for name, value in status.items() if name != "replicas"}
     assert missing_for_rollout(deployment(**given), []) == missing
 
 
-def test_nothing_is_missing_once_all_replicas_are_new_and_available() -> None:
+def test_finished_rollout_lacks_nothing() -> None:
     done = {"status": {"observedGeneration": 3, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}}
     assert missing_for_rollout(deployment() | done, []) == ""
 
 
-def test_old_replicas_are_waited_for() -> None:
+def test_rollout_waits_for_old_replicas() -> None:
     rolling = {"status": {"observedGeneration": 3, "replicas": 3, "updatedReplicas": 2, "availableReplicas": 3}}
     assert missing_for_rollout(deployment() | rolling, []) == "1 old replicas still run"
 
 
-def test_a_pod_that_cannot_start_says_why() -> None:
+def test_pod_that_cannot_start_gives_the_reason() -> None:
     pods = [pod("manager-b", phase="Pending", containerStatuses=[WAITING])]
     assert missing_for_rollout(deployment(), pods) == (
         "0 of 2 new replicas available; manager-b is ImagePullBackOff: manager: no such image"
     )
 
 
-def test_pods_that_are_refused_are_told_before_all_else() -> None:
+def test_rejected_pods_are_reported_first() -> None:
     """Pod Security, quotas: there is no pod that could say why."""
     refused = {"type": "ReplicaFailure", "status": "True", "message": 'pods "m-1" is forbidden: violates PodSecurity'}
     assert missing_for_rollout(deployment(conditions=[refused]), []) == (

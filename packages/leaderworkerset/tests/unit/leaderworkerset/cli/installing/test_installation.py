@@ -47,7 +47,7 @@ async def test_install_gives_up_after_some_attempts() -> None:
     assert len(lines) == len(PAUSES)
 
 
-async def test_install_does_not_repeat_what_is_refused() -> None:
+async def test_install_does_not_repeat_a_rejected_request() -> None:
     installing, lines = installer(ABSENT, failure(403, "Forbidden", "quota"))
     with pytest.raises(CommandError, match="quota"):
         await installing.apply([(SERVICES, SERVICE)])

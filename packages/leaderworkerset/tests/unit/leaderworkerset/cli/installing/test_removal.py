@@ -1,4 +1,4 @@
-"""What an uninstallation removes, and in which order."""
+"""The objects that an uninstallation removes, and their order."""
 
 from kuberuntime.objects import meta
 from leaderworkerset.cli.commands.uninstall import installable, is_dependent
@@ -7,8 +7,8 @@ from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED
 
 
-def test_what_any_choice_of_settings_installs_is_removed_once() -> None:
-    """R-OP-47: also the issuer, the certificates and the monitor of the overlays."""
+def test_every_installable_object_is_removed_once() -> None:
+    """This includes the issuer, the certificates and the monitor of the overlays (R-OP-47)."""
     found = installable("lws-system")
     assert len(found) == len(set(found))
     for chosen in (
@@ -21,13 +21,13 @@ def test_what_any_choice_of_settings_installs_is_removed_once() -> None:
         assert left == {"Namespace", "CustomResourceDefinition"}
 
 
-def test_webhooks_go_first() -> None:
-    """R-OP-31: they would refuse writes of users once the manager is gone."""
+def test_webhooks_are_removed_first() -> None:
+    """They would reject writes of users after the manager is deleted (R-OP-31)."""
     kinds = [kind.kind for kind, _ in reversed(installable("lws-system"))]
     assert kinds[:3] == ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "Deployment"]
 
 
-def test_dependents_are_those_of_the_managers_kinds() -> None:
+def test_dependents_have_owners_of_the_managed_kinds() -> None:
     owner = {"kind": "LeaderWorkerSet", "name": "web", "controller": True}
     assert is_dependent({"metadata": {"ownerReferences": [owner]}})
     assert not is_dependent({"metadata": {"ownerReferences": [owner | {"kind": "Other"}]}})

@@ -1,4 +1,4 @@
-"""What is typed about nodes stands beside what is found automatically, and before it."""
+"""Options about nodes are combined with the detected requirements, and take precedence."""
 
 import pytest
 from msgspec.structs import replace
@@ -23,14 +23,14 @@ def pods(number: int = 2, **spec: object) -> list[Document]:
     return [Document("a.yaml", 1, 1, obj)]
 
 
-def test_nodes_and_devices_are_found_in_the_manifest() -> None:
+def test_nodes_and_devices_are_derived_from_the_manifest() -> None:
     found = assume(pods(), EVERYTHING)
     assert (found.nodes.count, found.nodes.labels) == (2, ("pool=gpu",))
     assert found.nodes.capacity == ("nvidia.com/gpu=4", "rdma/ib=1")
     assert found.lines == ("assumed: 2 nodes with label pool=gpu, nvidia.com/gpu=4, rdma/ib=1 (for statefulset/a)",)
 
 
-def test_what_is_typed_is_said_of_every_node_and_wins() -> None:
+def test_options_apply_to_every_node_and_take_precedence() -> None:
     typed = replace(EVERYTHING, node_labels=("pool=mine",), node_capacity=("rdma/ib=9",), node_taints=("t:NoSchedule",))
     found = assume(pods(), typed)
     assert found.nodes.labels == ("pool=mine",)
@@ -39,12 +39,12 @@ def test_what_is_typed_is_said_of_every_node_and_wins() -> None:
     assert assume(pods(), replace(EVERYTHING, gpus_per_node=8)).nodes.capacity == ("nvidia.com/gpu=8",)
 
 
-def test_a_number_of_nodes_with_the_devices_that_are_asked_for() -> None:
+def test_given_number_of_nodes_gets_the_requested_devices() -> None:
     found = assume(pods(), ClusterOptions(nodes=3, gpus_per_node=AUTO, node_labels=("pool=gpu",)))
     assert (found.nodes.count, found.nodes.capacity) == (3, ("nvidia.com/gpu=4", "rdma/ib=1"))
 
 
-def test_without_auto_nothing_is_assumed_and_what_is_lacking_is_offered() -> None:
+def test_missing_resources_are_noted_without_auto() -> None:
     found = assume(pods(), ClusterOptions(gpus_per_node=8))
     assert (found.nodes.count, found.nodes.gpus) == (1, 8)
     (note,) = found.lines
@@ -53,17 +53,17 @@ def test_without_auto_nothing_is_assumed_and_what_is_lacking_is_offered() -> Non
     assert assume(pods(), whole).lines == ()
 
 
-def test_more_nodes_than_are_simulated_are_refused_with_the_number() -> None:
+def test_too_many_nodes_are_rejected_with_the_number() -> None:
     with pytest.raises(CommandError, match="the manifest needs 1001 nodes, and at most 1000 are simulated"):
         assume(pods(1001), EVERYTHING)
 
 
-def test_a_manifest_without_pods_gets_a_node() -> None:
+def test_manifest_without_pods_gets_a_node() -> None:
     assert assume([], EVERYTHING).nodes.count == 1
 
 
 @pytest.mark.parametrize("options", [EVERYTHING, ClusterOptions()], ids=["derived", "typed"])
-def test_a_scheduler_that_the_cluster_does_not_run_is_refused(options: ClusterOptions) -> None:
+def test_scheduler_that_the_cluster_does_not_run_is_rejected(options: ClusterOptions) -> None:
     with pytest.raises(CommandError, match=r"^a\.yaml.*: schedulerName volcano: the cluster of lws run has no such"):
         assume(pods(schedulerName="volcano"), options)
     assert assume(pods(schedulerName="default-scheduler"), options).documents

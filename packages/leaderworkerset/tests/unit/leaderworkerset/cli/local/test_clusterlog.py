@@ -1,4 +1,4 @@
-"""The log of a detached cluster stays below a bound, whatever is written to it."""
+"""The log of a detached cluster stays below a bound."""
 
 import subprocess
 import sys
@@ -41,7 +41,7 @@ def place(tmp_path: Path) -> ClusterDirectory:
     return ClusterDirectory("demo", tmp_path)
 
 
-def test_a_full_log_becomes_the_older_one(place: ClusterDirectory) -> None:
+def test_full_log_is_rotated(place: ClusterDirectory) -> None:
     write(place)
     assert place.log.read_text().splitlines()[-2].startswith("ERROR:root:event 999 ")
     assert place.log.read_text().endswith("last words")
@@ -50,14 +50,12 @@ def test_a_full_log_becomes_the_older_one(place: ClusterDirectory) -> None:
     assert sorted(path.name for path in place.directory.iterdir()) == ["cluster.log", "cluster.log.1"]
 
 
-def test_a_log_that_cannot_be_changed_drops_what_is_too_much(place: ClusterDirectory) -> None:
+def test_log_that_cannot_be_rotated_is_truncated(place: ClusterDirectory) -> None:
     write(place, "full")
     assert place.log.stat().st_size < 11_000
 
 
-def test_another_standard_error_than_the_log_is_left_as_it_is(
-    place: ClusterDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_standard_error_is_not_replaced(place: ClusterDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     place.log.write_text("")
     with (place.directory / "other").open("w") as other:
         monkeypatch.setattr(sys, "stderr", other)

@@ -1,4 +1,4 @@
-"""What a cluster was started with is what it is started with again, unless something else is typed."""
+"""A cluster starts again with its stored options, unless other options are given."""
 
 from pathlib import Path
 
@@ -28,50 +28,48 @@ def place(tmp_path: Path) -> ClusterDirectory:
     return ClusterDirectory("demo", tmp_path)
 
 
-def test_all_options_are_read_as_they_were_written(place: ClusterDirectory) -> None:
+def test_options_round_trip(place: ClusterDirectory) -> None:
     keptoptions.save(place, EVERYTHING)
     assert keptoptions.load(place) == EVERYTHING
 
 
-def test_the_file_is_private_and_replaced_at_once(place: ClusterDirectory) -> None:
+def test_options_file_is_private_and_replaced_atomically(place: ClusterDirectory) -> None:
     keptoptions.save(place, EVERYTHING)
     keptoptions.save(place, ClusterOptions())
     assert keptoptions.load(place) == ClusterOptions()
     assert {path.name: path.stat().st_mode & 0o777 for path in place.directory.iterdir()} == {"options.json": 0o600}
 
 
-def test_a_cluster_that_was_never_started_has_none(place: ClusterDirectory) -> None:
+def test_cluster_that_was_never_started_has_no_options(place: ClusterDirectory) -> None:
     assert keptoptions.load(place) is None
     assert keptoptions.load(ClusterDirectory("none", place.directory / "none")) is None
 
 
-def test_options_of_another_version_are_left_out(place: ClusterDirectory) -> None:
+def test_unknown_options_of_another_version_are_ignored(place: ClusterDirectory) -> None:
     (place.directory / OPTIONS).write_text('{"nodes": 3, "of_the_future": [1]}')
     assert keptoptions.load(place) == ClusterOptions(nodes=3)
 
 
 @pytest.mark.parametrize(("kept", "stub"), [("true", ("missing",)), ("false", ())])
-def test_a_switch_of_an_earlier_version_is_understood(
-    place: ClusterDirectory, kept: str, stub: tuple[str, ...]
-) -> None:
+def test_switch_of_an_earlier_version_is_converted(place: ClusterDirectory, kept: str, stub: tuple[str, ...]) -> None:
     (place.directory / OPTIONS).write_text(f'{{"nodes": 3, "stub": {kept}}}')
     assert keptoptions.load(place) == ClusterOptions(nodes=3, stub=stub)
 
 
 @pytest.mark.parametrize("text", ["", "[1]", '{"nodes": "four"}'])
-def test_a_damaged_file_is_named_with_the_way_to_begin_without_it(place: ClusterDirectory, text: str) -> None:
+def test_damaged_options_file_error_suggests_defaults(place: ClusterDirectory, text: str) -> None:
     (place.directory / OPTIONS).write_text(text)
     with pytest.raises(CommandError, match=r"options\.json: .*; `lws up demo --defaults` begins without it"):
         keptoptions.load(place)
 
 
-def test_what_is_typed_wins_and_the_rest_is_kept_but_for_the_log_level() -> None:
+def test_given_options_override_the_stored_ones() -> None:
     kept = ClusterOptions(nodes=4, gpus_per_node=8, log_level="debug")
     combined = keptoptions.combined(ClusterOptions(nodes=1), {"nodes"}, kept)
     assert combined == ClusterOptions(nodes=1, gpus_per_node=8)
 
 
-def test_words_name_what_differs() -> None:
+def test_difference_lists_the_options_that_differ() -> None:
     assert keptoptions.difference(EVERYTHING, ClusterOptions(nodes=4, stub=("missing",)))[:2] == [
         "--gpus-per-node=8",
         "--network=shared",

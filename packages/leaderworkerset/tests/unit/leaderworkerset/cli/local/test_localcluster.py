@@ -1,4 +1,4 @@
-"""From the words of the command line to the settings of an embedded cluster."""
+"""From options of the command line to the settings of an embedded cluster."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions
 from leaderworkerset.cli.local.localcluster import nodes_of, noted
 
 
-def test_words_on_nodes_become_settings() -> None:
+def test_node_options_become_settings() -> None:
     options = ClusterOptions(
         nodes=4,
         node_labels=("rack=r{i//2}",),
@@ -27,7 +27,7 @@ def test_words_on_nodes_become_settings() -> None:
     assert (nodes.capacity, nodes.gpus) == (("cpu=8,memory=32Gi",), 2)
 
 
-def test_what_the_machine_lacks_is_noted_once(tmp_path: Path) -> None:
+def test_missing_machine_features_are_noted_once(tmp_path: Path) -> None:
     lost, said = ["limits: they are not enforced", "a way out: pods reach each other only"], tmp_path / "noted"
     note = "Note: without limits: they are not enforced; without a way out: pods reach each other only"
     assert [noted(lost, said), noted(lost, said), noted(lost[:1], said)] == [
@@ -59,7 +59,7 @@ def test_what_the_machine_lacks_is_noted_once(tmp_path: Path) -> None:
     ],
     ids=["label", "later label", "later taint", "taint", "capacity", "twice"],
 )
-def test_faults_name_the_option_the_word_and_what_to_write(options: ClusterOptions, told: str) -> None:
+def test_option_error_names_option_value_and_syntax(options: ClusterOptions, told: str) -> None:
     with pytest.raises(UsageError) as caught:
         nodes_of(options)
     assert str(caught.value).startswith(told)

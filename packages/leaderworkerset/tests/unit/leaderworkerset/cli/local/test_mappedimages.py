@@ -1,4 +1,4 @@
-"""The images of a cluster of this machine, and those that are mapped while it runs."""
+"""The images of a local cluster, and images that are mapped while it runs."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ def place(tmp_path: Path) -> ClusterDirectory:
     return ClusterDirectory("web", tmp_path)
 
 
-def test_a_mapping_that_is_added_is_seen_by_the_running_cluster(place: ClusterDirectory) -> None:
+def test_added_mapping_reaches_the_running_cluster(place: ClusterDirectory) -> None:
     images = MappedImages(place, options(a="/a"))
     assert dict(images) == {"a": Path("/a")}
     keptoptions.save(place, options(a="/other", b="/b"))
@@ -30,12 +30,12 @@ def test_a_mapping_that_is_added_is_seen_by_the_running_cluster(place: ClusterDi
     assert place.mapped_images() == ("a", "b")
 
 
-def test_options_of_before_are_not_those_of_the_running_cluster(place: ClusterDirectory) -> None:
+def test_options_of_an_earlier_run_are_ignored(place: ClusterDirectory) -> None:
     keptoptions.save(place, options(old="/old"))
     assert dict(MappedImages(place, options(a="/a"))) == {"a": Path("/a")}
 
 
-def test_a_damaged_file_leaves_the_mappings_as_they_are(place: ClusterDirectory) -> None:
+def test_damaged_file_does_not_change_the_mappings(place: ClusterDirectory) -> None:
     images = MappedImages(place, options(a="/a"))
     (place.directory / OPTIONS).write_text("[1]")
     os.utime(place.directory / OPTIONS, ns=(1, 1))
@@ -43,5 +43,5 @@ def test_a_damaged_file_leaves_the_mappings_as_they_are(place: ClusterDirectory)
     assert place.mapped_images() is None
 
 
-def test_a_mapping_of_the_same_name_is_replaced() -> None:
+def test_mapping_of_the_same_name_is_replaced() -> None:
     assert mappedimages.added(options(a="/a", b="/b"), options(a="/c")) == (("a", Path("/c")), ("b", Path("/b")))

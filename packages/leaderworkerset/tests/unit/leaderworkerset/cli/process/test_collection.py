@@ -35,7 +35,7 @@ class Knot:
         self.itself = self
 
 
-def test_nothing_is_collected_before_the_start_is_over() -> None:
+def test_garbage_is_not_collected_during_the_start() -> None:
     with collection.put_off():
         before = gc.isenabled()
         with collection.resumed(lasting=False):
@@ -46,7 +46,7 @@ def test_nothing_is_collected_before_the_start_is_over() -> None:
 
 @pytest.mark.parametrize("lasting", [True, False])
 @pytest.mark.slow
-def test_garbage_of_the_start_of_what_lasts_is_collected(lasting: bool) -> None:
+def test_garbage_of_the_start_is_collected_afterwards(lasting: bool) -> None:
     with collection.put_off():
         garbage = weakref.ref(Knot())
         with collection.resumed(lasting=lasting):
@@ -55,9 +55,7 @@ def test_garbage_of_the_start_of_what_lasts_is_collected(lasting: bool) -> None:
 
 @pytest.mark.parametrize("words", [["run", "-f", str(MANIFEST)], ["up", "unstarted"]], ids=["run", "up"])
 @pytest.mark.slow
-def test_a_cluster_starts_uncollected_and_reads_no_certificates_for_contexts_that_nothing_uses(
-    words: list[str], tmp_path: Path
-) -> None:
+def test_cluster_starts_without_collection_and_certificates(words: list[str], tmp_path: Path) -> None:
     """The import of aiohttp fails here, so that no cluster is started."""
     result = subprocess.run(
         [sys.executable, "-c", AT_AIOHTTP.format(words=words)],

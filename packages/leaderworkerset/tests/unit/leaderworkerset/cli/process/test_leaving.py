@@ -27,16 +27,16 @@ def ended(script: str) -> tuple[int, list[str]]:
 
 
 @pytest.mark.parametrize("code", [0, 124])
-def test_what_is_left_to_do_is_done_and_the_rest_is_left_to_the_kernel(code: int) -> None:
+def test_output_and_exit_handlers_are_completed(code: int) -> None:
     script = f"from leaderworkerset.cli.streams import leave; leave({code})"
     assert ended(script) == (code, ["printed", "registered"])
 
 
-def test_a_thread_that_python_waits_for_is_waited_for() -> None:
+def test_exit_waits_for_other_threads() -> None:
     leave = "from leaderworkerset.cli.streams import leave; leave(3)"
     assert ended(THREAD + leave) == (3, ["printed", "waited for", "registered", "taken apart"])
 
 
-def test_a_command_ends_so() -> None:
+def test_command_exits_quickly() -> None:
     code, lines = ended("from leaderworkerset.cli.app import main; main(['version'])")
     assert (code, lines[0], lines[-1]) == (0, "printed", "registered")

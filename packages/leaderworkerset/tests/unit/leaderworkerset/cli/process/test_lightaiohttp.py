@@ -17,6 +17,6 @@ print(ssl.SSLContext.set_default_verify_paths is original, "set_default_verify_p
 
 
 @pytest.mark.slow
-def test_no_certificates_are_read_for_a_context_that_nothing_uses() -> None:
+def test_unused_context_reads_no_certificates() -> None:
     result = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
     assert result.stdout.splitlines() == ["0 CERT_REQUIRED", "True False"]

@@ -1,9 +1,9 @@
-"""What others need to be there is applied first, wherever it stands in the files."""
+"""Objects that others need are applied first, in any order of the files."""
 
 from leaderworkerset.cli.reading.manifests import Document, batches, ordered
 
 
-def test_namespaces_and_definitions_come_first_and_webhooks_last() -> None:
+def test_namespaces_are_applied_first_and_webhooks_last() -> None:
     kinds = [
         "ValidatingWebhookConfiguration",
         "LeaderWorkerSet",
@@ -26,7 +26,7 @@ def test_namespaces_and_definitions_come_first_and_webhooks_last() -> None:
     ]
 
 
-def test_documents_of_one_rank_are_applied_at_once_and_no_object_twice() -> None:
+def test_documents_of_one_rank_form_batches_of_unique_objects() -> None:
     claims = [document("PersistentVolumeClaim", name) for name in "abcdefghijkl"]
     found = batches(
         [document("Namespace"), *claims, document("PersistentVolumeClaim", "l"), document("Pod"), document("Job")]

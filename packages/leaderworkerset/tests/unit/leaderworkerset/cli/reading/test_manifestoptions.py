@@ -58,7 +58,7 @@ def without_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
 
 
-def test_directories_within_directories_are_read_when_asked_for(tmp_path: Path) -> None:
+def test_subdirectories_are_read_when_recursive(tmp_path: Path) -> None:
     (tmp_path / "inner" / "most").mkdir(parents=True)
     (tmp_path / "a.yaml").write_text(POD.format(name="a"))
     (tmp_path / "inner" / "most" / "b.yml").write_text(POD.format(name="b"))
@@ -68,7 +68,7 @@ def test_directories_within_directories_are_read_when_asked_for(tmp_path: Path) 
         Given((str(tmp_path / "inner"),), (), recursive=False).load()
 
 
-def test_a_web_address_is_read_and_errors_name_it() -> None:
+def test_web_address_is_read_and_errors_name_it() -> None:
     answers = {
         "/a.yaml": (302, {"Location": "/moved.yaml"}, ""),
         "/moved.yaml": (200, YAML, POD.format(name="a")),
@@ -89,14 +89,14 @@ def test_a_web_address_is_read_and_errors_name_it() -> None:
             assert message in str(caught.value)
 
 
-def test_a_server_that_is_not_there_is_an_error_in_words() -> None:
+def test_unreachable_server_is_a_clear_error() -> None:
     with served({}) as address:
         pass
     with pytest.raises(CommandError, match=f"{address}/a.yaml: Connection refused"):
         manifests.fetch(f"{address}/a.yaml")
 
 
-def test_an_encrypted_address_does_not_lead_to_one_that_is_not() -> None:
+def test_redirect_from_https_to_http_is_rejected() -> None:
     from email.message import Message
     from io import BytesIO
     from urllib.error import URLError
@@ -107,9 +107,7 @@ def test_an_encrypted_address_does_not_lead_to_one_that_is_not() -> None:
         manifests._Redirects().redirect_request(asked, BytesIO(), 302, "Found", Message(), "http://example.org/b.yaml")  # type: ignore[arg-type]
 
 
-def test_a_kustomization_is_built_by_the_program_that_is_installed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kustomization_is_built_by_the_installed_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
     program(tmp_path, "kubectl", '[ "$1" = kustomize ] && printf "' + POD.format(name="by-$2") + '"')
     assert titles(Given((), ("base",), recursive=False)) == ["pod/by-base"]
@@ -118,16 +116,14 @@ def test_a_kustomization_is_built_by_the_program_that_is_installed(
         Given((), ("base",), recursive=False).load()
 
 
-def test_without_a_program_for_kustomizations_the_message_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_kustomize_error_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CommandError, match="-k base: neither kustomize nor kubectl is on PATH"):
         Given((), ("base",), recursive=False).load()
 
 
 @pytest.mark.parametrize("command", [["apply"], ["run"]])
-def test_without_manifests_the_usage_is_said(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_manifests_are_a_usage_error(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(command) == 2
     assert "give manifests: -f FILE, -f - for standard input, or -k DIR" in capsys.readouterr().err
     with pytest.raises(UsageError):

@@ -10,7 +10,7 @@ from leaderworkerset.cli.reading import manifestoptions, manifests
 POD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n"
 
 
-def test_several_documents_remember_their_place() -> None:
+def test_documents_have_numbers_and_lines() -> None:
     documents = manifests.parse(POD + "---\n# nothing here\n---\n" + POD.replace("name: a", "name: b"), "two.yaml")
     assert [(document.title, document.number, document.line) for document in documents] == [
         ("pod/a", 1, 1),
@@ -23,13 +23,13 @@ def test_items_of_a_list_are_documents() -> None:
     assert [document.title for document in manifests.parse(text, "list.yaml")] == ["pod/a"]
 
 
-def test_a_kustomization_is_not_a_manifest(tmp_path: Path) -> None:
+def test_kustomization_is_not_a_manifest(tmp_path: Path) -> None:
     (tmp_path / "kustomization.yaml").write_text("resources: []\n")
     with pytest.raises(manifests.ManifestError, match=f"a kustomization: give its directory with -k {tmp_path}"):
         manifests.load([str(tmp_path)])
 
 
-def test_objects_that_were_printed_are_read_without_what_a_server_sets() -> None:
+def test_printed_objects_are_read_without_server_fields() -> None:
     metadata = {"name": "a", "uid": "1", "resourceVersion": "7", "labels": {"x": "y"}}
     owned = {
         "name": "b",
@@ -59,13 +59,13 @@ def test_objects_that_were_printed_are_read_without_what_a_server_sets() -> None
         ("1Gi", "1Gi"),
     ],
 )
-def test_scalars_have_the_types_that_kubectl_gives_them(scalar: str, value: object) -> None:
+def test_scalars_have_the_same_types_as_with_kubectl(scalar: str, value: object) -> None:
     (document,) = manifests.parse(f"{POD}values:\n- {scalar}\n", "scalar.yaml")
     assert document.object["values"] == [value]
     assert type(document.object["values"][0]) is type(value)
 
 
-def test_a_null_field_is_absent_as_for_kubectl_apply() -> None:
+def test_null_field_is_absent_as_in_kubectl_apply() -> None:
     text = POD + "  annotations:\nspec:\n  containers: [{name: a, env: null, args: [null]}]\n"
     (document,) = manifests.parse(text, "chart.yaml")
     assert document.object["metadata"] == {"name": "a"}
@@ -96,13 +96,13 @@ def test_a_null_field_is_absent_as_for_kubectl_apply() -> None:
         ("[" * 50_000, "bad.yaml, line 1: not valid YAML: nested more than 100 levels deep"),
     ],
 )
-def test_faults_name_file_document_and_line(text: str, message: str) -> None:
+def test_parse_error_names_file_document_and_line(text: str, message: str) -> None:
     with pytest.raises(manifests.ManifestError) as caught:
         manifests.parse(text, "bad.yaml")
     assert message in str(caught.value)
 
 
-def test_a_directory_is_read_in_order_of_names(tmp_path: Path) -> None:
+def test_directory_is_read_in_order_of_names(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text(POD.replace("name: a", "name: second"))
     (tmp_path / "a.yml").write_text(POD)
     (tmp_path / "readme.txt").write_text("not a manifest")
@@ -110,7 +110,7 @@ def test_a_directory_is_read_in_order_of_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, ""])
-def test_a_missing_or_empty_file_is_named(tmp_path: Path, content: str | None) -> None:
+def test_missing_or_empty_file_is_named(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "x.yaml"
     if content is not None:
         path.write_text(content)
@@ -118,19 +118,19 @@ def test_a_missing_or_empty_file_is_named(tmp_path: Path, content: str | None) -
         manifests.load([str(path)])
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+def test_bytes_that_are_not_utf8_are_rejected(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_bytes(b"a: \xff")
     with pytest.raises(manifests.ManifestError, match="not UTF-8 text at byte 3"):
         manifests.load([str(path)])
 
 
-def test_keys_that_are_booleans_or_numbers_become_strings() -> None:
+def test_boolean_and_number_keys_become_strings() -> None:
     (document,) = manifests.parse(f"{POD}data: {{on: 1, 2: b}}\n", "keys.yaml")
     assert document.object["data"] == {"true": 1, "2": "b"}
 
 
-def test_json_with_escaped_pairs_of_surrogates_is_read() -> None:
+def test_json_with_escaped_surrogate_pairs_is_read() -> None:
     obj = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "note": "\U0001f600\x7f"}
     (document,) = manifests.parse(json.dumps(obj), "emoji.json")
     assert document.object == obj
@@ -139,12 +139,12 @@ def test_json_with_escaped_pairs_of_surrogates_is_read() -> None:
 @pytest.mark.parametrize(
     ("path", "message"), [("a" * 300, "File name too long"), ("/proc/self/mem", "Input/output error")]
 )
-def test_a_path_that_cannot_be_read_is_named(path: str, message: str) -> None:
+def test_unreadable_path_is_named(path: str, message: str) -> None:
     with pytest.raises(manifests.ManifestError, match=message):
         manifests.load([path])
 
 
-def test_an_object_that_a_server_printed_may_be_applied_again(tmp_path: Path) -> None:
+def test_object_printed_by_a_server_can_be_applied_again(tmp_path: Path) -> None:
     path = tmp_path / "printed.yaml"
     path.write_text(POD + "  uid: '1'\n  resourceVersion: '7'\nspec: {}\nstatus: {phase: Running}\n")
     (document,) = manifestoptions.Given((str(path),), (), recursive=False).load()

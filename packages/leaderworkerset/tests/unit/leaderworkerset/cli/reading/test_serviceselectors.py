@@ -45,7 +45,7 @@ def lws(namespace: str = "", **templates: Any) -> JSONObject:
     ],
     ids=str,
 )
-def test_a_selector_that_matches_leaders_or_workers_is_right(selector: dict[str, str]) -> None:
+def test_matching_selector_has_no_warning(selector: dict[str, str]) -> None:
     given = lws(leaderTemplate=pods(role="leader"), workerTemplate=pods(app="vllm"))
     assert list(unselected(documents(service(**selector), given))) == []
 
@@ -59,7 +59,7 @@ def test_a_selector_that_matches_leaders_or_workers_is_right(selector: dict[str,
     ],
     ids=str,
 )
-def test_a_selector_that_matches_no_rank_is_named(selector: dict[str, str], words: str) -> None:
+def test_selector_that_matches_no_rank_is_named(selector: dict[str, str], words: str) -> None:
     given = lws(leaderTemplate=pods(role="leader"), workerTemplate=pods(app="vllm"))
     assert list(unselected(documents(service(**selector), given))) == [WARNED.format(words)]
 
@@ -79,9 +79,9 @@ def test_pods_of_another_namespace_are_not_selected(where: str, warned: int) -> 
     ],
     ids=["no LeaderWorkerSet", "a Deployment", "a DisaggregatedSet"],
 )
-def test_where_other_pods_may_come_nothing_is_said(others: list[JSONObject]) -> None:
+def test_selector_has_no_warning_when_other_pods_may_match(others: list[JSONObject]) -> None:
     assert list(unselected(documents(service(app="router"), *others))) == []
 
 
-def test_a_service_without_a_selector_has_its_own_endpoints() -> None:
+def test_service_without_a_selector_has_no_warning() -> None:
     assert list(unselected(documents({"kind": "Service", "metadata": {"name": "web"}, "spec": {}}, lws()))) == []

@@ -31,7 +31,7 @@ def of(*objects: JSONObject) -> Counted:
 GPUS = template("gpus", [{"name": "x", "exactly": {"deviceClassName": "gpu.example.com", "count": 4}}])
 
 
-def test_a_template_is_a_request_of_its_pods() -> None:
+def test_claim_template_becomes_a_resource_of_each_pod() -> None:
     found = of(
         GPUS, {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": [pod(resourceClaimTemplateName="gpus")]}
     )
@@ -46,7 +46,7 @@ def test_a_template_is_a_request_of_its_pods() -> None:
     assert found.assumptions == ("resourceclaimtemplate/gpus is 4 gpu.example.com/device of each of its pods",)
 
 
-def test_a_compute_domain_is_one_channel_of_each_pod() -> None:
+def test_compute_domain_becomes_one_channel_of_each_pod() -> None:
     domain = {
         "apiVersion": "resource.nvidia.com/v1beta1",
         "kind": "ComputeDomain",
@@ -57,7 +57,7 @@ def test_a_compute_domain_is_one_channel_of_each_pod() -> None:
     assert document.object["spec"]["containers"][0]["resources"]["limits"] == {"cpu": "1", "channel/device": 1}
 
 
-def test_a_shared_claim_and_a_class_are_not_counted() -> None:
+def test_shared_claim_and_device_class_are_not_counted() -> None:
     claim = GPUS | {"kind": "ResourceClaim"}
     device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu.example.com"}}
     found = of(claim, device_class, pod(resourceClaimName="gpus"))
@@ -65,7 +65,7 @@ def test_a_shared_claim_and_a_class_are_not_counted() -> None:
     assert len(found.assumptions) == 2
 
 
-def test_a_claim_that_is_not_in_the_manifests_is_an_error() -> None:
+def test_missing_claim_template_is_an_error() -> None:
     with pytest.raises(
         CommandError, match=r"document 1 .*resourceClaims\[gpu\]: resourceClaimTemplateName other: not in"
     ):
@@ -73,6 +73,6 @@ def test_a_claim_that_is_not_in_the_manifests_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("requests", ["many", [5], [{"exactly": {"deviceClassName": "a", "count": "x"}}]])
-def test_a_template_of_another_shape_is_an_error(requests: object) -> None:
+def test_malformed_claim_template_is_an_error(requests: object) -> None:
     with pytest.raises(CommandError, match=r"spec: Invalid value: devices\.requests must be a list"):
         of(template("gpus", requests))

@@ -1,4 +1,4 @@
-"""A mapping that no container uses, and an image that is mapped to nothing, are said before anything runs."""
+"""Unused mappings and images without a mapping are reported before anything runs."""
 
 from typing import Any
 
@@ -18,19 +18,19 @@ UNMAPPED = (
 )
 
 
-def test_a_mapping_that_no_container_uses_is_said_with_the_images_that_there_are() -> None:
+def test_unused_mapping_note_lists_the_images() -> None:
     unused = "note: --image rin: no container has this image (there is: ring:v1)"
     assert [*notes([lws(RING)], ["rin"], is_typed=True)] == [unused, UNMAPPED]
     assert [*notes([lws(RING)], ["rin"], is_typed=False)] == [UNMAPPED]
 
 
-def test_what_is_mapped_or_cannot_run_unmapped_needs_no_note() -> None:
+def test_mapped_images_need_no_note() -> None:
     others: list[Any] = [{"image": "vllm"}, {"image": "host", "command": ["sleep"]}, {"command": ["sleep"]}, "junk"]
     assert [*notes([lws(RING, *others)], ["ring"], is_typed=True)] == []
     assert [*notes([{"kind": "ConfigMap", "data": {"containers": "none"}}], [], is_typed=True)] == []
 
 
-def test_of_many_images_a_few_are_named() -> None:
+def test_note_about_many_images_names_a_few() -> None:
     several = [{"image": f"i{number}", "command": ["run"]} for number in range(7)]
     (note,) = notes([lws(*several)], [], is_typed=True)
     assert note.startswith(

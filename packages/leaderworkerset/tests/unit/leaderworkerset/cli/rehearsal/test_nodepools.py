@@ -1,4 +1,4 @@
-"""From manifests to nodes: every pod that a manifest asks for finds one that has all it demands."""
+"""From manifests to nodes: every requested pod gets a node with everything that it requires."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -37,16 +37,16 @@ def found(*objects: JSONObject) -> list[tuple[int, tuple[str, ...], tuple[str, .
     return [(pool.count, pool.labels, pool.taints, pool.capacity) for pool in pools(demands)]
 
 
-def test_pods_that_ask_for_nothing_share_a_node() -> None:
+def test_pods_without_requests_share_a_node() -> None:
     assert found(lws(pod(), replicas=4, size=8)) == [(1, (), (), ())]
 
 
-def test_each_pod_with_gpus_has_a_node_and_init_containers_count_once() -> None:
+def test_each_pod_with_gpus_gets_its_own_node() -> None:
     both = pod(GPUS, initContainers=[{"resources": {"requests": {"nvidia.com/gpu": 2, "rdma/ib": 1}}}])
     assert found(lws(both, replicas=2, size=3)) == [(6, (), (), ("nvidia.com/gpu=8", "rdma/ib=1"))]
 
 
-def test_leaders_and_workers_that_demand_different_labels_have_pools_of_their_own() -> None:
+def test_leaders_and_workers_with_other_labels_get_own_pools() -> None:
     leader = pod(nodeSelector={"pool": "cpu"})
     worker = pod({"limits": {"google.com/tpu": "4", "hugepages-2Mi": "1Gi"}}, nodeSelector={"pool": "tpu"})
     assert found(lws(worker, leader=leader, replicas=2, size=3)) == [
@@ -64,19 +64,19 @@ def test_leaders_and_workers_that_demand_different_labels_have_pools_of_their_ow
         ({"key": "gpus", "operator": "Lt", "values": ["7"]}, "gpus=6"),
     ],
 )
-def test_required_affinity_to_nodes_becomes_labels(expression: JSONObject, label: str) -> None:
+def test_required_node_affinity_becomes_labels(expression: JSONObject, label: str) -> None:
     terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     assert found(lws(pod(affinity=affinity))) == [(1, (label,), (), ())]
 
 
-def test_affinity_that_only_avoids_demands_nothing() -> None:
+def test_negative_node_affinity_requires_nothing() -> None:
     terms = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "spot", "operator": "DoesNotExist"}]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     assert found(lws(pod(affinity=affinity))) == [(1, (), (), ())]
 
 
-def test_tolerated_taints_are_there_but_for_those_of_unhealthy_nodes() -> None:
+def test_tolerated_taints_exist_except_those_of_unhealthy_nodes() -> None:
     tolerations = [
         {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
         {"key": "pool", "value": "a"},
@@ -102,13 +102,13 @@ NEAR = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "bloc
     ],
     ids=["without affinity", "with another selector", "without GPUs", "with a toleration more"],
 )
-def test_pods_that_may_take_the_nodes_of_others_leave_enough(
+def test_pool_has_enough_nodes_when_pods_may_use_others(
     strict: JSONObject, loose: JSONObject, counts: tuple[int, int]
 ) -> None:
     assert tuple(count for count, *_ in found(lws(strict, replicas=4), lws(loose))) == counts
 
 
-def test_wherever_a_pod_without_affinity_is_placed_the_others_find_nodes() -> None:
+def test_undemanding_pod_leaves_nodes_for_the_others() -> None:
     """As the embedded scheduler places them: it went to the emptiest node, which another pod could not do without."""
     near, plain = pod(GPUS, affinity={"podAffinity": NEAR}), pod()
     objects = [lws(near, replicas=4), lws(pod(GPUS)), lws(plain)]
@@ -123,7 +123,7 @@ def test_wherever_a_pod_without_affinity_is_placed_the_others_find_nodes() -> No
         cluster.place(info, placed.node)
 
 
-def test_exclusive_groups_have_domains_of_one_size_across_pools() -> None:
+def test_exclusive_groups_have_domains_of_one_size() -> None:
     exclusive = {"leaderworkerset.sigs.k8s.io/exclusive-topology": "rack"}
     leader = pod(GPUS, nodeSelector={"pool": "a"})
     worker = pod(GPUS, nodeSelector={"pool": "b"})
@@ -133,7 +133,7 @@ def test_exclusive_groups_have_domains_of_one_size_across_pools() -> None:
     ]
 
 
-def test_two_sets_that_exclude_each_other_have_domains_enough_for_both() -> None:
+def test_exclusive_sets_get_enough_domains_for_both() -> None:
     exclusive = {"leaderworkerset.sigs.k8s.io/exclusive-topology": "rack"}
     sets = [
         lws(pod(GPUS), name=name, replicas=2, size=size, annotations=exclusive) for name, size in (("a", 2), ("b", 3))
@@ -141,7 +141,7 @@ def test_two_sets_that_exclude_each_other_have_domains_enough_for_both() -> None
     assert found(*sets) == [(12, ("rack=domain-{i//3}",), (), ("nvidia.com/gpu=8",))]
 
 
-def test_domains_of_groups_consist_of_whole_domains_of_subgroups() -> None:
+def test_group_domains_consist_of_whole_subgroup_domains() -> None:
     annotations = {
         "leaderworkerset.sigs.k8s.io/exclusive-topology": "rack",
         "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology": "block",
@@ -152,8 +152,8 @@ def test_domains_of_groups_consist_of_whole_domains_of_subgroups() -> None:
     assert count == 6
 
 
-def test_an_excluded_leader_keeps_its_label_of_the_topology() -> None:
-    """A published form: the leader is on nodes for CPUs, which have the label of the topology, too."""
+def test_excluded_leader_keeps_its_topology_label() -> None:
+    """A published manifest: the leader is on CPU nodes, which also have the topology label."""
     annotations = {"leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology": "nodepool"}
     leader = pod(nodeSelector={"nodepool": "cpus"})
     group = {"subGroupPolicy": {"subGroupSize": 2, "subGroupPolicyType": "LeaderExcluded"}}
@@ -164,12 +164,12 @@ def test_an_excluded_leader_keeps_its_label_of_the_topology() -> None:
     ]
 
 
-def test_pods_that_want_to_be_apart_have_nodes_and_domains_apart() -> None:
+def test_spread_pods_get_separate_nodes_and_domains() -> None:
     spread = [{"topologyKey": "zone"}, {"topologyKey": "kubernetes.io/hostname"}]
     assert found(lws(pod(topologySpreadConstraints=spread), size=3)) == [(3, ("zone=domain-{i}",), (), ())]
 
 
-def test_roles_are_named_and_counted_once_for_each_slice() -> None:
+def test_roles_are_counted_for_each_slice() -> None:
     role = lws(pod(GPUS), size=2)["spec"]
     spec = {
         "slices": 3,
@@ -184,7 +184,7 @@ def test_roles_are_named_and_counted_once_for_each_slice() -> None:
     ]
 
 
-def test_pods_and_statefulsets_count_and_other_kinds_do_not() -> None:
+def test_other_kinds_demand_no_nodes() -> None:
     single = {"kind": "Pod", "metadata": {"name": "a"}, **pod(GPUS)}
     several = {"kind": "StatefulSet", "metadata": {"name": "b"}, "spec": {"replicas": 3, "template": pod(GPUS)}}
     assert found(single, several, {"kind": "Service", "spec": {}}) == [(4, (), (), ("nvidia.com/gpu=8",))]
@@ -200,11 +200,11 @@ def test_pods_and_statefulsets_count_and_other_kinds_do_not() -> None:
         {"kind": "Pod"},
     ],
 )
-def test_what_is_wrong_in_a_manifest_is_left_to_the_api_server(broken: JSONObject) -> None:
+def test_invalid_manifest_fields_are_left_to_the_api_server(broken: JSONObject) -> None:
     assert found(broken) == [(1, (), (), ())]
 
 
-def test_a_pool_says_what_is_assumed() -> None:
+def test_pool_describes_its_assumptions() -> None:
     pool = Pool(count=2, labels=("a=b",), taints=("t:NoSchedule",), capacity=("rdma/ib=1",), sources=("pod/a", "pod/b"))
     assert str(pool) == "2 nodes with label a=b, taint t:NoSchedule, rdma/ib=1 (for pod/a, pod/b)"
     assert str(Pool(count=1, sources=("pod/a",))) == "1 node (for pod/a)"

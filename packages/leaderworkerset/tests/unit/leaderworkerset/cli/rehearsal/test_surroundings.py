@@ -22,7 +22,7 @@ def result(*objects: JSONObject) -> Rehearsed:
     return rehearsed(documents, provisioner="local", there=("standard",))
 
 
-def test_missing_classes_and_claims_are_made_and_said() -> None:
+def test_missing_classes_and_claims_are_created_and_reported() -> None:
     found = result(of("Pod", "a", POD), of("PersistentVolumeClaim", "own", OWN_CLAIM))
     assert [document.title for document in found.documents] == [
         "storageclass/fast",
@@ -38,7 +38,7 @@ def test_missing_classes_and_claims_are_made_and_said() -> None:
     )
 
 
-def test_what_the_manifest_brings_is_taken_from_it() -> None:
+def test_objects_of_the_manifest_are_not_replaced() -> None:
     objects = [
         of("Pod", "a", POD),
         of("PersistentVolumeClaim", "own", OWN_CLAIM),
@@ -49,7 +49,7 @@ def test_what_the_manifest_brings_is_taken_from_it() -> None:
     assert result(*objects) == Rehearsed(tuple(Document("a.yaml", n, 1, obj) for n, obj in enumerate(objects, 1)), ())
 
 
-def test_a_storage_class_of_a_vendor_makes_directories_here() -> None:
+def test_vendor_storage_class_creates_local_directories() -> None:
     vendors = of("StorageClass", "fast", provisioner="csi.example.com", parameters={"tier": "gold"})
     found = result(vendors)
     assert found.documents[0].object == of("StorageClass", "fast", provisioner="local", volumeBindingMode="Immediate")

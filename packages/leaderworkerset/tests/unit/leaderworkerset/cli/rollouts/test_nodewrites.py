@@ -1,4 +1,4 @@
-"""The taint of a move: it goes with the move, whatever happens to the answers, and another's stays."""
+"""The taint of a move: it is removed with the move, also after lost responses, and the taint of another move stays."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -67,7 +67,7 @@ async def taints(session: Session) -> list[Any]:
 
 
 @pytest.mark.virtual_time
-async def test_the_taint_is_there_as_long_as_the_move_lasts() -> None:
+async def test_taint_exists_for_the_duration_of_the_move() -> None:
     async with cluster(THEIRS) as (session, _):
         async with repelled(session, {"node-0"}):
             assert await taints(session) == ["dedicated", TAINT["key"]]
@@ -75,7 +75,7 @@ async def test_the_taint_is_there_as_long_as_the_move_lasts() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_taint_whose_write_was_sent_again_is_known_as_its_own() -> None:
+async def test_taint_written_twice_is_recognized_as_own() -> None:
     async with cluster(sends_again=True) as (session, transport):
         transport.is_armed = True
         async with repelled(session, {"node-0"}):
@@ -84,7 +84,7 @@ async def test_a_taint_whose_write_was_sent_again_is_known_as_its_own() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_taint_whose_answer_was_lost_does_not_stay() -> None:
+async def test_taint_is_removed_when_its_response_was_lost() -> None:
     async with cluster() as (session, transport):
         transport.is_armed = True
         with pytest.raises(ConnectionResetError):
@@ -94,7 +94,7 @@ async def test_a_taint_whose_answer_was_lost_does_not_stay() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_of_two_moves_at_once_one_is_refused_and_leaves_the_taint_of_the_other() -> None:
+async def test_second_move_is_refused_and_keeps_the_taint() -> None:
     async with cluster() as (session, _):
 
         async def move() -> list[Any]:

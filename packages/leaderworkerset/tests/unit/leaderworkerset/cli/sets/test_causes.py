@@ -1,4 +1,4 @@
-"""The causes that are said while a rollout is followed: each once, and again after it was gone."""
+"""The causes that are reported while a rollout is followed: each once, and again if it returns."""
 
 import asyncio
 import io
@@ -23,7 +23,7 @@ def diagnosis(code: str, sentence: str = "it is so", verdict: Verdict = Verdict.
     )
 
 
-def test_a_cause_is_said_once_and_again_after_it_was_gone() -> None:
+def test_cause_is_reported_once_and_again_after_it_returns() -> None:
     notes: list[str] = []
     causes = Causes(Session(None, "ns", None), "web", notes.append)  # type: ignore[arg-type]  # nothing is read
     told = [
@@ -44,7 +44,7 @@ def test_a_cause_is_said_once_and_again_after_it_was_gone() -> None:
     ]
 
 
-def test_while_it_is_stuck_no_time_is_estimated() -> None:
+def test_stuck_rollout_has_no_time_estimate() -> None:
     causes = Causes(Session(None, "ns", None), "web", lambda _: None)  # type: ignore[arg-type]  # nothing is read
     seen = []
     for one in (None, diagnosis("LWS-E036"), diagnosis("LWS-E092", verdict=Verdict.PROGRESSING)):
@@ -64,7 +64,7 @@ def test_while_it_is_stuck_no_time_is_estimated() -> None:
     ],
     ids=["starts anew", "another", "nothing before", "not in time", "nothing"],
 )
-def test_the_end_names_what_it_is_stuck_for_also_while_the_group_starts_anew(
+def test_conclusion_names_the_cause_while_the_group_restarts(
     before: Diagnosis | None, at_the_end: Diagnosis | None, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def told(*_: object) -> Diagnosis | None:
@@ -81,7 +81,7 @@ def test_the_end_names_what_it_is_stuck_for_also_while_the_group_starts_anew(
 
 @pytest.mark.virtual_time
 @pytest.mark.parametrize(("stuck_after", "end", "notes"), [(0.0, 5, 1), (30.0, 40, 2)])
-async def test_what_has_been_stuck_for_so_long_ends_the_wait(
+async def test_wait_ends_when_one_cause_lasts_too_long(
     stuck_after: float, end: float, notes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another cause begins a new time: at 5 s it is the first, from 10 s on the second."""
@@ -104,7 +104,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_note_stays_above_what_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_note_is_printed_above_the_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     stream = Terminal()
     progress = ProgressLine(stream)
@@ -113,7 +113,7 @@ def test_a_note_stays_above_what_is_awaited(monkeypatch: pytest.MonkeyPatch) -> 
     assert stream.getvalue() == "\r\x1b[K1 of 2\r\x1b[Kstuck\n\r\x1b[K1 of 2"
 
 
-def test_a_note_between_lines_repeats_none() -> None:
+def test_note_between_lines_repeats_no_line() -> None:
     stream = io.StringIO()
     progress = ProgressLine(stream)
     progress.show("1 of 2")

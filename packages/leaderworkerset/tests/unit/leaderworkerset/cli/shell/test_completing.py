@@ -34,21 +34,21 @@ def offered(transport: ScriptedTransport, incomplete: str) -> list[str]:
     return run(completing._names(session, incomplete))
 
 
-def test_sets_of_both_kinds_are_offered() -> None:
+def test_sets_of_both_kinds_are_completed() -> None:
     transport = ScriptedTransport(answer(200, named("web", "other")), answer(200, named("west")))
     assert offered(transport, "we") == ["web", "west"]
     without = ScriptedTransport(answer(200, named("web")), failure(404, "NotFound"))
     assert offered(without, "") == ["web"]
 
 
-def test_groups_and_ranks_are_offered_after_a_slash() -> None:
+def test_groups_and_ranks_are_completed_after_a_slash() -> None:
     own = [{labels.GROUP_INDEX: str(group), labels.WORKER_INDEX: str(rank)} for group in (0, 1, 10) for rank in (0, 1)]
     pods = {"items": [{"metadata": {"name": "x", "labels": one}} for one in own]}
     assert offered(ScriptedTransport(answer(200, pods)), "web/1") == ["web/1", "web/10"]
     assert offered(ScriptedTransport(answer(200, pods)), "web/1/") == ["web/1/0", "web/1/1"]
 
 
-def test_a_cluster_that_is_not_there_offers_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_unreachable_cluster_completes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("LWS_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("COMP_WORDS", "lws get --local=none we")
     assert completing.names(CONTEXT, PARAMETER, "we") == []
@@ -59,7 +59,7 @@ def test_a_cluster_that_is_not_there_offers_nothing(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     "name", ["get", "tree", "describe", "events", "explain", "logs", "exec", "scale", "wait", "delete", "restart"]
 )
-def test_the_names_of_a_command_are_completed(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_names_of_a_command_are_completed(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with SmallApiServer() as server:
         config = tmp_path / "kubeconfig"
         config.write_text(server.kubeconfig)

@@ -34,14 +34,14 @@ def test_names_come_from_the_cluster(args: list[str], config: Path) -> None:
         assert suggestions([f"--kubeconfig={config}", *args], "x", app.lws) == []
 
 
-def test_an_option_with_an_equals_sign_is_completed(config: Path) -> None:
+def test_option_with_an_equals_sign_is_completed(config: Path) -> None:
     with SmallApiServer() as server:
         config.write_text(server.kubeconfig)
         assert suggestions([f"--kubeconfig={config}", "get"], "--namespace=w", app.lws) == ["web"]
 
 
 @pytest.mark.parametrize("args", [["down"], ["up"], ["get", "--local", "="], ["get", "--local"]])
-def test_clusters_of_this_machine_are_completed(args: list[str], config: Path) -> None:
+def test_local_clusters_are_completed(args: list[str], config: Path) -> None:
     for name in ("gpus", "other"):
         directory = config.parent / "state" / name
         directory.mkdir(parents=True)
@@ -50,7 +50,7 @@ def test_clusters_of_this_machine_are_completed(args: list[str], config: Path) -
     assert suggestions(args[:1] if args == ["get", "--local"] else args, incomplete, app.lws) == ["gpus"]
 
 
-def test_the_conditions_of_wait_are_completed() -> None:
+def test_conditions_of_wait_are_completed() -> None:
     assert suggestions(["wait", "web", "--for"], "re", app.lws) == ["ready", "replicas="]
 
 
@@ -58,15 +58,15 @@ def test_the_conditions_of_wait_are_completed() -> None:
     ("args", "word"),
     [([], "ge"), (["get"], "--o"), (["get", "-o"], "js"), (["run"], "x"), (["exec", "web", "--"], "l")],
 )
-def test_click_knows_everything_else(args: list[str], word: str) -> None:
+def test_other_words_are_left_to_click(args: list[str], word: str) -> None:
     assert suggestions(args, word, app.lws) is None
 
 
-def test_a_cluster_that_does_not_answer_offers_nothing(config: Path) -> None:
+def test_cluster_that_does_not_answer_completes_nothing(config: Path) -> None:
     assert suggestions([f"--kubeconfig={config}", "get"], "we", app.lws) == []
 
 
-def test_the_commands_with_names_are_those_of_the_table() -> None:
+def test_quick_completion_covers_the_commands_of_the_table() -> None:
     """Compare with what click completes in each command."""
     context = click.Context(app.lws)
     found = set()
@@ -89,7 +89,7 @@ def test_the_commands_with_names_are_those_of_the_table() -> None:
     assert {one for one in quickcompletion.NAMED - found if not one.startswith("chaos")} == {"cp"}
 
 
-def test_no_module_of_a_command_is_imported(config: Path) -> None:
+def test_completion_imports_no_module_of_a_command(config: Path) -> None:
     program = (
         "import sys; from leaderworkerset.cli import app; from leaderworkerset.cli.shell import quickcompletion as q;"
         f"print(q.suggestions(['--kubeconfig={config}', 'get'], 'we', app.lws));"
@@ -102,8 +102,8 @@ def test_no_module_of_a_command_is_imported(config: Path) -> None:
 
 
 @pytest.mark.parametrize(("word", "found"), [("ge", ["get"]), ("--nam", ["--namespace"])])
-def test_commands_are_completed_without_modules_that_take_time(word: str, found: list[str]) -> None:
-    """A shell waits for it: half of the processor time was that of asyncio, TLS, YAML and the command itself."""
+def test_completion_imports_no_slow_modules(word: str, found: list[str]) -> None:
+    """A shell waits for it: asyncio, TLS, YAML and the command itself took half of the processor time."""
     program = (
         "import sys; from leaderworkerset.cli import app; from leaderworkerset.cli.shell import quickcompletion as q;"
         "q.register(); from click.shell_completion import get_completion_class as of;"

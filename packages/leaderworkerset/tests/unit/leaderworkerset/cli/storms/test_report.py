@@ -1,4 +1,4 @@
-"""What is seen of ranks during a storm, and what is told of it."""
+"""The observation of ranks during a storm, and the report about it."""
 
 import re
 
@@ -38,7 +38,7 @@ def seen(*changes: tuple[JSONObject | None, JSONObject | None]) -> list[tuple[st
     return [(one.what, one.why) for one in witness.sightings]
 
 
-def test_a_killed_container_is_one_failure_whose_exit_code_comes_a_moment_later() -> None:
+def test_killed_container_is_one_failure_with_its_exit_code() -> None:
     unready = pod(ready=False)
     died = pod(ready=False, restarts=1, container={"lastState": KILLED})
     assert seen((pod(), unready), (unready, died), (died, pod(restarts=1))) == [
@@ -47,11 +47,11 @@ def test_a_killed_container_is_one_failure_whose_exit_code_comes_a_moment_later(
     ]
 
 
-def test_a_restart_between_two_looks_is_a_failure_too() -> None:
+def test_restart_between_two_observations_is_a_failure() -> None:
     assert seen((pod(), pod(restarts=1))) == [("failed", "")]
 
 
-def test_a_recreated_pod_ends_goes_is_made_and_becomes_ready() -> None:
+def test_recreated_pod_has_four_observations() -> None:
     ending = pod(deletionTimestamp="2026-01-01T00:00:00Z")  # type: ignore[arg-type]
     fresh = pod("b", ready=False)
     assert [what for what, _ in seen((pod(), ending), (ending, None), (None, fresh), (fresh, pod("b")))] == [
@@ -62,12 +62,12 @@ def test_a_recreated_pod_ends_goes_is_made_and_becomes_ready() -> None:
     ]
 
 
-def test_pods_that_are_no_ranks_are_not_seen() -> None:
+def test_pods_without_ranks_are_not_observed() -> None:
     assert seen((None, {"metadata": {"name": "x", "namespace": "default", "uid": "1"}})) == []
 
 
 def storm_report() -> StormReport:
-    """Return the report of a killed leader whose group was made anew twice."""
+    """Return the report of a killed leader whose group was recreated twice."""
     found = StormReport(recovered=4.21)
     found.deeds.append(Deed(0.0, storm.step(0.0, "kill", ["web/0/0"], 0.0)))
     leader, unready = pod("a", 0), pod("a", 0, ready=False, container={"lastState": KILLED})
@@ -77,7 +77,7 @@ def storm_report() -> StormReport:
     return found
 
 
-def test_a_report_tells_the_first_failure_what_was_recreated_and_when_all_was_well() -> None:
+def test_report_lists_failures_recreations_and_recovery() -> None:
     found = storm_report()
     found.probe = ProbeCounts("http://a", 50, 3, 1.25, "connection refused")
     assert list(report.lines(found)) == [
@@ -108,7 +108,7 @@ def test_a_report_tells_the_first_failure_what_was_recreated_and_when_all_was_we
     }
 
 
-def test_a_storm_in_which_nothing_failed_and_one_that_is_not_well() -> None:
+def test_report_covers_calm_and_failed_storms() -> None:
     calm = StormReport(recovered=0.0, probe=ProbeCounts("http://a", 5))
     assert list(report.lines(calm)) == [
         "Nothing failed.",
@@ -127,7 +127,7 @@ def test_a_storm_in_which_nothing_failed_and_one_that_is_not_well() -> None:
     assert not refused.is_well
 
 
-def test_a_page_shows_faults_ranks_and_outages_in_time() -> None:
+def test_page_shows_faults_ranks_and_outages_in_time() -> None:
     found = storm_report()
     found.deeds.append(Deed(1.0, storm.step(1.0, "stop", ["web/0/1"], 4.0)))
     found.probe = ProbeCounts("http://a", 50, 3, 1.25, "refused", [(0.5, 1.75)])
@@ -142,7 +142,7 @@ def test_a_page_shows_faults_ranks_and_outages_in_time() -> None:
     assert '<rect x="20.00%" width="80.00%" height="100%" class="fault">' in told
 
 
-def test_a_page_escapes_what_others_wrote_and_loads_nothing() -> None:
+def test_page_escapes_foreign_text_and_loads_nothing() -> None:
     hostile = "<script>alert(1)</script>"
     found = StormReport(unready=[hostile], probe=ProbeCounts(f"http://a/?{hostile}", 5, 5, 9.0, hostile))
     found.deeds.append(Deed(0.0, storm.step(0.0, "kill", [hostile], 0.0), hostile))
@@ -155,7 +155,7 @@ def test_a_page_escapes_what_others_wrote_and_loads_nothing() -> None:
     assert stormpage.page(StormReport()).count("<p>None.</p>") == 2
 
 
-def test_what_was_broken_before_is_named_and_not_part_of_the_result() -> None:
+def test_earlier_problems_are_listed_but_not_counted() -> None:
     found = StormReport(recovered=1.0, before=["old/0/0"])
     assert found.is_well
     assert "Not ready before the storm, and not part of its result: old/0/0." in list(report.lines(found))
@@ -169,6 +169,6 @@ def test_problems_are_compared_with_the_start() -> None:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_only_faults_of_ranks_explain_ranks(name: str) -> None:
+def test_help_explains_ranks_for_faults_of_ranks_only(name: str) -> None:
     help_text = chaosfaults.one_fault(name).help or ""
     assert ("A rank is LWS/GROUP/RANK" in help_text) == (FAULTS[name].of in {Of.RANK, Of.RANKS})

@@ -13,7 +13,7 @@ from localkube.faults.fault import FORMS, FaultKind
 RANKS = ("web/0/0", "web/0/1", "web/1/0", "web/1/1")
 
 
-def test_the_names_are_those_of_the_cluster_with_as_many_targets_and_amounts_that_it_takes() -> None:
+def test_fault_table_has_every_kind_with_targets_and_amounts() -> None:
     assert list(FAULTS) == [str(kind) for kind in FaultKind]
     for kind, form in FORMS.items():
         name = FAULTS[kind]
@@ -24,7 +24,7 @@ def test_the_names_are_those_of_the_cluster_with_as_many_targets_and_amounts_tha
             assert form.amounts[0] <= storm.amount_of(name, name.usual) <= form.amounts[1]
 
 
-def test_a_document_gives_steps_in_the_order_of_time() -> None:
+def test_document_gives_steps_in_order_of_time() -> None:
     document = {
         "steps": [
             {"at": "10s", "fault": "lose", "targets": ["web/0/0", "web/0/1"], "amount": "30%", "for": "20s"},
@@ -67,14 +67,14 @@ def test_a_document_gives_steps_in_the_order_of_time() -> None:
     ],
     ids=range(20),
 )
-def test_what_is_wrong_in_a_document_is_named(document: Any, message: str) -> None:
+def test_invalid_document_error_names_the_field(document: Any, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         storm.parse(document, "s.yaml")
     assert message in str(caught.value)
     assert str(caught.value).count("s.yaml") == 1
 
 
-def test_a_seed_gives_the_same_storm_again_within_its_time() -> None:
+def test_seed_gives_the_same_storm_within_its_time() -> None:
     drawn = storm.draw(7, 300, RANKS)
     assert drawn == storm.draw(7, 300, RANKS) != storm.draw(8, 300, RANKS)
     assert len(drawn) > 20
@@ -83,5 +83,5 @@ def test_a_seed_gives_the_same_storm_again_within_its_time() -> None:
     assert {target for one in drawn for target in one.targets} == set(RANKS)
 
 
-def test_without_ranks_only_parts_of_the_cluster_are_drawn() -> None:
+def test_storm_without_ranks_draws_cluster_parts_only() -> None:
     assert {one.fault.of for one in storm.draw(1, 300, ())} == {Of.PART}

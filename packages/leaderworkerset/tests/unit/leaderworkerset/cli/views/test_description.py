@@ -94,7 +94,7 @@ def described(chosen: Selection, *events: Happening, logs: tuple[str, ...] = ())
 @pytest.mark.parametrize(
     "chosen", [Selection("web"), Selection("web", 1), Selection("web", 1, 1)], ids=["set", "group", "rank"]
 )
-def test_a_description_is_as_recorded(chosen: Selection, request: pytest.FixtureRequest) -> None:
+def test_description_equals_the_recorded_text(chosen: Selection, request: pytest.FixtureRequest) -> None:
     quoted = "the last lines of web-1-1, container main:\n  boom"
     path = GOLDEN / f"describe-{request.node.callspec.id}.txt"
     text = "\n".join(described(chosen, EVENT, logs=(quoted,))) + "\n"
@@ -105,23 +105,23 @@ def test_a_description_is_as_recorded(chosen: Selection, request: pytest.Fixture
     assert text == path.read_text()
 
 
-def test_events_that_may_not_be_listed_are_not_said_to_be_none() -> None:
+def test_description_reports_missing_permission_for_events() -> None:
     chosen = Selection("web")
     shown = Described(chosen=chosen, view=narrow(VIEW, chosen), events=None, lws="lws --local -n prod")
     assert description.lines(shown, NOW)[-1] == "Events:         not known, you may not list events"
 
 
-def test_old_events_are_counted() -> None:
+def test_earlier_events_are_counted() -> None:
     lines = described(Selection("web"), *[EVENT] * (RECENT + 2))
     assert "  … and 2 earlier events: lws events web" in lines
     assert described(Selection("web"))[-1] == "Events:         none"
 
 
-def test_an_event_is_a_line_with_its_time() -> None:
+def test_event_is_a_line_with_its_time() -> None:
     assert happenings.line(EVENT) == "2026-01-01T00:08:30Z Warning BackOff pod/web-1-1 (x2): back-off 10s"
 
 
-def test_failed_containers_are_those_of_ranks_that_are_not_ready() -> None:
+def test_failed_containers_belong_to_unready_ranks() -> None:
     assert [(failed.pod["metadata"]["name"], failed.previous) for failed in failures(VIEW)] == [
         ("web-1", False),
         ("web-1-1", False),

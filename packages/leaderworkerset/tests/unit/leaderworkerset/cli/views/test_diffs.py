@@ -1,9 +1,9 @@
-"""What a diff of objects shows and leaves out."""
+"""The content of a diff of objects, and what it omits."""
 
 from leaderworkerset.cli.views import diffs
 
 
-def test_what_means_the_same_is_no_difference() -> None:
+def test_equivalent_values_are_not_a_difference() -> None:
     """A revision holds `metadata: {}` and `resources: {}`, which the manifest that was applied did not say."""
     said = {"metadata": {"name": "web", "uid": "1"}, "spec": {"template": {"spec": {"containers": [{"name": "a"}]}}}}
     container = {"name": "a", "resources": {}}
@@ -11,13 +11,13 @@ def test_what_means_the_same_is_no_difference() -> None:
     assert diffs.unified(diffs.shown(said), diffs.shown(held), ("now", "then")) == []
 
 
-def test_an_empty_volume_is_a_volume() -> None:
+def test_empty_volume_is_a_difference() -> None:
     volumes = [{"name": "cache", "emptyDir": {}}]
     before, after = ({"metadata": {}, "spec": spec} for spec in ({}, {"volumes": volumes}))
     assert "+  - emptyDir: {}" in diffs.unified(diffs.shown(before), diffs.shown(after), ("before", "after"))
 
 
-def test_the_status_and_what_the_api_server_adds_are_left_out() -> None:
+def test_diff_ignores_status_and_server_fields() -> None:
     metadata = {"name": "web", "resourceVersion": "7", "managedFields": [], "labels": {"a": "b"}}
     assert diffs.shown({"metadata": metadata, "status": {"replicas": 1}}) == {
         "metadata": {"name": "web", "labels": {"a": "b"}}

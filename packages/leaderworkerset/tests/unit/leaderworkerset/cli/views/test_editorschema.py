@@ -1,4 +1,4 @@
-"""What an editor says of manifests by the schema that `lws schema` prints."""
+"""An editor's messages about manifests, by the schema that `lws schema` prints."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -35,7 +35,7 @@ def manifests() -> Iterator[tuple[str, JSONObject]]:
 
 
 @pytest.mark.slow
-def test_of_the_manifests_of_this_repository_only_the_one_with_an_unknown_field_is_marked(
+def test_editor_marks_only_the_manifest_with_an_unknown_field(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     schema = printed(capsys)
@@ -55,14 +55,14 @@ def test_of_the_manifests_of_this_repository_only_the_one_with_an_unknown_field_
         ({"leaderWorkerTemplate": {"size": 2}}, "$.spec.leaderWorkerTemplate"),
     ],
 )
-def test_a_mistake_is_marked_where_it_is(capsys: pytest.CaptureFixture[str], change: JSONObject, path: str) -> None:
+def test_editor_marks_an_error_at_its_path(capsys: pytest.CaptureFixture[str], change: JSONObject, path: str) -> None:
     obj = builders.leaderworkerset_object()
     schema = printed(capsys)
     assert faults(schema, obj) == []
     assert faults(schema, obj | {"spec": obj["spec"] | change}) == [path]
 
 
-def test_an_object_of_another_kind_passes_and_of_another_version_does_not(capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_kind_is_valid_and_other_version_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     schema = printed(capsys)
     assert faults(schema, {"kind": "Service", "spec": {"anything": 1}}) == []
     old = disaggregated.disaggregatedset_object() | {"apiVersion": "disaggregatedset.x-k8s.io/v1alpha1"}
@@ -75,7 +75,7 @@ def test_own_fields_are_described_without_a_server(capsys: pytest.CaptureFixture
     assert all(field["description"] for field in spec.values())
 
 
-def test_kinds_are_chosen_by_name_and_an_unknown_one_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_schema_is_selected_by_kind_and_unknown_kinds_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(printed(capsys)["allOf"]) == len(MANAGED.defined) + 1
     assert app.run(["schema", "Pod"]) == 2
     assert "no kind Pod here; there are LeaderWorkerSet, DisaggregatedSet" in capsys.readouterr().err

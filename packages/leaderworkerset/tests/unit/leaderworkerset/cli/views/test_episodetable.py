@@ -1,4 +1,4 @@
-"""What a person sees of episodes: the table, one in full, and the few lines of `lws explain`."""
+"""Episodes for users: the table, the full text, and the few lines of `lws explain`."""
 
 from datetime import UTC, datetime
 
@@ -35,7 +35,7 @@ FULL = Episode(
 BARE = Episode(namespace="prod", lws="web", group="1", number=1, outcome=Outcome.FAILED, time="2026-11-25T09:00:30Z")
 
 
-def test_the_table_has_a_line_per_episode() -> None:
+def test_episode_table_has_a_line_per_episode() -> None:
     assert episodetable.table([FULL, BARE], NOW, with_namespace=True) == [
         "NAMESPACE   EPISODE   AGE   OUTCOME     FIRST   FAILURE",
         "prod        web/0#3   60s   recreated   1       app: exit code 3",
@@ -43,7 +43,7 @@ def test_the_table_has_a_line_per_episode() -> None:
     ]
 
 
-def test_an_episode_in_full_has_all_of_it() -> None:
+def test_full_episode_has_all_details() -> None:
     text = "\n".join(episodetable.lines(FULL, NOW))
     for line in (
         "web/0#3: group 0 was recreated 60s ago, rank 1 failed first (pod web-0-1: app: exit code 3)",
@@ -65,7 +65,7 @@ def test_an_episode_in_full_has_all_of_it() -> None:
     ]
 
 
-def test_in_brief_the_last_lines_of_the_first_rank_that_failed_are_shown() -> None:
+def test_brief_episode_has_the_last_lines_of_the_first_failure() -> None:
     assert episodetable.brief(FULL, NOW, "lws --local") == [
         "Last recorded failure: group 0 was recreated 60s ago, rank 1 failed first (pod web-0-1: app: exit code 3)",
         *(f"  {number}" for number in range(4, 9)),

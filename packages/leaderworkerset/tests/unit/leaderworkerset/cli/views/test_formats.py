@@ -1,4 +1,4 @@
-"""JSONPath templates and custom columns give what kubectl was recorded to give, and refuse what is not its dialect."""
+"""JSONPath templates and custom columns print the recorded output of kubectl, and reject other dialects."""
 
 import click
 import pytest
@@ -45,11 +45,11 @@ WEB: JSONObject = {
         ("{range .spec.parts[*]}{$}{','}{end}", "f1,f2,f3,"),
     ],
 )  # fmt: skip
-def test_a_template_gives_what_kubectl_gives(template: str, text: str) -> None:
+def test_template_prints_the_same_as_kubectl(template: str, text: str) -> None:
     assert filled(f"jsonpath={template}", [WEB], is_one=True) == text
 
 
-def test_several_objects_are_a_list_and_columns_are_a_table() -> None:
+def test_several_objects_are_a_list_or_a_table() -> None:
     other = {"kind": "LeaderWorkerSet", "metadata": {"name": "b"}}
     assert filled("jsonpath={.items[*].metadata.name} {.kind}", [WEB, other], is_one=False) == "web b List"
     table = filled(
@@ -76,7 +76,7 @@ def test_several_objects_are_a_list_and_columns_are_a_table() -> None:
         ("go-template={{.a}}", "is not one of 'wide', 'jsonpath=TEMPLATE'"),
     ],
 )  # fmt: skip
-def test_what_is_not_its_dialect_is_refused_with_the_command_line(form: str, message: str) -> None:
+def test_invalid_template_is_a_usage_error(form: str, message: str) -> None:
     with pytest.raises(click.BadParameter, match=message):
         OutputFormat("wide").convert(form, None, None)
 
@@ -90,6 +90,6 @@ def test_what_is_not_its_dialect_is_refused_with_the_command_line(form: str, mes
         ('{.status.conditions[?(@.code=="1")]}', "compares 1 with '1'"),
     ],
 )
-def test_what_does_not_fit_the_object_is_an_error_as_in_kubectl(template: str, message: str) -> None:
+def test_template_that_does_not_match_is_an_error_as_in_kubectl(template: str, message: str) -> None:
     with pytest.raises(CommandError, match=message):
         filled(f"jsonpath={template}", [WEB], is_one=True)

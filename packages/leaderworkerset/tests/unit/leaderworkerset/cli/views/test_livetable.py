@@ -58,7 +58,7 @@ FEW = view(
 )
 
 
-def test_groups_that_are_not_ready_come_first_and_have_their_reason_beside_them() -> None:
+def test_unready_groups_come_first_with_their_reason() -> None:
     assert shown(FEW, 200) == [
         "",
         "NAME   READY   DESIRED   UP-TO-DATE   AGE",
@@ -72,14 +72,14 @@ def test_groups_that_are_not_ready_come_first_and_have_their_reason_beside_them(
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 120])
-def test_a_reason_that_has_no_room_stands_in_full_below(columns: int) -> None:
+def test_long_reason_is_printed_in_full_below(columns: int) -> None:
     lines = shown(FEW, columns)
     assert max(map(len, lines)) <= columns
     below = " ".join(line.strip() for line in lines[lines.index("") + 8 :])
     assert below == f"web-1: {LONG}"
 
 
-def test_columns_go_before_rows_are_cut() -> None:
+def test_columns_are_dropped_before_rows_are_cut() -> None:
     assert shown(FEW, 52)[3:5] == [
         "GROUP   RANK   POD       STATE     READY   AGE",
         "1       0      web-1     Pending   no      60s",
@@ -94,37 +94,37 @@ def test_more_than_ten_groups_have_a_line_each() -> None:
     assert len(lines) == 4 + 12
 
 
-def test_what_does_not_fit_the_height_is_counted_and_reasons_stay() -> None:
+def test_omitted_groups_are_counted_and_reasons_kept() -> None:
     lines = shown(many(100, 7, 8), 80, 20)
     assert len(lines) <= 20
     assert "… and 87 more groups, all ready" in lines
     assert " ".join(line.strip() for line in lines).endswith(f"web-7 and 1 more: {LONG}")
 
 
-def test_on_a_low_terminal_the_first_reason_is_kept() -> None:
+def test_first_reason_is_kept_on_a_low_terminal() -> None:
     lines = shown(many(100, 7, 8, own=True), 40, 13)
     assert len(lines) <= 13
     assert " ".join(line.strip() for line in lines[-5:]) == f"web-7: {LONG}7 … and 1 more reason"
 
 
-def test_a_reason_of_many_ranks_stands_there_once() -> None:
+def test_reason_of_many_ranks_is_printed_once() -> None:
     ranks = tuple(rank(0, at, "Pending", why=LONG) for at in range(4))
     lines = shown(view(Group(index=0, ranks=ranks)), 80)
     assert " ".join(line.strip() for line in lines[-2:]) == f"web-0 and 3 more: {LONG}"
 
 
-def test_many_different_reasons_are_counted() -> None:
+def test_omitted_reasons_are_counted() -> None:
     ranks = tuple(rank(0, at, "Pending", why=f"{LONG} {at}") for at in range(5))
     lines = shown(view(Group(index=0, ranks=ranks)), 80)
     assert lines[-1] == "… and 2 more reasons"
 
 
-def test_a_rollout_is_counted() -> None:
+def test_rollout_progress_is_counted() -> None:
     assert "web: updated 1 of 2 groups" in shown(view(*FEW.groups, updating=True), 100)
     assert not any("updated" in line for line in shown(FEW, 100))
 
 
-def test_a_recreated_group_says_so_in_both_forms() -> None:
+def test_recreated_group_is_noted_in_both_forms() -> None:
     told = Recreations(count=2, failed_pod="web-0-1", due=NOW)
     few = shown(view(Group(index=0, ranks=(rank(0, 0),), recreations=told)), 100)
     assert few[-1] == "group 0 recreated 2 times, last 0s ago because pod web-0-1 failed"
@@ -132,13 +132,13 @@ def test_a_recreated_group_says_so_in_both_forms() -> None:
     assert any("recreated 2 times" in line for line in shown(view(*groups), 120))
 
 
-def test_two_sets_share_the_height_and_are_named_with_their_namespace_where_that_is_wanted() -> None:
+def test_two_sets_share_the_height_and_show_their_namespace() -> None:
     lines = livetable.lines([many(50), many(50)], NOW, Size(100, 24), with_namespace=True)
     assert len(lines) <= 24
     assert sum("prod" in line for line in lines) == 2
 
 
-def test_more_than_ten_sets_have_a_line_each_and_a_reason_of_many_stands_there_once() -> None:
+def test_more_than_ten_sets_have_a_line_each() -> None:
     done = {"metadata": {"generation": 1}, "status": {"observedGeneration": 1, "conditions": [AVAILABLE]}}
     views = [replace(many(2), name=f"set-{at:02}", ready=2, object=done) for at in range(12)]
     views += [replace(many(2, 0), name="stuck"), replace(many(2, 1), name="also")]

@@ -1,4 +1,4 @@
-"""Whoever follows logs that do not come is told why: once, and again when the reason changes."""
+"""The reason for missing logs is printed once, and again when it changes."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def pod(name: str, reason: str) -> dict[str, Any]:
     }
 
 
-def test_what_is_waited_for_is_said_once_and_again_when_it_changes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_reason_for_missing_logs_is_printed_when_it_changes(capsys: pytest.CaptureFixture[str]) -> None:
     notes = WaitingNotes("web", None)
     said = []
     for reasons in (

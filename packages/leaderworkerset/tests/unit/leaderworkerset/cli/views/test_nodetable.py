@@ -1,4 +1,4 @@
-"""Nodes show what is free of them, by the requests of the pods that hold something, and all of one that is named."""
+"""Node tables show free amounts, by the requests of scheduled pods, and all details of a named node."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ PODS = [
 ]
 
 
-def test_what_pods_request_is_not_free() -> None:
+def test_requests_of_pods_reduce_the_free_amounts() -> None:
     tainted = {"taints": [{"key": "team", "value": "blue", "effect": "NoSchedule"}], "unschedulable": True}
     nodes = [of("a", GPUS), of("b", {"cpu": "4", "memory": "500Mi", "pods": "10"}, spec=tainted)]
     assert node_table(nodes, nodeamounts.by_node(PODS), show_labels=True) == [
@@ -43,7 +43,7 @@ def test_what_pods_request_is_not_free() -> None:
     ]
 
 
-def test_without_the_pods_a_node_shows_what_it_has() -> None:
+def test_node_table_shows_capacity_without_pods() -> None:
     assert node_table([], None, show_labels=False) == []
     sick = of("a", {"cpu": "8"}, status={"allocatable": {"cpu": "8"}})
     assert node_table([sick], None, show_labels=False) == [
@@ -52,7 +52,7 @@ def test_without_the_pods_a_node_shows_what_it_has() -> None:
     ]
 
 
-def test_a_node_that_is_named_shows_labels_conditions_and_who_holds_it() -> None:
+def test_node_description_has_labels_conditions_and_pods() -> None:
     assert [*description(of("a", GPUS), nodeamounts.by_node(PODS))] == [
         "a:",
         "  Labels:",

@@ -36,7 +36,7 @@ def test_durations_have_at_most_two_units(seconds: int, text: str) -> None:
     assert wording.duration(timedelta(seconds=seconds)) == text
 
 
-def test_reasons_make_a_column_only_where_there_are_some() -> None:
+def test_reason_column_is_omitted_when_empty() -> None:
     quiet = output.groups([groups.Group(index=0, ranks=(rank(1),))], NOW)
     assert quiet == [
         "GROUP   RANK   POD       STATE     READY   RESTARTS   AGE",
@@ -48,7 +48,7 @@ def test_reasons_make_a_column_only_where_there_are_some() -> None:
     assert "Running (stub)" in telling[2]
 
 
-def test_wide_adds_node_address_and_revision() -> None:
+def test_wide_table_adds_node_address_and_revision() -> None:
     group = groups.Group(index=0, ranks=(rank(0, node="node-0", address="10.0.0.2"), rank(1)), revision="abc")
     header, leader, worker = output.groups([group], NOW, wide=True)
     assert header.split()[-3:] == ["NODE", "ADDRESS", "REVISION"]
@@ -56,14 +56,14 @@ def test_wide_adds_node_address_and_revision() -> None:
     assert worker.split()[-3:] == ["-", "-", "abc"]
 
 
-def test_wide_shows_devices_where_pods_have_any() -> None:
+def test_wide_table_shows_devices_when_pods_have_any() -> None:
     own = {"metadata": {"annotations": {"localkube.internal/devices": '{"a":["GPU-1","GPU-2"]}'}}}
     group = groups.Group(index=0, ranks=(rank(0, object=own), rank(1)), revision="abc")
     header, leader, worker = output.groups([group], NOW, wide=True)
     assert [line.split()[-1] for line in (header, leader, worker)] == ["DEVICES", "GPU-1,GPU-2", "-"]
 
 
-def test_documents_are_stable() -> None:
+def test_json_document_has_stable_keys() -> None:
     view = groups.View(
         name="web",
         namespace="default",

@@ -54,7 +54,7 @@ ROLLING = [part("prefill", 2, ready=1, revision="old"), part("prefill", 1), part
 
 
 @pytest.mark.parametrize(("name", "parts"), [("set-rolling", ROLLING), ("set-new", [])])
-def test_a_description_is_as_recorded(name: str, parts: list[View]) -> None:
+def test_description_equals_the_recorded_text(name: str, parts: list[View]) -> None:
     quoted = ("the last lines of split-0-old-prefill-1, container main:\n  boom",) if parts else ()
     events = (EVENT,) if parts else ()
     shown = Described(chosen=Selection("split"), view=set_view(OBJECT, parts), events=events, logs=quoted)

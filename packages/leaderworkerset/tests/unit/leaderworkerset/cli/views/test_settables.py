@@ -13,7 +13,7 @@ def squeezed(lines: list[str]) -> list[str]:
     return [re.sub(" {3,}", "   ", line) for line in lines]
 
 
-def test_sets_and_their_parts() -> None:
+def test_set_table_lists_sets_and_their_parts() -> None:
     shown = seen(part("prefill", 2, ready=1), part("decode", 1))
     assert [line.split("   ") for line in squeezed(tables.set_tables([shown], builders.NOW))] == [
         ["DISAGGREGATEDSET", "READY", "ROLLOUT", "AGE"],
@@ -26,18 +26,18 @@ def test_sets_and_their_parts() -> None:
     ]
 
 
-def test_namespaces_are_shown_where_all_are() -> None:
+def test_namespace_column_exists_for_all_namespaces() -> None:
     lines = tables.set_tables([seen(part("decode", 1))], builders.NOW, with_namespace=True)
     assert lines[0].startswith("NAMESPACE   DISAGGREGATEDSET")
     assert lines[1].startswith(f"{builders.NAMESPACE}     split")
     assert f"{builders.NAMESPACE}/split:" in lines
 
 
-def test_many_sets_have_a_line_each_and_what_is_not_ready_comes_first() -> None:
+def test_many_sets_have_a_line_each_and_unready_come_first() -> None:
     ready, waits = (seen(part("prefill", 2), part("decode", 1, ready=count)) for count in (1, 0))
     lines = squeezed(tables.set_tables([ready, waits], builders.NOW, is_brief=True))
     assert lines[1:] == ["split   prefill 2/2, decode 0/1   complete", "split   prefill 2/2, decode 1/1   complete"]
 
 
-def test_no_sets_are_no_table() -> None:
+def test_empty_list_has_no_table() -> None:
     assert tables.set_tables([], builders.NOW) == []

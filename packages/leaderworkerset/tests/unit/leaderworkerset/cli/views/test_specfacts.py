@@ -56,7 +56,7 @@ def test_every_field_of_a_spec_is_described(path: str) -> None:
     assert any(MARK in line for line in described(with_value(path, FIELDS[path]), {}))
 
 
-def test_titles_are_those_of_fields_that_exist() -> None:
+def test_titles_belong_to_existing_fields() -> None:
     every = {path for struct, prefix in ((specfacts.ROOT, ""),) for path in _below(struct, prefix)}
     assert {*specfacts.TITLES, *specfacts.ELSEWHERE, *specfacts.WITHOUT_SCHEMA} <= every
 

@@ -73,7 +73,7 @@ def fleet(count: int, broken: int) -> list[View]:
     return [replace(one, object=one.object | ready) for one in made]
 
 
-def test_many_sets_have_a_row_each_and_what_is_not_ready_comes_first() -> None:
+def test_many_sets_have_a_row_each_and_unready_come_first() -> None:
     lines = tables(fleet(300, 7), NOW, Form())
     assert lines[:3] == [
         "NAME   READY   DESIRED   UP-TO-DATE   AGE   WHY",
@@ -86,7 +86,7 @@ def test_many_sets_have_a_row_each_and_what_is_not_ready_comes_first() -> None:
     )
 
 
-def test_a_set_that_rolls_says_how_far_it_is() -> None:
+def test_rolling_set_shows_its_progress() -> None:
     views = fleet(11, 11)
     rolling = views[4].object | {"status": {"conditions": [{"type": "UpdateInProgress", "status": "True"}]}}
     views[4] = replace(views[4], object=rolling, up_to_date=1)
@@ -94,23 +94,23 @@ def test_a_set_that_rolls_says_how_far_it_is() -> None:
 
 
 @pytest.mark.parametrize(("count", "form"), [(10, Form()), (11, Form(is_chosen=True)), (11, Form(wide=True))])
-def test_few_sets_and_those_that_were_named_have_their_groups_below(count: int, form: Form) -> None:
+def test_few_or_named_sets_show_their_groups(count: int, form: Form) -> None:
     assert "w009:" in tables(fleet(count, 3), NOW, form)
 
 
-def test_every_rank_is_shown_where_that_is_wanted() -> None:
+def test_every_rank_is_shown_when_requested() -> None:
     assert len(tables([MANY], NOW, Form(every_rank=True))) == 400 + 4
     assert len(tables([MANY], NOW, Form(wide=True))) == 400 + 4
 
 
-def test_many_different_problems_are_cut() -> None:
+def test_list_of_many_problems_is_truncated() -> None:
     different = view(*(group(index, why=f"boom {index}") for index in range(MOST_FOLDS + 5)))
     lines = tables([different], NOW, Form())
     assert len(lines) == MOST_FOLDS + 5
     assert lines[-1] == "… and 5 more groups that are not ready: --not-ready shows their ranks"
 
 
-def test_the_tree_shows_few_groups_by_rank() -> None:
+def test_tree_shows_few_groups_by_rank() -> None:
     assert tree.tree_lines([view(group(0), group(1, why="boom"))], [], NOW) == [
         "NAME              READY   STATE     NODE     REVISION   RESTARTS   AGE   WHY",
         "web               1/2                                              60s",
@@ -123,7 +123,7 @@ def test_the_tree_shows_few_groups_by_rank() -> None:
     ]
 
 
-def test_the_tree_folds_many_groups() -> None:
+def test_tree_folds_many_groups() -> None:
     assert [line.split("   ")[0] for line in tree.tree_lines([MANY], [], NOW)] == [
         "NAME",
         "web",
@@ -133,7 +133,7 @@ def test_the_tree_folds_many_groups() -> None:
     assert len(tree.tree_lines([MANY], [], NOW, every_rank=True)) == 2 + 200 + 400
 
 
-def test_the_tree_of_many_sets_has_a_line_for_those_that_are_ready() -> None:
+def test_tree_of_many_sets_folds_the_ready_ones() -> None:
     shown = [line.split()[0] for line in tree.tree_lines(fleet(12, 7), [], NOW)]
     assert shown[:9] == ["NAME", *(f"w{at:03}" for at in range(8))]
     assert shown[9].startswith("├")
@@ -143,7 +143,7 @@ def test_the_tree_of_many_sets_has_a_line_for_those_that_are_ready() -> None:
     assert len(shown) == 1 + 12 + 2 * 3
 
 
-def test_the_tree_hangs_parts_below_their_set() -> None:
+def test_tree_shows_parts_below_their_set() -> None:
     obj = {
         "metadata": {"name": "split", "namespace": "prod", "uid": "of-split", "creationTimestamp": CREATED},
         "spec": {"roles": []},
@@ -159,7 +159,7 @@ def test_the_tree_hangs_parts_below_their_set() -> None:
 
 
 @pytest.mark.slow
-def test_showing_many_ranks_costs_no_more_than_a_few_times_reading_them() -> None:
+def test_printing_many_ranks_costs_little_more_than_reading() -> None:
     own = {"app": "x" * 50}
     pods = [
         {

@@ -1,4 +1,4 @@
-"""What a cluster says reaches a terminal as text, never as commands to it."""
+"""The texts of a cluster reach a terminal as text, never as control sequences."""
 
 import asyncio
 import io
@@ -28,7 +28,7 @@ def is_harmless(text: str) -> bool:
     return all(line.isprintable() for line in text.split("\n"))
 
 
-def test_controls_are_written_out_and_letters_of_all_languages_stay() -> None:
+def test_control_characters_are_escaped_and_letters_kept() -> None:
     assert terminal.escaped(ATTACK) == r"^[]0;owned\x07\x9b2J\r\u202eforged\n"
     assert terminal.escaped("Größe 大小 ✓") == "Größe 大小 ✓"
 
@@ -57,7 +57,7 @@ def test_states_are_colored_on_a_terminal(line: str, colored: str, monkeypatch: 
 
 
 @pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_states_have_no_color_if_nobody_wants_it(variable: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_states_have_no_color_when_disabled(variable: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv(variable, value)
     output = Terminal()
@@ -70,23 +70,23 @@ def test_names_that_contain_a_state_are_not_colored() -> None:
     assert terminal.painted("Running-late my-Error Errors") == "Running-late my-Error Errors"
 
 
-def test_a_repeated_reason_is_folded() -> None:
+def test_repeated_reason_is_folded() -> None:
     rows = output.table(("POD",), [("a",), ("b",), ("c",)], whys=("no node", "no node", "other"))
     assert rows == ["POD   WHY", "a     no node", 'b     "', "c     other"]
 
 
-def test_lines_stay_lines() -> None:
+def test_line_breaks_are_kept() -> None:
     assert terminal.lines("a\a\nb\t") == "a\\x07\nb\\t"
 
 
-def test_tables_have_no_controls() -> None:
+def test_tables_have_no_control_characters() -> None:
     table = output.groups(view(ATTACK).groups, NOW, wide=True)
     assert len(table) == 2
     assert all(map(is_harmless, table))
     assert "^[]0;owned" in table[1]
 
 
-def test_changes_and_live_views_have_no_controls(capsys: pytest.CaptureFixture[str]) -> None:
+def test_changes_and_live_views_have_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     PlainDisplay().update([view(ATTACK)])
     for line in changes.lines({}, changes.subjects([view(ATTACK)], NOW)).values():
         terminal.say(line)
@@ -96,7 +96,7 @@ def test_changes_and_live_views_have_no_controls(capsys: pytest.CaptureFixture[s
     assert is_harmless(told.err + told.out)
 
 
-def test_errors_of_a_server_have_no_controls(capsys: pytest.CaptureFixture[str]) -> None:
+def test_server_errors_have_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.report(InternalError({"code": 500, "message": ATTACK})) == 1
     told = capsys.readouterr().err
     assert "^[]0;owned" in told
@@ -104,7 +104,7 @@ def test_errors_of_a_server_have_no_controls(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.virtual_time
-async def test_of_many_changes_a_plain_progress_shows_some_and_the_last() -> None:
+async def test_plain_progress_skips_changes_except_the_last() -> None:
     stream = io.StringIO()
 
     progress = ProgressLine(stream, between=2)
@@ -119,7 +119,7 @@ async def test_of_many_changes_a_plain_progress_shows_some_and_the_last() -> Non
     assert stream.getvalue().splitlines() == ["0 ready", "2 ready", "5 ready", "8 ready", "11 ready", "late", "next"]
 
 
-def test_progress_has_no_controls() -> None:
+def test_progress_has_no_control_characters() -> None:
     stream = io.StringIO()
     ProgressLine(stream).show(ATTACK)
     assert is_harmless(stream.getvalue())

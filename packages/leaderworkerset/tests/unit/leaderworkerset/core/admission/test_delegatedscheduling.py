@@ -37,6 +37,8 @@ PARENT = "metadata.annotations[scheduling.k8s.io/parent-compositepodgroup]"
         ),
     ],
 )
-def test_delegation_needs_an_owner_and_names(metadata: JSONObject, scheduling: JSONObject, expected: list[str]) -> None:
-    """N-SCH-VAL-7."""
+def test_delegated_scheduling_requires_an_owner_and_names(
+    metadata: JSONObject, scheduling: JSONObject, expected: list[str]
+) -> None:
+    """Delegated scheduling requires an owner and names (N-SCH-VAL-7)."""
     assert errors(lws(scheduling, metadata=metadata)) == expected

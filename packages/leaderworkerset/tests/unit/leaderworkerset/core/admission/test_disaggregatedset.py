@@ -39,15 +39,15 @@ CONFIGURATION = "spec.roles[0].spec.rolloutStrategy.rollingUpdateConfiguration"
         (rolling(maxSurge="0%", maxUnavailable="20%"), "maxUnavailable", "must not be 0 when `maxSurge` is 0"),
     ],
 )
-def test_budgets_are_refused(entry: JSONObject, path: str, words: str) -> None:
-    """R-DS-9 b to d."""
+def test_invalid_budgets_are_rejected(entry: JSONObject, path: str, words: str) -> None:
+    """The budgets are invalid by themselves (R-DS-9 b to d)."""
     (error,) = errors_of(entry)
     assert error.startswith(f"{CONFIGURATION}.{path}: ")
     assert words in error
 
 
-def test_differs_from_upstream_a_stored_role_blocks_no_update() -> None:
-    """ADR 29: a set that was stored without the webhook can be edited."""
+def test_differs_from_upstream_stored_role_blocks_no_update() -> None:
+    """A set that was stored without the webhook can be edited (ADR 29)."""
     stored = disaggregatedset_object([rolling(maxSurge="0%", maxUnavailable="20%"), DECODE])
     edited = stored | {"metadata": stored["metadata"] | {"labels": {"team": "a"}}}
     worse = disaggregatedset_object([rolling(maxSurge="0%", maxUnavailable="10%"), DECODE])
@@ -65,18 +65,18 @@ def test_differs_from_upstream_a_stored_role_blocks_no_update() -> None:
         role("prefill", 4),
     ],
 )
-def test_budgets_are_accepted(entry: JSONObject) -> None:
+def test_valid_budgets_are_accepted(entry: JSONObject) -> None:
     assert errors_of(entry) == []
 
 
-def test_budgets_of_a_role_without_groups_are_not_looked_at() -> None:
-    """R-DS-9: also garbage."""
+def test_budgets_of_a_role_without_groups_are_ignored() -> None:
+    """Invalid budgets are ignored as well (R-DS-9)."""
     entry = role("prefill", 0, rollout={"maxSurge": "many", "maxUnavailable": 0})
     assert errors_of(entry, second=role("decode", 0)) == []
 
 
-def test_another_strategy_is_not_supported() -> None:
-    """R-DS-9 a."""
+def test_unsupported_strategy_is_rejected() -> None:
+    """Only the strategy RollingUpdate is supported (R-DS-9 a)."""
     entry = role("prefill", 4)
     entry["spec"]["rolloutStrategy"] = {"type": "Recreate"}
     (error,) = errors_of(entry)
@@ -87,43 +87,43 @@ def test_another_strategy_is_not_supported() -> None:
     ("length", "slices", "is_accepted"),
     [(40, 1, True), (41, 1, False), (40, 10, True), (40, 11, False), (39, 100, True)],
 )
-def test_names_leave_room_for_those_of_services(length: int, slices: int, is_accepted: bool) -> None:
-    """R-DS-9 f: 63 characters, of which slice, revision and suffix take 16 or 17."""
+def test_role_names_must_leave_space_for_service_names(length: int, slices: int, is_accepted: bool) -> None:
+    """Services have at most 63 characters, of which slice, revision and suffix take 16 or 17 (R-DS-9 f)."""
     services = [text for text in errors_of(role("prefill", 4), name="s" * length, slices=slices) if "DNS-1035" in text]
     assert (services == []) is is_accepted
     assert all("spec.roles[0].name" in error for error in services[:1])
 
 
 @pytest.mark.parametrize(("size", "length"), [(1, 35), (2, 33)])
-def test_differs_from_upstream_names_leave_space_for_pods(size: int, length: int) -> None:
-    """ADR 29: `<set>-<slice>-<revision>-<role>-<group>-<hash>` is a label of worker pods, of at most 63 characters."""
+def test_differs_from_upstream_role_names_leave_space_for_pods(size: int, length: int) -> None:
+    """`<set>-<slice>-<revision>-<role>-<group>-<hash>` is a label of worker pods, of at most 63 characters (ADR 29)."""
     (error,) = errors_of(role("prefill", 4, size=size), name="s" * (length + 1))
     assert error.startswith("spec.roles[0].name: Invalid value: ")
     assert "must be no more than" in error
     assert errors_of(role("prefill", 4, size=size), name="s" * length) == []
 
 
-def test_a_role_name_that_fits_by_luck_is_warned_about() -> None:
+def test_role_name_that_fits_some_revisions_causes_a_warning() -> None:
     obj = disaggregatedset_object([role("prefill", 4, size=2), DECODE], name="s" * 32)
     (warning,) = warnings(obj)
     assert warning.startswith("spec.roles[0]: of ssss")
     assert "some revisions only" in warning
 
 
-def test_the_name_of_a_scaler_has_253_characters() -> None:
-    """R-DS-9 e: reported beside f."""
+def test_scaler_name_is_limited_to_253_characters() -> None:
+    """The error is reported together with the error of the service name (R-DS-9 e)."""
     found = errors_of(role("prefill", external=True), name="s" * 246, second=role("d", 4))
     assert any("253 characters" in error for error in found)
 
 
-def test_external_roles_have_one_slice() -> None:
-    """R-DS-10."""
+def test_external_roles_require_one_slice() -> None:
+    """External roles require one slice (R-DS-10)."""
     (error,) = errors_of(role("prefill", external=True), slices=2)
     assert error.startswith("spec.slices: Forbidden: spec.slices > 1")
 
 
-def test_either_all_roles_have_groups_or_none() -> None:
-    """R-DS-4, also on API servers that evaluate no expressions."""
+def test_all_roles_or_none_have_groups() -> None:
+    """The rule also holds on API servers that evaluate no expressions (R-DS-4)."""
     (error,) = errors_of(role("prefill", 0))
     assert "replicas must be zero for all non-External roles, or non-zero for all of them" in error
     assert errors_of(role("prefill", 0), second=role("decode", 0)) == []
@@ -135,15 +135,15 @@ POLICY = {"type": "ExclusiveSlice", "topology": "rack"}
 
 
 class TestPlacement:
-    def test_it_needs_a_topology(self) -> None:
-        """R-DS-11."""
+    def test_exclusive_topology_requires_a_topology(self) -> None:
+        """Exclusive topology requires a topology (R-DS-11)."""
         (error,) = errors_of(role("prefill", 4), placementPolicy={"type": "ExclusiveSlice"})
         assert error.startswith("spec.placementPolicy.topology: Required value")
 
     @pytest.mark.parametrize("key", [labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY])
     @pytest.mark.parametrize("place", ["role", "leaderTemplate", "workerTemplate"])
-    def test_it_does_not_go_with_annotations(self, key: str, place: str) -> None:
-        """R-DS-11."""
+    def test_placement_policy_conflicts_with_annotations(self, key: str, place: str) -> None:
+        """The placement policy conflicts with annotations (R-DS-11)."""
         entry = role("prefill", 4)
         annotated = {"metadata": {"annotations": {key: "rack"}}}
         template = entry["spec"]["leaderWorkerTemplate"]
@@ -156,16 +156,16 @@ class TestPlacement:
         assert errors_of(entry, placementPolicy={"type": "None"}) == []
 
 
-def test_a_number_that_is_ignored_is_warned_of() -> None:
-    """R-DS-12."""
+def test_ignored_replicas_cause_a_warning() -> None:
+    """Ignored replicas cause a warning (R-DS-12)."""
     (text,) = warnings(disaggregatedset_object([role("prefill", 3, external=True), DECODE]))
     assert "role prefill" in text
     assert "split-prefill" in text
     assert warnings(disaggregatedset_object([role("prefill", 1, external=True), DECODE])) == []
 
 
-def test_a_name_that_no_leaderworkerset_can_carry_is_warned_of() -> None:
-    """R-DS-13: accepted as upstream does, but not silently."""
+def test_name_that_no_leaderworkerset_can_have_causes_a_warning() -> None:
+    """The name is accepted as upstream does, but with a warning (R-DS-13)."""
     (text,) = warnings(disaggregatedset_object(name="1st"))
     assert text.startswith("metadata.name: ")
 
@@ -178,8 +178,8 @@ def answer(obj: Any, operation: str = "CREATE") -> JSONObject:
     return response
 
 
-def test_the_webhook_answers() -> None:
-    """R-DS-8: refusals with all errors, warnings beside an admission, and types."""
+def test_webhook_answers_with_errors_warnings_and_types() -> None:
+    """Rejections list all errors, warnings accompany an admission, and wrong types are rejected (R-DS-8)."""
     assert answer(disaggregatedset_object()) == {"uid": "u", "allowed": True}
     warned = answer(disaggregatedset_object([role("prefill", 3, external=True), DECODE]))
     assert warned["allowed"]
@@ -223,8 +223,8 @@ def role_with(*, size: int = 1, template: dict[str, Any] | None = None, **spec: 
         ),
     ],
 )
-def test_what_its_leaderworkersets_would_be_refused_for_is_refused(entry: JSONObject, field: str, words: str) -> None:
-    """N-DS-3, N-VAL-11."""
+def test_role_with_an_invalid_leaderworkerset_is_rejected(entry: JSONObject, field: str, words: str) -> None:
+    """A role with an invalid LeaderWorkerSet is rejected (N-DS-3, N-VAL-11)."""
     (error,) = errors_of(entry)
     assert error.startswith(f"spec.roles[0].spec.{field}: Invalid value: ")
     assert words in error
@@ -232,8 +232,8 @@ def test_what_its_leaderworkersets_would_be_refused_for_is_refused(entry: JSONOb
 
 
 @pytest.mark.parametrize(("size", "longest"), [(1, 54), (2, 43)])
-def test_names_leave_space_for_the_host_names_of_random_keys(size: int, longest: int) -> None:
-    """N-DS-3, N-VAL-8: of the generated name, with the characters that a random key needs."""
+def test_role_names_must_leave_space_for_random_keys(size: int, longest: int) -> None:
+    """The generated name must leave space for a random key (N-DS-3, N-VAL-8)."""
     room = longest - len("-0-12345678-prefill")
     (error,) = errors_of(role_with(size=size, **HASH), name="s" * (room + 1))
     assert error.startswith("spec.roles[0].name: Invalid value: ")

@@ -13,7 +13,7 @@ TPU = {"name": "main", "image": "i", "resources": {"limits": {"google.com/tpu": 
 
 
 def pod(annotations: dict[str, str] | None = None, *, container: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return what a ReplicaSet posts: no name yet, the labels and annotations of the template."""
+    """Return the pod that a ReplicaSet creates: without a name, with the labels and annotations of the template."""
     own = {labels.NAME: "my", labels.WORKER_INDEX: "0", labels.TEMPLATE_REVISION_HASH: "k"}
     marked = {labels.SIZE: "4", labels.GROUP_IDENTITY: "Hash"} | (annotations or {})
     return {
@@ -23,7 +23,7 @@ def pod(annotations: dict[str, str] | None = None, *, container: dict[str, Any] 
 
 
 def worker(leader: dict[str, Any], index: int, annotations: dict[str, str] | None = None) -> dict[str, Any]:
-    """Return the pod of the worker StatefulSet that is named after the leader's host."""
+    """Return the worker pod of the StatefulSet that is named after the leader's host."""
     host, subdomain = meta.spec(leader)["hostname"], meta.spec(leader)["subdomain"]
     inherited = {key: meta.labels(leader)[key] for key in (labels.NAME, labels.GROUP_INDEX, labels.GROUP_KEY)}
     address = {labels.LEADER_ADDRESS: f"{host}.{subdomain}.ns", labels.LEADER_NAME: "my-7d9f8b6c4-x2kkp"}
@@ -39,8 +39,8 @@ def variables(admitted: dict[str, Any]) -> dict[str, str]:
     return {one["name"]: one["value"] for one in meta.spec(admitted)["containers"][0]["env"]}
 
 
-def test_a_leader_gets_a_random_key_as_its_index_and_a_host_name_of_it() -> None:
-    """N-ADM-1 to N-ADM-3."""
+def test_leader_gets_a_random_key_and_a_host_name() -> None:
+    """A leader gets a random key and a host name (N-ADM-1 to N-ADM-3)."""
     admitted = admit_pod(pod(), request="one")
     key = meta.labels(admitted)[labels.GROUP_KEY]
 
@@ -52,32 +52,32 @@ def test_a_leader_gets_a_random_key_as_its_index_and_a_host_name_of_it() -> None
     assert meta.labels(admit_pod(pod(), request="other"))[labels.GROUP_KEY] != key
 
 
-def test_a_leader_keeps_a_host_name_of_its_own() -> None:
-    """N-ADM-3."""
+def test_leader_keeps_its_own_host_name() -> None:
+    """A leader keeps its own host name (N-ADM-3)."""
     named = pod()
     named["spec"]["hostname"] = "head"
 
     assert meta.spec(admit_pod(named, request="one"))["hostname"] == "head"
 
 
-def test_a_group_with_its_own_service_has_the_host_name_as_subdomain() -> None:
-    """N-ADM-3."""
+def test_group_service_has_the_host_name_as_subdomain() -> None:
+    """The group service has the host name as subdomain (N-ADM-3)."""
     spec = meta.spec(admit_pod(pod({labels.SUBDOMAIN_POLICY: "UniquePerReplica"}), request="one"))
 
     assert spec["subdomain"] == spec["hostname"]
 
 
 @pytest.mark.parametrize("given", [{labels.GROUP_KEY: "mine"}, {labels.GROUP_KEY: "a", labels.GROUP_INDEX: "b"}])
-def test_a_key_of_the_template_is_not_taken_for_that_of_a_group(given: dict[str, str]) -> None:
-    """N-ADM-2: all groups would have the same."""
+def test_group_key_of_a_template_is_replaced(given: dict[str, str]) -> None:
+    """Otherwise all groups would have the same key (N-ADM-2)."""
     posted = pod()
     posted["metadata"]["labels"] |= given
 
     assert meta.labels(admit_pod(posted, request="one"))[labels.GROUP_KEY] == identity.group_hash("ns", "one")
 
 
-def test_a_leader_waits_for_its_gate_and_costs_least_until_then() -> None:
-    """N-ADM-4: beside the gates of others."""
+def test_leader_gets_a_gate_and_a_low_deletion_cost() -> None:
+    """Other gates are kept (N-ADM-4)."""
     gated = pod()
     gated["spec"]["schedulingGates"] = [{"name": "other"}]
     admitted = admit_pod(gated, request="one")
@@ -88,16 +88,16 @@ def test_a_leader_waits_for_its_gate_and_costs_least_until_then() -> None:
     assert not replacement.is_gated(gated)
 
 
-def test_a_cost_of_the_users_stays() -> None:
-    """N-ADM-4."""
+def test_deletion_cost_of_the_user_is_kept() -> None:
+    """The deletion cost of the user is kept (N-ADM-4)."""
     admitted = admit_pod(pod({labels.POD_DELETION_COST: "7"}), request="one")
 
     assert meta.annotations(admitted)[labels.POD_DELETION_COST] == "7"
 
 
 @pytest.mark.parametrize("other", ["one", "another"])
-def test_a_second_admission_changes_nothing(other: str) -> None:
-    """N-AT-3, N-ADM-6: a webhook that is called again for the same pod finds its own key."""
+def test_second_admission_changes_nothing(other: str) -> None:
+    """A webhook that is called again for the same pod finds its own key (N-AT-3, N-ADM-6)."""
     spread = {labels.EXCLUSIVE_TOPOLOGY: "rack", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "host", labels.SUBGROUP_SIZE: "2"}
     once = admit_pod(pod(spread, container=TPU), request="one")
     key = meta.labels(once)[labels.GROUP_KEY]
@@ -110,7 +110,7 @@ def test_a_second_admission_changes_nothing(other: str) -> None:
 
 
 def test_workers_share_the_subgroup_key_of_their_leader() -> None:
-    """N-ADM-5: made of the group's key, since leaders have no name at admission."""
+    """It derives from the group's key, since leaders have no name at admission (N-ADM-5)."""
     halves = {labels.SUBGROUP_SIZE: "2"}
     leader = admit_pod(pod(halves), request="one")
     first, last = (admit_pod(worker(leader, index, halves)) for index in (1, 3))
@@ -120,8 +120,8 @@ def test_workers_share_the_subgroup_key_of_their_leader() -> None:
     assert meta.labels(last)[labels.SUBGROUP_KEY] == identity.group_hash(key, "1")
 
 
-def test_workers_take_key_and_address_of_their_group_from_their_template() -> None:
-    """N-ADM-7, N-KEY-1; no gate is theirs."""
+def test_workers_get_key_and_address_from_their_template() -> None:
+    """Workers get no gate (N-ADM-7, N-KEY-1)."""
     leader = admit_pod(pod({labels.SUBDOMAIN_POLICY: "UniquePerReplica"}), request="one")
     admitted = admit_pod(worker(leader, 2), request="other")
     host = meta.spec(leader)["hostname"]
@@ -140,10 +140,8 @@ SLICES: list[tuple[dict[str, str], list[str]]] = [
 
 
 @pytest.mark.parametrize(("subgroups", "hosts"), SLICES, ids=["group", "subgroup"])
-def test_tpu_hosts_of_a_leader_without_a_name_are_its_host_and_its_workers(
-    subgroups: dict[str, str], hosts: list[str]
-) -> None:
-    """N-AT-2, N-ADM-10: leader and workers agree on the names."""
+def test_leader_and_workers_agree_on_tpu_host_names(subgroups: dict[str, str], hosts: list[str]) -> None:
+    """Both use the host name of the leader (N-AT-2, N-ADM-10)."""
     leader = admit_pod(pod(subgroups, container=TPU), request="one")
     second = admit_pod(worker(leader, 1, {labels.LEADER_REQUESTS_TPUS: "true"} | subgroups))
     host = meta.spec(leader)["hostname"]
@@ -157,8 +155,8 @@ def test_tpu_hosts_of_a_leader_without_a_name_are_its_host_and_its_workers(
     assert variables(second).items() >= (expected | {"TPU_WORKER_ID": "1"}).items()
 
 
-def test_tpu_hosts_of_workers_without_their_leader() -> None:
-    """N-AT-2."""
+def test_tpu_hosts_omit_a_leader_without_tpus() -> None:
+    """TPU hosts omit a leader without TPUs (N-AT-2)."""
     excluded = {labels.SUBGROUP_SIZE: "3", labels.SUBGROUP_POLICY_TYPE: "LeaderExcluded"}
     leader = admit_pod(pod(excluded), request="one")
     host = meta.spec(leader)["hostname"]

@@ -69,8 +69,8 @@ def errors(obj: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
         ("RecreateGroupAfterStart", "RecreateGroupAfterStart"),
     ],
 )
-def test_default_restart_policy(policy: str | None, expected: str) -> None:
-    """R-DEF-1."""
+def test_restart_policy_has_a_default(policy: str | None, expected: str) -> None:
+    """The restart policy has a default (R-DEF-1)."""
     obj = default_leaderworkerset(lws(template={"restartPolicy": policy}))
     assert obj["spec"]["leaderWorkerTemplate"]["restartPolicy"] == expected
 
@@ -91,8 +91,8 @@ CONFIGURATION = {"partition": 0, "maxUnavailable": 1, "maxSurge": 0}
         ({"type": "Other"}, {"type": "Other"}),
     ],
 )
-def test_default_rollout_strategy(strategy: Any, expected: Any) -> None:
-    """R-DEF-2, R-DEF-3."""
+def test_rollout_strategy_has_a_default(strategy: Any, expected: Any) -> None:
+    """The rollout strategy has a default (R-DEF-2, R-DEF-3)."""
     assert default_leaderworkerset(lws(rolloutStrategy=strategy))["spec"]["rolloutStrategy"] == expected
 
 
@@ -105,35 +105,35 @@ def test_default_rollout_strategy(strategy: Any, expected: Any) -> None:
         ({"subdomainPolicy": "UniquePerReplica"}, "UniquePerReplica"),
     ],
 )
-def test_default_subdomain_policy(network: Any, expected: str) -> None:
-    """R-DEF-4."""
+def test_subdomain_policy_has_a_default(network: Any, expected: str) -> None:
+    """The subdomain policy has a default (R-DEF-4)."""
     obj = default_leaderworkerset(lws(networkConfig=network))
     assert obj["spec"]["networkConfig"] == {"subdomainPolicy": expected}
 
 
 @pytest.mark.parametrize("empty", [None, ""])
-def test_default_identity_and_replacement(empty: str | None) -> None:
-    """N-API-1, N-DEF-1."""
+def test_group_identity_and_replacement_have_defaults(empty: str | None) -> None:
+    """Group identity and replacement have defaults (N-API-1, N-DEF-1)."""
     spec = default_leaderworkerset(lws(groupIdentity=empty, groupReplacementPolicy=empty, replicas=None))["spec"]
     assert (spec["groupIdentity"], spec["groupReplacementPolicy"]) == ("Ordinal", "PostTermination")
     assert spec["replicas"] == 1
 
 
-def test_fields_of_a_newer_definition_are_left_to_its_schema() -> None:
-    """N-DEF-1: a definition of v0.10 does not know them, and prunes what the webhook writes."""
+def test_defaults_of_newer_fields_are_left_to_the_schema() -> None:
+    """A definition of v0.10 does not have them, and prunes the webhook's defaults (N-DEF-1)."""
     assert not {"groupIdentity", "groupReplacementPolicy"} & default_leaderworkerset(lws())["spec"].keys()
     fields = crd.leaderworkerset_crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     assert {name: fields["properties"][name]["default"] for name in NEWER_DEFAULTS} == NEWER_DEFAULTS
 
 
-def test_given_identity_replacement_and_replicas_stay() -> None:
-    """N-DEF-1; no groups at all are a number, too."""
+def test_given_identity_replacement_and_replicas_are_kept() -> None:
+    """Zero groups are a number as well (N-DEF-1)."""
     given: dict[str, Any] = {"groupIdentity": "Hash", "groupReplacementPolicy": "Immediate", "replicas": 0}
     assert default_leaderworkerset(lws(**given))["spec"].items() >= given.items()
 
 
-def test_nothing_else_is_defaulted_and_a_second_time_changes_nothing() -> None:
-    """R-DEF-5, R-DEF-6."""
+def test_defaulting_is_limited_and_idempotent() -> None:
+    """Defaulting is limited and idempotent (R-DEF-5, R-DEF-6)."""
     given = {"metadata": {"name": "a"}, "spec": {"leaderWorkerTemplate": {"workerTemplate": POD}}}
     before = copy.deepcopy(given)
     obj = default_leaderworkerset(given)
@@ -143,8 +143,8 @@ def test_nothing_else_is_defaulted_and_a_second_time_changes_nothing() -> None:
     assert default_leaderworkerset(obj) == obj
 
 
-def test_an_object_without_spec_is_refused_for_what_is_missing() -> None:
-    """Q-34."""
+def test_object_without_a_spec_is_rejected() -> None:
+    """An object without a spec is rejected (Q-34)."""
     obj = default_leaderworkerset({"metadata": {"name": "a", "namespace": "n"}})
     assert errors(obj) == [
         "spec.leaderWorkerTemplate.workerTemplate.spec.containers: Required value: a pod needs at least one container"
@@ -174,8 +174,8 @@ def test_an_object_without_spec_is_refused_for_what_is_missing() -> None:
         pytest.param(lws(template={"leaderTemplate": POD}), id="leader template"),
     ],
 )
-def test_allowed(obj: dict[str, Any]) -> None:
-    """R-VAL-27."""
+def test_valid_object_is_accepted(obj: dict[str, Any]) -> None:
+    """A valid object is accepted (R-VAL-27)."""
     assert errors(obj) == []
 
 
@@ -314,13 +314,13 @@ def test_allowed(obj: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_refused_on_create_and_on_update(obj: dict[str, Any], expected: list[str]) -> None:
+def test_invalid_object_is_rejected_on_create_and_update(obj: dict[str, Any], expected: list[str]) -> None:
     """R-VAL-3 to R-VAL-21, N-VAL-10, N-AT-24; the numbers are those of the rules."""
     assert errors(obj) == expected
     assert set(expected) <= set(errors(obj, lws()))
 
 
-def test_several_faults_come_in_one_answer() -> None:
+def test_several_errors_are_in_one_response() -> None:
     obj = lws(metadata={"name": "2cube"}, rollout={"maxUnavailable": -1, "maxSurge": "200%"})
     message = aggregate(validate_leaderworkerset(decode(obj)))
     assert message.startswith('[metadata.name: Invalid value: "2cube": a DNS-1035 label must consist of')
@@ -362,8 +362,8 @@ REMOVED = f"{SUBGROUP}: Invalid value: 2: cannot remove subGroupSize after enabl
         ),
     ],
 )
-def test_updates(old: dict[str, Any], new: dict[str, Any], expected: list[str]) -> None:
-    """R-VAL-22 to R-VAL-25, R-VAL-27, N-VAL-10."""
+def test_invalid_updates_are_rejected(old: dict[str, Any], new: dict[str, Any], expected: list[str]) -> None:
+    """Invalid updates are rejected (R-VAL-22 to R-VAL-25, R-VAL-27, N-VAL-10)."""
     assert errors(new, old) == expected
 
 
@@ -382,8 +382,8 @@ LONG = {"annotations": {labels.RESTART_FIRST_DELAY: "soon", labels.STAY_ON_NODES
         pytest.param(lws(metadata=LONG), id="annotations that cannot be read"),
     ],
 )
-def test_differs_from_upstream_a_stored_value_blocks_no_update(stored: dict[str, Any]) -> None:
-    """ADR 29: the scale subresource and clusters without the webhook store values that creation rejects (R-VAL)."""
+def test_differs_from_upstream_stored_value_blocks_no_update(stored: dict[str, Any]) -> None:
+    """The scale subresource and clusters without the webhook store values that creation rejects (R-VAL) (ADR 29)."""
     edited = copy.deepcopy(stored)
     edited["metadata"] = {**stored["metadata"], "labels": {"team": "a"}, "finalizers": ["a.b/c"]}
     edited["spec"]["leaderWorkerTemplate"]["workerTemplate"] = {"spec": {"containers": [{"name": "c", "image": "2"}]}}
@@ -392,7 +392,7 @@ def test_differs_from_upstream_a_stored_value_blocks_no_update(stored: dict[str,
     assert errors(edited, stored) == []
 
 
-def test_a_new_error_next_to_a_stored_one_is_rejected() -> None:
+def test_new_error_next_to_a_stored_one_is_rejected() -> None:
     stored = lws(rollout=QUARTER)
     edited = lws(rollout=QUARTER | {"partition": -1}, template={"size": 0})
 
@@ -402,7 +402,7 @@ def test_a_new_error_next_to_a_stored_one_is_rejected() -> None:
     ]
 
 
-def test_another_wrong_value_of_a_field_is_rejected() -> None:
+def test_other_invalid_value_of_a_stored_field_is_rejected() -> None:
     edited = lws(rollout={"maxUnavailable": "10%"})
 
     assert errors(edited, lws(rollout=QUARTER)) == [f'{UNAVAILABLE}: Invalid value: "10%": {NOT_ZERO}']

@@ -1,4 +1,4 @@
-"""What is refused of claims, of the identity of groups, and of limits of restarts."""
+"""Rejected claims, identities of groups, and restart limits."""
 
 from typing import Any
 
@@ -29,8 +29,8 @@ def claim(name: str = "data", storage: str = "1Gi", **metadata: Any) -> dict[str
     ],
     ids=["same", "same amount", "dropped field", "none", "amount", "name", "removed", "added"],
 )
-def test_claim_templates_that_statefulsets_cannot_change_are_refused(old: Any, new: Any, is_allowed: bool) -> None:
-    """Q-7: upstream accepts them and fails for ever."""
+def test_immutable_claim_template_changes_are_rejected(old: Any, new: Any, is_allowed: bool) -> None:
+    """Upstream accepts such changes and fails forever (Q-7)."""
     found = errors(lws(template={"volumeClaimTemplates": new}), lws(template={"volumeClaimTemplates": old}))
     assert found == (
         [] if is_allowed else [f"spec.leaderWorkerTemplate.volumeClaimTemplates: Forbidden: {CLAIMS_TEXT}"]
@@ -50,20 +50,20 @@ LIMITED = {"maxGroupRestarts": 3}
 
 
 @pytest.mark.parametrize(("new", "old"), [({}, HASH), (HASH, {}), (HASH, {"groupIdentity": "Ordinal"})])
-def test_the_identity_of_groups_cannot_be_changed(new: dict[str, Any], old: dict[str, Any]) -> None:
-    """N-HASH-9, N-VAL-1."""
+def test_group_identity_is_immutable(new: dict[str, Any], old: dict[str, Any]) -> None:
+    """The group identity is immutable (N-HASH-9, N-VAL-1)."""
     value = new.get("groupIdentity", "Ordinal")
     assert errors(lws(**new), lws(**old)) == [f'{IDENTITY}: Invalid value: "{value}": groupIdentity is immutable']
 
 
-def test_an_absent_identity_is_ordinal() -> None:
-    """N-VAL-1."""
+def test_absent_group_identity_is_ordinal() -> None:
+    """An absent group identity is ordinal (N-VAL-1)."""
     assert errors(lws(), lws(groupIdentity="Ordinal")) == []
     assert errors(lws(groupIdentity="Ordinal"), lws()) == []
 
 
-def test_groups_with_an_ordinal_are_never_replaced_at_once() -> None:
-    """N-VAL-2."""
+def test_immediate_replacement_requires_random_keys() -> None:
+    """Immediate replacement requires random keys (N-VAL-2)."""
     path = "spec.groupReplacementPolicy"
     expected = f'{path}: Invalid value: "Immediate": Immediate is only supported with groupIdentity Hash'
     assert errors(lws(groupReplacementPolicy="Immediate")) == [expected]
@@ -78,16 +78,16 @@ def test_groups_with_an_ordinal_are_never_replaced_at_once() -> None:
         (lws(rollout={"partition": 1}, **HASH), "rollingUpdateConfiguration.partition is"),
     ],
 )
-def test_what_groups_with_random_keys_cannot_have(obj: dict[str, Any], text: str) -> None:
-    """N-API-7, N-VAL-3, N-VAL-4."""
+def test_random_keys_reject_unsupported_fields(obj: dict[str, Any], text: str) -> None:
+    """Random keys reject unsupported fields (N-API-7, N-VAL-3, N-VAL-4)."""
     expected = f'{IDENTITY}: Invalid value: "Hash": {text} not supported with groupIdentity Hash'
     assert errors(obj) == [expected]
     assert errors(obj | {"spec": obj["spec"] | {"groupIdentity": "Ordinal"}}) == []
 
 
 @pytest.mark.parametrize("field", ["leaderTemplate", "workerTemplate"])
-def test_leaders_with_random_keys_have_no_host_name_in_common(field: str) -> None:
-    """N-ADM-3: their workers are named after it. A StatefulSet gives its pods names of their own."""
+def test_random_keys_reject_a_fixed_leader_host_name(field: str) -> None:
+    """Workers are named after it (N-ADM-3). A StatefulSet gives its pods their own names."""
     named = {field: {"spec": POD["spec"] | {"hostname": "head"}}}
     text = "a hostname in the leaders' template is not supported with groupIdentity Hash: all groups would have it"
     assert errors(lws(template=named, **HASH)) == [f'{IDENTITY}: Invalid value: "Hash": {text}']
@@ -96,8 +96,8 @@ def test_leaders_with_random_keys_have_no_host_name_in_common(field: str) -> Non
 
 
 @pytest.mark.parametrize(("size", "longest"), [(1, 54), (2, 43), (4, 43)])
-def test_names_leave_space_for_the_host_names_of_random_keys(size: int, longest: int) -> None:
-    """N-VAL-5, N-VAL-8."""
+def test_names_must_leave_space_for_random_keys(size: int, longest: int) -> None:
+    """Names must leave space for random keys (N-VAL-5, N-VAL-8)."""
     allowed, refused = "a" * longest, "a" * (longest + 1)
     expected = (
         f'metadata.name: Invalid value: "{refused}": must be no more than {longest} characters with groupIdentity'
@@ -107,8 +107,8 @@ def test_names_leave_space_for_the_host_names_of_random_keys(size: int, longest:
 
 
 @pytest.mark.parametrize("policy", ["None", "Default"])
-def test_a_limit_of_restarts_needs_a_policy_that_recreates(policy: str) -> None:
-    """N-VAL-6."""
+def test_restart_limit_requires_a_policy_that_recreates(policy: str) -> None:
+    """A restart limit requires a policy that recreates (N-VAL-6)."""
     path = "spec.leaderWorkerTemplate.maxGroupRestarts"
     text = "maxGroupRestarts is only supported when restartPolicy recreates the group"
     assert errors(lws(template=LIMITED | {"restartPolicy": policy})) == [f"{path}: Invalid value: 3: {text}"]
@@ -116,6 +116,6 @@ def test_a_limit_of_restarts_needs_a_policy_that_recreates(policy: str) -> None:
 
 @pytest.mark.parametrize("policy", ["RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
-def test_groups_of_either_identity_can_have_a_limit_of_restarts(policy: str, identity: str) -> None:
-    """N-VAL-6."""
+def test_restart_limit_is_valid_for_both_identities(policy: str, identity: str) -> None:
+    """A restart limit is valid for both identities (N-VAL-6)."""
     assert errors(lws(template=LIMITED | {"restartPolicy": policy}, groupIdentity=identity)) == []

@@ -23,15 +23,15 @@ def named(length: int, *, replicas: int = 2, size: int = 2, surge: int = 0) -> L
     [(52, 1, 2), (52, 10, 2), (51, 11, 2), (50, 101, 2), (52, 0, 2), (54, 1, 1), (54, 1000, 1), (54, 1_000_000, 1)],
 )
 def test_differs_from_upstream_names_without_pods_are_rejected(longest: int, replicas: int, size: int) -> None:
-    """R-VAL-28: upstream accepts 63 characters, and the pods never come; the shortest revision hash has 8."""
+    """Upstream accepts 63 characters, and the pods never come; the shortest revision hash has 8 (R-VAL-28)."""
     assert validate_leaderworkerset(named(longest, replicas=replicas, size=size)) == []
     (error,) = validate_leaderworkerset(named(longest + 1, replicas=replicas, size=size))
     assert (error.path, len(str(error.value))) == ("metadata.name", longest + 1)
     assert f"must be no more than {longest} characters" in error.detail
 
 
-def test_a_stored_name_blocks_no_update_even_with_more_groups() -> None:
-    """An autoscaler or a DisaggregatedSet adds groups by an update: those that fit still come."""
+def test_stored_name_blocks_no_update_with_more_groups() -> None:
+    """An autoscaler or a DisaggregatedSet adds groups by an update: groups with a name that fits are still created."""
     stored = named(60)
     assert validate_leaderworkerset(named(60, replicas=200), stored) == []
     assert [error.path for error in stored_errors(stored)] == ["metadata.name"]
@@ -48,13 +48,13 @@ def test_a_stored_name_blocks_no_update_even_with_more_groups() -> None:
         (45, 100_001, 0, ""),
     ],
 )
-def test_names_that_fit_by_luck_are_warned_about(length: int, replicas: int, surge: int, words: str) -> None:
+def test_names_that_fit_some_hashes_cause_a_warning(length: int, replicas: int, surge: int, words: str) -> None:
     warnings = list(namebudgets.warnings(named(length, replicas=replicas, surge=surge)))
     assert bool(warnings) == bool(words)
     assert all(words in text and text.startswith("metadata.name: ") for text in warnings)
 
 
-def test_single_pods_have_names_that_fit_by_luck_too() -> None:
+def test_names_of_single_pods_cause_a_warning() -> None:
     assert list(namebudgets.warnings(named(52, size=1))) == []
     (warning,) = namebudgets.warnings(named(53, size=1))
     assert "use at most 52 characters" in warning

@@ -50,14 +50,14 @@ def names_of(container: dict[str, Any]) -> list[str]:
     return [entry["name"] for entry in container["env"]]
 
 
-def test_other_pods_pass_untouched() -> None:
-    """R-ADM-1."""
+def test_other_pods_are_not_changed() -> None:
+    """Other pods are not changed (R-ADM-1)."""
     foreign = pod("web-0")
     foreign["metadata"]["labels"] = {"app": "web"}
     assert admit_pod(foreign) is foreign
 
 
-def test_the_pod_given_is_not_changed() -> None:
+def test_given_pod_is_not_mutated() -> None:
     given = leader(annotations={"exclusive-topology": "rack", "subgroup-size": "1"}, spec={"affinity": {}})
     before = copy.deepcopy(given)
     admit_pod(given)
@@ -72,8 +72,8 @@ def test_the_pod_given_is_not_changed() -> None:
         ({P + "size": "1" * 30}, f'strconv.Atoi: parsing "{"1" * 30}": value out of range'),
     ],
 )
-def test_the_size_must_be_a_number(annotations: dict[str, str], message: str) -> None:
-    """R-ADM-1."""
+def test_size_must_be_a_number(annotations: dict[str, str], message: str) -> None:
+    """The size must be a number (R-ADM-1)."""
     bad = leader("test-1")
     bad["metadata"]["annotations"] = annotations
     with pytest.raises(DeniedError) as caught:
@@ -81,8 +81,8 @@ def test_the_size_must_be_a_number(annotations: dict[str, str], message: str) ->
     assert str(caught.value) == message
 
 
-def test_a_pod_without_worker_index_is_a_worker() -> None:
-    """R-ADM-2, Q-1: named like a leader, it becomes worker 0."""
+def test_pod_without_a_worker_index_is_a_worker() -> None:
+    """If it is named like a leader, it becomes worker 0 (R-ADM-2, Q-1)."""
     admitted = admit_pod(pod("test-pod-0", labels={"group-index": "0"}))
     assert own_labels(admitted)["worker-index"] == "0"
     assert "group-key" not in own_labels(admitted)
@@ -91,27 +91,27 @@ def test_a_pod_without_worker_index_is_a_worker() -> None:
 @pytest.mark.parametrize(
     ("name", "group_index"), [("test-7", "7"), ("a-1-0", "0"), ("a--1", "1"), ("test-sample-12", "12")]
 )
-def test_a_leader_takes_its_group_index_from_its_name(name: str, group_index: str) -> None:
-    """R-ADM-3, R-ADM-4."""
+def test_leader_gets_its_group_index_from_its_name(name: str, group_index: str) -> None:
+    """A leader gets its group index from its name (R-ADM-3, R-ADM-4)."""
     assert own_labels(admit_pod(pod(name, labels={"worker-index": "0"})))["group-index"] == group_index
 
 
 @pytest.mark.parametrize("name", ["a1", "a-", "test-sample"])
 @pytest.mark.parametrize("labels", [{"worker-index": "0"}, {}], ids=["leader", "worker"])
-def test_a_name_without_ordinal_is_denied(name: str, labels: dict[str, str]) -> None:
-    """R-ADM-3, R-ADM-4, R-ADM-10."""
+def test_name_without_an_ordinal_is_denied(name: str, labels: dict[str, str]) -> None:
+    """A name without an ordinal is denied (R-ADM-3, R-ADM-4, R-ADM-10)."""
     with pytest.raises(DeniedError, match=f"parsing pod ordinal for pod {name}"):
         admit_pod(pod(name, labels=labels))
 
 
-def test_a_leader_keeps_its_group_index_and_gets_its_group_key() -> None:
-    """R-ADM-4, R-ADM-6."""
+def test_leader_keeps_its_group_index_and_gets_a_group_key() -> None:
+    """A leader keeps its group index and gets a group key (R-ADM-4, R-ADM-6)."""
     found = own_labels(admit_pod(leader("test-sample")))
     assert (found["group-index"], found["group-key"]) == ("1", GROUP_KEY)
 
 
-def test_a_leader_keeps_its_group_key() -> None:
-    """R-ADM-6."""
+def test_leader_keeps_its_group_key() -> None:
+    """A leader keeps its group key (R-ADM-6)."""
     admitted = admit_pod(leader(labels={"group-key": "mine"}, annotations={"exclusive-topology": "rack"}))
     assert own_labels(admitted)["group-key"] == "mine"
     affinity = admitted["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
@@ -119,8 +119,8 @@ def test_a_leader_keeps_its_group_key() -> None:
 
 
 @pytest.mark.parametrize(("policy", "subdomain"), [("UniquePerReplica", "test-sample"), ("Shared", "test")])
-def test_a_leader_of_a_group_with_its_own_service_is_its_subdomain(policy: str, subdomain: str) -> None:
-    """R-ADM-5."""
+def test_leader_with_a_group_service_gets_a_subdomain(policy: str, subdomain: str) -> None:
+    """A leader with a group service gets a subdomain (R-ADM-5)."""
     admitted = admit_pod(leader(annotations={"subdomainPolicy": policy}))
     assert admitted["spec"]["subdomain"] == subdomain
     assert admitted["spec"]["containers"][0]["env"][0]["value"] == f"test-1.{subdomain}.default"
@@ -139,27 +139,27 @@ def exclusive(key: str, value: str, topology: str) -> dict[str, Any]:
     }
 
 
-def test_a_leader_is_kept_apart_from_other_groups() -> None:
-    """R-ADM-7, R-ADM-14."""
+def test_leader_gets_an_exclusive_affinity() -> None:
+    """A leader gets an exclusive affinity (R-ADM-7, R-ADM-14)."""
     admitted = admit_pod(leader(annotations={"exclusive-topology": "rack"}))
     assert admitted["spec"]["affinity"] == exclusive("group-key", GROUP_KEY, "rack")
 
 
 def test_workers_get_no_group_affinity() -> None:
-    """R-ADM-13."""
+    """Workers get no group affinity (R-ADM-13)."""
     assert "affinity" not in admit_pod(worker(annotations={"exclusive-topology": "rack"}))["spec"]
 
 
-def test_a_leader_joins_the_first_subgroup() -> None:
-    """R-ADM-8, R-ADM-9."""
+def test_leader_joins_the_first_subgroup() -> None:
+    """A leader joins the first subgroup (R-ADM-8, R-ADM-9)."""
     admitted = admit_pod(leader(annotations={"subgroup-size": "2", "subgroup-exclusive-topology": "block"}))
     found = own_labels(admitted)
     assert found["subgroup-index"] == "0"
     assert admitted["spec"]["affinity"] == exclusive("subgroup-key", found["subgroup-key"], "block")
 
 
-def test_group_and_subgroup_terms_stand_side_by_side() -> None:
-    """R-ADM-7, R-ADM-9: order of the terms."""
+def test_group_affinity_precedes_subgroup_affinity() -> None:
+    """The order of the terms is fixed (R-ADM-7, R-ADM-9)."""
     annotations = {"subgroup-size": "2", "exclusive-topology": "rack", "subgroup-exclusive-topology": "block"}
     affinity = admit_pod(leader(annotations=annotations))["spec"]["affinity"]
     for kind in ("podAffinity", "podAntiAffinity"):
@@ -176,20 +176,20 @@ def test_group_and_subgroup_terms_stand_side_by_side() -> None:
     ],
     ids=["excluded", "has one", "no subgroups"],
 )
-def test_a_leader_joins_no_subgroup(labels: dict[str, str], annotations: dict[str, str]) -> None:
-    """R-ADM-8."""
+def test_excluded_leader_joins_no_subgroup(labels: dict[str, str], annotations: dict[str, str]) -> None:
+    """An excluded leader joins no subgroup (R-ADM-8)."""
     admitted = admit_pod(leader(labels=labels, annotations=annotations))
     assert "subgroup-key" not in own_labels(admitted)
 
 
-def test_a_worker_takes_its_index_from_its_name() -> None:
-    """R-ADM-10: overwritten where set; group index and key stay."""
+def test_worker_gets_its_index_from_its_name() -> None:
+    """An existing index is overwritten; group index and key stay (R-ADM-10)."""
     found = own_labels(admit_pod(worker("test-1-3", labels={"worker-index": "9"})))
     assert (found["worker-index"], found["group-index"], found["group-key"]) == ("3", "1", "k")
 
 
-def test_a_worker_joins_its_subgroup() -> None:
-    """R-ADM-11, R-ADM-13."""
+def test_worker_joins_its_subgroup() -> None:
+    """A worker joins its subgroup (R-ADM-11, R-ADM-13)."""
     annotations = {"subgroup-size": "2", "subgroup-policy-type": "LeaderExcluded"}
     admitted = admit_pod(worker("test-1-3", annotations=annotations | {"subgroup-exclusive-topology": "block"}))
     found = own_labels(admitted)
@@ -197,16 +197,16 @@ def test_a_worker_joins_its_subgroup() -> None:
     assert admitted["spec"]["affinity"] == exclusive("subgroup-key", found["subgroup-key"], "block")
 
 
-def test_a_worker_shares_its_subgroup_key_with_its_leader() -> None:
-    """R-ADM-9, R-ADM-13: both hash the leader's name and the index."""
+def test_worker_shares_its_subgroup_key_with_its_leader() -> None:
+    """Both hash the leader's name and the index (R-ADM-9, R-ADM-13)."""
     annotations = {"subgroup-size": "2"}
     first = own_labels(admit_pod(leader("test-1", annotations=annotations)))
     second = own_labels(admit_pod(worker("test-1-2", annotations=annotations)))
     assert first["subgroup-key"] == second["subgroup-key"]
 
 
-def test_a_worker_keeps_its_subgroup() -> None:
-    """R-ADM-11."""
+def test_worker_keeps_its_subgroup() -> None:
+    """A worker keeps its subgroup (R-ADM-11)."""
     admitted = admit_pod(worker(labels={"subgroup-index": "4"}, annotations={"subgroup-size": "2"}))
     assert "subgroup-key" not in own_labels(admitted)
 
@@ -214,7 +214,7 @@ def test_a_worker_keeps_its_subgroup() -> None:
 @pytest.mark.parametrize(
     ("size", "message"), [("x", r'strconv\.Atoi: parsing "x"'), ("0", "subgroup-size of pod test-1-3 must be at least")]
 )
-def test_a_bad_subgroup_size_denies_a_worker(size: str, message: str) -> None:
+def test_invalid_subgroup_size_denies_a_worker(size: str, message: str) -> None:
     with pytest.raises(DeniedError, match=message):
         admit_pod(worker(annotations={"subgroup-size": size}))
 
@@ -222,8 +222,8 @@ def test_a_bad_subgroup_size_denies_a_worker(size: str, message: str) -> None:
 INJECTED = ["LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX", "LWS_GROUP_INDEX"]
 
 
-def test_the_variables_come_first_in_containers_and_init_containers() -> None:
-    """R-ENV-1, R-ENV-2; the group index follows."""
+def test_injected_variables_are_first_in_every_container() -> None:
+    """The group index follows them (R-ENV-1, R-ENV-2)."""
     spec = {
         "containers": [{"name": "a", "env": [{"name": "X", "value": "1"}]}, {"name": "b"}],
         "initContainers": [{"name": "i", "env": None}],
@@ -238,8 +238,8 @@ def test_the_variables_come_first_in_containers_and_init_containers() -> None:
     assert admitted["ephemeralContainers"] == [{"name": "e"}]
 
 
-def test_the_variables_win_over_the_users() -> None:
-    """R-ENV-3: and of the user's, the first of a name stays."""
+def test_injected_variables_override_those_of_the_user() -> None:
+    """Of equal names of the user, the first one is kept (R-ENV-3)."""
     env = [
         {"name": "X", "value": "1"},
         {"name": "LWS_GROUP_SIZE", "value": "99"},
@@ -252,20 +252,20 @@ def test_the_variables_win_over_the_users() -> None:
     assert container["env"][4]["value"] == "1"
 
 
-def test_the_users_own_group_index_stays() -> None:
+def test_group_index_variable_of_the_user_is_kept() -> None:
     env = [{"name": "X", "value": "1"}, {"name": "LWS_GROUP_INDEX", "value": "mine"}]
     container = admit_pod(worker(spec={"containers": [{"name": "a", "env": env}]}))["spec"]["containers"][0]
     assert names_of(container) == [*INJECTED[:3], "X", "LWS_GROUP_INDEX"]
     assert container["env"][4]["value"] == "mine"
 
 
-def test_a_pod_without_subdomain_has_an_empty_one_in_its_address() -> None:
+def test_address_is_incomplete_without_a_subdomain() -> None:
     container = admit_pod(worker(spec={"subdomain": None}))["spec"]["containers"][0]
     assert container["env"][0]["value"] == "test-1..default"
 
 
-def test_a_worker_without_group_index_is_denied() -> None:
-    """R-ENV-5."""
+def test_worker_without_a_group_index_is_denied() -> None:
+    """A worker without a group index is denied (R-ENV-5)."""
     with pytest.raises(DeniedError) as caught:
         admit_pod(pod("test-1-3"))
     assert str(caught.value) == (

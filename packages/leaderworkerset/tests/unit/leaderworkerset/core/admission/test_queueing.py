@@ -1,4 +1,4 @@
-"""What users of Kueue are warned of."""
+"""The warnings for users of Kueue."""
 
 from typing import Any
 
@@ -15,10 +15,10 @@ QUEUE = {"kueue.x-k8s.io/queue-name": "team"}
     ("labels", "surge", "is_warned"),
     [(QUEUE, "25%", True), (QUEUE, 1, False), (QUEUE, "0%", False), (QUEUE, 0, False), ({}, "25%", False)],
 )
-def test_a_surge_in_percent_is_warned_of_where_kueue_would_never_admit_it(
+def test_surge_percentage_that_kueue_never_admits_is_reported(
     labels: dict[str, str], surge: Any, is_warned: bool
 ) -> None:
-    """R-KQ-62."""
+    """A surge percentage that Kueue never admits is reported (R-KQ-62)."""
     lws = decode(builders.leaderworkerset_object(rollout={"maxSurge": surge}, metadata={"labels": labels}))
 
     found = queue_warnings(lws)
@@ -28,8 +28,8 @@ def test_a_surge_in_percent_is_warned_of_where_kueue_would_never_admit_it(
 
 
 @pytest.mark.parametrize(("own", "is_warned"), [({}, True), (QUEUE, False)])
-def test_a_queue_on_the_templates_alone_is_warned_of(own: dict[str, str], is_warned: bool) -> None:
-    """R-KQ-4."""
+def test_queue_on_the_templates_only_causes_a_warning(own: dict[str, str], is_warned: bool) -> None:
+    """A queue on the templates only causes a warning (R-KQ-4)."""
     template = {"workerTemplate": builders.pod_template(labels=QUEUE)}
     lws = decode(builders.leaderworkerset_object(template=template, metadata={"labels": own}))
 

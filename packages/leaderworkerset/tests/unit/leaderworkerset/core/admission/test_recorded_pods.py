@@ -1,4 +1,4 @@
-"""Pods as the Go manager admitted them: `vectors/pod-admission.json` holds one for each mix of features that was seen."""
+"""Pods as the Go manager admitted them: `vectors/pod-admission.json` holds one for each observed mix of features."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ RECORDED = json.loads((Path(__file__).parents[4] / "vectors" / "pod-admission.js
 
 
 def as_recorded(pod: dict[str, Any]) -> dict[str, Any]:
-    """Keep what was recorded of a container, without the one variable that the Go manager does not inject."""
+    """Keep the recorded fields of a container, without the one variable that the Go manager does not inject."""
     fields = {
         field: [
             {
@@ -28,6 +28,6 @@ def as_recorded(pod: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("record", RECORDED, ids=lambda record: record["pod"]["metadata"]["name"])
-def test_the_recorded_pod_comes_out(record: dict[str, Any]) -> None:
-    """R-ADM-4 to R-ADM-15, R-ENV-1 to R-ENV-4, R-TPU-1 to R-TPU-5."""
+def test_admitted_pod_equals_the_recorded_one(record: dict[str, Any]) -> None:
+    """The admitted pod equals the recorded one (R-ADM-4 to R-ADM-15, R-ENV-1 to R-ENV-4, R-TPU-1 to R-TPU-5)."""
     assert as_recorded(admit_pod(record["pod"])) == record["admitted"]

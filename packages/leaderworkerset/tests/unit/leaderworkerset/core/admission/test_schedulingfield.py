@@ -58,20 +58,20 @@ def templates(leader: JSONObject | None = None, worker: JSONObject | None = None
         {"replica": {"leader": {"schedulingPolicy": {"gang": {"minCount": 1}}}, "worker": GANG}},
     ],
 )
-def test_every_level_is_accepted(scheduling: JSONObject) -> None:
-    """N-API-10, N-API-13: under each name of the provider."""
+def test_every_scheduling_level_is_accepted(scheduling: JSONObject) -> None:
+    """The level is accepted under each name of the provider (N-API-10, N-API-13)."""
     for default in ("kubernetes", "native", AUTO):
         assert errors(lws(scheduling), gang=Gangs(default=default, served=SERVED, is_enabled=True)) == []
 
 
 def test_scheduling_cannot_be_removed() -> None:
-    """N-SCH-VAL-1."""
+    """Scheduling cannot be removed (N-SCH-VAL-1)."""
     assert errors(plain(), lws()) == ["spec.scheduling: Forbidden: cannot remove scheduling after creation"]
 
 
 @pytest.mark.parametrize("gang", [NoGang(), Gangs(default="kubernetes", served=SERVED)])
-def test_without_the_gate_only_stored_objects_may_have_it(gang: Gang) -> None:
-    """N-SCH-VAL-2, N-K8S-18, N-CFG-4."""
+def test_scheduling_requires_the_gate_unless_stored(gang: Gang) -> None:
+    """Scheduling requires the gate unless stored (N-SCH-VAL-2, N-K8S-18, N-CFG-4)."""
     text = "spec.scheduling: Forbidden: requires the WorkloadAwareScheduling feature gate"
 
     assert errors(lws(), gang=gang) == errors(lws(), plain(), gang) == [text]
@@ -103,14 +103,14 @@ def test_without_the_gate_only_stored_objects_may_have_it(gang: Gang) -> None:
     ],
     ids=["no provider", "another provider", "no Workloads", "no PodGroups"],
 )
-def test_what_the_manager_or_the_cluster_lacks_refuses_what_is_new(gang: Gang, text: str) -> None:
-    """N-SCH-VAL-3, N-SCH-VAL-5, N-SCH-VAL-6, N-CFG-4: a stored object can be changed in anything else."""
+def test_scheduling_requires_support_of_manager_and_cluster(gang: Gang, text: str) -> None:
+    """A stored object can still be changed in other fields (N-SCH-VAL-3, N-SCH-VAL-5, N-SCH-VAL-6, N-CFG-4)."""
     assert errors(lws(), gang=gang) == [f"spec.scheduling: {text}"]
     assert errors(lws(replicas=5), lws(), gang) == []
     assert f"spec.scheduling: {text}" in errors(lws({"replica": TOPOLOGY}), lws(), gang)
 
 
-def test_pod_groups_are_served_with_their_own_name() -> None:
+def test_served_name_has_group_version_and_kind() -> None:
     assert served_name(POD_GROUPS) == "scheduling.k8s.io/v1beta1 PodGroup"
 
 
@@ -156,13 +156,13 @@ def test_pod_groups_are_served_with_their_own_name() -> None:
         ),
     ],
 )
-def test_volcano_knows_groups_of_one_replica_alone(scheduling: JSONObject, expected: list[str]) -> None:
-    """N-SCH-VAL-4."""
+def test_volcano_supports_groups_of_one_replica_only(scheduling: JSONObject, expected: list[str]) -> None:
+    """Volcano supports groups of one replica only (N-SCH-VAL-4)."""
     assert errors(lws(scheduling), gang=VOLCANO) == expected
 
 
 def test_scheduling_cannot_be_added() -> None:
-    """N-SCH-VAL-8."""
+    """Scheduling cannot be added (N-SCH-VAL-8)."""
     assert errors(lws(), plain()) == ["spec.scheduling: Forbidden: cannot add scheduling after creation"]
 
 
@@ -174,24 +174,24 @@ def test_scheduling_cannot_be_added() -> None:
         ({"replica": GANG | {"leader": {}}}, "replica role"),
     ],
 )
-def test_one_level_is_active(scheduling: JSONObject, levels: str) -> None:
-    """N-SCH-VAL-9: nothing else is told."""
+def test_exactly_one_scheduling_level_is_permitted(scheduling: JSONObject, levels: str) -> None:
+    """No other error is reported (N-SCH-VAL-9)."""
     quoted = ",".join(f'"{level}"' for level in levels.split())
     expected = f"[{quoted}]: exactly one active scheduling level is required, got [{levels}]"
 
     assert errors(lws(scheduling, size=1)) == [f"spec.scheduling: Invalid value: {expected}"]
 
 
-def test_the_level_stays() -> None:
-    """N-SCH-VAL-10."""
+def test_scheduling_level_is_immutable() -> None:
+    """The scheduling level is immutable (N-SCH-VAL-10)."""
     expected = "spec.scheduling: Forbidden: cannot switch the active scheduling level after creation"
 
     assert errors(lws(BASIC), lws()) == [expected]
     assert errors(lws({"replica": GANG}), lws()) == []
 
 
-def test_the_priority_of_all_pods_stays() -> None:
-    """N-SCH-VAL-11."""
+def test_priority_of_the_pods_is_immutable() -> None:
+    """The priority of the pods is immutable (N-SCH-VAL-11)."""
     low, high = (lws(template=templates(worker={"priorityClassName": name})) for name in ("low", "high"))
     text = "cannot change priorityClassName while workload-aware scheduling is configured"
 
@@ -207,8 +207,8 @@ def test_the_priority_of_all_pods_stays() -> None:
         (GANG | {"disruptionMode": {"all": {}}}, "disruptionMode"),
     ],
 )
-def test_what_its_objects_cannot_change_stays(change: JSONObject, field: str) -> None:
-    """N-SCH-VAL-21: refused before the API of Workloads refuses it."""
+def test_immutable_fields_of_pod_groups_are_rejected(change: JSONObject, field: str) -> None:
+    """The change is rejected before the API of Workloads rejects it (N-SCH-VAL-21)."""
     assert errors(lws(change), lws(GANG)) == [f"spec.scheduling.{field}: Forbidden: field is immutable"]
     assert errors(lws(GANG | {"disruptionMode": {"single": {}}}), lws(GANG)) == []
 
@@ -258,14 +258,14 @@ CLAIM = {"name": "net", "resourceClaimName": "shared"}
         ),
     ],
 )
-def test_the_shape_is_that_of_workloads(scheduling: JSONObject, expected: str) -> None:
-    """N-API-11, N-SCH-VAL-12."""
+def test_scheduling_has_the_schema_of_workloads(scheduling: JSONObject, expected: str) -> None:
+    """Scheduling has the schema of Workloads (N-API-11, N-SCH-VAL-12)."""
     assert any(error.startswith(f"spec.scheduling.{expected}") for error in errors(lws(scheduling)))
 
 
 @pytest.mark.parametrize("path", ["schedulingPolicy", "replica.schedulingPolicy"])
-def test_groups_are_not_counted(path: str) -> None:
-    """N-SCH-VAL-13."""
+def test_min_group_count_is_rejected(path: str) -> None:
+    """minGroupCount is rejected (N-SCH-VAL-13)."""
     policy = {"schedulingPolicy": {"gang": {"minGroupCount": 2}}}
     scheduling = policy if path == "schedulingPolicy" else {"replica": policy}
 
@@ -274,8 +274,8 @@ def test_groups_are_not_counted(path: str) -> None:
     ]
 
 
-def test_roles_need_workers() -> None:
-    """N-SCH-VAL-14."""
+def test_scheduling_of_roles_requires_workers() -> None:
+    """Scheduling of roles requires workers (N-SCH-VAL-14)."""
     text = "leader/worker scheduling requires size >= 2"
 
     assert errors(lws({"replica": {"leader": {}}}, size=1)) == [
@@ -284,8 +284,8 @@ def test_roles_need_workers() -> None:
 
 
 @pytest.mark.parametrize(("role", "count", "whole"), [("leader", 2, 1), ("worker", 4, 3)])
-def test_the_minimum_of_a_role_is_all_its_pods(role: str, count: int, whole: int) -> None:
-    """N-SCH-VAL-15."""
+def test_minimum_of_a_role_equals_its_pods(role: str, count: int, whole: int) -> None:
+    """The minimum of a role equals its pods (N-SCH-VAL-15)."""
     path = f"spec.scheduling.replica.{role}.schedulingPolicy.gang.minCount"
 
     def asking(number: int) -> JSONObject:
@@ -299,8 +299,8 @@ def test_the_minimum_of_a_role_is_all_its_pods(role: str, count: int, whole: int
     ("scheduling", "refused"),
     [({}, True), (GANG, True), (BASIC, False), ({"replica": BASIC}, False), ({"replica": {"leader": GANG}}, False)],
 )
-def test_workers_that_await_their_leader_are_in_no_gang_with_it(scheduling: JSONObject, refused: bool) -> None:
-    """N-SCH-VAL-16."""
+def test_gang_of_leader_and_workers_conflicts_with_leader_ready(scheduling: JSONObject, refused: bool) -> None:
+    """A gang of leader and workers conflicts with LeaderReady (N-SCH-VAL-16)."""
     text = "a gang containing the leader and workers is incompatible with startupPolicy LeaderReady"
     found = errors(lws(scheduling, spec={"startupPolicy": "LeaderReady"}))
 
@@ -311,24 +311,24 @@ def test_workers_that_await_their_leader_are_in_no_gang_with_it(scheduling: JSON
     ("scheduling", "refused"),
     [({}, True), (BASIC | TOPOLOGY, True), (BASIC, False), ({"replica": {"worker": GANG}}, True)],
 )
-def test_exclusive_placement_goes_with_neither_gangs_nor_topologies(scheduling: JSONObject, refused: bool) -> None:
-    """N-SCH-VAL-17."""
+def test_exclusive_placement_conflicts_with_gangs_and_topology(scheduling: JSONObject, refused: bool) -> None:
+    """Exclusive placement conflicts with gangs and topology (N-SCH-VAL-17)."""
     text = "gang scheduling or workload topology constraints cannot be combined with exclusive topology in alpha"
     found = errors(lws(scheduling, metadata={"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}))
 
     assert found == ([f"spec.scheduling: Forbidden: {text}"] if refused else [])
 
 
-def test_all_pods_have_one_priority() -> None:
-    """N-SCH-VAL-18, N-K8S-15."""
+def test_all_pods_must_have_one_priority() -> None:
+    """All pods must have one priority (N-SCH-VAL-18, N-K8S-15)."""
     text = "all managed pod templates must use the same priorityClassName"
     found = errors(lws(template=templates({"priorityClassName": "high"}, {})))
 
     assert found == [f"spec.scheduling: Invalid value: null: {text}"]
 
 
-def test_templates_name_no_group() -> None:
-    """N-SCH-VAL-19."""
+def test_templates_must_not_name_a_scheduling_group() -> None:
+    """Templates must not name a scheduling group (N-SCH-VAL-19)."""
     text = "managed pod templates must not set spec.schedulingGroup"
 
     assert errors(lws(template=templates(worker={"schedulingGroup": {"podGroupName": "x"}}))) == [
@@ -336,8 +336,8 @@ def test_templates_name_no_group() -> None:
     ]
 
 
-def test_claims_are_those_of_the_pods_of_their_role() -> None:
-    """N-SCH-VAL-20, N-API-12."""
+def test_claims_must_match_the_pods_of_their_role() -> None:
+    """Claims must match the pods of their role (N-SCH-VAL-20, N-API-12)."""
     both = {"leader": {"resourceClaims": [CLAIM]}, "worker": {"resourceClaims": [CLAIM]}}
     text = "must have a matching reference in every member pod template"
 
@@ -347,8 +347,8 @@ def test_claims_are_those_of_the_pods_of_their_role() -> None:
     assert errors(lws({"replica": both}, template=templates(worker={"resourceClaims": [CLAIM]}))) == []
 
 
-def test_errors_of_the_field_are_told_all_at_once_and_in_order() -> None:
-    """N-SCH-VAL-22."""
+def test_scheduling_errors_are_all_reported_in_order() -> None:
+    """Scheduling errors are all reported in order (N-SCH-VAL-22)."""
     old = lws(GANG)
     new = lws(
         {"replica": {"leader": {"schedulingPolicy": {"gang": {"minCount": 3}}}, "worker": {"disruptionMode": {}}}},
@@ -366,7 +366,7 @@ def test_errors_of_the_field_are_told_all_at_once_and_in_order() -> None:
     ]
 
 
-def test_a_chosen_gang_scheduler_contradicts_it() -> None:
+def test_scheduling_conflicts_with_a_gang_scheduler_annotation() -> None:
     (error,) = errors(lws(metadata={"annotations": {labels.GANG_SCHEDULER: "none"}}))
 
     assert "gang-scheduler]: Forbidden: spec.scheduling says how groups are scheduled" in error

@@ -1,4 +1,4 @@
-"""Which old revisions give groups back (R-DS-62, R-DS-63)."""
+"""The old revisions that give up groups (R-DS-62, R-DS-63)."""
 
 import pytest
 
@@ -27,25 +27,25 @@ def pair(prefill: int, decode: int) -> dict[str, int]:
         ([pair(4, 4)], pair(-1, 1), [pair(4, 3)]),
     ],
 )
-def test_examples_of_the_contract(
+def test_drain_follows_the_examples_of_the_contract(
     revisions: list[dict[str, int]], budget: dict[str, int], kept: list[dict[str, int]]
 ) -> None:
-    """R-DS-63; the newest revision stands first."""
+    """The newest revision comes first (R-DS-63)."""
     assert drain(revisions, budget, {}) == kept
 
 
-def test_what_a_revision_gave_beyond_the_budget_is_not_given_again() -> None:
-    """Q-4: the Go controller would take another group of the older revision."""
+def test_revision_beyond_the_budget_drains_no_further() -> None:
+    """The Go controller would take another group of the older revision (Q-4)."""
     assert drain([pair(3, 2), pair(5, 5)], pair(1, 2), {}) == [pair(0, 0), pair(5, 5)]
 
 
-def test_a_revision_is_not_dropped_below_the_floor() -> None:
-    """Q-4: prefill needs its three groups, so decode keeps its last one, and an older revision gives instead."""
+def test_drain_keeps_a_revision_above_the_floor() -> None:
+    """Prefill needs its three groups, so decode keeps its last one, and an older revision gives instead (Q-4)."""
     assert drain([pair(3, 1), pair(1, 2)], pair(1, 1), pair(1, 1)) == [pair(2, 1), pair(1, 1)]
 
 
-def test_a_role_without_groups_takes_no_other_along() -> None:
-    """Q-5: an External role that is scaled to nothing."""
+def test_role_without_groups_limits_no_other_role() -> None:
+    """Such as an External role that is scaled to zero (Q-5)."""
     assert drain([pair(4, 0)], pair(1, 0), {}) == [pair(3, 0)]
 
 

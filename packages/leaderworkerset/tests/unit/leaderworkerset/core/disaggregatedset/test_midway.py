@@ -1,4 +1,4 @@
-"""What a pass does when something else changes while a set rolls, and in which order it does what it does."""
+"""A pass while something else changes during a rollout, and the order of its actions."""
 
 from collections.abc import Iterable
 
@@ -39,8 +39,8 @@ def scaled(lines: list[str]) -> list[str]:
 
 
 class TestOtherTemplates:
-    def test_a_third_template_measures_from_the_fleet_as_it_is_now(self) -> None:
-        """R-DS-65: what each revision has when the new rollout starts is its baseline, not what it once had."""
+    def test_third_template_starts_from_the_current_sizes(self) -> None:
+        """The baseline of each revision is its current size when the new rollout starts (R-DS-65)."""
         lines = decided(LATEST, *both(SET, 3, 3, initial=4), *both(NEXT, 2, 2))
         assert {line for line in lines if line.startswith("record")} == {
             "record split-0-A-prefill 3",
@@ -49,24 +49,24 @@ class TestOtherTemplates:
             "record split-0-B-decode 2",
         }
 
-    def test_a_second_template_that_has_no_groups_yet_goes_at_once(self) -> None:
-        """R-DS-65."""
+    def test_second_template_without_groups_is_deleted_immediately(self) -> None:
+        """A second template without groups is deleted immediately (R-DS-65)."""
         lines = decided(LATEST, *both(SET, 4, 4, initial=4), *both(NEXT, 0, 0))
         assert "delete LeaderWorkerSet split-0-B-prefill" in lines
         assert "delete LeaderWorkerSet split-0-B-decode" in lines
 
 
 class TestOtherSizes:
-    def test_a_raised_size_is_reached_by_the_rollout_and_old_groups_are_not_added(self) -> None:
-        """R-DS-67."""
+    def test_larger_size_is_reached_without_adding_old_groups(self) -> None:
+        """A larger size is reached without adding old groups (R-DS-67)."""
         roles = [role("prefill", 6, image="app:2"), role("decode", 6, image="app:2")]
         raised = disaggregatedset_object(roles)
         lines = scaled(decided(raised, *both(SET, 4, 4, initial=4), *both(raised, 1, 1)))
         name = f"split-0-{revision_of(raised)}".replace(revision_of(NEXT), "B")
         assert lines == [f"scale {name}-prefill 2", f"scale {name}-decode 2"]
 
-    def test_a_budget_counts_from_the_next_pass_on_and_rolls_nothing_by_itself(self) -> None:
-        """R-DS-68."""
+    def test_changed_budget_applies_without_starting_a_rollout(self) -> None:
+        """A changed budget applies without starting a rollout (R-DS-68)."""
         budget = {"maxSurge": 2, "maxUnavailable": 0}
         roles = [role(name, 4, image="app:2", rollout=budget) for name in ("prefill", "decode")]
         wider = disaggregatedset_object(roles)
@@ -75,8 +75,8 @@ class TestOtherSizes:
         assert scaled(decided(NEXT, *parts)) == ["scale split-0-B-prefill 1", "scale split-0-B-decode 1"]
         assert scaled(decided(wider, *parts)) == ["scale split-0-B-prefill 2", "scale split-0-B-decode 2"]
 
-    def test_a_removed_role_is_drained_with_the_others_and_goes_with_its_revision(self) -> None:
-        """R-DS-69."""
+    def test_removed_role_is_drained_with_its_revision(self) -> None:
+        """A removed role is drained with its revision (R-DS-69)."""
         alone = [role("prefill", 4, image="app:2"), role("encode", 4, image="app:2")]
         without = disaggregatedset_object(alone)
         new = [lws(without, "prefill", 1), lws(without, "encode", 1)]
@@ -86,8 +86,8 @@ class TestOtherSizes:
 
 
 class TestSlices:
-    def test_a_slice_that_is_added_comes_up_at_the_target_and_at_full_size(self) -> None:
-        """R-DS-70, R-DS-26: beside a slice that rolls."""
+    def test_added_slice_starts_with_the_new_revision_at_full_size(self) -> None:
+        """Another slice rolls at the same time (R-DS-70, R-DS-26)."""
         two = NEXT | {"spec": NEXT["spec"] | {"slices": 2}}
         lines = decided(two, *both(SET, 4, 4, initial=4), *both(NEXT, 1, 1))
         assert "create LeaderWorkerSet split-1-B-prefill 4" in lines
@@ -96,8 +96,8 @@ class TestSlices:
 
 
 class TestOrder:
-    def test_slices_that_are_not_wanted_go_first_then_slices_are_reconciled_then_the_status_is_written(self) -> None:
-        """R-DS-29, R-DS-104: a deletion that fails ends the pass; the status is written also where a slice failed."""
+    def test_pass_deletes_slices_then_reconciles_then_writes_status(self) -> None:
+        """A failing deletion ends the pass. The status is written although a slice failed (R-DS-29, R-DS-104)."""
         plan = plan_for(SET, *both(SET, 3, 4, ready=0), *both(SET, 4, 4, index=1))
         *first, work = plan.actions
         assert all(isinstance(action, Delete) for action in first)
@@ -107,27 +107,27 @@ class TestOrder:
         assert isinstance(slices, Together)
         assert [type(action) for action in work.after] == [PutStatus]
 
-    def test_in_a_slice_services_come_after_leaderworkersets(self) -> None:
-        """R-DS-30: so that they are not made where a LeaderWorkerSet failed."""
+    def test_services_follow_leaderworkersets_within_a_slice(self) -> None:
+        """So they are not created if a LeaderWorkerSet failed (R-DS-30)."""
         done = writes(plan_for(SET, *both(SET, 4, 3)))
         kinds = [action.resource.plural for action in done if isinstance(action, Patch | Create)]
         assert kinds.index("leaderworkersets") < kinds.index("services")
 
-    def test_deletions_leave_the_propagation_to_the_api_server(self) -> None:
-        """R-DS-34."""
+    def test_deletions_use_the_default_propagation(self) -> None:
+        """Deletions use the default propagation (R-DS-34)."""
         plan = plan_for(NEXT, *both(SET, 0, 0, initial=4), *both(NEXT, 4, 4))
         assert {one.propagation for one in writes(plan) if isinstance(one, Delete)} == {None}
 
 
 class TestForeign:
-    def test_what_somebody_else_owns_is_not_scaled_and_what_has_its_size_is_not_asked(self) -> None:
-        """R-DS-73: names are compared by the UID of the owner."""
+    def test_leaderworkersets_of_other_owners_are_not_scaled(self) -> None:
+        """Names are compared by the UID of the owner (R-DS-73)."""
         other = SET | {"metadata": SET["metadata"] | {"uid": "another"}}
         lines = decided(SET, lws(SET, "prefill", 4, owner=other), lws(SET, "decode", 4))
         assert not [line for line in lines if line.startswith("scale")]
 
-    def test_services_of_others_are_left_alone(self) -> None:
-        """R-DS-75, Q-9: unlike the Go controller, which compares no owners."""
+    def test_services_of_others_are_not_deleted(self) -> None:
+        """Unlike the Go controller, which compares no owners (R-DS-75, Q-9)."""
         foreign = service(SET, "prefill")
         foreign["metadata"]["ownerReferences"] = []
         foreign["metadata"]["name"] = "of-a-user"
@@ -135,8 +135,8 @@ class TestForeign:
 
 
 class TestNothingThatServes:
-    def test_without_groups_services_are_neither_made_nor_removed(self) -> None:
-        """R-DS-84."""
+    def test_services_are_unchanged_without_groups(self) -> None:
+        """Services are unchanged without groups (R-DS-84)."""
         empty = disaggregatedset_object([role("prefill", 0), role("decode", 0)])
         old = service(SET, "prefill")
         lines = decided(empty, *both(empty, 0, 0), services=[old])
@@ -144,8 +144,8 @@ class TestNothingThatServes:
 
 
 class TestLegacy:
-    def test_a_new_template_gives_up_the_names_without_a_slice(self) -> None:
-        """R-DS-88: old objects are drained under the names that they have."""
+    def test_new_template_gets_names_with_a_slice(self) -> None:
+        """Old objects are drained under the names that they have (R-DS-88)."""
         first = decided(NEXT, *both(SET, 4, 4, legacy=True))
         assert "create LeaderWorkerSet split-0-B-prefill 0" in first
         later = scaled(decided(NEXT, *both(SET, 4, 4, legacy=True, initial=4), *both(NEXT, 1, 1)))
@@ -153,29 +153,29 @@ class TestLegacy:
 
 
 class TestPlacement:
-    def test_another_placement_touches_nothing_that_is_there(self) -> None:
-        """R-DS-91: it shows on what is created later."""
+    def test_placement_change_does_not_touch_existing_groups(self) -> None:
+        """It applies to objects that are created later (R-DS-91)."""
         placed = SET | {"spec": SET["spec"] | {"placementPolicy": {"type": "PreferredSlice", "topology": "rack"}}}
         assert revision_of(placed) == revision_of(SET)
         assert scaled(decided(placed, *both(SET, 4, 4))) == []
 
 
 class TestWire:
-    def test_a_role_without_strategy_is_sent_without_and_filled_in_by_the_webhook(self) -> None:
-        """R-DS-18."""
+    def test_role_without_a_strategy_leaves_it_to_the_webhook(self) -> None:
+        """A role without a strategy leaves it to the webhook (R-DS-18)."""
         created = [one.object for one in writes(plan_for(SET)) if isinstance(one, Create) and "roles" not in one.object]
         assert created
         assert all("rolloutStrategy" not in one.get("spec", {}) for one in created)
 
-    def test_any_change_is_one_of_a_rollout_or_of_sizes(self) -> None:
-        """R-DS-7: nothing is immutable; roles may be renamed, reordered, added and removed."""
+    def test_every_field_can_be_changed(self) -> None:
+        """Nothing is immutable; roles may be renamed, reordered, added and removed (R-DS-7)."""
         reordered = SET | {"spec": {"roles": list(reversed(SET["spec"]["roles"]))}}
         renamed = disaggregatedset_object([role("first", 4), role("second", 4)])
         for obj in (reordered, renamed):
             assert plan_for(obj, *both(SET, 4, 4)).error is None
 
-    def test_a_set_that_somebody_else_began_is_taken_over_without_a_write(self) -> None:
-        """R-DS-24: the revision is equal to the byte, so nothing is old."""
+    def test_set_of_another_controller_is_adopted_without_a_write(self) -> None:
+        """The revision has equal bytes, so nothing is old (R-DS-24)."""
         parts = both(SET, 4, 4)
         assert {meta.labels(one)["disaggregatedset.x-k8s.io/revision"] for one in parts} == {
             rolehash.revision_of(SET["spec"]["roles"])
@@ -197,14 +197,14 @@ class TestWire:
         ],
         ids=lambda one: one[1] if isinstance(one, tuple) else "",
     )
-    def test_events_have_the_types_reasons_and_actions_of_the_contract(
+    def test_events_have_types_reasons_and_actions_of_the_contract(
         self, event: Event, expected: tuple[str, str, str]
     ) -> None:
-        """R-DS-102: they regard the set, and come from its own controller."""
+        """They regard the set, and come from its own controller (R-DS-102)."""
         assert (event.type, event.reason, event.action) == expected
         assert (event.reporter, event.regarding["name"], event.related) == ("disaggregatedset", "split", None)
 
-    def test_sizes_that_are_followed_without_a_rollout_are_no_events(self) -> None:
-        """R-DS-102."""
+    def test_scaling_without_a_rollout_records_no_event(self) -> None:
+        """Scaling without a rollout records no event (R-DS-102)."""
         assert reasons(plan_for(SET, *both(SET, 2, 6, ready=0))) == []
         assert not [line for line in told(plan_for(SET)) if INITIAL_REPLICAS in line]

@@ -1,4 +1,4 @@
-"""The arithmetic of coordinated rollouts: the recorded rollouts of the Go controller, and where ours differs."""
+"""The arithmetic of coordinated rollouts: the recorded rollouts of the Go controller, and our differences."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -45,7 +45,7 @@ def recorded(entries: Iterable[dict[str, list[int]]]) -> list[PlannerStep]:
 
 
 def rollout_of_the_go_controller(state: State) -> list[PlannerStep]:
-    """Apply step after step, each succeeding at once."""
+    """Apply step after step, each with immediate success."""
     steps = [PlannerStep(tuple(role.old for role in state), tuple(role.new for role in state))]
     while (step := upstream_step(state)) is not None:
         steps.append(step)
@@ -54,35 +54,35 @@ def rollout_of_the_go_controller(state: State) -> list[PlannerStep]:
 
 
 def text(steps: Iterable[PlannerStep]) -> str:
-    """Write a rollout as the contract does."""
+    """Write a rollout in the notation of the contract."""
     return " ".join(f"{','.join(map(str, step.old))}/{','.join(map(str, step.new))}" for step in steps)
 
 
 def roles(counts: Sequence[tuple[int, int]], *, surge: int = 1, unavailable: int = 0) -> State:
-    """Return the beginning of a rollout from so many groups to so many."""
+    """Return the start of a rollout with these old and new sizes."""
     return tuple(RoleState(initial, initial, 0, target, surge, unavailable) for initial, target in counts)
 
 
-def test_as_many_vectors_as_the_contract_has() -> None:
+def test_recorded_vectors_are_complete() -> None:
     assert (len(ROLLOUTS), len(STEPS)) == (323, 700)
 
 
-def test_whole_rollouts_are_those_of_the_go_controller() -> None:
-    """R-DS-44 to R-DS-54."""
+def test_upstream_rollouts_equal_the_recorded_ones() -> None:
+    """Upstream rollouts equal the recorded ones (R-DS-44 to R-DS-54)."""
     wrong = [one["id"] for one in ROLLOUTS if rollout_of_the_go_controller(state_of(one)) != recorded(one["expect"])]
     assert wrong == []
 
 
-def test_single_steps_are_those_of_the_go_controller() -> None:
-    """R-DS-44 to R-DS-53: in the midst of rollouts, and at dead ends."""
+def test_upstream_steps_equal_the_recorded_ones() -> None:
+    """The steps include the middle of rollouts, and dead ends (R-DS-44 to R-DS-53)."""
     for vector in STEPS:
         step = upstream_step(state_of(vector))
         expected = vector["expect"] and recorded([vector["expect"]])[0]
         assert step == expected, vector["id"]
 
 
-def test_our_rollouts_are_the_same_where_every_role_may_surge() -> None:
-    """docs/adr/0011: no bound is left there, so nothing is done otherwise."""
+def test_rollouts_equal_upstream_when_every_role_may_surge() -> None:
+    """No bound is left in this case, so the result is the same (docs/adr/0011)."""
     surging = [one for one in ROLLOUTS if all(config["surge"] >= 1 for config in one["config"])]
     assert len(surging) > 150
     wrong = [one["id"] for one in surging if list(simulate(state_of(one))) != recorded(one["expect"])]
@@ -101,13 +101,13 @@ def test_our_rollouts_are_the_same_where_every_role_may_surge() -> None:
     ],
     ids=["W1", "W3", "W5 growth", "W6 shrink", "W8 no surge", "W11 pause"],
 )
-def test_worked_examples(state: State, steps: str) -> None:
-    """Contract 10."""
+def test_rollouts_follow_the_worked_examples(state: State, steps: str) -> None:
+    """Rollouts follow the worked examples (Contract 10)."""
     assert text(simulate(state)) == steps
 
 
-def test_groups_are_not_drained_before_their_successors_are_ready() -> None:
-    """R-DS-61: the Go controller goes from 1,1/7,2 to 0,0/8,2, and serves with 7 of at least 8."""
+def test_groups_drain_only_after_their_successors_are_ready() -> None:
+    """The Go controller goes from 1,1/7,2 to 0,0/8,2, and serves with 7 of at least 8 (R-DS-61)."""
     state = (RoleState(9, 1, 7, 9, 0, 1), RoleState(2, 1, 2, 2, 0, 1))
     assert upstream_step(state) == PlannerStep((0, 0), (8, 2))
     assert next_step(state) == PlannerStep((1, 1), (8, 2))
@@ -123,8 +123,8 @@ def test_groups_are_not_drained_before_their_successors_are_ready() -> None:
     ],
     ids=["a role without surge", "a lowered target", "nothing wanted, something left"],
 )
-def test_there_are_no_dead_ends(state: State) -> None:
-    """Q-6: the Go controller stops here for good."""
+def test_planner_has_no_dead_ends(state: State) -> None:
+    """The Go controller stops here permanently (Q-6)."""
     assert upstream_step(state) is None
     for _ in range(10):
         step = next_step(state)
@@ -135,8 +135,8 @@ def test_there_are_no_dead_ends(state: State) -> None:
     assert is_done(state)
 
 
-def test_an_old_group_that_somebody_added_is_given_back() -> None:
-    """R-DS-46, W11."""
+def test_added_old_group_is_removed() -> None:
+    """The fleet returns to its sizes (R-DS-46, W11)."""
     state = (RoleState(4, 5, 2, 4), RoleState(4, 5, 2, 4))
     assert next_step(state) == PlannerStep((4, 4), (2, 2))
 
@@ -151,13 +151,15 @@ def test_an_old_group_that_somebody_added_is_given_back() -> None:
         ([], 1, 0),
     ],
 )
-def test_the_number_of_batches(counts: list[tuple[int, int]], surge: int, expected: int) -> None:
-    """R-DS-44, W11."""
+def test_number_of_batches_follows_from_sizes_and_budgets(
+    counts: list[tuple[int, int]], surge: int, expected: int
+) -> None:
+    """The number of batches of a rollout (R-DS-44, W11)."""
     assert batches(roles(counts, surge=surge)) == expected
 
 
-def test_less_is_drained_where_the_next_batch_has_no_room() -> None:
-    """A role without surge and no room for a batch gives back only what its floor allows."""
+def test_drain_is_limited_when_the_next_batch_has_no_space() -> None:
+    """A role without surge and space for a batch gives up only what its floor permits."""
     found = 0
     for new in range(10):
         for old in range(10):
@@ -171,13 +173,13 @@ def test_less_is_drained_where_the_next_batch_has_no_room() -> None:
     assert found > 0
 
 
-def test_a_step_never_grows_old_groups() -> None:
+def test_step_never_adds_old_groups() -> None:
     state = (RoleState(4, 0, 2, 4), RoleState(4, 2, 2, 4))
     assert [role.old for role in moved(state, PlannerStep((1, 1), (2, 2)))] == [0, 1]
     assert replace(state[0], old=0) == state[0]
 
 
-def test_a_role_below_its_floor_keeps_its_groups_while_another_drains() -> None:
-    """R-DS-61: the batch has no room, so one group of the second role goes, and the first gives none."""
+def test_role_below_its_floor_waits_while_another_drains() -> None:
+    """The batch has no space, so one group of the second role is removed, and none of the first (R-DS-61)."""
     state = (RoleState(1, 1, 4, 4, 0, 0), RoleState(3, 2, 1, 2, 1, 0))
     assert next_step(state) == PlannerStep((1, 1), (4, 1))

@@ -17,22 +17,22 @@ SCHEMA = json.loads((VECTORS_OF / "ds-revision-schema.json").read_text())
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["id"])
-def test_revisions_are_those_of_the_go_controller(vector: dict[str, Any]) -> None:
-    """R-DS-20 to R-DS-23."""
+def test_revisions_equal_those_of_the_go_controller(vector: dict[str, Any]) -> None:
+    """Revisions equal those of the Go controller (R-DS-20 to R-DS-23)."""
     assert canonical(vector["roles"]) == vector["canonical"]
     assert revision_of(vector["roles"]) == vector["revision"]
 
 
-def test_as_many_vectors_as_the_contract_has() -> None:
+def test_recorded_vectors_are_complete() -> None:
     assert len(VECTORS) == 36
 
 
 ADDED = {"maxGroupRestarts"}
-"""Fields that came after the recording, at the end of their struct: no hash has them where they are not set."""
+"""Fields that were added after the recording, at the end of their struct: unset fields do not change a hash."""
 
 
-def test_the_order_of_fields_is_the_recorded_one() -> None:
-    """R-DS-22.1."""
+def test_field_order_equals_the_recorded_one() -> None:
+    """The field order equals the recorded one (R-DS-22.1)."""
     for struct, fields in SCHEMA.items():
         known = [name for name in TYPES.fields(struct) if name not in ADDED]
         assert known == [field["json"] for field in fields], struct
@@ -48,8 +48,8 @@ def test_the_order_of_fields_is_the_recorded_one() -> None:
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_what_is_no_template_rolls_nothing(change: dict[str, Any]) -> None:
-    """R-DS-21."""
+def test_changes_outside_of_templates_keep_the_revision(change: dict[str, Any]) -> None:
+    """Changes outside of templates keep the revision (R-DS-21)."""
     plain = disaggregatedset_object()["spec"]["roles"]
     changed = [one | {"spec": one["spec"] | change, "metadata": {"labels": {"a": "b"}}} for one in plain]
     assert revision_of(changed) == revision_of(plain)
@@ -66,35 +66,35 @@ def test_what_is_no_template_rolls_nothing(change: dict[str, Any]) -> None:
     ],
     ids=str,
 )
-def test_defaults_and_the_replacement_policy_roll_nothing(change: dict[str, Any]) -> None:
-    """N-DS-1, N-DS-2: a manager that knows the fields finds the revisions of one that does not."""
+def test_defaults_and_replacement_policy_keep_the_revision(change: dict[str, Any]) -> None:
+    """A manager that knows the fields finds the revisions of a manager without them (N-DS-1, N-DS-2)."""
     plain = disaggregatedset_object()["spec"]["roles"]
     assert revision_of([one | {"spec": one["spec"] | change} for one in plain]) == revision_of(plain)
 
 
 @pytest.mark.parametrize("change", [{"groupIdentity": "Hash"}, {"scheduling": {}}, {"scheduling": {"replica": {}}}])
-def test_what_a_leaderworkerset_cannot_change_is_another_revision(change: dict[str, Any]) -> None:
-    """N-DS-1: its LeaderWorkerSets are replaced."""
+def test_immutable_fields_change_the_revision(change: dict[str, Any]) -> None:
+    """Its LeaderWorkerSets are replaced (N-DS-1)."""
     first, second = disaggregatedset_object()["spec"]["roles"]
     changed = [first, second | {"spec": second["spec"] | change}]
     assert revision_of(changed) != revision_of([first, second])
     assert canonical(changed)[:-2].startswith(canonical([first, second])[:-2])
 
 
-def test_a_limit_of_restarts_is_part_of_the_template() -> None:
-    """N-RB-18."""
+def test_restart_limit_changes_the_revision() -> None:
+    """A restart limit changes the revision (N-RB-18)."""
     plain, limited = role("prefill"), role("prefill")
     limited["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 3
     assert revision_of([limited]) != revision_of([plain])
 
 
-def test_the_order_of_roles_counts() -> None:
-    """R-DS-21."""
+def test_order_of_roles_changes_the_revision() -> None:
+    """The order of roles changes the revision (R-DS-21)."""
     plain = [role("prefill"), role("decode")]
     assert revision_of(plain) != revision_of(plain[::-1])
 
 
-def test_a_wrong_type_is_named() -> None:
+def test_wrong_type_is_named_by_its_path() -> None:
     broken = role("prefill") | {"spec": {"leaderWorkerTemplate": {"size": "two"}}}
     with pytest.raises(GoTypeError, match=r"spec\.roles\[0\]\.spec\.leaderWorkerTemplate\.size"):
         revision_of([broken])

@@ -1,4 +1,4 @@
-"""The LeaderWorkerSet of a role: what is copied, what is set, and where its pods may run (R-DS-16 to R-DS-18, R-DS-90)."""
+"""The LeaderWorkerSet of a role: copied fields, own fields, and placement of its pods (R-DS-16 to R-DS-18, R-DS-90)."""
 
 import copy
 from typing import Any
@@ -39,8 +39,8 @@ def expressions(terms: JSONObject) -> list[list[tuple[str, str, str]]]:
     ]
 
 
-def test_labels_of_ours_win_and_the_rest_is_copied() -> None:
-    """R-DS-16, R-DS-17, Q-1, Q-11, Q-21."""
+def test_role_set_copies_metadata_and_sets_own_labels() -> None:
+    """A role set copies metadata and sets own labels (R-DS-16, R-DS-17, Q-1, Q-11, Q-21)."""
     own = {"labels": {"app": "mine", "team": "a"}, "annotations": {"note": "n", INITIAL_REPLICAS: "9"}, "name": "x"}
     entry = role("prefill", 4, rollout={"maxSurge": 1}, metadata=own)
     entry["spec"]["leaderWorkerTemplate"]["leaderTemplate"] = {"metadata": {"labels": {"a": "b"}}, "spec": {}}
@@ -57,21 +57,21 @@ def test_labels_of_ours_win_and_the_rest_is_copied() -> None:
     assert template["workerTemplate"]["metadata"]["labels"][SET_NAME] == "split"
 
 
-def test_without_leader_template_none_is_made() -> None:
-    """R-DS-16."""
+def test_role_without_a_leader_template_gets_none() -> None:
+    """A role without a leader template gets none (R-DS-16)."""
     found = built(role("prefill"))
     assert "leaderTemplate" not in found["spec"]["leaderWorkerTemplate"]
     assert "annotations" not in found["metadata"]
 
 
 @pytest.mark.parametrize("kind", [PlacementType.NONE, None])
-def test_no_policy_gives_no_affinity(kind: PlacementType | None) -> None:
-    """R-DS-90."""
+def test_placement_policy_none_adds_no_affinity(kind: PlacementType | None) -> None:
+    """The placement policy None adds no affinity (R-DS-90)."""
     assert affinity(kind) == {}
 
 
-def test_the_first_slice_keeps_off_slices_that_have_a_label() -> None:
-    """R-DS-90: pods from before there were slices are slice 0."""
+def test_first_slice_avoids_labeled_slices() -> None:
+    """Pods from before the existence of slices belong to slice 0 (R-DS-90)."""
     found = affinity(PlacementType.EXCLUSIVE_SLICE)
     assert expressions(found["podAffinity"]) == [[(SET_NAME, "In", "split"), (SLICE, "In", "0")]]
     assert expressions(found["podAntiAffinity"]) == [
@@ -79,14 +79,14 @@ def test_the_first_slice_keeps_off_slices_that_have_a_label() -> None:
     ]
 
 
-def test_other_slices_keep_off_all_others() -> None:
-    """R-DS-90."""
+def test_other_slices_avoid_all_others() -> None:
+    """Other slices avoid all others (R-DS-90)."""
     found = affinity(PlacementType.EXCLUSIVE_SLICE, index=2)
     assert expressions(found["podAntiAffinity"]) == [[(SET_NAME, "In", "split"), (SLICE, "NotIn", "2")]]
 
 
-def test_an_exclusive_topology_keeps_off_other_sets() -> None:
-    """R-DS-90."""
+def test_exclusive_topology_avoids_other_sets() -> None:
+    """Exclusive topology avoids other sets (R-DS-90)."""
     found = affinity(PlacementType.EXCLUSIVE_TOPOLOGY, index=1)
     assert expressions(found["podAntiAffinity"])[1] == [
         (SET_NAME, "Exists", ""),
@@ -95,8 +95,8 @@ def test_an_exclusive_topology_keeps_off_other_sets() -> None:
     ]
 
 
-def test_the_affinity_of_the_user_stays() -> None:
-    """R-DS-90."""
+def test_affinity_of_the_user_is_kept() -> None:
+    """The affinity of the user is kept (R-DS-90)."""
     own: JSONObject = {
         "nodeAffinity": {"x": 1},
         "podAffinity": {REQUIRED: [{"topologyKey": "rack", "labelSelector": {"matchExpressions": []}}]},

@@ -1,4 +1,4 @@
-"""What a role shall have, and the budgets of its rollouts (R-DS-25, R-DS-42)."""
+"""The desired size of a role, and the budgets of its rollouts (R-DS-25, R-DS-42)."""
 
 from typing import Any
 
@@ -33,19 +33,19 @@ def rolled(**fields: Any) -> Role:
     ],
     ids=["numbers", "percentages", "absent is none", "both 0", "negative", "not scalable", "nothing given"],
 )
-def test_budgets(given: dict[str, Any], expected: RoleBudget) -> None:
-    """R-DS-42."""
+def test_role_budget_follows_from_the_configuration(given: dict[str, Any], expected: RoleBudget) -> None:
+    """A role budget follows from the configuration (R-DS-42)."""
     assert budget(rolled(**given), 10) == expected
 
 
 @pytest.mark.parametrize("role", [None, Role(name="prefill"), Role(name="prefill", spec=RoleSpec())])
-def test_a_role_without_configuration_may_surge_by_one(role: Role | None) -> None:
-    """R-DS-42."""
+def test_role_without_a_configuration_may_surge_by_one(role: Role | None) -> None:
+    """A role without a configuration may surge by one (R-DS-42)."""
     assert budget(role, 10) == RoleBudget(1, 0)
 
 
-def test_a_scaler_decides_for_an_external_role_only() -> None:
-    """R-DS-25."""
+def test_scaler_sets_the_size_of_external_roles_only() -> None:
+    """A scaler sets the size of external roles only (R-DS-25)."""
     external = Role(name="prefill", scaling=Scaling(mode=ScalingMode.EXTERNAL), spec=RoleSpec(replicas=4))
     assert target(external, {"prefill": 7}, 3) == 7
     assert target(external, {}, 3) == 3

@@ -1,4 +1,4 @@
-"""How a step of the planner becomes sizes of LeaderWorkerSets."""
+"""The conversion of a planner step to sizes of LeaderWorkerSets."""
 
 from kuberuntime.objects.meta import UID, ObjectKey
 from leaderworkerset.api.disaggregatedset import Role, RoleRollingUpdate, RoleRolloutStrategy, RoleSpec
@@ -25,14 +25,17 @@ def part(role: str, revision: str, replicas: int, *, initial: int | None = 3, da
 
 
 def role(name: str, replicas: int) -> Role:
-    """Return a role that may neither surge nor miss a group."""
+    """Return a role that may neither surge nor lack a group."""
     none = RoleRollingUpdate(max_surge=0, max_unavailable=0)
     strategy = RoleRolloutStrategy(rolling_update_configuration=none)
     return Role(name=name, spec=RoleSpec(replicas=replicas, rollout_strategy=strategy))
 
 
-def test_the_next_batch_comes_where_no_revision_can_give_a_group() -> None:
-    """Q-4: both old revisions keep their last groups, as neither role may be emptied; nothing stops for good."""
+def test_next_batch_starts_when_no_revision_can_drain() -> None:
+    """Both old revisions keep their last groups, as neither role may be emptied; the rollout does not stop permanently.
+
+    Rule Q-4.
+    """
     old = [part(name, revision, 1, day=day) for day, revision in ((1, "a"), (2, "b")) for name in ("prefill", "decode")]
     new = {
         "prefill": part("prefill", "c", 1, initial=None, day=3),

@@ -1,4 +1,4 @@
-"""What a DisaggregatedSet has beside its LeaderWorkerSets: services, scalers, and a status."""
+"""The other objects of a DisaggregatedSet: services, scalers, and a status."""
 
 from tests.builders import NOW
 from tests.disaggregated import disaggregatedset_object, role, with_image
@@ -22,15 +22,15 @@ from leaderworkerset.core.disaggregatedset.wholeset import ObservedDisaggregated
 
 
 class TestServices:
-    def test_they_are_made_once_every_role_has_a_ready_group(self) -> None:
-        """R-DS-80, R-DS-81."""
+    def test_services_are_created_when_every_role_has_a_ready_group(self) -> None:
+        """Services are created when every role has a ready group (R-DS-80, R-DS-81)."""
         partly = [lws(SET, "prefill", 4, ready=1), lws(SET, "decode", 4, ready=0)]
         assert decided(SET, *partly) == []
         ready = both(SET, 4, 4, ready=1)
         assert decided(SET, *ready) == ["create Service split-0-A-prefill-prv", "create Service split-0-A-decode-prv"]
 
-    def test_their_shape(self) -> None:
-        """R-DS-83."""
+    def test_service_has_a_selector_and_labels(self) -> None:
+        """A service has a selector and labels (R-DS-83)."""
         found = service(SET, "prefill")
         selector = {SET_NAME: "split", ROLE: "prefill", REVISION: revision_of(SET), SLICE: "0"}
         assert found["spec"] == {"clusterIP": "None", "selector": selector}
@@ -40,24 +40,24 @@ class TestServices:
         assert "blockOwnerDeletion" not in owner
         assert SLICE not in service(SET, "prefill", legacy=True)["spec"]["selector"]
 
-    def test_those_of_the_old_revision_stay_while_it_serves(self) -> None:
-        """R-DS-82."""
+    def test_services_of_the_old_revision_stay_while_it_serves(self) -> None:
+        """Services of the old revision stay while it serves (R-DS-82)."""
         services = [service(one, name) for one in (SET, NEXT) for name in ("prefill", "decode")]
         new = both(NEXT, 1, 1)
         assert not any("Service" in line for line in decided(NEXT, *both(SET, 3, 3), *new, services=services))
         gone = decided(NEXT, *both(SET, 3, 0, ready=0), *new, services=services)
         assert "delete Service split-0-A-prefill-prv" in gone
 
-    def test_a_role_that_is_added_does_not_end_those_of_the_old_revision(self) -> None:
-        """Q-10."""
+    def test_added_role_keeps_services_of_the_old_revision(self) -> None:
+        """An added role keeps services of the old revision (Q-10)."""
         grown = disaggregatedset_object([*NEXT["spec"]["roles"], role("encode", 1, image="app:2")])
         new = [lws(grown, name, 1) for name in ("prefill", "decode", "encode")]
         services = [service(SET, "prefill"), *(service(grown, name) for name in ("prefill", "decode", "encode"))]
         lines = decided(grown, *both(SET, 3, 3, initial=4), *new, services=services)
         assert not any(line.startswith("delete Service") for line in lines)
 
-    def test_those_of_others_are_never_deleted(self) -> None:
-        """Q-9: a service of the user that carries the name of the set."""
+    def test_services_of_others_are_never_deleted(self) -> None:
+        """Such as a service of the user with the name of the set (Q-9)."""
         front: JSONObject = {"metadata": {"name": "front", "namespace": "default", "labels": {SET_NAME: "split"}}}
         services = [front, service(SET, "prefill"), service(SET, "decode")]
         assert decided(SET, *both(SET, 4, 4), services=services) == []
@@ -80,49 +80,49 @@ def scaler(replicas: int, *, owner: JSONObject = EXTERNAL, name: str = "prefill"
 
 
 class TestScalers:
-    def test_an_external_role_gets_one(self) -> None:
-        """R-DS-96, R-DS-97: one group, since autoscalers do nothing at 0."""
+    def test_external_role_gets_a_scaler_of_one_group(self) -> None:
+        """It has one group, since autoscalers do nothing at 0 (R-DS-96, R-DS-97)."""
         lines = decided(EXTERNAL)
         assert lines[0] == "create DisaggregatedSetRoleScaler split-prefill 1"
         assert lines[1].endswith("-prefill 1")
 
-    def test_it_begins_with_the_groups_that_run(self) -> None:
-        """R-DS-97."""
+    def test_scaler_starts_with_the_number_of_running_groups(self) -> None:
+        """A scaler starts with the number of running groups (R-DS-97)."""
         lines = decided(EXTERNAL, *both(EXTERNAL, 5, 4, ready=0))
         assert lines == ["create DisaggregatedSetRoleScaler split-prefill 5"]
 
-    def test_none_stay_none(self) -> None:
-        """R-DS-97: a role that is back while its empty LeaderWorkerSet is still there waits for its autoscaler's word."""
+    def test_scaler_of_an_empty_role_starts_with_zero(self) -> None:
+        """A role that returns while its empty LeaderWorkerSet still exists waits for its autoscaler (R-DS-97)."""
         after = EXTERNAL | {"spec": with_image(EXTERNAL, "app:2")}
         lines = decided(after, lws(EXTERNAL, "decode", 4, initial=4), *both(after, 0, 0))
         assert lines[0] == "create DisaggregatedSetRoleScaler split-prefill 0"
         assert [line.split("-")[-1] for line in lines if line.startswith("scale")] == ["decode 1"]
 
-    def test_it_decides_how_many_groups_there_are(self) -> None:
-        """R-DS-98."""
+    def test_scaler_sets_the_number_of_groups(self) -> None:
+        """A scaler sets the number of groups (R-DS-98)."""
         lines = decided(EXTERNAL, *both(EXTERNAL, 5, 4, ready=0), scalers=[scaler(0)])
         assert [line.split()[-1] for line in lines] == ["0"]
 
-    def test_one_of_a_static_role_is_deleted(self) -> None:
-        """R-DS-96, R-DS-99."""
+    def test_scaler_of_a_static_role_is_deleted(self) -> None:
+        """A scaler of a static role is deleted (R-DS-96, R-DS-99)."""
         lines = decided(EXTERNAL, *both(EXTERNAL, 1, 4, ready=0), scalers=[scaler(1), scaler(1, name="decode")])
         assert lines == ["delete DisaggregatedSetRoleScaler split-decode"]
 
-    def test_a_name_that_is_taken_keeps_the_groups_and_is_told(self) -> None:
-        """R-DS-74."""
+    def test_conflicting_scaler_keeps_the_groups_and_is_reported(self) -> None:
+        """A conflicting scaler keeps the groups and is reported (R-DS-74)."""
         foreign = scaler(9, owner=disaggregatedset_object(name="other"))
         assert decided(EXTERNAL, *both(EXTERNAL, 5, 4, ready=0), scalers=[foreign]) == ["ScalerConflict"]
 
-    def test_a_rollout_without_scaler_keeps_the_size_of_the_old_groups(self) -> None:
-        """Q-13: the Go controller would roll the role down to nothing."""
+    def test_rollout_without_a_scaler_keeps_the_number_of_groups(self) -> None:
+        """The Go controller would scale the role to zero (Q-13)."""
         foreign = scaler(9, owner=disaggregatedset_object(name="other"))
         after = EXTERNAL | {"spec": with_image(EXTERNAL, "app:2")}
         lines = decided(after, *both(EXTERNAL, 4, 4, initial=4), *both(after, 0, 0), scalers=[foreign])
         raised = [line.split("-")[-1] for line in lines if line.startswith("scale")]
         assert raised == ["prefill 1", "decode 1"]
 
-    def test_its_status_tells_autoscalers_what_to_measure(self) -> None:
-        """R-DS-100."""
+    def test_scaler_status_has_replicas_and_a_selector(self) -> None:
+        """A scaler status has replicas and a selector (R-DS-100)."""
         seen = ObservedDisaggregatedSet(
             disaggregatedset=EXTERNAL, leaderworkersets=both(EXTERNAL, 5, 4), scalers=[scaler(5)]
         )
@@ -144,8 +144,8 @@ class TestScalers:
 
 
 class TestStatus:
-    def test_counts_are_of_current_roles_and_of_all_revisions(self) -> None:
-        """R-DS-92."""
+    def test_status_counts_current_roles_of_all_revisions(self) -> None:
+        """The status counts current roles of all revisions (R-DS-92)."""
         status = status_of(
             NEXT,
             *both(SET, 3, 2, initial=4),
@@ -159,23 +159,23 @@ class TestStatus:
             {"name": "decode", "replicas": 3, "readyReplicas": 3, "updatedReplicas": 1},
         ]
 
-    def test_it_is_available_with_all_groups_ready_and_new(self) -> None:
-        """R-DS-93, R-DS-94: the opposite condition is not added."""
+    def test_set_is_available_when_all_groups_are_ready_and_new(self) -> None:
+        """The opposite condition is not added (R-DS-93, R-DS-94)."""
         status = status_of(SET, *both(SET, 4, 4))
         assert status is not None
         (one,) = status["conditions"]
         assert (one["type"], one["status"], one["reason"]) == ("Available", "True", "AllRolesReady")
         assert status["observedGeneration"] == 1
 
-    def test_it_progresses_otherwise(self) -> None:
-        """R-DS-94."""
+    def test_set_is_progressing_during_a_rollout(self) -> None:
+        """A set is progressing during a rollout (R-DS-94)."""
         status = status_of(SET)
         assert status is not None
         (one,) = status["conditions"]
         assert (one["type"], one["status"], one["reason"]) == ("Progressing", "True", "RolloutInProgress")
 
-    def test_a_change_flips_both_conditions(self) -> None:
-        """R-DS-94: the moment of a condition that stays is kept."""
+    def test_change_flips_both_conditions(self) -> None:
+        """The transition time of an unchanged condition is kept (R-DS-94)."""
         was = "2025-01-01T00:00:00Z"
         known = {"type": "Available", "status": "True", "reason": "AllRolesReady", "lastTransitionTime": was}
         status = status_of(SET | {"status": {"conditions": [known]}}, *both(SET, 4, 4, ready=3))
@@ -186,15 +186,15 @@ class TestStatus:
         assert same is not None
         assert same["conditions"][0]["lastTransitionTime"] == was
 
-    def test_nothing_wanted_is_available(self) -> None:
-        """R-DS-93."""
+    def test_set_without_groups_is_available(self) -> None:
+        """A set without groups is available (R-DS-93)."""
         paused = disaggregatedset_object([role("prefill", 0), role("decode", 0)])
         status = status_of(paused, *both(paused, 0, 0))
         assert status is not None
         assert status["conditions"][0]["type"] == "Available"
 
-    def test_a_role_whose_scaler_is_missing_is_not_available(self) -> None:
-        """R-DS-93."""
+    def test_set_with_a_missing_scaler_is_progressing(self) -> None:
+        """A set with a missing scaler is progressing (R-DS-93)."""
         foreign = scaler(4, owner=disaggregatedset_object(name="other"))
         status = status_of(EXTERNAL, *both(EXTERNAL, 4, 4), scalers=[foreign])
         assert status is not None

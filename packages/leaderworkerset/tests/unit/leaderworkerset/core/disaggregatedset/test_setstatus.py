@@ -58,7 +58,7 @@ def condition(
     ],
     ids=["the first", "the same", "the other one", "the opposite keeps its time", "true again"],
 )
-def test_one_of_the_pair_is_true(
+def test_one_condition_of_each_pair_is_true(
     before: tuple[Condition, ...], outcome: ConditionPair, after: tuple[Condition, ...]
 ) -> None:
     assert conditions(before, outcome, 2, NOW) == after

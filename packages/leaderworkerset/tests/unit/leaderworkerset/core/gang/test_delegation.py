@@ -1,4 +1,4 @@
-"""Scheduling that is delegated to the Workload of an owner: no Workload of its own, PodGroups after the owner's templates."""
+"""Scheduling that is delegated to the Workload of an owner: no own Workload, PodGroups after the owner's templates."""
 
 from typing import Any
 
@@ -66,8 +66,8 @@ def created(plan: Plan) -> list[JSONObject]:
     return [one.object for one in flat if isinstance(one, Create) and one.resource.group == "scheduling.k8s.io"]
 
 
-def test_the_pod_group_of_the_whole_is_of_the_owners_workload() -> None:
-    """N-K8S-16: it copies the template, and the LeaderWorkerSet alone owns it."""
+def test_pod_group_of_the_set_belongs_to_the_owners_workload() -> None:
+    """It copies the template, and the LeaderWorkerSet alone owns it (N-K8S-16)."""
     obj = delegated(WHOLE)
 
     (made,) = created(plan_for(obj, parent()))
@@ -79,8 +79,8 @@ def test_the_pod_group_of_the_whole_is_of_the_owners_workload() -> None:
     assert created(plan_for(delegated(WHOLE, replicas=0), parent())) == []
 
 
-def test_the_pod_group_of_a_replica_too() -> None:
-    """N-K8S-16."""
+def test_pod_group_of_a_replica_belongs_to_the_owners_workload() -> None:
+    """A PodGroup of a replica belongs to the owner's Workload (N-K8S-16)."""
     obj = delegated(REPLICA)
     leader = scheduled.leader(obj)
     group: dict[str, Any] = {"now": builders.NOW, "leader": leader, "obj": obj, "revisions": [builders.revision(obj)]}
@@ -102,8 +102,8 @@ def test_the_pod_group_of_a_replica_too() -> None:
         (parent(TEMPLATE | {"name": "other"}), 'Workload default/pipeline has no PodGroup template "stage"'),
     ],
 )
-def test_without_the_owners_workload_leaders_are_not_changed(found: Parent, message: str) -> None:
-    """N-K8S-10, N-K8S-16."""
+def test_leaders_are_unchanged_without_the_owners_workload(found: Parent, message: str) -> None:
+    """Leaders are unchanged without the owner's Workload (N-K8S-10, N-K8S-16)."""
     plan = plan_for(delegated(REPLICA), found)
 
     assert plan.error == message
@@ -113,7 +113,7 @@ def test_without_the_owners_workload_leaders_are_not_changed(found: Parent, mess
     assert (told["status"], told["reason"]) == ("False", "ParentWorkloadNotReady")
 
 
-def test_once_everything_exists_the_owners_workload_is_not_read_again() -> None:
+def test_owners_workload_is_not_read_when_pod_groups_exist() -> None:
     obj = delegated(WHOLE, spec={"groupIdentity": "Hash"})
     living = builders.as_applied(hashleaders.build(obj, leaderworkerset.decode(obj), key=builders.key_of(obj), size=3))
     (made,) = created(plan_for(obj, parent()))
@@ -129,7 +129,7 @@ def test_once_everything_exists_the_owners_workload_is_not_read_again() -> None:
     assert created(plan_for(done, None, scheduled.stored(made))) == []
 
 
-def test_a_group_asks_for_it_while_its_pod_group_is_missing() -> None:
+def test_group_needs_the_workload_until_its_pod_group_exists() -> None:
     obj = delegated(REPLICA)
     leader = scheduled.leader(obj)
     made = {"metadata": {"name": link_of(leader)}}
@@ -143,8 +143,8 @@ def test_a_group_asks_for_it_while_its_pod_group_is_missing() -> None:
     assert not is_needed(scheduled.lws(REPLICA), leader)
 
 
-def test_a_workload_is_an_owners_if_it_controls_and_is_named_by_it() -> None:
-    """N-K8S-16: two of them are an error."""
+def test_owners_workload_must_be_controlled_and_referenced() -> None:
+    """Two such Workloads are an error (N-K8S-16)."""
     owner = meta.controller_reference(OWNER)
     unnamed = parent() | {"spec": {}}
     orphan = parent(ownerReferences=[])

@@ -40,5 +40,5 @@ def asks(restart: str = "", **requests: str) -> JSONObject:
         "limits are not requests",
     ],
 )
-def test_a_pod_asks_for(spec: dict[str, Any], expected: dict[str, str]) -> None:
+def test_pod_requests_are_summed_up(spec: dict[str, Any], expected: dict[str, str]) -> None:
     assert demand.encode(demand.of_pod(spec)) == expected

@@ -1,4 +1,4 @@
-"""Whether pods fit on nodes: what counts, that all or none are placed, and how much work it is."""
+"""The fit of pods on nodes: relevant fields, all or nothing, and the amount of work."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,7 +33,7 @@ def test_pods_fit_until_the_nodes_are_full() -> None:
     assert not space.place({need(): 1})
 
 
-def test_a_group_that_does_not_fit_takes_no_room() -> None:
+def test_group_that_does_not_fit_reserves_no_space() -> None:
     space = fit.free_space([node("a", "3")], {})
 
     assert not space.place({need(): 2, need("2"): 1})
@@ -41,20 +41,20 @@ def test_a_group_that_does_not_fit_takes_no_room() -> None:
     assert space.place({need(): 3})
 
 
-def test_a_resource_that_a_node_lacks_is_not_there() -> None:
+def test_missing_resource_of_a_node_counts_as_zero() -> None:
     wanting = fit.read_need({"spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": "1"}}}]}})
 
     assert not fit.free_space([node()], {}).place({wanting: 1})
     assert fit.free_space([node()], {}).place({need("0"): 10})
 
 
-def test_a_node_takes_no_more_pods_than_it_allows() -> None:
+def test_node_accepts_no_more_pods_than_its_capacity() -> None:
     assert not fit.free_space([node(cpu="100")], {}).place({need("0"): 11})
     assert not fit.free_space([node(cpu="100")], {"n": {fit.PODS: 10 * NANOS}}).place({need(): 1})
 
 
-def test_what_is_used_beyond_what_there_is_leaves_nothing() -> None:
-    """A node that shrank."""
+def test_overused_node_has_no_space() -> None:
+    """Such as a node that shrank."""
     assert not fit.free_space([node()], {"n": {"cpu": 9 * NANOS}}).place({need(): 1})
 
 
@@ -67,18 +67,18 @@ def test_what_is_used_beyond_what_there_is_leaves_nothing() -> None:
     ],
     ids=["NoSchedule", "NoExecute", "cordoned"],
 )
-def test_a_node_that_keeps_pods_off_takes_those_that_tolerate_it(kept_off: JSONObject, asking: JSONObject) -> None:
+def test_tainted_node_accepts_tolerating_pods_only(kept_off: JSONObject, asking: JSONObject) -> None:
     space = fit.free_space([node(**kept_off)], {})
 
     assert not space.place({need(): 1})
     assert space.place({need(**asking): 1})
 
 
-def test_a_taint_that_is_a_wish_keeps_nobody_off() -> None:
+def test_preferred_taint_rejects_no_pod() -> None:
     assert fit.free_space([node(taints=[{"key": "a", "effect": "PreferNoSchedule"}])], {}).place({need(): 1})
 
 
-def test_selectors_and_required_affinity_choose_nodes() -> None:
+def test_selectors_and_required_affinity_select_nodes() -> None:
     space = fit.free_space([node("a", "1", {"zone": "x"}), node("b", "1", {"zone": "y"})], {})
     terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["y"]}]}]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
@@ -90,8 +90,8 @@ def test_selectors_and_required_affinity_choose_nodes() -> None:
     assert space.place({need(nodeSelector={"zone": "x"}): 1})
 
 
-def test_the_pickiest_choose_first() -> None:
-    """Else a pod that could run anywhere would take the only node of another one of its group."""
+def test_most_restricted_pods_are_placed_first() -> None:
+    """Otherwise a pod that fits anywhere would take the only node of another pod of its group."""
     space = fit.free_space([node("a", "1", {"gpu": "yes"}), node("b", "1")], {})
 
     assert space.place({need(): 1, need(nodeSelector={"gpu": "yes"}): 1})
@@ -100,7 +100,7 @@ def test_the_pickiest_choose_first() -> None:
 @given(
     free=st.lists(st.integers(0, 5), min_size=1, max_size=6), sizes=st.lists(st.integers(1, 6), min_size=1, max_size=8)
 )
-def test_equal_pods_are_placed_exactly_as_long_as_there_is_room(free: list[int], sizes: list[int]) -> None:
+def test_equal_pods_are_placed_exactly_while_there_is_space(free: list[int], sizes: list[int]) -> None:
     space = fit.free_space([node(str(number), str(cpu)) for number, cpu in enumerate(free)], {})
     left = sum(free)
 
@@ -110,5 +110,5 @@ def test_equal_pods_are_placed_exactly_as_long_as_there_is_room(free: list[int],
         left -= size if fits else 0
 
 
-def test_pods_of_one_template_have_one_need() -> None:
+def test_pods_of_one_template_are_counted_together() -> None:
     assert fit.count_needs([pod(), pod(), pod("2")]) == {need(): 2, need("2"): 1}

@@ -1,4 +1,4 @@
-"""The choice between gang schedulers: made by the leader at its admission, followed by its workers and the controllers."""
+"""The choice of a gang scheduler: by the leader at its admission, followed by its workers and the controllers."""
 
 from collections.abc import Collection, Mapping
 
@@ -33,7 +33,7 @@ def created(name: str = "web-0", choice: str = "", **spec: object) -> JSONObject
 
 
 def worker_of(leader: JSONObject, gang: Gangs) -> JSONObject:
-    """Return the worker that follows from the template which the controllers make for this leader."""
+    """Return the worker that the controllers create for this leader."""
     plan = deciding.reconcile_group(
         LiveGroup(now=builders.NOW, leader=leader, obj=LWS, pods=(leader,), revisions=(REVISION,)),
         gang,
@@ -45,7 +45,7 @@ def worker_of(leader: JSONObject, gang: Gangs) -> JSONObject:
 
 
 def link_of(pod: JSONObject) -> tuple[str | None, str | None, str | None]:
-    """Return how a pod is linked, by Volcano, coscheduling and natively."""
+    """Return the links of a pod: for Volcano, coscheduling and the native scheduler."""
     native = meta.spec(pod).get("schedulingGroup") or {}
     return (
         meta.annotations(pod).get(GROUP_NAME),
@@ -54,8 +54,8 @@ def link_of(pod: JSONObject) -> tuple[str | None, str | None, str | None]:
     )
 
 
-def test_under_volcano_pods_carry_what_those_of_the_go_controller_carry() -> None:
-    """R-GANG-2, R-KQ-113."""
+def test_volcano_links_equal_those_of_the_go_controller() -> None:
+    """Volcano links equal those of the Go controller (R-GANG-2, R-KQ-113)."""
     gang = Gangs(default="volcano")
 
     leader = admit_pod(created(), gang, "r1")
@@ -65,8 +65,8 @@ def test_under_volcano_pods_carry_what_those_of_the_go_controller_carry() -> Non
     assert not {labels.GANG_SCHEDULER, labels.GANG_GROUP} & (meta.annotations(leader) | meta.annotations(worker)).keys()
 
 
-def test_volcanos_name_replaces_any_other() -> None:
-    """R-GANG-2: it is set, whatever is there."""
+def test_volcano_link_replaces_any_other() -> None:
+    """It replaces an existing link (R-GANG-2)."""
     pod = created()
     pod["metadata"]["annotations"][GROUP_NAME] = "users"
 
@@ -74,8 +74,8 @@ def test_volcanos_name_replaces_any_other() -> None:
 
 
 @pytest.mark.parametrize("provider", ["coscheduling", "native"])
-def test_every_leader_gets_a_group_of_its_own_and_its_workers_the_same(provider: str) -> None:
-    """R-KQ-147: a group that ends must not be joined by the next."""
+def test_each_leader_starts_a_group_that_its_workers_join(provider: str) -> None:
+    """The next group must not join a terminating one (R-KQ-147)."""
     gang = Gangs(default=provider)
 
     first, second = (admit_pod(created(), gang, request) for request in ("r1", "r2"))
@@ -87,7 +87,7 @@ def test_every_leader_gets_a_group_of_its_own_and_its_workers_the_same(provider:
     assert link_of(worker_of(first, gang)) == link_of(first)
 
 
-def test_a_leader_that_has_no_name_yet_gives_its_group_that_of_its_host() -> None:
+def test_leader_without_a_name_uses_its_host_name() -> None:
     pod = created()
     random = {
         "generateName": "web-7d9f8b6c4-",
@@ -101,7 +101,7 @@ def test_a_leader_that_has_no_name_yet_gives_its_group_that_of_its_host() -> Non
     assert leader["spec"]["hostname"].startswith("web-")
 
 
-def test_a_group_name_is_short_enough_for_a_label() -> None:
+def test_group_name_fits_into_a_label() -> None:
     gang = Gangs(default="coscheduling")
 
     _, name, _ = link_of(admit_pod(created("w" * 51 + "-x-0"), gang, "r1"))
@@ -122,7 +122,7 @@ def test_a_group_name_is_short_enough_for_a_label() -> None:
         ([], "volcano", ""),
     ],
 )
-def test_auto_takes_the_first_that_is_served_and_suits(served: Collection[str], scheduler: str, expected: str) -> None:
+def test_auto_selects_the_first_suitable_scheduler(served: Collection[str], scheduler: str, expected: str) -> None:
     gang = Gangs(default=AUTO, served=served)
     pod = created(**({"schedulerName": scheduler} if scheduler else {}))
 
@@ -132,8 +132,8 @@ def test_auto_takes_the_first_that_is_served_and_suits(served: Collection[str], 
     assert any(link_of(leader)) == bool(expected)
 
 
-def test_workers_follow_their_leader_whatever_is_served_since() -> None:
-    """A definition that comes later changes nothing of a group that exists."""
+def test_workers_use_the_scheduler_of_their_leader() -> None:
+    """A definition that is installed later does not change existing groups."""
     before, since = Gangs(default=AUTO), Gangs(default=AUTO, served=list(PROVIDERS))
 
     alone = admit_pod(created(), before, "r1")
@@ -144,7 +144,7 @@ def test_workers_follow_their_leader_whatever_is_served_since() -> None:
 
 
 @pytest.mark.parametrize(("choice", "index"), [("volcano", 0), ("coscheduling", 1), ("native", 2), ("none", None)])
-def test_a_leaderworkerset_may_choose(choice: str, index: int | None) -> None:
+def test_leaderworkerset_can_select_a_scheduler(choice: str, index: int | None) -> None:
     gang = Gangs(default=AUTO, served=["native"])
 
     leader = admit_pod(created(choice=choice), gang, "r1")
@@ -168,15 +168,15 @@ def annotated(choice: str) -> JSONObject:
         (AUTO, "auto", "supported values"),
     ],
 )
-def test_only_what_the_manager_serves_can_be_chosen(default: str, choice: str, refusal: str) -> None:
+def test_unserved_scheduler_is_rejected(default: str, choice: str, refusal: str) -> None:
     errors = Gangs(default=default).errors(leaderworkerset.decode(annotated(choice)), None)
 
     assert len(errors) == bool(refusal)
     assert all(refusal in str(error) and "gang-scheduler" in error.path for error in errors)
 
 
-def test_the_choice_cannot_be_changed() -> None:
-    """R-KQ-148: pods of two schedulers in one group would wait for each other."""
+def test_scheduler_choice_is_immutable() -> None:
+    """Pods of two schedulers in one group would wait for each other (R-KQ-148)."""
     old, new = (leaderworkerset.decode(annotated(choice)) for choice in ("volcano", "native"))
 
     (error,) = Gangs(default=AUTO).errors(new, old)
@@ -185,7 +185,7 @@ def test_the_choice_cannot_be_changed() -> None:
     assert Gangs(default=AUTO).errors(old, old) == []
 
 
-def test_what_was_stored_before_the_scheduler_was_configured_can_still_be_edited() -> None:
+def test_stored_scheduler_choice_blocks_no_update() -> None:
     gang = Gangs(default="native")
     stored, edited, worse = (
         leaderworkerset.decode(builders.leaderworkerset_object(replicas=replicas, spec={"startupPolicy": policy}))
@@ -197,8 +197,8 @@ def test_what_was_stored_before_the_scheduler_was_configured_can_still_be_edited
     assert len(gang.errors(stored, None)) == 1
 
 
-def test_volcano_follows_the_field_with_the_pod_groups_that_it_makes_anyway() -> None:
-    """N-K8S-19: the leader owns them, so that they end with it."""
+def test_volcano_uses_its_own_pod_groups_for_scheduling() -> None:
+    """The leader owns them, so that they are deleted with it (N-K8S-19)."""
     gang, obj = Gangs(default="volcano", is_enabled=True), scheduled.lws(scheduled.REPLICA)
     leader = admit_pod(scheduled.leader(obj), gang, "r1")
     live = LiveGroup(obj=obj, leader=leader, now=builders.NOW)
@@ -214,8 +214,8 @@ def test_volcano_follows_the_field_with_the_pod_groups_that_it_makes_anyway() ->
     ("default", "follower"),
     [("volcano", "volcano"), ("kubernetes", "kubernetes"), ("native", "kubernetes"), (AUTO, "kubernetes")],
 )
-def test_who_follows_the_field(default: str, follower: str) -> None:
-    """N-K8S-1, N-K8S-2: `kubernetes` does nothing for other LeaderWorkerSets."""
+def test_scheduling_is_supported_by_its_providers_only(default: str, follower: str) -> None:
+    """`kubernetes` does nothing for other LeaderWorkerSets (N-K8S-1, N-K8S-2)."""
     gang = Gangs(default=default, is_enabled=True)
 
     assert gang.support.provider == follower
@@ -245,8 +245,8 @@ def created_by(decision: PolicyDecision) -> list[JSONObject]:
 
 
 @pytest.mark.parametrize("provider", list(DETECTABLE))
-def test_what_a_group_needs_is_created_once(provider: str) -> None:
-    """R-GANG-3."""
+def test_gang_objects_are_created_once(provider: str) -> None:
+    """Gang objects are created once (R-GANG-3)."""
     gang = Gangs(default=provider)
     leader = admit_pod(created(), gang, "r1")
     name = next(filter(None, link_of(leader)))
@@ -264,8 +264,8 @@ def test_what_a_group_needs_is_created_once(provider: str) -> None:
     [([POD_GROUPS, WORKLOADS], "v1beta1"), ([ALPHA_POD_GROUPS, ALPHA_WORKLOADS], "v1alpha2"), ([], "v1beta1")],
     ids=["Kubernetes 1.37", "Kubernetes 1.36", "neither"],
 )
-def test_native_objects_are_created_in_the_version_that_is_served(served: list[Resource], version: str) -> None:
-    """N-117-5; where none is served, the newest is tried, and the refusal reported."""
+def test_native_objects_have_the_served_version(served: list[Resource], version: str) -> None:
+    """If none is served, the newest is tried, and the rejection is reported (N-117-5)."""
     gang = Gangs(default="native")
     leader = admit_pod(created(), gang, "r1")
 
@@ -275,8 +275,11 @@ def test_native_objects_are_created_in_the_version_that_is_served(served: list[R
     assert decide(gang, leader, *made, kinds=served) == PolicyDecision()
 
 
-def test_the_object_of_an_earlier_leader_ends_before_the_new_one_is_made() -> None:
-    """R-GANG-6: names of Volcano's groups return, and the garbage collector would take the object with its leader."""
+def test_object_of_an_earlier_leader_is_deleted_first() -> None:
+    """Names of Volcano's groups are reused, and the garbage collector would delete the object with its leader.
+
+    Rule R-GANG-6.
+    """
     gang = Gangs(default="volcano")
     leader = admit_pod(created(), gang, "r1")
     (obj,) = created_by(decide(gang, leader))
@@ -293,14 +296,14 @@ def test_the_object_of_an_earlier_leader_ends_before_the_new_one_is_made() -> No
     assert ending.holds
 
 
-def test_a_leader_that_was_not_marked_has_no_group() -> None:
+def test_leader_without_a_mark_has_no_group() -> None:
     """It was created before gang scheduling was configured, or chose none."""
     assert decide(Gangs(default="native"), created()) == PolicyDecision()
     assert decide(Gangs(default="volcano"), created()) == PolicyDecision()
     assert decide(Gangs(default="volcano"), created(choice="none")) == PolicyDecision()
 
 
-def test_what_groups_of_older_revisions_shared_is_deleted() -> None:
+def test_shared_objects_of_older_revisions_are_deleted() -> None:
     def workload(name: str, revision: str, **metadata: str) -> JSONObject:
         own: Mapping[str, object] = {"name": name, "labels": {labels.TEMPLATE_REVISION_HASH: revision}, "uid": name}
         return {"apiVersion": WORKLOADS.api_version, "kind": "Workload", "metadata": {**own, **metadata}}
@@ -323,7 +326,7 @@ def test_what_groups_of_older_revisions_shared_is_deleted() -> None:
     assert Gangs(default="volcano").outdated(observed, {"a"}) == []
 
 
-def test_a_choice_reads_and_writes_the_kinds_of_its_provider_and_auto_those_of_all() -> None:
+def test_choice_uses_kinds_of_its_provider_and_auto_all_kinds() -> None:
     assert Gangs(default="native").resources == list(PROVIDERS["native"].resources)
     assert Gangs(default="volcano").resources == [kind_of(PROVIDERS["volcano"])]
     assert Gangs(default=AUTO).resources == [kind for one in DETECTABLE.values() for kind in one.resources]
@@ -331,8 +334,8 @@ def test_a_choice_reads_and_writes_the_kinds_of_its_provider_and_auto_those_of_a
     assert Gangs(default="built-in").resources == []
 
 
-def test_the_built_in_gate_is_chosen_by_its_name_alone() -> None:
-    """Whoever opens it follows all pods of the cluster: `auto` does not."""
+def test_built_in_gate_is_selected_by_name_only() -> None:
+    """The controller of the gate watches all pods of the cluster, so `auto` does not select it."""
     auto, built_in = Gangs(default=AUTO, served=list(PROVIDERS)), Gangs(default="built-in")
     chosen = builders.leaderworkerset_object(metadata={"annotations": {labels.GANG_SCHEDULER: "built-in"}})
 
@@ -341,7 +344,7 @@ def test_the_built_in_gate_is_chosen_by_its_name_alone() -> None:
     assert built_in.errors(leaderworkerset.decode(chosen), None) == []
 
 
-def test_leaders_and_workers_are_gated_and_need_no_object() -> None:
+def test_built_in_gate_is_added_to_leaders_and_workers() -> None:
     gang = Gangs(default="built-in")
 
     leader = admit_pod(created(schedulingGates=[{"name": "users"}]), gang, "r1")
@@ -353,7 +356,7 @@ def test_leaders_and_workers_are_gated_and_need_no_object() -> None:
     assert decide(gang, leader) == PolicyDecision()
 
 
-def test_the_gate_is_put_on_once_and_never_on_a_pod_that_is_alone() -> None:
+def test_gate_is_added_once_and_never_to_single_pods() -> None:
     gang = Gangs(default="built-in")
     gate = [{"name": labels.GANG_GATE}]
     alone = created()

@@ -1,4 +1,4 @@
-"""Which gated groups start, in which order, and what is written then."""
+"""The gated groups that start, their order, and the resulting writes."""
 
 from collections.abc import Sequence
 
@@ -57,7 +57,7 @@ def started(plan: Plan) -> list[list[str]]:
     return found
 
 
-def test_a_group_that_fits_loses_its_gates() -> None:
+def test_group_that_fits_loses_its_gates() -> None:
     plan = decide(group("a"))
 
     assert started(plan) == [["a", "a-1"]]
@@ -68,20 +68,20 @@ def test_a_group_that_fits_loses_its_gates() -> None:
     assert first == Patch(resource=PODS, key=first.key, patch=patch, if_present=True)  # type: ignore[union-attr]
 
 
-def test_a_group_that_does_not_fit_waits_as_a_whole_and_holds_back_nobody() -> None:
+def test_group_that_does_not_fit_waits_and_blocks_no_other() -> None:
     assert started(decide([*group("a", 5), *group("b", 2, created=2)])) == [["b", "b-1"]]
     assert decide(group("a"), used=3) == Plan()
 
 
 def unplaceable(pod: JSONObject) -> JSONObject:
-    """Return the pod with a node affinity that API servers store and nobody can read."""
+    """Return the pod with a node affinity that API servers store, and that cannot be parsed."""
     term = {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["abc"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     pod["spec"]["affinity"] = {"nodeAffinity": required}
     return pod
 
 
-def test_a_pod_whose_affinity_cannot_be_read_holds_back_its_own_group_alone() -> None:
+def test_unreadable_affinity_blocks_its_own_group_only() -> None:
     pending = unplaceable(member("x", 0, gates=()))
 
     plan = decide([*map(unplaceable, group("a")), *group("b", created=2)], unbound=[pending])
@@ -89,7 +89,7 @@ def test_a_pod_whose_affinity_cannot_be_read_holds_back_its_own_group_alone() ->
     assert started(plan) == [["b", "b-1"]]
 
 
-def test_without_groups_there_is_nothing_to_do() -> None:
+def test_gate_writes_nothing_without_groups() -> None:
     assert decide([]) == Plan()
 
 
@@ -103,43 +103,43 @@ def test_without_groups_there_is_nothing_to_do() -> None:
     ],
     ids=["a worker lacks", "the leader lacks", "somebody else's gate", "no gate"],
 )
-def test_a_group_that_is_not_ready_to_start_waits(members: list[JSONObject]) -> None:
+def test_incomplete_group_waits(members: list[JSONObject]) -> None:
     assert decide(members) == Plan()
 
 
-def test_a_pod_on_its_way_out_is_no_member() -> None:
+def test_terminating_pod_is_not_a_member() -> None:
     leader, worker = group("a")
     leaving = worker | {"metadata": worker["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
 
     assert decide([leader, leaving]) == Plan()
 
 
-def test_pods_on_their_way_to_a_node_come_first() -> None:
-    """Their gates are gone, or they never had any: the scheduler may bind them at any moment."""
+def test_space_of_pending_pods_is_reserved() -> None:
+    """Their gates are open, or they never had any: the scheduler may bind them at any moment."""
     others = [member("x", index, gates=()) for index in range(3)]
 
     assert decide(group("a"), unbound=others) == Plan()
     assert started(decide(group("a"), unbound=others[:2])) == [["a", "a-1"]]
 
 
-def test_what_somebody_else_holds_back_takes_no_room() -> None:
+def test_pods_with_other_gates_use_no_space() -> None:
     held = [member("x", index, gates=[{"name": "other"}]) for index in range(4)]
 
     assert started(decide(group("a"), unbound=held)) == [["a", "a-1"]]
 
 
-def test_a_pod_that_fits_nowhere_takes_no_room() -> None:
+def test_pod_that_fits_nowhere_uses_no_space() -> None:
     huge = member("x", 0, gates=())
     huge["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "64"
 
     assert started(decide(group("a"), unbound=[huge])) == [["a", "a-1"]]
 
 
-def test_the_older_group_comes_first() -> None:
+def test_older_group_starts_first() -> None:
     assert started(decide([*group("a", 3, created=2), *group("b", 3, created=1)])) == [["b", "b-1", "b-2"]]
 
 
-def test_the_higher_priority_comes_before_the_older() -> None:
+def test_higher_priority_precedes_age() -> None:
     urgent = group("b", 3, created=2)
     for pod in urgent:
         pod["spec"]["priority"] = 1000
@@ -147,8 +147,8 @@ def test_the_higher_priority_comes_before_the_older() -> None:
     assert started(decide([*group("a", 3), *urgent])) == [["b", "b-1", "b-2"]]
 
 
-def test_a_group_that_runs_and_had_a_pod_made_anew_comes_before_all() -> None:
-    """Also where a manager died between the gates of one group."""
+def test_recreated_pod_of_a_started_group_comes_first() -> None:
+    """This includes a manager that died between the gates of one group."""
     begun = [member("b", 0, size=2, created=9, gates=()), member("b", 1, size=2, created=9)]
     begun[0]["spec"]["nodeName"] = "n"
     waiting = group("a", 3)
@@ -162,7 +162,7 @@ def test_a_group_that_runs_and_had_a_pod_made_anew_comes_before_all() -> None:
     assert started(plan) == [["b-1"]]
 
 
-def test_groups_of_one_name_in_two_namespaces_are_two() -> None:
+def test_groups_of_one_name_in_two_namespaces_are_separate() -> None:
     other = group("a")[1]
     other["metadata"]["namespace"] = "other"
 

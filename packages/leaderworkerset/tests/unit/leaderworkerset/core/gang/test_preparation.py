@@ -1,4 +1,4 @@
-"""What a LeaderWorkerSet with `spec.scheduling` needs before its leaders: its Workload, the PodGroup of the whole."""
+"""The prerequisites of `spec.scheduling`, which precede the leaders: the Workload and the PodGroup of the set."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -47,7 +47,7 @@ def condition(plan: Plan) -> JSONObject | None:
 
 
 def pod_group(obj: JSONObject, **fields: Any) -> JSONObject:
-    """Return the PodGroup of the whole as it is created."""
+    """Return the new PodGroup of the whole set."""
     (made,) = created(plan_for(obj, scheduled.workload_of(obj), **fields)).values()
     return scheduled.stored(made)
 
@@ -95,8 +95,8 @@ def groups(obj: JSONObject, *sizes: int) -> list[GroupFacts]:
         ),
     ],
 )
-def test_the_workload_has_a_template_for_each_group_of_the_level(scheduling: JSONObject, templates: list[Any]) -> None:
-    """N-K8S-6, N-K8S-7, N-API-14, N-API-15: created before the leaders."""
+def test_workload_has_a_template_for_each_group_of_the_level(scheduling: JSONObject, templates: list[Any]) -> None:
+    """The Workload is created before the leaders (N-K8S-6, N-K8S-7, N-API-14, N-API-15)."""
     obj = scheduled.lws(scheduling, replicas=2, size=3)
 
     plan = plan_for(obj)
@@ -112,8 +112,8 @@ def test_the_workload_has_a_template_for_each_group_of_the_level(scheduling: JSO
     assert order.index(Finally) < order.index(Apply)
 
 
-def test_it_has_the_priority_of_the_pods() -> None:
-    """N-K8S-15."""
+def test_workload_has_the_priority_of_the_pods() -> None:
+    """A Workload has the priority of the pods (N-K8S-15)."""
     worker = builders.pod_template()
     worker["spec"]["priorityClassName"] = "high"
 
@@ -123,7 +123,7 @@ def test_it_has_the_priority_of_the_pods() -> None:
 
 
 def test_leaders_are_annotated_with_level_and_workload() -> None:
-    """Section 2: the only change of their template, and none without the field (N-K8S-2, N-AT-18)."""
+    """The only change of their template, and none without the field (N-K8S-2, N-AT-18) (section 2)."""
 
     def annotations(obj: JSONObject) -> JSONObject:
         (apply,) = (one for one in plan_for(obj).actions if isinstance(one, Apply))
@@ -137,15 +137,15 @@ def test_leaders_are_annotated_with_level_and_workload() -> None:
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
-def test_a_workload_that_is_as_it_shall_be_is_not_written(identity: str) -> None:
-    """N-K8S-7; groups with random keys have the same."""
+def test_correct_workload_is_not_written(identity: str) -> None:
+    """Groups with random keys have the same Workload (N-K8S-7)."""
     obj = scheduled.lws(REPLICA, spec={"groupIdentity": identity})
 
     assert writes(plan_for(obj, scheduled.workload_of(obj))) == []
 
 
-def test_the_minimum_of_a_template_follows_the_size() -> None:
-    """N-K8S-7, N-K8S-8."""
+def test_minimum_of_a_template_follows_the_size() -> None:
+    """The minimum of a template follows the size (N-K8S-7, N-K8S-8)."""
     workload = scheduled.workload_of(scheduled.lws(ROLES, size=3))
 
     (patch,) = writes(plan_for(scheduled.lws(ROLES, size=5), workload))
@@ -155,8 +155,8 @@ def test_the_minimum_of_a_template_follows_the_size() -> None:
     assert patch.patch["metadata"]["resourceVersion"] == "1"
 
 
-def test_the_whole_has_one_pod_group() -> None:
-    """N-K8S-4, N-K8S-8a."""
+def test_set_level_has_one_pod_group() -> None:
+    """The set level has one PodGroup (N-K8S-4, N-K8S-8a)."""
     obj = scheduled.lws(WHOLE | {"disruptionMode": {"all": {}}}, replicas=2, size=3)
     workload = scheduled.workload_of(obj)
 
@@ -182,8 +182,8 @@ def test_the_whole_has_one_pod_group() -> None:
 
 
 @pytest.mark.parametrize("scheduling", [WHOLE, {"schedulingPolicy": {"basic": {}}}])
-def test_without_replicas_the_whole_has_no_pod_group(scheduling: JSONObject) -> None:
-    """N-K8S-8: it is deleted, and created again with the first group."""
+def test_pod_group_of_the_set_is_deleted_without_replicas(scheduling: JSONObject) -> None:
+    """It is created again with the first group (N-K8S-8)."""
     obj, none = (scheduled.lws(scheduling, replicas=count) for count in (2, 0))
     workload, made = scheduled.workload_of(none), pod_group(obj)
     policy = workload["spec"]["podGroupTemplates"][0]["schedulingPolicy"]
@@ -210,10 +210,10 @@ def test_without_replicas_the_whole_has_no_pod_group(scheduling: JSONObject) -> 
     ],
     ids=["restart", "scaled up", "resized", "first gone", "first back", "surge", "smaller", "scaled down"],
 )
-def test_the_minimum_of_the_whole_is_never_more_than_the_pods_that_can_exist(
+def test_minimum_of_the_set_is_limited_to_possible_pods(
     replicas: int, size: int, sizes: Sequence[int], minimum: int
 ) -> None:
-    """N-AT-10, N-K8S-8: while another size rolls out, old groups keep their number of pods."""
+    """While another size rolls out, old groups keep their number of pods (N-AT-10, N-K8S-8)."""
     before = scheduled.lws(WHOLE, replicas=1, size=1)
     obj = scheduled.lws(WHOLE, replicas=replicas, size=size)
 
@@ -234,12 +234,14 @@ def test_minimum_of_the_whole_leaves_out_gated_leaders_of_an_older_revision() ->
 
     changes = writes(plan_for(obj, scheduled.workload_of(obj), pod_group(before), groups=described))
 
-    minima = [one.patch["spec"]["schedulingPolicy"] for one in changes if isinstance(one, Patch) and "spec" in one.patch]
+    minima = [
+        one.patch["spec"]["schedulingPolicy"] for one in changes if isinstance(one, Patch) and "spec" in one.patch
+    ]
     assert {"gang": {"minCount": 4}} in minima
 
 
-def test_pod_groups_that_no_pod_needs_are_deleted() -> None:
-    """N-K8S-13, N-AT-6: only its own, and each once."""
+def test_unused_pod_groups_are_deleted() -> None:
+    """Only own PodGroups are deleted, each once (N-K8S-13, N-AT-6)."""
     obj = scheduled.lws(REPLICA)
     own = meta.controller_reference(obj)
     owners = {"old": [own], "another's": [{**own, "uid": "other"}], "nobody's": []}
@@ -322,10 +324,10 @@ OTHER_TEMPLATE = [{"name": "lws", "schedulingPolicy": {"basic": {}}}]
         ),
     ],
 )
-def test_what_cannot_be_corrected_is_reported_before_leaders_are_changed(
+def test_immutable_drift_is_reported_before_leaders_change(
     objects: list[JSONObject], reason: str, message: str
 ) -> None:
-    """N-K8S-9, N-K8S-10: condition, event, and an error that makes it be tried again."""
+    """The plan has a condition, an event, and an error that causes a retry (N-K8S-9, N-K8S-10)."""
     plan = plan_for(OBJ, *objects)
 
     assert plan.error == message
@@ -345,8 +347,8 @@ def test_what_cannot_be_corrected_is_reported_before_leaders_are_changed(
     assert plan_for(reported, *objects) == Plan(error=message)
 
 
-def test_priorities_and_modes_that_the_api_server_fills_in_are_no_drift() -> None:
-    """N-K8S-9."""
+def test_defaults_of_the_api_server_are_no_drift() -> None:
+    """Defaults of the API server do not count as drift (N-K8S-9)."""
     filled = {
         "disruptionMode": {"single": {}},
         "priority": 5,
@@ -359,8 +361,8 @@ def test_priorities_and_modes_that_the_api_server_fills_in_are_no_drift() -> Non
 
 
 @pytest.mark.parametrize(("kinds", "lacking"), [((), "Workload"), ((WORKLOADS,), "PodGroup")])
-def test_an_api_server_without_the_kinds_is_reported(kinds: Sequence[object], lacking: str) -> None:
-    """N-K8S-10, N-117-5."""
+def test_missing_scheduling_kinds_are_reported(kinds: Sequence[object], lacking: str) -> None:
+    """Missing scheduling kinds are reported (N-K8S-10, N-117-5)."""
     text = f"scheduling.k8s.io/v1beta1 {lacking} API is not available: no matches for kind"
     plan = plan_for(OBJ, gang_kinds=kinds)
 
@@ -369,16 +371,16 @@ def test_an_api_server_without_the_kinds_is_reported(kinds: Sequence[object], la
 
 
 @pytest.mark.parametrize("gang", [NO_GANG, Gangs(default="coscheduling"), Gangs(default="built-in")])
-def test_a_manager_without_a_provider_for_it_reports_that(gang: Gang) -> None:
-    """N-K8S-10."""
+def test_missing_scheduler_provider_is_reported(gang: Gang) -> None:
+    """A missing scheduler provider is reported (N-K8S-10)."""
     plan = plan_for(OBJ, gang=gang)
 
     assert plan.error == "spec.scheduling requires a configured scheduler provider"
     assert (condition(plan) or {})["reason"] == "UnsupportedProviderCapability"
 
 
-def test_several_levels_that_were_stored_are_reported() -> None:
-    """N-SCH-VAL-9, N-K8S-10."""
+def test_stored_conflicting_levels_are_reported() -> None:
+    """Stored conflicting levels are reported (N-SCH-VAL-9, N-K8S-10)."""
     plan = plan_for(scheduled.lws(WHOLE | {"replica": {}}))
 
     assert plan.error == "exactly one active scheduling level is required, got [lws replica]"

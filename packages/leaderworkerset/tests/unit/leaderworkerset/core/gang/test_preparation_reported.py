@@ -1,4 +1,4 @@
-"""The condition that says whether what `spec.scheduling` needs exists."""
+"""The condition that reports whether the prerequisites of `spec.scheduling` exist."""
 
 from tests import builders, scheduled
 from tests.scheduled import GANG, REPLICA, WHOLE
@@ -24,14 +24,14 @@ from leaderworkerset.core.policies.gang import Gang
 
 
 def with_leaders(obj: JSONObject, *objects: JSONObject, gang: Gang = GANG) -> JSONObject | None:
-    """Return the condition that is written once the leaders' object is observed."""
+    """Return the condition that is written when the leaders' object is observed."""
     decoded = leaderworkerset.decode(obj)
     living = builders.as_applied(hashleaders.build(obj, decoded, key=builders.key_of(obj), size=3))
     return condition(plan_for(obj, *objects, gang=gang, leader_deployment=living))
 
 
-def test_the_condition_is_true_once_everything_exists() -> None:
-    """N-ST-14, N-API-5."""
+def test_condition_is_true_when_everything_exists() -> None:
+    """The condition is true when everything exists (N-ST-14, N-API-5)."""
     whole, replica = (scheduled.lws(one, spec={"groupIdentity": "Hash"}) for one in (WHOLE, REPLICA))
     workload, made = scheduled.workload_of(whole), pod_group(whole)
 
@@ -50,7 +50,7 @@ def test_the_condition_is_true_once_everything_exists() -> None:
     assert with_leaders(builders.hash_object()) is None
 
 
-def test_the_condition_keeps_its_time_while_it_stays() -> None:
+def test_unchanged_condition_keeps_its_time() -> None:
     obj = scheduled.lws(REPLICA, spec={"groupIdentity": "Hash"})
     known = [{"type": "WorkloadSchedulingCreated", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]
 
@@ -60,8 +60,8 @@ def test_the_condition_keeps_its_time_while_it_stays() -> None:
     assert (found["lastTransitionTime"], found["reason"]) == ("2026-01-01T00:00:00Z", "SchedulingPrerequisitesCreated")
 
 
-def test_what_the_api_server_refuses_is_reported_with_its_answer() -> None:
-    """N-K8S-10: once, though it is tried again."""
+def test_rejected_scheduling_object_is_reported_once() -> None:
+    """It is reported once, although it is retried (N-K8S-10)."""
     (refused,) = (one for one in plan_for(OBJ).actions if isinstance(one, Finally))
 
     (patch,) = refused.on_failure
@@ -75,8 +75,8 @@ def test_what_the_api_server_refuses_is_reported_with_its_answer() -> None:
     assert again.on_failure == ()
 
 
-def test_workloads_of_the_provider_native_are_neither_its_own_nor_deleted() -> None:
-    """They are of sets without the field, but an object may have been stored before it was followed."""
+def test_workloads_of_the_native_provider_are_not_deleted() -> None:
+    """They belong to sets without the field, but a stored object may be older than the support of the field."""
     older = scheduled.stored(WORKLOAD, name="web-rev-2", labels={labels.TEMPLATE_REVISION_HASH: builders.key_of(OBJ)})
 
     assert created(plan_for(OBJ, older)).keys() == {f"Workload {NAME}"}

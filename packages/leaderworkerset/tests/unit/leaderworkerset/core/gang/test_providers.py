@@ -1,4 +1,4 @@
-"""What each gang scheduler gets: its objects as values, and the links of pods to them."""
+"""The objects for each gang scheduler as values, and the links of pods to them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ from leaderworkerset.core.policies.policy import LiveGroup
 
 
 def requesting(cpu: str, **spec: Any) -> JSONObject:
-    """Return a pod template that requests so much CPU."""
+    """Return a pod template that requests the given amount of CPU."""
     return {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]} | spec}
 
 
@@ -49,8 +49,8 @@ OWNER = {
 LABELS = {labels.NAME: "web", labels.GROUP_INDEX: "0", labels.TEMPLATE_REVISION_HASH: "rev"}
 
 
-def test_the_pod_group_of_volcano_is_that_of_the_contract() -> None:
-    """R-GANG-4, R-GANG-5, R-KQ-111, R-KQ-112."""
+def test_volcano_pod_group_equals_the_contract() -> None:
+    """The PodGroup of Volcano equals the contract (R-GANG-4, R-GANG-5, R-KQ-111, R-KQ-112)."""
     annotations = {"volcano.sh/task": "a", "scheduling.volcano.sh/queue-name": "q", "other": "b"}
 
     made = VOLCANO.build(group_of(lws_of(annotations=annotations)), "web-0-rev")
@@ -74,17 +74,17 @@ def test_the_pod_group_of_volcano_is_that_of_the_contract() -> None:
     [("LeaderCreated", {}, 3), ("LeaderReady", {}, 1), ("LeaderCreated", {labels.EXCLUSIVE_TOPOLOGY: "rack"}, 1)],
     ids=["all at once", "the leader first", "where the leader is"],
 )
-def test_volcano_asks_for_the_resources_of_all_and_for_the_pods_that_exist(
+def test_volcano_minimum_and_resources_cover_existing_pods(
     startup: str, annotations: dict[str, str], minimum: int
 ) -> None:
-    """R-KQ-112: 3 pods of 100m each are 300m under both startup policies."""
+    """3 pods of 100m each are 300m under both startup policies (R-KQ-112)."""
     spec = VOLCANO.build(group_of(lws_of(3, startup, annotations)), "g")["spec"]
 
     assert spec == {"minMember": minimum, "minResources": {"cpu": "300m"}}
 
 
-def test_a_leader_with_a_template_of_its_own_counts_with_its_own_requests() -> None:
-    """R-GANG-5."""
+def test_leader_template_counts_with_its_own_requests() -> None:
+    """A leader template counts with its own requests (R-GANG-5)."""
     lws = builders.leaderworkerset_object(
         size=3, template={"leaderTemplate": requesting("2"), "workerTemplate": requesting("500m")}
     )
@@ -92,15 +92,15 @@ def test_a_leader_with_a_template_of_its_own_counts_with_its_own_requests() -> N
     assert VOLCANO.build(group_of(lws), "g")["spec"]["minResources"] == {"cpu": "3"}
 
 
-def test_an_old_group_has_the_minimum_of_its_own_revision() -> None:
-    """With the minimum of the new size a group that is made anew during an update could never start."""
+def test_older_group_has_the_minimum_of_its_revision() -> None:
+    """With the minimum of the new size, a group that is recreated during an update could never start."""
     made = VOLCANO.build(group_of(lws_of(8), lws_of(2)), "g")
 
     assert made["spec"] == {"minMember": 2, "minResources": {"cpu": "200m"}}
 
 
-def test_the_pod_group_of_coscheduling() -> None:
-    """R-KQ-120."""
+def test_coscheduling_pod_group_equals_the_contract() -> None:
+    """The PodGroup of coscheduling equals the contract (R-KQ-120)."""
     assert COSCHEDULING.build(group_of(lws_of()), "web-0-a") == {
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
         "kind": "PodGroup",
@@ -109,8 +109,8 @@ def test_the_pod_group_of_coscheduling() -> None:
     }
 
 
-def test_coscheduling_lets_a_leader_start_that_workers_await() -> None:
-    """R-KQ-121."""
+def test_coscheduling_minimum_is_one_when_workers_wait() -> None:
+    """The minimum of coscheduling is one when workers wait (R-KQ-121)."""
     assert COSCHEDULING.build(group_of(lws_of(3, "LeaderReady")), "g")["spec"] == {"minMember": 1}
 
 
@@ -126,8 +126,11 @@ def test_coscheduling_lets_a_leader_start_that_workers_await() -> None:
     ],
     ids=["of Kubernetes 1.37", "of Kubernetes 1.36"],
 )
-def test_the_native_objects(provider: Provider, version: str, reference: JSONObject) -> None:
-    """R-KQ-141, R-KQ-142, R-KQ-148, N-117-5; nobody waits for the end of a PodGroup that waits for its pods (R-KQ-147)."""
+def test_native_objects_equal_the_contract(provider: Provider, version: str, reference: JSONObject) -> None:
+    """Nothing waits for the end of a PodGroup that waits for its pods.
+
+    Rules R-KQ-141, R-KQ-142, R-KQ-147, R-KQ-148, N-117-5.
+    """
     group = group_of(lws_of(4))
     policy = {"gang": {"minCount": 4}}
     owner = {name: value for name, value in OWNER.items() if name != "blockOwnerDeletion"}
@@ -157,7 +160,7 @@ def test_the_native_objects(provider: Provider, version: str, reference: JSONObj
 
 
 def test_native_groups_have_the_priority_of_their_pods() -> None:
-    """The scheduler of Kubernetes 1.37 starts no pod whose priority is not that of its PodGroup."""
+    """The scheduler of Kubernetes 1.37 starts a pod only if its priority equals the priority of its PodGroup."""
     group = group_of(
         builders.leaderworkerset_object(template={"workerTemplate": requesting("1", priorityClassName="high")})
     )
@@ -177,13 +180,13 @@ def test_native_groups_have_the_priority_of_their_pods() -> None:
     ],
     ids=lambda one: one.name if isinstance(one, Provider) else "",
 )
-def test_pods_name_their_group(provider: Provider, link: JSONObject) -> None:
-    """R-GANG-2, R-KQ-113, R-KQ-120, R-KQ-144."""
+def test_pods_reference_their_group(provider: Provider, link: JSONObject) -> None:
+    """Pods reference their group (R-GANG-2, R-KQ-113, R-KQ-120, R-KQ-144)."""
     assert provider.link({}, "g") == link
 
 
-def test_a_link_that_the_user_made_is_left_alone() -> None:
-    """R-KQ-148; Volcano's annotation is always ours, as in the Go controller (R-GANG-2)."""
+def test_link_of_the_user_is_kept() -> None:
+    """Volcano's annotation is always ours, as in the Go controller (R-KQ-148, R-GANG-2)."""
     linked = [COSCHEDULING.link({}, "users"), NATIVE.link({}, "users"), VOLCANO.link({}, "users")]
 
     taken = [one.is_taken(pod) for one, pod in zip((COSCHEDULING, NATIVE, VOLCANO), linked, strict=True)]
@@ -209,10 +212,10 @@ def test_a_link_that_the_user_made_is_left_alone() -> None:
     ],
     ids=["all at once", "the leader first", "nobody waits", "where the leader is"],
 )
-def test_groups_whose_workers_await_their_leader_are_refused_where_all_start_together(
+def test_leader_ready_is_rejected_when_all_pods_start_together(
     startup: str, annotations: dict[str, str], size: int, fields: list[str], provider: Provider
 ) -> None:
-    """R-KQ-149."""
+    """LeaderReady is rejected when all pods start together (R-KQ-149)."""
     errors = provider.errors(leaderworkerset.decode(lws_of(size, startup, annotations)))
 
     assert [error.path for error in errors] == fields
@@ -229,10 +232,10 @@ def test_groups_whose_workers_await_their_leader_are_refused_where_all_start_tog
         (VOLCANO, "schedulerName", False),
     ],
 )
-def test_a_leader_that_is_scheduled_otherwise_than_its_workers_is_refused(
+def test_leader_with_another_scheduler_or_priority_is_rejected(
     provider: Provider, field: str, is_refused: bool
 ) -> None:
-    """R-KQ-120, R-KQ-144."""
+    """A leader with another scheduler or priority is rejected (R-KQ-120, R-KQ-144)."""
     leader = requesting("1", **{field: "other"})
     lws = builders.leaderworkerset_object(template={"leaderTemplate": leader, "workerTemplate": requesting("1")})
 
@@ -241,7 +244,7 @@ def test_a_leader_that_is_scheduled_otherwise_than_its_workers_is_refused(
     assert fields == ([f"spec.leaderWorkerTemplate.leaderTemplate.spec.{field}"] if is_refused else [])
 
 
-def test_a_priority_that_podgroups_may_not_have_is_refused() -> None:
+def test_priority_that_pod_groups_cannot_have_is_rejected() -> None:
     critical = requesting("1", priorityClassName="system-node-critical")
     lws = leaderworkerset.decode(builders.leaderworkerset_object(template={"workerTemplate": critical}))
 
@@ -252,12 +255,12 @@ def test_a_priority_that_podgroups_may_not_have_is_refused() -> None:
     assert "gang-scheduler: none" in str(error)
 
 
-def test_volcano_takes_every_leaderworkerset_and_shares_nothing() -> None:
+def test_volcano_accepts_every_set_and_shares_no_object() -> None:
     assert VOLCANO.errors(leaderworkerset.decode(lws_of())) == ()
     assert VOLCANO.build_shared(group_of(lws_of())) == ()
 
 
-def test_the_built_in_gate_builds_nothing_and_suits_all() -> None:
+def test_built_in_gate_builds_no_object() -> None:
     assert BUILT_IN.build(group_of(lws_of()), "g") == {}
     assert BUILT_IN.resources == ()
     assert BUILT_IN.group_objects == ()

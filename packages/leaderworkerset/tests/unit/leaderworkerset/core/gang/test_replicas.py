@@ -1,4 +1,4 @@
-"""PodGroups of replicas and roles: what admission links, what the group creates, and what holds it back."""
+"""PodGroups of replicas and roles: links by admission, objects of a group, and obstacles."""
 
 from typing import Any
 
@@ -48,8 +48,11 @@ def hash_leader(**fields: Any) -> JSONObject:
     return admit_pod(builders.hash_leader(HASH, gated=True, annotations=own, **fields), GANG, "r1")
 
 
-def test_a_leader_with_an_index_gets_an_incarnation_and_waits_for_its_gate() -> None:
-    """N-ADM-8, N-ADM-9, N-AT-12: each admission another one; a second admission of one changes nothing."""
+def test_ordinal_leader_gets_an_incarnation_and_a_gate() -> None:
+    """Each admission gives another incarnation.
+
+    A second admission of one pod changes nothing (N-ADM-8, N-ADM-9, N-AT-12).
+    """
     first, second = (scheduled.leader(OBJ, request=request) for request in ("r1", "r2"))
     base = meta.annotations(first)[labels.WORKLOAD_NAME]
 
@@ -62,8 +65,8 @@ def test_a_leader_with_an_index_gets_an_incarnation_and_waits_for_its_gate() -> 
 @pytest.mark.parametrize(
     ("obj", "suffix"), [(scheduled.lws(WHOLE), "lws"), (HASH, f"{'a' * 40}-{KEY}")], ids=["whole", "Hash"]
 )
-def test_other_leaders_get_none(obj: JSONObject, suffix: str) -> None:
-    """N-ADM-9, N-K8S-5: their PodGroup is one for all, or has a random name already."""
+def test_other_leaders_get_no_incarnation(obj: JSONObject, suffix: str) -> None:
+    """Their PodGroup is one for all, or already has a random name (N-ADM-9, N-K8S-5)."""
     leader, name = hash_leader() if obj is HASH else scheduled.leader(obj), meta.name(scheduled.workload_of(obj))
 
     assert meta.annotations(leader)[labels.WORKLOAD_NAME] == name
@@ -72,8 +75,8 @@ def test_other_leaders_get_none(obj: JSONObject, suffix: str) -> None:
 
 
 @pytest.mark.parametrize(("scheduling", "names"), [(REPLICA, ["", ""]), (ROLES, ["leader-", "worker-"])])
-def test_workers_follow_their_leader(scheduling: JSONObject, names: list[str]) -> None:
-    """N-ADM-8, N-K8S-4, N-K8S-12: level and incarnation are in their template."""
+def test_workers_are_linked_like_their_leader(scheduling: JSONObject, names: list[str]) -> None:
+    """Level and incarnation are in their template (N-ADM-8, N-K8S-4, N-K8S-12)."""
     obj = scheduled.lws(scheduling)
     leader = scheduled.leader(obj)
     base = meta.annotations(leader)[labels.WORKLOAD_NAME]
@@ -88,8 +91,8 @@ def test_workers_follow_their_leader(scheduling: JSONObject, names: list[str]) -
     assert not replacement.is_gated(worker)
 
 
-def test_a_pod_of_an_earlier_version_names_no_workload() -> None:
-    """N-ADM-8: the LeaderWorkerSet's name, and the value of that version for replicas."""
+def test_pod_of_an_earlier_version_names_no_workload() -> None:
+    """It has the LeaderWorkerSet's name, and that version's value for replicas (N-ADM-8)."""
     annotations = {labels.SIZE: "2", labels.WORKLOAD_AWARE_SCHEDULING: "true"}
     worker = builders.worker_pod(LEADER)
     worker = worker | {"metadata": worker["metadata"] | {"annotations": annotations}}
@@ -98,8 +101,8 @@ def test_a_pod_of_an_earlier_version_names_no_workload() -> None:
     assert link_of(admit_pod(worker, NO_GANG, "r1")) == ""
 
 
-def test_an_unknown_level_is_refused() -> None:
-    """N-ADM-8."""
+def test_unknown_level_is_rejected() -> None:
+    """An unknown level is rejected (N-ADM-8)."""
     annotations = {labels.SIZE: "2", labels.WORKLOAD_AWARE_SCHEDULING: "cluster"}
 
     with pytest.raises(DeniedError, match='unsupported workload-aware scheduling mode "cluster"'):
@@ -107,8 +110,8 @@ def test_an_unknown_level_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("scheduling", "counts"), [(REPLICA, {"": 3}), (ROLES, {"leader": 1, "worker": 2})])
-def test_a_gated_group_creates_its_pod_groups(scheduling: JSONObject, counts: dict[str, int]) -> None:
-    """N-K8S-8a, N-K8S-11, N-HASH-22, N-GATE-12: before its gate opens, and before its workers."""
+def test_gated_group_creates_its_pod_groups(scheduling: JSONObject, counts: dict[str, int]) -> None:
+    """They are created before the gate opens, and before the workers (N-K8S-8a, N-K8S-11, N-HASH-22, N-GATE-12)."""
     obj = scheduled.lws(scheduling, size=3)
     workload, leader = scheduled.workload_of(obj), scheduled.leader(obj)
     base = meta.annotations(leader)[labels.WORKLOAD_NAME]
@@ -132,14 +135,14 @@ def test_a_gated_group_creates_its_pod_groups(scheduling: JSONObject, counts: di
     assert [type(action) for action in plan.actions] == [*[Create] * len(counts), Patch]
 
 
-def test_pod_groups_that_exist_are_left_alone() -> None:
+def test_existing_pod_groups_are_not_changed() -> None:
     (made,) = created(plan_for())
 
     assert created(plan_for(OBJ, LEADER, WORKLOAD, scheduled.stored(made))) == []
 
 
-def test_the_whole_and_leaders_that_nothing_linked_have_none_of_their_own() -> None:
-    """N-K8S-11; a leader that was created while nothing followed the field stays as it is."""
+def test_set_level_and_unlinked_leaders_create_no_pod_groups() -> None:
+    """A leader that was created before the field was supported is unchanged (N-K8S-11)."""
     whole = scheduled.lws(WHOLE)
     unlinked = builders.leader_pod(OBJ, ready=False)
 
@@ -147,8 +150,8 @@ def test_the_whole_and_leaders_that_nothing_linked_have_none_of_their_own() -> N
     assert created(plan_for(OBJ, unlinked)) == []
 
 
-def test_a_group_of_an_older_revision_keeps_its_size() -> None:
-    """N-AT-25, N-K8S-8: its PodGroup is made, and compared, after its own revision."""
+def test_group_of_an_older_revision_keeps_its_size() -> None:
+    """Its PodGroup is created and compared by its own revision (N-AT-25, N-K8S-8)."""
     old, new = (scheduled.lws(REPLICA, size=size) for size in (2, 4))
     leader = scheduled.leader(old)
     revisions = [builders.revision(old), builders.revision(new, number=2)]
@@ -161,8 +164,8 @@ def test_a_group_of_an_older_revision_keeps_its_size() -> None:
     assert (created(plan), plan.error) == ([], None)
 
 
-def test_a_pod_group_that_was_cleaned_up_is_created_again() -> None:
-    """N-AT-11: of the leader's own revision, also below a partition."""
+def test_deleted_pod_group_is_recreated_for_its_revision() -> None:
+    """It has the leader's own revision, also below a partition (N-AT-11)."""
     old = scheduled.lws(REPLICA)
     new = scheduled.lws(REPLICA, image="app:2", rollout={"partition": 1})
     leader = opened(scheduled.leader(old))
@@ -204,15 +207,15 @@ def without(label: str) -> JSONObject:
         ),
     ],
 )
-def test_what_a_group_cannot_do_without_is_an_error(leader: JSONObject, objects: list[JSONObject], error: str) -> None:
-    """N-K8S-9: it is tried again."""
+def test_missing_prerequisite_is_an_error(leader: JSONObject, objects: list[JSONObject], error: str) -> None:
+    """The creation is retried (N-K8S-9)."""
     plan = plan_for(OBJ, leader, *objects)
 
     assert plan == Plan(error=f"pod default/web-0: {error}")
 
 
-def test_a_pod_group_that_differs_in_what_is_immutable_is_an_error() -> None:
-    """N-K8S-9."""
+def test_immutable_drift_of_a_pod_group_is_an_error() -> None:
+    """An immutable drift of a PodGroup is an error (N-K8S-9)."""
     (made,) = created(plan_for())
     drifted = scheduled.stored(made | {"spec": made["spec"] | {"disruptionMode": {"all": {}}}})
 
@@ -223,8 +226,8 @@ def test_a_pod_group_that_differs_in_what_is_immutable_is_an_error() -> None:
     )
 
 
-def test_a_pod_group_of_another_object_is_reported_and_tried_again() -> None:
-    """N-K8S-14."""
+def test_pod_group_of_another_owner_is_reported_and_retried() -> None:
+    """A PodGroup of another owner is reported and retried (N-K8S-14)."""
     (made,) = created(plan_for())
 
     plan = plan_for(OBJ, LEADER, WORKLOAD, other(made))
@@ -263,8 +266,11 @@ def test_group_with_workers_keeps_a_terminating_pod_group() -> None:
     assert deleted(plan_for(alone, one, scheduled.workload_of(alone), scheduled.stored(made, **ENDS))) == []
 
 
-def test_a_refused_pod_group_is_reported() -> None:
-    """N-K8S-10, R-GANG-7: the plan ends there, so the gate stays closed; one that is the group's own already is no failure."""
+def test_rejected_pod_group_is_reported() -> None:
+    """The plan ends there, so the gate stays closed (N-K8S-10, R-GANG-7).
+
+    A PodGroup that already belongs to the group is not an error.
+    """
     create = next(one for one in plan_for().actions if isinstance(one, Create))
 
     assert create.unless_own
@@ -279,8 +285,8 @@ def linked(worker: JSONObject, name: str) -> JSONObject:
     ("link", "node", "is_recreated"),
     [("theirs", "", True), ("", "", True), ("theirs", "n1", False), ("own", "", False)],
 )
-def test_a_group_whose_workers_wait_elsewhere_is_recreated(link: str, node: str, is_recreated: bool) -> None:
-    """N-K8S-17: unless one of them has a node."""
+def test_group_with_workers_in_another_pod_group_is_recreated(link: str, node: str, is_recreated: bool) -> None:
+    """A worker with a node prevents it (N-K8S-17)."""
     leader = opened(LEADER)
     (made,) = created(plan_for(OBJ, leader))
     worker = linked(builders.worker_pod(leader, node=node), link_of(leader) if link == "own" else link)
@@ -295,7 +301,7 @@ def test_a_group_whose_workers_wait_elsewhere_is_recreated(link: str, node: str,
     assert all(event.reason == "RecreateGroup" for one in deletions for event in one.on_success)
 
 
-def test_workers_of_an_earlier_leader_are_not_its_own() -> None:
+def test_workers_of_an_earlier_leader_do_not_count() -> None:
     leader = opened(LEADER)
     worker = linked(builders.worker_pod(builders.leader_pod(OBJ, uid="earlier"), uid="w"), "theirs")
 
@@ -304,7 +310,7 @@ def test_workers_of_an_earlier_leader_are_not_its_own() -> None:
     assert not any(isinstance(one, Delete) for one in plan.actions)
 
 
-def test_workers_of_an_earlier_leader_of_its_name_do_not_end_a_leader() -> None:
+def test_earlier_workers_do_not_end_the_leader_of_their_name() -> None:
     leader, earlier = opened(LEADER), builders.leader_pod(OBJ, uid="earlier")
     workers = builders.worker_statefulset(earlier)
     worker = linked(builders.worker_pod(earlier, uid="w"), "theirs")
@@ -314,7 +320,7 @@ def test_workers_of_an_earlier_leader_of_its_name_do_not_end_a_leader() -> None:
     assert not any(isinstance(one, Delete) for one in plan.actions)
 
 
-def test_a_leader_of_an_earlier_leaderworkerset_of_this_name_gets_nothing_more() -> None:
+def test_leader_of_an_earlier_set_gets_no_pod_group() -> None:
     """Its PodGroup has the name of another Workload; a new one, which no pod names, would be deleted as unused again and again."""
     earlier = scheduled.lws(REPLICA, metadata={"uid": "earlier"})
 
@@ -327,8 +333,8 @@ def events(plan: Plan) -> list[Event]:
     return [event for one in plan.actions if isinstance(one, Patch) for event in one.on_success]
 
 
-def test_a_leader_with_an_index_waits_for_the_end_of_the_group_before_it() -> None:
-    """N-GATE-10, N-AT-12: reported once; other gates stay."""
+def test_ordinal_leader_waits_for_the_previous_group() -> None:
+    """The wait is reported once, and other gates stay (N-GATE-10, N-AT-12)."""
     gates = [{"name": "other"}, *LEADER["spec"]["schedulingGates"]]
     leader = LEADER | {"spec": LEADER["spec"] | {"schedulingGates": gates}}
     earlier = builders.worker_pod(builders.leader_pod(OBJ, uid="earlier"), uid="w", deleting=True)
@@ -350,15 +356,15 @@ def test_a_leader_with_an_index_waits_for_the_end_of_the_group_before_it() -> No
     ]
 
 
-def test_the_gate_of_a_random_key_is_not_opened_here() -> None:
-    """All of a LeaderWorkerSet's are decided about at once (docs/adr/0017)."""
+def test_gate_of_a_random_key_is_not_opened_for_one_group() -> None:
+    """All gates of a LeaderWorkerSet are decided together (docs/adr/0017)."""
     leader = hash_leader()
 
     assert [type(one) for one in plan_for(HASH, leader).actions] == [Create]
 
 
-def test_a_group_of_one_pod_is_a_gang_too() -> None:
-    """R-GANG-3, N-GATE-12."""
+def test_group_of_one_pod_has_a_gang_pod_group() -> None:
+    """A group of one pod has a gang PodGroup (R-GANG-3, N-GATE-12)."""
     obj = scheduled.lws(REPLICA, size=1)
 
     (made,) = created(plan_for(obj, scheduled.leader(obj)))

@@ -51,15 +51,15 @@ def observe(lws: JSONObject, live: JSONObject | None, leaders: str = "abc", **fi
 
 
 def conditions(plan: Plan) -> dict[str, str]:
-    """Return the conditions that a plan writes; `Degraded`, which is always there and the last, where it is True."""
+    """Return the conditions that a plan writes; `Degraded` only if it is True."""
     (written,) = [action for action in plan.actions if isinstance(action, PutStatus)]
     found = {one["type"]: one["status"] for one in meta.status(written.object)["conditions"]}
     assert [*found][-1] == "Degraded"
     return {kind: status for kind, status in found.items() if (kind, status) != ("Degraded", "False")}
 
 
-def test_the_deployment_of_leaders() -> None:
-    """Section 5.2: surge and unavailability verbatim, a readiness gate for groups with workers."""
+def test_deployment_has_the_expected_fields() -> None:
+    """Surge and unavailability are copied, and groups with workers get a readiness gate (section 5.2)."""
     lws = builders.hash_object(replicas=3, size=2, rollout={"maxSurge": "50%", "maxUnavailable": 0})
 
     built = hashleaders.build(lws, leaderworkerset.decode(lws), key="k", size=3)
@@ -92,8 +92,8 @@ def test_leaders_without_workers_have_no_readiness_gate() -> None:
     assert "readinessGates" not in built["spec"]["template"]["spec"]
 
 
-def test_a_new_set_gets_revision_deployment_and_service() -> None:
-    """N-HASH-1, N-HASH-2."""
+def test_new_set_gets_revision_deployment_and_service() -> None:
+    """A new set gets revision, Deployment and service (N-HASH-1, N-HASH-2)."""
     plan = reconcile(observe(LWS, None, "", revisions=(), has_shared_service=False), builders.NOW)
 
     assert [type(action) for action in plan.actions] == [Create, Apply, Create]
@@ -104,7 +104,7 @@ def test_a_new_set_gets_revision_deployment_and_service() -> None:
     assert [event.note for event in apply.on_failure] == ["Failed to create leader deployment web: {error}"]
 
 
-def test_nothing_is_written_at_rest() -> None:
+def test_reconcile_writes_nothing_at_rest() -> None:
     live = deployment()
     first = reconcile(observe(LWS, live), builders.NOW)
     (written,) = first.actions
@@ -116,24 +116,24 @@ def test_nothing_is_written_at_rest() -> None:
     assert reconcile(observe(done, live), builders.NOW) == Plan()
 
 
-def test_a_deployment_that_is_deleted_is_waited_for() -> None:
-    """N-HASH-1."""
+def test_terminating_deployment_is_awaited() -> None:
+    """A terminating deployment is awaited (N-HASH-1)."""
     live = deployment()
     going = live | {"metadata": live["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
 
     assert reconcile(observe(LWS, going), builders.NOW) == Plan(requeue_after=RECHECK_DELETION)
 
 
-def test_nothing_is_done_for_a_set_that_is_deleted() -> None:
-    """N-GATE-6: its gated leaders stay behind their gates."""
+def test_deleted_set_is_not_reconciled() -> None:
+    """Its gated leaders stay behind their gates (N-GATE-6)."""
     going = LWS | {"metadata": LWS["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
     gated = GatedLeaders(leaders=[builders.hash_leader(LWS, "d", gated=True)])
 
     assert reconcile(observe(going, deployment(), "ab", gated=gated), builders.NOW) == Plan()
 
 
-def test_an_update_is_not_done_before_the_deployment_controller_saw_it() -> None:
-    """N-AT-1: both revisions stay until all groups are of the new one and ready."""
+def test_update_continues_until_the_deployment_is_observed() -> None:
+    """Both revisions are kept until all groups have the new one and are ready (N-AT-1)."""
     both = [builders.revision(LWS), builders.revision(EDITED, number=2)]
     old = deployment()
 
@@ -159,8 +159,13 @@ def test_an_update_is_not_done_before_the_deployment_controller_saw_it() -> None
     ],
     ids=["scaled up", "one fails", "rolls", "last step", "last step, a leader is missing"],
 )
-def test_conditions(counts: dict[str, Any], leaders: str, older: bool, expected: dict[str, str]) -> None:
-    """N-AT-7, N-ST-11: a group that fails later is no update; an update lasts until all leaders are of it."""
+def test_conditions_follow_from_the_groups(
+    counts: dict[str, Any], leaders: str, older: bool, expected: dict[str, str]
+) -> None:
+    """A group that fails later does not start an update; an update lasts until all leaders have its revision.
+
+    Rules N-AT-7, N-ST-11.
+    """
     known = [builders.revision(LWS), *([builders.revision(EDITED, number=2)] if older else [])]
 
     plan = reconcile(observe(LWS, deployment(**counts), leaders, revisions=known), builders.NOW)
@@ -168,14 +173,14 @@ def test_conditions(counts: dict[str, Any], leaders: str, older: bool, expected:
     assert conditions(plan) == expected
 
 
-def test_a_set_without_groups_is_available() -> None:
-    """N-ST-2."""
+def test_set_without_groups_is_available() -> None:
+    """A set without groups is available (N-ST-2)."""
     empty = builders.hash_object(replicas=0)
 
     assert conditions(reconcile(observe(empty, deployment(empty), ""), builders.NOW)) == {"Available": "True"}
 
 
-def test_a_live_leader_of_another_revision_is_an_update() -> None:
+def test_leader_of_another_revision_means_an_update() -> None:
     observed = observe(
         LWS, deployment(), "abc", revisions=[builders.revision(LWS), builders.revision(EDITED, number=2)]
     )
@@ -187,7 +192,7 @@ def test_a_live_leader_of_another_revision_is_an_update() -> None:
     assert not hashleaders.is_current(leaders)
 
 
-def test_gated_leaders_go_ahead_once_the_deployment_is_as_it_shall_be() -> None:
+def test_gates_open_when_the_deployment_is_current() -> None:
     new = builders.hash_leader(LWS, "d", gated=True)
     gated = GatedLeaders(leaders=[new], ending={"gone": "~"}, surplus={"gone": True})
 
@@ -200,7 +205,7 @@ def test_gated_leaders_go_ahead_once_the_deployment_is_as_it_shall_be() -> None:
     assert (moving.surplus, moving.plan.requeue_after) == ({"gone": True}, 0)
 
 
-def test_records_that_no_leader_continues_are_deleted() -> None:
+def test_unused_records_are_deleted() -> None:
     lws = LWS
     records = [
         {"metadata": {"name": f"web-7d9f8b6c4-{letter * 5}-recreations", "namespace": "default", "uid": letter}}
@@ -248,7 +253,7 @@ STANDING = {"type": "Progressing", "status": "False"}
         "not seen yet",
     ],
 )
-def test_a_rollout_makes_its_first_leader_before_there_are_fewer(
+def test_rollout_surges_before_it_scales_down(
     wanted: int, revisions_of_leaders: str, observed: bool, found: list[JSONObject], expected: int
 ) -> None:
     live = deployment(EDITED, observed=observed)
@@ -262,7 +267,7 @@ def test_a_rollout_makes_its_first_leader_before_there_are_fewer(
     assert hashleaders.replicas(lws, live, groups, None, CREATED) == expected
 
 
-def test_a_deployment_that_keeps_its_size_for_a_while_is_applied_with_it() -> None:
+def test_deployment_is_applied_with_its_temporary_size() -> None:
     small = builders.hash_object(replicas=2, image="app:2", metadata={"generation": 3})
     live = deployment(EDITED)
     live = live | {"status": meta.status(live) | {"conditions": [PROGRESSING]}}
@@ -308,8 +313,10 @@ def applied_size(observed: ObservedLeaderWorkerSet) -> int:
     ],
     ids=["nothing else moves", "another starts", "rolls", "not deleted yet"],
 )
-def test_exhausted_groups_are_told(counts: dict[str, Any], leaders: str, older: bool, expected: dict[str, str]) -> None:
-    """N-ST-4 to N-ST-6, N-ST-11, N-ST-12."""
+def test_exhausted_groups_set_the_degraded_condition(
+    counts: dict[str, Any], leaders: str, older: bool, expected: dict[str, str]
+) -> None:
+    """Exhausted groups set the Degraded condition (N-ST-4 to N-ST-6, N-ST-11, N-ST-12)."""
     known = [builders.revision(LWS), *([builders.revision(EDITED, number=2)] if older else [])]
     observed = observe(LWS, deployment(**counts), leaders, revisions=known)
     mark = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}

@@ -1,4 +1,4 @@
-"""Which leaders with random keys may be scheduled while other groups still end."""
+"""The leaders with random keys that may be scheduled while other groups still terminate."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -21,7 +21,7 @@ KEY = builders.key_of(LWS)
 
 
 class Outcome:
-    """What a decision does, by the letters of leaders: who goes ahead, who waits for whom anew, what is told."""
+    """The result of a decision, by the letters of leaders: the admitted leaders, the waiting leaders, and the notes."""
 
     def __init__(self, patches: Sequence[Patch], surplus: Mapping[str, bool]) -> None:
         self.patches = {patch.key.name[-1]: patch for patch in patches}
@@ -44,7 +44,7 @@ def decide(
     old: str = "",
     exhausted: str = "",
 ) -> Outcome:
-    """Decide with ready groups by letters, the `old` ones of an earlier revision, and exhausted ones that end."""
+    """Decide with ready groups by letters: the `old` ones have an earlier revision, and exhausted ones terminate."""
     mark = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}
     leaders = [builders.hash_leader(lws, letter, annotations=mark, deleting=True) for letter in exhausted]
     leaders += [builders.hash_leader(lws, letter) for letter in live]
@@ -64,8 +64,8 @@ def waiting(letter: str, replaces: str = "", lws: JSONObject = LWS, **fields: An
     return builders.hash_leader(lws, letter, gated=True, replaces=replaces, **fields)
 
 
-def test_the_first_leaders_all_go_ahead() -> None:
-    """N-GATE-5; gate and cost go in one patch, which leaves other gates alone (N-GATE-3)."""
+def test_first_leaders_are_admitted_immediately() -> None:
+    """Gate and deletion cost change in one patch, which keeps other gates (N-GATE-3, N-GATE-5)."""
     others = waiting("d")
     others["spec"]["schedulingGates"].append({"name": "other"})
 
@@ -80,15 +80,15 @@ def test_the_first_leaders_all_go_ahead() -> None:
     assert found.notes[0] == "Leader pod web-7d9f8b6c4-aaaaa admitted for scheduling"
 
 
-def test_a_cost_of_the_users_stays() -> None:
+def test_deletion_cost_of_the_user_is_kept() -> None:
     own = waiting("a")
     own["metadata"]["annotations"][labels.POD_DELETION_COST] = "7"
 
     assert "annotations" not in decide(gated=[own]).patches["a"].patch["metadata"]
 
 
-def test_a_replacement_waits_for_the_group_that_ended_last_and_is_reported_once() -> None:
-    """N-GATE-2, N-GATE-13."""
+def test_replacement_waits_for_a_terminating_group() -> None:
+    """A replacement waits for a terminating group (N-GATE-2, N-GATE-13)."""
     ending = {"early": "2026-03-01T12:00:00Z", "late": "2026-03-01T12:00:09Z"}
     new = waiting("x")
 
@@ -103,8 +103,8 @@ def test_a_replacement_waits_for_the_group_that_ended_last_and_is_reported_once(
     assert (after.ahead, after.notes) == ("x", ["Leader pod web-7d9f8b6c4-xxxxx admitted for scheduling"])
 
 
-def test_the_oldest_goes_ahead_where_less_groups_end_than_leaders_are_new() -> None:
-    """N-AT-5, N-GATE-8, gate events: exactly one Deferred event, for the younger."""
+def test_older_leader_is_admitted_when_fewer_groups_end() -> None:
+    """There is exactly one Deferred event, for the younger (N-AT-5, N-GATE-8)."""
     found = decide(live="ab", gated=[waiting("y"), waiting("x")], ending={"gone": "~"})
 
     assert (found.ahead, found.named["y"]) == ("x", "gone")
@@ -113,12 +113,12 @@ def test_the_oldest_goes_ahead_where_less_groups_end_than_leaders_are_new() -> N
     ]
 
 
-def test_a_leader_that_comes_alone_does_not_wait_for_a_group_that_a_later_one_replaces() -> None:
+def test_single_leader_does_not_wait_for_unrelated_groups() -> None:
     assert decide(live="ab", gated=[waiting("x")], ending={"gone": "~"}).ahead == "x"
 
 
-def test_nobody_waits_for_groups_that_were_scaled_down() -> None:
-    """N-AT-5, scale-down: known while no leader is missing, and found again from the names on leaders."""
+def test_groups_that_were_scaled_down_delay_no_leader() -> None:
+    """They are known while no leader is missing, and found again by the names on leaders (N-AT-5)."""
     small = builders.hash_object(replicas=2)
     ending = {"one": "~", "two": "~"}
 
@@ -135,8 +135,8 @@ def test_nobody_waits_for_groups_that_were_scaled_down() -> None:
     assert decide(small, live="a", gated=[named], ending=ending, surplus=again.surplus).ahead == "x"
 
 
-def test_a_surge_slot_is_used_and_not_exceeded() -> None:
-    """N-AT-5, surge: three live and two ending groups are the five that there may be."""
+def test_surge_capacity_is_used_and_not_exceeded() -> None:
+    """Three running and two terminating groups are the permitted five (N-AT-5)."""
     surging = builders.hash_object(replicas=4, rollout={"maxSurge": 1})
     new = [waiting("x", lws=surging), waiting("y", lws=surging)]
 
@@ -147,8 +147,8 @@ def test_a_surge_slot_is_used_and_not_exceeded() -> None:
     assert decide(surging, live="wxyz", ending={"d": "~"}).surplus == {"d": False}
 
 
-def test_the_last_group_of_a_rollout_takes_a_place_until_it_is_gone() -> None:
-    """N-AT-5: after a rollout was taken back, its last group that ends is replaced by nobody, and there all the same."""
+def test_last_group_of_a_rollout_occupies_a_place_until_deleted() -> None:
+    """After a revert, nothing replaces the last group while it terminates, but it still exists (N-AT-5)."""
     one = builders.hash_object(replicas=1, rollout={"maxSurge": 1})
     left = decide(one, live="b", ending={"a": "~"}).surplus
     assert left == {"a": False}
@@ -158,22 +158,22 @@ def test_the_last_group_of_a_rollout_takes_a_place_until_it_is_gone() -> None:
     assert decide(one, old="b", gated=[waiting("x", lws=one)]).ahead == "x"
 
 
-def test_a_leader_of_an_older_revision_never_goes_ahead() -> None:
-    """N-AT-22, N-HASH-7."""
+def test_leader_of_an_older_revision_is_never_admitted() -> None:
+    """A leader of an older revision is never admitted (N-AT-22, N-HASH-7)."""
     found = decide(old="ab", gated=[waiting("x", key="old"), waiting("y")])
 
     assert found.ahead == "y"
 
 
-def test_no_more_leaders_of_a_revision_go_ahead_than_there_shall_be() -> None:
-    """N-GATE-9: held without an event."""
+def test_admitted_leaders_are_limited_per_revision() -> None:
+    """The others are held without an event (N-GATE-9)."""
     found = decide(live="abc", gated=[waiting("x"), waiting("y")])
 
     assert (found.ahead, found.notes) == ("x", ["Leader pod web-7d9f8b6c4-xxxxx admitted for scheduling"])
 
 
-def test_a_changed_policy_lets_leaders_go_ahead() -> None:
-    """N-AT-23, N-GATE-1."""
+def test_changed_policy_admits_waiting_leaders() -> None:
+    """A changed policy admits waiting leaders (N-AT-23, N-GATE-1)."""
     at_once = builders.hash_object(replicas=4, policy="Immediate")
 
     assert decide(at_once, live="abc", gated=[waiting("x", "gone", lws=at_once)], ending={"gone": "~"}).ahead == "x"
@@ -186,8 +186,11 @@ def record(letter: str, **changes: Any) -> JSONObject:
     return recreation.build(LWS, leader, made)
 
 
-def test_a_leader_continues_the_record_of_a_group_that_is_gone() -> None:
-    """Back-off goes on with the group that replaces the failed one, the last one first; each record is continued once."""
+def test_leader_continues_the_record_of_a_deleted_group() -> None:
+    """Back-off continues with the group that replaces the failed one.
+
+    Each record is continued once, the last one first.
+    """
     later = builders.NOW + timedelta(seconds=1)
     records = [record("f"), record("g", due=later), record("h", revision="old"), record("a")]
 
@@ -201,16 +204,16 @@ def ends(letters: str) -> dict[str, str]:
     return {meta.name(builders.hash_leader(LWS, letter)): "2026-03-01T12:00:00Z" for letter in letters}
 
 
-def test_an_exhausted_group_keeps_its_place() -> None:
-    """N-RB-15, N-GATE-7: whatever the policy; the leader that would replace it neither goes ahead nor waits for it."""
+def test_exhausted_group_keeps_its_place() -> None:
+    """Under both policies its replacement is neither admitted nor waits for it (N-RB-15, N-GATE-7)."""
     for policy in ("PostTermination", "Immediate"):
         lws = builders.hash_object(replicas=4, policy=policy)
         found = decide(lws, live="abc", gated=[waiting("x", lws=lws)], ending=ends("e"), exhausted="e")
         assert (found.ahead, found.named, found.surplus) == ("", {}, {})
 
 
-def test_others_are_replaced_beside_an_exhausted_group() -> None:
-    """N-GATE-7: the group that ends is waited for, the exhausted one is not."""
+def test_other_groups_are_replaced_next_to_an_exhausted_one() -> None:
+    """The terminating group is awaited, the exhausted one is not (N-GATE-7)."""
     both = [waiting("x"), waiting("y")]
 
     while_it_ends = decide(live="ab", gated=both, ending=ends("ec"), exhausted="e")

@@ -14,8 +14,8 @@ from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
 LWS = builders.leaderworkerset_object()
 
 
-def test_a_group_is_described_by_its_leader_and_the_workers_set() -> None:
-    """R-STAT-5, R-STAT-6."""
+def test_group_is_described_by_leader_and_worker_statefulset() -> None:
+    """A group is described by leader and worker StatefulSet (R-STAT-5, R-STAT-6)."""
     leader = builders.leader_pod(LWS, 1, key="k", extra_labels={labels.STATEFULSET_REVISION: "web-5"})
 
     assert groupfacts.describe(leader, builders.worker_statefulset(leader)) == GroupFacts(
@@ -33,15 +33,15 @@ def test_a_group_is_described_by_its_leader_and_the_workers_set() -> None:
 
 
 @pytest.mark.parametrize(("text", "expected"), [("3", 3), ("1", 1), ("", 0), ("x", 0), ("\u0663", 0), ("9" * 4301, 0)])
-def test_a_leader_names_the_size_it_was_made_for(text: str, expected: int) -> None:
-    """R-ADM-1: the annotation of the group's size."""
+def test_leader_has_the_size_of_its_creation(text: str, expected: int) -> None:
+    """The annotation of the group's size (R-ADM-1)."""
     leader = builders.leader_pod(builders.leaderworkerset_object(), annotations={labels.SIZE: text})
 
     assert groupfacts.describe(leader, None).own_size == groupfacts.own_size(leader) == expected
 
 
-def test_differs_from_upstream_workers_of_a_previous_leader_do_not_count() -> None:
-    """They are ready until the garbage collector takes them: no other group may go because of them (unlike R-STAT-6)."""
+def test_differs_from_upstream_workers_of_old_leader_are_ignored() -> None:
+    """They are ready until the garbage collector deletes them, but no group may be replaced because of them (unlike R-STAT-6)."""
     earlier, leader = builders.leader_pod(LWS, uid="earlier"), builders.leader_pod(LWS)
 
     assert groupfacts.describe(leader, builders.worker_statefulset(earlier)).workers is None
@@ -49,8 +49,8 @@ def test_differs_from_upstream_workers_of_a_previous_leader_do_not_count() -> No
 
 
 @pytest.mark.parametrize("label", ["", "x", "-1", "1.5", "²"])
-def test_an_index_that_is_no_number_is_none(label: str) -> None:
-    """R-STAT-5, Q-22."""
+def test_index_that_is_not_a_number_is_ignored(label: str) -> None:
+    """An index that is not a number is ignored (R-STAT-5, Q-22)."""
     leader = builders.leader_pod(LWS, extra_labels={"leaderworkerset.sigs.k8s.io/group-index": label})
 
     assert groupfacts.describe(leader, None).index is None
@@ -59,8 +59,8 @@ def test_an_index_that_is_no_number_is_none(label: str) -> None:
 @pytest.mark.parametrize(
     ("phase", "ready", "expected"), [("Running", True, True), ("Running", False, False), ("Pending", True, False)]
 )
-def test_a_leader_is_ready_when_it_runs_and_says_so(phase: str, *, ready: bool, expected: bool) -> None:
-    """R-STAT-6, R-ROLL-8."""
+def test_leader_is_ready_when_running_and_ready(phase: str, *, ready: bool, expected: bool) -> None:
+    """A leader is ready when running and ready (R-STAT-6, R-ROLL-8)."""
     assert groupfacts.is_pod_ready(builders.leader_pod(LWS, phase=phase, ready=ready)) is expected
 
 
@@ -74,15 +74,15 @@ def test_a_leader_is_ready_when_it_runs_and_says_so(phase: str, *, ready: bool, 
         ({}, {"availableReplicas": 1}, True),
     ],
 )
-def test_a_statefulset_is_ready_when_all_its_pods_are_and_of_one_revision(
+def test_statefulset_is_ready_when_all_pods_have_one_revision(
     spec: dict[str, Any], status: dict[str, Any], *, expected: bool
 ) -> None:
-    """R-ROLL-9."""
+    """A StatefulSet is ready when all pods have one revision (R-ROLL-9)."""
     assert groupfacts.is_statefulset_ready({"spec": spec, "status": status}) is expected
 
 
-def test_a_statefulset_of_another_owner_does_not_count() -> None:
-    """docs/adr/0030: `meet-1` exists, and `meet` grows to two groups; the workers of group 1 are not created."""
+def test_statefulset_of_another_owner_is_ignored() -> None:
+    """`meet-1` exists, and `meet` grows to two groups; the workers of group 1 are not created (docs/adr/0030)."""
     leader = builders.leader_pod(LWS, 1)
     other = builders.leaderworkerset_object("web-1", metadata={"uid": "other"})
     owner = builders.as_applied(builders.worker_statefulset(leader))

@@ -1,4 +1,4 @@
-"""What remains of groups that failed: evidence, counts, records."""
+"""The remains of failed groups: evidence, counts, records."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -73,7 +73,7 @@ def sort_out(
     groups: Sequence[JSONObject] = (),
     records: Sequence[JSONObject] = (),
 ) -> tuple[list[str], set[Key]]:
-    """Return the names of the pods that are let go, and the groups whose counts are cleared."""
+    """Return the names of the released pods, and the groups whose counts are cleared."""
     found = leftovers.sort_out(facts(obj, living, groups, records=records, evidence=pods))
     return names(found.actions), set(found.cleared)
 
@@ -85,18 +85,18 @@ def names(actions: Sequence[Action]) -> list[str]:
     return [patch.key.name for patch in patches if isinstance(patch, Patch)]
 
 
-def test_an_exhausted_group_stays() -> None:
-    """N-RB-5: its annotation has another value; the StatefulSet may be missing for a while (N-RB-6)."""
+def test_exhausted_group_is_kept() -> None:
+    """Its annotation has another value; the StatefulSet may be missing for a while (N-RB-6) (N-RB-5)."""
     assert sort_out(evidence(recover="yes"), living=statefulset()) == ([], set())
     assert sort_out(evidence()) == ([], set())
 
 
-def test_a_recovered_group_goes_and_starts_anew() -> None:
-    """N-RB-5, N-AT-20: workers first."""
+def test_recovered_group_is_deleted_and_loses_its_count() -> None:
+    """Workers are deleted first (N-RB-5, N-AT-20)."""
     assert sort_out(evidence(recover="true"), living=statefulset()) == (["web-1-1", "web-1"], {Key(KEY, "1")})
 
 
-def test_a_new_text_resumes_every_group() -> None:
+def test_new_recovery_value_resumes_every_group() -> None:
     resumed = LWS | {"metadata": LWS["metadata"] | {"annotations": {labels.RESUME_GROUP_RESTARTS: "again"}}}
     leader, worker = evidence()
     record = record_of(leader)
@@ -130,19 +130,19 @@ def record_of(leader: JSONObject) -> JSONObject:
     ],
     ids=["kept", "scaled away", "below the partition", "rolled", "without revision", "of another StatefulSet"],
 )
-def test_evidence_goes_as_its_group_would(living: JSONObject, stays: bool) -> None:
-    """N-RB-6, N-AT-21: its count stays for a rollback (N-RB-7)."""
+def test_evidence_is_deleted_when_its_group_would_be(living: JSONObject, stays: bool) -> None:
+    """Its count is kept for a rollback (N-RB-6, N-RB-7, N-AT-21)."""
     assert sort_out(evidence(), living=living) == ([] if stays else ["web-1-1", "web-1"], set())
 
 
-def test_a_group_without_a_number_is_never_scaled_away() -> None:
+def test_group_without_a_number_is_never_scaled_down() -> None:
     leader = exhausted(builders.leader_pod(LWS, extra_labels={labels.GROUP_INDEX: "x"}, key=KEY))
 
     assert sort_out([leader], living=statefulset(replicas=0)) == ([], set())
 
 
-def test_workers_without_an_exhausted_leader_are_let_go() -> None:
-    """Whoever took the finalizer off the leader: it is no evidence without."""
+def test_workers_without_an_exhausted_leader_are_released() -> None:
+    """Without the finalizer of the leader, which a user removed, the workers are not evidence."""
     _, worker = evidence()
     unmarked = kept(builders.leader_pod(LWS, 2))
 
@@ -172,8 +172,8 @@ LIVE = [keyed("c"), keyed("d")]
     ],
     ids=["one too many", "enough places", "none", "others are recreated", "more are", "scaled to none"],
 )
-def test_the_oldest_evidence_stays_while_there_is_a_place(replicas: int, groups: list[JSONObject], left: str) -> None:
-    """N-RB-6, N-AT-14: leaders that wait for other groups than the exhausted ones count."""
+def test_oldest_evidence_is_kept_while_there_is_a_place(replicas: int, groups: list[JSONObject], left: str) -> None:
+    """Leaders that wait for other groups than the exhausted ones count (N-RB-6, N-AT-14)."""
     obj = builders.hash_object(replicas=replicas)
     going = keyed("q", deleting=True)
     pods = [exhausted(keyed(letter)) for letter in "ba"]
@@ -186,8 +186,8 @@ def test_the_oldest_evidence_stays_while_there_is_a_place(replicas: int, groups:
     assert cleared == {Key(KEY, letter * 40) for letter in gone}
 
 
-def test_evidence_of_an_older_template_or_leaderworkerset_goes() -> None:
-    """N-RB-6."""
+def test_evidence_of_an_older_template_or_set_is_deleted() -> None:
+    """Evidence of an older template or set is deleted (N-RB-6)."""
     pods = [exhausted(keyed("a")), exhausted(keyed("b", key="old"))]
     obj = HASH | {"metadata": HASH["metadata"] | {"creationTimestamp": "2026-03-01T12:00:00Z"}}
     later = HASH | {"metadata": HASH["metadata"] | {"creationTimestamp": "2026-03-01T12:00:59Z"}}
@@ -206,7 +206,7 @@ def kept_counts(
     groups: Sequence[JSONObject] = (),
     admitted: Sequence[JSONObject] = (),
 ) -> dict[str, int]:
-    """Return the counts that are kept; a key is a revision, a slash and an index or a letter."""
+    """Return the remaining counts; a key is a revision, a slash and an index or a letter."""
     keys = {}
     for text, count in counts.items():
         revision, _, group = text.partition("/")
@@ -215,8 +215,8 @@ def kept_counts(
     return {f"{key.revision}/{key.group if key.group.isdecimal() else key.group[0]}": n for key, n in found.items()}
 
 
-def test_counts_of_ordinals_go_with_their_groups() -> None:
-    """N-RB-11: surge groups keep theirs."""
+def test_ordinal_counts_are_deleted_with_their_groups() -> None:
+    """Surge groups keep their counts (N-RB-11)."""
     counts = {"k/0": 1, "k/2": 1, "k/3": 1, "old/4": 2}
 
     assert kept_counts(counts) == {"k/0": 1, "k/2": 1}
@@ -225,8 +225,8 @@ def test_counts_of_ordinals_go_with_their_groups() -> None:
         kept_counts({"k/x": 1})
 
 
-def test_a_leader_that_goes_ahead_takes_the_highest_count() -> None:
-    """N-RB-13: of its revision, and of no group that has a leader; of equal ones the smaller key."""
+def test_admitted_leader_takes_the_highest_count() -> None:
+    """It takes the highest count of its revision without a leader; of equal ones the smaller key (N-RB-13)."""
     counts = {f"{KEY}/a": 2, f"{KEY}/b": 3, f"{KEY}/e": 3, f"{KEY}/c": 9, "old/f": 8}
     new = [keyed("x", gated=True), keyed("y", gated=True)]
 
@@ -235,16 +235,16 @@ def test_a_leader_that_goes_ahead_takes_the_highest_count() -> None:
     assert found == {f"{KEY}/x": 3, f"{KEY}/y": 3, f"{KEY}/c": 9, "old/f": 8}
 
 
-def test_a_leader_that_has_a_count_takes_no_other() -> None:
-    """N-RB-13."""
+def test_leader_with_a_count_takes_no_other() -> None:
+    """A leader with a count takes no other (N-RB-13)."""
     new = keyed("x", gated=True)
     counts = {f"{KEY}/a": 2, f"{KEY}/x": 1}
 
     assert kept_counts(counts, obj=HASH, living=deployment(), groups=[new], admitted=[new]) == counts
 
 
-def test_no_more_counts_wait_than_there_are_places() -> None:
-    """N-RB-14, N-RB-15: the highest; an exhausted group takes a place and keeps its own."""
+def test_waiting_counts_are_limited_to_the_places() -> None:
+    """The highest counts wait. An exhausted group occupies a place and keeps its own (N-RB-14, N-RB-15)."""
     gone = {f"{KEY}/a": 1, f"{KEY}/b": 3}
     counts = gone | {f"{KEY}/e": 5}
     groups = [keyed("c"), exhausted(keyed("e"))]
@@ -268,10 +268,8 @@ def observe(obj: JSONObject | None, living: JSONObject | None = None, **fields: 
     ],
     ids=["gone", "deleted", "leaders deleted"],
 )
-def test_nothing_that_is_deleted_is_kept_alive(
-    obj: JSONObject | None, living: JSONObject | None, again: float | None
-) -> None:
-    """N-RB-5: whatever keeps the evidence otherwise."""
+def test_deletion_releases_all_evidence(obj: JSONObject | None, living: JSONObject | None, again: float | None) -> None:
+    """A deletion has precedence over every reason to keep evidence (N-RB-5)."""
     plan = reconcile(observe(obj, living, evidence=evidence()), builders.NOW)
 
     assert names(plan.actions) == ["web-1-1", "web-1"]
@@ -282,8 +280,8 @@ def counted(text: str) -> JSONObject:
     return LWS | {"metadata": LWS["metadata"] | {"annotations": {labels.GROUP_RESTART_COUNTS: text}}}
 
 
-def test_a_recovered_group_is_let_go_once_its_count_is_cleared() -> None:
-    """N-RB-5: a manager that dies in between leaves nothing undone."""
+def test_recovered_group_is_released_after_its_count_is_cleared() -> None:
+    """A manager that dies in between leaves nothing undone (N-RB-5)."""
     pods = evidence(recover="true")
 
     first = reconcile(observe(counted(f'{{"{KEY}/1":2}}'), statefulset(), evidence=pods), builders.NOW)
@@ -296,8 +294,8 @@ def test_a_recovered_group_is_let_go_once_its_count_is_cleared() -> None:
     assert names(then.actions) == ["web-1-1", "web-1"]
 
 
-def test_counts_of_other_revisions_go_with_the_last_update() -> None:
-    """N-RB-12."""
+def test_counts_of_other_revisions_are_deleted_after_an_update() -> None:
+    """Counts of other revisions are deleted after an update (N-RB-12)."""
     obj = builders.leaderworkerset_object(
         replicas=0, metadata={"annotations": {labels.GROUP_RESTART_COUNTS: '{"old/0":1}'}}
     )
@@ -308,8 +306,8 @@ def test_counts_of_other_revisions_go_with_the_last_update() -> None:
     assert patch.patch["metadata"]["annotations"] == {labels.GROUP_RESTART_COUNTS: None}
 
 
-def test_counts_that_cannot_be_read_are_an_error() -> None:
-    """N-RB-10."""
+def test_unreadable_counts_are_an_error() -> None:
+    """Unreadable counts are an error (N-RB-10)."""
     plan = reconcile(observe(counted("null"), statefulset()), builders.NOW)
 
     assert plan.error == "LeaderWorkerSet default/web: invalid group restart counts: expected a JSON object"
@@ -319,8 +317,8 @@ def test_counts_that_cannot_be_read_are_an_error() -> None:
     ]
 
 
-def test_a_leader_goes_ahead_once_it_has_its_count() -> None:
-    """N-RB-13."""
+def test_leader_is_admitted_after_it_has_its_count() -> None:
+    """A leader is admitted after it has its count (N-RB-13)."""
     text = f'{{"{builders.key_of(HASH)}/{"a" * 40}":2}}'
     obj = HASH | {"metadata": HASH["metadata"] | {"annotations": {labels.GROUP_RESTART_COUNTS: text}}}
     new = builders.hash_leader(HASH, "x", gated=True)
@@ -352,7 +350,7 @@ def record(name: str, index: str = "") -> JSONObject:
     return {"metadata": {"name": f"{name}-recreations", "namespace": "default", "labels": {labels.GROUP_INDEX: index}}}
 
 
-def test_records_of_groups_that_were_scaled_away_are_not_needed() -> None:
+def test_records_of_scaled_down_groups_are_unused() -> None:
     group = groupfacts.describe(builders.leader_pod(LWS, 1), None)
     records = [record("web-0", "0"), last := record("web-1", "1"), record("web-x", "x")]
 
@@ -361,7 +359,7 @@ def test_records_of_groups_that_were_scaled_away_are_not_needed() -> None:
     assert leftovers.abandoned([last], {"web-1": group}, 1) == []
 
 
-def test_records_of_groups_that_were_scaled_away_are_deleted_at_rest() -> None:
+def test_records_of_scaled_down_groups_are_deleted_at_rest() -> None:
     lws = builders.leaderworkerset_object(replicas=0)
 
     plan = reconcile(observe(lws, statefulset(replicas=0), records=[record("web-0", "0")]), builders.NOW)

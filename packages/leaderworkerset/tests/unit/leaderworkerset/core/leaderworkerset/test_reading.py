@@ -1,4 +1,4 @@
-"""What the manager cannot read of a LeaderWorkerSet."""
+"""Fields of a LeaderWorkerSet that the manager cannot read."""
 
 import pytest
 from tests import builders
@@ -26,11 +26,11 @@ def counted(text: str) -> JSONObject:
     ],
     ids=["plain", "counts", "empty", "no object", "no index", "budget"],
 )
-def test_an_unreadable_field_is_named_with_its_value(obj: JSONObject, why: str) -> None:
+def test_unreadable_field_is_named_with_its_value(obj: JSONObject, why: str) -> None:
     found = unreadable(obj)
     assert bool(found) == bool(why)
     assert why in found
 
 
-def test_a_long_value_is_cut() -> None:
+def test_long_value_is_truncated() -> None:
     assert len(unreadable(counted("x" * 10_000))) < 400

@@ -93,7 +93,7 @@ def at_rest(obj: dict[str, Any] = LWS, *, count: int = 2) -> ObservedLeaderWorke
 
 
 def replace(observed: ObservedLeaderWorkerSet, **fields: Any) -> ObservedLeaderWorkerSet:
-    """Return the observation with other fields; another StatefulSet is as the manager applied it."""
+    """Return the observation with other fields; the manager applied its StatefulSet."""
     names = ("leaderworkerset", "leader_statefulset", "revisions", "has_shared_service", "groups", "applied")
     found = {name: getattr(observed, name) for name in names} | fields
     if fields.get("leader_statefulset"):
@@ -105,7 +105,7 @@ def kinds(plan: Plan) -> list[type[Action]]:
     return [type(action) for action in plan.actions]
 
 
-def test_a_new_leaderworkerset_gets_everything_but_a_status() -> None:
+def test_new_set_gets_revision_statefulset_and_service() -> None:
     """R-REV-10, R-LSTS-1, R-LSTS-7, R-SVC-1, and R-STAT-2: the status waits until the StatefulSet is seen."""
     revision = revisions.build(LWS, key=KEY, number=1, data=revisions.build_data(LWS))
     created_note = f"Creating revision with key {KEY} for a newly created LeaderWorkerSet"
@@ -178,21 +178,21 @@ def test_a_new_leaderworkerset_gets_everything_but_a_status() -> None:
     )
 
 
-def test_at_rest_nothing_is_written() -> None:
-    """R-STAT-3, and design: what would change nothing is not sent (R-LSTS-1 as improved)."""
+def test_reconcile_writes_nothing_at_rest() -> None:
+    """A write without effect is not sent (R-STAT-3, R-LSTS-1)."""
     assert reconcile(at_rest(), builders.NOW) == Plan()
 
 
 @pytest.mark.parametrize(
     "obj", [None, builders.leaderworkerset_object(metadata={"deletionTimestamp": "2026-03-01T11:00:00Z"})]
 )
-def test_what_is_gone_or_going_is_left_alone(obj: dict[str, Any] | None) -> None:
-    """Contract 2.1 step 1."""
+def test_missing_or_terminating_set_is_not_reconciled(obj: dict[str, Any] | None) -> None:
+    """A missing or terminating set is not reconciled (Contract 2.1 step 1)."""
     assert reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW) == Plan()
 
 
-def test_a_leader_statefulset_that_is_deleted_is_waited_for() -> None:
-    """R-LSTS-6."""
+def test_terminating_leader_statefulset_is_awaited() -> None:
+    """A terminating leader StatefulSet is awaited (R-LSTS-6)."""
     going = live(LWS) | {"metadata": live(LWS)["metadata"] | {"deletionTimestamp": "2026-03-01T11:00:00Z"}}
 
     plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_statefulset=going), builders.NOW)
@@ -200,8 +200,8 @@ def test_a_leader_statefulset_that_is_deleted_is_waited_for() -> None:
     assert plan == Plan(requeue_after=5.0)
 
 
-def test_differs_from_upstream_the_statefulset_of_a_deleted_set_is_awaited() -> None:
-    """Deleted and created again quickly: the revision of the spec that is gone is not taken over (R-LSTS-4)."""
+def test_differs_from_upstream_statefulset_of_old_set_is_awaited() -> None:
+    """If a set is deleted and recreated quickly, the revision of the old spec is not adopted (R-LSTS-4)."""
     old = live(builders.leaderworkerset_object(image="app:1", metadata={"uid": "uid-of-predecessor"}))
 
     plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_statefulset=old), builders.NOW)
@@ -209,8 +209,8 @@ def test_differs_from_upstream_the_statefulset_of_a_deleted_set_is_awaited() -> 
     assert plan == Plan(requeue_after=5.0)
 
 
-def test_a_statefulset_that_belongs_to_nobody_is_adopted() -> None:
-    """R-REV-10."""
+def test_statefulset_without_an_owner_is_adopted() -> None:
+    """A StatefulSet without an owner is adopted (R-REV-10)."""
     orphan = live(LWS)
     orphan |= {"metadata": {name: field for name, field in orphan["metadata"].items() if name != "ownerReferences"}}
 
@@ -219,8 +219,8 @@ def test_a_statefulset_that_belongs_to_nobody_is_adopted() -> None:
     assert any(isinstance(action, Apply) for action in actions)
 
 
-def test_an_edited_template_is_recorded_and_held_back_first() -> None:
-    """R-REV-11, R-ROLL-10, R-STAT-8: no group goes in the pass that detects the edit."""
+def test_edited_template_gets_a_revision_and_a_full_partition() -> None:
+    """No group is replaced in the pass that detects the edit (R-REV-11, R-ROLL-10, R-STAT-8)."""
     edited = builders.leaderworkerset_object(image="app:2", metadata={"generation": 2})
     observed = replace(at_rest(), leaderworkerset=edited)
 
@@ -240,22 +240,22 @@ def test_an_edited_template_is_recorded_and_held_back_first() -> None:
     assert put.on_success[0].note == "Rolling Upgrade is in progress, with 2 groups ready of total 2 groups"
 
 
-def test_the_shared_service_comes_back() -> None:
-    """R-SVC-5."""
+def test_deleted_shared_service_is_recreated() -> None:
+    """A deleted shared service is recreated (R-SVC-5)."""
     plan = reconcile(replace(at_rest(), has_shared_service=False), builders.NOW)
 
     assert [action.resource for action in plan.actions if isinstance(action, Create)] == [SERVICES]
 
 
-def test_groups_with_services_of_their_own_share_none() -> None:
-    """R-SVC-2, R-SVC-6."""
+def test_groups_with_their_own_services_have_no_shared_one() -> None:
+    """Groups with their own services have no shared one (R-SVC-2, R-SVC-6)."""
     obj = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})
 
     assert reconcile(replace(at_rest(obj), has_shared_service=False), builders.NOW) == Plan()
 
 
-def test_an_inherited_key_is_recorded_without_a_rollout() -> None:
-    """R-REV-10, R-REV-17: groups of a controller that knew no revisions."""
+def test_inherited_key_is_recorded_without_a_rollout() -> None:
+    """The groups belong to a controller without revisions (R-REV-10, R-REV-17)."""
     adopted = live(LWS)
     adopted = builders.as_applied(desired(LWS, key="legacy"), status=adopted["status"])
     observed = replace(at_rest(), leader_statefulset=adopted, revisions=[], groups=ready_groups(LWS, 2, key="legacy"))
@@ -268,8 +268,8 @@ def test_an_inherited_key_is_recorded_without_a_rollout() -> None:
     assert record.on_success[0].note == note
 
 
-def test_the_status_is_put_on_the_object_as_it_was_seen() -> None:
-    """R-STAT-1, R-STAT-3, R-STAT-10."""
+def test_status_is_written_on_the_observed_object() -> None:
+    """The status is written on the observed object (R-STAT-1, R-STAT-3, R-STAT-10)."""
     observed = replace(at_rest(), leaderworkerset=LWS)
 
     assert reconcile(observed, builders.NOW) == Plan(
@@ -293,8 +293,8 @@ def test_the_status_is_put_on_the_object_as_it_was_seen() -> None:
     )
 
 
-def test_numbers_alone_are_no_event() -> None:
-    """R-STAT-10."""
+def test_changed_counts_record_no_event() -> None:
+    """Changed counts record no event (R-STAT-10)."""
     three = builders.leaderworkerset_object(replicas=3)
     before = replace(at_rest(three), leader_statefulset=live(three, replicas=3), groups=ready_groups(three, 1))
     observed = replace(before, leaderworkerset=settled(three, before), groups=ready_groups(three, 2))
@@ -317,8 +317,8 @@ def test_numbers_alone_are_no_event() -> None:
         ),
     ],
 )
-def test_a_field_that_cannot_be_used_is_named(obj: dict[str, Any], failure: str) -> None:
-    """R-ROLL-1, Q-23: a plain error instead of a panic."""
+def test_invalid_field_is_reported_as_an_error(obj: dict[str, Any], failure: str) -> None:
+    """A plain error instead of a panic (R-ROLL-1, Q-23)."""
     plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW)
 
     (told,) = plan.actions
@@ -330,14 +330,14 @@ def test_a_field_that_cannot_be_used_is_named(obj: dict[str, Any], failure: str)
 
 
 def test_null_fields_count_as_absent() -> None:
-    """Q-23: the Go controller panics."""
+    """The Go controller panics (Q-23)."""
     obj = builders.leaderworkerset_object(spec={"rolloutStrategy": {"type": "RollingUpdate"}, "networkConfig": None})
 
     assert reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW).error is None
 
 
-def test_a_leader_without_usable_index_stops_the_status_and_nothing_else() -> None:
-    """R-STAT-5."""
+def test_invalid_leader_index_prevents_only_the_status() -> None:
+    """An invalid leader index prevents only the status (R-STAT-5)."""
     stray = groupfacts.describe(builders.leader_pod(LWS, extra_labels={labels.GROUP_INDEX: "x"}), None)
     observed = replace(at_rest(), leader_statefulset=live(LWS, replicas=1), groups=[stray])
 
@@ -347,8 +347,8 @@ def test_a_leader_without_usable_index_stops_the_status_and_nothing_else() -> No
     assert plan.error is not None
 
 
-def test_after_a_start_the_statefulset_is_applied_once() -> None:
-    """R-LSTS-1: nothing else is remembered of it, and the next decision is made at once, as no watch reports it."""
+def test_statefulset_is_applied_once_after_a_start() -> None:
+    """Nothing else is remembered of it, and the next decision follows immediately, as no watch reports it (R-LSTS-1)."""
     unknown = structs.replace(at_rest(), applied=None)
 
     decision = decide(unknown, builders.NOW)
@@ -370,8 +370,8 @@ def test_after_a_start_the_statefulset_is_applied_once() -> None:
     ],
     ids=["spec", "labels", "annotations", "owner", "another"],
 )
-def test_an_edit_of_the_statefulset_by_others_is_corrected(foreign: dict[str, Any]) -> None:
-    """R-LSTS-1, Q-26."""
+def test_edited_statefulset_is_corrected(foreign: dict[str, Any]) -> None:
+    """An edited StatefulSet is corrected (R-LSTS-1, Q-26)."""
     observed = at_rest()
     assert observed.leader_statefulset is not None
     edited = observed.leader_statefulset["metadata"] | foreign
@@ -383,8 +383,8 @@ def test_an_edit_of_the_statefulset_by_others_is_corrected(foreign: dict[str, An
 @pytest.mark.parametrize(
     "metadata", [{"generation": 2}, {"labels": {"team": "a"}}, {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}]
 )
-def test_an_edit_of_the_leaderworkerset_is_applied_once(metadata: dict[str, Any]) -> None:
-    """R-LSTS-1."""
+def test_edited_leaderworkerset_is_applied_once(metadata: dict[str, Any]) -> None:
+    """An edited LeaderWorkerSet is applied once (R-LSTS-1)."""
     obj = builders.leaderworkerset_object(metadata=metadata)
     observed = replace(at_rest(), leaderworkerset=settled(obj, at_rest()))
 
@@ -392,8 +392,8 @@ def test_an_edit_of_the_leaderworkerset_is_applied_once(metadata: dict[str, Any]
     assert reconcile(replace(observed, leader_statefulset=live(obj)), builders.NOW) == Plan()
 
 
-def test_everything_is_written_where_the_leaderworkerset_is() -> None:
-    """R-ARC-10: all objects live in its namespace."""
+def test_objects_are_created_in_the_namespace_of_the_set() -> None:
+    """All objects live in its namespace (R-ARC-10)."""
     obj = builders.leaderworkerset_object(metadata={"namespace": "elsewhere"})
     actions = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW).actions
 
@@ -410,8 +410,8 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("observed", REFUSALS.values(), ids=REFUSALS)
-def test_differs_from_upstream_a_refused_write_leaves_a_status(observed: ObservedLeaderWorkerSet) -> None:
-    """R-STAT-2, docs/adr/0030: the Go controller leaves it empty or old, and `Available` stays True."""
+def test_differs_from_upstream_rejected_write_updates_status(observed: ObservedLeaderWorkerSet) -> None:
+    """The Go controller leaves it empty or old, and `Available` stays True (R-STAT-2, docs/adr/0030)."""
     (held,) = reconcile(observed, builders.NOW).on_failure
     assert isinstance(held, PutStatus)
     new = held.object["status"]
@@ -423,15 +423,15 @@ def test_differs_from_upstream_a_refused_write_leaves_a_status(observed: Observe
     assert reconcile(noted, builders.NOW).on_failure == ()
 
 
-def test_a_service_of_another_owner_makes_a_set_unavailable() -> None:
-    """docs/adr/0030: the names of its groups resolve nowhere."""
+def test_conflicting_service_makes_a_set_unavailable() -> None:
+    """The names of its groups resolve nowhere (docs/adr/0030)."""
     plan = reconcile(replace(at_rest(), service_conflict="taken"), builders.NOW)
     (status,) = [one.object["status"] for one in plan.actions if isinstance(one, PutStatus)]
     assert {one["type"] for one in status["conditions"] if one["status"] == "True"} == {"Progressing"}
 
 
 def test_orphans_of_an_earlier_set_are_adopted() -> None:
-    """Deleted with `--cascade=orphan`, and created again under its name."""
+    """The set was deleted with `--cascade=orphan`, and created again under its name."""
     service = services.build_shared(LWS)
     orphans = [
         one | {"metadata": one["metadata"] | {"ownerReferences": []}} for one in (service, builders.revision(LWS))

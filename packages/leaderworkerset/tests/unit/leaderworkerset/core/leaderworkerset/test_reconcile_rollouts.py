@@ -1,4 +1,4 @@
-"""What a decision about a LeaderWorkerSet writes in a rollout, what becomes of old revisions, and which events tell of it."""
+"""The writes of a decision during a rollout, the end of old revisions, and the events about both."""
 
 from typing import Any
 
@@ -46,8 +46,8 @@ from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 @pytest.mark.parametrize(
     ("before", "unavailable", "note"), [(2, 1, "Updating replica 1"), (2, 2, "Updating replicas 0 to 1 (inclusive)")]
 )
-def test_groups_let_go_are_told(before: int, unavailable: int, note: str) -> None:
-    """R-LSTS-7."""
+def test_released_groups_are_reported(before: int, unavailable: int, note: str) -> None:
+    """Released groups are reported (R-LSTS-7)."""
     obj = builders.leaderworkerset_object(rollout={"maxUnavailable": unavailable})
     observed = replace(
         at_rest(obj), leader_statefulset=live(obj, partition=before), groups=ready_groups(obj, 2, key="old")
@@ -58,8 +58,8 @@ def test_groups_let_go_are_told(before: int, unavailable: int, note: str) -> Non
     assert apply.on_success == (Event("Normal", "GroupsUpdating", "Update", note, REGARDING),)
 
 
-def test_differs_from_upstream_a_raised_partition_reports_no_groups() -> None:
-    """Q-10: the Go controller says "Updating replicas 2 to -1 (inclusive)"."""
+def test_differs_from_upstream_raised_partition_has_no_event() -> None:
+    """The Go controller says "Updating replicas 2 to -1 (inclusive)" (Q-10)."""
     obj = builders.leaderworkerset_object(rollout={"partition": 2})
     observed = replace(at_rest(obj), leader_statefulset=live(obj, partition=0))
 
@@ -69,8 +69,8 @@ def test_differs_from_upstream_a_raised_partition_reports_no_groups() -> None:
     assert apply.on_success == ()
 
 
-def test_an_apply_that_leaves_the_partition_tells_of_no_groups() -> None:
-    """R-LSTS-7."""
+def test_unchanged_partition_reports_no_groups() -> None:
+    """An unchanged partition reports no groups (R-LSTS-7)."""
     grown = builders.leaderworkerset_object(replicas=3)
 
     apply = next(a for a in reconcile(replace(at_rest(), leaderworkerset=grown), builders.NOW).actions)
@@ -82,8 +82,8 @@ def test_an_apply_that_leaves_the_partition_tells_of_no_groups() -> None:
 @pytest.mark.parametrize(
     ("before", "note"), [(3, "deleting surge replica web-2"), (5, "deleting surge replicas from web-2 to web-4")]
 )
-def test_surge_groups_are_given_back_with_a_word_first(before: int, note: str) -> None:
-    """R-ROLL-3."""
+def test_surge_groups_are_reported_before_their_deletion(before: int, note: str) -> None:
+    """Surge groups are reported before their deletion (R-ROLL-3)."""
     observed = replace(at_rest(), leader_statefulset=live(LWS, partition=1, replicas=before))
 
     told, applied, *_ = reconcile(observed, builders.NOW).actions
@@ -92,8 +92,8 @@ def test_surge_groups_are_given_back_with_a_word_first(before: int, note: str) -
     assert isinstance(applied, Apply)
 
 
-def test_outdated_revisions_are_retired_when_all_groups_are_updated() -> None:
-    """R-REV-14, R-STAT-9."""
+def test_outdated_revisions_are_retired_after_an_update() -> None:
+    """Outdated revisions are retired after an update (R-REV-14, R-STAT-9)."""
     old = builders.revision(builders.leaderworkerset_object(image="app:0"), number=7)
     record = builders.revision(LWS) | {"metadata": {"name": "web-0-recreations", "labels": {labels.NAME: "web"}}}
     observed = replace(at_rest(), revisions=[old, builders.revision(LWS, number=8), record])
@@ -103,7 +103,7 @@ def test_outdated_revisions_are_retired_when_all_groups_are_updated() -> None:
     assert decision.needs == {OnDemand.HISTORY}
 
 
-def test_the_history_is_trimmed_once_it_was_read() -> None:
+def test_history_is_truncated_after_it_was_read() -> None:
     obj = builders.leaderworkerset_object(metadata={"annotations": {labels.REVISION_HISTORY_LIMIT: "1"}})
     old, past = (builders.revision(builders.leaderworkerset_object(image=f"app:0.{n}"), number=n) for n in (7, 6))
     observed = structs.replace(replace(at_rest(obj), revisions=[old, builders.revision(obj, number=8)]), history=[past])
@@ -114,7 +114,7 @@ def test_the_history_is_trimmed_once_it_was_read() -> None:
     assert decision.needs == set()
 
 
-def test_a_revision_that_becomes_current_again_gets_the_next_number() -> None:
+def test_reused_revision_gets_the_next_number() -> None:
     edited = builders.leaderworkerset_object(image="app:2")
     old, new = builders.revision(LWS, number=1), builders.revision(edited, number=2)
     observed = replace(at_rest(), leader_statefulset=live(edited), revisions=[old, new])
@@ -124,14 +124,14 @@ def test_a_revision_that_becomes_current_again_gets_the_next_number() -> None:
     assert first == Patch(resource=CONTROLLER_REVISIONS, key=meta.key(old), patch=guarded(old, {"revision": 3}))
 
 
-def test_the_cause_of_a_change_is_recorded_with_the_revision() -> None:
+def test_change_cause_is_recorded_with_the_revision() -> None:
     obj = builders.leaderworkerset_object(metadata={"annotations": {labels.CHANGE_CAUSE: "new weights"}})
     created = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW).actions[0]
     assert isinstance(created, Create)
     assert meta.annotations(created.object) == {labels.CHANGE_CAUSE: "new weights"}
 
 
-def test_a_cause_that_is_told_later_is_added_once() -> None:
+def test_later_change_cause_is_added_once() -> None:
     obj = builders.leaderworkerset_object(metadata={"annotations": {labels.CHANGE_CAUSE: "new weights"}})
     plain = builders.revision(LWS)
     before = replace(at_rest(obj), revisions=[plain])
@@ -146,8 +146,8 @@ def guarded(seen: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
     return guarded_patch(CONTROLLER_REVISIONS, seen, change).patch
 
 
-def test_outdated_revisions_stay_while_a_partition_holds_groups_back() -> None:
-    """R-STAT-17."""
+def test_outdated_revisions_are_kept_below_a_partition() -> None:
+    """Outdated revisions are kept below a partition (R-STAT-17)."""
     obj = builders.leaderworkerset_object(rollout={"partition": 1})
     old = builders.revision(builders.leaderworkerset_object(image="app:0"), number=7)
     observed = replace(at_rest(obj), leader_statefulset=live(obj, partition=1))
@@ -176,15 +176,15 @@ def rolling(
 
 
 def test_outdated_leaders_are_deleted_within_the_budget() -> None:
-    """R-ROLL-1, docs/adr/0004-max-unavailable.md: in the foreground, by UID, with a word; a few at once."""
+    """The deletions are in the foreground, by UID, and a few at once (R-ROLL-1, docs/adr/0004-max-unavailable.md)."""
     plan = reconcile(rolling(ready_groups(LWS, 4, key="older")), builders.NOW)
 
     assert plan == Plan((Together(sequences=tuple((deletion_of(index),) for index in (3, 2))),))
 
 
 @pytest.mark.parametrize("has_service", [True, False])
-def test_the_status_does_not_wait_for_what_is_deleted(has_service: bool) -> None:
-    """R-STAT-3: deletions of many leaders take long; those that are due happen also where the status is not taken."""
+def test_status_is_written_before_leaders_are_deleted(has_service: bool) -> None:
+    """Deletions of many leaders take long, and they happen although the status is rejected (R-STAT-3)."""
     observed = rolling(ready_groups(LWS, 4, key="older"))
     obj = observed.leaderworkerset or {}
     behind = replace(observed, leaderworkerset=obj | {"status": {}}, has_shared_service=has_service)
@@ -223,7 +223,7 @@ def deletion_of(index: int) -> Delete:
 
 
 @pytest.mark.parametrize(("held", "needs"), [(4, {OnDemand.LEADERS}), (3, set())], ids=["the first", "the second"])
-def test_the_first_groups_of_an_update_go_once_the_leaders_are_known(held: int, needs: set[OnDemand]) -> None:
+def test_first_step_of_an_update_needs_known_leaders(held: int, needs: set[OnDemand]) -> None:
     """Docs/adr/0010-bounds.md: leaders that the previous update released may be on their way."""
     observed = rolling(ready_groups(LWS, 4, key="older"), partition=held)
 
@@ -233,22 +233,22 @@ def test_the_first_groups_of_an_update_go_once_the_leaders_are_known(held: int, 
     assert decision.needs == needs
 
 
-def test_no_leader_is_deleted_in_the_look_that_moves_the_partition() -> None:
-    """R-ARC-4: the StatefulSet controller has not seen the new partition then."""
+def test_no_leader_is_deleted_when_the_partition_moves() -> None:
+    """The StatefulSet controller has not seen the new partition then (R-ARC-4)."""
     observed = rolling(ready_groups(LWS, 4, key="older"), partition=4)
 
     assert kinds(reconcile(observed, builders.NOW)) == [Apply]
 
 
-def test_leaders_wait_for_a_statefulset_controller() -> None:
-    """Docs/adr/0004-max-unavailable.md: what nobody would bring back is not deleted."""
+def test_leaders_are_kept_without_a_statefulset_controller() -> None:
+    """Docs/adr/0004-max-unavailable.md: a leader is not deleted if no controller would recreate it."""
     observed = rolling(ready_groups(LWS, 4, key="older"), observedGeneration=7)
 
     assert reconcile(observed, builders.NOW) == Plan()
 
 
-def test_no_group_is_let_go_before_the_statefulset_controller_has_observed_the_last_step() -> None:
-    """Docs/adr/0010-bounds.md: what was let go before may be on its way, and is not seen to be."""
+def test_next_step_waits_for_the_statefulset_controller() -> None:
+    """Docs/adr/0010-bounds.md: groups that were released earlier may be in progress without being observed."""
     observed = rolling(ready_groups(LWS, 4, key="older"), partition=4, generation=2, observedGeneration=1)
     assert kinds(reconcile(observed, builders.NOW)) == []
 

@@ -1,4 +1,4 @@
-"""Revisions: the exact bytes, their names, and which of them a LeaderWorkerSet is at."""
+"""Revisions: their exact bytes, their names, and the current revision of a LeaderWorkerSet."""
 
 import json
 from pathlib import Path
@@ -26,16 +26,16 @@ def leader_statefulset(key: str | None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["input"]["metadata"]["name"])
-def test_bytes_and_hash_are_those_of_the_go_controller(vector: dict[str, Any]) -> None:
-    """R-REV-4 to R-REV-9."""
+def test_data_and_hash_equal_those_of_the_go_controller(vector: dict[str, Any]) -> None:
+    """Data and hash equal those of the Go controller (R-REV-4 to R-REV-9)."""
     data = revisions.build_data(vector["input"])
 
     assert data.decode() == vector["dataRaw"]
     assert revisions.content_hash(data) == vector["hash"]
 
 
-def test_a_revision_is_named_labeled_and_owned() -> None:
-    """R-REV-1, R-REV-2."""
+def test_revision_has_name_labels_and_owner() -> None:
+    """A revision has name, labels and owner (R-REV-1, R-REV-2)."""
     data = revisions.build_data(LWS)
 
     assert revisions.build(LWS, key="k", number=3, data=data) == {
@@ -52,8 +52,8 @@ def test_a_revision_is_named_labeled_and_owned() -> None:
     }
 
 
-def test_a_long_name_is_cut() -> None:
-    """R-REV-2."""
+def test_long_name_is_truncated() -> None:
+    """A long name is truncated (R-REV-2)."""
     lws = builders.leaderworkerset_object("n" * 230)
 
     name = meta.name(revisions.build(lws, key="k", number=1, data=b"{}"))
@@ -61,8 +61,8 @@ def test_a_long_name_is_cut() -> None:
     assert name == "n" * 220 + f"-{revisions.content_hash(b'{}')}-1"
 
 
-def test_the_data_is_sent_in_canonical_bytes() -> None:
-    """R-REV-7."""
+def test_data_is_sent_in_canonical_bytes() -> None:
+    """Data is sent in canonical bytes (R-REV-7)."""
     data = revisions.build_data(builders.leaderworkerset_object(image="<app>&"))
     revision = revisions.build(LWS, key="k", number=1, data=data)
     sent = revisions.encode(revision, data)
@@ -72,8 +72,11 @@ def test_the_data_is_sent_in_canonical_bytes() -> None:
     assert b"\\u003capp\\u003e\\u0026" in data
 
 
-def test_revisions_of_others_do_not_count() -> None:
-    """R-REV-3, R-REV-15: neither those of an earlier LeaderWorkerSet of the name, nor records of recreations."""
+def test_revisions_of_others_are_ignored() -> None:
+    """Revisions of an earlier LeaderWorkerSet of the name, and records of recreations, do not count.
+
+    Rules R-REV-3, R-REV-15.
+    """
     namesake = builders.leaderworkerset_object(metadata={"uid": "another"})
     orphan = builders.revision(LWS, number=2)
     orphan = orphan | {"metadata": {k: v for k, v in orphan["metadata"].items() if k != "ownerReferences"}}
@@ -88,8 +91,8 @@ def test_revisions_of_others_do_not_count() -> None:
     assert revisions.next_number([]) == 1
 
 
-def test_a_new_leaderworkerset_gets_its_first_revision() -> None:
-    """R-REV-10."""
+def test_new_set_gets_its_first_revision() -> None:
+    """A new set gets its first revision (R-REV-10)."""
     data = revisions.build_data(LWS)
 
     resolution = revisions.resolve(LWS, None, [])
@@ -97,13 +100,13 @@ def test_a_new_leaderworkerset_gets_its_first_revision() -> None:
     assert resolution == Resolution(KEY, created=revisions.build(LWS, key=KEY, number=1, data=data))
 
 
-def test_the_current_revision_is_the_one_of_the_statefulset() -> None:
-    """R-REV-10."""
+def test_statefulset_names_the_current_revision() -> None:
+    """A StatefulSet names the current revision (R-REV-10)."""
     assert revisions.resolve(LWS, leader_statefulset(KEY), [builders.revision(LWS)]) == Resolution(KEY)
 
 
-def test_of_revisions_with_one_key_the_highest_counts() -> None:
-    """R-REV-10, Q-5."""
+def test_highest_revision_of_equal_keys_is_used() -> None:
+    """The highest revision of equal keys is used (R-REV-10, Q-5)."""
     first, second = builders.revision(EDITED, key=KEY, number=1), builders.revision(LWS, number=2)
 
     assert revisions.find([second, first], KEY) == second
@@ -111,23 +114,23 @@ def test_of_revisions_with_one_key_the_highest_counts() -> None:
     assert revisions.find([first], "") is None
 
 
-def test_a_statefulset_of_an_older_controller_keeps_its_key() -> None:
-    """R-REV-10: the adoption path rolls nothing; the name uses the content's hash."""
+def test_key_of_an_older_controller_is_kept() -> None:
+    """The adoption path rolls nothing; the name uses the content's hash (R-REV-10)."""
     resolution = revisions.resolve(LWS, leader_statefulset("legacy"), [])
 
     assert (resolution.key, resolution.is_new, resolution.inherited) == ("legacy", False, True)
     assert resolution.created == revisions.build(LWS, key="legacy", number=1, data=revisions.build_data(LWS))
 
 
-def test_a_statefulset_without_key_gets_the_content_s() -> None:
-    """R-REV-10."""
+def test_statefulset_without_a_key_gets_the_content_hash() -> None:
+    """A StatefulSet without a key gets the content hash (R-REV-10)."""
     resolution = revisions.resolve(LWS, leader_statefulset(None), [])
 
     assert (resolution.key, resolution.is_new, resolution.inherited) == (KEY, False, False)
 
 
-def test_an_edited_template_is_a_new_revision() -> None:
-    """R-REV-11."""
+def test_edited_template_gets_a_new_revision() -> None:
+    """An edited template gets a new revision (R-REV-11)."""
     resolution = revisions.resolve(EDITED, leader_statefulset(KEY), [builders.revision(LWS)])
 
     data = revisions.build_data(EDITED)
@@ -144,8 +147,8 @@ def test_an_edited_template_is_a_new_revision() -> None:
         {"spec": {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}},
     ],
 )
-def test_what_rolls(changed: dict[str, Any]) -> None:
-    """R-REV-5, R-REV-16."""
+def test_template_changes_create_a_revision(changed: dict[str, Any]) -> None:
+    """Template changes create a revision (R-REV-5, R-REV-16)."""
     lws = builders.leaderworkerset_object(**changed)
 
     assert revisions.resolve(lws, leader_statefulset(KEY), [builders.revision(LWS)]).is_new
@@ -164,15 +167,15 @@ def test_what_rolls(changed: dict[str, Any]) -> None:
         {"spec": {"groupIdentity": "Hash", "groupReplacementPolicy": "Immediate", "scheduling": {}}},
     ],
 )
-def test_what_does_not_roll(changed: dict[str, Any]) -> None:
-    """R-REV-5, R-REV-13, R-REV-16, N-API-2, N-API-3."""
+def test_other_changes_create_no_revision(changed: dict[str, Any]) -> None:
+    """Other changes create no revision (R-REV-5, R-REV-13, R-REV-16, N-API-2, N-API-3)."""
     lws = builders.leaderworkerset_object(**changed)
 
     assert revisions.resolve(lws, leader_statefulset(KEY), [builders.revision(LWS)]) == Resolution(KEY)
 
 
-def test_other_bytes_for_the_same_template_do_not_roll() -> None:
-    """R-REV-12, R-REV-13: what an older controller stored."""
+def test_equivalent_stored_bytes_create_no_revision() -> None:
+    """Such as the data of an older controller (R-REV-12, R-REV-13)."""
     stored = builders.revision(LWS)
     template = stored["data"]["spec"]["leaderWorkerTemplate"]
     worker = template["workerTemplate"] | {"metadata": {"creationTimestamp": None}}
@@ -181,8 +184,8 @@ def test_other_bytes_for_the_same_template_do_not_roll() -> None:
     assert revisions.resolve(LWS, leader_statefulset(KEY), [stored | {"data": older}]) == Resolution(KEY)
 
 
-def test_an_edition_whose_revision_is_known_is_not_read_again() -> None:
-    """R-REV-11: while the generation and the revision are the same, so is the content."""
+def test_known_edition_is_not_compared_again() -> None:
+    """While the generation and the revision are the same, so is the content (R-REV-11)."""
     current, statefulset = builders.revision(LWS), leader_statefulset(KEY)
     known = revisions.resolve(LWS, statefulset, [current]).edition
     unreadable = LWS | {"spec": {"leaderWorkerTemplate": {"size": "two"}}}
@@ -196,8 +199,8 @@ def test_an_edition_whose_revision_is_known_is_not_read_again() -> None:
     [({"generation": 2}, "uid-of-revision"), ({"uid": "another"}, "uid-of-revision"), ({}, "another")],
     ids=["edited", "created again", "another revision"],
 )
-def test_another_edition_is_read(metadata: dict[str, Any], uid: str) -> None:
-    """R-REV-11."""
+def test_new_edition_is_compared(metadata: dict[str, Any], uid: str) -> None:
+    """A new edition is compared (R-REV-11)."""
     known = Edition.of(LWS, builders.revision(LWS, uid="uid-of-revision"))
     edited = builders.leaderworkerset_object(image="app:2", metadata=metadata)
     current = builders.revision(edited | {"spec": LWS["spec"]}, uid=uid)
@@ -208,15 +211,15 @@ def test_another_edition_is_read(metadata: dict[str, Any], uid: str) -> None:
 
 
 @pytest.mark.parametrize("data", [None, [], {"spec": 1}, {"spec": {"leaderWorkerTemplate": {"size": "two"}}}])
-def test_data_that_cannot_be_read_is_different(data: object) -> None:
-    """R-REV-11."""
+def test_unreadable_data_differs(data: object) -> None:
+    """Unreadable data differs (R-REV-11)."""
     broken = builders.revision(LWS) | {"data": data}
 
     assert not revisions.has_content(broken, EDITED, revisions.build_data(EDITED))
 
 
-def test_data_of_other_types_that_no_text_tells_apart_is_different() -> None:
-    """R-REV-11: what is wrong shows only where it is read into Go's types."""
+def test_data_with_invalid_types_differs() -> None:
+    """The error shows only when the data is decoded into Go's types (R-REV-11)."""
     stored = builders.revision(EDITED)
     template = stored["data"]["spec"]["leaderWorkerTemplate"]
     broken = {"spec": {"leaderWorkerTemplate": template | {"volumeClaimTemplates": "none"}}}
@@ -224,8 +227,8 @@ def test_data_of_other_types_that_no_text_tells_apart_is_different() -> None:
     assert not revisions.has_content(stored | {"data": broken}, EDITED, revisions.build_data(EDITED))
 
 
-def test_differs_from_upstream_a_template_edited_back_finds_its_old_revision() -> None:
-    """Q-5: no second revision with the same key; it gets the next number, once."""
+def test_differs_from_upstream_reverted_template_reuses_revision() -> None:
+    """There is no second revision with the same key. It gets the next number, once (Q-5)."""
     known = [builders.revision(LWS), builders.revision(EDITED, number=2)]
     numbered = Resolution(KEY, is_new=True, corrected=known[0], correction={"revision": 3})
 
@@ -244,23 +247,23 @@ def test_differs_from_upstream_a_template_edited_back_finds_its_old_revision() -
         ("old", "new" * 1000, {"metadata": {"annotations": {labels.CHANGE_CAUSE: ("new" * 1000)[:1024]}}}),
     ],
 )
-def test_the_cause_of_a_change_is_recorded_where_one_is_told(recorded: str, told: str, change: object) -> None:
+def test_change_cause_is_recorded_when_given(recorded: str, told: str, change: object) -> None:
     def with_cause(cause: str) -> dict[str, Any]:
         return builders.leaderworkerset_object(metadata={"annotations": {labels.CHANGE_CAUSE: cause}} if cause else {})
 
     assert revisions.correction(builders.revision(with_cause(recorded)), with_cause(told), 1) == change
 
 
-def test_differs_from_upstream_a_failed_pass_leaves_its_revision() -> None:
-    """Q-6, Q-32: the apply failed, or its result is not seen yet; no further revision comes of it."""
+def test_differs_from_upstream_failed_pass_keeps_its_revision() -> None:
+    """The apply failed, or its result is not observed yet. No further revision is created (Q-6, Q-32)."""
     known = [builders.revision(LWS), builders.revision(EDITED, number=2)]
 
     assert revisions.resolve(EDITED, leader_statefulset(KEY), known) == Resolution(EDITED_KEY, is_new=True)
     assert revisions.resolve(LWS, None, [builders.revision(LWS)]) == Resolution(KEY)
 
 
-def test_restoring_replaces_the_template_and_leaves_the_rest_live() -> None:
-    """R-REV-12."""
+def test_restore_replaces_only_the_template() -> None:
+    """A restore replaces only the template (R-REV-12)."""
     live = builders.leaderworkerset_object(image="app:2", replicas=7, size=5)
 
     restored = revisions.restore(live, builders.revision(LWS))
@@ -272,15 +275,15 @@ def test_restoring_replaces_the_template_and_leaves_the_rest_live() -> None:
     assert live["spec"]["leaderWorkerTemplate"]["size"] == 5
 
 
-def test_restoring_leaves_the_limit_of_restarts_live() -> None:
-    """N-API-3: revisions hold none, so an earlier template comes back with the limit of today."""
+def test_restore_keeps_the_restart_limit() -> None:
+    """Revisions do not hold it, so an earlier template returns with the current limit (N-API-3)."""
     live = builders.leaderworkerset_object(template={"maxGroupRestarts": 3})
 
     assert revisions.restore(live, builders.revision(LWS))["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] == 3
 
 
-def test_all_revisions_but_the_current_are_outdated() -> None:
-    """R-REV-14."""
+def test_all_revisions_except_the_current_are_outdated() -> None:
+    """All revisions except the current are outdated (R-REV-14)."""
     known = [builders.revision(LWS), builders.revision(EDITED, number=2), builders.revision(LWS, number=3)]
 
     assert revisions.outdated(known, KEY) == [known[1]]

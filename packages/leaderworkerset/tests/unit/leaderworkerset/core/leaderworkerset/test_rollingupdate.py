@@ -23,10 +23,10 @@ STATES = {
 }
 
 STALLED = {("W-26", 2), ("W-26", 3)}
-"""The steps that the Go controller takes and never leaves; see `test_differs_from_upstream_…` below."""
+"""The steps in which the Go controller stalls permanently; see `test_differs_from_upstream_…` below."""
 
 GIVEN_AWAY = {("W-11", 1), ("W-19", 6)}
-"""The steps in which the Go controller updates surge groups at once; see `test_differs_from_upstream_…` below."""
+"""The steps in which the Go controller immediately updates surge groups; see `test_differs_from_upstream_…` below."""
 
 
 def spec(replicas: int, unavailable: int | str = 1, surge: int | str = 0, partition: int = 0) -> LeaderWorkerSetSpec:
@@ -35,7 +35,7 @@ def spec(replicas: int, unavailable: int | str = 1, surge: int | str = 0, partit
 
 
 def seen(states: str) -> States:
-    """Return the states of the groups 0.., where a dot is a group that is missing."""
+    """Return the states of the groups from 0; a dot is a missing group."""
     return States.of({index: STATES[letter] for index, letter in enumerate(states) if letter != "."})
 
 
@@ -46,8 +46,8 @@ def recorded_step(row: dict[str, Any]) -> RolloutStep:
     return rollingupdate.next_step(limits, current, seen(row["states"]), is_new_revision=row["newRevision"])
 
 
-def test_every_recorded_step_is_taken() -> None:
-    """R-ROLL-1 to R-ROLL-11, Appendix A."""
+def test_every_recorded_step_is_reproduced() -> None:
+    """Every recorded step is reproduced (R-ROLL-1 to R-ROLL-11, Appendix A)."""
     others = {
         (row["example"], row["step"])
         for row in TRACES
@@ -61,8 +61,8 @@ def test_every_recorded_step_is_taken() -> None:
     [("Ooo", 2), ("OoO", 3), ("NoO", 3), ("OOo", 2), ("OOO", 2)],
     ids=["it is not ready either", "one on its way", "taken back", "the surge group itself", "at rest"],
 )
-def test_differs_from_upstream_an_update_in_mid_update_keeps_surge_groups(states: str, partition: int) -> None:
-    """R-ROLL-10: where all of them are needed, the surge group stays until the group that it stands in for is there."""
+def test_differs_from_upstream_new_update_keeps_surge_groups(states: str, partition: int) -> None:
+    """If all of them are needed, the surge group stays until the group that it replaces exists (R-ROLL-10)."""
     limits = Budget(replicas=2, partition=0, unavailable=0, surge=1)
 
     held = rollingupdate.next_step(limits, Current(3, 1, "2"), seen(states), is_new_revision=True)
@@ -70,8 +70,8 @@ def test_differs_from_upstream_an_update_in_mid_update_keeps_surge_groups(states
     assert rollingupdate.next_step(limits, Current(3, 3, "2"), seen(states)) == RolloutStep(Case.ROLLING, partition, 3)
 
 
-def test_surge_groups_beyond_the_burst_are_not_kept() -> None:
-    """W-11: the replicas become fewer with the template."""
+def test_surge_groups_beyond_the_burst_are_removed() -> None:
+    """The replicas become fewer with the template (W-11)."""
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=2)
 
     assert rollingupdate.next_step(limits, Current(6, 0, "6"), seen("OOOOOO"), is_new_revision=True) == RolloutStep(
@@ -93,10 +93,8 @@ def test_surge_groups_beyond_the_burst_are_not_kept() -> None:
         pytest.param("NnnnnnnNN", 0, RolloutStep(Case.ROLLING, 0, 9), id="at the bound no ready group is given back"),
     ],
 )
-def test_differs_from_upstream_ready_surge_groups_stay_while_availability_needs_them(
-    states: str, partition: int, expected: RolloutStep
-) -> None:
-    """R-ROLL-3: 3 of 5 must be available; the Go controller counts surge groups, whichever are ready."""
+def test_differs_from_upstream_needed_surge_groups_are_kept(states: str, partition: int, expected: RolloutStep) -> None:
+    """3 of 5 must be available; the Go controller counts surge groups, whichever are ready (R-ROLL-3)."""
     limits = Budget(replicas=5, partition=0, unavailable=2, surge=4)
 
     assert rollingupdate.next_step(limits, Current(9, partition, "5"), seen(states)) == expected
@@ -111,17 +109,15 @@ def test_differs_from_upstream_ready_surge_groups_stay_while_availability_needs_
     ],
     ids=["two of three go", "one is available", "none is, but the surge group"],
 )
-def test_a_surge_that_an_edit_takes_away_costs_no_group_that_must_stay(
-    states: str, partition: int, expected: RolloutStep
-) -> None:
-    """Found by simulation: maxSurge became 0, and all three went together with the group that stood in for one."""
+def test_removed_surge_keeps_groups_that_are_needed(states: str, partition: int, expected: RolloutStep) -> None:
+    """Found by simulation: maxSurge became 0, and all three were deleted together with the group that replaced one."""
     limits = Budget(replicas=3, partition=0, unavailable=2, surge=0)
 
     assert rollingupdate.next_step(limits, Current(4, partition, "3"), seen(states)) == expected
 
 
-def test_differs_from_upstream_percentages_that_leave_no_budget_roll_one_group_at_a_time() -> None:
-    """Q-28, W-26: 25 % of 2 groups is 0, without a surge; the Go controller stalls forever."""
+def test_differs_from_upstream_zero_percentages_roll_one_group() -> None:
+    """25 % of 2 groups is 0, without a surge; the Go controller stalls forever (Q-28, W-26)."""
     limits = budget.read(spec(2, "25%"))
 
     assert limits == Budget(replicas=2, partition=0, unavailable=1, surge=0)
@@ -129,8 +125,8 @@ def test_differs_from_upstream_percentages_that_leave_no_budget_roll_one_group_a
     assert rollingupdate.next_step(limits, Current(2, 1, "2"), seen("ON")) == RolloutStep(Case.ROLLING, 0, 2)
 
 
-def test_no_unavailability_with_surge_stays_none() -> None:
-    """R-ROLL-1: maxUnavailable 0 is a promise that the surge keeps possible."""
+def test_zero_unavailable_is_kept_with_a_surge() -> None:
+    """maxUnavailable 0 is a promise that the surge keeps possible (R-ROLL-1)."""
     assert budget.read(spec(4, 0, 1)).unavailable == 0
 
 
@@ -138,17 +134,17 @@ def test_no_unavailability_with_surge_stays_none() -> None:
     ("replicas", "unavailable", "surge", "expected"),
     [(10, "25%", "30%", (2, 3)), (4, 10, 10, (10, 4)), (2, 0, "10%", (0, 1)), (0, "25%", "25%", (1, 0))],
 )
-def test_percentages_are_of_the_replicas_and_surge_is_at_most_all_of_them(
+def test_percentages_refer_to_replicas_and_surge_is_limited(
     replicas: int, unavailable: int | str, surge: int | str, expected: tuple[int, int]
 ) -> None:
-    """R-ROLL-1."""
+    """Percentages refer to replicas and surge is limited (R-ROLL-1)."""
     limits = budget.read(spec(replicas, unavailable, surge))
 
     assert (limits.unavailable, limits.surge) == expected
 
 
-def test_a_value_that_is_neither_number_nor_percentage_is_refused() -> None:
-    """R-ROLL-1."""
+def test_invalid_budget_value_raises_an_error() -> None:
+    """An invalid budget value raises an error (R-ROLL-1)."""
     with pytest.raises(ValueError, match="neither a number nor a percentage"):
         budget.read(spec(2, "many"))
 
@@ -157,10 +153,10 @@ def test_a_value_that_is_neither_number_nor_percentage_is_refused() -> None:
     ("unavailable", "surge", "replicas", "expected"),
     [(1, 0, 4, 1), (2, 1, 1, 3), (0, 2, 1, 1), (0, 0, 0, 1), (1, "50%", 2, 2)],
 )
-def test_the_statefulset_may_replace_unavailable_and_surge_groups_at_once(
+def test_statefulset_budget_includes_the_surge(
     unavailable: int, surge: int | str, replicas: int, expected: int
 ) -> None:
-    """R-LSTS-3."""
+    """A StatefulSet budget includes the surge (R-LSTS-3)."""
     assert budget.read(spec(replicas, unavailable, surge)).max_unavailable == expected
 
 
@@ -168,10 +164,10 @@ def test_the_statefulset_may_replace_unavailable_and_surge_groups_at_once(
     ("replicas", "surge", "unavailable", "unready", "expected"),
     [(1, 1, 0, 1, 2), (4, 2, 1, 2, 5), (2, 2, 1, 2, 3), (1, 1, 0, 0, 1), (1, 1, 1, 1, 1), (3, 0, 0, 1, 3)],
 )
-def test_surge_groups_are_kept_for_wanted_groups_that_are_not_ready(
+def test_surge_groups_are_kept_for_unready_groups(
     replicas: int, surge: int, unavailable: int, unready: int, expected: int
 ) -> None:
-    """R-ROLL-3, the vectors of 5.3."""
+    """Surge groups are kept for unready groups (R-ROLL-3, the vectors of 5.3)."""
     limits = Budget(replicas=replicas, partition=0, unavailable=unavailable, surge=surge)
 
     assert limits.replicas_needed(unready) == expected
@@ -181,15 +177,17 @@ def test_surge_groups_are_kept_for_wanted_groups_that_are_not_ready(
     ("config", "is_new", "expected"),
     [((3, 0, 1), False, (0, 3)), ((3, 0, 1), True, (2, 3)), ((2, 1, 2), True, (2, 3))],
 )
-def test_parameter_vectors(config: tuple[int, int, int], *, is_new: bool, expected: tuple[int, int]) -> None:
-    """The parameter vectors of 5.3."""
+def test_steps_equal_the_parameter_vectors(
+    config: tuple[int, int, int], *, is_new: bool, expected: tuple[int, int]
+) -> None:
+    """The steps equal the parameter vectors of section 5.3."""
     step = rollingupdate.next_step(budget.read(spec(*config)), Current(2, 0, "2"), seen("OO"), is_new_revision=is_new)
 
     assert (step.partition, step.replicas) == expected
 
 
-def test_a_missing_replicas_annotation_counts_as_edited_replicas() -> None:
-    """R-ROLL-4: the Go controller fails until somebody repairs it; here the next write does."""
+def test_missing_replicas_annotation_counts_as_edited() -> None:
+    """The Go controller fails until a user repairs it; here the next write does (R-ROLL-4)."""
     step = rollingupdate.next_step(budget.read(spec(4)), Current(4, 2, ""), seen("OONN"))
 
     assert step == RolloutStep(Case.REPLICAS_EDITED, 2, 4)
@@ -199,8 +197,8 @@ def test_a_missing_replicas_annotation_counts_as_edited_replicas() -> None:
     ("states", "replicas", "expected"),
     [("...", 3, (2, 4)), ("nnn.", 4, (2, 4)), ("NNN.", 4, (2, 3)), ("NNN", 3, (2, 3))],
 )
-def test_a_partition_with_surge_bursts_at_creation(states: str, replicas: int, expected: tuple[int, int]) -> None:
-    """Q-9, W-25: with a partition the set is never at rest, so that groups that are not ready cost a surge group."""
+def test_partition_with_a_surge_bursts_at_creation(states: str, replicas: int, expected: tuple[int, int]) -> None:
+    """With a partition the set is never at rest, so that unready groups cost a surge group (Q-9, W-25)."""
     limits = budget.Budget(replicas=3, partition=2, unavailable=1, surge=1)
 
     step = rollingupdate.next_step(limits, Current(replicas, 2, "3"), seen(states))
@@ -209,8 +207,8 @@ def test_a_partition_with_surge_bursts_at_creation(states: str, replicas: int, e
 
 
 @pytest.mark.parametrize(("states", "replicas"), [("OOO", 4), ("OOON", 4)])
-def test_a_partition_beyond_the_replicas_freezes_the_groups_and_keeps_the_surge(states: str, replicas: int) -> None:
-    """Q-35, R-ROLL-2, W-21."""
+def test_partition_beyond_the_replicas_keeps_the_surge(states: str, replicas: int) -> None:
+    """A partition beyond the replicas keeps the surge (Q-35, R-ROLL-2, W-21)."""
     limits = budget.Budget(replicas=3, partition=5, unavailable=0, surge=1)
 
     step = rollingupdate.next_step(limits, Current(4, 5, "3"), seen(states))
@@ -230,8 +228,8 @@ def group(index: int, *, name: str = "web", workers_index: str | None = None) ->
     )
 
 
-def test_groups_are_known_by_their_names_and_labels() -> None:
-    """R-ROLL-8: other names and other labels do not count."""
+def test_groups_are_matched_by_names_and_labels() -> None:
+    """Other names and other labels do not count (R-ROLL-8)."""
     found = [group(0), group(1, name="other"), group(2, workers_index="9"), group(3)]
 
     states = fold(found, "web").states(2, "new")
@@ -239,8 +237,8 @@ def test_groups_are_known_by_their_names_and_labels() -> None:
     assert states == seen("N..N.")
 
 
-def test_the_workers_of_a_group_of_one_do_not_matter() -> None:
-    """R-ROLL-8, Q-12: the live size decides where the leader names none."""
+def test_workers_of_a_group_of_one_are_ignored() -> None:
+    """The live size counts if the leader has none (R-ROLL-8, Q-12)."""
     lacking = GroupFacts("web-0", "0", 0, is_leader_ready=True, revision="old", workers=None)
 
     assert fold([lacking], "web").states(1, "new") == seen("O")
@@ -252,10 +250,11 @@ def test_the_workers_of_a_group_of_one_do_not_matter() -> None:
     [("N..O", 0, 4), ("N.NO", 0, 3), ("NN.O", 0, 2), ("N..O", 0b0110, 3), ("N.oo", 0b1100, 2)],
     ids=["two on their way", "one below", "one above", "two that are broken", "nothing to lose"],
 )
-def test_differs_from_upstream_groups_on_their_way_are_counted_wherever_they_stand(
-    states: str, broken: int, partition: int
-) -> None:
-    """R-ROLL-7: an update was taken back. Those that are broken may stay so, and stop no update that mends them."""
+def test_differs_from_upstream_pending_groups_always_count(states: str, broken: int, partition: int) -> None:
+    """An update was reverted (R-ROLL-7).
+
+    Broken groups may stay broken, and do not block the update that repairs them.
+    """
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=1)
 
     step = rollingupdate.next_step(limits, Current(4, 4, "3"), seen(states)._replace(broken=broken))
@@ -267,7 +266,7 @@ def test_differs_from_upstream_groups_on_their_way_are_counted_wherever_they_sta
     ("own_size", "size", "has_workers", "expected"),
     [(1, 3, False, "O"), (3, 1, False, "."), (3, 1, True, "O"), (3, 3, True, "O"), (3, 3, False, ".")],
 )
-def test_differs_from_upstream_a_group_is_ready_with_its_original_size(
+def test_differs_from_upstream_group_has_its_original_size(
     own_size: int, size: int, *, has_workers: bool, expected: str
 ) -> None:
     """Docs/adr/0010-bounds.md: an edit from or to a size of one takes no group for ready or missing (unlike Q-12)."""
@@ -280,8 +279,8 @@ def test_differs_from_upstream_a_group_is_ready_with_its_original_size(
     assert shown[0].is_ready == (expected == "O")
 
 
-def test_an_index_that_is_no_number_is_skipped() -> None:
-    """R-ROLL-8."""
+def test_index_that_is_not_a_number_is_skipped() -> None:
+    """An index that is not a number is skipped (R-ROLL-8)."""
     odd = GroupFacts("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
 
     assert fold([odd], "web").states(1, "new") == seen(".")
@@ -347,10 +346,10 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("wanted", "steps"), BROKEN.values(), ids=BROKEN)
-def test_differs_from_upstream_broken_old_groups_never_use_up_the_budget(
+def test_differs_from_upstream_broken_old_groups_use_no_budget(
     wanted: LeaderWorkerSetSpec, steps: list[tuple[str, bool, tuple[int, int]]]
 ) -> None:
-    """R-ROLL-7, docs/adr/0030: the Go controller waits for ever for a group that only the update would repair."""
+    """The Go controller waits for ever for a group that only the update would repair (R-ROLL-7, docs/adr/0030)."""
     limits = budget.read(wanted)
     current = Current(wanted.replicas, limits.partition, str(wanted.replicas))
     for letters, is_new, expected in steps:
@@ -361,8 +360,10 @@ def test_differs_from_upstream_broken_old_groups_never_use_up_the_budget(
 
 
 @pytest.mark.parametrize(("wanted", "steps"), EXAMPLES.values(), ids=EXAMPLES)
-def test_worked_example(wanted: LeaderWorkerSetSpec, steps: list[tuple[str, bool, tuple[int, int]]]) -> None:
-    """Section 5.4: each step starts from what the one before wrote."""
+def test_steps_follow_the_worked_example(
+    wanted: LeaderWorkerSetSpec, steps: list[tuple[str, bool, tuple[int, int]]]
+) -> None:
+    """Each step starts from the result of the previous one (section 5.4)."""
     limits = budget.read(wanted)
     current = Current(wanted.replicas, limits.partition, str(wanted.replicas))
     for states, is_new, expected in steps:

@@ -12,7 +12,7 @@ from leaderworkerset.core.leaderworkerset.rollingupdate import Case, Current, Ro
 
 
 def gated(total: int, *indexes: int, updated: frozenset[int] = frozenset()) -> States:
-    """Return groups that are ready and outdated, but for those that wait for a queue."""
+    """Return groups that are ready and outdated, except groups that wait for a queue."""
     states = {index: GroupState(index not in indexes, index in updated) for index in range(total)}
     return States.of(states)._replace(gated=sum(1 << index for index in indexes))
 
@@ -30,10 +30,8 @@ def gated(total: int, *indexes: int, updated: frozenset[int] = frozenset()) -> S
         ((0,), False, 4),
     ],
 )
-def test_groups_that_wait_for_a_queue_are_let_go_first_and_nothing_else_is(
-    waiting: tuple[int, ...], is_new: bool, expected: int
-) -> None:
-    """R-KQ-61: with the very write that brings the new template, before a pod of the old one is released unpaid."""
+def test_queued_groups_are_released_first(waiting: tuple[int, ...], is_new: bool, expected: int) -> None:
+    """They are released by the write of the new template, before an unpaid pod of the old one is (R-KQ-61)."""
     limits = budget.read(spec(4))
 
     step = rollingupdate.next_step(limits, Current(4, 4, "4"), gated(4, *waiting), is_new_revision=is_new)
@@ -41,8 +39,8 @@ def test_groups_that_wait_for_a_queue_are_let_go_first_and_nothing_else_is(
     assert step.partition == expected
 
 
-def test_groups_that_run_wait_until_the_queue_admits_those_that_were_let_go() -> None:
-    """R-KQ-61: `maxUnavailable` holds, whatever made a group unavailable."""
+def test_running_groups_wait_for_released_groups_in_the_queue() -> None:
+    """`maxUnavailable` holds for any reason of unavailability (R-KQ-61)."""
     limits = budget.read(spec(4))
     waiting = gated(4, 2, 3, updated=frozenset({2, 3}))
 
@@ -50,14 +48,14 @@ def test_groups_that_run_wait_until_the_queue_admits_those_that_were_let_go() ->
     assert rollingupdate.next_step(limits, Current(4, 2, "4"), gated(4, updated=frozenset({2, 3}))).partition == 1
 
 
-def test_a_partition_of_the_user_holds_groups_that_wait_for_a_queue_too() -> None:
+def test_partition_of_the_user_holds_queued_groups() -> None:
     limits = budget.read(spec(4, partition=3))
 
     assert rollingupdate.next_step(limits, Current(4, 4, "4"), gated(4, 1, 2, 3), is_new_revision=True).partition == 3
 
 
-def test_differs_from_upstream_a_group_that_is_being_deleted_is_not_ready() -> None:
-    """The revert of an update while a leader exits must not replace a second group."""
+def test_differs_from_upstream_terminating_group_is_not_ready() -> None:
+    """The revert of an update while a leader terminates must not replace a second group."""
     workers = Workers(is_ready=True, revision="old", group_index="0")
     staying = GroupFacts(
         leader="web-0", group_index="0", index=0, is_leader_ready=True, revision="old", workers=workers
@@ -74,7 +72,7 @@ def test_differs_from_upstream_a_group_that_is_being_deleted_is_not_ready() -> N
     ("letters", "expected"),
     [("NooO", 4), ("NoOO", 3), ("NOOO", 2), ("NooN", 1), ("Nooo", 2)],
 )
-def test_differs_from_upstream_replaced_groups_that_are_not_ready_count(letters: str, expected: int) -> None:
+def test_differs_from_upstream_unready_replaced_groups_count(letters: str, expected: int) -> None:
     """Docs/adr/0010-bounds.md: after an update was taken back, two are on their way, and the last ready one stays."""
     step = rollingupdate.next_step(budget.read(spec(3, 1, 1)), Current(4, 4, "3"), seen(letters))
 
@@ -90,7 +88,7 @@ def test_differs_from_upstream_replaced_groups_that_are_not_ready_count(letters:
         (RolloutStep(Case.NEW_REVISION, 4, 4), RolloutStep(Case.NEW_REVISION, 4, 4)),
     ],
 )
-def test_differs_from_upstream_a_step_waits_for_the_previous_step(step: RolloutStep, expected: RolloutStep) -> None:
+def test_differs_from_upstream_step_waits_for_the_previous_one(step: RolloutStep, expected: RolloutStep) -> None:
     """Docs/adr/0010-bounds.md: no further group is replaced, and no surge group deleted; edits take effect."""
     assert rollingupdate.wait(step, Current(4, 2, "4")) == expected
 
@@ -99,8 +97,8 @@ def test_differs_from_upstream_a_step_waits_for_the_previous_step(step: RolloutS
     ("exhausted", "states", "partition", "expected"),
     [(0b010, "OoO", 3, 2), (0b010, "Oon", 2, 2), (0b010, "OoN", 2, 1), (0b001, "oOO", 3, 2), (0b011, "ooO", 3, 2)],
 )
-def test_exhausted_groups_are_passed_over(exhausted: int, states: str, partition: int, expected: int) -> None:
-    """N-RB-8, N-AT-21: only the new template helps them, and one other is replaced at a time."""
+def test_exhausted_groups_are_skipped(exhausted: int, states: str, partition: int, expected: int) -> None:
+    """Only the new template helps them, and one other is replaced at a time (N-RB-8, N-AT-21)."""
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=0)
     now = seen(states)._replace(broken=exhausted, exhausted=exhausted)
 

@@ -1,4 +1,4 @@
-"""Which outdated leaders are deleted so that maxUnavailable holds on every cluster."""
+"""The outdated leaders that are deleted, so that maxUnavailable holds on every cluster."""
 
 from typing import Any
 
@@ -27,9 +27,9 @@ def statefulset(replicas: int, partition: int = 0, *, status: JSONObject | None 
 
 
 def group(index: int, letter: str) -> GroupFacts:
-    """Return a group by a letter as in the contract: N new, O old, lower case not ready, x old and being deleted.
+    """Return a group by a letter of the contract: N new, O old, lower case not ready, x old and being deleted.
 
-    A is of a revision that was given up, E and e are exhausted, new and old.
+    A has an abandoned revision; E and e are exhausted, new and old.
     """
     is_new, is_ready = letter in "NnE", letter in "NOAx"
     return GroupFacts(
@@ -86,10 +86,10 @@ def chosen(
         ("OO", limits(4, 1), 0, []),
     ],
 )
-def test_as_many_leaders_go_as_the_budget_allows(
+def test_leaders_are_selected_within_the_budget(
     letters: str, budget: Budget, partition: int, expected: list[int]
 ) -> None:
-    """R-ROLL-1, R-LSTS-2: broken groups first and at no cost, then the highest; surge groups make up for others."""
+    """Broken groups come first at no cost, then the highest. Surge groups replace others (R-ROLL-1, R-LSTS-2)."""
     assert chosen(letters, budget, partition=partition) == expected
 
 
@@ -98,20 +98,20 @@ def test_as_many_leaders_go_as_the_budget_allows(
     [("OaA", 3, [1]), ("aaA", 3, [1, 0]), ("OaA", 2, [1]), ("oAA", 3, []), ("nAA", 3, [])],
     ids=["taken back", "several", "a surge group rolls", "others wait", "a new one is waited for"],
 )
-def test_differs_from_upstream_groups_of_an_abandoned_revision_delay_nobody(
+def test_differs_from_upstream_abandoned_groups_block_no_others(
     letters: str, partition: int, expected: list[int]
 ) -> None:
-    """R-ROLL-7 counts it as unavailable, so that no other group may go: where it is broken, for ever."""
+    """It counts as unavailable (R-ROLL-7), so that no other group could be replaced, permanently if it is broken."""
     assert chosen(letters, limits(2, 0, 1), partition=partition, maxUnavailable=1) == expected
 
 
-def test_what_the_user_s_partition_holds_is_left_alone_whatever_it_is_of() -> None:
+def test_groups_below_the_partition_are_kept() -> None:
     held = replace(limits(4, 0, 1), partition=2)
 
     assert chosen("aaaO", held, partition=4, maxUnavailable=1) == [2]
 
 
-def test_a_gated_group_of_a_revision_that_was_given_up_is_left_to_its_queue() -> None:
+def test_gated_group_of_an_abandoned_revision_is_kept() -> None:
     one = replace(group(0, "a"), is_gated=True)
 
     found = rollingupdate.choose(
@@ -122,7 +122,7 @@ def test_a_gated_group_of_a_revision_that_was_given_up_is_left_to_its_queue() ->
 
 
 def test_surplus_groups_are_left_to_the_statefulset() -> None:
-    """R-ROLL-3: a group beyond the replicas goes anyway, and does not count."""
+    """A group beyond the replicas is deleted anyway, and does not count (R-ROLL-3)."""
     assert chosen("OOOO", limits(2, 1), replicas=2) == [1]
 
 
@@ -137,20 +137,23 @@ def test_surplus_groups_are_left_to_the_statefulset() -> None:
     ],
     ids=["not observed", "no revision", "empty revision", "never seen", "honoured"],
 )
-def test_nothing_is_deleted_where_nobody_or_somebody_else_would_replace_it(changes: dict[str, Any]) -> None:
-    """R-ARC-4: without a live StatefulSet controller nothing comes back; one that knows the field does it itself."""
+def test_leaders_are_kept_when_others_would_replace_them(changes: dict[str, Any]) -> None:
+    """Without an active StatefulSet controller nothing returns.
+
+    A controller that knows the field replaces leaders itself (R-ARC-4).
+    """
     assert chosen("OOOO", limits(4, 4), **changes) == []
 
 
-def test_a_set_without_a_strategy_is_helped() -> None:
+def test_set_without_a_strategy_needs_help() -> None:
     assert rollingupdate.needs_help(statefulset(1) | {"spec": {}})
 
 
 @pytest.mark.parametrize(
     ("revision", "of_set"), [("new", "web-old"), ("old", "web-new")], ids=["key is current", "made from the update"]
 )
-def test_a_leader_that_is_new_by_either_mark_stays(revision: str, of_set: str) -> None:
-    """Q-8, R-ROLL-8: a leader that would come back the same is not deleted, nor one of the right revision."""
+def test_updated_leader_is_kept(revision: str, of_set: str) -> None:
+    """A leader that would come back the same is not deleted, nor one of the right revision (Q-8, R-ROLL-8)."""
     one = GroupFacts("web-0", "0", 0, True, revision, None, UID("u"), statefulset_revision=of_set)
 
     found = rollingupdate.choose(statefulset(1), fold([one], "web"), limits=limits(1, 1), size=1, key="new")
@@ -158,14 +161,14 @@ def test_a_leader_that_is_new_by_either_mark_stays(revision: str, of_set: str) -
     assert found == []
 
 
-def test_a_leader_without_an_index_is_left_alone() -> None:
-    """Q-22."""
+def test_leader_without_an_index_is_kept() -> None:
+    """A leader without an index is kept (Q-22)."""
     odd = GroupFacts("web-x", "x", None, True, "old", None)
 
     assert rollingupdate.choose(statefulset(1), fold([odd], "web"), limits=limits(1, 1), size=1, key="new") == []
 
 
-def test_a_new_leader_with_the_workers_of_the_one_before_is_not_available() -> None:
+def test_new_leader_with_previous_workers_is_unavailable() -> None:
     """R-STAT-6 counts it as ready; the bound does not."""
     between = replace(group(0, "N"), workers=group(0, "O").workers)
     found = rollingupdate.choose(
@@ -175,8 +178,8 @@ def test_a_new_leader_with_the_workers_of_the_one_before_is_not_available() -> N
     assert found == []
 
 
-def test_percentages_that_leave_nothing_replace_one_group() -> None:
-    """Q-28: 25 % of 2 groups is one group, not none."""
+def test_percentage_below_one_replaces_one_group() -> None:
+    """25 % of 2 groups is one group, not none (Q-28)."""
     rolling = {"maxUnavailable": "25%"}
     spec = leaderworkerset.decode(builders.leaderworkerset_object(replicas=2, rollout=rolling)).spec
 
@@ -195,10 +198,10 @@ def test_percentages_that_leave_nothing_replace_one_group() -> None:
     ],
 )
 @pytest.mark.parametrize("rolling", [{}, {"maxUnavailable": 1}], ids=["older Kubernetes", "newer Kubernetes"])
-def test_exhausted_groups_of_an_older_revision_are_not_waited_for(
+def test_exhausted_groups_of_older_revisions_do_not_block(
     letters: str, budget: Budget, partition: int, expected: list[int], rolling: dict[str, Any]
 ) -> None:
-    """N-RB-8, N-AT-21: a StatefulSet controller that counts them as unavailable would replace none."""
+    """A StatefulSet controller that counts them as unavailable would replace none (N-RB-8, N-AT-21)."""
     assert chosen(letters, budget, partition=partition, **rolling) == (
         [] if "e" not in letters and rolling else expected
     )
@@ -234,9 +237,9 @@ def test_broken_groups_below_the_partition_block_no_leader(
     ],
     ids=["a newer update", "the first one", "the first one is ready", "taken back", "one below a ready group"],
 )
-def test_the_highest_broken_groups_are_replaced_once(
+def test_highest_broken_groups_are_replaced_once(
     letters: str, partition: int, current: str, expected: list[int]
 ) -> None:
-    """A broken update was scaled up, then corrected: the rollout reaches these groups first, whatever this would do."""
+    """A broken update was scaled up, then corrected: the rollout reaches these groups first in any case."""
     status = SEEN | {"currentRevision": current}
     assert chosen(letters, limits(6, 1), partition=partition, status=status, maxUnavailable=1) == expected

@@ -15,8 +15,8 @@ from leaderworkerset.core.policies.policy import LiveGroup
 LWS = builders.leaderworkerset_object()
 
 
-def test_all_groups_share_a_service_owned_by_the_leaderworkerset() -> None:
-    """R-SVC-1, R-SVC-3."""
+def test_shared_service_belongs_to_the_leaderworkerset() -> None:
+    """The shared service belongs to the LeaderWorkerSet (R-SVC-1, R-SVC-3)."""
     assert services.build_shared(LWS) == {
         "apiVersion": "v1",
         "kind": "Service",
@@ -30,8 +30,8 @@ def test_all_groups_share_a_service_owned_by_the_leaderworkerset() -> None:
     }
 
 
-def test_a_group_has_a_service_owned_by_its_leader() -> None:
-    """R-SVC-2, R-SVC-3."""
+def test_group_service_belongs_to_its_leader() -> None:
+    """The group service belongs to its leader (R-SVC-2, R-SVC-3)."""
     leader = builders.leader_pod(LWS, 3)
 
     service = services.build_for_group(leader, "web")
@@ -52,12 +52,12 @@ def owned_by(kind: str, name: str) -> JSONObject:
     [None, {"metadata": {"name": "web"}}, services.build_shared(LWS), owned_by("LeaderWorkerSet", "web")],
     ids=["none", "without a controller", "its own", "of its predecessor"],
 )
-def test_a_service_that_nobody_else_controls_is_no_conflict(service: JSONObject | None) -> None:
+def test_service_without_another_owner_is_no_conflict(service: JSONObject | None) -> None:
     assert services.conflict(service, LWS) == ""
 
 
-def test_a_service_that_another_object_controls_is_named() -> None:
-    """N-HASH-24."""
+def test_service_of_another_owner_is_named() -> None:
+    """A service of another owner is named (N-HASH-24)."""
     assert services.conflict(owned_by("LeaderWorkerSet", "other"), LWS) == (
         "headless service web has controller owner LeaderWorkerSet other; expected LeaderWorkerSet web:"
         " remove the service, or use another name"
@@ -74,8 +74,8 @@ def test_a_service_that_another_object_controls_is_named() -> None:
     ],
     ids=["none", "its own", "headless", "not headless"],
 )
-def test_a_service_is_settled_if_it_is_headless(service: JSONObject | None, is_settled: bool) -> None:
-    """That of a user with an address is decided by what the API server has: its selector."""
+def test_service_is_settled_when_it_is_headless(service: JSONObject | None, is_settled: bool) -> None:
+    """A service of a user with an address depends on the selector in the API server."""
     assert services.is_settled(service) == is_settled
 
 
@@ -102,13 +102,13 @@ TEMPLATES = builders.leaderworkerset_object(
     ],
     ids=str,
 )
-def test_a_service_selects_leaders_or_workers(selector: dict[str, str], is_matching: bool) -> None:
+def test_service_selects_leaders_or_workers(selector: dict[str, str], is_matching: bool) -> None:
     assert services.selects(selector, TEMPLATES) == is_matching
 
 
 @pytest.mark.parametrize("policy", ["Shared", "UniquePerReplica"])
-def test_it_is_the_error_of_whose_name_it_takes(policy: str) -> None:
-    """N-HASH-24, both identities; groups go on, and it is tried again."""
+def test_service_conflict_is_an_error_of_the_set_or_the_pod(policy: str) -> None:
+    """Both identities: groups continue, and the creation is retried (N-HASH-24)."""
     lws = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": policy}})
     leader = builders.leader_pod(lws)
     of_set = ObservedLeaderWorkerSet(

@@ -17,8 +17,8 @@ def build(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2) -> dict
     return statefulsets.build(obj, lws, key="k", limits=budget.read(lws.spec), step=step)
 
 
-def test_the_leader_statefulset_of_a_plain_leaderworkerset() -> None:
-    """R-LSTS-2."""
+def test_leader_statefulset_equals_the_contract() -> None:
+    """A leader StatefulSet equals the contract (R-LSTS-2)."""
     metadata = {"labels": {"team": "x", labels.NAME: "lies"}, "annotations": {"note": "n"}}
     obj = builders.leaderworkerset_object(metadata=metadata, rollout={"maxSurge": 1})
 
@@ -60,8 +60,8 @@ COPIED = {
 }
 
 
-def test_differs_from_upstream_labels_of_a_copied_pod_are_ignored() -> None:
-    """ADR 29: upstream passes them on, so that all workers get the index of the pod that was copied."""
+def test_differs_from_upstream_labels_of_a_pod_are_not_copied() -> None:
+    """Upstream passes them on, so that all workers get the index of the pod that was copied (ADR 29)."""
     template = builders.pod_template() | {"metadata": COPIED}
     plain = builders.pod_template() | {"metadata": {"labels": {"team": "x"}, "annotations": {"note": "n"}}}
 
@@ -72,24 +72,24 @@ def test_differs_from_upstream_labels_of_a_copied_pod_are_ignored() -> None:
     assert copied["spec"]["template"] == clean["spec"]["template"]
 
 
-def test_a_leader_template_is_preferred() -> None:
-    """R-LSTS-2."""
+def test_leader_template_is_preferred() -> None:
+    """A leader template is preferred (R-LSTS-2)."""
     obj = builders.leaderworkerset_object(template={"leaderTemplate": builders.pod_template("leader:1")})
 
     assert build(obj)["spec"]["template"]["spec"]["containers"][0]["image"] == "leader:1"
 
 
 @pytest.mark.parametrize("field", ["leaderTemplate", "workerTemplate"])
-def test_a_template_that_cannot_be_read_is_named(field: str) -> None:
-    """R-LSTS-2: by its path in the spec."""
+def test_unreadable_template_is_named_by_its_path(field: str) -> None:
+    """The path belongs to the spec (R-LSTS-2)."""
     broken = {"spec": {"containers": "none"}}
 
     with pytest.raises(ValueError, match=rf"^spec\.leaderWorkerTemplate\.{field}\.spec\.containers"):
         build(builders.leaderworkerset_object(template={field: broken}))
 
 
-def test_the_subdomain_policy_reaches_the_pods_and_not_the_service_name() -> None:
-    """R-LSTS-2."""
+def test_subdomain_policy_reaches_the_pods_only() -> None:
+    """The subdomain policy reaches the pods only (R-LSTS-2)."""
     obj = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})
 
     spec = build(obj)["spec"]
@@ -98,7 +98,7 @@ def test_the_subdomain_policy_reaches_the_pods_and_not_the_service_name() -> Non
     assert spec["template"]["metadata"]["annotations"][labels.SUBDOMAIN_POLICY] == "UniquePerReplica"
 
 
-def test_what_the_rollout_needs_is_read_from_the_statefulset() -> None:
+def test_rollout_position_is_read_from_the_statefulset() -> None:
     built = build(builders.leaderworkerset_object(replicas=4), partition=3, replicas=5)
 
     assert rollingupdate.position(built) == Current(5, 3, "4")
@@ -115,9 +115,7 @@ def test_what_the_rollout_needs_is_read_from_the_statefulset() -> None:
     ],
     ids=["never", "never, as zero", "before the change", "as it is"],
 )
-def test_a_statefulset_controller_is_behind_until_it_observed_the_change(
-    status: dict[str, Any], *, is_behind: bool
-) -> None:
+def test_statefulset_controller_is_behind_until_it_observes(status: dict[str, Any], *, is_behind: bool) -> None:
     """R-ROLL-7. Where no StatefulSet controller ever reported, none is waited for."""
     built = build(builders.leaderworkerset_object(replicas=4), partition=3, replicas=5)
     living = built | {"metadata": built["metadata"] | {"generation": 3}, "status": status}
@@ -137,10 +135,10 @@ def test_a_statefulset_controller_is_behind_until_it_observed_the_change(
     ],
     ids=["never reported", "not applied", "rolled", "to be applied", "rolling", "not observed"],
 )
-def test_older_pods_may_be_created_until_the_statefulset_controller_is_done(
+def test_older_pods_are_possible_until_the_controller_is_done(
     status: dict[str, Any], key: str, *, expected: bool
 ) -> None:
-    """R-REV-14: their revisions are needed until then."""
+    """Their revisions are needed until then (R-REV-14)."""
     built = build(builders.leaderworkerset_object(replicas=4))
     living = built | {"metadata": built["metadata"] | {"generation": 3}, "status": status}
 

@@ -91,12 +91,12 @@ def as_expected(generation: int = 1) -> Condition:
     ],
 )
 def test_groups_are_counted(letters: str, fields: dict[str, Any], expected: Counts) -> None:
-    """R-STAT-5 to R-STAT-7: surge counts as ready, groups without workers not at all."""
+    """Surge counts as ready, groups without workers not at all (R-STAT-5 to R-STAT-7)."""
     assert status.count(lws(**fields), fold(groups(letters), "web"), "new") == expected
 
 
-def test_an_index_that_is_no_number_ends_the_count() -> None:
-    """R-STAT-5."""
+def test_index_that_is_not_a_number_is_an_error() -> None:
+    """An index that is not a number is an error (R-STAT-5)."""
     odd = GroupFacts("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
 
     with pytest.raises(status.UnknownIndexError, match=r"pod web-x.*group-index.*'x' is not a number"):
@@ -121,7 +121,7 @@ def test_an_index_that_is_no_number_ends_the_count() -> None:
 def test_conditions_follow_from_the_counts(
     letters: str, fields: dict[str, Any], expected: tuple[ConditionOutcome, ...]
 ) -> None:
-    """R-STAT-8, R-STAT-16, R-STAT-17, N-ST-13."""
+    """Conditions follow from the counts (R-STAT-8, R-STAT-16, R-STAT-17, N-ST-13)."""
     found = lws(**fields)
 
     assert status.choose(found, status.count(found, fold(groups(letters), "web"), "new")) == expected
@@ -137,34 +137,34 @@ def test_conditions_follow_from_the_counts(
         ("", {"replicas": 0}, True),
     ],
 )
-def test_an_update_is_done_when_all_wanted_groups_are(letters: str, fields: dict[str, Any], *, done: bool) -> None:
-    """R-STAT-9."""
+def test_update_is_done_when_all_wanted_groups_are_updated(letters: str, fields: dict[str, Any], *, done: bool) -> None:
+    """An update is done when all wanted groups are updated (R-STAT-9)."""
     found = lws(**fields)
 
     assert status.is_update_done(found, status.count(found, fold(groups(letters), "web"), "new")) is done
 
 
-def test_a_first_condition_is_appended() -> None:
-    """R-STAT-11, R-STAT-12c."""
+def test_first_condition_is_appended() -> None:
+    """The first condition is appended (R-STAT-11, R-STAT-12c)."""
     assert status.set_true((), PROGRESSING, 1, builders.NOW) == (condition(PROGRESSING, "True", since=NOW),)
 
 
-def test_a_condition_that_holds_stays_as_it_is() -> None:
-    """R-STAT-12a."""
+def test_current_condition_is_unchanged() -> None:
+    """The current condition is unchanged (R-STAT-12a)."""
     before = (condition(PROGRESSING, "True"),)
 
     assert status.set_true(before, PROGRESSING, 1, builders.NOW) == before
 
 
-def test_a_condition_chosen_for_a_new_generation_is_new() -> None:
-    """R-STAT-12a, Q-3."""
+def test_condition_of_a_new_generation_is_renewed() -> None:
+    """The condition of a new generation is renewed (R-STAT-12a, Q-3)."""
     after = status.set_true((condition(PROGRESSING, "True"),), PROGRESSING, 2, builders.NOW)
 
     assert after == (condition(PROGRESSING, "True", generation=2, since=NOW),)
 
 
-def test_excluded_conditions_become_false_and_keep_their_words() -> None:
-    """R-STAT-12b, Q-4."""
+def test_excluded_conditions_become_false_and_keep_their_text() -> None:
+    """Excluded conditions become false and keep their text (R-STAT-12b, Q-4)."""
     before = (condition(PROGRESSING, "True"), condition(UPDATE_IN_PROGRESS, "True"))
 
     assert status.set_true(before, AVAILABLE, 1, builders.NOW) == (
@@ -174,8 +174,8 @@ def test_excluded_conditions_become_false_and_keep_their_words() -> None:
     )
 
 
-def test_progressing_and_updating_go_together() -> None:
-    """R-STAT-12b, R-STAT-14: nothing else ends an update than being available."""
+def test_progressing_does_not_exclude_an_update() -> None:
+    """Nothing else ends an update than being available (R-STAT-12b, R-STAT-14)."""
     before = (condition(UPDATE_IN_PROGRESS, "True"),)
 
     assert status.set_true(before, PROGRESSING, 1, builders.NOW) == (
@@ -185,7 +185,7 @@ def test_progressing_and_updating_go_together() -> None:
 
 
 def test_differs_from_upstream_all_conditions_are_set_at_once() -> None:
-    """R-STAT-13, Q-2, N-ST-10, N-AT-16: the Go controller of v0.10 needs two passes and says it twice."""
+    """The Go controller of v0.10 needs two passes and two events (R-STAT-13, Q-2, N-ST-10, N-AT-16)."""
     found = lws(
         metadata={"generation": 2},
         status={"conditions": [msgspec.to_builtins(condition(AVAILABLE, "True"))]},
@@ -203,8 +203,8 @@ def test_differs_from_upstream_all_conditions_are_set_at_once() -> None:
     )
 
 
-def test_conditions_not_chosen_follow_the_generation() -> None:
-    """R-STAT-13, R-STAT-15."""
+def test_other_conditions_follow_the_generation() -> None:
+    """Other conditions follow the generation (R-STAT-13, R-STAT-15)."""
     stored = [{"type": "Other", "status": "False", "observedGeneration": 1}]
     found = lws(metadata={"generation": 3}, status={"conditions": stored})
 
@@ -246,8 +246,8 @@ FAILED = "ReplicaRestartBudgetExceeded"
     ],
     ids=["nothing else moves", "another starts", "a rollout runs"],
 )
-def test_exhausted_groups_are_told(letters: str, expected: dict[str, tuple[str, str, str]]) -> None:
-    """N-ST-11, N-ST-12: whatever the conditions were before; a second look changes nothing."""
+def test_exhausted_groups_set_the_degraded_condition(letters: str, expected: dict[str, tuple[str, str, str]]) -> None:
+    """The earlier conditions do not matter, and a second reconciliation changes nothing (N-ST-11, N-ST-12)."""
     stored = [msgspec.to_builtins(condition(one, "True")) for one in (AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS)]
     former = {"type": "RestartsExhausted", "status": "True"}
     found = lws(status={"conditions": [*stored, former, msgspec.to_builtins(as_expected())]})
@@ -264,8 +264,8 @@ def test_exhausted_groups_are_told(letters: str, expected: dict[str, tuple[str, 
     assert status.assess(again, {}, fold(groups(letters), "web"), "new", later).status == assessed.status
 
 
-def test_a_status_at_rest_is_taken_over_as_it_is() -> None:
-    """N-AT-18, N-ST-11: the condition comes with the next change."""
+def test_status_at_rest_is_unchanged() -> None:
+    """The condition comes with the next change (N-AT-18, N-ST-11)."""
     of_go = {"replicas": 2, "readyReplicas": 2, "updatedReplicas": 2, "hpaPodSelector": "s", "observedGeneration": 1}
     found = lws(status=of_go | {"conditions": [msgspec.to_builtins(condition(AVAILABLE, "True"), str_keys=True)]})
 
@@ -276,8 +276,8 @@ def test_a_status_at_rest_is_taken_over_as_it_is() -> None:
     assert changed.status.conditions[-1] == as_expected()
 
 
-def test_recovered_groups_are_not_told_any_more() -> None:
-    """N-ST-11."""
+def test_recovered_groups_clear_the_degraded_condition() -> None:
+    """Recovered groups clear the Degraded condition (N-ST-11)."""
     degraded = status.assess(lws(), {}, fold(groups("NX"), "web"), "new", builders.NOW).status
     found = lws(status=leaderworkerset.encode_status(degraded))
 
@@ -291,8 +291,8 @@ def test_recovered_groups_are_not_told_any_more() -> None:
     }
 
 
-def test_the_rest_of_the_status() -> None:
-    """R-STAT-1, R-STAT-4, R-API-10: zero values are not written."""
+def test_status_has_counts_selector_and_generation() -> None:
+    """Zero values are not written (R-STAT-1, R-STAT-4, R-API-10)."""
     found = lws(status={"hpaPodSelector": "mine"})
 
     built = status.build(found, {"status": {"replicas": 3}}, Counts(ready=2, updated=1), builders.NOW)
@@ -312,8 +312,8 @@ def test_the_rest_of_the_status() -> None:
     )
 
 
-def test_the_same_facts_give_the_same_status() -> None:
-    """R-STAT-3."""
+def test_equal_facts_give_an_equal_status() -> None:
+    """Equal facts give an equal status (R-STAT-3)."""
     found = lws()
     first = status.build(found, {}, status.count(found, fold(groups("N"), "web"), "new"), builders.NOW)
     again = lws(status=leaderworkerset.encode_status(first))
@@ -322,8 +322,8 @@ def test_the_same_facts_give_the_same_status() -> None:
     assert status.build(again, {}, status.count(again, fold(groups("N"), "web"), "new"), later) == first
 
 
-def test_the_event_counts_groups() -> None:
-    """R-STAT-10, R-STAT-16."""
+def test_event_counts_groups() -> None:
+    """The event counts groups (R-STAT-10, R-STAT-16)."""
     found = lws(replicas=0)
 
     note = status.event_note(found, status.build(found, {}, Counts(), builders.NOW), AVAILABLE)
@@ -331,8 +331,8 @@ def test_the_event_counts_groups() -> None:
     assert note == "All replicas are ready, with 0 groups ready of total 0 groups"
 
 
-def test_the_words_of_the_conditions() -> None:
-    """R-STAT-11."""
+def test_conditions_have_reasons_and_messages() -> None:
+    """Conditions have reasons and messages (R-STAT-11)."""
     assert [(one.type, one.reason, one.message) for one in (AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS)] == [
         ("Available", "AllGroupsReady", "All replicas are ready"),
         ("Progressing", "GroupsProgressing", "Replicas are progressing"),
@@ -340,8 +340,8 @@ def test_the_words_of_the_conditions() -> None:
     ]
 
 
-def test_a_group_whose_leader_has_another_name_counts_by_its_label() -> None:
-    """R-STAT-5."""
+def test_group_with_another_leader_name_counts_by_its_label() -> None:
+    """A group with another leader name counts by its label (R-STAT-5)."""
     odd = GroupFacts(
         "other-0",
         "0",
@@ -359,8 +359,8 @@ def test_a_group_whose_leader_has_another_name_counts_by_its_label() -> None:
     )
 
 
-def test_the_fold_grows_and_shrinks_with_the_groups() -> None:
-    """An index far beyond the number of leaders is kept by itself, until there are enough of them."""
+def test_fold_grows_and_shrinks_with_the_groups() -> None:
+    """An index far beyond the number of leaders is stored separately, until there are enough leaders."""
     found, far = Groups("web"), group(5000, "N")
     found.put(far.leader, far)
     assert [*found.folded().irregular] == ["web-5000"]
@@ -371,7 +371,7 @@ def test_the_fold_grows_and_shrinks_with_the_groups() -> None:
     assert (found.folded().members.bit_count(), found.folded().irregular) == (601, {})
 
 
-def test_a_group_that_goes_is_taken_out_of_the_fold() -> None:
+def test_deleted_group_is_removed_from_the_fold() -> None:
     one, other = groups("NO")
     odd = GroupFacts("other-0", "0", 0, is_leader_ready=True, revision="new", workers=None)
     found = Groups("web")
@@ -384,7 +384,7 @@ def test_a_group_that_goes_is_taken_out_of_the_fold() -> None:
 
 
 @pytest.mark.parametrize("outcome", CONDITIONS, ids=lambda outcome: outcome.type)
-def test_every_condition_can_be_set_and_ends_those_it_excludes(outcome: ConditionOutcome) -> None:
+def test_every_condition_can_be_set_and_excludes_others(outcome: ConditionOutcome) -> None:
     others = tuple(condition(one, "True") for one in CONDITIONS if one != outcome)
 
     after = status.set_true(others, outcome, 1, builders.NOW)

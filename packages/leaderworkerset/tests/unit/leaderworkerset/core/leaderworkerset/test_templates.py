@@ -24,8 +24,8 @@ CLAIM = {
 }
 
 
-def test_the_controllers_labels_and_annotations_win() -> None:
-    """R-LSTS-2."""
+def test_labels_and_annotations_of_the_controller_win() -> None:
+    """Labels and annotations of the controller win (R-LSTS-2)."""
     template = {
         "metadata": {"labels": {"own": "x", "mine": "1"}, "annotations": {"note": "n"}},
         "spec": {"containers": [{"name": "c", "unknown": 1}]},
@@ -39,15 +39,15 @@ def test_the_controllers_labels_and_annotations_win() -> None:
     }
 
 
-def test_a_plain_group_is_told_its_size() -> None:
-    """Contract 1.5; an empty topology key is none."""
+def test_simple_group_is_annotated_with_its_size() -> None:
+    """An empty topology key counts as absent (contract 1.5)."""
     live = {labels.EXCLUSIVE_TOPOLOGY: "", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "rack"}
 
     assert statefulsets.group_annotations(LeaderWorkerTemplate(size=4), live) == {labels.SIZE: "4"}
 
 
-def test_subgroups_and_topologies_are_passed_on() -> None:
-    """R-LSTS-2, R-WSTS-3."""
+def test_subgroups_and_topologies_are_annotated() -> None:
+    """Subgroups and topologies are annotated (R-LSTS-2, R-WSTS-3)."""
     policy = SubGroupPolicy(sub_group_policy_type=SubGroupPolicyType.LEADER_EXCLUDED, sub_group_size=2)
     live = {labels.EXCLUSIVE_TOPOLOGY: "rack", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "host"}
 
@@ -60,15 +60,15 @@ def test_subgroups_and_topologies_are_passed_on() -> None:
     }
 
 
-def test_unset_fields_of_a_subgroup_policy_are_filled_or_left_out() -> None:
+def test_unset_fields_of_a_subgroup_policy_have_defaults() -> None:
     """R-VAL-20 makes a size required; without admission nothing breaks."""
     annotations = statefulsets.group_annotations(LeaderWorkerTemplate(sub_group_policy=SubGroupPolicy()), {})
 
     assert annotations == {labels.SIZE: "1", labels.SUBGROUP_POLICY_TYPE: "LeaderWorker"}
 
 
-def test_claims_are_reduced_to_what_the_go_controller_passes_on() -> None:
-    """R-LSTS-5."""
+def test_claims_keep_the_fields_of_the_go_controller() -> None:
+    """Claims keep the fields of the Go controller (R-LSTS-5)."""
     bare = {"metadata": {"name": "bare"}, "spec": {}}
 
     fields = statefulsets.claim_fields(LeaderWorkerTemplate(volume_claim_templates=(CLAIM, bare)), "ns")
@@ -96,8 +96,8 @@ def test_claims_are_reduced_to_what_the_go_controller_passes_on() -> None:
     }
 
 
-def test_both_retention_policies_are_sent_where_one_is_set() -> None:
-    """R-LSTS-2: the unset one as the API server would fill it."""
+def test_both_retention_policies_are_sent_when_one_is_set() -> None:
+    """The unset one as the API server would fill it (R-LSTS-2)."""
     policy = PersistentVolumeClaimRetentionPolicy(when_scaled="Delete")
 
     assert statefulsets.claim_fields(LeaderWorkerTemplate(persistent_volume_claim_retention_policy=policy), "ns") == {

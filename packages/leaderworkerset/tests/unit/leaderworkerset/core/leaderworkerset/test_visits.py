@@ -1,4 +1,4 @@
-"""How many groups a reconcile visits: those that matter, however many there are."""
+"""How many groups a reconciliation visits: only the relevant ones, in a set of any size."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +17,7 @@ from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
 
 
 class Counted(tuple[GroupFacts, ...]):
-    """Groups, with the number of those that were visited."""
+    """Groups, with the number of visited groups."""
 
     __slots__ = ()
     visits = 0
@@ -29,7 +29,7 @@ class Counted(tuple[GroupFacts, ...]):
 
 
 def rolling(count: int, updated: int, *, honors_max_unavailable: bool) -> ObservedLeaderWorkerSet:
-    """Return a rollout of one group after the other, of which the last ones are updated already."""
+    """Return a rollout of one group after the other, with the last ones already updated."""
     before = builders.leaderworkerset_object(replicas=count)
     obj = builders.leaderworkerset_object(replicas=count, image="app:2")
     key, partition = builders.key_of(obj), count - updated
@@ -69,8 +69,8 @@ def _applied(observed: ObservedLeaderWorkerSet) -> dict[str, Any]:
 
 @pytest.mark.parametrize("honors", [True, False])
 @pytest.mark.parametrize("count", [50, 100, 200])
-def test_a_step_of_a_rollout_visits_no_group(count: int, *, honors: bool) -> None:
-    """Before, it visited every group three times: 150, 300 and 600, so that a rollout cost their square."""
+def test_rollout_step_visits_no_group(count: int, *, honors: bool) -> None:
+    """Earlier, it visited every group three times: 150, 300 and 600, so that a rollout cost their square."""
     observed = rolling(count, count // 2, honors_max_unavailable=honors)
     Counted.visits = 0
 
@@ -84,8 +84,8 @@ def test_a_step_of_a_rollout_visits_no_group(count: int, *, honors: bool) -> Non
 
 
 @pytest.mark.parametrize("count", [50, 100, 200])
-def test_a_step_visits_no_group_while_an_outdated_leader_is_being_deleted(count: int) -> None:
-    """Before, it visited every group as long as the outdated leader stood above the partition."""
+def test_step_visits_no_group_while_a_leader_terminates(count: int) -> None:
+    """Earlier, it visited every group as long as the outdated leader was above the partition."""
     observed = with_outdated(rolling(count, count // 2, honors_max_unavailable=False), count - 1, is_deleting=True)
     Counted.visits = 0
 
@@ -97,7 +97,7 @@ def test_a_step_visits_no_group_while_an_outdated_leader_is_being_deleted(count:
 
 
 @pytest.mark.parametrize("count", [50, 100, 200])
-def test_a_step_visits_the_groups_alone_that_it_replaces(count: int) -> None:
+def test_step_visits_only_the_groups_that_it_replaces(count: int) -> None:
     at_work = rolling(count, count // 2, honors_max_unavailable=False)
     observed = with_outdated(at_work, count - 1, is_deleting=False)
     Counted.visits = 0
@@ -135,5 +135,5 @@ def with_outdated(observed: ObservedLeaderWorkerSet, index: int, *, is_deleting:
 
 
 def deleted(plan: Plan) -> list[str]:
-    """Return the names of what the plan deletes."""
+    """Return the names of the objects that the plan deletes."""
     return [action.key.name for action in flat(plan.actions) if isinstance(action, Delete)]

@@ -60,8 +60,8 @@ def walk(observed: ObservedLeaderWorkerSet) -> list[str]:
     ],
     ids=["at rest", "a step of a rollout", "the end of a rollout", "an edit"],
 )
-def test_a_decision_is_read_in_a_few_stays(observed: ObservedLeaderWorkerSet, most: int, returns: int) -> None:
-    """docs/adr/0013-a-straight-line.md: before, an edit took 81 with 63 returns, and a decision at rest 91 with 71."""
+def test_decision_takes_few_functions(observed: ObservedLeaderWorkerSet, most: int, returns: int) -> None:
+    """Earlier, an edit took 81 with 63 returns, and a decision at rest 91 with 71 (docs/adr/0013-a-straight-line.md)."""
     decide(observed, builders.NOW)  # what is made at the first use is not part of the walk
 
     stays = walk(observed)

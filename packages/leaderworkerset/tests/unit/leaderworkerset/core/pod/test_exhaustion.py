@@ -1,4 +1,4 @@
-"""What happens to a group that has a limit of restarts."""
+"""The recreation of a group with a restart limit."""
 
 from datetime import timedelta
 from typing import Any
@@ -60,7 +60,7 @@ def record(state: RecreationState, *, leader: str = "", used: int | None = None,
 
 
 def steps(plan: Plan) -> list[str]:
-    """Return what a plan writes, in order."""
+    """Return the writes of a plan, in order."""
     assert plan.error is None
     return [step for action in plan.actions for step in _steps(action)]
 
@@ -85,8 +85,8 @@ def _steps(action: Action) -> list[str]:
 EXHAUSTION = ["confirm", "exhausted", "keep web-0", "keep web-0-1", "delete web-0: ReplicaRestartBudgetExceeded"]
 
 
-def test_a_restart_is_counted_before_it_happens() -> None:
-    """N-RB-1, N-RB-3: and recorded before that, so that it counts once whatever happens in between."""
+def test_restart_is_counted_before_it_happens() -> None:
+    """It is recorded before that, so that it counts once despite interruptions (N-RB-1, N-RB-3)."""
     first = reconcile(group(limited(), FAILED))
 
     assert steps(first) == ["recreated", f'{{"{KEY}/0":1}}', "delete web-0: RecreateGroup"]
@@ -99,8 +99,8 @@ def test_a_restart_is_counted_before_it_happens() -> None:
 
 
 @pytest.mark.parametrize(("limit", "used"), [(0, None), (1, 1), (1, 7)])
-def test_a_group_without_restarts_left_is_exhausted(limit: int, used: int | None) -> None:
-    """N-RB-1, N-RB-4, N-AT-20: the leader is marked first, and deleted last."""
+def test_group_without_restarts_left_is_exhausted(limit: int, used: int | None) -> None:
+    """The leader is marked first, and deleted last (N-RB-1, N-RB-4, N-AT-20)."""
     plan = reconcile(group(limited(limit, used), FAILED))
 
     assert steps(plan) == EXHAUSTION
@@ -123,21 +123,21 @@ def test_a_group_without_restarts_left_is_exhausted(limit: int, used: int | None
     ],
     ids=["annotation", "manager", "field before both", "without back-off"],
 )
-def test_each_limit_means_the_same(obj: JSONObject, defaults: RestartSettings) -> None:
-    """N-RB-1: the annotation is another name of the field."""
+def test_field_annotation_and_default_limit_restarts_equally(obj: JSONObject, defaults: RestartSettings) -> None:
+    """The annotation is another name of the field (N-RB-1)."""
     assert steps(reconcile(group(obj, FAILED, defaults=defaults))) == EXHAUSTION
 
 
-def test_without_a_limit_nothing_is_counted() -> None:
-    """N-RB-1, N-RB-16: whatever the annotation holds."""
+def test_restarts_are_not_counted_without_a_limit() -> None:
+    """The content of the annotation does not matter (N-RB-1, N-RB-16)."""
     obj = limited(None)
     obj["metadata"]["annotations"][labels.GROUP_RESTART_COUNTS] = "null"
 
     assert steps(reconcile(group(obj, FAILED))) == ["delete web-0: RecreateGroup", "recreated"]
 
 
-def test_nothing_is_restarted_while_counts_cannot_be_read() -> None:
-    """N-RB-10."""
+def test_group_is_not_restarted_while_counts_are_unreadable() -> None:
+    """A group is not restarted while counts are unreadable (N-RB-10)."""
     obj = limited()
     obj["metadata"]["annotations"][labels.GROUP_RESTART_COUNTS] = "null"
 
@@ -147,27 +147,27 @@ def test_nothing_is_restarted_while_counts_cannot_be_read() -> None:
     assert plan.error == "pod default/web-0: invalid group restart counts: expected a JSON object"
 
 
-def test_a_group_that_waits_is_counted_when_it_is_due() -> None:
+def test_delayed_restart_is_counted_when_due() -> None:
     waiting = group(limited(2, 1), record=record(RecreationState.WAITING))
 
     assert steps(reconcile(waiting)) == ["recreated", f'{{"{KEY}/0":2}}', "delete web-0: RecreateGroup"]
 
 
-def test_a_smaller_limit_holds_for_a_group_that_waits() -> None:
+def test_smaller_limit_applies_to_a_delayed_restart() -> None:
     waiting = group(limited(1, 1), FAILED, record=record(RecreationState.WAITING))
 
     assert steps(reconcile(waiting)) == EXHAUSTION
 
 
 @pytest.mark.parametrize("obj", [limited(1, 1), limited(9, 1), limited(None)])
-def test_what_was_recorded_is_done_by_the_next_manager(obj: JSONObject) -> None:
-    """N-RB-5: no larger limit stops it."""
+def test_recorded_exhaustion_is_completed_by_the_next_manager(obj: JSONObject) -> None:
+    """No larger limit stops it (N-RB-5)."""
     begun = group(obj, FAILED, record=record(RecreationState.EXHAUSTED))
 
     assert steps(reconcile(begun)) == EXHAUSTION[2:]
 
 
-def test_a_new_text_resumes_what_is_not_terminated_yet() -> None:
+def test_new_recovery_value_resumes_an_unfinished_exhaustion() -> None:
     obj = limited(1, 1, resume_group_restarts="again")
 
     plan = reconcile(group(obj, FAILED, record=record(RecreationState.EXHAUSTED)))
@@ -175,23 +175,23 @@ def test_a_new_text_resumes_what_is_not_terminated_yet() -> None:
     assert steps(plan) == ["recreated", "delete web-0: RecreateGroup"]
 
 
-def test_a_marked_leader_is_deleted_and_its_pods_are_kept() -> None:
-    """N-RB-4: repeated until it is done, then nothing."""
+def test_marked_leader_is_deleted_and_its_pods_are_kept() -> None:
+    """The deletion is repeated until it is done; then nothing happens (N-RB-4)."""
     assert steps(reconcile(group(limited(), FAILED, leader=EXHAUSTED))) == EXHAUSTION[3:]
     assert steps(reconcile(group(limited(), FAILED, leader=TERMINATED))) == ["keep web-0-1"]
     kept = FAILED | {"metadata": FAILED["metadata"] | {"finalizers": [FINALIZER]}}
     assert reconcile(group(limited(), kept, leader=TERMINATED)) == Plan()
 
 
-def test_only_pods_of_the_leader_are_kept() -> None:
-    """N-RB-2, N-AT-17: not those of one before it."""
+def test_pods_of_an_earlier_leader_are_not_kept() -> None:
+    """Pods of a previous leader do not count (N-RB-2, N-AT-17)."""
     earlier = builders.leader_pod(limited(), uid="earlier")
     left = builders.worker_pod(earlier, restarts=1)
 
     assert steps(reconcile(group(limited(), left, leader=EXHAUSTED))) == ["delete web-0: ReplicaRestartBudgetExceeded"]
 
 
-def test_a_recovered_group_keeps_no_further_pods() -> None:
+def test_recovered_group_keeps_no_further_pods() -> None:
     recovered = TERMINATED | {
         "metadata": TERMINATED["metadata"] | {"annotations": meta.annotations(TERMINATED) | {labels.RECOVER: "true"}}
     }
@@ -199,15 +199,15 @@ def test_a_recovered_group_keeps_no_further_pods() -> None:
     assert reconcile(group(limited(), FAILED, leader=recovered)) == Plan()
 
 
-def test_another_restart_policy_does_not_recover_a_group() -> None:
-    """N-RB-5."""
+def test_restart_policy_change_does_not_recover_a_group() -> None:
+    """A change of the restart policy does not recover a group (N-RB-5)."""
     never = builders.leaderworkerset_object(template={"restartPolicy": "None"})
 
     assert steps(reconcile(group(never, FAILED, leader=TERMINATED))) == ["keep web-0-1"]
 
 
-def test_differs_from_upstream_a_leader_that_others_delete_uses_no_restart() -> None:
-    """N-RB-9: rollouts also delete leaders, and are not distinguishable from a user."""
+def test_differs_from_upstream_deleted_leader_uses_no_restart() -> None:
+    """Rollouts also delete leaders, and are not distinguishable from a user (N-RB-9)."""
     going = builders.leader_pod(limited(), deleting=True)
 
     assert reconcile(group(limited(0), leader=going)) == Plan()

@@ -66,13 +66,13 @@ def create_workers(lws: dict[str, Any], leader: dict[str, Any], selector: dict[s
     )
 
 
-def test_a_new_leader_gets_its_workers() -> None:
-    """R-WSTS-1, R-WSTS-2."""
+def test_new_leader_gets_its_workers() -> None:
+    """A new leader gets its workers (R-WSTS-1, R-WSTS-2)."""
     assert reconcile(new_group()) == Plan((create_workers(LWS, LEADER),))
 
 
-def test_a_group_that_is_built_in_an_update_is_of_its_leaders_revision() -> None:
-    """R-WSTS-4, R-REV-12: size and template are those of then, labels those of now."""
+def test_group_below_a_partition_has_the_revision_of_its_leader() -> None:
+    """Size and template are the original ones, labels the current ones (R-WSTS-4, R-REV-12)."""
     now = builders.leaderworkerset_object(size=2, image="app:2", metadata={"labels": {"team": "new"}})
     before = builders.leaderworkerset_object(size=4, image="app:1")
     leader = builders.leader_pod(before)
@@ -94,17 +94,17 @@ def test_a_group_that_is_built_in_an_update_is_of_its_leaders_revision() -> None
     assert meta.labels(action.object)["team"] == "new"
 
 
-def test_a_group_that_is_complete_is_left_alone() -> None:
-    """R-ARC-3, R-WSTS-1k, Q-26."""
+def test_complete_group_is_not_changed() -> None:
+    """A complete group is not changed (R-ARC-3, R-WSTS-1k, Q-26)."""
     assert reconcile(group(builders.worker_pod(LEADER))) == Plan()
 
 
-def test_a_group_of_one_has_no_worker_statefulset() -> None:
-    """R-WSTS-8."""
+def test_group_of_one_has_no_worker_statefulset() -> None:
+    """A group of one has no worker StatefulSet (R-WSTS-8)."""
     assert reconcile(new_group(builders.leaderworkerset_object(size=1))) == Plan()
 
 
-def test_differs_from_upstream_a_group_has_the_size_of_its_leader() -> None:
+def test_differs_from_upstream_group_has_the_size_of_its_leader() -> None:
     """Docs/adr/0010-bounds.md: while the size is edited from or to one, groups of both sizes come back."""
     small, large = builders.leaderworkerset_object(size=1), builders.leaderworkerset_object(size=3)
     revisions_ = [builders.revision(small, number=1), builders.revision(large, number=2)]
@@ -120,8 +120,8 @@ def test_differs_from_upstream_a_group_has_the_size_of_its_leader() -> None:
     assert created.object["spec"]["replicas"] == 2
 
 
-def test_a_group_gets_a_service_of_its_own() -> None:
-    """R-SVC-2, R-POD-7: the service comes before the workers."""
+def test_group_gets_its_own_service() -> None:
+    """The service comes before the workers (R-SVC-2, R-POD-7)."""
     lws = builders.leaderworkerset_object(spec=OWN_SERVICES)
     leader = builders.leader_pod(lws)
     service = services.create(services.build_for_group(leader, "web"), lws, leader)
@@ -133,8 +133,8 @@ def test_a_group_gets_a_service_of_its_own() -> None:
 LEADER_READY = builders.leaderworkerset_object(spec={"startupPolicy": "LeaderReady"})
 
 
-def test_workers_wait_for_a_ready_leader_where_they_shall() -> None:
-    """R-WSTS-1h: the phase does not matter."""
+def test_workers_wait_for_a_ready_leader() -> None:
+    """The phase does not matter (R-WSTS-1h)."""
     waiting = builders.leader_pod(LEADER_READY, ready=False)
     ready = builders.leader_pod(LEADER_READY, ready=True, phase="Pending")
 
@@ -142,15 +142,15 @@ def test_workers_wait_for_a_ready_leader_where_they_shall() -> None:
     assert reconcile(new_group(LEADER_READY, leader=ready)) == Plan((create_workers(LEADER_READY, ready),))
 
 
-def test_a_missing_revision_is_waited_for() -> None:
-    """R-WSTS-1 (i), Q-24."""
+def test_missing_revision_is_awaited() -> None:
+    """The group waits for its revision (R-WSTS-1 (i), Q-24)."""
     leader = builders.leader_pod(LWS, key="unknown")
 
     assert reconcile(new_group(leader=leader)) == Plan(requeue_after=1.0)
 
 
 def test_workers_wait_until_their_leader_is_placed() -> None:
-    """R-WSTS-6."""
+    """Workers wait until their leader is placed (R-WSTS-6)."""
     lws = builders.leaderworkerset_object(metadata=RACK)
     placed = builders.leader_pod(lws, node="n1")
     node = {"metadata": {"name": "n1", "labels": {"rack": "r7"}}}
@@ -165,8 +165,8 @@ def test_workers_wait_until_their_leader_is_placed() -> None:
     )
 
 
-def test_a_node_that_is_gone_is_an_error() -> None:
-    """R-WSTS-6."""
+def test_missing_node_is_an_error() -> None:
+    """A missing node is an error (R-WSTS-6)."""
     lws = builders.leaderworkerset_object(metadata=RACK)
 
     plan = reconcile(new_group(lws, leader=builders.leader_pod(lws, node="n1")))
@@ -188,8 +188,8 @@ def test_a_node_that_is_gone_is_an_error() -> None:
     ],
     ids=["no LeaderWorkerSet", "going LeaderWorkerSet", "going leader", "going leader, own services"],
 )
-def test_what_is_gone_or_going_is_left_alone(observed: LiveGroup) -> None:
-    """R-POD-1, R-POD-5.4, R-POD-7, R-SVC-8."""
+def test_terminating_objects_are_not_reconciled(observed: LiveGroup) -> None:
+    """Terminating objects are not reconciled (R-POD-1, R-POD-5.4, R-POD-7, R-SVC-8)."""
     assert reconcile(observed) == Plan()
 
 
@@ -198,22 +198,22 @@ def ignored(pod: dict[str, Any], why: str) -> Plan:
 
 
 @pytest.mark.parametrize("label", [labels.NAME, labels.WORKER_INDEX])
-def test_differs_from_upstream_a_pod_without_its_labels_is_reported_once(label: str) -> None:
-    """R-POD-1: nothing is retried, as a change of the pod enqueues it."""
+def test_differs_from_upstream_pod_without_labels_is_reported(label: str) -> None:
+    """Nothing is retried, as a change of the pod enqueues it (R-POD-1)."""
     pod = builders.leader_pod(LWS, extra_labels={label: ""})
 
     assert reconcile(group(leader=pod)) == ignored(pod, f"lacks the label {label}")
 
 
-def test_a_worker_leads_nothing() -> None:
-    """R-POD-2: nothing is built for it, whatever is missing."""
+def test_worker_creates_no_objects() -> None:
+    """No object is created for it (R-POD-2)."""
     worker = builders.worker_pod(builders.leader_pod(LWS))
 
     assert reconcile(LiveGroup(now=builders.NOW, leader=worker, obj=LWS)) == Plan()
 
 
-def test_differs_from_upstream_a_failed_worker_without_a_leader_is_reported_once() -> None:
-    """R-POD-5.3."""
+def test_differs_from_upstream_failed_stray_worker_is_reported() -> None:
+    """A failed stray worker is reported (R-POD-5.3)."""
     stray = builders.pod(
         "stray", labels_={labels.NAME: "web", labels.WORKER_INDEX: "1"}, annotations={}, owner=SET, ready=True, uid="u"
     )
@@ -223,8 +223,8 @@ def test_differs_from_upstream_a_failed_worker_without_a_leader_is_reported_once
     assert reconcile(group(leader=failed)) == ignored(failed, "failed, its name contains no leader's,")
 
 
-def test_a_leader_that_looks_like_a_worker_is_complained_of() -> None:
-    """R-POD-6."""
+def test_leader_with_a_worker_name_is_reported() -> None:
+    """A leader with a worker name is reported (R-POD-6)."""
     leader = builders.leader_pod(LWS, annotations={labels.LEADER_NAME: "web-9"})
     note = (
         "leader pod default/web-0 contains mistake annotation 'leaderworkerset.sigs.k8s.io/leader-name': "
@@ -283,13 +283,13 @@ def apply(obj: dict[str, Any], *on_success: Event) -> Apply:
 EARLIER = builders.leader_pod(LWS, uid="earlier")
 
 
-def test_a_failed_worker_costs_its_leader_and_is_recorded_after() -> None:
-    """R-POD-5: at once, by UID, in the foreground."""
+def test_failed_worker_deletes_its_leader_and_is_recorded() -> None:
+    """The deletion is immediate, by UID, and in the foreground (R-POD-5)."""
     assert reconcile(group(FAILED)) == Plan((delete_leader("web-0-1"), apply(record(1, 0))))
 
 
-def test_several_failures_of_a_group_are_one_recreation() -> None:
-    """R-POD-5: one key, one plan; and a record condemns its leader once."""
+def test_several_failures_of_a_group_cause_one_recreation() -> None:
+    """One key, one plan; and a record condemns its leader once (R-POD-5)."""
     observed = group(FAILED, builders.worker_pod(LEADER, 2, deleting=True))
 
     assert len([a for a in reconcile(observed).actions if isinstance(a, Delete)]) == 1

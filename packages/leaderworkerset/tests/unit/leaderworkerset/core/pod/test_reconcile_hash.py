@@ -1,4 +1,4 @@
-"""What a leader with a random key leads: its service, its workers, and its own readiness."""
+"""The objects of a leader with a random key: its service, its workers, and its own readiness."""
 
 from typing import Any
 
@@ -51,8 +51,8 @@ def created(plan: Plan) -> list[tuple[str, str]]:
     return [(action.resource.kind, meta.name(action.object)) for action in plan.actions if isinstance(action, Create)]
 
 
-def test_workers_are_named_after_their_leaders_host() -> None:
-    """N-HASH-20, N-HASH-21, N-KEY-2: the leader is named by its pod."""
+def test_workers_are_named_after_the_host_of_their_leader() -> None:
+    """The leader is named by its pod (N-HASH-20, N-HASH-21, N-KEY-2)."""
     (create,) = reconcile(group()).actions
 
     assert isinstance(create, Create)
@@ -65,8 +65,8 @@ def test_workers_are_named_after_their_leaders_host() -> None:
     assert annotations[labels.GROUP_IDENTITY] == "Hash"
 
 
-def test_a_gated_leader_has_its_service_and_no_workers() -> None:
-    """N-HASH-22, N-HASH-23, N-AT-8: its own subdomain decides, not the spec as it is now."""
+def test_gated_leader_has_a_service_and_no_workers() -> None:
+    """Its own subdomain decides, not the current spec (N-HASH-22, N-HASH-23, N-AT-8)."""
     own = builders.hash_leader(LWS, gated=True)
     own["spec"]["subdomain"] = "web-aaaaaaaa"
 
@@ -75,7 +75,7 @@ def test_a_gated_leader_has_its_service_and_no_workers() -> None:
     assert created(reconcile(group(builders.hash_leader(unique), unique))) == [(STATEFULSETS.kind, "web-aaaaaaaa")]
 
 
-def test_workers_that_another_version_named_after_the_leader_are_known() -> None:
+def test_workers_named_after_the_leader_pod_are_recognized() -> None:
     assert created(reconcile(group(statefulsets=[workers(name=meta.name(LEADER))]))) == []
 
 
@@ -91,21 +91,21 @@ def test_workers_that_another_version_named_after_the_leader_are_known() -> None
         ({}, [], None),
     ],
 )
-def test_a_leader_is_ready_with_its_workers(
+def test_leader_is_ready_with_its_workers(
     known: dict[str, str], found: list[JSONObject], expected: tuple[str, str] | None
 ) -> None:
-    """N-HASH-25: written where it changes."""
+    """The condition is written when it changes (N-HASH-25)."""
     assert report(reconcile(group(conditioned(LEADER, **known), statefulsets=found))) == expected
 
 
-def test_a_leader_without_the_readiness_gate_gets_no_condition() -> None:
+def test_leader_without_a_readiness_gate_gets_no_condition() -> None:
     alone = builders.hash_object(size=1)
 
     assert reconcile(group(builders.hash_leader(alone), alone)) == Plan()
 
 
 def test_workers_wait_for_the_containers_of_their_leader() -> None:
-    """N-HASH-8: the pod itself is ready with its workers."""
+    """The pod itself is ready with its workers (N-HASH-8)."""
     awaiting = builders.hash_object(spec={"startupPolicy": "LeaderReady"})
 
     def plan(**known: str) -> Plan:
@@ -116,8 +116,8 @@ def test_workers_wait_for_the_containers_of_their_leader() -> None:
 
 
 @pytest.mark.parametrize("field", ["hostname", "subdomain"])
-def test_a_leader_that_admission_did_not_name_leads_nothing(field: str) -> None:
-    """N-HASH-22."""
+def test_leader_without_a_host_name_creates_no_objects(field: str) -> None:
+    """A leader without a host name creates no objects (N-HASH-22)."""
     nameless = LEADER | {"spec": {key: value for key, value in LEADER["spec"].items() if key != field}}
 
     plan = reconcile(group(nameless))
@@ -126,8 +126,8 @@ def test_a_leader_that_admission_did_not_name_leads_nothing(field: str) -> None:
 
 
 @pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
-def test_a_leader_that_ended_ends_its_group(phase: str) -> None:
-    """N-HASH-6: a ReplicaSet has replaced it, whatever the restart policy, and would leave it and its workers."""
+def test_terminated_leader_ends_its_group(phase: str) -> None:
+    """A ReplicaSet has replaced it under any restart policy, and would leave it and its workers (N-HASH-6)."""
     kept = builders.hash_object(template={"restartPolicy": "None"})
 
     (delete,) = reconcile(group(builders.hash_leader(kept, phase=phase), kept)).actions
@@ -136,8 +136,8 @@ def test_a_leader_that_ended_ends_its_group(phase: str) -> None:
     assert (delete.key.name, delete.propagation) == (meta.name(LEADER), "Foreground")
 
 
-def test_a_worker_that_failed_ends_its_group() -> None:
-    """R-POD-4, R-POD-8: the worker is its leader's by owner."""
+def test_failed_worker_ends_its_group() -> None:
+    """The worker is its leader's by owner (R-POD-4, R-POD-8)."""
     worker = builders.worker_pod(LEADER, restarts=1)
     owned = worker["metadata"] | {
         "name": "web-aaaaaaaa-1",
@@ -151,7 +151,7 @@ def test_a_worker_that_failed_ends_its_group() -> None:
     assert deleted == [meta.name(LEADER)]
 
 
-def test_the_record_of_the_group_that_failed_before_is_continued() -> None:
+def test_record_of_the_previous_group_is_continued() -> None:
     """Back-off: the second failure in a row waits, and one record stays."""
     first = reconcile(group(builders.hash_leader(LWS, restarts=1)))
     (record,) = [action.object for action in first.actions if isinstance(action, Apply)]
@@ -168,7 +168,7 @@ def test_the_record_of_the_group_that_failed_before_is_continued() -> None:
     assert plan.requeue_after == 10
 
 
-def test_revisions_are_found_by_the_leaders_label() -> None:
+def test_revisions_are_selected_by_the_label_of_the_leader() -> None:
     older = builders.hash_object(image="app:0")
     leader = builders.hash_leader(LWS, key=builders.key_of(older))
 

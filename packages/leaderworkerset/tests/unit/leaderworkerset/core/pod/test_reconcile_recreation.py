@@ -1,4 +1,4 @@
-"""Groups that fail again, wait, or have lost pods: what is done about their leader."""
+"""Groups that fail again, wait, or have lost pods: the decisions about their leader."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.restarts.settings import RestartSettings
 
 
-def test_a_group_that_fails_again_waits() -> None:
+def test_group_that_fails_again_waits() -> None:
     """The record is written first, so that nothing is forgotten."""
     again = reconcile(group(FAILED, record=record(1, -60, leader=EARLIER)))
 
@@ -35,8 +35,8 @@ def test_a_group_that_fails_again_waits() -> None:
     assert again == Plan((apply(record(2, 10, RecreationState.WAITING), told),), requeue_after=10.0)
 
 
-def test_a_condemned_group_goes_when_its_time_has_come() -> None:
-    """Also when the pod that failed is gone and replaced, and when another manager looks."""
+def test_delayed_group_is_deleted_when_due() -> None:
+    """This includes a failed pod that was replaced, and another manager."""
     whole = builders.worker_pod(LEADER)
 
     waiting = record(2, 10, RecreationState.WAITING)
@@ -47,7 +47,7 @@ def test_a_condemned_group_goes_when_its_time_has_come() -> None:
     )
 
 
-def test_a_condemned_group_goes_at_once_where_the_clock_was_ahead_when_its_time_was_recorded() -> None:
+def test_recorded_future_time_does_not_delay_a_group() -> None:
     whole = builders.worker_pod(LEADER)
     ahead = record(2, 400 * 86400, RecreationState.WAITING)
 
@@ -55,8 +55,8 @@ def test_a_condemned_group_goes_at_once_where_the_clock_was_ahead_when_its_time_
     assert reconcile(group(whole, record=ahead)) == delete
 
 
-def test_a_record_of_a_leaderworkerset_before_this_one_counts_for_nothing() -> None:
-    """It has the name of ours until the garbage collector takes it."""
+def test_record_of_an_earlier_set_is_ignored() -> None:
+    """It has the name of our record until the garbage collector deletes it."""
     known = record(1, -60, leader=EARLIER)
     (owner,) = known["metadata"]["ownerReferences"]
     known["metadata"]["ownerReferences"] = [owner | {"uid": "uid-of-predecessor"}]
@@ -64,8 +64,8 @@ def test_a_record_of_a_leaderworkerset_before_this_one_counts_for_nothing() -> N
     assert reconcile(group(FAILED, record=known)) == Plan((delete_leader("web-0-1"), apply(record(1, 0))))
 
 
-def test_a_recreation_that_was_recorded_and_not_done_is_done() -> None:
-    """The record comes before the deletion: a manager that died between both is made good for, with one write."""
+def test_recorded_recreation_is_completed() -> None:
+    """The record precedes the deletion: a manager completes the work of a manager that died in between, with one write."""
     assert reconcile(group(record=record(2, -5))) == Plan((delete_leader("web-0-1"),))
 
 
@@ -74,8 +74,8 @@ def annotated(**found: str) -> dict[str, Any]:
     return builders.leaderworkerset_object(metadata={"annotations": names})
 
 
-def test_without_backoff_every_failure_recreates_at_once_and_nothing_is_recorded() -> None:
-    """As the Go controller does: R-POD-5."""
+def test_failures_recreate_immediately_without_backoff() -> None:
+    """This equals the Go controller (R-POD-5)."""
     off = annotated(restart_backoff="off")
     earlier = record(7, -1, leader=EARLIER)
 
@@ -83,14 +83,14 @@ def test_without_backoff_every_failure_recreates_at_once_and_nothing_is_recorded
     assert reconcile(group(FAILED, defaults=RestartSettings(backs_off=False))) == Plan((delete_leader("web-0-1"),))
 
 
-def test_turning_the_backoff_off_lets_a_group_go_that_waits() -> None:
+def test_disabled_backoff_recreates_a_waiting_group() -> None:
     plan = reconcile(group(lws=annotated(restart_backoff="off"), record=record(2, 10, RecreationState.WAITING)))
 
     assert plan == Plan((apply(record(2, 10)), delete_leader("web-0-1")))
 
 
-def test_a_new_text_starts_anew() -> None:
-    """Also a group that waits goes at once."""
+def test_new_resume_value_restarts_the_count() -> None:
+    """A waiting group is recreated immediately."""
     resumed = annotated(resume_group_restarts="again")
     plan = reconcile(group(FAILED, lws=resumed, record=record(4, 60, RecreationState.WAITING)))
 
@@ -105,8 +105,8 @@ def stuck_worker() -> dict[str, Any]:
     return builders.worker_pod(LEADER, deleting=True, node="n1")
 
 
-def test_a_lost_worker_is_released_while_its_leader_waits_for_it() -> None:
-    """The group is recreated as one: the leader is on its way already."""
+def test_lost_worker_is_released_while_its_leader_waits() -> None:
+    """The group is recreated as a whole: the leader is already being deleted."""
     lws = annotated(release_lost_pods_after="1s")
     leader = builders.leader_pod(lws, deleting=True)
     observed = group(stuck_worker(), lws=lws, leader=leader, nodes={"n1": None})
@@ -120,7 +120,7 @@ def test_a_lost_worker_is_released_while_its_leader_waits_for_it() -> None:
     assert plan.requeue_after == 30.0
 
 
-def test_a_release_and_a_recreation_are_one_plan() -> None:
+def test_release_and_recreation_are_one_plan() -> None:
     lws = annotated(release_lost_pods_after="10s")
     plan = reconcile(group(stuck_worker(), lws=lws))
 
@@ -128,8 +128,8 @@ def test_a_release_and_a_recreation_are_one_plan() -> None:
     assert plan.requeue_after == 9.0
 
 
-def test_lost_pods_are_waited_for_by_default() -> None:
-    """As the Go controller does."""
+def test_lost_pods_are_not_released_by_default() -> None:
+    """This equals the Go controller."""
     observed = group(stuck_worker(), leader=builders.leader_pod(LWS, deleting=True))
 
     assert wants_nodes(observed) == set()
@@ -137,45 +137,45 @@ def test_lost_pods_are_waited_for_by_default() -> None:
     assert reconcile(observed) == Plan()
 
 
-def test_the_successor_of_a_condemned_leader_starts_unmarked() -> None:
+def test_successor_of_a_deleted_leader_ignores_the_record() -> None:
     """A record is for one UID."""
     observed = new_group(record=record(3, 10, leader=EARLIER))
 
     assert reconcile(observed) == Plan((create_workers(LWS, LEADER),))
 
 
-def test_a_policy_that_recreates_nothing_stops_a_recreation_that_waits() -> None:
-    """R-POD-3: the live spec decides."""
+def test_restart_policy_none_cancels_a_delayed_recreation() -> None:
+    """The live spec decides (R-POD-3)."""
     never = builders.leaderworkerset_object(template={"restartPolicy": "None"})
 
     assert reconcile(group(FAILED, lws=never, record=record(2, 0))) == Plan()
 
 
-def test_a_worker_that_vanished_costs_its_leader() -> None:
-    """R-POD-11."""
+def test_deleted_worker_deletes_its_leader() -> None:
+    """A deleted worker deletes its leader (R-POD-11)."""
     gone = builders.worker_pod(LEADER, deleting=True)
 
     assert reconcile(group(gone=(gone,))).actions[0] == delete_leader("web-0-1")
 
 
-def test_a_failure_that_does_not_count_leaves_the_leader_its_normal_course() -> None:
-    """R-POD-5.2: a group that has not started yet still gets its workers."""
+def test_ignored_failure_does_not_prevent_worker_creation() -> None:
+    """A group that has not started yet still gets its workers (R-POD-5.2)."""
     lws = builders.leaderworkerset_object(template={"restartPolicy": "RecreateGroupAfterStart"})
     leader = builders.leader_pod(lws, init_restarts=1, phase="Pending")
 
     assert reconcile(new_group(lws, leader=leader)) == Plan((create_workers(lws, leader),))
 
 
-def test_a_spec_that_cannot_be_read_is_an_error() -> None:
-    """Q-23."""
+def test_unreadable_spec_is_an_error() -> None:
+    """An unreadable spec is an error (Q-23)."""
     plan = reconcile(LiveGroup(now=builders.NOW, leader=LEADER, obj=LWS | {"spec": {"replicas": "two"}}))
 
     assert plan.error is not None
     assert "spec.replicas" in plan.error
 
 
-def test_a_new_leader_waits_until_the_workers_of_its_predecessor_are_gone() -> None:
-    """N-PT-4: its StatefulSet cannot be created under a name that is taken; its deletion is observed."""
+def test_new_leader_waits_until_previous_workers_are_deleted() -> None:
+    """Its StatefulSet cannot be created while the name is in use. The deletion is observed (N-PT-4)."""
     before = builders.worker_statefulset(EARLIER)
     going = before | {"metadata": before["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
 

@@ -24,8 +24,8 @@ def build(
     return statefulset.build(leaderworkerset.decode(live), leaderworkerset.decode(revised), leader, selector or {})
 
 
-def test_the_worker_statefulset_of_a_plain_group() -> None:
-    """R-WSTS-3."""
+def test_worker_statefulset_equals_the_contract() -> None:
+    """A worker StatefulSet equals the contract (R-WSTS-3)."""
     group = {labels.NAME: "web", labels.GROUP_INDEX: "1", labels.GROUP_KEY: "group-key-1"}
 
     assert build(PLAIN, LEADER) == {
@@ -65,8 +65,8 @@ HASHED = LEADER | {
 }
 
 
-def test_workers_of_a_random_key_find_their_leader_by_its_host_name() -> None:
-    """Of the leader: its own subdomain, whatever the LeaderWorkerSet says by now."""
+def test_workers_reach_their_leader_by_its_host_name() -> None:
+    """The leader's own subdomain counts, not the current LeaderWorkerSet."""
     built = build(PLAIN, HASHED)
 
     assert built["spec"]["serviceName"] == "web-a1b2c3d4"
@@ -75,8 +75,8 @@ def test_workers_of_a_random_key_find_their_leader_by_its_host_name() -> None:
     assert annotations[labels.GROUP_IDENTITY] == "Hash"
 
 
-def test_pods_come_from_the_revision_and_metadata_from_the_live_object() -> None:
-    """R-WSTS-4: a group rebuilt during an update stays what it was."""
+def test_pods_follow_the_revision_and_metadata_the_set() -> None:
+    """A group that is rebuilt during an update keeps its revision (R-WSTS-4)."""
     live = builders.leaderworkerset_object(
         size=2,
         image="app:2",
@@ -94,20 +94,20 @@ def test_pods_come_from_the_revision_and_metadata_from_the_live_object() -> None
     assert template["metadata"]["annotations"][labels.EXCLUSIVE_TOPOLOGY] == "rack"
 
 
-def test_groups_with_their_own_subdomain_have_their_own_service() -> None:
-    """R-WSTS-3."""
+def test_groups_with_their_own_subdomain_have_a_service() -> None:
+    """Groups with their own subdomain have a service (R-WSTS-3)."""
     own = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})
 
     assert build(own, LEADER)["spec"]["serviceName"] == "web-1"
 
 
-def test_without_annotations_none_are_written() -> None:
-    """R-WSTS-3."""
+def test_empty_annotations_are_omitted() -> None:
+    """Empty annotations are omitted (R-WSTS-3)."""
     assert "annotations" not in build(builders.leaderworkerset_object(), LEADER)["metadata"]
 
 
-def test_workers_are_told_that_their_leader_computes_too() -> None:
-    """R-WSTS-3, R-TPU-1."""
+def test_workers_are_annotated_when_their_leader_uses_tpus() -> None:
+    """Workers are annotated when their leader uses TPUs (R-WSTS-3, R-TPU-1)."""
     leader = builders.leader_pod(PLAIN, 1, resources={"limits": {"google.com/tpu": "4"}})
 
     annotations = build(PLAIN, leader)["spec"]["template"]["metadata"]["annotations"]
@@ -115,8 +115,8 @@ def test_workers_are_told_that_their_leader_computes_too() -> None:
     assert annotations[labels.LEADER_REQUESTS_TPUS] == "true"
 
 
-def test_the_domain_is_added_to_the_users_node_selector() -> None:
-    """R-WSTS-6."""
+def test_domain_is_added_to_the_node_selector_of_the_user() -> None:
+    """The domain is added to the node selector of the user (R-WSTS-6)."""
     template = builders.pod_template()
     template["spec"]["nodeSelector"] = {"gpu": "h100", "rack": "mine"}
     live = builders.leaderworkerset_object(template={"workerTemplate": template})
@@ -127,7 +127,7 @@ def test_the_domain_is_added_to_the_users_node_selector() -> None:
 
 
 def test_claims_follow_the_revision() -> None:
-    """R-WSTS-3, R-WSTS-4."""
+    """Claims follow the revision (R-WSTS-3, R-WSTS-4)."""
     claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
     live = builders.leaderworkerset_object(template={"volumeClaimTemplates": [claim]})
 

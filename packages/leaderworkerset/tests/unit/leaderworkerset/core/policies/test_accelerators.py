@@ -110,13 +110,13 @@ def slice_of(pod: dict[str, Any]) -> tuple[str, str]:
         ),
     ],
 )
-def test_hosts_and_id(pod: dict[str, Any], hosts: str, worker_id: str) -> None:
-    """R-TPU-3, R-TPU-5, the table of R-TPU-6."""
+def test_hosts_and_id_equal_the_contract(pod: dict[str, Any], hosts: str, worker_id: str) -> None:
+    """Hosts and ID equal the contract (R-TPU-3, R-TPU-5, the table of R-TPU-6)."""
     assert slice_of(pod) == (hosts, worker_id)
 
 
-def test_two_processes_per_host() -> None:
-    """R-TPU-3, R-TPU-4: each host twice, ports alternate, ids count processes."""
+def test_two_processes_per_host_get_ports_and_ids() -> None:
+    """Each host twice, ports alternate, ids count processes (R-TPU-3, R-TPU-4)."""
     containers: list[dict[str, Any]] = [{"name": "a", "resources": TPU}, {"name": "x"}, {"name": "b", "resources": TPU}]
     pod = tpu_pod("test-sample-0-1", size=2, leader_requests_tpus="true", containers=containers)
     first, other, second = admit_pod(pod)["spec"]["containers"]
@@ -131,7 +131,7 @@ def test_two_processes_per_host() -> None:
 
 
 def test_containers_keep_their_own_ports() -> None:
-    """R-TPU-3, R-TPU-4."""
+    """Containers keep their own ports (R-TPU-3, R-TPU-4)."""
     containers = [
         {"name": name, "resources": TPU, "env": [{"name": "TPU_PROCESS_PORT", "value": port}]}
         for name, port in (("a", "8478"), ("b", "8479"))
@@ -143,16 +143,16 @@ def test_containers_keep_their_own_ports() -> None:
     assert variables(second)["TPU_PROCESS_PORT"] == "8479"
 
 
-def test_an_own_port_is_not_added_again() -> None:
-    """R-TPU-4."""
+def test_existing_port_variable_is_not_added_again() -> None:
+    """An existing port variable is not added again (R-TPU-4)."""
     containers = [{"name": "c", "resources": TPU, "env": [{"name": "TPU_PROCESS_PORT", "value": "8478"}]}]
     pod = tpu_pod("s-0", size=1, leader=True, containers=containers)
     (container,) = accelerators.inject(pod, size=1, is_leader=True)["spec"]["containers"]
     assert [entry["name"] for entry in container["env"]] == ["TPU_PROCESS_PORT", *NAMES[:4]]
 
 
-def test_tpus_of_an_init_container() -> None:
-    """R-TPU-1."""
+def test_init_container_with_tpus_gets_variables() -> None:
+    """An init container with TPUs gets variables (R-TPU-1)."""
     pod = tpu_pod("sample-0", size=1, leader=True, containers=[{"name": "c"}])
     pod["spec"]["initContainers"] = [{"name": "i", "resources": TPU}]
     admitted = admit_pod(pod)["spec"]
@@ -161,8 +161,8 @@ def test_tpus_of_an_init_container() -> None:
     assert variables(admitted["containers"][0]) == {}
 
 
-def test_the_variables_come_last_in_their_order() -> None:
-    """R-ENV-4, R-TPU-4."""
+def test_tpu_variables_come_last_in_order() -> None:
+    """TPU variables come last in order (R-ENV-4, R-TPU-4)."""
     containers = [{"name": "c", "resources": TPU, "env": [{"name": "X", "value": "1"}]}]
     admitted = admit_pod(tpu_pod("s-0", size=1, leader=True, containers=containers))
     names = [entry["name"] for entry in admitted["spec"]["containers"][0]["env"]]
@@ -170,15 +170,15 @@ def test_the_variables_come_last_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("name", ["TPU_WORKER_HOSTNAMES", "TPU_WORKER_ID"])
-def test_a_pod_that_knows_its_hosts_is_left_alone(name: str) -> None:
-    """R-TPU-2."""
+def test_existing_host_names_are_kept(name: str) -> None:
+    """Existing host names are kept (R-TPU-2)."""
     containers = [{"name": "c", "resources": TPU, "env": [{"name": name, "value": "x"}]}]
     admitted = admit_pod(tpu_pod("s-0", size=1, leader=True, containers=containers))
     assert variables(admitted["spec"]["containers"][0]) == {name: "x"}
 
 
-def test_only_the_first_container_of_a_subgroup_is_touched() -> None:
-    """R-TPU-5."""
+def test_first_container_of_a_subgroup_gets_variables() -> None:
+    """The first container of a subgroup gets variables (R-TPU-5)."""
     containers = [{"name": "a", "resources": TPU}, {"name": "b", "resources": TPU}]
     admitted = admit_pod(tpu_pod("s-0-1", size=4, subgroup_size="2", containers=containers))
     first, second = admitted["spec"]["containers"]
@@ -198,30 +198,30 @@ def test_only_the_first_container_of_a_subgroup_is_touched() -> None:
         (None, False),
     ],
 )
-def test_what_requests_tpus(resources: Any, requests: bool) -> None:
-    """R-TPU-1."""
+def test_tpu_requests_are_detected(resources: Any, requests: bool) -> None:
+    """TPU requests are detected (R-TPU-1)."""
     assert requests_tpus({"containers": [{"name": "a"}, {"name": "b", "resources": resources}]}) is requests
 
 
-def test_an_excluded_leader_with_tpus_is_denied() -> None:
-    """Q-16: it has no subgroup."""
+def test_excluded_leader_with_tpus_is_denied() -> None:
+    """It has no subgroup (Q-16)."""
     pod = tpu_pod("s-0", size=5, leader=True, subgroup_size="2", subgroup_policy_type="LeaderExcluded")
     with pytest.raises(DeniedError, match=r'strconv\.Atoi: parsing "": invalid syntax'):
         admit_pod(pod)
 
 
-def test_a_leader_with_subgroups_of_none_is_denied() -> None:
+def test_leader_with_a_subgroup_size_of_zero_is_denied() -> None:
     with pytest.raises(DeniedError, match="subgroup-size of pod s-0 must be at least 1"):
         admit_pod(tpu_pod("s-0", size=5, leader=True, subgroup_size="0"))
 
 
-def test_a_worker_whose_name_tells_no_leader_is_denied() -> None:
-    """R-TPU-3."""
+def test_worker_without_a_leader_name_is_denied() -> None:
+    """A worker without a leader name is denied (R-TPU-3)."""
     with pytest.raises(DeniedError, match="parsing parent name from pod worker"):
         accelerators.inject(tpu_pod("worker", size=2), size=2, is_leader=False)
 
 
-def test_more_hosts_than_an_object_may_hold_are_denied() -> None:
-    """R-TPU-4: the names of a million hosts would take more than the API server stores."""
+def test_variables_that_exceed_an_object_are_denied() -> None:
+    """The names of a million hosts would take more than the API server stores (R-TPU-4)."""
     with pytest.raises(DeniedError, match=r"pod test-sample-0: TPU_WORKER_HOSTNAMES .* would take more than \d+ bytes"):
         admit_pod(tpu_pod("test-sample-0", size=1_000_000, leader=True))

@@ -1,4 +1,4 @@
-"""Exclusive terms beside those of the user (R-ADM-14)."""
+"""Exclusive terms next to the terms of the user (R-ADM-14)."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def topologies(affinity: dict[str, Any]) -> tuple[list[str], list[str]]:
     return together, apart
 
 
-def test_terms_are_appended_to_the_users() -> None:
+def test_terms_are_appended_to_those_of_the_user() -> None:
     affinity = place(
         {
             "nodeAffinity": {"x": 1},
@@ -35,11 +35,11 @@ def test_terms_are_appended_to_the_users() -> None:
     assert topologies(affinity) == (["zone", "rack"], ["rack"])
 
 
-def test_a_pod_with_both_kinds_of_terms_is_left_alone() -> None:
+def test_pod_with_both_kinds_of_terms_is_unchanged() -> None:
     given = {"podAffinity": {REQUIRED: [term("rack")]}, "podAntiAffinity": {REQUIRED: [term("rack")]}}
     assert place(given) == given
 
 
-def test_with_one_kind_only_both_are_appended() -> None:
+def test_both_terms_are_added_when_one_kind_exists() -> None:
     given = {"podAffinity": {REQUIRED: [term("rack")]}, "podAntiAffinity": {REQUIRED: [term("zone")]}}
     assert topologies(place(given)) == (["rack", "rack"], ["zone", "rack"])

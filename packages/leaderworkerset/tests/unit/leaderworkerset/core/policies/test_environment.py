@@ -1,4 +1,4 @@
-"""What the variables need (R-ENV-5)."""
+"""The facts that the variables need (R-ENV-5)."""
 
 from typing import Any
 
@@ -19,8 +19,8 @@ P = "leaderworkerset.sigs.k8s.io/"
         ({P + "name": "a", P + "group-index": "0"}, {P + "size": "1"}, "worker index label"),
     ],
 )
-def test_the_first_missing_fact_is_named(labels: Any, annotations: Any, missing: str) -> None:
-    """R-ENV-5: in the order name, group index, size, worker index."""
+def test_first_missing_fact_is_named(labels: Any, annotations: Any, missing: str) -> None:
+    """The order is name, group index, size, worker index (R-ENV-5)."""
     pod = {"metadata": {"name": "p", "namespace": "ns", "labels": labels, "annotations": annotations}}
     with pytest.raises(DeniedError) as caught:
         build_variables(pod)

@@ -16,15 +16,15 @@ def placed(topology: str) -> LeaderWorkerSet:
     return leaderworkerset.decode(builders.leaderworkerset_object(metadata={"annotations": annotations}))
 
 
-def test_workers_follow_their_leader_into_its_domain() -> None:
-    """R-WSTS-6."""
+def test_workers_are_placed_in_the_domain_of_their_leader() -> None:
+    """Workers are placed in the domain of their leader (R-WSTS-6)."""
     node = {"metadata": {"name": "n1", "labels": {"rack": "r7"}}}
 
     assert exclusive.node_selector(placed("rack"), LEADER, node) == {"rack": "r7"}
 
 
-def test_without_the_annotation_workers_go_anywhere() -> None:
-    """R-WSTS-6: the key counts, even without a value."""
+def test_workers_have_no_node_selector_without_the_annotation() -> None:
+    """The key counts, even without a value (R-WSTS-6)."""
     plain = leaderworkerset.decode(builders.leaderworkerset_object())
 
     assert exclusive.node_selector(plain, LEADER, None) == {}
@@ -32,13 +32,13 @@ def test_without_the_annotation_workers_go_anywhere() -> None:
     assert not exclusive.is_exclusive(plain)
 
 
-def test_a_node_that_is_gone_is_an_error() -> None:
-    """R-WSTS-6."""
+def test_missing_node_is_an_error() -> None:
+    """A missing node is an error (R-WSTS-6)."""
     with pytest.raises(PlacementError, match='getting node "n1": nodes "n1" not found'):
         exclusive.node_selector(placed("rack"), LEADER, None)
 
 
-def test_differs_from_upstream_a_node_without_the_label_is_named_with_the_label() -> None:
-    """Q-13: the Go controller's text ends at the colon."""
+def test_differs_from_upstream_error_names_the_missing_label() -> None:
+    """The Go controller's text ends at the colon (Q-13)."""
     with pytest.raises(PlacementError, match=r"node does not have topology label: rack \(node n1\)"):
         exclusive.node_selector(placed("rack"), LEADER, {"metadata": {"name": "n1"}})

@@ -1,4 +1,4 @@
-"""Which failures call for the recreation of a group."""
+"""The failures that cause the recreation of a group."""
 
 from typing import Any
 
@@ -39,16 +39,16 @@ def members(
         ("Default", False),
     ],
 )
-def test_only_two_policies_recreate(policy: str, *, active: bool) -> None:
-    """R-POD-3."""
+def test_two_restart_policies_recreate(policy: str, *, active: bool) -> None:
+    """Two restart policies recreate (R-POD-3)."""
     found = lws(template={"restartPolicy": policy})
     failing = members(builders.worker_pod(LEADER, restarts=1))
 
     assert (failures.failed_pod(found, failing) is not None) is active
 
 
-def test_the_policy_that_lives_decides_about_older_groups_and_failures() -> None:
-    """Q-14, Q-18: a restart from the time of another policy counts as soon as the policy recreates."""
+def test_current_policy_applies_to_older_groups_and_failures() -> None:
+    """A restart from the time of another policy counts as soon as the policy recreates (Q-14, Q-18)."""
     failing = members(builders.worker_pod(LEADER, restarts=1))
 
     assert failures.failed_pod(lws(image="app:2", template={"restartPolicy": "None"}), failing) is None
@@ -70,28 +70,28 @@ def test_the_policy_that_lives_decides_about_older_groups_and_failures() -> None
         ({"metadata": {}, "status": {"phase": "Running"}}, False),
     ],
 )
-def test_deletion_and_restarted_containers_are_failures(pod: dict[str, Any], *, failed: bool) -> None:
-    """R-POD-4."""
+def test_deletion_and_container_restarts_are_failures(pod: dict[str, Any], *, failed: bool) -> None:
+    """Deletion and container restarts are failures (R-POD-4)."""
     assert failures.has_failed(pod) is failed
 
 
-def test_a_worker_that_failed_is_found() -> None:
-    """R-POD-5."""
+def test_failed_worker_is_detected() -> None:
+    """A failed worker is detected (R-POD-5)."""
     failed = builders.worker_pod(LEADER, restarts=1)
 
     assert failures.failed_pod(lws(), members(failed)) == failed
     assert failures.failed_pod(lws(), members(builders.worker_pod(LEADER))) is None
 
 
-def test_a_leader_that_failed_is_found() -> None:
-    """R-POD-5, Q-17."""
+def test_failed_leader_is_detected() -> None:
+    """A failed leader is detected (R-POD-5, Q-17)."""
     leader = builders.leader_pod(OBJECT, restarts=1)
 
     assert failures.failed_pod(lws(), members(leader=leader)) == leader
 
 
-def test_a_worker_that_is_gone_has_failed_whatever_it_was_like() -> None:
-    """R-POD-11: deleted without grace, it may never have been seen terminating."""
+def test_deleted_worker_has_failed_in_any_state() -> None:
+    """Deleted without grace, it may never have been seen terminating (R-POD-11)."""
     gone = builders.worker_pod(LEADER)
 
     assert failures.failed_pod(lws(), members(gone=(gone,))) == gone
@@ -113,13 +113,13 @@ ANOTHER = builders.leader_pod(OBJECT, uid="another")
     ],
     ids=["other set", "set gone", "set recreated", "other leader", "other revision", "other group", "no ordinal"],
 )
-def test_a_worker_of_an_earlier_leader_does_not_count(worker: dict[str, Any], sets: tuple[dict[str, Any]]) -> None:
-    """N-AT-17, R-POD-8, R-POD-10."""
+def test_worker_of_an_earlier_leader_is_ignored(worker: dict[str, Any], sets: tuple[dict[str, Any]]) -> None:
+    """A worker of an earlier leader is ignored (N-AT-17, R-POD-8, R-POD-10)."""
     assert failures.failed_pod(lws(), members(worker, sets=sets)) is None
 
 
-def test_a_worker_of_another_revision_counts_while_its_group_is_updated_in_place() -> None:
-    """R-POD-5: the pods of such a group get the new revision one after the other (docs/adr/0024-update-in-place.md)."""
+def test_worker_of_another_revision_counts_during_an_update() -> None:
+    """The pods of such a group get the new revision one after the other (docs/adr/0024-update-in-place.md) (R-POD-5)."""
     marked = builders.leader_pod(OBJECT, annotations={labels.IN_PLACE_REVISION: "new"})
     gone = builders.worker_pod(builders.leader_pod(OBJECT, key="new"))
 
@@ -132,8 +132,8 @@ def owned_by(worker: dict[str, Any], owner: dict[str, Any] | None) -> dict[str, 
     return worker | {"metadata": worker["metadata"] | {"ownerReferences": references}}
 
 
-def test_a_worker_owned_by_the_leader_itself_counts() -> None:
-    """R-POD-8a."""
+def test_worker_owned_by_the_leader_itself_counts() -> None:
+    """A worker owned by the leader itself counts (R-POD-8a)."""
     failed = builders.worker_pod(LEADER, restarts=1)
 
     assert failures.failed_pod(lws(), members(owned_by(failed, LEADER), sets=())) is not None
@@ -149,8 +149,8 @@ WAITING = [
 
 
 @pytest.mark.parametrize("fields", WAITING, ids=["policy", "annotation"])
-def test_failures_of_a_group_that_has_not_started_do_not_count(fields: dict[str, Any]) -> None:
-    """R-POD-5.2, Q-19: the annotation's value does not matter."""
+def test_failures_before_the_group_has_started_are_ignored(fields: dict[str, Any]) -> None:
+    """The annotation's value does not matter (R-POD-5.2, Q-19)."""
     found = lws(size=3, **fields)
     failed, pending = builders.worker_pod(LEADER, restarts=1), builders.worker_pod(LEADER, 2, phase="Pending")
 
@@ -159,16 +159,16 @@ def test_failures_of_a_group_that_has_not_started_do_not_count(fields: dict[str,
     assert failures.failed_pod(found, members(failed, builders.worker_pod(LEADER, 2))) == failed
 
 
-def test_a_pod_that_is_gone_counts_as_it_was_and_not_as_its_successor() -> None:
-    """N-MGR-1, R-POD-5.1, R-POD-11: its successor is pending, the group was not."""
+def test_deleted_pod_counts_in_its_last_state() -> None:
+    """Its successor is pending, the group was not (N-MGR-1, R-POD-5.1, R-POD-11)."""
     gone = builders.worker_pod(LEADER, uid="first", deleting=True)
     successor = builders.worker_pod(LEADER, uid="second", phase="Pending")
 
     assert failures.failed_pod(lws(template=AFTER_START), members(successor, gone=(gone,))) == gone
 
 
-def test_pending_pods_do_not_matter_to_the_other_policy() -> None:
-    """R-POD-5.2."""
+def test_pending_pods_are_ignored_by_the_default_policy() -> None:
+    """Pending pods are ignored by the default policy (R-POD-5.2)."""
     failed = builders.worker_pod(LEADER, phase="Pending", init_restarts=1)
 
     assert failures.failed_pod(lws(size=9), members(failed)) == failed

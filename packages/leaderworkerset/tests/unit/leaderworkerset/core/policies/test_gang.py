@@ -1,4 +1,4 @@
-"""The seam of gang schedulers: when one is asked, what it may do, and that nothing happens without one."""
+"""The interface of gang schedulers: when one is called, what it may do, and that nothing happens without one."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ OBJECT = builders.leaderworkerset_object()
 REVISION = builders.revision(OBJECT)
 LEADER = builders.leader_pod(OBJECT)
 GROUP_KIND = CONTROLLER_REVISIONS
-"""Stands for the kind of the scheduler's objects; the seam does not care which it is."""
+"""Stands for the kind of the scheduler's objects, which does not matter here."""
 
 
 @dataclass
@@ -77,16 +77,16 @@ def group(obj: JSONObject = OBJECT, gang_objects: Sequence[JSONObject] = ()) -> 
     )
 
 
-def test_the_object_of_a_group_is_created_before_its_workers() -> None:
-    """R-GANG-3: a creation that fails ends the plan, and no workers appear (R-GANG-7)."""
+def test_gang_object_is_created_before_the_workers() -> None:
+    """A creation that fails ends the plan, and no workers appear (R-GANG-7) (R-GANG-3)."""
     plan = deciding.reconcile_group(group(), EveryPod())
 
     assert kinds(plan.actions) == [f"{GROUP_KIND.kind} web-0", f"{STATEFULSETS.kind} web-0"]
     assert plan.actions[0].object["spec"] == {"minMember": 2}  # type: ignore[union-attr]
 
 
-def test_a_group_has_the_size_of_its_own_revision() -> None:
-    """A group that is made anew during an update of the size is as large as before."""
+def test_group_has_the_size_of_its_revision() -> None:
+    """A group that is recreated during an update of the size keeps its original size."""
     resized = builders.leaderworkerset_object(size=5)
 
     plan = deciding.reconcile_group(group(resized), EveryPod())
@@ -94,15 +94,15 @@ def test_a_group_has_the_size_of_its_own_revision() -> None:
     assert plan.actions[0].object["spec"] == {"minMember": 2}  # type: ignore[union-attr]
 
 
-def test_a_group_of_one_pod_has_its_object_too() -> None:
-    """R-GANG-3: before the size is considered."""
+def test_group_of_one_pod_has_a_gang_object() -> None:
+    """It is created before the size is considered (R-GANG-3)."""
     obj = builders.leaderworkerset_object(size=1)
 
     assert kinds(deciding.reconcile_group(group(obj), EveryPod()).actions) == [f"{GROUP_KIND.kind} web-0"]
 
 
-def test_an_object_that_exists_is_not_created_again() -> None:
-    """R-GANG-3: never updated."""
+def test_existing_gang_object_is_not_created_again() -> None:
+    """It is never updated (R-GANG-3)."""
     known = [{"kind": "Other", "metadata": {"name": "web-0"}}]
 
     plan = deciding.reconcile_group(group(gang_objects=known), EveryPod())
@@ -110,7 +110,7 @@ def test_an_object_that_exists_is_not_created_again() -> None:
     assert kinds(plan.actions) == [f"{STATEFULSETS.kind} web-0"]
 
 
-def test_workers_wait_while_the_scheduler_holds_them() -> None:
+def test_workers_wait_while_the_gang_scheduler_holds_them() -> None:
     plan = deciding.reconcile_group(group(), EveryPod(holds="waits"))
 
     assert kinds(plan.actions) == [f"{GROUP_KIND.kind} web-0"]
@@ -125,17 +125,17 @@ def test_workers_wait_while_the_scheduler_holds_them() -> None:
     ],
     ids=["all at once", "the leader first", "where the leader is"],
 )
-def test_workers_that_await_their_leader_are_not_counted(
+def test_workers_that_wait_for_their_leader_are_not_counted(
     policy: str, annotations: dict[str, str], expected: int
 ) -> None:
-    """R-GANG-4, R-KQ-149."""
+    """Workers that wait for their leader are not counted (R-GANG-4, R-KQ-149)."""
     obj = builders.leaderworkerset_object(spec={"startupPolicy": policy}, metadata={"annotations": annotations})
 
     assert members_to_start(leaderworkerset.decode(obj)) == expected
 
 
-def test_objects_that_no_group_uses_are_deleted_when_the_update_is_done() -> None:
-    """R-KQ-148."""
+def test_unused_gang_objects_are_deleted_after_an_update() -> None:
+    """Unused gang objects are deleted after an update (R-KQ-148)."""
     key = builders.key_of(OBJECT)
     objects = [
         {"kind": "Other", "metadata": {"name": name, "labels": {labels.TEMPLATE_REVISION_HASH: revision}}}
@@ -156,27 +156,27 @@ def test_objects_that_no_group_uses_are_deleted_when_the_update_is_done() -> Non
 
 
 def test_pods_are_marked_when_all_their_labels_are_set() -> None:
-    """R-GANG-2."""
+    """Pods are marked when all their labels are set (R-GANG-2)."""
     pod = builders.leader_pod(OBJECT)
     pod["metadata"]["annotations"] = {labels.SIZE: "2"}
 
     assert meta.annotations(admit_pod(pod, EveryPod(), "r1"))["gang"] == "web-0-r1"
 
 
-def test_combinations_that_would_never_start_are_refused() -> None:
-    """R-KQ-149."""
+def test_combinations_that_never_start_are_rejected() -> None:
+    """Combinations that never start are rejected (R-KQ-149)."""
     error = invalid("spec.startupPolicy", "LeaderReady", "workers would wait for ever")
 
     assert validate_leaderworkerset(decode(OBJECT), gang=EveryPod(refused=[error])) == [error]
 
 
-def test_without_a_gang_scheduler_nothing_is_added() -> None:
-    """R-GANG-1: the default."""
+def test_nothing_is_added_without_a_gang_scheduler() -> None:
+    """This is the default (R-GANG-1)."""
     assert kinds(deciding.reconcile_group(group(), NO_GANG).actions) == [f"{STATEFULSETS.kind} web-0"]
 
 
-def test_without_a_gang_scheduler_none_can_be_chosen() -> None:
-    """A choice without effect is an error, but one that is stored already stops no other change."""
+def test_scheduler_choice_is_rejected_without_gang_scheduling() -> None:
+    """A choice without effect is an error, but a stored choice blocks no other change."""
     chosen = decode(builders.leaderworkerset_object(metadata={"annotations": {labels.GANG_SCHEDULER: "volcano"}}))
 
     (error,) = validate_leaderworkerset(chosen)
@@ -186,7 +186,7 @@ def test_without_a_gang_scheduler_none_can_be_chosen() -> None:
     assert validate_leaderworkerset(chosen, chosen) == []
 
 
-def test_without_a_scheduler_nothing_is_decided_and_nothing_is_outdated() -> None:
+def test_no_gang_decides_nothing() -> None:
     live = LiveGroup(obj=OBJECT, leader=LEADER, now=builders.NOW)
     group = GangGroup(live, leaderworkerset.decode(OBJECT))
     assert NO_GANG.decide(group) == PolicyDecision()

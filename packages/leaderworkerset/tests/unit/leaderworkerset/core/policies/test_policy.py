@@ -1,4 +1,4 @@
-"""A policy that adds nothing changes nothing, and every other one is asked."""
+"""A policy without additions changes nothing, and every other policy is called."""
 
 from importlib import import_module
 from pkgutil import iter_modules
@@ -17,13 +17,13 @@ LEADER = builders.leader_pod(OBJECT)
 NOTHING = Policy()
 
 
-def test_the_defaults_of_a_policy_change_nothing() -> None:
+def test_default_policy_changes_nothing() -> None:
     assert NOTHING.annotations(Template(spec=LWS.spec.leader_worker_template, live={})) == {}
     assert NOTHING.admit(LEADER, Member(size=2, worker_index=0, is_leader=True)) is LEADER
 
 
-def test_every_policy_is_asked_where_it_decides() -> None:
-    """A policy that no list has would decide nothing."""
+def test_every_policy_is_in_the_lists_that_call_it() -> None:
+    """A policy that is in no list would have no effect."""
     modules = [import_module(f"{policies.__name__}.{found.name}") for found in iter_modules(policies.__path__)]
     declared = [value for module in modules for value in vars(module).values() if isinstance(value, Policy)]
     plain = Policy()

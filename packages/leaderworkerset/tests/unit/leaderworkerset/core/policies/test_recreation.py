@@ -1,4 +1,4 @@
-"""When a group that failed may be recreated (docs/adr/0003-recreation-backoff.md)."""
+"""When a failed group may be recreated (docs/adr/0003-recreation-backoff.md)."""
 
 from datetime import timedelta
 from typing import Any
@@ -32,21 +32,21 @@ def following(
     return recreation.following(previous, leader, FAILURE, settings, builders.NOW + timedelta(seconds=seconds), used)
 
 
-def test_the_first_recreation_is_due_at_once() -> None:
+def test_first_recreation_is_due_immediately() -> None:
     assert following(None, 0) == Recreation(
         leader=meta.uid(LEADER), revision="k", count=1, due=builders.NOW, failure=FAILURE
     )
 
 
-def test_the_second_within_the_window_waits() -> None:
+def test_second_recreation_within_the_window_waits() -> None:
     second = following(FIRST, 60)
 
     assert (second.count, second.due) == (2, builders.NOW + timedelta(seconds=70))
     assert second.state is RecreationState.WAITING
 
 
-def test_a_recreation_that_somebody_else_forestalled_is_not_counted() -> None:
-    """However often a leader is replaced while its group waits: number and time stay, as nothing was recreated here."""
+def test_recreation_by_others_is_not_counted() -> None:
+    """A leader may be replaced by others any number of times while its group waits: number and time are kept."""
     waiting = following(FIRST, 1)
     for number in range(22):
         leader = builders.leader_pod(LWS, key="k", uid=f"replaced-{number}")
@@ -57,8 +57,8 @@ def test_a_recreation_that_somebody_else_forestalled_is_not_counted() -> None:
     assert (last.count, last.due, last.state) == (2, builders.NOW + timedelta(seconds=50), RecreationState.RECREATED)
 
 
-def test_a_group_that_has_used_its_restarts_is_given_up() -> None:
-    """N-RB-1: however long ago they were; without a limit nothing is counted."""
+def test_group_without_restarts_left_is_exhausted() -> None:
+    """However long ago they were; without a limit nothing is counted (N-RB-1)."""
     settings = RestartSettings(max_restarts=2)
 
     spent = following(replace(FIRST, count=2), 30, settings, used=2)
@@ -72,7 +72,7 @@ def test_a_group_that_has_used_its_restarts_is_given_up() -> None:
     assert following(None, 0, used=7).used is None
 
 
-def test_a_new_text_of_the_settings_starts_anew() -> None:
+def test_new_resume_value_restarts_the_count() -> None:
     again = following(replace(FIRST, count=5), 30, RestartSettings(resumed="a"))
 
     assert (again.count, again.resumed, again.state) == (1, "a", RecreationState.RECREATED)
@@ -80,18 +80,18 @@ def test_a_new_text_of_the_settings_starts_anew() -> None:
     assert following(again, 31, RestartSettings(resumed="a")).count == 2
 
 
-def test_after_ten_minutes_the_count_starts_anew() -> None:
+def test_count_starts_again_after_ten_minutes() -> None:
     assert following(FIRST, 599).count == 2
     assert following(FIRST, 600).count == 1
 
 
-def test_another_revision_is_another_program() -> None:
+def test_new_revision_restarts_the_count() -> None:
     assert following(replace(FIRST, revision="old", count=5), 1).count == 1
 
 
 @given(st.lists(st.floats(0, 599), min_size=1, max_size=30))
 def test_delays_double_up_to_five_minutes_and_never_shrink(gaps: list[float]) -> None:
-    """However a group fails again and again: at most one recreation per delay, never more than 5 minutes away."""
+    """There is at most one recreation per delay, and never a longer delay than 5 minutes."""
     previous, waits = FIRST, []
     for gap in gaps:
         now = previous.due + timedelta(seconds=gap)
@@ -101,7 +101,7 @@ def test_delays_double_up_to_five_minutes_and_never_shrink(gaps: list[float]) ->
     assert waits == [min(10 * 2**n, 300) for n in range(len(waits))]
 
 
-def test_a_record_is_read_as_it_was_built() -> None:
+def test_record_round_trips() -> None:
     second = following(FIRST, 60.5)
 
     record = recreation.build(LWS, LEADER, second)
@@ -133,7 +133,7 @@ def test_a_record_is_read_as_it_was_built() -> None:
     }
 
 
-def test_a_leader_with_a_random_key_continues_the_record_of_the_one_that_it_replaces() -> None:
+def test_leader_with_a_random_key_continues_the_previous_record() -> None:
     leader = builders.hash_leader(builders.hash_object(), replaces="web-7d9f8b6c4-bbbbb")
 
     assert recreationrecord.name_of_replaced(leader) == "web-7d9f8b6c4-bbbbb-recreations"
@@ -157,12 +157,12 @@ def with_annotations(**changes: Any) -> dict[str, Any]:
         with_annotations(**{"recreate-after": "2026-03-01T12:01:10"}),
     ],
 )
-def test_a_record_that_cannot_be_read_is_as_good_as_none(record: dict[str, Any] | None) -> None:
+def test_unreadable_record_is_ignored(record: dict[str, Any] | None) -> None:
     assert recreationrecord.read(record) is None
 
 
-def test_a_record_of_an_earlier_version_is_one_that_was_carried_out() -> None:
-    """It has no state, and says nothing of the failure but the pod's name."""
+def test_record_of_an_earlier_version_counts_as_completed() -> None:
+    """It has no state, and only the pod's name of the failure."""
     names = (labels.RECREATION_STATE, labels.FAILED_POD_UID, labels.FAILED_POD_RESTARTS, labels.FAILURE, labels.RESUMED)
     annotations = {key: text for key, text in meta.annotations(RECORD).items() if key not in names}
     record = RECORD | {"metadata": RECORD["metadata"] | {"annotations": annotations}}
@@ -171,7 +171,7 @@ def test_a_record_of_an_earlier_version_is_one_that_was_carried_out() -> None:
     assert recreationrecord.read(with_annotations(**{"recreation-state": "elsewhere"})) == FIRST
 
 
-def test_a_time_that_a_clock_which_was_ahead_recorded_is_not_waited_for() -> None:
+def test_recorded_future_time_is_limited() -> None:
     ahead = replace(FIRST, count=3, due=builders.NOW + timedelta(days=400), state=RecreationState.WAITING)
     found = following(ahead, 0)
     assert (found.count, found.due) == (3, builders.NOW + timedelta(seconds=20))

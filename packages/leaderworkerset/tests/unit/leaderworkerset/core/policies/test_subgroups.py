@@ -12,7 +12,7 @@ from leaderworkerset.core.policies.subgroups import subgroup_index
     ("size", "subgroup_size", "worker", "index"),
     [(4, 2, 2, 1), (5, 2, 2, 0), (3, 1, 1, 1), (3, 1, 2, 2)],
 )
-def test_recorded_indices(size: int, subgroup_size: int, worker: int, index: int) -> None:
+def test_subgroup_index_equals_the_recorded_one(size: int, subgroup_size: int, worker: int, index: int) -> None:
     assert subgroup_index(size, subgroup_size, worker) == index
 
 
@@ -20,13 +20,13 @@ def test_recorded_indices(size: int, subgroup_size: int, worker: int, index: int
     ("size", "subgroup_size", "layout"),
     [(4, 2, [0, 1, 1]), (5, 2, [0, 0, 1, 1]), (3, 1, [1, 2])],
 )
-def test_layouts_of_workers(size: int, subgroup_size: int, layout: list[int]) -> None:
+def test_subgroup_layouts_include_or_exclude_the_leader(size: int, subgroup_size: int, layout: list[int]) -> None:
     """The leader is in subgroup 0 or in none; Q-15 for subgroups of one."""
     assert [subgroup_index(size, subgroup_size, worker) for worker in range(1, size)] == layout
 
 
 @given(st.integers(1, 9), st.integers(1, 9), st.booleans())
-def test_subgroups_are_even(subgroup_size: int, count: int, leader_is_extra: bool) -> None:
+def test_subgroups_have_equal_sizes(subgroup_size: int, count: int, leader_is_extra: bool) -> None:
     """Every subgroup has its size in members; an extra leader makes the first one larger by one."""
     size = subgroup_size * count + (1 if leader_is_extra and subgroup_size > 1 else 0)
     members = [0] + [subgroup_index(size, subgroup_size, worker) for worker in range(1, size)]
@@ -35,6 +35,6 @@ def test_subgroups_are_even(subgroup_size: int, count: int, leader_is_extra: boo
     assert counts == [subgroup_size + extra] + [subgroup_size] * (count - 1)
 
 
-def test_the_hash_of_a_group() -> None:
-    """R-ADM-6."""
+def test_group_hash_equals_the_recorded_one() -> None:
+    """The group hash equals the recorded one (R-ADM-6)."""
     assert group_hash("default", "test-sample") == "95e88034e460983f51a9952fe128729fbc0663b5"

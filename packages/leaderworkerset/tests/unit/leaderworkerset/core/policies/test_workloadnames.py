@@ -1,4 +1,4 @@
-"""Names of Workloads and PodGroups: those that the Go controller computes, within their limits."""
+"""Names of Workloads and PodGroups: equal to the names of the Go controller, within their limits."""
 
 import pytest
 from tests import builders
@@ -20,8 +20,8 @@ LEADER = builders.leader_pod(LWS, 1)
         ("b7a0c7a2-3f6e-4a0e-9d2b-0d6a2a1f9c11", "86bcd65f74"),
     ],
 )
-def test_a_workload_is_named_after_the_uid(uid: str, suffix: str) -> None:
-    """N-K8S-3: the vectors of the contract."""
+def test_workload_name_derives_from_the_uid(uid: str, suffix: str) -> None:
+    """A Workload name derives from the UID (N-K8S-3: the vectors of the contract)."""
     assert workloadnames.name_of("web", UID(uid)) == f"web-{suffix}"
     assert workloadnames.name_of("w" * 253, UID(uid)) == f"{'w' * 242}-{suffix}"
 
@@ -38,30 +38,30 @@ def test_a_workload_is_named_after_the_uid(uid: str, suffix: str) -> None:
         (SchedulingLevel.REPLICA, "leader", "web", f"web-1-{KEY}"),
     ],
 )
-def test_a_pod_group_is_named_after_its_workload(
+def test_pod_group_name_derives_from_its_workload(
     level: SchedulingLevel, role: str, workload: str, expected: str
 ) -> None:
     """N-K8S-4, and N-ADM-8: the LeaderWorkerSet's name where an older pod names no Workload."""
     assert workloadnames.group_name(LEADER, workload, level, role) == expected
 
 
-def test_labels_that_are_missing_leave_their_part_empty() -> None:
-    """N-ADM-8."""
+def test_missing_labels_leave_their_part_empty() -> None:
+    """Missing labels leave their part empty (N-ADM-8)."""
     bare: JSONObject = {"metadata": {}}
 
     assert workloadnames.group_name(bare, "web-h", SchedulingLevel.REPLICA, "") == "web-h--"
 
 
-def test_what_does_not_fit_is_cut_from_the_name_alone() -> None:
-    """N-K8S-4: the hash of the UID, the index and the revision stay."""
+def test_long_set_name_is_truncated_and_the_suffix_kept() -> None:
+    """The hash of the UID, the index and the revision stay (N-K8S-4)."""
     name = workloadnames.group_name(LEADER, f"{'w' * 242}-68d7549f75.bcdfg", SchedulingLevel.ROLE, "worker")
 
     assert len(name) == 253
     assert name.endswith(f"w-68d7549f75.bcdfg-1-worker-{KEY}")
 
 
-def test_an_incarnation_differs_between_admissions_and_is_recognized() -> None:
-    """N-ADM-9, N-K8S-12."""
+def test_incarnation_differs_per_admission_and_is_recognized() -> None:
+    """An incarnation differs per admission and is recognized (N-ADM-9, N-K8S-12)."""
     first, second = (workloadnames.incarnated("web-h", request) for request in ("r1", "r2"))
 
     assert first != second
@@ -71,13 +71,13 @@ def test_an_incarnation_differs_between_admissions_and_is_recognized() -> None:
 
 
 @pytest.mark.parametrize("annotated", ["", "web-h", "other", "other-h.bcdfg", "web-h.AAAAA"])
-def test_an_annotation_of_another_workload_is_not_accepted(annotated: str) -> None:
-    """N-K8S-12."""
+def test_annotation_of_another_workload_is_not_accepted(annotated: str) -> None:
+    """An annotation of another Workload is not accepted (N-K8S-12)."""
     assert workloadnames.accepted(annotated, "web-h") == "web-h"
 
 
-def test_the_pod_group_of_workers_is_needed_by_their_leader_too() -> None:
-    """N-K8S-13: it is created before them."""
+def test_pod_group_of_workers_is_used_by_their_leader() -> None:
+    """It is created before them (N-K8S-13)."""
     own = {labels.ROLE: labels.WORKER, labels.TEMPLATE_REVISION_HASH: "rev"}
     workers: JSONObject = {"metadata": {"name": "web-h.bcdfg-1-worker-rev", "labels": own}}
     leader: JSONObject = {"metadata": {"name": "web-h.bcdfg-1-leader-rev", "labels": {labels.ROLE: labels.LEADER}}}

@@ -18,8 +18,8 @@ def counted(text: str) -> JSONObject:
 
 
 @pytest.mark.parametrize("text", ["", "{}"])
-def test_nothing_is_no_count(text: str) -> None:
-    """N-RB-10."""
+def test_empty_annotation_has_no_counts(text: str) -> None:
+    """An empty annotation has no counts (N-RB-10)."""
     assert counts.read(counted(text)) == {}
     assert counts.read(builders.leaderworkerset_object()) == {}
 
@@ -38,15 +38,15 @@ def test_nothing_is_no_count(text: str) -> None:
         ('{"a/0": ' + "9" * 5000 + "}", "invalid group restart count"),
     ],
 )
-def test_what_cannot_be_read_is_an_error(text: str, error: str) -> None:
-    """N-RB-10: also numbers of any length."""
+def test_unreadable_counts_are_an_error(text: str, error: str) -> None:
+    """Also numbers of any length (N-RB-10)."""
     with pytest.raises(ValueError, match="invalid group restart") as caught:
         counts.read(counted(text))
     assert error in str(caught.value)
 
 
-def test_counts_are_read_as_they_were_written() -> None:
-    """N-RB-1, N-RB-3: at the version that was read, so that no count of another writer is lost."""
+def test_counts_round_trip() -> None:
+    """At the version that was read, so that no count of another writer is lost (N-RB-1, N-RB-3)."""
     found = {Key("b", "1"): 2, Key("a", "0"): 1}
 
     patch = counts.write(builders.leaderworkerset_object(), found)
@@ -58,15 +58,15 @@ def test_counts_are_read_as_they_were_written() -> None:
     assert counts.read(counted(text)) == found
 
 
-def test_no_counts_are_no_annotation() -> None:
-    """N-RB-16."""
+def test_empty_counts_remove_the_annotation() -> None:
+    """Empty counts remove the annotation (N-RB-16)."""
     patch = counts.write(builders.leaderworkerset_object(), {})
 
     assert patch.patch["metadata"]["annotations"] == {labels.GROUP_RESTART_COUNTS: None}
 
 
-def test_counts_are_no_part_of_what_is_copied() -> None:
-    """What keeps the leaders is not written anew for each restart."""
+def test_counts_are_not_copied_to_statefulsets() -> None:
+    """The leader StatefulSet is not written again for each restart."""
     obj = counted('{"a/0": 1}')
     lws = leaderworkerset.decode(obj)
 
@@ -74,15 +74,15 @@ def test_counts_are_no_part_of_what_is_copied() -> None:
     assert Identity.of(obj) == Identity.of(counted('{"a/0": 2}'))
 
 
-def test_what_was_read_is_confirmed_by_a_write_that_changes_nothing() -> None:
-    """N-RB-2."""
+def test_confirmation_is_a_patch_without_changes() -> None:
+    """The confirmation is a patch without changes (N-RB-2)."""
     patch = counts.confirm(builders.leaderworkerset_object())
 
     assert patch.patch == {"metadata": {"uid": "uid-of-web", "resourceVersion": "1"}}
 
 
-def test_an_index_is_read_from_a_key() -> None:
-    """N-RB-10."""
+def test_ordinal_is_parsed_from_a_key() -> None:
+    """The ordinal is parsed from a key (N-RB-10)."""
     assert Key("a", "12").ordinal == 12
     with pytest.raises(ValueError, match='invalid group restart count key "a/x"'):
         _ = Key("a", "x").ordinal

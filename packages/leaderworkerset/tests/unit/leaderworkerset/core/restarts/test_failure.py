@@ -1,4 +1,4 @@
-"""What is known of a failure."""
+"""The known facts of a failure."""
 
 from typing import Any
 
@@ -49,11 +49,11 @@ def container(state: str = "lastState", restarts: int = 1, **terminated: Any) ->
         ),
     ],
 )
-def test_a_container_says_how_it_ended(status: dict[str, Any], what: str) -> None:
+def test_container_failure_is_described(status: dict[str, Any], what: str) -> None:
     assert failure.describe(with_status(**status)).what == what
 
 
-def test_a_failure_is_known_by_pod_and_restarts() -> None:
+def test_failure_is_identified_by_pod_and_restarts() -> None:
     pod = with_status(containerStatuses=[container(restarts=2)], initContainerStatuses=[container(restarts=3)])
 
     found = failure.describe(pod)
@@ -75,11 +75,11 @@ DELETED = builders.worker_pod(LEADER, deleting=True)
         ),
     ],
 )
-def test_a_deleted_pod_says_for_whom(status: dict[str, Any], what: str) -> None:
+def test_deletion_reason_is_described(status: dict[str, Any], what: str) -> None:
     assert failure.describe(with_status(DELETED, **status)).what == what
 
 
-def test_of_a_long_line_the_beginning_is_kept() -> None:
+def test_long_message_is_truncated_at_the_end() -> None:
     """It must fit into an event, whatever a program wrote."""
     pod = with_status(containerStatuses=[container(exitCode=1, message="error: " + "x" * 4000)])
 

@@ -37,8 +37,8 @@ def patches(actions: tuple[Action, ...]) -> list[list[tuple[str, JSONObject]]]:
     return found
 
 
-def test_a_leader_is_marked_and_kept_with_one_write() -> None:
-    """N-RB-4: what a user asked for before does not count."""
+def test_leader_is_marked_and_kept_by_one_patch() -> None:
+    """An earlier request of a user does not count (N-RB-4)."""
     patch = retention.exhaust(LEADER)
 
     assert patch.kind == "strategic"
@@ -49,20 +49,20 @@ def test_a_leader_is_marked_and_kept_with_one_write() -> None:
     }
 
 
-def test_a_pod_tells_which_leaderworkerset_it_is_of() -> None:
+def test_leaderworkerset_of_a_pod_is_read_from_its_labels() -> None:
     assert str(retention.set_of(LEADER)) == "default/web"
 
 
-def test_each_pod_is_kept_once_while_it_lives() -> None:
-    """N-RB-4: a pod that is being deleted can get no finalizer."""
+def test_each_running_pod_is_kept_once() -> None:
+    """A pod that is being deleted can get no finalizer (N-RB-4)."""
     going = builders.worker_pod(LEADER, 2, deleting=True)
 
     assert patches(retention.keep([WORKER, kept(LEADER), going])) == [[("web-0-1", {"finalizers": [FINALIZER]})]]
     assert retention.keep([kept(WORKER), going]) == ()
 
 
-def test_workers_go_before_their_leader() -> None:
-    """N-RB-16."""
+def test_workers_are_released_before_their_leader() -> None:
+    """Workers are released before their leader (N-RB-16)."""
     without = {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: None, labels.RECOVER: None}
 
@@ -72,8 +72,8 @@ def test_workers_go_before_their_leader() -> None:
     assert retention.release([]) == ()
 
 
-def test_what_the_marks_say() -> None:
-    """N-RB-5: a user's annotation counts with one value alone."""
+def test_marks_are_read_from_pods() -> None:
+    """A user's annotation counts with one value alone (N-RB-5)."""
     assert [groupname.is_exhausted(pod) for pod in (LEADER, kept(LEADER), EXHAUSTED)] == [False, False, True]
     assert [retention.is_kept(pod) for pod in (LEADER, kept(LEADER))] == [False, True]
     texts = ("true", "yes", "")

@@ -1,4 +1,4 @@
-"""Settings of recreations: what annotations may say, and what holds then."""
+"""Settings of recreations: valid annotations, and their effect."""
 
 from datetime import timedelta
 from typing import Any
@@ -39,23 +39,23 @@ def short(value: Any) -> str:
 
 
 @pytest.mark.parametrize(("key", "text"), pairs(TEXTS), ids=short)
-def test_what_is_allowed_holds(key: str, text: str) -> None:
+def test_valid_settings_are_accepted(key: str, text: str) -> None:
     assert list(settings.errors({key: text})) == []
 
 
 @pytest.mark.parametrize(("key", "text"), pairs(NONSENSE), ids=short)
-def test_nonsense_is_rejected_and_counts_as_absent(key: str, text: str) -> None:
+def test_invalid_settings_are_rejected_and_ignored(key: str, text: str) -> None:
     (error,) = settings.errors({key: text})
 
     assert error.path == f"metadata.annotations.{key}"
     assert DEFAULTS.of({key: text}) == DEFAULTS
 
 
-def test_every_annotation_is_tested_here() -> None:
+def test_every_annotation_has_an_example() -> None:
     assert set(settings.ANNOTATIONS) == TEXTS.keys() == NONSENSE.keys()
 
 
-def test_annotations_replace_what_the_manager_says() -> None:
+def test_annotations_override_the_manager_settings() -> None:
     manager = RestartSettings(max_restarts=7)
     found = {
         labels.RESTART_BACKOFF: "off",
@@ -79,14 +79,14 @@ def test_annotations_replace_what_the_manager_says() -> None:
 
 
 @pytest.mark.parametrize(("first", "longest", "errors"), [("10s", "10s", 0), ("10s", "5s", 1), ("1s", "2s", 0)])
-def test_delays_cannot_begin_above_their_end(first: str, longest: str, errors: int) -> None:
+def test_first_delay_must_not_exceed_the_longest(first: str, longest: str, errors: int) -> None:
     both = {labels.RESTART_FIRST_DELAY: first, labels.RESTART_LONGEST_DELAY: longest}
 
     assert len(list(settings.errors(both))) == errors
 
 
 @given(first=st.integers(1, 3600), longest=st.integers(1, 86_400), count=st.integers(0, 10**6))
-def test_delays_grow_and_stay_below_the_longest(first: int, longest: int, count: int) -> None:
+def test_delays_grow_up_to_the_longest(first: int, longest: int, count: int) -> None:
     """A longest delay below the first, of the manager's and an annotation's together, counts as the first."""
     one = RestartSettings(first_delay=timedelta(seconds=first), longest_delay=timedelta(seconds=longest))
     delay, following = one.delay(count).total_seconds(), one.delay(count + 1).total_seconds()
@@ -95,7 +95,7 @@ def test_delays_grow_and_stay_below_the_longest(first: int, longest: int, count:
     assert delay <= following
 
 
-def test_what_is_remembered() -> None:
+def test_record_is_kept_when_delays_or_limits_need_it() -> None:
     """Without delays and without a budget nobody needs a record."""
     assert DEFAULTS.remembers
     assert not RestartSettings(backs_off=False).remembers
@@ -103,7 +103,7 @@ def test_what_is_remembered() -> None:
     assert RestartSettings(backs_off=False).delay(9) == timedelta()
 
 
-def test_the_limit_as_an_annotation_is_warned_of() -> None:
+def test_restart_limit_annotation_causes_a_warning() -> None:
     assert [*settings.warnings({})] == []
     (warning,) = settings.warnings({labels.MAX_GROUP_RESTARTS: "3"})
     assert "use spec.leaderWorkerTemplate.maxGroupRestarts" in warning

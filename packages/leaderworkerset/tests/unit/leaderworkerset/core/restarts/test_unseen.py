@@ -1,4 +1,4 @@
-"""Which workers went while no manager ran, by the status that the last one left."""
+"""The workers that were deleted while no manager ran, by the last status."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ WITHIN_SKEW = "2026-03-01T12:01:00Z"
 
 
 def left(**status: Any) -> JSONObject:
-    """Return a LeaderWorkerSet as a manager left it."""
+    """Return a LeaderWorkerSet with the status of a manager."""
     available = {"type": "Available", "status": "True", "lastTransitionTime": WHOLE}
     return builders.leaderworkerset_object(
         status={"replicas": 2, "readyReplicas": 2, "conditions": [available]} | status
@@ -33,19 +33,19 @@ def left(**status: Any) -> JSONObject:
     ],
     ids=["available", "a surge group is not ready", "not available", "undated", "no condition"],
 )
-def test_a_status_says_since_when_all_groups_are_whole(lws: JSONObject, since: str) -> None:
+def test_status_has_the_time_since_all_groups_are_complete(lws: JSONObject, since: str) -> None:
     assert unseen.whole_since(lws) == since
 
 
 @pytest.mark.parametrize(("index", "extra"), [(1, False), (2, True)])
-def test_of_an_extra_group_the_status_says_nothing(index: int, *, extra: bool) -> None:
+def test_surge_group_may_be_new(index: int, *, extra: bool) -> None:
     """Moves and rollouts with a surge make one while the set is available."""
     obj = builders.leaderworkerset_object(replicas=2)
     assert unseen.may_be_new(obj, builders.leader_pod(obj, index)) is extra
 
 
 def lost(whole: str = WHOLE, *, made: str = "2026-03-01T11:00:00Z", born: dict[int, str] | None = None) -> list[str]:
-    """Return which workers of three went; `born` are the workers that are there."""
+    """Return the deleted workers of three; `born` are the existing workers."""
     leader = builders.leader_pod(builders.leaderworkerset_object(size=4))
     statefulset = builders.worker_statefulset(leader)
     statefulset["metadata"]["creationTimestamp"] = made
@@ -56,16 +56,16 @@ def lost(whole: str = WHOLE, *, made: str = "2026-03-01T11:00:00Z", born: dict[i
     return [meta.name(one) for one in unseen.lost(whole, statefulset, [leader, *workers])]
 
 
-def test_a_worker_that_is_missing_or_younger_than_the_whole_group_replaces_one_that_went() -> None:
+def test_missing_or_younger_worker_replaces_a_deleted_one() -> None:
     assert lost(born={1: made_before(), 2: LONG_AFTER}) == ["web-0-2", "web-0-3"]
 
 
-def test_workers_that_the_skew_of_clocks_may_explain_did_not_go() -> None:
+def test_creation_times_within_clock_skew_are_not_replacements() -> None:
     assert lost(born={1: made_before(), 2: WHOLE, 3: WITHIN_SKEW}) == []
 
 
 @pytest.mark.parametrize(("whole", "made"), [("", "2026-03-01T11:00:00Z"), (WHOLE, WHOLE), (WHOLE, LONG_AFTER)])
-def test_nothing_is_known_of_groups_that_were_not_whole_at_that_time(whole: str, made: str) -> None:
+def test_incomplete_groups_have_no_deleted_workers(whole: str, made: str) -> None:
     assert lost(whole, made=made) == []
 
 

@@ -3,8 +3,8 @@
 from leaderworkerset.manager.config import ciphersuites
 
 
-def test_openssl_hears_of_those_it_can_choose() -> None:
-    """R-CFG-2: suites of TLS 1.3 are always on."""
+def test_cipher_suites_have_openssl_names() -> None:
+    """Suites of TLS 1.3 are always on (R-CFG-2)."""
     names = ("TLS_AES_128_GCM_SHA256", "TLS_RSA_WITH_AES_128_GCM_SHA256")
 
     assert ciphersuites.openssl_names(names) == "AES128-GCM-SHA256"

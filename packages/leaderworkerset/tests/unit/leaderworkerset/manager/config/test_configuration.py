@@ -21,8 +21,8 @@ def errors(**sections: Any) -> list[str]:
     return [str(error) for error in configurationrules.validate(decode(**sections))]
 
 
-def test_the_defaults_are_upstreams() -> None:
-    """R-OP-51."""
+def test_defaults_equal_those_of_upstream() -> None:
+    """Defaults equal those of upstream (R-OP-51)."""
     chosen = decode()
     assert chosen == Configuration()
     assert (chosen.webhook.port, chosen.webhook.host) == (9443, "")
@@ -42,8 +42,8 @@ def test_the_defaults_are_upstreams() -> None:
     assert configurationrules.validate(chosen) == []
 
 
-def test_the_version_before_has_the_same_fields() -> None:
-    """N-CFG-3: still read, and known for the warning; strictly."""
+def test_deprecated_version_has_the_same_fields() -> None:
+    """The deprecated version is still decoded strictly, and marked for the warning (N-CFG-3)."""
     old = {"apiVersion": "config.lws.x-k8s.io/v1alpha1", "kind": "Configuration"}
     gates = {"featureGates": {"WorkloadAwareScheduling": True}}
     assert replace(configuration.decode(old | gates), api_version=configuration.API_VERSION) == decode(**gates)
@@ -52,8 +52,8 @@ def test_the_version_before_has_the_same_fields() -> None:
         configuration.decode(old | {"foo": 1})
 
 
-def test_a_feature_gate_is_off_until_it_is_switched_on() -> None:
-    """N-CFG-1."""
+def test_feature_gate_is_off_by_default() -> None:
+    """The feature gate is off by default (N-CFG-1)."""
     assert not decode().feature_gates.workload_aware_scheduling
     assert not decode(featureGates={"WorkloadAwareScheduling": False}).feature_gates.workload_aware_scheduling
     assert decode(featureGates={"WorkloadAwareScheduling": True}).feature_gates.workload_aware_scheduling
@@ -62,7 +62,7 @@ def test_a_feature_gate_is_off_until_it_is_switched_on() -> None:
 
 
 def test_null_empty_and_zero_mean_the_default() -> None:
-    """As in Go, where nothing else can be told apart."""
+    """As in Go, which cannot distinguish them."""
     empty = {
         "webhook": None,
         "metrics": {"bindAddress": ""},
@@ -72,7 +72,7 @@ def test_null_empty_and_zero_mean_the_default() -> None:
     assert decode(**empty) == Configuration()
 
 
-def test_false_is_no_default() -> None:
+def test_false_does_not_mean_the_default() -> None:
     chosen = decode(leaderElection={"leaderElect": False}, internalCertManagement={"enable": False})
     assert not chosen.leader_election.leader_elect
     assert not chosen.internal_cert_management.enable
@@ -101,20 +101,20 @@ def test_false_is_no_default() -> None:
     ],
 )
 def test_decoding_is_strict(sections: dict[str, Any], message: str) -> None:
-    """R-OP-51."""
+    """Decoding is strict (R-OP-51)."""
     with pytest.raises(ConfigurationError) as caught:
         decode(**sections)
     assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("document", [None, [], "text", {"kind": "Configuration"}, HEAD | {"kind": "Pod"}])
-def test_another_kind_of_document_is_refused(document: Any) -> None:
+def test_other_kind_of_document_is_rejected(document: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"config\.lws\.x-k8s\.io/v1\b"):
         configuration.decode(document)
 
 
-def test_gang_scheduling_needs_a_provider_that_exists() -> None:
-    """R-CFG-1, N-CFG-2."""
+def test_gang_scheduling_requires_an_existing_provider() -> None:
+    """Gang scheduling requires an existing provider (R-CFG-1, N-CFG-2)."""
     assert errors(gangSchedulingManagement={}) == [
         "schedulerProvider: Required value: must be set when gang scheduling is enabled"
     ]
@@ -126,8 +126,8 @@ def test_gang_scheduling_needs_a_provider_that_exists() -> None:
         assert errors(gangSchedulingManagement={"schedulerProvider": known}) == []
 
 
-def test_names_of_service_and_secret_are_checked_where_certificates_are_our_own() -> None:
-    """R-CFG-1."""
+def test_service_and_secret_names_are_checked_when_used() -> None:
+    """Service and secret names are checked when used (R-CFG-1)."""
     wrong = {"webhookServiceName": "0x", "webhookSecretName": "A"}
     found = errors(internalCertManagement=wrong)
     assert [text.split(":")[0] for text in found] == [
@@ -148,7 +148,7 @@ def test_names_of_service_and_secret_are_checked_where_certificates_are_our_own(
         ({"resourceName": "A_b/c"}, "resourceName"),
     ],
 )
-def test_times_of_leader_election_must_fit_together(election: dict[str, str], field: str) -> None:
+def test_leader_election_times_must_be_consistent(election: dict[str, str], field: str) -> None:
     assert [text.split(":")[0] for text in errors(leaderElection=election)] == [f"leaderElection.{field}"]
     assert errors(leaderElection=election | {"leaderElect": False}) == []
 
@@ -164,14 +164,14 @@ def test_times_of_leader_election_must_fit_together(election: dict[str, str], fi
         (TLS(cipher_suites=("TLS_RSA_WITH_RC4_128_SHA",)), "Cipher suite TLS_RSA_WITH_RC4_128_SHA not supported"),
     ],
 )
-def test_tls_that_cannot_be_served_is_refused(tls: TLS, message: str) -> None:
-    """R-CFG-2."""
+def test_unsupported_tls_settings_are_rejected(tls: TLS, message: str) -> None:
+    """Unsupported TLS settings are rejected (R-CFG-2)."""
     with pytest.raises(ConfigurationError) as caught:
         configurationrules.check_tls(tls)
     assert message in str(caught.value)
 
 
-def test_tls_that_can_be_served_passes() -> None:
+def test_supported_tls_settings_are_accepted() -> None:
     configurationrules.check_tls(TLS())
     configurationrules.check_tls(TLS(min_version="VersionTLS13"))
     configurationrules.check_tls(TLS(min_version="VersionTLS12", cipher_suites=("TLS_AES_128_GCM_SHA256",)))
@@ -190,18 +190,21 @@ def test_tls_that_can_be_served_passes() -> None:
         ("health", {"livenessEndpointName": "readyz"}, "livenessEndpointName"),
     ],
 )
-def test_where_nothing_can_be_served_is_refused(section: str, value: dict[str, Any], field: str) -> None:
-    """Also by the operator, which would roll it out (R-OP-41). A port above the highest was another one, silently."""
+def test_invalid_addresses_and_ports_are_rejected(section: str, value: dict[str, Any], field: str) -> None:
+    """The operator also rejects them, as it would roll them out (R-OP-41).
+
+    A port above the highest was silently another one.
+    """
     (error,) = errors(**{section: value})
     assert error.startswith(f"{section}.{field}: Invalid value")
 
 
-def test_what_serves_nothing_or_everywhere_is_accepted() -> None:
+def test_disabled_and_wildcard_addresses_are_accepted() -> None:
     assert errors(metrics={"bindAddress": "0"}, health={"healthProbeBindAddress": "[::]:8081"}) == []
     assert errors(webhook={"port": 0}, metrics={"bindAddress": ""}) == []  # zero values mean the default, as in Go
 
 
-def test_how_groups_are_recreated() -> None:
+def test_group_restart_settings_have_defaults() -> None:
     """Without the section, and with an empty one, the defaults of the product hold."""
     assert decode().restarts == decode(groupRestarts={}).restarts == RestartSettings()
     section = {
@@ -235,6 +238,6 @@ def test_how_groups_are_recreated() -> None:
         ({"releaseLostPodsAfter": "-1s"}, "releaseLostPodsAfter"),
     ],
 )
-def test_nonsense_about_recreations_is_refused(section: dict[str, Any], field: str) -> None:
+def test_invalid_group_restart_settings_are_rejected(section: dict[str, Any], field: str) -> None:
     (error,) = errors(groupRestarts=section)
     assert error.startswith(f"groupRestarts.{field}: Invalid value")

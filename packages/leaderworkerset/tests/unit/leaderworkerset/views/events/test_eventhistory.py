@@ -1,4 +1,4 @@
-"""Events are found by what they regard, also of pods that are gone, and stand in their order."""
+"""Events are found by their objects, including deleted pods, and sorted by time."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -44,18 +44,18 @@ def event(kind: str, name: str, second: int = 0, **fields: Any) -> JSONObject:
         ("Deployment", "web", "not ours"),
     ],
 )
-def test_events_are_arranged_by_what_they_regard(kind: str, name: str, place: object) -> None:
+def test_events_are_arranged_by_their_objects(kind: str, name: str, place: object) -> None:
     found = History(LWS).happening(event(kind, name))
     assert (found.place if found else "not ours") == place
 
 
-def test_a_related_pod_is_the_place() -> None:
+def test_related_pod_is_the_place() -> None:
     found = History(LWS).happening(event("LeaderWorkerSet", "web", related={"kind": "Pod", "name": "web-2-1"}))
     assert found is not None
     assert found.place == (2, 1)
 
 
-def test_the_longer_name_wins_unless_the_uid_says_otherwise() -> None:
+def test_longer_name_wins_unless_the_uid_differs() -> None:
     pods = [{"metadata": {"name": "web-0-1", "uid": "mine"}}]
     chooser = History(LWS, pods, ["web-0", "other"])
     assert chooser.happening(event("Pod", "web-0-1")) is None
@@ -63,7 +63,7 @@ def test_the_longer_name_wins_unless_the_uid_says_otherwise() -> None:
     assert chooser.happening(event("Pod", "web-1-1")) is not None
 
 
-def test_the_oldest_comes_first_and_groups_are_chosen() -> None:
+def test_oldest_event_comes_first_and_groups_are_selected() -> None:
     events = [
         event("Pod", "web-1-1", 9, type="Warning", count=4),
         event("StatefulSet", "web-1", 3),
@@ -85,7 +85,7 @@ def test_the_oldest_comes_first_and_groups_are_chosen() -> None:
     assert [one.last.second for one in eventhistory.since(read(events), timedelta(seconds=3), now)] == [7, 9]
 
 
-def test_series_count_and_say_when_last() -> None:
+def test_series_has_a_count_and_a_last_time() -> None:
     series = {"count": 7, "lastObservedTime": "2026-01-01T01:00:00.000000Z"}
     (found,) = History(LWS).read([event("Pod", "web-0", series=series, message="no\n  node", reportingComponent="me")])
     assert (found.count, found.last.hour, found.message) == (7, 1, "no node")
@@ -102,7 +102,7 @@ def test_series_count_and_say_when_last() -> None:
     }
 
 
-def test_of_a_disaggregated_set_its_own_events_and_those_of_its_parts_are_found() -> None:
+def test_events_of_a_disaggregated_set_include_its_parts() -> None:
     obj = {"metadata": {"name": "split", "uid": "of-split"}}
     names = ["split-0-new-decode", "split-0-new-prefill"]
     parts = [History({"metadata": {"name": name, "uid": name}}, (), names) for name in names]

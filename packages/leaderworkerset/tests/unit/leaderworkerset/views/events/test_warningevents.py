@@ -1,4 +1,4 @@
-"""Warning events explain ranks that their pods do not explain; what is over explains nothing."""
+"""Warning events explain ranks that their pods do not explain; resolved problems explain nothing."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -63,20 +63,20 @@ def whys(obj: JSONObject, pods: list[JSONObject], *events: JSONObject) -> dict[s
     return {rank.place: rank.why for group in view.groups for rank in group.ranks}
 
 
-def test_a_leader_that_cannot_be_created_is_explained_by_its_statefulset() -> None:
+def test_missing_leader_is_explained_by_its_statefulset() -> None:
     assert whys(lws(), [], warning("StatefulSet", "web", INVALID)) == {"0/0": INVALID, "0/1": groups.NOT_CREATED}
 
 
-def test_leaders_that_were_not_tried_are_explained_by_what_stopped_the_first() -> None:
+def test_later_leaders_have_the_reason_of_the_first() -> None:
     assert whys(lws(2, 1), [], warning("StatefulSet", "web", INVALID)) == {"0/0": INVALID, "1/0": INVALID}
 
 
-def test_a_worker_is_explained_by_the_statefulset_of_its_group() -> None:
+def test_worker_is_explained_by_the_statefulset_of_its_group() -> None:
     quota = "Create Pod web-0-1 in StatefulSet web-0 failed error: exceeded quota: gpus"
     assert whys(lws(), [pod(0, 0)], warning("StatefulSet", "web-0", quota))["0/1"] == quota
 
 
-def test_workers_without_a_statefulset_are_explained_by_the_event_about_their_leader() -> None:
+def test_missing_worker_statefulset_is_explained_by_the_leader() -> None:
     refused = "Failed to create worker statefulset for leader pod web-0: limits: Required value"
     event = warning("LeaderWorkerSet", "web", refused, uid="set", related={"kind": "Pod", "name": "web-0"})
     assert whys(lws(2), [pod(0, 0), pod(1, 0)], event) == {
@@ -84,12 +84,12 @@ def test_workers_without_a_statefulset_are_explained_by_the_event_about_their_le
     }  # fmt: skip
 
 
-def test_leaders_without_a_statefulset_are_explained_by_the_event_of_the_set() -> None:
+def test_missing_leader_statefulset_is_explained_by_the_set() -> None:
     refused = "Failed to create leader statefulset web: limits: Required value"
     assert whys(lws(), [], warning("LeaderWorkerSet", "web", refused, uid="set"))["0/0"] == refused
 
 
-def test_the_newest_warning_wins() -> None:
+def test_newest_warning_wins() -> None:
     old, new = INVALID.replace("99999", "70000"), INVALID
     events = (warning("StatefulSet", "web", new, minutes=1), warning("StatefulSet", "web", old, minutes=2))
     assert whys(lws(), [], *events)["0/0"] == new
@@ -114,28 +114,28 @@ def test_the_newest_warning_wins() -> None:
         "normal",
     ],
 )
-def test_what_is_over_or_of_others_explains_nothing(stale: JSONObject) -> None:
+def test_old_and_foreign_events_explain_nothing(stale: JSONObject) -> None:
     pods = [pod(0, 0, made=10), pod(0, 2, made=5)]
     assert whys(lws(size=3), pods, stale)["0/1"] == groups.NOT_CREATED
 
 
-def test_a_failure_that_was_not_repeated_for_long_is_over() -> None:
+def test_failure_without_repetition_expires() -> None:
     assert whys(lws(), [], warning("StatefulSet", "web", INVALID, minutes=25))["0/0"] == groups.NOT_CREATED
 
 
-def test_a_pod_that_does_not_start_is_explained_by_its_own_events_only() -> None:
+def test_pod_that_does_not_start_is_explained_by_its_own_events() -> None:
     mount = warning("Pod", "web-0", 'secret "token" not found', reason="FailedMount", uid="web-0-uid")
     other = warning("Pod", "web-0", "of the pod before", reason="FailedMount", uid="old", minutes=0)
     assert whys(lws(size=1), [pod(0, 0)], mount, other)["0/0"] == 'secret "token" not found'
 
 
-def test_a_pod_with_a_node_is_not_explained_by_the_scheduler() -> None:
+def test_scheduled_pod_is_not_explained_by_the_scheduler() -> None:
     event = warning("Pod", "web-0", "0/4 nodes are available", reason="FailedScheduling", uid="web-0-uid")
     assert whys(lws(size=1), [pod(0, 0)], event)["0/0"] == ""
     assert whys(lws(size=1), [pod(0, 0, node="")], event)["0/0"] == "0/4 nodes are available"
 
 
-def test_a_running_pod_is_explained_by_its_probes_of_this_run() -> None:
+def test_running_pod_is_explained_by_probes_of_its_current_run() -> None:
     unready = {"type": "Ready", "status": "False", "message": "containers with unready status: [main]"}
     running = {"name": "main", "state": {"running": {"startedAt": at(5)}}}
     leader = pod(0, 0, phase="Running", conditions=[unready], containerStatuses=[running])
@@ -146,7 +146,7 @@ def test_a_running_pod_is_explained_by_its_probes_of_this_run() -> None:
     assert whys(lws(size=1), [leader], before)["0/0"] == unready["message"]
 
 
-def test_what_the_pod_says_itself_is_kept() -> None:
+def test_reason_of_the_pod_is_kept() -> None:
     waiting = {"name": "main", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}
     leader = pod(0, 0, containerStatuses=[waiting])
     event = warning("Pod", "web-0", "something else", reason="Failed", uid="web-0-uid")
@@ -159,7 +159,7 @@ def test_times_of_series_and_of_new_events_are_read() -> None:
     assert whys(lws(), [], event | {"series": {"lastObservedTime": at(2)}})["0/0"] == INVALID
 
 
-def test_events_are_wanted_only_where_something_is_unexplained() -> None:
+def test_events_are_needed_when_a_rank_is_unexplained() -> None:
     ready = {"type": "Ready", "status": "True"}
     whole = groups.view(lws(size=1), [pod(0, 0, phase="Running", conditions=[ready])])
     done = groups.view(lws(size=1), [pod(0, 0, phase="Succeeded", reason="Completed")])

@@ -24,9 +24,7 @@ def stopped(name: str, nodes: int = 1) -> None:
         keptoptions.save(place, ClusterOptions(nodes=nodes))
 
 
-def test_clusters_that_do_not_run_are_listed_with_what_is_known(
-    state_home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_stopped_clusters_are_listed(state_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stopped("one", nodes=3)
     (state_home / "documents").mkdir()
     with places.ephemeral().held():
@@ -38,19 +36,19 @@ def test_clusters_that_do_not_run_are_listed_with_what_is_known(
     assert "left over" in second
 
 
-def test_a_cluster_that_cannot_be_asked_is_listed_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unresponsive_cluster_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     with places.place("one").held():
         assert app.run(["clusters", "-o", "json"]) == 0
     (item,) = json.loads(capsys.readouterr().out)["items"]
     assert (item["name"], item["state"], item["nodes"], item["pods"]) == ("one", "not answering", None, None)
 
 
-def test_no_cluster_at_all_says_how_to_start_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_empty_cluster_list_suggests_lws_up(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["clusters"]) == 0
     assert "`lws up` starts one" in capsys.readouterr().err
 
 
-def test_all_means_running_clusters_and_with_delete_those_that_do_not_run_too() -> None:
+def test_down_all_includes_stopped_clusters_only_with_delete() -> None:
     stopped("one")
     run = places.ephemeral()
     with run.held(), places.place("two").held():
@@ -58,7 +56,7 @@ def test_all_means_running_clusters_and_with_delete_those_that_do_not_run_too() 
         assert [place.name for place in down.clusters(deletes=True)] == ["one", "two"]
 
 
-def test_a_name_that_no_cluster_has_is_answered_with_those_that_are_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_cluster_name_gets_the_existing_ones(capsys: pytest.CaptureFixture[str]) -> None:
     stopped("training")
     assert app.run(["down", "trainin"]) == 0
     assert app.run(["down", "--local=training", "--delete"]) == 0

@@ -1,4 +1,4 @@
-"""What `lws up` prints works when it is typed."""
+"""The output of `lws up` works when it is typed."""
 
 import subprocess
 from pathlib import Path

@@ -36,7 +36,7 @@ def manifest(tmp_path: Path, **fields: object) -> str:
     return str(path)
 
 
-def test_a_plan_from_a_snapshot(tmp_path: Path, saved: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_from_a_snapshot_lists_changes(tmp_path: Path, saved: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["plan", "-f", manifest(tmp_path), "--snapshot", saved]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "web: 1 field would change",
@@ -48,7 +48,9 @@ def test_a_plan_from_a_snapshot(tmp_path: Path, saved: str, capsys: pytest.Captu
     ]
 
 
-def test_the_same_for_programs(tmp_path: Path, saved: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_from_a_snapshot_is_available_as_json(
+    tmp_path: Path, saved: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert app.run(["plan", "-f", manifest(tmp_path), "--snapshot", saved, "-o", "json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["apiVersion"], shown["kind"]) == ("lws/v1", "RolloutPlanList")
@@ -57,14 +59,14 @@ def test_the_same_for_programs(tmp_path: Path, saved: str, capsys: pytest.Captur
     assert plan["estimatedSeconds"] is None
 
 
-def test_what_is_not_in_the_snapshot_would_be_created(
+def test_object_missing_from_the_snapshot_would_be_created(
     tmp_path: Path, saved: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert app.run(["-n", "other", "plan", "-f", manifest(tmp_path), "--snapshot", saved]) == 0
     assert capsys.readouterr().out.startswith("web: created\n2 groups of 1 pod would be created\n")
 
 
-def test_more_groups_than_can_be_planned_are_refused_by_name(
+def test_plan_of_too_many_groups_is_rejected_by_name(
     tmp_path: Path, saved: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = manifest(tmp_path, replicas=20_000)
@@ -72,8 +74,8 @@ def test_more_groups_than_can_be_planned_are_refused_by_name(
     assert f"{path}, document 1 (line 1): leaderworkerset/web: more than 10000 groups" in capsys.readouterr().err
 
 
-def test_a_value_that_the_snapshot_has_stored_is_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """ADR 29: 25 % of 2 groups, after a scale."""
+def test_invalid_value_stored_in_the_snapshot_is_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """25 % of 2 groups, after a scale (ADR 29)."""
     scaled = builders.leaderworkerset_object(rollout={"maxUnavailable": "25%"})
     path = tmp_path / "scaled.yaml"
     path.write_text(yaml.safe_dump(snapshots.build([foresight.situation(scaled, [], None)])))
@@ -86,19 +88,21 @@ def test_a_value_that_the_snapshot_has_stored_is_planned(tmp_path: Path, capsys:
     assert "app:1 -> app:2" in capsys.readouterr().out
 
 
-def test_a_manifest_is_checked_without_a_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_client_dry_run_checks_a_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["apply", "--dry-run=client", "-f", manifest(tmp_path)]) == 0
     assert capsys.readouterr().out == "leaderworkerset/web accepted (dry run, without the API server)\n"
     assert app.run(["apply", "--dry-run=client", "-f", manifest(tmp_path, replicas=-1)]) == 1
     assert "spec.replicas: Invalid value: -1" in capsys.readouterr().err
 
 
-def test_a_diff_that_cannot_be_made_is_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff_of_a_missing_file_exits_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["diff", "-f", str(tmp_path / "missing.yaml")]) == 2
     assert "missing.yaml" in capsys.readouterr().err
 
 
-def test_a_snapshot_is_read_or_written(tmp_path: Path, saved: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_snapshot_options_are_mutually_exclusive(
+    tmp_path: Path, saved: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["plan", "-f", manifest(tmp_path), "--snapshot", saved, "--save-snapshot", saved]
     assert app.run(words) == 2
     assert "cannot be combined" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The words of `lws rollout`: what they name, what they print, and what they refuse."""
+"""The arguments of `lws rollout`: targets, output, and rejections."""
 
 import pytest
 from click.testing import CliRunner
@@ -27,7 +27,7 @@ def entry(number: int, *, groups: tuple[int, ...] = (), cause: str = "", current
     )
 
 
-def test_the_history_as_a_table() -> None:
+def test_history_is_a_table() -> None:
     found = [entry(2, cause="new weights"), entry(3, groups=(0, 1, 2, 5), current=True)]
     assert history.table(found, builders.NOW) == [
         "REVISION   KEY    AGE   GROUPS   CHANGE-CAUSE",
@@ -46,7 +46,7 @@ def test_the_history_as_a_table() -> None:
         (("web/1/2",), RestartRequest("web", (1,), 2)),
     ],
 )
-def test_what_is_restarted(words: tuple[str, ...], expected: RestartRequest) -> None:
+def test_restart_request_is_parsed(words: tuple[str, ...], expected: RestartRequest) -> None:
     assert RestartRequest.parse(words) == expected
 
 
@@ -58,7 +58,7 @@ def test_what_is_restarted(words: tuple[str, ...], expected: RestartRequest) -> 
         (("web/1/2", "web/1/3"), "name a LeaderWorkerSet, or some of its groups, or one rank"),
     ],
 )
-def test_what_cannot_be_restarted_together(words: tuple[str, ...], message: str) -> None:
+def test_conflicting_restart_requests_are_rejected(words: tuple[str, ...], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         RestartRequest.parse(words)
 
@@ -71,17 +71,17 @@ def test_what_cannot_be_restarted_together(words: tuple[str, ...], message: str)
         (RestartRequest("web", (1,), 2), "rank 1/2"),
     ],
 )
-def test_what_is_restarted_in_words(wanted: RestartRequest, text: str) -> None:
+def test_restart_request_is_printed(wanted: RestartRequest, text: str) -> None:
     assert str(wanted) == text
 
 
-def test_a_group_is_no_subject_of_a_rollout() -> None:
+def test_group_is_rejected_as_the_subject_of_a_rollout() -> None:
     with pytest.raises(UsageError, match=r"lws rollout takes a LeaderWorkerSet, not a group: use web"):
         targets.whole("web/1", "rollout")
     assert targets.whole("lws/web", "rollout") == "web"
 
 
-def test_what_stands_still_is_noticed_and_what_moves_is_not() -> None:
+def test_deadline_is_extended_by_progress() -> None:
     clock = VirtualClock()
     clock_now = [0.0]
     clock.monotonic = lambda: clock_now[0]  # type: ignore[method-assign]  # the clock of this test
@@ -102,12 +102,12 @@ def test_every_verb_has_help_with_an_example(verb: str) -> None:
     assert f"  lws rollout {verb} web\n" in result.output
 
 
-def test_a_verb_that_is_none_is_answered_with_those_like_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_verb_gets_similar_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["rollout", "histroy"]) == 2
     assert "history" in capsys.readouterr().err
 
 
-def test_a_diff_leaves_out_what_the_server_adds_and_the_order_of_keys() -> None:
+def test_diff_ignores_server_fields_and_key_order() -> None:
     live = {"metadata": {"name": "web", "uid": "1", "resourceVersion": "3"}, "spec": {"a": 1, "b": 2}, "status": {}}
     applied = {"metadata": {"resourceVersion": "4", "name": "web"}, "spec": {"b": 3, "a": 1}}
     names = ("live", "applied")
