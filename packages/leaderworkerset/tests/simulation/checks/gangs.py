@@ -93,7 +93,12 @@ class GangInvariants(Invariants):
             (lws,) = (one for one in self.facts.objects[LEADERWORKERSETS.group_resource].values())
             bound = sum(_is_bound(pod) for pod in pods if meta.uid(lws) in self.facts.line(meta.uid(pod)))
             least = min(spec["replicas"] * spec["leaderWorkerTemplate"]["size"] for spec in self.facts.specs)
-            self._note_whole(meta.uid(lws), bound, least, change)
+            never = [
+                one
+                for one in self.facts.groups().values()
+                if is_gated(one.leader) and self.facts.is_outdated(one.leader)
+            ]
+            self._note_whole(meta.uid(lws), bound, least - sum(group.size for group in never), change)
             return
         for group in self.facts.groups().values():
             members = group.workers if "replica" in scheduling else [group.leader, *group.workers]
