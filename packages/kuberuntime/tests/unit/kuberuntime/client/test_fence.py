@@ -96,7 +96,7 @@ async def leader(server: Server, gate: Gate, *, connections: int = 4, qps: float
 
 
 @pytest.mark.slow
-async def test_a_write_that_waited_for_the_rate_limiter_is_not_sent() -> None:
+async def test_write_delayed_by_the_rate_limiter_is_not_sent() -> None:
     """As of a process that stood still while its writes waited: the limiter lets them go when it wakes."""
     gate = Gate()
     async with server() as running, leader(running, gate, qps=50.0) as transport:
@@ -109,7 +109,7 @@ async def test_a_write_that_waited_for_the_rate_limiter_is_not_sent() -> None:
         assert running.arrived == ["POST /pods"]
 
 
-async def test_a_write_that_waited_for_a_connection_is_not_sent() -> None:
+async def test_write_delayed_by_a_missing_connection_is_not_sent() -> None:
     gate = Gate()
     async with server() as running, leader(running, gate, connections=1) as transport:
         async with asyncio.TaskGroup() as tasks:
@@ -124,7 +124,7 @@ async def test_a_write_that_waited_for_a_connection_is_not_sent() -> None:
         assert running.arrived == ["POST /slow"]
 
 
-def test_the_rest_of_a_write_is_not_sent() -> None:
+def test_rest_of_a_delayed_write_is_not_sent() -> None:
     """The server reads the first part, the process stands still, and the server would read on."""
     gate = Gate()
     with (
@@ -140,7 +140,7 @@ def test_the_rest_of_a_write_is_not_sent() -> None:
             sending.sendmsg([b"rest"])
 
 
-async def test_a_write_that_waited_for_its_handshake_is_not_sent() -> None:
+async def test_write_delayed_by_the_handshake_is_not_sent() -> None:
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
@@ -166,7 +166,7 @@ async def test_reads_pass_a_closed_fence() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_write_is_given_up_when_the_lease_allows_no_more() -> None:
+async def test_write_is_abandoned_when_the_lease_ends() -> None:
     """Both sides give up: the server is asked to, since a process that stands still cannot."""
     silent = SilentTransport()
     with pytest.raises(NotLeadingError, match="POST /pods was given up"):
@@ -176,7 +176,7 @@ async def test_a_write_is_given_up_when_the_lease_allows_no_more() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_write_without_an_answer_is_a_connection_fault_while_the_process_leads() -> None:
+async def test_unanswered_write_of_a_leader_is_a_connection_error() -> None:
     with pytest.raises(ConnectionFailedError, match="POST /pods was not answered within 2"):
         await FencedTransport(SilentTransport(), Gate(2.0)).request(POST)
     transport = ScriptedTransport(ConnectionFailedError("refused"), answer(201, {}))
@@ -203,7 +203,7 @@ async def outcome(transport: Transport, request: Request) -> Response | Exceptio
 
 
 @pytest.mark.virtual_time
-async def test_keys_that_are_due_while_the_fence_is_closed_are_not_tried_as_fast_as_they_fail() -> None:
+async def test_due_keys_are_retried_slowly_while_the_fence_is_closed() -> None:
     """A leader with thousands of them would be too busy failing to renew its lease in time."""
     tried: list[int] = []
 

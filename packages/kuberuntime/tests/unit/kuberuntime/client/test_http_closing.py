@@ -51,7 +51,7 @@ async def leave_a_stream(access: Access) -> None:
     await transport.close()
 
 
-def test_a_stream_that_was_left_is_closed_before_the_event_loop_ends() -> None:
+def test_abandoned_stream_is_closed_before_the_event_loop_ends() -> None:
     with server_without_farewell(trustme.CA()) as access, warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         asyncio.run(leave_a_stream(access))

@@ -29,9 +29,9 @@ def cases() -> Iterator[Case]:
 
 
 @pytest.mark.parametrize("case", [*cases()], ids=lambda case: case.telling.line[:40])
-def test_the_telling_line_of_a_program_is_quoted(case: Case) -> None:
+def test_relevant_line_of_a_program_is_quoted(case: Case) -> None:
     assert errorlines.telling(case.lines) == case.telling
 
 
-def test_the_corpus_has_over_a_hundred_programs() -> None:
+def test_corpus_has_over_a_hundred_programs() -> None:
     assert len([*cases()]) >= 100

@@ -3,7 +3,7 @@
 from kuberuntime.objects import field
 
 
-def test_a_fault_is_a_line_and_a_cause() -> None:
+def test_field_error_has_a_line_and_a_cause() -> None:
     """Contract 10.2: path, kind, value, what to do."""
     error = field.invalid("spec.replicas", -1, "must be positive")
 

@@ -29,7 +29,7 @@ from kuberuntime.objects.gotypes.canonicaljson import MAX_EXACT_INTEGER, canonic
         ({"z": {"b": 0, "a": 1}, "é": [], "😀": 1, "": 2}, '{"":2,"z":{"a":1,"b":0},"é":[],"😀":1}'.encode()),
     ],
 )
-def test_canonical_json_is_what_go_writes(value: Any, expected: bytes) -> None:
+def test_canonical_json_equals_the_output_of_go(value: Any, expected: bytes) -> None:
     """R-REV-6.7 and R-REV-6.8."""
     assert canonical_json(value) == expected
 
@@ -81,6 +81,6 @@ def written_number_by_number(value: Any) -> bytes:
 
 
 @given(VALUES)
-def test_odd_numbers_are_found_wherever_they_are(value: Any) -> None:
+def test_unusual_numbers_are_found_anywhere(value: Any) -> None:
     """R-REV-6.8: also beside texts that look like them."""
     assert canonical_json(value) == written_number_by_number(value)
