@@ -102,7 +102,7 @@ async def perform(
     await session.get(resource, "one")
 
 
-def test_any_sequence_of_writes_ends_alike(same: CheckSame) -> None:
+def test_random_writes_have_the_same_result(same: CheckSame) -> None:
     @settings(
         max_examples=EXAMPLES, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
     )

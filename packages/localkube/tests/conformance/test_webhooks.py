@@ -97,7 +97,7 @@ def shapes(questions: list[JSONObject]) -> JSON:
     return [shape for shape, _ in groupby(found)]
 
 
-def test_webhooks_change_and_deny(same: CheckSame) -> None:
+def test_webhooks_mutate_and_deny(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         seen: list[JSONObject] = []
         async with answering(seen) as (address, bundle):

@@ -38,7 +38,7 @@ async def until(stage: Stage, name: str, reason: str) -> None:
     tell(stage)
 
 
-def test_bounds_are_kept_and_zero_is_left_alone(same: CheckSame) -> None:
+def test_autoscaler_respects_bounds_and_ignores_zero_replicas(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         spec = {"replicas": 1, "selector": {"matchLabels": LABELS}, "template": TEMPLATE}
         await stage.create(HORIZONTAL_POD_AUTOSCALERS, autoscaler(scaleTargetRef=REPLICA_SET | {"kind": "Odd"}))

@@ -51,7 +51,7 @@ def all_ready(stage: Stage) -> bool:
     return sum(meta.is_condition_true(pod, "Ready") for pod in stage.objects(PODS).values()) == 3
 
 
-def test_budgets_are_counted_and_followed_alike(same: CheckSame) -> None:
+def test_disruption_budgets_are_counted_and_enforced_alike(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         await stage.create(STATEFULSETS, statefulset())
         await stage.until("three pods", all_ready)

@@ -21,7 +21,7 @@ from kuberuntime.objects.resources import PODS
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 
-async def test_another_image_starts_in_the_same_pod(it: KubeletWithProcesses) -> None:
+async def test_changed_image_restarts_the_container_in_the_same_pod(it: KubeletWithProcesses) -> None:
     """Namespaces of processes and network, address and object stay; the restart policy is not asked (ADR 24)."""
     show = "readlink /proc/self/ns/pid /proc/self/ns/net; exec sleep 1000"
     first = await it.start(never(container(show), shareProcessNamespace=True))
@@ -39,9 +39,7 @@ async def test_another_image_starts_in_the_same_pod(it: KubeletWithProcesses) ->
     assert "Container main definition changed, will be restarted" in notes
 
 
-async def test_all_containers_start_anew_in_the_same_network_with_the_same_volumes(
-    it: KubeletWithProcesses, tmp_path: Path
-) -> None:
+async def test_restart_all_keeps_the_network_and_volumes(it: KubeletWithProcesses, tmp_path: Path) -> None:
     """Init containers run again, volumes keep what is in them, and nobody waits for a program that ignores its end."""
     rules = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [88]}}]
     mount = [{"name": "scratch", "mountPath": "/scratch"}]
@@ -69,7 +67,7 @@ async def test_all_containers_start_anew_in_the_same_network_with_the_same_volum
         assert status["lastState"]["terminated"]["reason"] == "RestartingAllContainers"
 
 
-async def test_other_cpu_and_memory_come_to_the_process_that_runs(it: KubeletWithProcesses) -> None:
+async def test_resize_changes_limits_of_the_running_process(it: KubeletWithProcesses) -> None:
     """Nothing is started again: the same process, at the same address (ADR 24)."""
     sized = container("exec sleep 1618", resources={"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}})
     first = await it.start(never(sized))

@@ -37,11 +37,11 @@ def answered(size: int) -> Response:
     return asyncio.run(scenario())
 
 
-def test_a_usual_answer_is_read_whole() -> None:
+def test_answer_below_the_limit_is_read_completely() -> None:
     assert answered(100_000).body == b"x" * 100_000
 
 
-def test_an_answer_beyond_reason_is_an_error() -> None:
+def test_answer_above_the_limit_is_an_error() -> None:
     """Before, a webhook could fill the memory of the API server."""
     with pytest.raises(WebhookConnectionError, match="the answer is larger than 8 MiB"):
         answered(LARGEST_ANSWER + 1)

@@ -21,7 +21,7 @@ def container(**fields: Any) -> dict[str, Any]:
     return {"spec": {"containers": [CONTAINER | fields]}}
 
 
-def test_a_new_pod_is_filled_with_defaults(api: Make) -> None:
+def test_new_pod_receives_defaults(api: Make) -> None:
     pod = api("pods").create(spec())
     assert pod["spec"] == {
         "containers": [
@@ -61,7 +61,7 @@ def test_preparing_a_stored_pod_changes_nothing(api: Make) -> None:
     assert api("pods").update(stored, {}) == stored
 
 
-def test_defaults_of_containers(api: Make) -> None:
+def test_containers_receive_defaults(api: Make) -> None:
     given = container(
         image="busybox",
         ports=[{"containerPort": 80}],
@@ -104,7 +104,7 @@ def test_defaults_of_containers(api: Make) -> None:
         ),
     ],
 )  # fmt: skip
-def test_defaults_of_volumes(api: Make, volume: dict[str, Any], source: dict[str, Any]) -> None:
+def test_volumes_receive_defaults(api: Make, volume: dict[str, Any], source: dict[str, Any]) -> None:
     pod = api("pods").create(spec(volumes=[{"name": "v"} | volume]))
     assert pod["spec"]["volumes"] == [{"name": "v"} | source]
 
@@ -119,11 +119,11 @@ def test_defaults_of_volumes(api: Make, volume: dict[str, Any], source: dict[str
         ({"limits": {"nvidia.com/gpu": "1"}, "requests": {"nvidia.com/gpu": "1"}}, "BestEffort"),
     ],
 )
-def test_quality_of_service(resources: dict[str, Any], expected: str) -> None:
+def test_qos_class_follows_requests_and_limits(resources: dict[str, Any], expected: str) -> None:
     assert qos_class({"containers": [{"resources": resources}]}) == expected
 
 
-def test_a_gated_pod_starts_unscheduled(api: Make) -> None:
+def test_gated_pod_starts_unscheduled(api: Make) -> None:
     status = api("pods").create(spec(schedulingGates=[{"name": "example.com/wait"}]))["status"]
     assert status["conditions"][0]["reason"] == "SchedulingGated"
 
@@ -239,12 +239,12 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("pod", "text"), ERRORS, ids=[text[:60] for _, text in ERRORS])
-def test_faults_are_told_in_the_words_of_kube_apiserver(api: Make, pod: dict[str, Any], text: str) -> None:
+def test_errors_use_the_texts_of_kube_apiserver(api: Make, pod: dict[str, Any], text: str) -> None:
     errors = api("pods").errors(pod)
     assert any(text in error for error in errors), errors
 
 
-def test_a_typical_pod_has_no_faults(api: Make) -> None:
+def test_typical_pod_has_no_errors(api: Make) -> None:
     given = container(
         ports=[{"name": "http", "containerPort": 80}],
         env=[
@@ -272,7 +272,7 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("change", "text"), CHANGES, ids=[str(change)[:40] for change, _ in CHANGES])
-def test_little_of_a_running_pod_may_change(api: Make, change: dict[str, Any], text: str) -> None:
+def test_few_fields_of_a_running_pod_may_change(api: Make, change: dict[str, Any], text: str) -> None:
     stored = api("pods").create(spec())
     merged = stored["spec"] | change
     if "containers" in change:
@@ -281,7 +281,7 @@ def test_little_of_a_running_pod_may_change(api: Make, change: dict[str, Any], t
     assert [error[: len(text)] for error in errors] == ([text] if text else [])
 
 
-def test_a_gated_pod_may_be_told_where_to_run_until_its_gates_are_gone(api: Make) -> None:
+def test_gated_pod_accepts_node_selectors_until_ungated(api: Make) -> None:
     stored = api("pods").create(spec(schedulingGates=[{"name": "a/b"}], activeDeadlineSeconds=5))
     freed = {name: value for name, value in stored["spec"].items() if name != "schedulingGates"}
     assert api("pods").update_faults(stored, {"spec": freed | {"nodeSelector": {"a": "b"}}}) == []
@@ -290,7 +290,7 @@ def test_a_gated_pod_may_be_told_where_to_run_until_its_gates_are_gone(api: Make
     assert api("pods").update_faults(open_pod, {"spec": moved})[0].startswith(FROZEN)
 
 
-def test_a_deadline_only_comes_closer(api: Make) -> None:
+def test_active_deadline_can_only_be_shortened(api: Make) -> None:
     stored = api("pods").create(spec(activeDeadlineSeconds=5))
     later = {"spec": stored["spec"] | {"activeDeadlineSeconds": 9}}
     path = "spec.activeDeadlineSeconds: Invalid value"
@@ -300,23 +300,23 @@ def test_a_deadline_only_comes_closer(api: Make) -> None:
     assert api("pods").update_faults(stored, gone) == [text]
 
 
-def test_a_pod_on_the_hosts_network_takes_its_ports(api: Make) -> None:
+def test_host_network_pod_uses_its_container_ports(api: Make) -> None:
     given = container(ports=[{"containerPort": 80}])
     given["spec"]["hostNetwork"] = True
     assert api("pods").create(given)["spec"]["containers"][0]["ports"][0]["hostPort"] == 80
 
 
-def test_either_name_of_the_service_account_sets_both(api: Make) -> None:
+def test_either_service_account_field_sets_both(api: Make) -> None:
     found = api("pods").create(spec(serviceAccount="robot"))["spec"]
     assert (found["serviceAccountName"], found["serviceAccount"]) == ("robot", "robot")
 
 
-def test_a_bound_pod_cannot_move(api: Make) -> None:
+def test_bound_pod_cannot_move(api: Make) -> None:
     stored = api("pods").create(spec(nodeName="a"))
     assert api("pods").update_faults(stored, {"spec": stored["spec"] | {"nodeName": "b"}})[0].startswith(FROZEN)
 
 
-def test_status_and_spec_are_written_apart(api: Make) -> None:
+def test_status_and_spec_are_written_separately(api: Make) -> None:
     pods = api("pods")
     stored = pods.create(spec())
     changed = stored | {"spec": stored["spec"] | {"activeDeadlineSeconds": 9}, "status": {"phase": "Running"}}
@@ -327,21 +327,21 @@ def test_status_and_spec_are_written_apart(api: Make) -> None:
     assert written["metadata"]["generation"] == 1
 
 
-def test_the_single_address_of_a_pod_counts(api: Make) -> None:
+def test_single_pod_ip_wins_over_the_list(api: Make) -> None:
     pods = api("pods")
     stored = pods.create(spec())
     status = {"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.2"}]}
     assert pods.kind.prepare("status", stored | {"status": status}, stored)["status"]["podIPs"] == [{"ip": "10.0.0.1"}]
 
 
-def test_a_pod_that_is_changed_goes_on_tolerating_lost_nodes(api: Make) -> None:
+def test_changed_pod_keeps_its_node_tolerations(api: Make) -> None:
     pods = api("pods")
     stored = pods.create(spec())
     changed = stored | {"spec": stored["spec"] | {"tolerations": []}}
     assert pods.kind.prepare("update", changed, stored)["spec"]["tolerations"] == stored["spec"]["tolerations"]
 
 
-def test_unknown_fields_are_named_with_their_path(api: Make) -> None:
+def test_unknown_fields_are_reported_with_their_path(api: Make) -> None:
     given = container(imagee="x", env=[{"name": "A", "val": "b"}])
     found = api("pods").kind.unknown_fields(given | {"metadata": {"labels": {"any": "key"}}})
     assert sorted(found) == ["spec.containers[0].env[0].val", "spec.containers[0].imagee"]

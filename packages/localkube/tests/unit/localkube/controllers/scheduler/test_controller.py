@@ -23,7 +23,7 @@ def pod(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "main"}], **spec}}
 
 
-async def test_a_decision_that_fails_is_told_on_its_pod_and_the_others_are_decided() -> None:
+async def test_failed_decision_is_reported_and_others_continue() -> None:
     servers = {resource: SmallServer() for resource in (PODS, NODES, PERSISTENT_VOLUME_CLAIMS, NAMESPACES)}
     informers = {resource: Informer(Client(server), resource) for resource, server in servers.items()}
     servers[NAMESPACES].put("default")

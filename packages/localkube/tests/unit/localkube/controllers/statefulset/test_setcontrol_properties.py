@@ -91,7 +91,7 @@ def worlds(draw: st.DrawFn) -> ModeledSet:
 @pytest.mark.slow
 @settings(max_examples=examples(50))
 @given(worlds())
-def test_every_world_converges_to_exactly_the_wanted_pods(world: ModeledSet) -> None:
+def test_every_state_converges_to_the_desired_pods(world: ModeledSet) -> None:
     statefulset = world.statefulset
     before = dict(world.pods)
     for _ in range(60):
@@ -113,7 +113,7 @@ def test_every_world_converges_to_exactly_the_wanted_pods(world: ModeledSet) -> 
 @pytest.mark.slow
 @settings(max_examples=examples(50))
 @given(worlds())
-def test_one_round_deletes_at_most_one_wanted_healthy_pod_and_none_below_the_partition(world: ModeledSet) -> None:
+def test_one_round_deletes_at_most_one_healthy_pod(world: ModeledSet) -> None:
     decided = setcontrol.decide(world.observe())
     deleted = {s.key.name for phase in decided.phases for steps in phase for s in steps if isinstance(s, Delete)}
     wanted = identity.ordinals(world.statefulset)
