@@ -34,7 +34,7 @@ def test_two_clusters_keep_their_options_and_end_together(shell: Shell) -> None:
     shell.assert_nothing_is_left()
 
 
-def test_an_image_is_mapped_while_the_cluster_runs(shell: Shell, tmp_path: Path) -> None:
+def test_image_is_mapped_while_the_cluster_runs(shell: Shell, tmp_path: Path) -> None:
     """The pod waits for its program, starts once the image is mapped, and the mapping is kept for the next start."""
     program = tmp_path / "engine" / "bin" / "serve-it"
     program.parent.mkdir(parents=True)

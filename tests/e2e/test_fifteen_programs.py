@@ -97,9 +97,7 @@ def programs(directory: Path) -> list[Failing]:
     ]
 
 
-def test_the_cause_and_the_commands_of_failing_programs_are_right_at_every_moment(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+def test_failing_programs_have_correct_causes_at_every_moment(cluster: Cluster, tmp_path: Path) -> None:
     failing = programs(tmp_path)
     assert len(failing) == 15
     cluster.apply(*(one.obj for one in failing))
@@ -142,7 +140,7 @@ def faults(cluster: Cluster, one: Failing) -> list[str]:
     return found
 
 
-def test_a_failed_run_keeps_what_its_suggested_command_shows(shell: Shell, tmp_path: Path) -> None:
+def test_failed_run_keeps_a_record_for_its_suggested_command(shell: Shell, tmp_path: Path) -> None:
     """The cluster of the run is gone when somebody types the command."""
     manifest = tmp_path / "module.json"
     manifest.write_text(json.dumps(lws("module", python("import no_such_engine"))))

@@ -46,7 +46,7 @@ def count(places: str) -> int:
 
 
 @pytest.mark.parametrize(("groups", "size"), [(60, 2), (200, 1)])
-def test_the_headline_and_the_rows_agree_while_groups_come_go_and_roll(shell: Shell, groups: int, size: int) -> None:
+def test_summary_equals_the_rows_while_groups_change(shell: Shell, groups: int, size: int) -> None:
     shell.lws("up", "many", "--detach", "--stub")
     cluster = Cluster(shell, "many")
     rolling = {"rolloutStrategy": {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxUnavailable": "20%"}}}

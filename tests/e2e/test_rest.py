@@ -16,7 +16,7 @@ MOST = 10
 """Wake-ups in that time, for timers that have their reasons (a watch's end, an event's series)."""
 
 
-def test_a_cluster_at_rest_neither_polls_nor_writes(shell: Shell) -> None:
+def test_idle_cluster_neither_polls_nor_writes(shell: Shell) -> None:
     shell.lws("up", "bench", "--detach")
     Cluster(shell, "bench").start(lws("sleepers", SLEEP, replicas=2, size=2))
     pid = int((shell.state / "bench" / "lock").read_text())

@@ -23,7 +23,7 @@ def served(shell: Shell) -> Cluster:
     return own
 
 
-def test_examples_are_whole_after_a_random_storm(served: Cluster) -> None:
+def test_examples_recover_after_a_random_storm(served: Cluster) -> None:
     """The same command as a user's, with a seed; its page tells the same as its exit."""
     served.lws("apply", "-f", "examples/tensor-parallel/lws.yaml")
     served.lws("wait", "tensor-parallel", "--timeout=60")
@@ -37,7 +37,7 @@ def test_examples_are_whole_after_a_random_storm(served: Cluster) -> None:
     assert "4 ranks answer as one" in asked.stdout
 
 
-def test_a_rollout_in_a_storm_fails_no_request(served: Cluster) -> None:
+def test_rollout_in_a_storm_fails_no_request(served: Cluster) -> None:
     """Both roles roll while controllers, webhooks and API server are away in turn, and a node without the router is drained.
 
     The load asks from inside, as a neighbor does: what is away is not between it and the router.

@@ -66,7 +66,7 @@ def left(shell: Shell) -> Path:
     return directory
 
 
-def test_this_version_goes_on_with_what_the_one_before_left_and_rolls_it(shell: Shell, left: Path) -> None:
+def test_state_of_the_previous_version_is_continued(shell: Shell, left: Path) -> None:
     before = lasting(left)
     assert {resource.partition(".")[0] for resource, _ in before} == {kind.partition(".")[0] for kind in KINDS}
     cluster = Cluster(shell, "default")
@@ -84,7 +84,7 @@ def test_this_version_goes_on_with_what_the_one_before_left_and_rolls_it(shell: 
     assert "value: small" in cluster.lws("get", "web", "-o", "yaml")
 
 
-def test_every_field_of_the_definitions_before_is_in_those_of_this_version(left: Path) -> None:
+def test_no_field_of_the_previous_definitions_is_lost(left: Path) -> None:
     """And of the same type, so that no stored value is dropped or refused."""
     query = "SELECT h.value FROM objects o JOIN history h USING (revision) WHERE o.resource LIKE 'customresourcedefinitions%'"
     with sqlite3.connect(f"file:{left / 'state.db'}?mode=ro", uri=True) as connection:
@@ -115,7 +115,7 @@ def losses(before: JSONObject, after: JSONObject, path: str) -> list[str]:
     return found + (losses(before["items"], after.get("items", {}), f"{path}[]") if "items" in before else [])
 
 
-def test_a_field_that_is_lost_would_be_found() -> None:
+def test_lost_field_is_detected() -> None:
     text, number = {"type": "string"}, {"type": "integer"}
     before = {"type": "object", "properties": {"a": text, "b": {"type": "array", "items": text}, "c": text}}
     after = {"type": "object", "properties": {"a": number, "b": {"type": "array", "items": number}}, "required": ["b"]}
@@ -133,7 +133,7 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return predecessor.sources(tmp_path_factory.mktemp("earlier"))
 
 
-def test_the_version_before_goes_on_with_what_this_one_left(shell: Shell, left: Path, earlier: Path) -> None:
+def test_previous_version_continues_after_a_downgrade(shell: Shell, left: Path, earlier: Path) -> None:
     """One version back: also with a set that only this version has seen."""
     cluster = Cluster(shell, "default")
     shell.lws("up", "--detach")

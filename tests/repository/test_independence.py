@@ -33,16 +33,16 @@ def says(file: str, line: str) -> bool:
 
 
 @pytest.mark.parametrize("package", ["kuberuntime", "localkube"])
-def test_the_product_is_not_named(package: str) -> None:
+def test_lower_packages_do_not_mention_the_product(package: str) -> None:
     assert not named(package)
 
 
-def test_what_is_allowed_is_there() -> None:
+def test_allowed_mentions_exist() -> None:
     for file, texts in ALLOWED.items():
         source = (sources("localkube") / file).read_text()
         assert all(text in source for text in texts), file
 
 
 @pytest.mark.parametrize("line", ["lws_requests", "a LeaderWorkerSet", "leader-worker-set", "LWS"])
-def test_a_name_of_the_product_is_found(line: str) -> None:
+def test_mention_of_the_product_is_detected(line: str) -> None:
     assert says("kuberuntime/any.py", line)

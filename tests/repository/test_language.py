@@ -26,7 +26,7 @@ def test_language_has_no_more_hits_than_permitted(area: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("package", repository.PACKAGES)
-def test_examples_in_docstrings_work(package: str) -> None:
+def test_examples_in_docstrings_pass(package: str) -> None:
     failed = {}
     for name, path in repository.modules(package):
         if ">>> " in path.read_text():

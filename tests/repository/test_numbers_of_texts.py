@@ -52,7 +52,7 @@ def is_number(argument: ast.expr) -> bool:
 
 
 @pytest.mark.slow
-def test_no_text_of_an_object_becomes_an_integer_without_a_bound() -> None:
+def test_no_text_becomes_an_integer_without_a_bound() -> None:
     found = {}
     for name, path in repository.modules("kuberuntime", "leaderworkerset"):
         text = path.read_text()
@@ -62,7 +62,7 @@ def test_no_text_of_an_object_becomes_an_integer_without_a_bound() -> None:
     assert JUSTIFIED.keys() - found.keys() == set()
 
 
-def test_a_call_with_a_label_is_found() -> None:
+def test_unbounded_conversion_is_detected() -> None:
     assert list(unbounded(ast.parse("int(own[labels.GROUP_INDEX]); int(text); int(a.get(labels.SIZE) or 0)"))) == [
         "int(own[labels.GROUP_INDEX])",
         "int(text)",

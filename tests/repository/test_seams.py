@@ -102,12 +102,12 @@ def modules() -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_only_the_seams_and_the_edges_read_the_system_s_time_and_chance() -> None:
+def test_only_listed_modules_read_system_time_and_randomness() -> None:
     found = {name: uses for name, source in modules().items() if (uses := direct_uses(source))}
     assert found.keys() == DIRECT.keys(), {name: found.get(name) for name in found.keys() ^ DIRECT.keys()}
 
 
-def test_the_system_s_clock_is_chosen_where_processes_are_composed() -> None:
+def test_only_listed_modules_use_the_system_clock() -> None:
     found = {name for name, source in modules().items() if "SystemClock" in source}
     assert found == SYSTEM_CLOCK.keys()
 
@@ -126,11 +126,11 @@ def test_the_system_s_clock_is_chosen_where_processes_are_composed() -> None:
         ("import asyncio\nasyncio.get_running_loop().time()", []),
     ],
 )
-def test_a_direct_use_is_found(source: str, uses: list[str]) -> None:
+def test_direct_use_is_detected(source: str, uses: list[str]) -> None:
     assert direct_uses(source) == uses
 
 
-def test_a_seed_repeats_jitter_and_identities() -> None:
+def test_seed_repeats_jitter_and_identities() -> None:
     def draw() -> tuple[float, str, str]:
         with randomness.seeded(Random(3)):
             return randomness.jitter(), randomness.uid(), Identities().uid()
@@ -138,6 +138,6 @@ def test_a_seed_repeats_jitter_and_identities() -> None:
     assert draw() == draw()
 
 
-def test_without_a_seed_identities_differ() -> None:
+def test_identities_differ_without_a_seed() -> None:
     assert randomness.uid() != randomness.uid()
     assert 0 <= randomness.jitter() < 1

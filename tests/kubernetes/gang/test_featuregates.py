@@ -39,7 +39,7 @@ def without_gates(
         yield made
 
 
-async def test_the_component_without_the_gate_is_named(without_gates: Plane, tmp_path: Path) -> None:
+async def test_component_without_the_gate_is_named(without_gates: Plane, tmp_path: Path) -> None:
     cluster = KubernetesCluster(without_gates.kubeconfig)
     settings = {"gangSchedulingManagement": {"schedulerProvider": "native"}}
     replica = Replica(tmp_path, "manager", tmp_path / "manager.kubeconfig", settings)

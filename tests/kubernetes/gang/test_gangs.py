@@ -92,7 +92,7 @@ async def assert_groups(space: Space, provider: str, *, minimum: int, names: set
     ("provider", "startup", "minimum"),
     [("volcano", "LeaderCreated", 3), ("volcano", "LeaderReady", 1), ("coscheduling", "LeaderCreated", 3)],
 )
-async def test_groups_keep_their_objects_through_recreations_rollouts_and_scaling(
+async def test_groups_keep_their_objects_through_changes(
     space: Space, provider: str, startup: str, minimum: int
 ) -> None:
     """R-GANG-2 to R-GANG-7, R-KQ-111 to R-KQ-113, R-KQ-120, R-KQ-121."""
@@ -126,12 +126,12 @@ async def live(space: Space, provider: str, minimum: int, obj: JSONObject) -> No
 
 @OF_OTHERS
 @pytest.mark.parametrize("provider", ["volcano", "coscheduling"])
-async def test_groups_with_random_keys_have_an_object_each_whatever_happens(space: Space, provider: str) -> None:
+async def test_groups_with_random_keys_have_one_object_each(space: Space, provider: str) -> None:
     """N-AT-6: replaced, rolled and scaled; an object goes with the leader that controls it."""
     await live_by_keys(space, provider, lws(annotations={labels.GANG_SCHEDULER: provider}, **HASH))
 
 
-async def test_native_groups_with_random_keys_have_an_object_each_whatever_happens(space: Space) -> None:
+async def test_native_groups_with_random_keys_have_one_object_each(space: Space) -> None:
     """N-AT-6: as those of other schedulers."""
     await _native(space)
     await live_by_keys(space, "native", lws(**HASH))
@@ -187,7 +187,7 @@ def on_gpus(**fields: Any) -> JSONObject:
 
 
 @OF_OTHERS
-async def test_groups_without_enough_accelerators_wait_as_a_whole(space: Space) -> None:
+async def test_groups_without_enough_accelerators_wait_completely(space: Space) -> None:
     """R-OP-62, AT-000-6b: a PodGroup for each group of five, none of whose pods is bound until its scheduler binds all."""
     await space.create(lws(size=5, template={"workerTemplate": on_gpus(schedulerName="volcano")}))
 
@@ -225,7 +225,7 @@ async def bind(space: Space, pod: str, node: str) -> None:
     await space.client.create(Resource("", "v1", f"pods/{pod}/binding", "Binding"), binding)
 
 
-async def test_without_a_scheduler_of_groups_pods_are_bound_one_by_one(space: Space) -> None:
+async def test_pods_are_bound_separately_without_a_gang_scheduler(space: Space) -> None:
     """R-OP-62, AT-000-6c: a group may have a part of its pods; that it has all or none is promised with a scheduler of groups only."""
     await add_to_pool(space, range(2))
     annotations = {labels.GANG_SCHEDULER: "none"}
@@ -242,7 +242,7 @@ async def test_without_a_scheduler_of_groups_pods_are_bound_one_by_one(space: Sp
     await space.until(is_in_part)
 
 
-async def test_what_can_never_start_is_refused(space: Space) -> None:
+async def test_unstartable_set_is_refused(space: Space) -> None:
     """R-KQ-149; with the advice what to do instead."""
     waiting = lws(annotations={labels.GANG_SCHEDULER: "native"}, startupPolicy="LeaderReady")
 
@@ -258,7 +258,7 @@ async def _native(space: Space) -> Provider:
     return await served(space, "native") or pytest.skip("the embedded cluster's scheduler knows no groups")
 
 
-async def test_native_groups_keep_their_objects_through_everything(space: Space) -> None:
+async def test_native_groups_keep_their_objects_through_changes(space: Space) -> None:
     """R-KQ-140 to R-KQ-148: `auto` takes it where the API server serves it."""
     await _native(space)
     await live(space, "native", 3, lws())

@@ -8,7 +8,7 @@ from tests.kubernetes.gang.test_workloadaware import WHOLE, is_served
 from kuberuntime.errors import ForbiddenError
 
 
-async def test_it_is_refused_where_its_kinds_are_not_served(space: Space) -> None:
+async def test_scheduling_is_refused_if_its_kinds_are_not_served(space: Space) -> None:
     """N-SCH-VAL-6, N-117-5: on Kubernetes 1.36 and on the embedded cluster, by name and with what is missing."""
     if await is_served(space):
         pytest.skip("its kinds are served here")
@@ -16,7 +16,7 @@ async def test_it_is_refused_where_its_kinds_are_not_served(space: Space) -> Non
         await space.create(lws(scheduling={}))
 
 
-async def test_it_is_checked_where_its_kinds_are_served(space: Space) -> None:
+async def test_scheduling_is_validated_if_its_kinds_are_served(space: Space) -> None:
     """N-SCH-VAL-16, N-SCH-VAL-10."""
     if not await is_served(space):
         pytest.skip("its kinds are not served here")

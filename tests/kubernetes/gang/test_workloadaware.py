@@ -130,7 +130,7 @@ async def test_replicas_start_together_or_not_at_all(space: Space, identity: str
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-async def test_the_whole_starts_together_or_not_at_all(space: Space, identity: str) -> None:
+async def test_whole_set_starts_together_or_not_at_all(space: Space, identity: str) -> None:
     """N-K8S-8, N-API-15: 2 groups of 3 on nodes for 4 pods; scaling follows, down to none and up again."""
     await add_to_pool(space, range(2))
     await space.create(scheduled(space, WHOLE, identity))
@@ -160,7 +160,7 @@ async def test_the_whole_starts_together_or_not_at_all(space: Space, identity: s
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-async def test_the_workers_of_a_replica_start_together_beside_their_leader(space: Space, identity: str) -> None:
+async def test_workers_start_together_after_their_leader(space: Space, identity: str) -> None:
     """N-API-14, N-K8S-4: a group of 5 on nodes for 4 pods has its leader, and none of four workers."""
     await add_to_pool(space, range(2))
     roles = {"replica": {"leader": {}, "worker": WHOLE}}
@@ -203,7 +203,7 @@ async def replace_groups(space: Space, name: str, count: int) -> list[str]:
     return [uid for _, uid in leaders]
 
 
-async def test_many_sets_share_too_few_nodes_and_leave_no_pod_group(space: Space) -> None:
+async def test_many_sets_share_few_nodes_and_leave_no_pod_group(space: Space) -> None:
     """N-AT-6: sets of four groups of three pods, on nodes for a third of them: groups start whole or not at all.
 
     Then there is room. Six groups of each set are replaced, their leaders in the background, and their workers end late;
@@ -256,7 +256,7 @@ async def test_many_sets_share_too_few_nodes_and_leave_no_pod_group(space: Space
 
 
 @pytest.mark.parametrize("sizes", [(2, 4), (4, 2)])
-async def test_another_size_rolls_out_in_a_gang_of_the_whole(space: Space, sizes: tuple[int, int]) -> None:
+async def test_changed_size_rolls_out_in_a_gang_of_the_whole_set(space: Space, sizes: tuple[int, int]) -> None:
     """N-AT-10: the minimum is never more than the pods that can exist, so the rollout ends."""
     await space.bring_up(lws(scheduling=WHOLE, replicas=3, size=sizes[0]))
 
@@ -293,7 +293,7 @@ async def test_groups_of_an_old_size_are_kept_in_a_slow_rollout(space: Space, sc
     await until_gone(space)
 
 
-async def test_a_group_below_the_partition_comes_back_with_its_pod_group(space: Space) -> None:
+async def test_group_below_the_partition_recreates_its_pod_group(space: Space) -> None:
     """N-AT-11: scaled down and up again, it is of the old revision, whose PodGroup was cleaned up."""
     await space.create(lws(scheduling={}, replicas=3, size=2, rollout={"partition": 2}))
     await space.until(lambda state: all_ready(state, 6))
@@ -351,7 +351,7 @@ async def test_scheduling_is_delegated_to_the_workload_of_an_owner(
     assert len((await space.client.list(WORKLOADS, namespace=space.namespace)).items) == 1
 
 
-async def test_an_owner_that_may_not_be_read_holds_nothing_else_up(space: Space) -> None:
+async def test_unreadable_owner_blocks_only_its_own_set(space: Space) -> None:
     """N-AT-15: it is told in the condition, and other LeaderWorkerSets go on; CompositePodGroups are never read."""
     made = await owned_by_a_pipeline(space, "pipeline", WHOLE)
     parent = {labels.PARENT_COMPOSITE_POD_GROUP: "composite"}
@@ -369,7 +369,7 @@ async def test_an_owner_that_may_not_be_read_holds_nothing_else_up(space: Space)
     await space.until(is_told)
 
 
-async def test_a_recreated_group_does_not_wait_for_the_pod_group_before_it(space: Space) -> None:
+async def test_recreated_group_does_not_wait_for_its_old_pod_group(space: Space) -> None:
     """N-AT-12, N-GATE-10: only for its pods; the old PodGroup ends after them, by its finalizer."""
     slow = pod_template(terminationGracePeriodSeconds=5)
     await space.create(lws(scheduling={}, replicas=1, size=2, template={"workerTemplate": slow}))

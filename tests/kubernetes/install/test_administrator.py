@@ -133,7 +133,7 @@ async def is_leading(client: Client, replica: Replica) -> bool:
     return 'leader_election_master_status{name="b8b2488c.x-k8s.io"} 1.0' in await metrics(client, replica)
 
 
-def test_nothing_is_doubled_missing_or_refused(fresh: Administrator) -> None:
+def test_installation_with_two_managers_has_no_duplicates(fresh: Administrator) -> None:
     """R-ARC-1, R-MGR-3, contract 12.5: two managers, 3 groups, then 12 by the autoscaler."""
 
     async def scenario() -> None:

@@ -115,11 +115,11 @@ def kept(administrator: Administrator) -> dict[str, Any]:
     }
 
 
-def test_the_tour_has_every_pair() -> None:
+def test_tour_contains_every_pair_of_installers() -> None:
     assert len(set(pairwise(TOUR))) == len(TOUR) - 1 == len(INSTALLERS) * (len(INSTALLERS) - 1)
 
 
-def test_each_takes_over_from_each(fresh: Administrator, tmp_path: Path) -> None:
+def test_each_installer_takes_over_from_each_other(fresh: Administrator, tmp_path: Path) -> None:
     """R-OP-44, R-OP-50, R-OP-56: nothing is deleted, no certificate is lost, no write is refused, no group changes."""
     commands, leaving, remove = page()
     assert commands.keys() == set(INSTALLERS)

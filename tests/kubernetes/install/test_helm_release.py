@@ -66,7 +66,7 @@ def commands() -> list[str]:
     return [line for line in "".join(found).replace("\\\n", "").splitlines() if line]
 
 
-def test_sets_outlive_the_upgrade_from_a_chart_with_the_definition_as_a_template(released: Administrator) -> None:
+def test_sets_survive_an_upgrade_from_a_chart_with_crds(released: Administrator) -> None:
     """R-OP-54: refused while Helm would delete them; the commands of the page lose nothing, and neither does the way back."""
     released.await_kind()
     released.kubectl("create", "-f", "-", objects=[objects.lws("web", replicas=2)])
@@ -104,7 +104,7 @@ def test_values_of_a_release_never_keep_the_go_image(released: Administrator) ->
     assert "WARNING" not in released.helm("upgrade", "lws", CHART, *IN, OURS)
 
 
-def test_a_chart_of_charts_may_switch_it_on(fresh: Administrator, tmp_path: Path) -> None:
+def test_subchart_can_be_enabled_by_a_parent_chart(fresh: Administrator, tmp_path: Path) -> None:
     """R-OP-53: `condition: lws.enabled` passes the value on."""
     parent: dict[str, Any] = {"apiVersion": "v2", "name": "platform", "version": "1.0.0"}
     dependency = {"name": "lws", "version": "0.2.0", "repository": f"file://{CHART}", "condition": "lws.enabled"}

@@ -52,11 +52,11 @@ def overlay(directory: Path, **fields: Any) -> Path:
     return directory
 
 
-def test_the_base_is_what_is_installed(settled: Administrator) -> None:
+def test_base_equals_the_installation(settled: Administrator) -> None:
     assert rendered(settled, KUSTOMIZE) == built(InstallSettings())
 
 
-def test_an_overlay_chooses_namespace_image_and_replicas(settled: Administrator, tmp_path: Path) -> None:
+def test_overlay_sets_namespace_image_and_replicas(settled: Administrator, tmp_path: Path) -> None:
     """R-OP-47: references move along, those of the webhooks too."""
     name, _, tag = installsettings.IMAGE.partition(":")
     folder = overlay(
@@ -71,7 +71,7 @@ def test_an_overlay_chooses_namespace_image_and_replicas(settled: Administrator,
     )
 
 
-def test_the_component_lets_the_manager_write_gangs(settled: Administrator, tmp_path: Path) -> None:
+def test_gang_component_adds_its_permissions(settled: Administrator, tmp_path: Path) -> None:
     """R-OP-47: the rights are those of `lws install` with gang scheduling; the configuration is the user's."""
     folder = overlay(tmp_path, components=["components/gang"])
     ganged = by_name(obj for _, obj in build_all(managed("auto"), InstallSettings()))
@@ -93,7 +93,7 @@ def granted(role: JSONObject) -> set[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("name", "prometheus"), [("cert-manager", ""), ("prometheus", "monitoring")])
-def test_an_overlay_of_an_overlay_lives_in_any_namespace(
+def test_nested_overlay_works_in_any_namespace(
     settled: Administrator, tmp_path: Path, name: str, prometheus: str
 ) -> None:
     """R-OP-47: names of certificates, and whom they are for, move along by the replacements of the page."""
@@ -111,18 +111,18 @@ def test_an_overlay_of_an_overlay_lives_in_any_namespace(
     assert rendered(settled, folder) == built(chosen)
 
 
-def test_the_component_monitors_without_cert_manager(settled: Administrator, tmp_path: Path) -> None:
+def test_monitoring_component_works_without_cert_manager(settled: Administrator, tmp_path: Path) -> None:
     folder = overlay(tmp_path, namespace="serving", components=["components/monitoring"])
     assert rendered(settled, folder) == built(InstallSettings(namespace="serving", prometheus="monitoring"))
 
 
-def test_the_component_adds_the_roles_for_users(settled: Administrator, tmp_path: Path) -> None:
+def test_user_roles_component_adds_the_roles(settled: Administrator, tmp_path: Path) -> None:
     folder = overlay(tmp_path, components=["components/user-roles"])
     roles = by_name(obj for _, obj in userroles.build(MANAGED))
     assert rendered(settled, folder) == built(InstallSettings()) | roles
 
 
-def test_the_operators_overlay_of_the_page_sets_both_images(settled: Administrator, tmp_path: Path) -> None:
+def test_operator_overlay_of_the_page_sets_both_images(settled: Administrator, tmp_path: Path) -> None:
     """R-OP-34: the image of the operand is an environment variable, which `images` alone does not reach."""
     page = (ROOT / "docs/how-to/operator.md").read_text()
     (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
@@ -134,7 +134,7 @@ def test_the_operators_overlay_of_the_page_sets_both_images(settled: Administrat
     assert variables[IMAGE_VARIABLE] == container["image"]
 
 
-def test_the_overlay_of_the_page_of_restarts_replaces_the_configuration(settled: Administrator, tmp_path: Path) -> None:
+def test_overlay_of_the_restarts_page_replaces_the_configuration(settled: Administrator, tmp_path: Path) -> None:
     """The section of the page is its content; nothing else differs from the base."""
     page = (ROOT / "docs/how-to/restarts.md").read_text()
     blocks = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
@@ -153,7 +153,7 @@ def test_the_overlay_of_the_page_of_restarts_replaces_the_configuration(settled:
     assert annotations[labels.CONFIGURATION_HASH] == installsettings.CONFIGURATION + section
 
 
-def test_the_base_can_be_applied_and_taken_over(fresh: Administrator) -> None:
+def test_base_can_be_applied_and_adopted(fresh: Administrator) -> None:
     """By `kubectl apply --server-side -k` first, by `lws install` later: the latter only adds its labels."""
     fresh.kubectl("apply", "--server-side", "-k", str(KUSTOMIZE))
     lines = fresh.lws("install").splitlines()
@@ -162,7 +162,7 @@ def test_the_base_can_be_applied_and_taken_over(fresh: Administrator) -> None:
     }
 
 
-def test_the_overlay_of_the_page_is_an_installation(settled: Administrator, tmp_path: Path) -> None:
+def test_overlay_of_the_page_is_an_installation(settled: Administrator, tmp_path: Path) -> None:
     page = (ROOT / "docs/how-to/install.md").read_text()
     text, _ = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "kustomization.yaml").write_text(text)

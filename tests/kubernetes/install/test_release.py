@@ -33,7 +33,7 @@ def load(text: str) -> list[dict[str, Any]]:
     return [obj for obj in yaml.load_all(text, SafeLoader) if obj]
 
 
-def test_a_release_is_applied_by_kubectl(fresh: Administrator) -> None:
+def test_release_is_applied_by_kubectl(fresh: Administrator) -> None:
     """R-OP-48, R-OP-57, AT-000-1: it runs, lists what the page lists, and a second time changes nothing."""
     fresh.kubectl("apply", "--server-side", "-f", RELEASE)
     fresh.kubectl("wait", "deploy/lws-controller-manager", *IN, "--for=condition=available", "--timeout=60s")
@@ -49,7 +49,7 @@ def test_a_release_is_applied_by_kubectl(fresh: Administrator) -> None:
     assert "metadata.annotations: Too long" in refused
 
 
-def test_the_kind_is_found_and_explained(administrator: Administrator) -> None:
+def test_kind_is_discovered_and_explained(administrator: Administrator) -> None:
     """R-OP-68, AT-003-2."""
     administrator.lws("install")
     administrator.await_kind()
@@ -93,7 +93,7 @@ OPERATED = tuple(
 )
 
 
-def test_every_render_passes_the_api_server_and_its_pods_are_restricted(equipped: Administrator) -> None:
+def test_every_render_is_accepted_and_its_pods_are_restricted(equipped: Administrator) -> None:
     """R-OP-80: each is applied with a dry run by the server, which knows every kind in it.
 
     R-OP-72: a namespace that enforces Pod Security `restricted` admits the pods of every package.
@@ -125,7 +125,7 @@ def pod_of(template: dict[str, Any], name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": own, "spec": spec}
 
 
-def test_a_kind_that_comes_later_is_found(fresh: Administrator) -> None:
+def test_kind_defined_later_is_discovered(fresh: Administrator) -> None:
     """R-OP-68, AT-003-4: what creates LeaderWorkerSets, as KServe does, is told that there are none, and need not start again."""
     manifest = [sets.lws("web", replicas=1)]
     refused = fresh.kubectl("create", "-f", "-", objects=manifest, code=1)

@@ -42,7 +42,7 @@ def owned(administrator: Administrator, name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"clusterIP": "None"}}
 
 
-def test_nothing_is_left(administrator: Administrator) -> None:
+def test_uninstall_leaves_nothing(administrator: Administrator) -> None:
     """R-OP-31: webhooks go first."""
     administrator.install()
     administrator.kubectl("apply", "--server-side", "-f", str(USER_ROLES))
@@ -54,7 +54,7 @@ def test_nothing_is_left(administrator: Administrator) -> None:
     assert administrator.lws("uninstall") == "there is nothing to remove\n"
 
 
-def test_leaderworkersets_are_not_lost_unawares(administrator: Administrator) -> None:
+def test_uninstall_refuses_to_delete_leaderworkersets(administrator: Administrator) -> None:
     """R-OP-30."""
     administrator.lws("install")
     create_sets(administrator, "one", "two")
@@ -67,7 +67,7 @@ def test_leaderworkersets_are_not_lost_unawares(administrator: Administrator) ->
     assert len(administrator.there("lws", "-A")["items"]) == 2
 
 
-def test_leaderworkersets_can_be_kept(administrator: Administrator) -> None:
+def test_uninstall_can_keep_leaderworkersets(administrator: Administrator) -> None:
     """With their definitions, so that another installation continues with them; the empty namespace is deleted."""
     administrator.lws("install")
     create_sets(administrator, "one")
@@ -81,7 +81,7 @@ def test_leaderworkersets_can_be_kept(administrator: Administrator) -> None:
     assert administrator.there("lws/one") == before
 
 
-def test_leaderworkersets_can_go_first(administrator: Administrator) -> None:
+def test_uninstall_can_delete_leaderworkersets_first(administrator: Administrator) -> None:
     """What they own is gone before their definition: without it the garbage collector would leave all of it."""
     administrator.lws("install")
     create_sets(administrator, "one", "two")
@@ -91,7 +91,7 @@ def test_leaderworkersets_can_go_first(administrator: Administrator) -> None:
     assert administrator.get("service", "-l", "leaderworkerset.sigs.k8s.io/name") is None
 
 
-def test_a_set_that_is_held_is_named(administrator: Administrator) -> None:
+def test_set_with_a_foreign_finalizer_is_named(administrator: Administrator) -> None:
     administrator.lws("install")
     create_sets(administrator, "held")
     administrator.kubectl(
@@ -126,7 +126,7 @@ def kept(administrator: Administrator) -> list[str]:
     return [meta.name(pod) for pod in (administrator.get("pods", "-A", "-l", labels.NAME) or {"items": []})["items"]]
 
 
-def test_evidence_is_not_stranded_with_the_sets_that_stay(administrator: Administrator) -> None:
+def test_evidence_is_released_when_sets_are_kept(administrator: Administrator) -> None:
     """N-RB-5: nobody would take the finalizer off; the command of the page does where no manager runs."""
     administrator.lws("install")
     create_sets(administrator, "one")
@@ -149,7 +149,7 @@ def command_of_the_page() -> str:
     return section.partition("```bash\n")[2].partition("```")[0]
 
 
-def test_evidence_goes_with_the_sets(administrator: Administrator) -> None:
+def test_evidence_is_deleted_with_the_sets(administrator: Administrator) -> None:
     """N-RB-5, N-RB-16: workers first, after the manager; its namespace can be deleted. A dry run says so."""
     administrator.lws("install")
     administrator.kubectl("create", "namespace", "tenant")
@@ -175,7 +175,7 @@ def test_evidence_goes_with_the_sets(administrator: Administrator) -> None:
     assert left(administrator) == set()
 
 
-def test_evidence_that_another_installer_left_is_released(administrator: Administrator) -> None:
+def test_evidence_of_another_installer_is_released(administrator: Administrator) -> None:
     """N-RB-5: also where neither a manager nor its definitions are there any more."""
     administrator.lws("uninstall", "--delete-workloads")
     keep_evidence(administrator, "one")
@@ -183,7 +183,7 @@ def test_evidence_that_another_installer_left_is_released(administrator: Adminis
     assert kept(administrator) == []
 
 
-def test_what_others_made_stays(administrator: Administrator) -> None:
+def test_foreign_objects_are_kept(administrator: Administrator) -> None:
     """An object of our name without our labels, and a namespace in which somebody else lives."""
     administrator.lws("install")
     administrator.kubectl(

@@ -59,7 +59,7 @@ def chosen(name: str) -> str:
     return f"--set=image.manager.repository={repository},image.manager.tag={tag}"
 
 
-def test_groups_outlive_a_newer_version_and_the_way_back(fresh: Administrator, tmp_path: Path) -> None:
+def test_groups_survive_an_upgrade_and_a_downgrade(fresh: Administrator, tmp_path: Path) -> None:
     """R-OP-39, R-OP-44: definitions, objects and images change; nothing of a group is written, and no write of others refused."""
     fresh.lws("install", "--image", OLDER)
     fresh.await_kind()

@@ -59,7 +59,7 @@ async def running_groups(space: Space, count: int, *, of: int) -> set[int]:
     return groups_that_run(await space.until(shows(lambda state: len(groups_that_run(state, of)), count)), of)
 
 
-async def test_quota_is_by_group_up_and_down(space: Space, queue: Queue) -> None:
+async def test_quota_is_used_per_group_when_scaling(space: Space, queue: Queue) -> None:
     """Quota by group, scale up and down group by group (R-KQ-10, R-KQ-20 to R-KQ-25, R-KQ-30 to R-KQ-33,
     R-KQ-43 to R-KQ-48, R-KQ-60)."""
     await queue.make(SIZE)
@@ -94,7 +94,7 @@ def assert_nothing(state: State) -> None:
     assert not state.leaderworkersets
 
 
-async def test_an_update_rolls_within_the_quota(space: Space, queue: Queue) -> None:
+async def test_rollout_stays_within_the_quota(space: Space, queue: Queue) -> None:
     """The waiting group gets the new template first, the running one when there is quota to go on (R-KQ-61)."""
     await queue.make(SIZE)
     await space.create(queued(1))
@@ -120,7 +120,7 @@ def images(pods: Mapping[str, JSONObject]) -> set[str]:
     return {meta.spec(pod)["containers"][0]["image"] for pod in pods.values()}
 
 
-async def test_an_evicted_group_waits_and_comes_back(space: Space, queue: Queue) -> None:
+async def test_evicted_group_waits_and_returns(space: Space, queue: Queue) -> None:
     """Only the pods of the evicted group are made anew, and they wait with their gates (R-KQ-63, R-KQ-64, R-KQ-71)."""
     await queue.make(2 * SIZE)
     await space.create(queued(2))
@@ -139,9 +139,7 @@ async def test_an_evicted_group_waits_and_comes_back(space: Space, queue: Queue)
     await space.settled()
 
 
-async def test_a_complete_group_gives_its_quota_back_and_runs_again_with_a_new_workload(
-    space: Space, queue: Queue
-) -> None:
+async def test_complete_group_releases_its_quota_and_runs_again(space: Space, queue: Queue) -> None:
     """Kueue finishes the Workload of a group that has run to completion, and admits the next one (R-KQ-12, R-KQ-34)."""
     await queue.make(SIZE)
     await space.create(queued(2, annotations={labels.RUN_TO_COMPLETION: "true"}))
@@ -198,7 +196,7 @@ def assert_waiting(state: State) -> None:
     assert [bool(meta.spec(pod).get("schedulingGates")) for pod in found.values()] == [True] * SIZE
 
 
-async def test_groups_with_a_topology_get_a_rack_each(space: Space, queue: Queue) -> None:
+async def test_groups_with_a_topology_have_one_rack_each(space: Space, queue: Queue) -> None:
     """A group that asks for a rack gets one, whole (R-KQ-50 to R-KQ-56)."""
     await queue.make(2 * SIZE, levels=(RACK, "kubernetes.io/hostname"))
     await space.create(queued(2, template(**{TOPOLOGY: RACK})))

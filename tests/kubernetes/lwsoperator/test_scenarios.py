@@ -37,7 +37,7 @@ def owned(site: Site) -> dict[str, str]:
     }
 
 
-def test_what_is_missing_is_said_and_an_installation_follows_by_itself(site: Site) -> None:
+def test_missing_dependency_is_reported_until_it_is_installed(site: Site) -> None:
     """R-OP-63, R-OP-64, R-OP-68, AT-001-1, AT-001-2, AT-003-1: no cert-manager, then cert-manager; no ServiceMonitor is no error."""
     site.create()
     site.await_condition("Degraded", "True", "MissingDependency")
@@ -59,13 +59,13 @@ def test_what_is_missing_is_said_and_an_installation_follows_by_itself(site: Sit
     assert "DeploymentCreated" in {event["reason"] for event in events}
 
 
-def test_a_second_object_is_refused(site: Site) -> None:
+def test_second_object_is_refused(site: Site) -> None:
     """R-OP-2, R-OP-64, AT-001-2."""
     other = cluster() | {"metadata": {"name": "other"}}
     assert "singleton" in site.administrator.kubectl("create", "-f", "-", objects=[other], code=1)
 
 
-def test_a_namespace_in_the_object_is_dropped(available: Site) -> None:
+def test_namespace_of_the_object_is_dropped(available: Site) -> None:
     """R-OP-3: published samples carry one, though the kind has none."""
     before = generation(available)
     sample = cluster()
@@ -77,7 +77,7 @@ def test_a_namespace_in_the_object_is_dropped(available: Site) -> None:
     assert found["generation"] == before
 
 
-def test_at_rest_nothing_is_written_and_no_kind_requested_that_is_not_served(available: Site) -> None:
+def test_idle_operator_writes_nothing_and_reads_served_kinds(available: Site) -> None:
     """No API server's default and no reader of ours is taken for drift; kinds wait for their definitions."""
     before, mark = owned(available), available.administrator.audit.mark()
     available.patch(operatorLogLevel="Debug")  # planned again, for the status has another generation
@@ -127,7 +127,7 @@ def test_edited_lists_are_reverted(available: Site) -> None:
     available.await_condition("TargetConfigControllerDegraded", "False", "AsExpected")
 
 
-def test_log_level_and_node_placement_reach_the_manager_and_go_again(available: Site) -> None:
+def test_log_level_and_node_placement_are_applied_and_removed(available: Site) -> None:
     """R-OP-20, R-OP-21, R-OP-43b, R-OP-66, AT-001-4."""
     toleration = {"key": "infra", "operator": "Exists", "effect": "NoSchedule"}
 
@@ -145,7 +145,7 @@ def test_log_level_and_node_placement_reach_the_manager_and_go_again(available: 
     until(lambda: "nodeSelector" not in pod() and "tolerations" not in pod(), "no placement")
 
 
-def test_a_renewed_certificate_rolls_the_manager(available: Site) -> None:
+def test_renewed_certificate_rolls_the_manager(available: Site) -> None:
     """R-OP-26, R-OP-66, AT-001-4."""
     name = "secrets/webhook-server-cert"
 
@@ -160,7 +160,7 @@ def test_a_renewed_certificate_rolls_the_manager(available: Site) -> None:
 
 
 @pytest.mark.parametrize("state", ["Unmanaged", "Removed"])
-def test_what_is_not_managed_stays_as_it_is(available: Site, state: str) -> None:
+def test_unmanaged_operand_is_unchanged(available: Site, state: str) -> None:
     """R-OP-24, R-OP-43d, R-OP-43e, R-OP-66, AT-001-4: the operand may be scaled by hand until the operator manages it again."""
     available.patch(managementState=state)
     until(lambda: available.cluster()["status"]["observedGeneration"] == generation(available), "the state")
@@ -171,7 +171,7 @@ def test_what_is_not_managed_stays_as_it_is(available: Site, state: str) -> None
     until(lambda: available.manager()["spec"]["replicas"] == 2, "two replicas")
 
 
-def test_a_service_monitor_comes_with_its_kind(available: Site) -> None:
+def test_service_monitor_is_created_with_its_kind(available: Site) -> None:
     """R-OP-23c: without an error before, and without a restart after."""
     words = (f"{SERVICE_MONITORS.group_resource}/lws-controller-manager-metrics-monitor", *IN)
     kind = certmanager.definition(SERVICE_MONITORS)
@@ -182,7 +182,7 @@ def test_a_service_monitor_comes_with_its_kind(available: Site) -> None:
     assert endpoint["tlsConfig"]["serverName"] == f"lws-controller-manager-metrics-service.{OPERATOR}.svc"
 
 
-def test_certificates_can_be_the_managers_own(available: Site) -> None:
+def test_certificates_can_be_issued_by_the_manager(available: Site) -> None:
     """R-OP-22, R-OP-83 (D4): the annotation chooses, and what cert-manager had to do is removed; back again it comes back."""
     issuer = ("issuers.cert-manager.io/lws-selfsigned-issuer", *IN)
     configuration = ("configmap/lws-manager-config", *IN)
@@ -200,7 +200,7 @@ def configured(site: Site) -> str:
     return str(text)
 
 
-def test_overrides_reach_the_manager_or_are_refused(available: Site) -> None:
+def test_overrides_are_applied_or_refused(available: Site) -> None:
     """R-OP-41: merged into its file, which rolls it; what it would refuse changes nothing."""
     available.patch(unsupportedConfigOverrides={"clientConnection": {"qps": 20}})
     until(lambda: "qps: 20" in configured(available), "the override")
@@ -213,7 +213,7 @@ def test_overrides_reach_the_manager_or_are_refused(available: Site) -> None:
     available.await_condition("Upgradeable", "True", "AsExpected")
 
 
-def test_restarts_of_groups_are_an_annotation_of_the_object(available: Site) -> None:
+def test_group_restarts_are_set_by_an_annotation(available: Site) -> None:
     """The manager's file has them and its pods are rolled; `Upgradeable` stays, and what is invalid changes nothing."""
 
     def annotate(words: str) -> None:
@@ -232,7 +232,7 @@ def test_restarts_of_groups_are_an_annotation_of_the_object(available: Site) -> 
     available.await_condition("Degraded", "False", "AsExpected")
 
 
-def test_the_tls_profile_of_the_cluster_is_followed(available: Site) -> None:
+def test_tls_profile_of_the_cluster_is_applied(available: Site) -> None:
     """R-OP-28: as soon as OpenShift's kind is served; noted in the spec, and in the manager's configuration."""
     kubectl = available.administrator.kubectl
     defined = definition(API_SERVERS) | {"metadata": {"name": API_SERVERS.group_resource}}
@@ -253,7 +253,7 @@ def test_the_tls_profile_of_the_cluster_is_followed(available: Site) -> None:
     until(lambda: "minVersion" not in configured(available), "no profile")
 
 
-def test_a_removed_operand_goes_where_it_is_asked_for(available: Site) -> None:
+def test_removed_operand_is_deleted_if_enabled(available: Site) -> None:
     """R-OP-24, R-OP-83 (D5): and comes back when it is managed again."""
     available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/remove-operand=true")
     available.patch(managementState="Removed")
@@ -266,7 +266,7 @@ def test_a_removed_operand_goes_where_it_is_asked_for(available: Site) -> None:
     available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/remove-operand-")
 
 
-def test_an_installation_is_gathered_without_its_secrets(available: Site, tmp_path: Path) -> None:
+def test_must_gather_omits_secrets(available: Site, tmp_path: Path) -> None:
     """R-OP-42: by the program that `oc adm must-gather` runs in the image."""
     directory = tmp_path / "gathered"
     words = [sys.executable, "-IBu", str(PROGRAMS / "gather"), f"--dest-dir={directory}"]
@@ -292,13 +292,13 @@ def test_an_installation_is_gathered_without_its_secrets(available: Site, tmp_pa
 
 
 @pytest.mark.parametrize("words", [["install"], ["uninstall", "--keep-crd"]])
-def test_nobody_installs_beside_the_operator(available: Site, words: list[str]) -> None:
+def test_installation_next_to_the_operator_is_refused(available: Site, words: list[str]) -> None:
     """It would be reverted within seconds: the refusal says what to change instead."""
     refused = available.administrator.lws(*words, "-n", OPERATOR, code=1)
     assert "the operator keeps this installation" in refused
 
 
-def test_a_definition_ends_with_the_object_only_if_both_say_so(available: Site) -> None:
+def test_definition_is_deleted_only_if_both_objects_allow(available: Site) -> None:
     """R-OP-30, R-OP-83 (D1): who may edit the object has no right to annotate definitions; the object says what would go."""
     kubectl, name = available.administrator.kubectl, DEFINITION.partition("/")[2]
 
@@ -322,7 +322,7 @@ def test_a_definition_ends_with_the_object_only_if_both_say_so(available: Site) 
     kubectl("delete", "clusterrole/deletes-definitions", "clusterrolebinding/deletes-definitions")
 
 
-def test_deleting_the_object_removes_the_operand_and_no_workloads(available: Site) -> None:
+def test_deleted_object_removes_the_operand_but_no_workloads(available: Site) -> None:
     """R-OP-30, R-OP-31, R-OP-67, R-OP-82, R-OP-83 (D1), AT-001-5: the definition stays, and with it every LeaderWorkerSet.
 
     So another installer can install into another namespace, and the operator again after it.
@@ -339,7 +339,7 @@ def test_deleting_the_object_removes_the_operand_and_no_workloads(available: Sit
     assert administrator.there(DEFINITION)["metadata"]["uid"] == identity
 
 
-def test_nothing_was_refused_to_the_operator(available: Site) -> None:
+def test_operator_was_refused_nothing(available: Site) -> None:
     """R-OP-29, R-OP-32: its roles allow all that it asks for."""
     refused = [
         f"{event['verb']} {event['requestURI']}"

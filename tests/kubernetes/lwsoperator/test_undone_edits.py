@@ -202,7 +202,7 @@ async def edit_everything(site: Site) -> dict[str, Tally]:
     return {kind: editor.tally for kind, editor in editors.items()}
 
 
-def test_whatever_is_edited_is_restored_or_tolerated_for_a_reason(available: Site) -> None:
+def test_every_edit_is_restored_or_tolerated_for_a_reason(available: Site) -> None:
     """R-OP-25: fields that are added, changed, removed, by the schemas of the API server."""
     available.administrator.kubectl(
         "apply", "--server-side", "-f", "-", objects=[certmanager.definition(SERVICE_MONITORS)]

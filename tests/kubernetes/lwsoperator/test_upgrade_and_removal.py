@@ -79,7 +79,7 @@ def make_older(site: Site) -> None:
     )
 
 
-def test_an_upgrade_and_the_way_back_leave_running_groups_alone(installed: Site, tmp_path: Path) -> None:
+def test_upgrade_and_downgrade_do_not_touch_running_groups(installed: Site, tmp_path: Path) -> None:
     """R-OP-39, R-OP-44: image, definition and objects change; groups keep pods, generations and restart counts."""
     with managers(installed.administrator, tmp_path) as running:
         running.start("old")
@@ -140,7 +140,7 @@ def is_gone(site: Site) -> bool:
     return site.administrator.get(*MANAGER) is None and owned(site) == {}
 
 
-def test_an_operator_that_went_first_takes_over_what_it_left(installed: Site) -> None:
+def test_reinstalled_operator_adopts_its_operand(installed: Site) -> None:
     """R-OP-31, R-OP-67, AT-001-5: nothing of the operand goes, and the next operator writes nothing but the status."""
     before = owned(installed)
     remove_operator(installed)
@@ -153,7 +153,7 @@ def test_an_operator_that_went_first_takes_over_what_it_left(installed: Site) ->
     installed.await_available()
 
 
-def test_without_the_operator_its_kind_takes_the_operand_along(installed: Site) -> None:
+def test_deleted_operator_kind_deletes_the_operand(installed: Site) -> None:
     """R-OP-67, AT-001-5: the garbage collector removes what the object owned; definitions of workloads stay (D1)."""
     remove_operator(installed)
     installed.administrator.kubectl("delete", f"crd/{OPERATORS.group_resource}")
@@ -161,7 +161,7 @@ def test_without_the_operator_its_kind_takes_the_operand_along(installed: Site) 
     assert installed.administrator.get(DEFINITION) is not None
 
 
-def test_pods_of_exhausted_groups_go_with_their_set_while_nobody_keeps_a_manager(installed: Site) -> None:
+def test_pods_of_exhausted_groups_are_deleted_without_a_manager(installed: Site) -> None:
     """N-RB-16: after the object was deleted, too; pods of a set that stays are left until it goes."""
     kubectl = installed.administrator.kubectl
     installed.stop()
@@ -184,7 +184,7 @@ def kept_pod(name: str) -> dict[str, Any]:
     return pod | {"metadata": metadata}
 
 
-def test_a_namespace_that_went_first_blocks_nobody_for_long(installed: Site) -> None:
+def test_namespace_deleted_first_blocks_pods_only_temporarily(installed: Site) -> None:
     """R-OP-31, R-OP-67, AT-001-5: webhooks that nobody answers refuse pods of groups, until the object that owns them is deleted."""
     kubectl = installed.administrator.kubectl
     installed.stop()
@@ -205,7 +205,7 @@ def labeled_pod() -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "labeled", "labels": labels}, "spec": spec}
 
 
-def test_the_commands_of_the_page_leave_nothing_but_workloads(installed: Site) -> None:
+def test_commands_of_the_page_leave_only_workloads(installed: Site) -> None:
     """R-OP-30, R-OP-67, AT-001-5: the operand goes and its operator; a LeaderWorkerSet stays until it is deleted, then all is gone."""
     kubectl = installed.administrator.kubectl
     installed.stop()

@@ -63,7 +63,7 @@ def manager(site: Site) -> Iterator[Manager]:
     kubectl("delete", "namespace", NAMESPACE, "--wait=false")
 
 
-def test_the_recipe_installs_an_operator_that_works(manager: Manager, site: Site) -> None:
+def test_recipe_installs_a_working_operator(manager: Manager, site: Site) -> None:
     """R-OP-10, R-OP-58, R-OP-83 (D2), AT-000-2b: in a namespace that serves all, with the rights that the version asks for and no others."""
     administrator = site.administrator
     manager.install(subscription(), GLOBAL)
@@ -93,7 +93,7 @@ def test_the_recipe_installs_an_operator_that_works(manager: Manager, site: Site
         run.stop()
 
 
-def test_the_files_of_the_page_install_the_operator(manager: Manager) -> None:
+def test_files_of_the_page_install_the_operator(manager: Manager) -> None:
     """R-OP-64, R-OP-76, AT-001-2: namespace, group and subscription of deploy/olm; its metrics are found; alerts need not be there."""
     kubectl = manager.administrator.kubectl
     kubectl("delete", f"crd/{PROMETHEUS_RULES.group_resource}", "--ignore-not-found")
@@ -122,7 +122,7 @@ def publish(folder: Path, version: str, tag: str) -> Path:
 
 
 @pytest.mark.parametrize("old", ["0.1.0", bundle.FORMER])
-def test_a_newer_catalog_upgrades_the_operator(empty: Manager, tmp_path: Path, old: str) -> None:
+def test_newer_catalog_upgrades_the_operator(empty: Manager, tmp_path: Path, old: str) -> None:
     """R-OP-39, R-OP-44, R-OP-71: by the same subscription; the former versions of all bundles, too."""
     own = GLOBAL | {"spec": {"targetNamespaces": [NAMESPACE]}}
     asked = subscription("leader-worker-set", "stable-v1.0")
@@ -186,7 +186,7 @@ def state_of(manager: Manager) -> tuple[list[tuple[str, str]], list[str], list[s
     ],
     ids=["as printed", "another channel"],
 )
-def test_the_recipe_fails_to_resolve_in_the_vendors_catalog(
+def test_recipe_fails_to_resolve_in_the_vendors_catalog(
     empty: Manager, package: str, channel: str, message: str
 ) -> None:
     """R-OP-58, AT-000-2a: no version is installed, and the subscription says why."""
@@ -194,7 +194,7 @@ def test_the_recipe_fails_to_resolve_in_the_vendors_catalog(
     assert state_of(empty) == ([("ResolutionFailed", message)], [], [])
 
 
-def test_the_vendors_package_is_not_for_a_namespace_that_serves_all(empty: Manager) -> None:
+def test_vendors_package_rejects_an_all_namespaces_group(empty: Manager) -> None:
     """R-OP-37, R-OP-58, AT-000-2a: package and channel corrected, the namespace not: the version fails, and nothing runs."""
     empty.install(subscription("leader-worker-set", "stable-v1.0"), GLOBAL)
     assert state_of(empty) == ([], ["Failed/UnsupportedOperatorGroup"], [])

@@ -10,7 +10,7 @@ from tests.kubernetes.manager.world import World
 pytestmark = pytest.mark.slow
 
 
-async def test_signals_ask_for_stacks_and_memory_and_for_debug_lines(world: World) -> None:
+async def test_signals_request_stacks_memory_and_debug_logs(world: World) -> None:
     """Threads by the interpreter, tasks and memory by the log; the level changes at once and back."""
     replica = await world.start("a")
     await world.await_master(replica)

@@ -86,7 +86,7 @@ def many(tmp_path: Path) -> Iterator[Plane]:
         yield running
 
 
-async def test_a_change_of_the_leader_of_etcd_is_outlived(many: Plane, tmp_path: Path) -> None:
+async def test_manager_survives_a_change_of_the_etcd_leader(many: Plane, tmp_path: Path) -> None:
     async with opened(many, tmp_path) as world:
         replica = await world.start("a")
         await world.await_master(replica)

@@ -13,7 +13,7 @@ ROUNDS: Final = 2
 
 
 @pytest.mark.parametrize("client", [{"qps": 5, "burst": 5}, {}], ids=["limited", "usual"])
-async def test_a_leader_that_stood_still_writes_nothing_late(world: World, client: dict[str, Any]) -> None:
+async def test_paused_leader_writes_nothing_late(world: World, client: dict[str, Any]) -> None:
     counts = await fencing.rounds(world, count=ROUNDS, client=client)
     assert counts.late == ()
     assert counts.writes >= ROUNDS

@@ -29,7 +29,7 @@ async def await_other_holder(world: World, before: str) -> float:
     return time.monotonic() - begun
 
 
-async def test_a_stopped_leader_hands_over_at_once(world: World) -> None:
+async def test_stopped_leader_hands_over_immediately(world: World) -> None:
     first = await world.start("a", leaderElection=LONG_LEASE)
     await world.await_master(first)
     second = await world.start("b", leaderElection=LONG_LEASE)
@@ -46,7 +46,7 @@ async def test_a_stopped_leader_hands_over_at_once(world: World) -> None:
     assert await world.is_master(second)
 
 
-async def test_a_leader_killed_in_the_middle_of_a_scale_up_leaves_nothing_doubled_and_nothing_missing(
+async def test_killed_leader_leaves_a_complete_scale_up(
     world: World,
 ) -> None:
     first = await world.start("a")
@@ -69,7 +69,7 @@ async def test_a_leader_killed_in_the_middle_of_a_scale_up_leaves_nothing_double
     await space.assert_whole("web", replicas=20, size=SIZE)
 
 
-async def test_a_leader_that_was_frozen_does_not_write_when_it_wakes(world: World) -> None:
+async def test_resumed_leader_does_not_write(world: World) -> None:
     """It believes for a moment that it leads; its writes are fenced, and it waits for the lease like any other."""
     first = await world.start("a")
     await world.await_master(first)

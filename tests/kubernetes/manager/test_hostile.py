@@ -84,13 +84,11 @@ async def attack(world: World, provider: str) -> None:
 
 
 @pytest.mark.parametrize("provider", ["", BUILT_IN.name], ids=["no gangs", "built-in gate"])
-async def test_a_tenant_who_stores_anything_neither_stops_the_manager_nor_slows_others_down(
-    world: World, provider: str
-) -> None:
+async def test_hostile_tenant_neither_stops_nor_slows_others(world: World, provider: str) -> None:
     await attack(world, provider)
 
 
-def test_so_with_the_groups_of_kube_scheduler(tmp_path: Path) -> None:
+def test_hostile_tenant_with_pod_groups_does_not_affect_others(tmp_path: Path) -> None:
     """The tenant stores PodGroups, too, which the manager watches then."""
 
     async def scenario(plane: Plane) -> None:
@@ -103,7 +101,7 @@ def test_so_with_the_groups_of_kube_scheduler(tmp_path: Path) -> None:
         asyncio.run(scenario(plane))
 
 
-async def test_the_quota_of_the_page_bounds_what_a_team_has(world: World) -> None:
+async def test_quota_of_the_page_limits_a_team(world: World) -> None:
     """An API server counts each kind that the page names, and refuses to the team what is above, or elsewhere."""
     replica = await world.start("a")
     await world.await_master(replica)

@@ -26,7 +26,7 @@ def documented() -> set[str]:
     return found
 
 
-async def test_metrics_are_for_those_who_may_read_them(world: World) -> None:
+async def test_metrics_require_permission(world: World) -> None:
     """R-MGR-5, R-MGR-6, R-OP-44, R-OP-83 (D6): the names of controller-runtime, and its line in the log."""
     replica = await world.start("a")
     await world.await_master(replica)

@@ -15,7 +15,7 @@ REVIEWS: Final = {"create tokenreviews", "create subjectaccessreviews"}
 """What a manager asks about whoever reads its metrics."""
 
 
-async def test_at_rest_nothing_is_written(world: World) -> None:
+async def test_idle_managers_write_nothing(world: World) -> None:
     """Renewals of the lease are all that the audit log has of two managers, also when the other one takes over."""
     leader = await world.start("a")
     other = await world.start("b")

@@ -34,7 +34,7 @@ async def counted_refusals(replica: Replica, token: str) -> int:
 @pytest.mark.parametrize(
     ("groups", "consequence"), [(OF_CONTROLLERS, "reconcile failed"), (("*",), "leadership lost")], ids=["most", "all"]
 )
-async def test_refused_requests_are_sent_again_until_they_are_not(
+async def test_throttled_requests_are_retried_until_accepted(
     world: World, groups: Sequence[str], consequence: str
 ) -> None:
     """LeaderWorkerSets that come meanwhile are ready afterwards; leadership that is lost with them comes back."""

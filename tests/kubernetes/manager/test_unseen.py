@@ -39,7 +39,7 @@ EDITS: Final = {"resized": {"leaderWorkerTemplate": {"size": 3}}, "grown": {"rep
 LOST: Final = ("torn-1-2", "alone-0-1")
 
 
-async def test_a_group_that_lost_a_worker_while_nobody_led_is_recreated_and_no_other(world: World) -> None:
+async def test_worker_lost_without_a_leader_recreates_its_group(world: World) -> None:
     first = await world.start("a")
     await world.await_master(first)
     second = await world.start("b")

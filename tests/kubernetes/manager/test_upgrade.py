@@ -81,7 +81,7 @@ async def roll(space: Space, name: str, image: str) -> None:
     await space.await_ready(name, 2)
 
 
-async def test_sets_that_run_outlive_the_way_to_this_version_and_back(world: World, earlier: Path) -> None:
+async def test_running_sets_survive_an_upgrade_and_a_downgrade(world: World, earlier: Path) -> None:
     """Nothing of a set that rests is written on the way; each version rolls, scales and recreates what the other left."""
     before, now = predecessor.objects(earlier), build_all(MANAGED, InstallSettings())
     await installation.apply(world.client, world.balancer.port, before)

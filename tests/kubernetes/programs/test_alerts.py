@@ -148,14 +148,14 @@ def test_every_alert_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_fires_alone_and_in_time(tmp_path: Path, name: str) -> None:
+def test_alert_fires_alone_and_in_time(tmp_path: Path, name: str) -> None:
     """R-OP-76: with severity, text and runbook."""
     found, labels = CASES[name]
     assert evaluate(tmp_path, case(found, name, labels)) == ""
 
 
 @pytest.mark.parametrize("found", [HEALTHY, NEARLY], ids=["healthy", "below every bound"])
-def test_all_are_silent(tmp_path: Path, found: Mapping[str, str]) -> None:
+def test_healthy_case_fires_no_alert(tmp_path: Path, found: Mapping[str, str]) -> None:
     assert evaluate(tmp_path, case(found)) == ""
 
 
@@ -187,7 +187,7 @@ def failed_over(found: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", PER_SET)
-def test_a_failover_does_not_start_the_time_again(tmp_path: Path, name: str) -> None:
+def test_failover_does_not_restart_the_alert_time(tmp_path: Path, name: str) -> None:
     """It fires as early as without, once, and never ends in between."""
     (alert,) = [alert for alert in ALERTS if alert.name == name]
     found, labels = CASES[name]
@@ -215,7 +215,7 @@ OPERATED: Final[dict[str, str]] = {UP: "1", FAILED: "0"}
 @pytest.mark.parametrize(
     ("name", "found"), [("LWSOperatorDown", {UP: "0"}), ("LWSOperatorErrors", {FAILED: "0+1"}), ("", {})]
 )
-def test_the_operators_alerts_fire_alone_and_in_time(tmp_path: Path, name: str, found: dict[str, str]) -> None:
+def test_operator_alerts_fire_alone_and_in_time(tmp_path: Path, name: str, found: dict[str, str]) -> None:
     """R-OP-76."""
     written = json.dumps(case(OPERATED | found, name, known=OPERATOR_ALERTS))
     of_operator = json.loads(written.replace(METRICS_SERVICE, operatordeployment.METRICS_SERVICE))
@@ -245,7 +245,7 @@ SHOWN: Final = HEALTHY | {
 """The series of every panel."""
 
 
-def test_every_panel_of_the_board_shows_what_is_stored(tmp_path: Path) -> None:
+def test_every_panel_of_the_board_shows_stored_metrics(tmp_path: Path) -> None:
     """Also those of one LeaderWorkerSet, whose namespace is not that of the managers."""
     chosen = [one.replace("$namespace", "serving").replace("$leaderworkerset", "web") for one in board.expressions()]
     samples = [{"labels": "{}", "value": 1}]
@@ -254,12 +254,12 @@ def test_every_panel_of_the_board_shows_what_is_stored(tmp_path: Path) -> None:
     assert evaluate(tmp_path, shown) == ""
 
 
-def test_a_case_that_is_otherwise_is_noticed(tmp_path: Path) -> None:
+def test_wrong_case_is_detected(tmp_path: Path) -> None:
     """The check itself can fail."""
     assert "LWSWithoutLeader" in evaluate(tmp_path, case(HEALTHY, "LWSWithoutLeader", {}))
 
 
-def test_the_file_passes_promtools_check(tmp_path: Path) -> None:
+def test_rule_file_passes_promtool(tmp_path: Path) -> None:
     path = tmp_path / "rules.yaml"
     path.write_text(yaml.safe_dump(alerts.prometheus_rule("lws-system")["spec"]))
     subprocess.run([str(PROMTOOL), "check", "rules", "--lint-fatal", str(path)], check=True, timeout=60)

@@ -33,7 +33,7 @@ def findings(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("package", ["leader-worker-set", "lws-operator"])
-def test_a_bundle_has_neither_errors_nor_warnings(package: str) -> None:
+def test_bundle_has_neither_errors_nor_warnings(package: str) -> None:
     """R-OP-36, R-OP-69."""
     assert findings(FOLDER / package) == ""
 
@@ -47,7 +47,7 @@ def test_a_bundle_has_neither_errors_nor_warnings(package: str) -> None:
     ],
     ids=["a first document without an object", "a field that is missing", "a value that is not known"],
 )
-def test_a_bundle_that_is_otherwise_is_noticed(tmp_path: Path, good: str, bad: str, finding: str) -> None:
+def test_wrong_bundle_is_detected(tmp_path: Path, good: str, bad: str, finding: str) -> None:
     """The check itself can fail."""
     shutil.copytree(FOLDER / "lws-operator", tmp_path / "bundle")
     file = tmp_path / "bundle" / VERSION

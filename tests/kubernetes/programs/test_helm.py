@@ -82,12 +82,12 @@ def built(settings: InstallSettings, kinds: Registry = MANAGED) -> dict[tuple[st
     ],
     ids=["internal", "cert-manager", "prometheus"],
 )
-def test_the_chart_renders_what_is_installed(words: tuple[str, ...], settings: InstallSettings) -> None:
+def test_chart_renders_the_installation(words: tuple[str, ...], settings: InstallSettings) -> None:
     """R-OP-52, R-OP-53, R-OP-56, R-OP-82: also the binding of the role that reads metrics; roles of Prometheus if asked for."""
     assert render(*words) == built(settings)
 
 
-def test_another_release_renames_what_may_be_renamed() -> None:
+def test_release_name_renames_only_renamable_objects() -> None:
     """R-OP-52: the fixed names stay, the rest begins with the release."""
     found = render(release="serving", namespace="serving")
     assert ("Deployment", "serving-lws-controller-manager") in found
@@ -100,7 +100,7 @@ def test_another_release_renames_what_may_be_renamed() -> None:
     assert names == {"serving-lws-controller-manager"}
 
 
-def test_names_that_look_like_numbers_stay_texts() -> None:
+def test_numeric_names_stay_texts() -> None:
     objects = render("--set=enableCertManager=true,enablePrometheus=true", release="1e3", namespace="456")
     places = [found for key, obj in objects.items() for found in named(obj, key)]
     assert [found for found in places if not isinstance(found[1], str)] == []
@@ -116,7 +116,7 @@ def named(value: JSON, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
         yield from named(part, (*place, str(name)))
 
 
-def test_values_reach_the_pods() -> None:
+def test_values_are_applied_to_the_pods() -> None:
     """R-OP-52."""
     words = ["--set", "nodeSelector.pool=infra,priorityClassName=high,podAnnotations.a=b,replicaCount=3"]
     deployment = render(*words, "--set", "image.manager.digest=sha256:" + "0a" * 32)[
@@ -145,7 +145,7 @@ def test_arguments_environment_and_labels_reach_the_manager() -> None:
     assert pod["metadata"]["labels"] == {**metadata.SELECTOR, "team": "serving"}
 
 
-def test_alerts_name_the_release_and_where_runbooks_are() -> None:
+def test_alerts_name_the_release_and_the_runbooks() -> None:
     """R-OP-76: a Prometheus finds monitor and rule by labels of its choice."""
     words = "enablePrometheus=true,prometheus.labels.release=kps,prometheus.runbooks=https://runbooks.example.com/lws"
     found = render("--set", words, release="serving")
@@ -163,7 +163,7 @@ def test_alerts_name_the_release_and_where_runbooks_are() -> None:
     ]
 
 
-def test_gang_scheduling_reaches_configuration_and_roles() -> None:
+def test_gang_scheduling_sets_configuration_and_roles() -> None:
     """R-OP-52: without it there is no right to pod groups."""
     found = render("--set", "gangSchedulingManagement.schedulerProvider=volcano")
     text = found["ConfigMap", "lws-manager-config"]["data"]["controller_manager_config.yaml"]
@@ -175,7 +175,7 @@ def test_gang_scheduling_reaches_configuration_and_roles() -> None:
     assert groups(found) - groups(render()) >= {"scheduling.volcano.sh"}
 
 
-def test_restarts_of_groups_reach_the_configuration_and_roll_the_pods() -> None:
+def test_group_restarts_set_the_configuration_and_roll_the_pods() -> None:
     """The rendered file is one that the manager reads; nothing else of the chart changes."""
     chosen = "groupRestarts.backoff=false,groupRestarts.releaseLostPodsAfter=5m,groupRestarts.maxGroupRestarts=3"
     found, plain = render("--set", chosen), render()
@@ -189,7 +189,7 @@ def test_restarts_of_groups_reach_the_configuration_and_roll_the_pods() -> None:
     assert hashed(chosen) != hashed("groupRestarts.backoff=true")
 
 
-def test_feature_gates_reach_the_configuration() -> None:
+def test_feature_gates_set_the_configuration() -> None:
     """N-CFG-1."""
     found = render("--set", "featureGates.WorkloadAwareScheduling=true")
     text = found["ConfigMap", "lws-manager-config"]["data"]["controller_manager_config.yaml"]
@@ -206,7 +206,7 @@ def granted(role: JSONObject) -> set[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("row", pairs.rows())
-def test_what_a_process_is_started_with_can_be_rendered(row: factors.Row, tmp_path: Path) -> None:
+def test_every_tested_setting_can_be_rendered(row: factors.Row, tmp_path: Path) -> None:
     """The sections that are values of the chart arrive in the file as they are in the matrix, with the rights they need."""
     wanted = {
         name: section
@@ -256,12 +256,12 @@ def test_values_without_effect_are_refused(words: str) -> None:
     )
 
 
-def test_guards_can_be_left_out() -> None:
+def test_guards_can_be_disabled() -> None:
     """R-OP-74."""
     found = render("--set", "podDisruptionBudget.enable=false,networkPolicy.enable=false,userRoles.enable=false")
     assert not {kind for kind, _ in found} & {"PodDisruptionBudget", "NetworkPolicy"}
     assert not [name for _, name in found if name.endswith(("-editor-role", "-viewer-role"))]
 
 
-def test_it_passes_the_linter() -> None:
+def test_chart_passes_the_linter() -> None:
     assert "0 chart(s) failed" in helm("lint", "--strict", str(CHART))

@@ -135,13 +135,13 @@ async def empty_the_node_of_a_closed_group(space: Space, manager: Any) -> None:
     await budgets(space, is_at_rest)
 
 
-async def test_groups_are_evicted_one_after_the_other_on_the_embedded_cluster(tmp_path: Path, runner: Any) -> None:
+async def test_groups_are_evicted_one_by_one_on_the_embedded_cluster(tmp_path: Path, runner: Any) -> None:
     async with embedded_cluster(tmp_path / "cluster") as cluster:
         await live(cluster, tmp_path)
 
 
 @pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
-async def test_groups_are_evicted_one_after_the_other_on_a_real_control_plane(
+async def test_groups_are_evicted_one_by_one_on_a_real_control_plane(
     cluster: KubernetesCluster, tmp_path: Path
 ) -> None:
     await live(cluster, tmp_path)

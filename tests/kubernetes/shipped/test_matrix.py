@@ -54,9 +54,7 @@ TRIED: Final = [
     indirect=["cluster"],
     scope="package",  # which it is not by itself where only one of two parameters is a fixture's: a cluster for each row
 )
-async def test_a_manager_with_these_settings_does_its_work(
-    row: Row, cluster: KubernetesCluster, tmp_path: Path
-) -> None:
+async def test_manager_with_these_settings_runs_a_set(row: Row, cluster: KubernetesCluster, tmp_path: Path) -> None:
     replica = Replica(tmp_path, "manager", tmp_path / "manager.kubeconfig")
     places = {"directory": tmp_path, "metrics": replica.metrics, "probes": replica.probes}
     replica.configuration, replica.flags = factors.document(row, **places), factors.flags(row, **places)

@@ -166,15 +166,13 @@ def _rests(state: State, name: str) -> None:
     assert condition["status"] == "False"
 
 
-async def test_groups_leave_a_closed_node_one_after_the_other_on_the_embedded_cluster(
-    tmp_path: Path, runner: Any
-) -> None:
+async def test_groups_leave_a_closed_node_one_by_one_when_embedded(tmp_path: Path, runner: Any) -> None:
     async with embedded_cluster(tmp_path / "cluster") as cluster:
         await live(cluster, tmp_path)
 
 
 @pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
-async def test_groups_leave_a_closed_node_one_after_the_other_on_a_real_control_plane(
+async def test_groups_leave_a_closed_node_one_by_one_on_a_real_cluster(
     cluster: KubernetesCluster, tmp_path: Path
 ) -> None:
     await live(cluster, tmp_path)
@@ -288,8 +286,6 @@ def leaders_seen(space: Space) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
-async def test_nodes_are_drained_by_the_command_on_a_real_control_plane(
-    cluster: KubernetesCluster, tmp_path: Path
-) -> None:
+async def test_lws_drain_drains_nodes_on_a_real_control_plane(cluster: KubernetesCluster, tmp_path: Path) -> None:
     """ADR 23: 40 groups on 8 nodes; each that is on a closed one moves once, and at most four are away at any time."""
     await drain(cluster, tmp_path)

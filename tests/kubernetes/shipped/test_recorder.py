@@ -111,7 +111,7 @@ def _is_new(before: Any, now: Any) -> None:
     assert {meta.uid(pod) for pod in before.values()}.isdisjoint({meta.uid(pod) for pod in now.values()})
 
 
-async def test_the_last_lines_of_all_ranks_are_kept_on_the_embedded_cluster(tmp_path: Path, runner: Any) -> None:
+async def test_last_lines_of_all_ranks_are_kept_when_embedded(tmp_path: Path, runner: Any) -> None:
     async with embedded_cluster(tmp_path / "cluster") as cluster:
         (first, second), kept = await live(cluster, tmp_path)
     assert (first.first_rank, first.failed_pod, first.revision and first.revision.number) == (1, "web-0-1", 1)
@@ -126,9 +126,7 @@ async def test_the_last_lines_of_all_ranks_are_kept_on_the_embedded_cluster(tmp_
 
 
 @pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
-async def test_failures_are_kept_on_a_real_control_plane_with_the_rights_that_are_installed(
-    cluster: KubernetesCluster, tmp_path: Path
-) -> None:
+async def test_failures_are_recorded_on_a_real_control_plane(cluster: KubernetesCluster, tmp_path: Path) -> None:
     (first, second), _ = await live(cluster, tmp_path)
     assert (first.failed_pod, first.revision and first.revision.number) == ("web-0-1", 1)
     assert {rank.pod for rank in first.ranks} == {"web-0", "web-0-1"}

@@ -84,7 +84,7 @@ def test_kustomize_takes_over(stays: Place, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(HELM.find() is None, reason=HELM.missing)
-def test_a_helm_release_takes_over(stays: Place) -> None:
+def test_helm_release_takes_over(stays: Place) -> None:
     before, helm = stays.uids("stays"), str(HELM.find())
     chosen = f"--set=image.manager.repository={NAME},image.manager.tag={TAG}"
     shell(stays, f"{helm} install lws {ROOT}/deploy/helm/lws {IN} --take-ownership {chosen} --wait --timeout=5m")
@@ -93,7 +93,7 @@ def test_a_helm_release_takes_over(stays: Place) -> None:
     shell(stays, f"kubectl delete secret {IN} --selector owner=helm,name=lws")
 
 
-def test_the_operator_takes_over(stays: Place, tmp_path: Path) -> None:
+def test_operator_takes_over(stays: Place, tmp_path: Path) -> None:
     """It runs in the namespace of the installation, and the manager issues its certificates itself."""
     before, run = stays.uids("stays"), stays.cluster.kubectl
     containers = "spec.template.spec.containers"

@@ -27,7 +27,7 @@ def mounts() -> str:
     return subprocess.run(["mount"], capture_output=True, text=True, check=True).stdout
 
 
-def test_nothing_is_left_of_a_killed_run(nodes: Cluster) -> None:
+def test_killed_run_leaves_nothing(nodes: Cluster) -> None:
     before = mounts()
     with subprocess.Popen(
         [sys.executable, "-c", RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -45,7 +45,7 @@ def test_nothing_is_left_of_a_killed_run(nodes: Cluster) -> None:
     assert nodes.directory.exists()
 
 
-def test_a_run_that_ends_is_removed_by_itself_alone(nodes: Cluster) -> None:
+def test_ended_run_removes_only_its_own_directory(nodes: Cluster) -> None:
     """Other runs begin meanwhile, and sweep."""
     assert nodes.directory.exists()
     with ThreadPoolExecutor() as pool:

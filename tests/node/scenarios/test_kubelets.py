@@ -113,7 +113,7 @@ def embedded(place: Place, tmp_path: Path) -> Iterator[Kubectl]:
         shutil.rmtree(root)
 
 
-def test_both_kubelets_lead_pods_to_the_same_status(place: Place, embedded: Kubectl) -> None:
+def test_both_kubelets_produce_the_same_status(place: Place, embedded: Kubectl) -> None:
     words = [*place.cluster.inside, "kubectl", "--namespace", place.name]
     real = Kubectl(words, place.cluster.environment, place)
     with ThreadPoolExecutor() as pool:

@@ -27,7 +27,7 @@ def shown() -> str:
 
 
 @each
-def test_its_metrics_are_shown_or_documented(alert: Alert) -> None:
+def test_metrics_of_an_alert_exist_or_are_documented(alert: Alert) -> None:
     """A metric of a controller's own caches shows only once they are filled; those are in the reference."""
     names = set(METRIC.findall(alert.expression)) - OF_PROMETHEUS
     known = set(re.findall(r"^# TYPE (\S+) ", shown(), re.MULTILINE)) | set(re.findall(r"`([a-z_]+)`", DOCUMENTED))
@@ -36,7 +36,7 @@ def test_its_metrics_are_shown_or_documented(alert: Alert) -> None:
 
 
 @each
-def test_it_has_a_runbook(alert: Alert) -> None:
+def test_alert_has_a_runbook(alert: Alert) -> None:
     """R-OP-76."""
     rules = alerts.groups("lws", ALL)["groups"][0]["rules"]
     (annotations,) = [one["annotations"] for one in rules if one["alert"] == alert.name]
@@ -65,7 +65,7 @@ def test_published_rules_name_the_published_page() -> None:
 
 
 @each
-def test_it_selects_our_own_metrics(alert: Alert) -> None:
+def test_alert_selects_metrics_of_this_product(alert: Alert) -> None:
     """Metrics of controller-runtime come from many operators of a cluster."""
     service = METRICS_SERVICE if alert in ALERTS else operatordeployment.METRICS_SERVICE
     assert alert.expression.count(f'job="{service}"') == len(METRIC.findall(alert.expression))
@@ -76,7 +76,7 @@ def test_every_runbook_belongs_to_an_alert() -> None:
     assert headings == [alert.name for alert in ALL]
 
 
-def test_the_rule_is_complete() -> None:
+def test_prometheus_rule_is_complete() -> None:
     """R-OP-76."""
     rule = alerts.prometheus_rule("lws-system")
     (group,) = rule["spec"]["groups"]

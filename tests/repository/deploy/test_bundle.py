@@ -50,7 +50,7 @@ def granted(rules: Iterable[dict[str, Any]]) -> set[tuple[str, str, str]]:
     }
 
 
-def test_page_chart_and_version_name_the_same_oldest_kubernetes() -> None:
+def test_page_chart_and_version_name_the_same_kubernetes() -> None:
     """R-OP-55."""
     chart = yaml.safe_load((ROOT / "deploy/helm/lws/Chart.yaml").read_text())
     assert chart["kubeVersion"] == f">={OLDEST_KUBERNETES}-0"
@@ -58,7 +58,7 @@ def test_page_chart_and_version_name_the_same_oldest_kubernetes() -> None:
     assert f"before {oldest}" in (ROOT / "docs/how-to/install.md").read_text()
 
 
-def test_names_are_those_of_the_contract() -> None:
+def test_names_equal_those_of_the_contract() -> None:
     """R-OP-37, R-OP-38: the first channel is the default one of bundle and catalog."""
     assert version(LEADER_WORKER_SET)["metadata"]["name"] == f"leader-worker-set.v{leaderworkerset.__version__}"
     assert LEADER_WORKER_SET.channels == ("stable-v1.0",)
@@ -71,7 +71,7 @@ def test_names_are_those_of_the_contract() -> None:
     assert "lws" in version(LEADER_WORKER_SET)["spec"]["displayName"]
 
 
-def test_the_version_says_what_it_is() -> None:
+def test_version_describes_the_operator() -> None:
     """R-OP-37."""
     found = version(LEADER_WORKER_SET)
     annotations, spec = found["metadata"]["annotations"], found["spec"]
@@ -97,7 +97,7 @@ def test_the_version_says_what_it_is() -> None:
 
 
 @each
-def test_a_bundle_holds_the_version_and_the_operators_definition(package: Package) -> None:
+def test_bundle_has_the_version_and_the_operator_definition(package: Package) -> None:
     """R-OP-36: none of the operand's, and nothing that another package must provide."""
     names = [f"{meta.name(obj)}.{obj['kind'].lower()}" for obj in bundle.beside(RELEASE)]
     assert names == [
@@ -121,7 +121,7 @@ def test_a_bundle_holds_the_version_and_the_operators_definition(package: Packag
 
 
 @each
-def test_cert_manager_is_asked_for_in_words_only(package: Package) -> None:
+def test_cert_manager_is_mentioned_but_not_a_dependency(package: Package) -> None:
     """R-OP-40: no bundle or catalog depends on it; the version's text says that it comes first."""
     blobs = catalog.blobs(package, version(package), "example.com/bundle@sha256:03")
     types = {one["type"] for blob in blobs for one in blob.get("properties", [])}
@@ -130,7 +130,7 @@ def test_cert_manager_is_asked_for_in_words_only(package: Package) -> None:
     assert "install cert-manager" in version(package)["spec"]["description"]
 
 
-def test_the_recipe_works_as_printed() -> None:
+def test_recipe_has_the_published_names() -> None:
     """R-OP-58, R-OP-83 (D2): package lws-operator, channel stable, in a namespace that serves all."""
     assert (ALIAS.name, ALIAS.channels) == ("lws-operator", ("stable",))
     assert modes(ALIAS)["AllNamespaces"]
@@ -140,7 +140,7 @@ def test_the_recipe_works_as_printed() -> None:
 
 
 @each
-def test_everything_that_consoles_read_is_there(package: Package) -> None:
+def test_console_metadata_is_complete(package: Package) -> None:
     """R-OP-70."""
     found = version(package)
     annotations, spec = found["metadata"]["annotations"], found["spec"]
@@ -182,7 +182,7 @@ def test_every_field_of_the_spec_is_described(package: Package) -> None:
 
 
 @each
-def test_every_image_is_related(package: Package) -> None:
+def test_every_image_is_in_the_related_images(package: Package) -> None:
     """R-OP-70: what a container or a RELATED_IMAGE variable names can be mirrored."""
     spec = version(package)["spec"]
     (deployment,) = spec["install"]["spec"]["deployments"]
@@ -192,7 +192,7 @@ def test_every_image_is_related(package: Package) -> None:
 
 
 @each
-def test_the_operator_holds_every_right_that_it_hands_on(package: Package) -> None:
+def test_operator_has_every_permission_that_it_grants(package: Package) -> None:
     """R-OP-29: an API server refuses roles that allow more than their creator may."""
     spec = version(package)["spec"]["install"]["spec"]
     held = granted(rule for part in (*spec["clusterPermissions"], *spec["permissions"]) for rule in part["rules"])
@@ -207,7 +207,7 @@ def test_the_operator_holds_every_right_that_it_hands_on(package: Package) -> No
 
 
 @each
-def test_what_olm_installs_is_what_the_manifests_install(package: Package) -> None:
+def test_olm_installs_the_objects_of_the_manifests(package: Package) -> None:
     """R-OP-56: one source of all packages."""
     objects = {kind.kind: obj for kind, obj in build_operator(KINDS, MANAGED, CHOSEN)}
     (deployment,) = version(package)["spec"]["install"]["spec"]["deployments"]
@@ -218,7 +218,7 @@ def test_what_olm_installs_is_what_the_manifests_install(package: Package) -> No
     assert meta.namespace(service) == ""
 
 
-def test_the_operator_is_scraped_where_prometheus_is() -> None:
+def test_operator_is_scraped_if_prometheus_is_installed() -> None:
     """R-OP-76: its monitor selects its service; neither it nor the alerts keep a cluster without these kinds from installing."""
     _, service, monitor, rule = bundle.beside(RELEASE)
     assert monitor["spec"]["selector"]["matchLabels"].items() <= meta.labels(service).items()
@@ -230,7 +230,7 @@ def test_the_operator_is_scraped_where_prometheus_is() -> None:
     assert [tuple(one.values()) for one in optional["value"]["manifests"]] == named
 
 
-def test_a_release_says_where_its_sources_are() -> None:
+def test_release_names_its_repository() -> None:
     """R-OP-70."""
     assert "repository" not in version(ALIAS)["metadata"]["annotations"]
     published = version(ALIAS, Publication(repository="https://git.example.com/lws"))
@@ -238,7 +238,7 @@ def test_a_release_says_where_its_sources_are() -> None:
 
 
 @each
-def test_no_right_is_a_wildcard(package: Package) -> None:
+def test_no_permission_is_a_wildcard(package: Package) -> None:
     """R-OP-32."""
     spec = version(package)["spec"]["install"]["spec"]
     rules = granted(rule for part in (*spec["clusterPermissions"], *spec["permissions"]) for rule in part["rules"])
@@ -256,7 +256,7 @@ def test_annotations_and_labels_of_the_bundle_agree(package: Package) -> None:
 
 
 @each
-def test_a_subscription_asks_for_what_the_catalog_has(package: Package) -> None:
+def test_subscription_matches_the_catalog(package: Package) -> None:
     """R-OP-64, AT-000-2: source, package, channel and namespace, and a group that the version may be installed with."""
     folder = ROOT / "deploy/olm"
     source = yaml.safe_load((folder / "catalogsource.yaml").read_text())
@@ -274,7 +274,7 @@ def test_a_subscription_asks_for_what_the_catalog_has(package: Package) -> None:
 
 
 @each
-def test_the_catalog_leads_to_the_newest_version(package: Package) -> None:
+def test_catalog_upgrades_to_the_newest_version(package: Package) -> None:
     """R-OP-38, R-OP-39, R-OP-71: every channel has one head, every entry a bundle and a range, the default channel exists."""
     blobs = catalog.blobs(package, version(package), "example.com/bundle@sha256:03")
     by_schema: dict[str, list[JSONObject]] = {}
@@ -318,15 +318,15 @@ def test_a_newer_catalog_upgrades_every_older_version(package: Package, old: str
 
 @each
 @pytest.mark.parametrize("same_or_newer", ["0.4.0", "0.5.0", "1.0.1"])
-def test_no_catalog_upgrades_to_an_older_version(package: Package, same_or_newer: str) -> None:
+def test_catalog_never_downgrades(package: Package, same_or_newer: str) -> None:
     assert resolve(catalog_of("0.4.0", package)["olm.channel"], f"{package.name}.v{same_or_newer}") is None
 
 
-def test_a_release_with_the_former_version_does_not_skip_itself() -> None:
+def test_release_does_not_skip_itself() -> None:
     assert "skips" not in catalog.edges(ALIAS, FORMER)
 
 
-def test_releases_name_their_day() -> None:
+def test_release_has_the_date_of_the_changelog() -> None:
     """`createdAt` is the day in CHANGELOG.md."""
     _, moment = changelog.released((ROOT / "CHANGELOG.md").read_text(), RELEASE.version)
     created = datetime.fromisoformat(publishing.published().created)

@@ -40,7 +40,7 @@ def identity(obj: JSONObject) -> tuple[str, str, str]:
 
 
 @pytest.mark.slow
-def test_files_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
+def test_generated_files_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
     """R-OP-56: `make generate` leaves no diff."""
     assert (generate.main(["--check"]), capsys.readouterr().out) == (0, "")
 
@@ -50,7 +50,7 @@ def images(suffix: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_release_names_images_by_digest(tmp_path: Path) -> None:
+def test_release_names_images_by_digest(tmp_path: Path) -> None:
     """R-OP-70: that of a bundle, too, which is known when the bundle has been written, built and pushed."""
     page = (DEPLOY.parent / "docs/how-to/operator.md").read_text().replace("DIGEST", "0a" * 32)
     commands = re.findall(r"^python deploy/generate.py --release release (.*)$", page, re.MULTILINE)
@@ -68,7 +68,7 @@ def test_a_release_names_images_by_digest(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "image", ["lws-operator=registry.example.com/pushed:1", "another=x@sha256:" + "0" * 64, "none"]
 )
-def test_a_bundle_without_package_or_digest_is_refused(tmp_path: Path, image: str) -> None:
+def test_bundle_image_without_package_or_digest_is_refused(tmp_path: Path, image: str) -> None:
     """R-OP-70."""
     with pytest.raises(SystemExit, match=f"--bundle-image {image}: not PACKAGE=NAME@DIGEST"):
         generate.main(["--release", str(tmp_path), *images("@sha256:" + "0" * 64), "--bundle-image", image])
@@ -76,14 +76,14 @@ def test_a_bundle_without_package_or_digest_is_refused(tmp_path: Path, image: st
 
 
 @pytest.mark.slow
-def test_a_release_that_names_an_image_by_tag_is_refused(tmp_path: Path) -> None:
+def test_release_with_an_image_tag_is_refused(tmp_path: Path) -> None:
     """R-OP-70: the message ends the program with exit code 1."""
     with pytest.raises(SystemExit, match="not by digest"):
         generate.main(["--release", str(tmp_path), *images(":1")])
     assert not list(tmp_path.iterdir())
 
 
-def test_files_for_the_operator_lifecycle_manager_begin_with_an_object() -> None:
+def test_olm_files_start_with_an_object() -> None:
     """R-OP-36, R-OP-38: its readers take what is before the first `---` as a document, and a comment alone is none."""
     firsts = [
         next(yaml.safe_load_all(re.sub("^#.*\n---", "---\n---", path.read_text())))
@@ -93,7 +93,7 @@ def test_files_for_the_operator_lifecycle_manager_begin_with_an_object() -> None
     assert None not in firsts
 
 
-def test_the_base_has_what_lws_install_applies() -> None:
+def test_base_has_the_objects_of_lws_install() -> None:
     """R-OP-56."""
     installed = {identity(obj) for _, obj in build_all(MANAGED, InstallSettings())}
     assert {identity(obj) for obj in resources(DEPLOY / "kustomize")} == installed
@@ -106,7 +106,7 @@ def test_every_file_of_the_base_is_used() -> None:
     assert {name for name in kustomization["resources"] if name.endswith(".yaml")} == files
 
 
-def test_the_operators_files_are_numbered_as_they_are_applied() -> None:
+def test_operator_files_are_numbered_in_order_of_application() -> None:
     """R-OP-34: no placeholder is left, every image has a name; the object comes after all that kustomize applies."""
     texts = generate.operator()
     files = [name for name in texts if not name.endswith("kustomization.yaml")]
@@ -124,7 +124,7 @@ LAST_APPLIED = 256 * 1024
 """What annotations of one object may hold, and so what `kubectl apply` can remember without `--server-side`."""
 
 
-def test_only_definitions_without_descriptions_fit_into_an_annotation() -> None:
+def test_only_short_definitions_fit_into_an_annotation() -> None:
     """R-OP-36, R-OP-48: and none names a conversion."""
     for flavor, fits in (("crds", True), ("crds/full", False)):
         (definition,) = load(DEPLOY / flavor / "leaderworkersets.yaml")

@@ -171,7 +171,7 @@ def expressions() -> dict[str, JSONObject]:
     return {one["kind"]: one for one in found}
 
 
-def test_every_kind_with_a_definition_has_its_checks() -> None:
+def test_every_defined_kind_has_health_checks() -> None:
     assert set(health.HEALTH) == {*MANAGED.defined, OPERATORS}
     assert {kind_of(obj) for obj, *_ in STATES.values()} == {resource.kind for resource in health.HEALTH}
 
@@ -188,7 +188,7 @@ def test_argo_cd_shows_the_state_of_an_object(programs: dict[str, str], state: s
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_flux_waits_with_our_expressions_for_what_is_ready(expressions: dict[str, JSONObject], state: str) -> None:
+def test_flux_expressions_wait_until_an_object_is_ready(expressions: dict[str, JSONObject], state: str) -> None:
     cel = pytest.importorskip("cel", reason="common-expression-language is not installed")
     obj, _, expected, _ = STATES[state]
     told = expressions[kind_of(obj)]
@@ -220,7 +220,7 @@ def test_kstatus_alone_waits_only_until_a_change_is_observed(state: str) -> None
     assert kstatus(obj) == expected
 
 
-def test_every_state_of_a_set_is_tried() -> None:
+def test_every_condition_of_a_set_is_tested() -> None:
     """Each condition of LeaderWorkerSets is True, and each is False, in some object above."""
     objects = [obj for obj, *_ in STATES.values() if kind_of(obj) == "LeaderWorkerSet"]
     seen = {(one["type"], one["status"]) for obj in objects for one in obj.get("status", {}).get("conditions", [])}
@@ -228,7 +228,7 @@ def test_every_state_of_a_set_is_tried() -> None:
 
 
 @pytest.mark.parametrize("resource", health.HEALTH, ids=lambda resource: resource.kind)
-def test_shipped_checks_name_each_condition_that_counts(
+def test_shipped_checks_name_each_relevant_condition(
     programs: dict[str, str], expressions: dict[str, JSONObject], resource: Resource
 ) -> None:
     conditions = health.HEALTH[resource].conditions
@@ -238,7 +238,7 @@ def test_shipped_checks_name_each_condition_that_counts(
     assert {kind for kind in counted if f'"{kind}"' in flux} == counted
 
 
-def test_keys_of_k9s_run_commands_that_there_are() -> None:
+def test_k9s_keys_run_existing_commands() -> None:
     """Options and verbs are parsed as `lws` parses them; `--help` in place of running it."""
     plugins = k9s.plugins()["plugins"]
     assert len({plugin["shortCut"] for plugin in plugins.values()}) == len(plugins) == len(k9s.KEYS)
@@ -248,7 +248,7 @@ def test_keys_of_k9s_run_commands_that_there_are() -> None:
     assert asks == {"lws-rollout-undo"}
 
 
-def test_columns_of_k9s_are_those_of_the_definitions() -> None:
+def test_k9s_columns_equal_the_definitions() -> None:
     views = k9s.views(MANAGED.definitions())["views"]
     assert set(views) == {f"{one.api_version}/{one.plural}" for one in MANAGED.defined}
     assert "READY:.status.readyReplicas" in views["leaderworkerset.x-k8s.io/v1/leaderworkersets"]["columns"]

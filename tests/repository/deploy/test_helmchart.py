@@ -22,19 +22,19 @@ def files() -> dict[str, str]:
     return {str(path.relative_to(CHART)): path.read_text() for path in CHART.rglob("*") if path.is_file()}
 
 
-def test_alerts_keep_what_prometheus_fills_in() -> None:
+def test_alert_texts_keep_prometheus_templates() -> None:
     """Helm would replace it by nothing; the namespace and the service are the release's."""
     text = files()["templates/prometheusrule-controller-manager.yaml"]
     assert '{{ "{{ $labels.webhook }}" }}' in text
     assert not re.search(r"(?<!\")\{\{ \$labels", text)
 
 
-def test_no_mark_is_left() -> None:
+def test_rendered_files_have_no_placeholder() -> None:
     """R-OP-47, R-OP-82: a render that leaves a token behind must fail."""
     assert {name for name, text in files().items() if re.search(r"__[A-Z]+__", text)} == set()
 
 
-def test_every_value_has_schema_and_default_and_is_used() -> None:
+def test_every_value_is_used_and_has_schema_and_default() -> None:
     """R-OP-53: no value without effect but those that are accepted for other charts' sake."""
     schema = json.loads(files()["values.schema.json"])
     templates = "".join(text for name, text in files().items() if name.startswith("templates/"))
@@ -56,7 +56,7 @@ UPSTREAM = {
 }
 
 
-def test_every_value_of_the_go_projects_chart_is_accepted() -> None:
+def test_every_value_of_the_go_chart_is_accepted() -> None:
     """R-OP-52: by its name, with its default but for image and replicas."""
     defaults = {one.name: one.default for one in chartvalues.values()}
     assert defaults.keys() >= UPSTREAM
@@ -66,7 +66,7 @@ def test_every_value_of_the_go_projects_chart_is_accepted() -> None:
     assert not any(defaults[name] for name in empty)
 
 
-def test_names_that_others_look_for_are_not_those_of_the_release() -> None:
+def test_well_known_names_do_not_depend_on_the_release() -> None:
     """R-OP-52."""
     found = {
         re.search(r"^  name: (\S+)$", text, re.MULTILINE)[1]  # type: ignore[index] # every object has a name
@@ -91,7 +91,7 @@ def test_unknown_values_are_refused() -> None:
     assert schema["properties"]["service"]["properties"]["port"]["enum"] == [9443]
 
 
-def test_a_provider_that_the_manager_would_refuse_is_refused() -> None:
+def test_unknown_gang_scheduler_is_refused() -> None:
     """R-OP-53: it would end with it, at every start."""
     section = json.loads(files()["values.schema.json"])["properties"]["gangSchedulingManagement"]
     assert section["additionalProperties"] is False
@@ -101,7 +101,7 @@ def test_a_provider_that_the_manager_would_refuse_is_refused() -> None:
     assert section["properties"]["schedulerProvider"]["enum"] == list(GANG_PROVIDERS)
 
 
-def test_the_longest_names_of_services_are_valid() -> None:
+def test_longest_service_names_are_valid() -> None:
     """R-OP-52: at most 63 characters, however long the name of the release is."""
     texts = [text for name, text in files().items() if name.startswith("templates/service-")]
     tails = [
@@ -115,7 +115,7 @@ def test_the_longest_names_of_services_are_valid() -> None:
     assert len(re.findall("trunc", fullname)) == 3
 
 
-def test_a_section_of_the_configuration_has_every_field_in_its_schema() -> None:
+def test_configuration_section_has_every_field_in_its_schema() -> None:
     """A field that is added to the manager's file is a value of the chart at once, and one that it lacks is refused."""
     section = json.loads(files()["values.schema.json"])["properties"]["groupRestarts"]
     assert section["additionalProperties"] is False
@@ -128,14 +128,14 @@ def test_a_section_of_the_configuration_has_every_field_in_its_schema() -> None:
         assert not re.search(pattern, text)
 
 
-def test_conditions_are_closed() -> None:
+def test_template_blocks_are_closed() -> None:
     for name, text in files().items():
         if name.endswith((".yaml", ".tpl")):
             opened = len(re.findall(r"{{-? (?:if|with|range|define) ", text))
             assert len(re.findall(r"{{-? end ", text)) == opened, name
 
 
-def test_definitions_are_installed_by_helm_and_an_upgrade_that_would_delete_one_is_refused() -> None:
+def test_upgrade_that_would_delete_a_definition_is_refused() -> None:
     """R-OP-54."""
     names = {meta.name(one) for one in MANAGED.definitions()}
     assert {name for name in files() if name.startswith("crds/")} == {

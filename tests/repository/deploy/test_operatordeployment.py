@@ -35,7 +35,7 @@ def allowed(rules: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
     }
 
 
-def test_everything_is_there_before_what_needs_it() -> None:
+def test_objects_are_ordered_by_dependency() -> None:
     """R-OP-34: the definition first, the object `cluster` last; one name for the operator's own, another for what it hands on."""
     found = [(kind.kind, meta.name(obj)) for kind, obj in OBJECTS]
     roles = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
@@ -48,7 +48,7 @@ def test_everything_is_there_before_what_needs_it() -> None:
     assert found[-2:] == [("Deployment", "openshift-lws-operator"), ("LeaderWorkerSetOperator", "cluster")]
 
 
-def test_the_namespace_is_monitored_and_restricted() -> None:
+def test_namespace_is_monitored_and_restricted() -> None:
     """R-OP-23, R-OP-34, R-OP-72."""
     (namespace,) = of("Namespace")
     labels = meta.labels(namespace)
@@ -56,13 +56,13 @@ def test_the_namespace_is_monitored_and_restricted() -> None:
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
-def test_the_object_is_the_published_sample() -> None:
+def test_cluster_object_equals_the_published_sample() -> None:
     """R-OP-34."""
     (cluster,) = of("LeaderWorkerSetOperator")
     assert cluster["spec"] == {"managementState": "Managed", "logLevel": "Normal", "operatorLogLevel": "Normal"}
 
 
-def test_the_bindings_bind_the_account_of_the_namespace() -> None:
+def test_bindings_bind_the_account_of_the_namespace() -> None:
     """R-OP-29, R-OP-34."""
     for obj in (*of("ClusterRoleBinding"), *of("RoleBinding")):
         assert obj["subjects"] == [
@@ -71,7 +71,7 @@ def test_the_bindings_bind_the_account_of_the_namespace() -> None:
         assert obj["roleRef"]["name"] == meta.name(obj)
 
 
-def test_one_operator_runs_without_privileges() -> None:
+def test_single_operator_runs_without_privileges() -> None:
     """R-OP-9, R-OP-35."""
     (deployment,) = of("Deployment")
     assert deployment["spec"]["replicas"] == 1
@@ -92,7 +92,7 @@ def test_one_operator_runs_without_privileges() -> None:
     assert [*container["command"], *container["args"]] == ["/lws-operator", "operator"]
 
 
-def test_its_environment_names_the_operand_and_itself() -> None:
+def test_environment_names_the_operand_and_the_pod() -> None:
     """R-OP-9: also the pod, so that events can be attributed."""
     (container,) = pod()["spec"]["containers"]
     variables = {one["name"]: one.get("value") or one["valueFrom"]["fieldRef"]["fieldPath"] for one in container["env"]}
@@ -105,7 +105,7 @@ def test_its_environment_names_the_operand_and_itself() -> None:
 
 
 @pytest.mark.parametrize(("probe", "path"), [("livenessProbe", "/livez"), ("readinessProbe", "/readyz")])
-def test_it_is_probed_and_asks_for_resources(probe: str, path: str) -> None:
+def test_operator_has_probes_and_resource_requests(probe: str, path: str) -> None:
     """R-OP-73; differs from the Go operator, whose Deployment has neither (R-OP-35)."""
     (container,) = pod()["spec"]["containers"]
     assert container[probe]["httpGet"] == {"path": path, "port": 8443, "scheme": "HTTPS"}
@@ -114,7 +114,7 @@ def test_it_is_probed_and_asks_for_resources(probe: str, path: str) -> None:
     assert container["imagePullPolicy"] == "IfNotPresent"
 
 
-def test_it_may_read_one_object_of_openshift_by_name() -> None:
+def test_openshift_objects_are_readable_by_name_only() -> None:
     """R-OP-12, R-OP-82: the Go operator's bundle grants nothing; lists and watches select the name, so RBAC allows them."""
     rules = [one for one in operatordeployment.own_rights(KINDS).cluster if one["apiGroups"] == ["config.openshift.io"]]
     assert {tuple(rule["resourceNames"]) for rule in rules} == {("cluster",)}
@@ -126,7 +126,7 @@ def test_it_may_read_one_object_of_openshift_by_name() -> None:
         assert cache.what.field_selector == "metadata.name=cluster"
 
 
-def test_its_lease_is_its_own() -> None:
+def test_lease_permission_is_limited_to_the_own_lease() -> None:
     """R-OP-12: no right to change another one."""
     rules = [rule for rule in operatordeployment.own_rights(KINDS).namespace if "leases" in rule["resources"]]
     named = {verb: rule.get("resourceNames") for rule in rules for verb in rule["verbs"]}
@@ -176,7 +176,7 @@ MORE = {
 """What this one may do beyond that: to watch and prune what it owns, and to follow profile and topology."""
 
 
-def test_its_rights_are_those_of_the_go_operator_and_what_it_does_beyond() -> None:
+def test_permissions_extend_those_of_the_go_operator() -> None:
     """R-OP-32."""
     own = operatordeployment.own_rights(KINDS)
     upstream = {(group, name, verb) for (group, name), verbs in UPSTREAM.items() for verb in verbs}
@@ -189,7 +189,7 @@ UNNAMED: Final = {"events", "leases", "tokenreviews", "subjectaccessreviews"}
 """What is created by requests that name nothing."""
 
 
-def test_it_writes_only_objects_of_an_installation() -> None:
+def test_operator_can_write_only_installed_objects() -> None:
     """R-OP-32: by name, so that no other role, binding or webhook configuration of the cluster can be changed with its token."""
     own = operatordeployment.own_rights(KINDS)
     writing = [rule for rule in (*own.cluster, *own.namespace) if not READS.issuperset(rule["verbs"])]

@@ -39,7 +39,7 @@ def test_all_packages_have_the_same_version() -> None:
     assert kuberuntime.__version__ == localkube.__version__ == leaderworkerset.__version__
 
 
-def test_each_package_needs_exactly_this_version_of_the_others() -> None:
+def test_each_package_requires_the_same_version_of_the_others() -> None:
     pin = f"=={leaderworkerset.__version__}"
     own = {
         name: {other: requirements(name)[other] for other in PROJECTS if other in requirements(name)}
@@ -52,13 +52,13 @@ def test_each_package_needs_exactly_this_version_of_the_others() -> None:
     }
 
 
-def test_the_cluster_of_one_machine_is_an_extra() -> None:
+def test_localkube_is_an_extra() -> None:
     declared = project("leaderworkerset")["project"]
     assert declared["optional-dependencies"]["local"] == [f"localkube=={leaderworkerset.__version__}"]
     assert declared["optional-dependencies"]["gpu"] == project("localkube")["project"]["optional-dependencies"]["gpu"]
 
 
-def test_it_is_a_plug_in_of_kubectl_with_the_commands_of_an_administrator(
+def test_kubectl_plugin_is_the_same_program(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """R-OP-77: one program by two names, which knows by which it was called; none of its exit codes is another."""
@@ -72,7 +72,7 @@ def test_it_is_a_plug_in_of_kubectl_with_the_commands_of_an_administrator(
     assert app.run(["restart", "web", "--kubeconfig", "/no/such/file"]) == 1
 
 
-def test_who_reports_a_weakness_or_looks_for_a_change_finds_a_page() -> None:
+def test_security_policy_and_changelog_exist() -> None:
     """R-OP-79: where to report, what has changed, under which license; files that packages and readers expect."""
     assert "report" in (ROOT / "SECURITY.md").read_text().lower()
     assert "(changelog.d/README.md)" in (ROOT / "CHANGELOG.md").read_text()
@@ -82,7 +82,7 @@ def test_who_reports_a_weakness_or_looks_for_a_change_finds_a_page() -> None:
 
 
 @pytest.mark.parametrize("name", ["kuberuntime", "localkube"])
-def test_a_package_asks_for_the_same_as_the_whole(name: str) -> None:
+def test_package_requirements_equal_those_of_the_product(name: str) -> None:
     """What the cluster of one machine alone needs is in the lock that has it, and not in that of the image."""
     whole, own = requirements("leaderworkerset"), requirements(name)
     assert {key: value for key, value in own.items() if whole.get(key, value) != value} == {}
@@ -91,7 +91,7 @@ def test_a_package_asks_for_the_same_as_the_whole(name: str) -> None:
     assert project(name)["project"]["requires-python"] == project("leaderworkerset")["project"]["requires-python"]
 
 
-def test_the_import_contract_names_every_module_of_localkube_but_its_public_one() -> None:
+def test_import_contract_names_every_private_module_of_localkube() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     (contract,) = [one for one in contracts if "through `localkube.cluster` only" in one["name"]]
     found = {

@@ -74,7 +74,7 @@ def base() -> dict[tuple[str, str], JSONObject]:
 
 
 @pytest.mark.slow
-def test_the_release_is_the_base_and_the_definitions() -> None:
+def test_release_contains_the_base_and_the_definitions() -> None:
     """R-OP-46."""
     definitions = load("crds/leaderworkersets.yaml")
     assert base().keys() | definitions.keys() <= release().keys()
@@ -90,7 +90,7 @@ def test_the_release_is_the_base_and_the_definitions() -> None:
         ("manifests.yaml", "internal"),
     ],
 )
-def test_the_operator_applies_what_others_do(package: str, certificates: str) -> None:
+def test_operator_applies_the_objects_of_other_installers(package: str, certificates: str) -> None:
     """R-OP-47, R-OP-56: but for the settings that differ on purpose."""
     theirs, ours = load(package), operated(certificates)
     shared = {key for key in theirs.keys() & ours.keys() if key[0] not in DIFFERING and key != ELSEWHERE}
@@ -98,7 +98,7 @@ def test_the_operator_applies_what_others_do(package: str, certificates: str) ->
     assert {key: plain(ours[key]) for key in shared} == {key: plain(theirs[key]) for key in shared}
 
 
-def test_the_operators_pods_are_those_of_the_release() -> None:
+def test_operand_pods_equal_those_of_the_release() -> None:
     """R-OP-56: but for image, replicas and the hashes that roll them."""
     pods = []
     for objects in (release(), operated("internal")):
@@ -109,12 +109,12 @@ def test_the_operators_pods_are_those_of_the_release() -> None:
     assert pods[0] == pods[1]
 
 
-def test_the_chart_installs_the_same_definitions() -> None:
+def test_chart_installs_the_same_definitions() -> None:
     """R-OP-54, R-OP-56."""
     assert load("helm/lws/crds/leaderworkersets.yaml") == load("crds/leaderworkersets.yaml")
 
 
-def test_every_package_asks_our_webhooks_after_those_of_kueue() -> None:
+def test_webhook_names_sort_after_those_of_kueue() -> None:
     """R-KQ-10: API servers ask configurations by name, and a manager finds its own by the one name that all packages have."""
     packages = [release(), base(), operated("internal"), operated("cert-manager")]
     packages += [load(f"kustomize/overlays/{name}/objects.yaml") for name in ("cert-manager", "prometheus")]
@@ -126,7 +126,7 @@ def test_every_package_asks_our_webhooks_after_those_of_kueue() -> None:
     assert f"\n  name: {MUTATING_NAME}\n" in chart  # not that of the release
 
 
-def test_every_image_is_in_the_list_for_mirrors() -> None:
+def test_every_image_is_in_the_mirror_list() -> None:
     """R-OP-68, AT-003-1."""
     listed = set((DEPLOY / "images.txt").read_text().split())
     files = ["manifests.yaml", *(str(path.relative_to(DEPLOY)) for path in DEPLOY.glob("operator/*deployment*.yaml"))]
@@ -140,13 +140,13 @@ def test_every_image_is_in_the_list_for_mirrors() -> None:
     assert named <= listed
 
 
-def test_labels_of_groups_are_not_on_what_is_installed() -> None:
+def test_installed_objects_lack_labels_of_groups() -> None:
     """The webhooks for pods select by the label of a LeaderWorkerSet: an installation must not call itself."""
     for obj in (*release().values(), *operated("internal").values()):
         template = meta.spec(obj).get("template", {}).get("metadata", {}).get("labels", {})
         assert labels.NAME not in {**meta.labels(obj), **template}
 
 
-def test_the_operator_is_known_as_its_own() -> None:
+def test_objects_of_the_operator_have_its_label() -> None:
     """R-OP-75."""
     assert all(OWNED_LABEL in meta.labels(obj) for obj in operated("internal").values())

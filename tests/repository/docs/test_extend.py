@@ -35,19 +35,19 @@ def folders_of(section: str) -> set[Path]:
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.splitlines()[0])
-def test_every_path_of_a_section_is_there(section: str) -> None:
+def test_every_path_of_a_section_exists(section: str) -> None:
     missing = [word for word in paths_of(section) if not any((root / word).exists() for root in ROOTS)]
     assert not missing
 
 
 @pytest.mark.parametrize("section", SECTIONS[1:], ids=lambda section: section.splitlines()[0])
-def test_a_file_that_is_named_alone_is_in_a_folder_of_its_section(section: str) -> None:
+def test_file_named_alone_is_in_a_folder_of_its_section(section: str) -> None:
     folders = folders_of(section)
     missing = [word for word in files_of(section) if not any((folder / word).exists() for folder in folders)]
     assert not missing
 
 
-def test_a_path_that_is_gone_would_be_found() -> None:
+def test_missing_path_is_detected() -> None:
     section = "A rule\n\nIn `localkube/controllers/scheduler/`: `podinfo.py`, `cluster.py`; see `localkube/gone/`."
     assert paths_of(section) == ["localkube/controllers/scheduler/", "localkube/gone/"]
     assert not any((root / "localkube/gone/").exists() for root in ROOTS)
