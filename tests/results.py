@@ -1,7 +1,7 @@
-"""What a run of the tests says of versions, as lines of JSON, from which docs/reference/compatibility.md is made.
+"""Results of test runs by version, as lines of JSON, from which docs/reference/compatibility.md is generated.
 
-`pytest --record FILE`, as `make nightly` calls it, puts the counts of this run in place of those of the same part, Kubernetes
-and Python. Runs in which a test failed count as well.
+`pytest --record FILE`, as `make nightly` calls it, replaces the counts of the same part, Kubernetes and Python by the
+counts of this run. Runs in which a test failed count as well.
 """
 
 import platform
@@ -16,7 +16,7 @@ from tests.controlplane import build
 import leaderworkerset
 
 OF_CLUSTERS: Final = {"on Kubernetes": "kubernetes", "on the other Kubernetes": "other_version"}
-"""What ends the name of a part that ran on a control plane, and which one that was."""
+"""Endings of the names of parts that ran on a control plane, and the control plane of each."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -33,7 +33,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """What a newer result stands in place of."""
+        """The key of a result, which a newer result replaces."""
         return self.part, self.kubernetes, self.python.rpartition(".")[0]
 
 

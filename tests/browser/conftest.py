@@ -1,4 +1,4 @@
-"""A headless Chromium for each test: Debian's, or the one that LWS_CHROMIUM names; without one the tests are skipped."""
+"""A headless Chromium for each test: Debian's, or the one named by LWS_CHROMIUM; otherwise the tests are skipped."""
 
 import asyncio
 import os

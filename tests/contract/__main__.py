@@ -1,6 +1,6 @@
 """Print for each rule of the contracts the tests that prove it and where they run: `python -m tests.contract [--run]`.
 
-Without `--run` tests are only collected; with it those that cite a rule are run, and a rule counts by tests that passed.
+Without `--run` tests are only collected; with it, tests that cite a rule are run, and only passed tests prove a rule.
 Ends with 1 where a required rule has no proof. `-v` prints the tests' names.
 """
 

@@ -1,4 +1,4 @@
-"""What the API server writes down of one user's requests: who only reads the manager's own counters believes it.
+"""The audit log of one user's requests: the manager's own counters are not an independent proof.
 
 In: the user and the directory of a control plane. Out: the API server's flags, and its audit events as plain objects.
 """
@@ -32,7 +32,7 @@ class Audit:
         return (f"--audit-policy-file={file}", f"--audit-log-path={self._log}")
 
     def mark(self) -> int:
-        """Return how many events there are; `events` tells those after it."""
+        """Return the number of events; `events` returns the later ones."""
         return len(self._lines())
 
     def events(self, since: int = 0) -> list[dict[str, Any]]:

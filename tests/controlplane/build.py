@@ -2,8 +2,9 @@
 
     python -m tests.controlplane.build [all | VERSION ...]
 
-Without arguments: the two versions that each run of the tests uses. In: the folders beside this file. Out: for each version of Kubernetes a directory with six programs, below the user's
-cache folder and named by the hash of what it was built from; progress goes to standard error.
+Without arguments: the two versions that each run of the tests uses. In: the folders next to this file. Out: a directory
+with six programs for each version of Kubernetes, below the user's cache folder, named by the hash of its
+sources; progress goes to standard error.
 """
 
 import fcntl
@@ -26,7 +27,7 @@ DEFAULT = "1.36"
 """The version that the embedded cluster is compared with."""
 
 CHOSEN = os.environ.get("KUBERNETES", DEFAULT)
-"""The version that a session runs on; tests of what differs run on the other one, too."""
+"""The version of a session; tests of differences run on the other version as well."""
 
 OTHER = next(version for version in (max(VERSIONS), DEFAULT) if version != CHOSEN)
 """The newest version, or the default one where the newest is chosen."""
@@ -175,7 +176,7 @@ def version_of(go: Path) -> tuple[int, int]:
 def build(go: Path, module: Module, target: Path, say: Say) -> None:
     """Build the programs of one module into a directory of its own, and move them to their place when all are there.
 
-    What the compiler has done is kept in Go's own cache, so that a build that was interrupted goes on where it was.
+    Go caches the compiled packages, so that an interrupted build continues.
     """
     begun = time.monotonic()
     names = ", ".join(module.programs.values())
@@ -216,7 +217,7 @@ def exclusive(directory: Path, say: Say) -> Iterator[None]:
 
 
 def _run(command: list[str], environment: dict[str, str], directory: Path, remind: Callable[[], None]) -> None:
-    """Run a command; a failure is told with the end of its output."""
+    """Run a command; the error of a failure has the end of its output."""
     directory.mkdir(parents=True, exist_ok=True)
     with subprocess.Popen(
         command,

@@ -198,7 +198,7 @@ def kill(plane: Plane, name: str) -> None:
 
 
 def start_again(plane: Plane, name: str, *, without: str | None = None) -> None:
-    """Start a process that has ended, as it was started before; without a flag where one is named."""
+    """Start a process that has ended, with its original command; without a flag if one is named."""
     program, *flags = cast("list[str]", plane.processes[name].args)
     kept = [flag for flag in flags if without is None or not flag.startswith(f"{without}=")]
     start(plane, name, kept, program=Path(program).name)
@@ -215,7 +215,7 @@ def stop(process: "subprocess.Popen[bytes]") -> None:
 
 
 def await_ready(plane: Plane) -> None:
-    """Wait until the API server says that it is ready; a process that ended meanwhile is told with its log."""
+    """Wait until the API server is ready; if the process ends before, the error has its log."""
     deadline = time.monotonic() + START_SECONDS
     while not is_ready(plane):
         for name, process in plane.processes.items():
@@ -290,7 +290,7 @@ def write_service_account_key(directory: Path) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that are free now, below those that systems give to outgoing connections: none of these takes one."""
+    """Return unused ports below the range of outgoing connections, so that no connection takes one."""
     sockets: list[socket.socket] = []
     try:
         while len(sockets) < count:

@@ -24,7 +24,7 @@ ROOT = repository.ROOT
 LWS = [sys.executable, "-m", "leaderworkerset.cli"]
 SECONDS = 90.0
 KEPT = frozenset({"history", "ephemeral"})
-"""What is kept of a run with failures."""
+"""Directories that a run with failures keeps."""
 
 
 @dataclass(frozen=True)
@@ -270,7 +270,7 @@ SLEEP: JSONObject = {"command": ["sleep", "1000"], "grace": 1}
 
 
 def has_environment(process: Path, entries: Sequence[str]) -> bool:
-    """Return whether a process was started with all these entries in its environment; one that ended was not."""
+    """Return whether a process has all these entries in its environment; False if it has ended."""
     try:
         environment = (process / "environ").read_bytes().split(b"\0")
     except OSError:

@@ -25,7 +25,7 @@ UNFINISHED = re.compile(r"\x1b(\[[0-9;?]*)?$")
 
 
 class Screen:
-    """The lines that a terminal shows, and those that scrolled away: of all controls, those of progress and tables."""
+    """The lines of a terminal and its history; it supports the control sequences of progress and tables."""
 
     def __init__(self) -> None:
         self.lines = [""]
@@ -104,7 +104,7 @@ class Terminal:
         return self.process.wait(seconds)
 
     def screen(self) -> list[str]:
-        """Return the lines that stand on the screen, and those that scrolled out of it."""
+        """Return the lines on the screen, and the lines that scrolled out of it."""
         return [line.rstrip() for line in self._screen.lines]
 
     def until_screen(self, pattern: str, seconds: float = 60) -> list[str]:

@@ -128,7 +128,7 @@ def test_make_installs_only_what_users_need(target: str) -> None:
 def test_demo_runs_from_a_fresh_clone(shell: Shell, tmp_path: Path) -> None:
     """A clone of what is committed, an empty home; packages come from the environment that runs this test.
 
-    `-o` keeps make from setting that environment up anew, PYTHONPATH lets it run the clone's code.
+    `-o` keeps make from creating that environment again, and PYTHONPATH selects the code of the clone.
     """
     if not (ROOT / ".git").exists():
         pytest.skip("this is no clone: there is nothing to clone")

@@ -16,10 +16,10 @@ from leaderworkerset.cli.errors import PIPE_CLOSED
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 ENDS = {"LWS-E073": 3, "LWS-E082": 3, "LWS-E084": 3}
-"""A program that runs may still become ready, and then the command ends with 3; otherwise with 4: stuck."""
+"""Exit codes: 3 if a running program may still become ready, otherwise 4 (stuck)."""
 
 SECONDS = 30.0
-"""For the fault to come about, and then to be named; the start of a command counts, too."""
+"""The time for the fault to occur and to be named, including the start of the command."""
 
 FALSE: JSONObject = {"exec": {"command": ["false"]}, "periodSeconds": 1, "failureThreshold": 1}
 

@@ -1,4 +1,4 @@
-"""Groups of real processes: made anew as one, started in order, side by side on one port, scaled, deleted."""
+"""Groups of real processes: recreated as a whole, started in order, on one port, scaled, deleted."""
 
 import os
 import signal
@@ -46,7 +46,7 @@ http.server.ThreadingHTTPServer(("0.0.0.0", 8080), Answer).serve_forever()
 
 
 def endless_rings(name: str) -> JSONObject:
-    """Return the manifest of the example, with rings that go on until they are stopped."""
+    """Return the manifest of the example, with rings that run until they are stopped."""
     manifest: JSONObject = yaml.safe_load((ROOT / "examples/allreduce/lws.yaml").read_text())
     manifest["metadata"]["name"] = name
     container = manifest["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]

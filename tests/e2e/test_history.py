@@ -1,4 +1,4 @@
-"""`lws history` on real processes: what is kept of a group that failed, when its pods are gone, and the cluster, too."""
+"""`lws history` on real processes: the record of a failed group outlives its pods and its cluster."""
 
 import base64
 import json

@@ -75,7 +75,7 @@ def test_group_is_addressed_by_its_random_key(shell: Shell) -> None:
 
 
 def test_migration_to_random_keys_keeps_the_capacity(shell: Shell) -> None:
-    """What the how-to says of the way from indexes to random keys: files, steps, and what `lws plan` shows."""
+    """Follow the how-to from indexes to random keys: files, steps, and the output of `lws plan`."""
     page = (ROOT / "docs/how-to/groups-with-random-keys.md").read_text()
     section = page[page.index("## Move from indexes to random keys") :]
     keyed, chat = (

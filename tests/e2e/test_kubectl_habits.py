@@ -1,4 +1,4 @@
-"""What users of kubectl type works: printed objects are applied again, dry runs, several names, a file without -f."""
+"""Commands in the style of kubectl work: applying printed objects, dry runs, several names, a file without -f."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The launcher of the pods' processes dies: the node is up again within moments, and pods go on."""
+"""The launcher of the pods' processes dies: the node recovers within moments, and pods continue."""
 
 import os
 import signal

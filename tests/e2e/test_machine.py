@@ -1,4 +1,4 @@
-"""What stands for a cluster's machines: simulated nodes, stubs for what cannot run here, a network that all share."""
+"""Stand-ins for a cluster's machines: simulated nodes, stubs for programs that cannot run here, a shared network."""
 
 import json
 from collections.abc import Iterator

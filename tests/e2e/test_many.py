@@ -1,4 +1,4 @@
-"""Hundreds of pods: none that ran is started again; what is said of them while they change."""
+"""Hundreds of pods: running pods are not restarted, and the summaries are correct while pods change."""
 
 import re
 import time

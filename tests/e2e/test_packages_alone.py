@@ -26,7 +26,7 @@ LIMIT = 60.0
 
 @asynccontextmanager
 async def running(program: str, kubeconfig: Path) -> AsyncIterator[None]:
-    """Run an example beside the test."""
+    """Run an example in the background."""
     process = await asyncio.create_subprocess_exec(sys.executable, program, str(kubeconfig), cwd=ROOT)
     try:
         yield

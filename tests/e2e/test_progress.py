@@ -1,4 +1,4 @@
-"""What leaders say of their progress, ranks that hang, and runs to completion, with real programs on a cluster as `lws up` makes it."""
+"""Progress of leaders, ranks that hang, and runs to completion, with real programs on a cluster of `lws up`."""
 
 import json
 from collections.abc import Mapping

@@ -76,7 +76,7 @@ REHEARSED = {
     ),
     "web-volumes.yaml": ("7 ranks in 3 groups are ready", ["storage class fast-files: makes directories"]),
 }
-"""What ends the rehearsal of each (a pattern), and some of what is assumed for it.
+"""The last line of each rehearsal (a pattern), and some of its assumptions.
 
 Where a partition is set, a group of the surge comes at once, and may still be there when all are ready (table 5.2, C5).
 """
@@ -86,7 +86,7 @@ REFUSED = {
     "refused-kinds.yaml": ["computedomain/domain: the API server serves no kind ComputeDomain"],
     "refused-scheduler.yaml": ["schedulerName gang: the cluster of lws run has no such scheduler"],
 }
-"""What ends the run of each before anything is applied."""
+"""The error of each run, before anything is applied."""
 
 FORCED = "serving-scripts.yaml"
 

@@ -1,4 +1,4 @@
-"""Ranks that meet before their program starts, or are told why they do not: the forms for Python and for shells, in real pods.
+"""Ranks meet before their program starts, or print why they do not: the forms for Python and for shells, in real pods.
 
 Pods on a control plane with kwok run no programs, so these are tried on the cluster of this machine only.
 """
@@ -50,7 +50,7 @@ while True:
 
 @dataclass(frozen=True)
 class Failure:
-    """What is wrong, how it is asked for, and what is said."""
+    """A failure, the command for it, and its message."""
 
     name: str
     arguments: str
@@ -59,7 +59,7 @@ class Failure:
     environment: str = ""
     group: str = "meet"
     shell: Obstacle | None = None
-    """What the form for shells says without nslookup, which this machine may lack."""
+    """The obstacle of the shell form without nslookup, which may be missing on this machine."""
 
 
 FAILURES: Final = (

@@ -9,7 +9,7 @@ from tests.e2e.harness import SLEEP, Cluster, Shell, lws
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 SETTLING = 8.0
-"""Events of many groups are told together up to five seconds later."""
+"""Events of many groups are written together, up to five seconds later."""
 
 SECONDS = 5.0
 MOST = 10

@@ -1,4 +1,4 @@
-"""What a cluster does when its machine runs out of files or of space: it says so, stays, and goes on afterwards."""
+"""A cluster whose machine runs out of files or of space reports it, keeps running, and recovers afterwards."""
 
 import json
 from pathlib import Path

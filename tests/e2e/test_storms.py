@@ -24,7 +24,7 @@ def served(shell: Shell) -> Cluster:
 
 
 def test_examples_recover_after_a_random_storm(served: Cluster) -> None:
-    """The same command as a user's, with a seed; its page tells the same as its exit."""
+    """A user's command, with a seed; the page agrees with its exit code."""
     served.lws("apply", "-f", "examples/tensor-parallel/lws.yaml")
     served.lws("wait", "tensor-parallel", "--timeout=60")
     page = served.lws("chaos", "random", "--seed", "7", "--minutes", "0.3", "--settle", "90", "-o", "html")
@@ -38,9 +38,9 @@ def test_examples_recover_after_a_random_storm(served: Cluster) -> None:
 
 
 def test_rollout_in_a_storm_fails_no_request(served: Cluster) -> None:
-    """Both roles roll while controllers, webhooks and API server are away in turn, and a node without the router is drained.
+    """Both roles roll while controllers, webhooks and API server are unavailable in turn, and another node is drained.
 
-    The load asks from inside, as a neighbor does: what is away is not between it and the router.
+    The load runs inside the cluster, so that no unavailable part is between it and the router.
     """
     other = next(node for node in ("node-0", "node-1") if node != node_of_router(served))
     steps = [

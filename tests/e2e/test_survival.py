@@ -1,4 +1,4 @@
-"""A cluster that is killed goes on with what it had; and however `lws` or a program ends, nothing is left behind."""
+"""A killed cluster continues with its objects; and however `lws` or a program ends, nothing is left behind."""
 
 import json
 import os

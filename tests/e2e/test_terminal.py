@@ -1,4 +1,4 @@
-"""What a person sees on a terminal, and what a program reads where there is none."""
+"""Output for people on a terminal, and for programs without one."""
 
 import json
 import re

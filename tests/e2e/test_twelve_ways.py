@@ -1,4 +1,4 @@
-"""Somebody whose program does not start is told why: on the first screen, in the last line, and by every command alike."""
+"""A program that does not start is explained on the first screen, in the last line, and by every command."""
 
 import json
 import re

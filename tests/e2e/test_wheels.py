@@ -221,7 +221,7 @@ INSTALLERS = {
     "uv tool": ["{bin}/uv tool install --quiet --offline --python {python} {source} {what}"],
     "pipx": ["{bin}/pipx install --quiet --backend uv --python {python} --pip-args={joined} {what}"],
 }
-"""What installs the command, in an empty home."""
+"""Programs that install the command, in an empty home."""
 
 FROM_THERE = "--no-index --find-links {house}"
 

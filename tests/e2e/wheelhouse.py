@@ -8,7 +8,7 @@ from zipfile import ZipFile
 from tests.e2e.harness import ROOT
 
 LOCK = ROOT / "requirements/local.lock"
-"""What a release needs of others, here and on other platforms."""
+"""The dependencies of a release, on this and other platforms."""
 
 
 def fill(directory: Path) -> None:

@@ -1,7 +1,7 @@
 """Run the fast tests, and one `lws run`, on every further Python of this machine: `python -m tests.interpreters [--list] [--ends]`.
 
-Further: besides the one that runs this, on which `make test` runs everything. Ends with 1 where one failed; a machine
-with a single Python is no failure, but said loudly. With `--ends` only the oldest and the newest are tried.
+Further: besides the current one, on which `make test` runs everything. Exits with code 1 if one failed; a machine
+with a single Python is not an error, but announced prominently. With `--ends` only the oldest and the newest are tried.
 """
 
 import os
@@ -30,9 +30,9 @@ FOLDERS: Final = (
 )
 """The fast tests of the three packages, and the life of groups in a whole simulated cluster.
 
-What differs from Python to Python is the language and its library, which the unit tests of every module use. Other
+The differences of Pythons are in the language and its library, which the unit tests of every module use. Other
 simulations and the properties make more inputs for the same code: three times their minutes found nothing of one Python's.
-What reads the files of this repository (`tests/repository/docs`, `tests/repository/deploy`, the layout) reads the same by any of them.
+Tests that read the files of this repository (such as `tests/repository/docs`) have the same result on each.
 """
 
 DEMO: Final = ("-f", "examples/allreduce/lws.yaml", "--image", "allreduce=examples/allreduce", "--until", "done")

@@ -1,6 +1,6 @@
-"""Which Pythons this machine has: on PATH, the system's own beside one that shadows it, and pyenv's versions.
+"""The Pythons of this machine: on PATH, the system's own even if it is shadowed, and pyenv's versions.
 
-Standard library only, and nothing that Python 3.11 lacks: it runs on the oldest of those it finds.
+This module uses only the standard library of Python 3.11: it runs on the oldest supported Python.
 """
 
 import json
@@ -43,7 +43,7 @@ class Interpreter:
 
 
 def find(environment: Mapping[str, str], minimum: Version, *, system: Iterable[Path] = SYSTEM) -> list[Interpreter]:
-    """Return every Python of at least `minimum`, in the order of versions; of those of one version, the first found."""
+    """Return every Python of at least `minimum`, in the order of versions; the first one of each version."""
     found: dict[Version, Interpreter] = {}
     asked: set[Path] = set()
     for candidate in candidates(environment, system):
@@ -69,7 +69,7 @@ def candidates(environment: Mapping[str, str], system: Iterable[Path] = SYSTEM) 
 
 
 def ask(program: Path, asked: set[Path]) -> Interpreter | None:
-    """Return which Python the program is; None where it is none, or one that was asked before."""
+    """Return the Python of a program; None if it is not a Python, or was already returned."""
     real = program.resolve()
     if real in asked:
         return None
@@ -109,7 +109,7 @@ def _pythons(directory: Path) -> list[Path]:
 
 
 def _pyenv_roots(environment: Mapping[str, str], searched: Iterable[Path]) -> Iterator[Path]:
-    """Yield where pyenv may keep its versions: as it is told, at home, and beside its shims on PATH."""
+    """Yield the folders where pyenv may keep its versions: by variable, at home, and next to its shims on PATH."""
     for name, below in (("PYENV_ROOT", ""), ("HOME", ".pyenv")):
         if environment.get(name):
             yield Path(environment[name], below)

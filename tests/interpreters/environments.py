@@ -1,4 +1,4 @@
-"""One environment for each interpreter, below `.venvs`: made once, made anew when the lock or the interpreter changes."""
+"""One environment for each interpreter, below `.venvs`: created again when the lock or the interpreter changes."""
 
 import hashlib
 import re
@@ -17,13 +17,13 @@ ENVIRONMENTS: Final = ROOT / ".venvs"
 PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset", "testkit")
 QUIET: Final = ("--quiet", "--disable-pip-version-check")
 LAZY: Final = "--no-compile"
-"""What the tests import is compiled as they do; that is a fraction of what is installed."""
+"""Modules are compiled when tests import them, which is a small part of the packages."""
 
 ELSEWHERE: Final = frozenset({"numpy"})
-"""What an example needs, and the fast tests do not."""
+"""Packages that an example needs, and the fast tests do not."""
 
 RUNNING: Final = "requirements/local.lock"
-"""What running needs, as in `make setup`."""
+"""The requirements for running, as in `make setup`."""
 
 STAMP: Final = ".installed"
 """Written last; it says what the environment was made of."""

@@ -1,4 +1,4 @@
-"""Every Python of a machine is found once, and only those that can be tried."""
+"""Every suitable Python of a machine is found once."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""What `make unit-all` prints and keeps, and how `make test` lists what passes only the second time."""
+"""Output and records of `make unit-all`, and the list of unstable tests of `make test`."""
 
 import os
 import subprocess
@@ -102,7 +102,7 @@ def test_tool_settings_do_not_change_the_environment_digest(tmp_path: Path) -> N
     assert environments.digest(MISSING, root) != before
 
 
-def test_unstable_test_is_listed_by_name(tmp_path: Path) -> None:
+def test_pass_at_the_second_try_is_listed_by_name(tmp_path: Path) -> None:
     """With the two commands of `make test`."""
     (tmp_path / "test_it.py").write_text(
         "from pathlib import Path\n"

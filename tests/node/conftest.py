@@ -1,4 +1,4 @@
-"""The cluster that all scenarios share: the one that `python -m tests.node` runs, or one of this session."""
+"""The cluster that all scenarios share: the cluster of `python -m tests.node`, or one of this session."""
 
 import os
 import secrets

@@ -47,10 +47,10 @@ SYSCTLS: Final = {
     "kernel/keys/root_maxkeys": 1_000_000,
     "kernel/keys/root_maxbytes": 25_000_000,
 }
-"""What a kubelet sets for the whole machine: it finds files that already say so."""
+"""Kernel settings that a kubelet sets for the whole machine: it finds files with these values."""
 
 STARTED: "Final[list[subprocess.Popen[bytes]]]" = []
-"""What this process started on machines: Python warns when it forgets a program that runs."""
+"""Processes that this process started on machines: Python warns when it forgets a running program."""
 
 MOUNTS: Final = """set -eu
 mount --make-rshared /
@@ -65,7 +65,7 @@ echo 1 > /proc/sys/net/ipv4/ip_forward
 echo ready
 exec sleep infinity
 """
-"""What a machine sees instead of the real one's folders; its processes write there."""
+"""Folders of a machine that replace the real ones; its processes write there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def hold(directory: Path, name: str, number: int, reaper: int, cgroup: str) -> M
 
 
 def connect(one: Machine, two: Machine) -> None:
-    """Lay a cable between two machines, and tell each how it reaches the other's pods."""
+    """Connect two machines by a cable, and add routes to the other's pods."""
     subprocess.run(
         [*one.network, "ip", "link", "add", LAN, "type", "veth", "peer", "name", LAN, "netns", str(two.holder)],
         env=environment(one.directory),

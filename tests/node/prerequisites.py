@@ -42,7 +42,7 @@ class AbsentError(BuildError):
 
 
 def obstacle() -> str:
-    """Return why no node can run on this machine, or an empty text; missing packages are no obstacle."""
+    """Return why no node can run on this machine, or an empty text; missing packages are accepted."""
     if os.geteuid() != 0 or not _capabilities() >> CAP_SYS_ADMIN & 1:
         return "a node needs root with CAP_SYS_ADMIN"
     if shutil.which("apt-get") is None and absent_packages():

@@ -11,7 +11,7 @@ PRODUCT: Final = re.compile(r"lws|leader-?worker-?set", re.IGNORECASE)
 ALLOWED: Final = {
     "localkube/wellknown.py": {"embedded.leaderworkerset.x-k8s.io": "state directories of before have labels of it"},
 }
-"""What is said all the same, by file, and why."""
+"""Allowed mentions of the product, by file, with the reason."""
 
 
 def named(package: str) -> dict[str, list[str]]:

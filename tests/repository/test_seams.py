@@ -17,7 +17,7 @@ from kuberuntime import randomness
 from localkube.apiserver.model.identities import Identities
 
 MODULES: Final = frozenset({"random", "secrets", "time", "uuid"})
-"""What tells the time or makes chance: importing it is enough to be found."""
+"""Modules of time and randomness: an import of them counts as a use."""
 
 CALLS: Final = frozenset(
     {
@@ -32,7 +32,7 @@ WORDS: Final = re.compile(
 """Sources without any of these words are not parsed: to walk through all of them takes long."""
 
 TYPES: Final = frozenset({"random.Random", "uuid.UUID"})
-"""What is only a type, or a form: the seed and the bits come from elsewhere."""
+"""Types without a source of randomness: the seed and the bits come from elsewhere."""
 
 DIRECT: Final = {
     "localkube/kubelet/logfiles/logreader.py": "measures the processor time that followers of a log take from its writer",
@@ -76,7 +76,7 @@ SYSTEM_CLOCK: Final = {
 
 
 def direct_uses(source: str) -> list[str]:
-    """Name what a module uses beside the seams."""
+    """Name the direct uses in a module."""
     if not WORDS.search(source):
         return []
     return sorted({name for node in ast.walk(ast.parse(source)) for name in _names(node)})

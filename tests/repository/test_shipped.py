@@ -111,7 +111,7 @@ IN_THE_CONFIGURATION: Final = {
     "disruptionBudgets",
     "maintenance",
 }
-"""Values of the chart that reach the manager; the others are of its Deployment, and of objects beside it."""
+"""Values of the chart that are settings of the manager; the others belong to its Deployment and to further objects."""
 
 MANAGER_OF_THE_CHART: Final = (
     repository.ROOT / "deploy" / "helm" / "lws" / "templates" / "deployment-controller-manager.yaml"
@@ -215,7 +215,7 @@ def test_arguments_of_an_installation_are_tested() -> None:
 
 
 def assert_tried_arguments(arguments: list[str]) -> None:
-    """Each is one of those that every process has, or a flag with a value of the matrix."""
+    """Check that each argument is one of every process, or a flag with a value of the matrix."""
     for name, _, value in (argument.partition("=") for argument in arguments):
         assert name in ALWAYS or value in tried()[name]
 

@@ -1,4 +1,4 @@
-"""What a user can set: fields of the manager's configuration, its flags, annotations of LeaderWorkerSets; values to try.
+"""Settings of a user, with values to try: fields and flags of the manager, annotations of LeaderWorkerSets.
 
 A factor is one setting, or several that only fit together. None means that it is not set. In texts, `{directory}`,
 `{metrics}` and `{probes}` are a place and ports of the process. Fields are named by their path, flags with dashes,
@@ -172,7 +172,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     labels.GANG_SCHEDULER: "kubernetes/gang/test_gangs.py",
     labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "integration/lws/test_placement.py",
 }
-"""Settings, or their other values, that need another world than that of the matrix, and the test that sets them."""
+"""Settings and values that need another environment than the matrix, with the test that sets them."""
 
 
 def fields(section: Sections = Configuration, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""Real control planes on which the scheduler of scheduler-plugins runs beside Kubernetes' own, and the manager as it ships."""
+"""Real control planes with the scheduler of scheduler-plugins next to kube-scheduler, and the shipped manager."""
 
 import asyncio
 import json

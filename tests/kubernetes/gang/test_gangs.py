@@ -95,7 +95,7 @@ async def assert_groups(space: Space, provider: str, *, minimum: int, names: set
 async def test_groups_keep_their_objects_through_changes(
     space: Space, provider: str, startup: str, minimum: int
 ) -> None:
-    """R-GANG-2 to R-GANG-7, R-KQ-111 to R-KQ-113, R-KQ-120, R-KQ-121."""
+    """Each group has one object at any time (R-GANG-2 to R-GANG-7, R-KQ-111 to R-KQ-113, R-KQ-120, R-KQ-121)."""
     await live(space, provider, minimum, lws(annotations={labels.GANG_SCHEDULER: provider}, startupPolicy=startup))
 
 

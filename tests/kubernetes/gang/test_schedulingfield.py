@@ -1,4 +1,4 @@
-"""`spec.scheduling` where its kinds are not served: refused, and everything else goes on."""
+"""`spec.scheduling` is refused if its kinds are not served, and everything else continues."""
 
 import pytest
 from tests.integration.clusters.objects import lws
@@ -17,7 +17,7 @@ async def test_scheduling_is_refused_if_its_kinds_are_not_served(space: Space) -
 
 
 async def test_scheduling_is_validated_if_its_kinds_are_served(space: Space) -> None:
-    """N-SCH-VAL-16, N-SCH-VAL-10."""
+    """Incompatible levels, and a change of the level, are refused (N-SCH-VAL-16, N-SCH-VAL-10)."""
     if not await is_served(space):
         pytest.skip("its kinds are not served here")
     with pytest.raises(ForbiddenError, match="incompatible with startupPolicy LeaderReady"):

@@ -352,7 +352,7 @@ async def test_scheduling_is_delegated_to_the_workload_of_an_owner(
 
 
 async def test_unreadable_owner_blocks_only_its_own_set(space: Space) -> None:
-    """N-AT-15: it is told in the condition, and other LeaderWorkerSets go on; CompositePodGroups are never read."""
+    """The condition reports it, and other LeaderWorkerSets continue; CompositePodGroups are never read (N-AT-15)."""
     made = await owned_by_a_pipeline(space, "pipeline", WHOLE)
     parent = {labels.PARENT_COMPOSITE_POD_GROUP: "composite"}
     annotations = made["metadata"]["annotations"] | parent

@@ -61,7 +61,7 @@ async def test_group_survives_a_recreation_a_rollout_and_scaling(space: Space) -
 
 
 async def test_groups_with_random_keys_start_together_or_not_at_all(space: Space) -> None:
-    """Behind both gates: 2 groups of 4 on nodes for one; one that fails is replaced once there is room for all of it."""
+    """Behind both gates: 2 groups of 4 on nodes for one; a failed group is replaced once all of it fits."""
     await add_to_pool(space, range(14, 16))
     await space.create(lws(replicas=2, size=4, template={"workerTemplate": half_a_node(space)}, **HASH))
 

@@ -41,7 +41,7 @@ WATCHED: Final[Mapping[str, Resource]] = {
     "service": resources.SERVICES,
     OPERATORS.plural: OPERATORS,
 }
-"""What tests wait for is read by a request: a kubectl for each reading would cost more than what it waits for."""
+"""Objects that tests await are read by requests: a kubectl for each reading costs more than the wait."""
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ KEPT = (
 
 
 def page() -> tuple[dict[str, str], dict[str, str], str]:
-    """Return the command of each installer, those to leave one, and the one that removes the operator."""
+    """Return the commands to install and to leave each installer, and the command that removes the operator."""
     text = (ROOT / "docs/how-to/install.md").read_text().replace("deploy/", f"{ROOT}/deploy/")
     section = text.partition("## Change the installer")[2].partition("\n## ")[0]
     take, leave, remove = re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)

@@ -44,7 +44,7 @@ def rendered(administrator: Administrator, folder: Path) -> dict[tuple[str, str]
 
 
 def overlay(directory: Path, **fields: Any) -> Path:
-    """Write an overlay beside nothing else; kustomize takes folders by relative paths only."""
+    """Write an overlay into an empty folder; kustomize accepts folders by relative paths only."""
     base = Path(*[".."] * len(directory.relative_to("/").parts)) / KUSTOMIZE.relative_to("/")
     content = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": [str(base)]}
     components = [str(base / name) for name in fields.pop("components", [])]
@@ -57,7 +57,7 @@ def test_base_equals_the_installation(settled: Administrator) -> None:
 
 
 def test_overlay_sets_namespace_image_and_replicas(settled: Administrator, tmp_path: Path) -> None:
-    """R-OP-47: references move along, those of the webhooks too."""
+    """References, also those of the webhooks, are changed consistently (R-OP-47)."""
     name, _, tag = installsettings.IMAGE.partition(":")
     folder = overlay(
         tmp_path,

@@ -50,7 +50,7 @@ def test_release_is_applied_by_kubectl(fresh: Administrator) -> None:
 
 
 def test_kind_is_discovered_and_explained(administrator: Administrator) -> None:
-    """R-OP-68, AT-003-2."""
+    """Discovery and kubectl explain know the kind (R-OP-68, AT-003-2)."""
     administrator.lws("install")
     administrator.await_kind()
     (line,) = administrator.kubectl(
@@ -126,7 +126,7 @@ def pod_of(template: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def test_kind_defined_later_is_discovered(fresh: Administrator) -> None:
-    """R-OP-68, AT-003-4: what creates LeaderWorkerSets, as KServe does, is told that there are none, and need not start again."""
+    """A client such as KServe finds the kind later without a restart (R-OP-68, AT-003-4)."""
     manifest = [sets.lws("web", replicas=1)]
     refused = fresh.kubectl("create", "-f", "-", objects=manifest, code=1)
     # The second where kubectl remembers what an earlier test had installed.

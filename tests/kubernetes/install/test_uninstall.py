@@ -55,7 +55,7 @@ def test_uninstall_leaves_nothing(administrator: Administrator) -> None:
 
 
 def test_uninstall_refuses_to_delete_leaderworkersets(administrator: Administrator) -> None:
-    """R-OP-30."""
+    """Existing sets block the removal without an option (R-OP-30)."""
     administrator.lws("install")
     create_sets(administrator, "one", "two")
     refused = administrator.lws("uninstall", code=1)
@@ -82,7 +82,7 @@ def test_uninstall_can_keep_leaderworkersets(administrator: Administrator) -> No
 
 
 def test_uninstall_can_delete_leaderworkersets_first(administrator: Administrator) -> None:
-    """What they own is gone before their definition: without it the garbage collector would leave all of it."""
+    """Owned objects are deleted before the definition: later the garbage collector would keep them."""
     administrator.lws("install")
     create_sets(administrator, "one", "two")
     output = administrator.lws("uninstall", "--delete-leaderworkersets")
@@ -106,7 +106,7 @@ def test_set_with_a_foreign_finalizer_is_named(administrator: Administrator) -> 
 def keep_evidence(
     administrator: Administrator, of: str, namespace: str = "default", theirs: Sequence[str] = ()
 ) -> None:
-    """Create the pods of a group that used up its restarts, as the manager leaves them; others keep its worker, too."""
+    """Create the pods of an exhausted group as the manager leaves them; another finalizer keeps its worker as well."""
     for name, rank in ((f"{of}-0", "0"), (f"{of}-0-1", "1")):
         marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"} if rank == "0" else {}
         metadata = {

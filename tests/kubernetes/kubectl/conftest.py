@@ -34,7 +34,7 @@ class Place:
     namespace: str = "default"
 
     def run(self, *words: str, text: str = "", code: int = 0) -> str:
-        """Run kubectl to its end; it must end with `code`. Return what it told."""
+        """Run kubectl to its end; it must exit with `code`. Return its output."""
         result = subprocess.run(
             self.command(*words),
             input=text,
@@ -68,7 +68,7 @@ class Place:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the environment of kubectl: its caches lie beside the kubeconfig."""
+        """Return the environment of kubectl: its caches are next to the kubeconfig."""
         return {"KUBECONFIG": str(self.kubeconfig), "HOME": str(self.kubeconfig.parent), "PATH": os.environ["PATH"]}
 
     def apply(self, *objects: JSONObject, server_side: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""What a cluster says of itself: resources, versions, explanations, who one is."""
+"""Information about a cluster: resources, versions, explanations, the current user."""
 
 import pytest
 from tests.controlplane import build

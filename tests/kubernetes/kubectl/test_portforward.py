@@ -85,7 +85,7 @@ class Forwarder:
         return socket.create_connection(("127.0.0.1", self.ports[index]), timeout=SECONDS)
 
     def ended(self) -> str:
-        """Wait until kubectl ends by itself, with 1, and return what it told."""
+        """Wait until kubectl exits with code 1, and return its output."""
         told, _ = self.process.communicate(timeout=SECONDS)
         assert self.process.returncode == 1
         return told

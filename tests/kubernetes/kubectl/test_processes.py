@@ -1,4 +1,4 @@
-"""What only the embedded cluster can show, as it runs processes: logs, commands, files; and what it refuses in words."""
+"""Features that need processes, shown only by the embedded cluster: logs, commands, files; and its refusals."""
 
 import pytest
 from tests.kubernetes.kubectl.conftest import SECONDS, Place

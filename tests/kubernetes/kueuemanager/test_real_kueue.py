@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.parametrize("running", ["kubernetes"
 
 SIZE: Final = 3
 WORKLOAD: Final = "kueue.x-k8s.io/prebuilt-workload-name"
-"""The annotation by which Kueue tells the pods of a group what admits them."""
+"""The annotation by which Kueue names the Workload that admits the pods of a group."""
 
 
 def template(image: str = "app:1", **annotations: str) -> JSONObject:
@@ -40,7 +40,7 @@ def queued(replicas: int, workers: JSONObject | None = None, **spec: Any) -> JSO
 
 
 def groups_that_run(state: State, replicas: int) -> set[int]:
-    """All pods of so many groups are there; each group runs whole, or waits whole with its gates. Return those that run."""
+    """Wait until each of so many groups exists, and runs or waits completely. Return the running groups."""
     assert len(state.of("web")) == replicas * SIZE
     found = set()
     for index in range(replicas):
@@ -95,7 +95,7 @@ def assert_nothing(state: State) -> None:
 
 
 async def test_rollout_stays_within_the_quota(space: Space, queue: Queue) -> None:
-    """The waiting group gets the new template first, the running one when there is quota to go on (R-KQ-61)."""
+    """The waiting group receives the new template first, the running one when there is quota (R-KQ-61)."""
     await queue.make(SIZE)
     await space.create(queued(1))
     await running_groups(space, 1, of=1)
@@ -121,7 +121,7 @@ def images(pods: Mapping[str, JSONObject]) -> set[str]:
 
 
 async def test_evicted_group_waits_and_returns(space: Space, queue: Queue) -> None:
-    """Only the pods of the evicted group are made anew, and they wait with their gates (R-KQ-63, R-KQ-64, R-KQ-71)."""
+    """Only the pods of the evicted group are recreated, and they wait with their gates (R-KQ-63, R-KQ-64, R-KQ-71)."""
     await queue.make(2 * SIZE)
     await space.create(queued(2))
     await running_groups(space, 2, of=2)
@@ -189,7 +189,7 @@ def is_finished(name: str, workloads: list[JSONObject]) -> bool:
 
 
 def assert_waiting(state: State) -> None:
-    """The last group has the new template, and all of it waits; Kueue has told its pods what admits them."""
+    """Check that the last group waits with the new template, and that Kueue has named the Workload on its pods."""
     found = state.group("web", 1)
     assert images(found) == {"app:2"}
     assert all(WORKLOAD in meta.annotations(pod) for pod in found.values())

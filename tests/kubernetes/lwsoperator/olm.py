@@ -1,8 +1,8 @@
 """A stand-in for the Operator Lifecycle Manager: it resolves a subscription in a file-based catalog, and installs.
 
-What it does of the real one: packages, channels and heads of a catalog; install modes against the operator group of the
-namespace; permissions and Deployments of a ClusterServiceVersion; what it says of them in their status; and the edges by
-which a newer catalog upgrades an installed version.
+It implements packages, channels and heads of a catalog, and install modes against the operator group of the namespace.
+It implements permissions, Deployments and the status of a ClusterServiceVersion, and the upgrade edges of a newer
+catalog.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ class Manager:
             self.administrator.kubectl("wait", "--for=condition=established", f"crd/{kind.group_resource}")
 
     def install(self, subscription: Mapping[str, Any], group: Mapping[str, Any]) -> None:
-        """Install what a subscription asks for, or say in its status, or in that of its version, why not."""
+        """Install what a subscription requests, or report in its status, or in the status of its version, why not."""
         namespace = subscription["metadata"]["namespace"]
         self._apply(group, subscription)
         try:
@@ -123,7 +123,7 @@ class Manager:
         return load(*sorted((self.folder / package / "manifests").glob("*.yaml")))
 
     def _is_installed(self, obj: Mapping[str, Any], version: Mapping[str, Any]) -> bool:
-        """Return whether an object comes beside the version: not one of a kind that is not served, if it is optional."""
+        """Return whether an object of the bundle is installed: optional objects of unserved kinds are not."""
         if obj["kind"] == VERSIONS.kind:
             return False
         package, _, _ = version["metadata"]["name"].partition(".")

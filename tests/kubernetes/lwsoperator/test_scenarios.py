@@ -38,7 +38,10 @@ def owned(site: Site) -> dict[str, str]:
 
 
 def test_missing_dependency_is_reported_until_it_is_installed(site: Site) -> None:
-    """R-OP-63, R-OP-64, R-OP-68, AT-001-1, AT-001-2, AT-003-1: no cert-manager, then cert-manager; no ServiceMonitor is no error."""
+    """First without, then with cert-manager; ServiceMonitors are optional.
+
+    R-OP-63, R-OP-64, R-OP-68, AT-001-1, AT-001-2, AT-003-1.
+    """
     site.create()
     site.await_condition("Degraded", "True", "MissingDependency")
     assert site.conditions()["TargetConfigControllerDegraded"] == ("True", "SyncError")
@@ -60,7 +63,7 @@ def test_missing_dependency_is_reported_until_it_is_installed(site: Site) -> Non
 
 
 def test_second_object_is_refused(site: Site) -> None:
-    """R-OP-2, R-OP-64, AT-001-2."""
+    """The operator has one object, named `cluster` (R-OP-2, R-OP-64, AT-001-2)."""
     other = cluster() | {"metadata": {"name": "other"}}
     assert "singleton" in site.administrator.kubectl("create", "-f", "-", objects=[other], code=1)
 
@@ -106,7 +109,7 @@ def test_drift_is_reverted_within_seconds(available: Site) -> None:
 
 
 def test_edited_lists_are_reverted(available: Site) -> None:
-    """R-OP-25, R-OP-82: server-side apply alone leaves a port beside the edited one, and both sources of a volume."""
+    """Server-side apply alone keeps an added port, and both sources of a volume (R-OP-25, R-OP-82)."""
     administrator = available.administrator
     services = ("lws-webhook-service", "lws-controller-manager-metrics-service")
     edits: list[tuple[str, str]] = [
@@ -128,7 +131,7 @@ def test_edited_lists_are_reverted(available: Site) -> None:
 
 
 def test_log_level_and_node_placement_are_applied_and_removed(available: Site) -> None:
-    """R-OP-20, R-OP-21, R-OP-43b, R-OP-66, AT-001-4."""
+    """Both are settings of the operator's object (R-OP-20, R-OP-21, R-OP-43b, R-OP-66, AT-001-4)."""
     toleration = {"key": "infra", "operator": "Exists", "effect": "NoSchedule"}
 
     def pod() -> dict[str, object]:
@@ -146,7 +149,7 @@ def test_log_level_and_node_placement_are_applied_and_removed(available: Site) -
 
 
 def test_renewed_certificate_rolls_the_manager(available: Site) -> None:
-    """R-OP-26, R-OP-66, AT-001-4."""
+    """The hash of the certificate is an annotation of the pods (R-OP-26, R-OP-66, AT-001-4)."""
     name = "secrets/webhook-server-cert"
 
     def hashed() -> str:

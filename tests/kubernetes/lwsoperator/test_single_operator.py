@@ -1,4 +1,4 @@
-"""The operator as a process beside its cluster: its lease, its events, pods that come back, one object and no other."""
+"""The operator as a process next to its cluster: its lease, its events, recreated pods, and a single object."""
 
 import time
 
@@ -71,7 +71,7 @@ def test_deleted_pods_of_the_operand_are_recreated(available: Site) -> None:
 
 
 def test_single_object_is_not_degraded(available: Site) -> None:
-    """R-OP-43a."""
+    """Its conditions are those of a working installation (R-OP-43a)."""
     kind = OBJECT.partition("/")[0]
     assert [one["metadata"]["name"] for one in available.administrator.there(kind)["items"]] == ["cluster"]
     found = available.conditions()
@@ -90,7 +90,7 @@ def test_objects_of_the_operand_are_owned_by_the_cluster_object(available: Site)
 
 
 def test_api_server_validates_states_and_log_levels(available: Site) -> None:
-    """R-OP-4: what it is told that is none is refused, what it does not know is dropped."""
+    """Invalid values are refused, and unknown fields are dropped (R-OP-4)."""
     kubectl = available.administrator.kubectl
     for field, value in (("managementState", "Paused"), ("managementState", ""), ("logLevel", "Loud")):
         words = ("patch", OBJECT, "--type=merge", "--dry-run=server", "-p", f'{{"spec": {{"{field}": "{value}"}}}}')

@@ -74,7 +74,7 @@ def is_tolerated(name: str) -> bool:
 
 @dataclass
 class Tally:
-    """What became of the edits of one kind."""
+    """The results of the edits of one kind."""
 
     restored: Counter[str] = field(default_factory=Counter)
     names: set[str] = field(default_factory=set)

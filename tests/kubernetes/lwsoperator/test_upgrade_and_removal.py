@@ -162,7 +162,7 @@ def test_deleted_operator_kind_deletes_the_operand(installed: Site) -> None:
 
 
 def test_pods_of_exhausted_groups_are_deleted_without_a_manager(installed: Site) -> None:
-    """N-RB-16: after the object was deleted, too; pods of a set that stays are left until it goes."""
+    """Also after the object was deleted; pods of a remaining set are kept until it is deleted (N-RB-16)."""
     kubectl = installed.administrator.kubectl
     installed.stop()
     kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")  # nobody answers here

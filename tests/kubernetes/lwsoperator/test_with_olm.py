@@ -94,7 +94,7 @@ def test_recipe_installs_a_working_operator(manager: Manager, site: Site) -> Non
 
 
 def test_files_of_the_page_install_the_operator(manager: Manager) -> None:
-    """R-OP-64, R-OP-76, AT-001-2: namespace, group and subscription of deploy/olm; its metrics are found; alerts need not be there."""
+    """The files of deploy/olm work with metrics, and without the kind of alerts (R-OP-64, R-OP-76, AT-001-2)."""
     kubectl = manager.administrator.kubectl
     kubectl("delete", f"crd/{PROMETHEUS_RULES.group_resource}", "--ignore-not-found")
     kubectl("apply", "--server-side", "-f", "-", objects=[definition(SERVICE_MONITORS)])
@@ -123,7 +123,7 @@ def publish(folder: Path, version: str, tag: str) -> Path:
 
 @pytest.mark.parametrize("old", ["0.1.0", bundle.FORMER])
 def test_newer_catalog_upgrades_the_operator(empty: Manager, tmp_path: Path, old: str) -> None:
-    """R-OP-39, R-OP-44, R-OP-71: by the same subscription; the former versions of all bundles, too."""
+    """The same subscription upgrades from the former versions of all bundles as well (R-OP-39, R-OP-44, R-OP-71)."""
     own = GLOBAL | {"spec": {"targetNamespaces": [NAMESPACE]}}
     asked = subscription("leader-worker-set", "stable-v1.0")
     before = replace(empty, folder=publish(tmp_path / "old", old, "old"))

@@ -1,4 +1,4 @@
-"""Rounds of a leader that stands still until another one leads, and goes on: which of its writes came too late.
+"""Pause a leader until another one leads, and resume it: count its late writes.
 
 The API server's audit log decides. Each replica has a user agent of its own; a write is late that the API server
 received from a replica after another one took the lease from it.
@@ -18,7 +18,7 @@ from tests.kubernetes.manager.world import RENEWAL, World
 from kuberuntime.errors import ConnectionFailedError, KubeError
 
 NAMES: Final = ("aaaaaaa", "bbbbbbb")
-"""The commits that the two replicas report, which tells them apart in the audit log."""
+"""The commits that the two replicas report, which distinguish them in the audit log."""
 
 SETS: Final = 4
 MOST_GROUPS: Final = 6
@@ -29,7 +29,7 @@ SETTLED: Final = 0.5
 
 @dataclass(frozen=True)
 class Counts:
-    """What the audit log has: writes that were answered with success, and those of them that came late."""
+    """Counts from the audit log: successful writes, and the late writes among them."""
 
     writes: int
     late: tuple[str, ...]
@@ -47,7 +47,7 @@ async def rounds(world: World, *, count: int, client: dict[str, Any]) -> Counts:
 
 
 def judge(events: Iterable[dict[str, Any]]) -> Counts:
-    """Count the writes, and name those that a replica sent after another took the lease."""
+    """Count the writes, and name the writes that a replica sent after another one took the lease."""
     holder, taken, writes, late = "", "", 0, list[str]()
     for event in sorted(events, key=lambda event: str(event["requestReceivedTimestamp"])):
         name = event["userAgent"].rpartition(" ")[2]
@@ -73,7 +73,7 @@ async def _start(world: World, name: str, client: dict[str, Any]) -> Replica:
 
 
 async def _round(world: World, replicas: list[Replica]) -> None:
-    """Stop the leader, wait for another, and let the first go on."""
+    """Stop the leader, wait for another one, and resume the first."""
     before, leader = await _leader(world, replicas)
     world.balancer.backends.remove(leader.webhooks)
     leader.freeze()

@@ -81,7 +81,7 @@ class Space:
         return sorted(meta.name(obj) for obj in listing.items)
 
     async def await_retired(self, count: int) -> None:
-        """Wait until no more than so many revisions are left: the one before goes after its rollout is reported."""
+        """Wait until at most so many revisions are left: the previous one is deleted after its rollout is reported."""
 
         async def are_retired() -> bool:
             return len(await self._own_revisions()) <= count
@@ -89,7 +89,7 @@ class Space:
         await until(are_retired)
 
     async def assert_whole(self, *names: str, replicas: int, size: int) -> None:
-        """Check that every object of these LeaderWorkerSets is there, once, and none beside."""
+        """Check that exactly the expected objects of these LeaderWorkerSets exist."""
         leaders = [f"{name}-{group}" for name in names for group in range(replicas)]
         workers = [f"{leader}-{rank}" for leader in leaders for rank in range(1, size)]
         assert await self.names(PODS) == sorted(leaders + workers)

@@ -1,4 +1,4 @@
-"""What `lws install` puts into a cluster, but the Deployment: managers run as processes, with the rights of their account.
+"""The objects of `lws install` without the Deployment: managers run as processes with their account's permissions.
 
 The webhook service is an ExternalName for this machine, and the configurations name the port of a balancer.
 """
@@ -129,7 +129,7 @@ async def token_of(client: Client, account: str, *, seconds: int = 3600) -> str:
 
 
 async def recreate_account(client: Client) -> None:
-    """Make the manager's account anew: tokens of the old one are refused from then on."""
+    """Recreate the manager's account: tokens of the old one are refused from then on."""
     await client.delete(SERVICE_ACCOUNTS, ObjectKey(NAMESPACE, MANAGER))
     await client.create(SERVICE_ACCOUNTS, service_account(NAMESPACE))
 

@@ -103,7 +103,7 @@ async def watched(space: Space) -> AsyncIterator[Births]:
 
 
 class Load:
-    """What is done to the LeaderWorkerSets, and how many leaders that takes."""
+    """Changes of LeaderWorkerSets, and the number of leaders that they create."""
 
     def __init__(self, space: Space, cluster: KubernetesCluster, each: int) -> None:
         self.space = space
@@ -213,7 +213,7 @@ class Load:
         return not await self._missing()
 
     async def _missing(self) -> list[str]:
-        """Name what is not as it was asked for."""
+        """Name the objects that differ from the request."""
         listing = await self.space.client.list(LEADERWORKERSETS, namespace=self.space.namespace)
         found = {meta.name(lws): lws for lws in listing.items}
         waiting = [

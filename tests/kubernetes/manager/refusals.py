@@ -1,9 +1,9 @@
-"""Creations that the API server refused, because what they create was there: each repeats one that nobody confirmed.
+"""Creations of existing objects, which the API server refused: each repeats an unconfirmed creation.
 
 A manager abandons a write that is not answered before its lease asks for an answer, so that it never writes as one of
-two leaders; the API server may perform it all the same. The next attempt then finds the object and goes on. The same
+two leaders; the API server may perform it all the same. The next attempt then finds the object and continues. The same
 happens where the API server itself timed out, and where a manager was killed between its request and the answer. A
-refused creation without such a one before it comes from a cache that lags, or from two managers at work.
+refused creation without a previous unconfirmed one comes from a cache that lags, or from two managers at work.
 """
 
 import re

@@ -112,7 +112,7 @@ class Replica:
         self.process.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on."""
+        """Resume it."""
         self.process.send_signal(signal.SIGCONT)
 
     def end(self) -> None:
@@ -184,7 +184,7 @@ class Replica:
 async def until(
     holds: Callable[[], Coroutine[Any, Any, T]], *replicas: Replica, seconds: float = LIMIT, poll: float = POLL
 ) -> T:
-    """Ask again every `poll` seconds until the answer is true; return it. The replicas' logs tell why it never was."""
+    """Ask again every `poll` seconds until the answer is true; return it. On a timeout, show the replicas' logs."""
     try:
         async with asyncio.timeout(seconds):
             while not (answer := await holds()):

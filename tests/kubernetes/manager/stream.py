@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 PAUSE: Final = 0.05 if IS_THOROUGH else 0.2
-"""Seconds between a deletion and the next creation: webhooks that are away are so for longer."""
+"""Seconds between a deletion and the next creation: unavailable webhooks are unavailable for longer."""
 
 
 class Stream:

@@ -1,4 +1,4 @@
-"""What a running manager tells when it is asked by signals."""
+"""A running manager prints diagnostics on signals."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""An etcd that loses its leader while the manager works, and one that is restored from a backup: nothing of that stays."""
+"""etcd loses its leader while the manager works, or is restored from a backup: the manager recovers."""
 
 import asyncio
 import itertools
@@ -28,7 +28,7 @@ from leaderworkerset.api import labels
 pytestmark = pytest.mark.slow
 
 ETCD_MEMBERS: Final = 3
-"""So many go on when one of them ends."""
+"""The cluster survives the end of one member."""
 
 ETCD: Final = "etcd"
 KWOK: Final = "kwok"
@@ -161,7 +161,7 @@ async def pods_of(space: Space, name: str) -> dict[str, str]:
 
 
 async def test_groups_continue_after_etcd_is_restored(single: Plane, tmp_path: Path) -> None:
-    """What the backup has keeps its pods; what came later is gone, without a trace that blocks a second try."""
+    """Objects of the backup keep their pods; later objects are gone, without a trace that blocks a second attempt."""
     async with opened(single, tmp_path) as world:
         replica = await world.start("a")
         await world.await_master(replica)

@@ -1,4 +1,4 @@
-"""What fails around the manager and passes by itself: it goes on without a restart."""
+"""Temporary failures around the manager: it recovers without a restart."""
 
 import pytest
 from tests.controlplane import process
@@ -29,7 +29,7 @@ async def test_managers_survive_a_restart_of_the_api_server(world: World) -> Non
 
 
 async def test_refused_token_is_read_again(world: World) -> None:
-    """The kubelet renews the file; the old token stops being good when its account is made anew."""
+    """The kubelet renews the file; the old token becomes invalid when its account is recreated."""
     replica = await world.start("a")
     await world.await_master(replica)
     space = await space_with_groups(world.client, "renewed-token", replicas=1, size=2)

@@ -44,7 +44,7 @@ OBJECTS: Final = examples(60)
 GROUPS: Final = 2
 
 SHIPPED: Final = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"}
-"""As Deployments start it: two cores with a control plane at work are no reason to lose a lease."""
+"""As in Deployments: a busy control plane on two cores must not cost a lease."""
 
 FLOOR: Final = 30.0
 """Seconds that a rollout may take in any case: the machine does more than this, and the attacker keeps it busy."""
@@ -89,7 +89,7 @@ async def test_hostile_tenant_neither_stops_nor_slows_others(world: World, provi
 
 
 def test_hostile_tenant_with_pod_groups_does_not_affect_others(tmp_path: Path) -> None:
-    """The tenant stores PodGroups, too, which the manager watches then."""
+    """The tenant also stores PodGroups, which the manager watches in this case."""
 
     async def scenario(plane: Plane) -> None:
         async with opened(plane, tmp_path) as world:

@@ -1,4 +1,4 @@
-"""Metrics: what they tell, and to whom (R-MGR-5, R-MGR-6)."""
+"""Metrics: their content, and the users who may read them (R-MGR-5, R-MGR-6)."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""At rest the manager writes nothing, nor does one that takes over, as the API server saw it."""
+"""An idle manager writes nothing, nor does a new leader, as the audit log shows."""
 
 import asyncio
 from typing import Final
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 COUNT: Final = 10
 SECONDS: Final = 10.0
 REVIEWS: Final = {"create tokenreviews", "create subjectaccessreviews"}
-"""What a manager asks about whoever reads its metrics."""
+"""Requests of a manager about clients that read its metrics."""
 
 
 async def test_idle_managers_write_nothing(world: World) -> None:

@@ -1,4 +1,4 @@
-"""An API server that has no time for the manager: it waits as long as it is asked to, and goes on afterwards."""
+"""An overloaded API server: the manager waits as requested, and continues afterwards."""
 
 from collections.abc import Sequence
 from typing import Final

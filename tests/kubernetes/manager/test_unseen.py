@@ -64,7 +64,7 @@ async def test_worker_lost_without_a_leader_recreates_its_group(world: World) ->
 
 
 async def come_to_be(space: Space) -> None:
-    """Create the sets, and edit those that should have been edited, until all groups are ready."""
+    """Create the sets and apply the requested edits, until all groups are ready."""
     for lws in SETS.values():
         await space.client.create(
             LEADERWORKERSETS, lws | {"metadata": lws["metadata"] | {"namespace": space.namespace}}

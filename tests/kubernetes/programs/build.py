@@ -25,7 +25,7 @@ MANIFESTS: Final = "manifests"
 class Program:
     """A program that a Go module below this folder builds; `variable` of the environment names another build of it.
 
-    `manifests` is a folder of the module that has the program, copied beside it.
+    `manifests` is a folder of the module of the program, copied next to it.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Program:
         return f"no {self.name}: build it with `python -m tests.kubernetes.programs.build`, or set {self.variable}"
 
     def find(self) -> Path | None:
-        """Return one that was built before, or that the environment names; None where there is none."""
+        """Return an existing build, or the program that the environment names; None if there is none."""
         if named := os.environ.get(self.variable):
             return Path(named)
         return self.place if self.place.exists() else None

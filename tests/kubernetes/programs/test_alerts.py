@@ -56,7 +56,7 @@ HEALTHY: Final[dict[str, str]] = {
 
 INSTANCE: Final = {"instance": "10.0.0.1:8443"}
 TARGET: Final = INSTANCE | {"job": METRICS_SERVICE, "pod": "lws-controller-manager-0", "container": "manager"}
-"""What a Prometheus adds to every series of a monitor's target, beside the namespace."""
+"""Labels that a Prometheus adds to every series of a monitor's target, besides the namespace."""
 
 PLACE: Final = {"namespace": "lws-system"}
 OF_SET: Final = {"namespace": "serving", "leaderworkerset": "web"}
@@ -91,7 +91,7 @@ IN_TIME: Final = 20
 
 
 def stored(exported: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels of a series as a Prometheus stores it: what the target has, too, depends on the monitor."""
+    """Return the labels of a series as a Prometheus stores it; the labels of the target depend on the monitor."""
     (endpoint,) = objects.service_monitor("lws-system", verified=True)["spec"]["endpoints"]
     of_target = TARGET | PLACE
     if endpoint.get("honorLabels"):
@@ -160,7 +160,7 @@ def test_healthy_case_fires_no_alert(tmp_path: Path, found: Mapping[str, str]) -
 
 
 NEXT: Final = {"instance": "10.0.0.2:8443", "pod": "lws-controller-manager-1"}
-"""What the series of the replica that leads next have instead."""
+"""The labels of the next leader's series."""
 
 ENDS_AT, STARTS_AT = 12, 14
 """Minutes: the last scrape of the first leader, whose series then become stale, and the first of the next one."""
@@ -216,7 +216,7 @@ OPERATED: Final[dict[str, str]] = {UP: "1", FAILED: "0"}
     ("name", "found"), [("LWSOperatorDown", {UP: "0"}), ("LWSOperatorErrors", {FAILED: "0+1"}), ("", {})]
 )
 def test_operator_alerts_fire_alone_and_in_time(tmp_path: Path, name: str, found: dict[str, str]) -> None:
-    """R-OP-76."""
+    """Alerts of the operator follow the same rules (R-OP-76)."""
     written = json.dumps(case(OPERATED | found, name, known=OPERATOR_ALERTS))
     of_operator = json.loads(written.replace(METRICS_SERVICE, operatordeployment.METRICS_SERVICE))
     assert evaluate(tmp_path, of_operator, known=OPERATOR_ALERTS) == ""
@@ -246,7 +246,7 @@ SHOWN: Final = HEALTHY | {
 
 
 def test_every_panel_of_the_board_shows_stored_metrics(tmp_path: Path) -> None:
-    """Also those of one LeaderWorkerSet, whose namespace is not that of the managers."""
+    """Also the panels of one LeaderWorkerSet, whose namespace differs from the managers' namespace."""
     chosen = [one.replace("$namespace", "serving").replace("$leaderworkerset", "web") for one in board.expressions()]
     samples = [{"labels": "{}", "value": 1}]
     checks = [{"expr": f"count({one}) > bool 0", "eval_time": "2h", "exp_samples": samples} for one in chosen]

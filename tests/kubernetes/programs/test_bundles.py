@@ -34,7 +34,7 @@ def findings(folder: Path) -> str:
 
 @pytest.mark.parametrize("package", ["leader-worker-set", "lws-operator"])
 def test_bundle_has_neither_errors_nor_warnings(package: str) -> None:
-    """R-OP-36, R-OP-69."""
+    """The validators of the operator framework accept it (R-OP-36, R-OP-69)."""
     assert findings(FOLDER / package) == ""
 
 

@@ -117,7 +117,7 @@ def named(value: JSON, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
 
 
 def test_values_are_applied_to_the_pods() -> None:
-    """R-OP-52."""
+    """Values for pods are used as in other charts (R-OP-52)."""
     words = ["--set", "nodeSelector.pool=infra,priorityClassName=high,podAnnotations.a=b,replicaCount=3"]
     deployment = render(*words, "--set", "image.manager.digest=sha256:" + "0a" * 32)[
         "Deployment", "lws-controller-manager"
@@ -131,7 +131,7 @@ def test_values_are_applied_to_the_pods() -> None:
 
 
 def test_arguments_environment_and_labels_reach_the_manager() -> None:
-    """What others must not choose stays: the configuration file and the labels of the selector."""
+    """The configuration file and the labels of the selector cannot be changed."""
     words = (
         "extraArgs[0]=--kube-api-qps=50,logging.level=debug,logging.format=json,extraEnv[0].name=A,extraEnv[0].value=b"
     )
@@ -176,7 +176,7 @@ def test_gang_scheduling_sets_configuration_and_roles() -> None:
 
 
 def test_group_restarts_set_the_configuration_and_roll_the_pods() -> None:
-    """The rendered file is one that the manager reads; nothing else of the chart changes."""
+    """The manager accepts the rendered file; nothing else of the chart changes."""
     chosen = "groupRestarts.backoff=false,groupRestarts.releaseLostPodsAfter=5m,groupRestarts.maxGroupRestarts=3"
     found, plain = render("--set", chosen), render()
     key = ("ConfigMap", "lws-manager-config")
@@ -190,7 +190,7 @@ def test_group_restarts_set_the_configuration_and_roll_the_pods() -> None:
 
 
 def test_feature_gates_set_the_configuration() -> None:
-    """N-CFG-1."""
+    """Feature gates are values of the chart (N-CFG-1)."""
     found = render("--set", "featureGates.WorkloadAwareScheduling=true")
     text = found["ConfigMap", "lws-manager-config"]["data"]["controller_manager_config.yaml"]
     assert configurationfile.parse(text.encode()).feature_gates.workload_aware_scheduling
@@ -250,14 +250,14 @@ def hashed(values: str) -> str:
     ],
 )
 def test_values_without_effect_are_refused(words: str) -> None:
-    """R-OP-53, R-OP-82."""
+    """The schema refuses values that would change nothing (R-OP-53, R-OP-82)."""
     assert words.split("=", maxsplit=1)[0].rsplit(".", maxsplit=1)[-1] in helm(
         "template", "lws", str(CHART), "--set", words, code=1
     )
 
 
 def test_guards_can_be_disabled() -> None:
-    """R-OP-74."""
+    """Budgets, policies and user roles are optional (R-OP-74)."""
     found = render("--set", "podDisruptionBudget.enable=false,networkPolicy.enable=false,userRoles.enable=false")
     assert not {kind for kind, _ in found} & {"PodDisruptionBudget", "NetworkPolicy"}
     assert not [name for _, name in found if name.endswith(("-editor-role", "-viewer-role"))]

@@ -151,7 +151,7 @@ def test_browser_search_finds_stuck_without_external_requests(site: Path, scheme
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_pass_the_accessibility_rules(site: Path, scheme: str) -> None:
-    """WCAG 2.1, levels A and AA. What axe calls good practice beside it is the theme's: two of its menus have one name."""
+    """WCAG 2.1, levels A and AA. The theme violates one best practice of axe: two of its menus have one name."""
     axe = pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
     source = (resources.files(axe.__name__) / "axe.min.js").read_text(encoding="utf-8")
     with opened(site, scheme) as (page, base, _):

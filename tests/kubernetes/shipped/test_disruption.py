@@ -98,7 +98,7 @@ async def live(cluster: Cluster, directory: Path) -> None:
 
 
 async def open_one_after_the_other(space: Space) -> None:
-    """Evict: a closed group stays, the open one goes, and while it is away no other one does."""
+    """Evict: a closed group stays, the open one is evicted, and no other one while it is unavailable."""
     found = await budgets(space, is_at_rest)
     (first,) = open_groups(found)
     others = [label for label in GROUPS if label != first]

@@ -1,6 +1,6 @@
-"""The manager as it ships, with every setting: a LeaderWorkerSet lives its whole life, and what was set has its effect.
+"""The manager as it ships, with every setting: a LeaderWorkerSet lives its whole life, and each setting has its effect.
 
-With `THOROUGH=1`, as in `make nightly`, with every pair of them, and each gang scheduler on the other Kubernetes, too.
+With `THOROUGH=1`, as in `make nightly`, with every pair of them, and each gang scheduler also on the other Kubernetes.
 """
 
 import socket
@@ -70,7 +70,7 @@ async def test_manager_with_these_settings_runs_a_set(row: Row, cluster: Kuberne
 
 
 async def live(space: Space, provider: str, annotations: Mapping[str, str]) -> None:
-    """Create a LeaderWorkerSet; let its group be recreated, rolled, and joined by another one; delete it."""
+    """Create a LeaderWorkerSet, recreate and roll its group, add another group, and delete it."""
     created = await space.bring_up(lws(replicas=1, size=2, annotations=annotations))
     if annotations.get(labels.GANG_SCHEDULER) == NONE:
         provider = ""

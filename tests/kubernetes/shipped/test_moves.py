@@ -96,7 +96,7 @@ async def live(cluster: Cluster, directory: Path) -> None:
 
 
 async def one_is_never_moved(space: Space) -> None:
-    """A group with a random key that may not be away: the cause and the command say so, and why."""
+    """Check that a keyed group that must stay available is not moved, and that cause and command say why."""
     rollout, asks = {"maxUnavailable": 0, "maxSurge": 1}, {labels.MOVE_OFF_CLOSED_NODES: "on"}
     await space.create(lws("keys", replicas=1, size=1, rollout=rollout, annotations=asks, groupIdentity="Hash"))
 
@@ -287,5 +287,5 @@ def leaders_seen(space: Space) -> dict[str, int]:
 
 @pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
 async def test_lws_drain_drains_nodes_on_a_real_control_plane(cluster: KubernetesCluster, tmp_path: Path) -> None:
-    """ADR 23: 40 groups on 8 nodes; each that is on a closed one moves once, and at most four are away at any time."""
+    """40 groups on 8 nodes: each group of a closed node moves once, at most four at a time (ADR 23)."""
     await drain(cluster, tmp_path)

@@ -37,7 +37,7 @@ def test_metrics_of_an_alert_exist_or_are_documented(alert: Alert) -> None:
 
 @each
 def test_alert_has_a_runbook(alert: Alert) -> None:
-    """R-OP-76."""
+    """Every alert links to its runbook (R-OP-76)."""
     rules = alerts.groups("lws", ALL)["groups"][0]["rules"]
     (annotations,) = [one["annotations"] for one in rules if one["alert"] == alert.name]
     file, _, anchor = annotations["runbook"].partition("#")
@@ -77,7 +77,7 @@ def test_every_runbook_belongs_to_an_alert() -> None:
 
 
 def test_prometheus_rule_is_complete() -> None:
-    """R-OP-76."""
+    """The rule has every alert with a severity (R-OP-76)."""
     rule = alerts.prometheus_rule("lws-system")
     (group,) = rule["spec"]["groups"]
     assert [one["alert"] for one in group["rules"]] == [alert.name for alert in ALERTS]

@@ -1,4 +1,4 @@
-"""The board: every metric that it queries exists, and its panels stand beside each other."""
+"""The board: every metric that it queries exists, and its panels do not overlap."""
 
 import itertools
 import json
@@ -36,7 +36,7 @@ def test_histograms_are_queried_by_their_buckets() -> None:
 
 
 def test_legends_name_remaining_labels() -> None:
-    """What an aggregation drops would be empty in the legend."""
+    """A label that an aggregation drops would be empty in the legend."""
     for query in (query for row in board.ROWS for panel in row.panels for query in panel.queries):
         wanted = set(re.findall(r"{{(\w+)}}", query.legend))
         kept = [set(re.findall(r"\w+", one)) for one in re.findall(r"by \(([^)]*)\)", query.expression)]
@@ -73,5 +73,5 @@ def test_board_shows_every_own_metric() -> None:
 
 
 def test_file_equals_the_board() -> None:
-    """R-OP-76."""
+    """The published board is generated (R-OP-76)."""
     assert json.loads((ROOT / "deploy/monitoring/grafana.json").read_text()) == BOARD

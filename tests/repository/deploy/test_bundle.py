@@ -51,7 +51,7 @@ def granted(rules: Iterable[dict[str, Any]]) -> set[tuple[str, str, str]]:
 
 
 def test_page_chart_and_version_name_the_same_kubernetes() -> None:
-    """R-OP-55."""
+    """One oldest version of Kubernetes is supported (R-OP-55)."""
     chart = yaml.safe_load((ROOT / "deploy/helm/lws/Chart.yaml").read_text())
     assert chart["kubeVersion"] == f">={OLDEST_KUBERNETES}-0"
     oldest = OLDEST_KUBERNETES.removesuffix(".0")
@@ -72,7 +72,7 @@ def test_names_equal_those_of_the_contract() -> None:
 
 
 def test_version_describes_the_operator() -> None:
-    """R-OP-37."""
+    """Description, examples and metadata of the version are complete (R-OP-37)."""
     found = version(LEADER_WORKER_SET)
     annotations, spec = found["metadata"]["annotations"], found["spec"]
     assert (spec["version"], spec["maturity"], spec["minKubeVersion"]) == (RELEASE.version, "alpha", "1.27.0")
@@ -141,7 +141,7 @@ def test_recipe_has_the_published_names() -> None:
 
 @each
 def test_console_metadata_is_complete(package: Package) -> None:
-    """R-OP-70."""
+    """OpenShift's console reads these fields (R-OP-70)."""
     found = version(package)
     annotations, spec = found["metadata"]["annotations"], found["spec"]
     for name in (
@@ -231,7 +231,7 @@ def test_operator_is_scraped_if_prometheus_is_installed() -> None:
 
 
 def test_release_names_its_repository() -> None:
-    """R-OP-70."""
+    """The annotation `repository` is set in releases (R-OP-70)."""
     assert "repository" not in version(ALIAS)["metadata"]["annotations"]
     published = version(ALIAS, Publication(repository="https://git.example.com/lws"))
     assert published["metadata"]["annotations"]["repository"] == "https://git.example.com/lws"
@@ -239,7 +239,7 @@ def test_release_names_its_repository() -> None:
 
 @each
 def test_no_permission_is_a_wildcard(package: Package) -> None:
-    """R-OP-32."""
+    """Roles name groups, resources and verbs (R-OP-32)."""
     spec = version(package)["spec"]["install"]["spec"]
     rules = granted(rule for part in (*spec["clusterPermissions"], *spec["permissions"]) for rule in part["rules"])
     assert not [one for one in rules if "*" in one]
@@ -247,7 +247,7 @@ def test_no_permission_is_a_wildcard(package: Package) -> None:
 
 @each
 def test_annotations_and_labels_of_the_bundle_agree(package: Package) -> None:
-    """R-OP-36."""
+    """The image has the annotations of the bundle as labels (R-OP-36)."""
     annotations = bundle.metadata(package)["annotations"]
     assert bundle.containerfile(package).startswith("FROM scratch\n")
     labels = dict(re.findall(r"^LABEL (\S+)=(\S+)$", bundle.containerfile(package), re.MULTILINE))

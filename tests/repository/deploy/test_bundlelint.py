@@ -30,7 +30,7 @@ GOOD = build()
 
 @pytest.mark.parametrize("package", bundle.PACKAGES, ids=lambda package: package.name)
 def test_own_bundles_have_no_errors(package: Package) -> None:
-    """R-OP-69."""
+    """The linter accepts our bundles (R-OP-69)."""
     assert errors(build(package), released=True) == []
     assert errors(build(package, OperatorSettings())) == []
 

@@ -54,7 +54,7 @@ def test_base_image_has_no_default() -> None:
     ],
 )
 def test_base_without_registry_or_digest_is_refused(base: str, accepted: bool) -> None:
-    """R-OP-78."""
+    """The base image must be pinned (R-OP-78)."""
     (check,) = [run for run in of("RUN") if "BASE_IMAGE" in run]
     result = subprocess.run(
         ["sh", "-c", check], env={"PATH": os.defpath, "BASE_IMAGE": base}, capture_output=True, text=True, check=False
@@ -80,7 +80,7 @@ def test_no_package_index_or_other_host_is_named() -> None:
 
 
 def test_dependencies_are_installed_from_the_lock_with_hashes() -> None:
-    """R-OP-78."""
+    """Builds are reproducible from the lock (R-OP-78)."""
     (install,) = [run for run in of("RUN") if "pip" in run and "install" in run]
     assert "--require-hashes" in install
     assert "-r /build/runtime.lock" in install
@@ -120,7 +120,7 @@ def test_image_runs_as_an_unprivileged_user() -> None:
 
 
 def test_entrypoint_is_the_manager() -> None:
-    """R-MGR-8."""
+    """The image starts `/manager` (R-MGR-8)."""
     assert of("ENTRYPOINT") == ['["/manager"]']
     assert any(run == "ln -s /opt/lws/bin/manager /manager" for run in of("RUN"))
 
@@ -150,7 +150,7 @@ def test_entrypoint_passes_flags_to_the_manager() -> None:
     [(["operator", "--help"], 0, "--terminate-on-files"), ([], 1, "usage: lws-operator operator")],
 )
 def test_operator_entrypoint_requires_its_subcommand(words: list[str], code: int, text: str) -> None:
-    """R-OP-9."""
+    """The operator starts with a subcommand (R-OP-9)."""
     command = [sys.executable, "-IBu", str(ROOT / "deploy/lws-operator"), *words]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == code

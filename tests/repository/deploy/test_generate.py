@@ -51,7 +51,7 @@ def images(suffix: str) -> list[str]:
 
 @pytest.mark.slow
 def test_release_names_images_by_digest(tmp_path: Path) -> None:
-    """R-OP-70: that of a bundle, too, which is known when the bundle has been written, built and pushed."""
+    """Also the bundle image, whose digest is known after the bundle was written, built and pushed (R-OP-70)."""
     page = (DEPLOY.parent / "docs/how-to/operator.md").read_text().replace("DIGEST", "0a" * 32)
     commands = re.findall(r"^python deploy/generate.py --release release (.*)$", page, re.MULTILINE)
     bundles, catalog = (["--release", str(tmp_path), *words.split()] for words in commands)
@@ -69,7 +69,7 @@ def test_release_names_images_by_digest(tmp_path: Path) -> None:
     "image", ["lws-operator=registry.example.com/pushed:1", "another=x@sha256:" + "0" * 64, "none"]
 )
 def test_bundle_image_without_package_or_digest_is_refused(tmp_path: Path, image: str) -> None:
-    """R-OP-70."""
+    """A bundle is named with its package and its digest (R-OP-70)."""
     with pytest.raises(SystemExit, match=f"--bundle-image {image}: not PACKAGE=NAME@DIGEST"):
         generate.main(["--release", str(tmp_path), *images("@sha256:" + "0" * 64), "--bundle-image", image])
     assert not list(tmp_path.iterdir())
@@ -84,7 +84,7 @@ def test_release_with_an_image_tag_is_refused(tmp_path: Path) -> None:
 
 
 def test_olm_files_start_with_an_object() -> None:
-    """R-OP-36, R-OP-38: its readers take what is before the first `---` as a document, and a comment alone is none."""
+    """Readers count the text before the first `---` as a document, also a comment alone (R-OP-36, R-OP-38)."""
     firsts = [
         next(yaml.safe_load_all(re.sub("^#.*\n---", "---\n---", path.read_text())))
         for path in DEPLOY.glob("olm/**/*.yaml")
@@ -94,7 +94,7 @@ def test_olm_files_start_with_an_object() -> None:
 
 
 def test_base_has_the_objects_of_lws_install() -> None:
-    """R-OP-56."""
+    """All installers apply the same objects (R-OP-56)."""
     installed = {identity(obj) for _, obj in build_all(MANAGED, InstallSettings())}
     assert {identity(obj) for obj in resources(DEPLOY / "kustomize")} == installed
 
@@ -121,7 +121,7 @@ def test_operator_files_are_numbered_in_order_of_application() -> None:
 
 
 LAST_APPLIED = 256 * 1024
-"""What annotations of one object may hold, and so what `kubectl apply` can remember without `--server-side`."""
+"""The maximum size of annotations, and so of the content that `kubectl apply` can remember without `--server-side`."""
 
 
 def test_only_short_definitions_fit_into_an_annotation() -> None:

@@ -1,4 +1,4 @@
-"""What Argo CD, Flux and kstatus say of our objects: statuses are those that the controllers write, programs those that ship."""
+"""Health of our objects in Argo CD, Flux and kstatus: statuses of the controllers, and the shipped programs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

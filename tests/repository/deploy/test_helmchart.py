@@ -35,7 +35,7 @@ def test_rendered_files_have_no_placeholder() -> None:
 
 
 def test_every_value_is_used_and_has_schema_and_default() -> None:
-    """R-OP-53: no value without effect but those that are accepted for other charts' sake."""
+    """Only values for compatibility with other charts have no effect (R-OP-53)."""
     schema = json.loads(files()["values.schema.json"])
     templates = "".join(text for name, text in files().items() if name.startswith("templates/"))
     for one in chartvalues.values():
@@ -67,7 +67,7 @@ def test_every_value_of_the_go_chart_is_accepted() -> None:
 
 
 def test_well_known_names_do_not_depend_on_the_release() -> None:
-    """R-OP-52."""
+    """Names that other programs look up are fixed (R-OP-52)."""
     found = {
         re.search(r"^  name: (\S+)$", text, re.MULTILINE)[1]  # type: ignore[index] # every object has a name
         for name, text in files().items()
@@ -85,7 +85,7 @@ def test_well_known_names_do_not_depend_on_the_release() -> None:
 
 
 def test_unknown_values_are_refused() -> None:
-    """R-OP-53."""
+    """The schema of the chart is closed (R-OP-53)."""
     schema = json.loads(files()["values.schema.json"])
     assert schema["additionalProperties"] is False
     assert schema["properties"]["service"]["properties"]["port"]["enum"] == [9443]
@@ -116,7 +116,7 @@ def test_longest_service_names_are_valid() -> None:
 
 
 def test_configuration_section_has_every_field_in_its_schema() -> None:
-    """A field that is added to the manager's file is a value of the chart at once, and one that it lacks is refused."""
+    """A new field of the manager's file is a value of the chart immediately, and an unknown one is refused."""
     section = json.loads(files()["values.schema.json"])["properties"]["groupRestarts"]
     assert section["additionalProperties"] is False
     assert section["properties"].keys() == {field.encode_name for field in msgspec.structs.fields(GroupRestarts)}
@@ -136,7 +136,7 @@ def test_template_blocks_are_closed() -> None:
 
 
 def test_upgrade_that_would_delete_a_definition_is_refused() -> None:
-    """R-OP-54."""
+    """Helm installs the definitions, and never deletes them (R-OP-54)."""
     names = {meta.name(one) for one in MANAGED.definitions()}
     assert {name for name in files() if name.startswith("crds/")} == {
         f"crds/{name.split('.')[0]}.yaml" for name in names

@@ -1,4 +1,4 @@
-"""What the tests install from a package index is what the lock names, byte for byte."""
+"""Tests install from a package index exactly the files that the lock names."""
 
 from pathlib import Path
 from zipfile import ZipFile

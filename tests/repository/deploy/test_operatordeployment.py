@@ -1,4 +1,4 @@
-"""What installs the operator itself: its Deployment, its rights, and the order in which all of it is applied."""
+"""The objects that install the operator: its Deployment, its permissions, and the order of application."""
 
 from typing import Any, Final
 
@@ -49,7 +49,7 @@ def test_objects_are_ordered_by_dependency() -> None:
 
 
 def test_namespace_is_monitored_and_restricted() -> None:
-    """R-OP-23, R-OP-34, R-OP-72."""
+    """Labels of the namespace enable monitoring and Pod Security (R-OP-23, R-OP-34, R-OP-72)."""
     (namespace,) = of("Namespace")
     labels = meta.labels(namespace)
     assert labels["openshift.io/cluster-monitoring"] == "true"
@@ -57,13 +57,13 @@ def test_namespace_is_monitored_and_restricted() -> None:
 
 
 def test_cluster_object_equals_the_published_sample() -> None:
-    """R-OP-34."""
+    """The sample of the published operator applies unchanged (R-OP-34)."""
     (cluster,) = of("LeaderWorkerSetOperator")
     assert cluster["spec"] == {"managementState": "Managed", "logLevel": "Normal", "operatorLogLevel": "Normal"}
 
 
 def test_bindings_bind_the_account_of_the_namespace() -> None:
-    """R-OP-29, R-OP-34."""
+    """Bindings name the account in the operator's namespace (R-OP-29, R-OP-34)."""
     for obj in (*of("ClusterRoleBinding"), *of("RoleBinding")):
         assert obj["subjects"] == [
             {"kind": "ServiceAccount", "name": "openshift-lws-operator", "namespace": "operators"}
@@ -72,7 +72,7 @@ def test_bindings_bind_the_account_of_the_namespace() -> None:
 
 
 def test_single_operator_runs_without_privileges() -> None:
-    """R-OP-9, R-OP-35."""
+    """One replica passes Pod Security `restricted` (R-OP-9, R-OP-35)."""
     (deployment,) = of("Deployment")
     assert deployment["spec"]["replicas"] == 1
     spec = pod()["spec"]
@@ -161,7 +161,7 @@ UPSTREAM: dict[tuple[str, str], tuple[str, ...]] = {
     ("cert-manager.io", "certificates"): ("create", "get", "list", "patch", "update"),
     ("cert-manager.io", "issuers"): ("create", "get", "list", "patch", "update"),
 }
-"""What the Go operator may do, of what concerns this one."""
+"""Permissions of the Go operator that concern this one."""
 
 MORE = {
     ("cert-manager.io", "certificates", "delete"),
@@ -173,11 +173,11 @@ MORE = {
     *(("events.k8s.io", "events", verb) for verb in ("create", "patch")),
     *(("policy", "poddisruptionbudgets", verb) for verb in ALL),
 }
-"""What this one may do beyond that: to watch and prune what it owns, and to follow profile and topology."""
+"""Additional permissions of this operator: to watch and prune owned objects, and to follow profile and topology."""
 
 
 def test_permissions_extend_those_of_the_go_operator() -> None:
-    """R-OP-32."""
+    """Additional permissions are listed one by one (R-OP-32)."""
     own = operatordeployment.own_rights(KINDS)
     upstream = {(group, name, verb) for (group, name), verbs in UPSTREAM.items() for verb in verbs}
     assert allowed([*own.cluster, *own.namespace]) - upstream == MORE
@@ -186,7 +186,7 @@ def test_permissions_extend_those_of_the_go_operator() -> None:
 
 READS: Final = {"get", "list", "watch"}
 UNNAMED: Final = {"events", "leases", "tokenreviews", "subjectaccessreviews"}
-"""What is created by requests that name nothing."""
+"""Kinds that are created by requests without a name."""
 
 
 def test_operator_can_write_only_installed_objects() -> None:

@@ -83,7 +83,7 @@ def test_security_policy_and_changelog_exist() -> None:
 
 @pytest.mark.parametrize("name", ["kuberuntime", "localkube"])
 def test_package_requirements_equal_those_of_the_product(name: str) -> None:
-    """What the cluster of one machine alone needs is in the lock that has it, and not in that of the image."""
+    """Requirements of the embedded cluster alone are in its own lock, and not in the lock of the image."""
     whole, own = requirements("leaderworkerset"), requirements(name)
     assert {key: value for key, value in own.items() if whole.get(key, value) != value} == {}
     lock = (ROOT / "requirements" / ("local.lock" if name == "localkube" else "runtime.lock")).read_text()

@@ -1,4 +1,4 @@
-"""What a release consists of, and what must agree before there is one. The built release: tests/e2e/test_wheels.py."""
+"""The content of a release, and the facts that must agree before it. The built release: tests/e2e/test_wheels.py."""
 
 import re
 import subprocess

@@ -20,7 +20,7 @@ def graph() -> dict[str, list[str]]:
 
 
 def test_every_pin_is_a_component() -> None:
-    """R-OP-78."""
+    """The bill of materials lists the lock (R-OP-78)."""
     pinned = {tuple(one.split("==")) for one in re.findall(r"^([\w.-]+==[\w.]+)", LOCK, re.MULTILINE)}
     found = {(one["name"], one["version"]) for one in BILL["components"]}
     assert found == pinned | {("kuberuntime", leaderworkerset.__version__)}

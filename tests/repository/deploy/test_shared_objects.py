@@ -75,7 +75,7 @@ def base() -> dict[tuple[str, str], JSONObject]:
 
 @pytest.mark.slow
 def test_release_contains_the_base_and_the_definitions() -> None:
-    """R-OP-46."""
+    """`manifests.yaml` equals the kustomize base (R-OP-46)."""
     definitions = load("crds/leaderworkersets.yaml")
     assert base().keys() | definitions.keys() <= release().keys()
     assert {key: release()[key] for key in base()} == base()
@@ -110,7 +110,7 @@ def test_operand_pods_equal_those_of_the_release() -> None:
 
 
 def test_chart_installs_the_same_definitions() -> None:
-    """R-OP-54, R-OP-56."""
+    """All installers have the same definitions (R-OP-54, R-OP-56)."""
     assert load("helm/lws/crds/leaderworkersets.yaml") == load("crds/leaderworkersets.yaml")
 
 
@@ -127,7 +127,7 @@ def test_webhook_names_sort_after_those_of_kueue() -> None:
 
 
 def test_every_image_is_in_the_mirror_list() -> None:
-    """R-OP-68, AT-003-1."""
+    """Images for mirrors are listed in one file (R-OP-68, AT-003-1)."""
     listed = set((DEPLOY / "images.txt").read_text().split())
     files = ["manifests.yaml", *(str(path.relative_to(DEPLOY)) for path in DEPLOY.glob("operator/*deployment*.yaml"))]
     named = {
@@ -148,5 +148,5 @@ def test_installed_objects_lack_labels_of_groups() -> None:
 
 
 def test_objects_of_the_operator_have_its_label() -> None:
-    """R-OP-75."""
+    """Objects of the operator are marked as owned (R-OP-75)."""
     assert all(OWNED_LABEL in meta.labels(obj) for obj in operated("internal").values())

@@ -7,7 +7,7 @@ import pytest
 
 PAGE = Path("docs/how-to/extend.md")
 ROOTS = (Path(), *(Path("packages") / name / "src" for name in ("kuberuntime", "localkube", "leaderworkerset")), Path("packages/leaderworkerset/src/leaderworkerset"), Path("packages/localkube/src/localkube"), Path("packages/localkube/src/localkube/kubelet"), Path("packages/localkube/src/localkube/apiserver"))  # fmt: skip
-"""What the paths of the page start from."""
+"""The folders at which paths of the page start."""
 
 SECTIONS = [part for part in PAGE.read_text().split("\n## ") if "`" in part]
 CODE = re.compile(r"`([\w./-]+)`")

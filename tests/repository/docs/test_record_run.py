@@ -1,4 +1,4 @@
-"""The recording on the front page is drawn from the lines that are kept beside it."""
+"""The recording on the front page is drawn from recorded lines, which are kept next to it."""
 
 import xml.etree.ElementTree as ET
 from itertools import pairwise

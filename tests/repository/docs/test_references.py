@@ -1,4 +1,4 @@
-"""What the documents point to is there: links and their sections, files, tests, options and the targets of `make`."""
+"""References of the documents resolve: links and sections, files, tests, options and the targets of `make`."""
 
 import re
 from collections.abc import Iterator

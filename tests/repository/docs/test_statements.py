@@ -113,7 +113,7 @@ def test_documented_controllers_of_metrics_exist() -> None:
 
 
 def test_own_metrics_and_conditions_are_in_the_reference() -> None:
-    """What a manager shows is compared in `tests/kubernetes/manager/test_metrics.py`."""
+    """Served metrics are compared in `tests/kubernetes/manager/test_metrics.py`."""
     cells = {row[0].strip("`"): row[-1] for row in rows("docs/reference/manager.md", "## Metrics")}
     sources = [
         path.read_text()

@@ -1,4 +1,4 @@
-"""Playing one sequence of requests to both servers, and telling where their answers part."""
+"""Play one sequence of requests to both servers, and report where their answers differ."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""What kube-apiserver and its controllers answered, recorded: one file for each module of tests.
+"""Recorded answers of kube-apiserver and its controllers: one file for each module of tests.
 
 `make conformance` plays every test to a living control plane and writes the files again. `make test` compares the embedded
 servers with the files, `make test-kubernetes` the living ones, and fails where these say something else than the files.

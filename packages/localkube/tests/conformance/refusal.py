@@ -1,4 +1,4 @@
-"""What one line of the tables of differences that stay is (`refused.py`, `refusedwords.py`)."""
+"""One line in the tables of accepted differences (`refused.py`, `refusedwords.py`)."""
 
 import re
 from collections.abc import Callable

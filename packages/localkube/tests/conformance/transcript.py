@@ -1,7 +1,7 @@
-"""Talking to one API server and writing down what was said, in a form that does not depend on which server it was.
+"""Send requests to one API server and record the answers, in a form that does not depend on the server.
 
-What differs by nature is replaced: UIDs by `uid-1`, `uid-2` in the order they appear; resourceVersions by their rank;
-moments, continue tokens and generated suffixes by a word.
+Values that always differ are replaced: UIDs by `uid-1`, `uid-2` in their order, and resourceVersions by their
+rank. Times, continue tokens and generated suffixes are replaced by a word.
 """
 
 import asyncio
@@ -145,7 +145,7 @@ class Session:
 
 
 def _distinct(causes: list[JSONObject]) -> list[JSONObject]:
-    """Sort causes; kube-apiserver has no fixed order of them, and tells some twice."""
+    """Sort causes; kube-apiserver has no fixed order, and repeats some."""
     ordered = sorted(causes, key=lambda cause: (str(cause.get("field")), str(cause.get("message"))))
     return [one for index, one in enumerate(ordered) if one not in ordered[:index]]
 
@@ -170,7 +170,7 @@ def bytes_of(content: bytes, name: str) -> str:
 
 
 def decode(content: bytes) -> Any:
-    """Read JSON; what is none is shown as text."""
+    """Decode JSON; other bodies are returned as text."""
     try:
         return msgspec.json.decode(content)
     except msgspec.DecodeError:

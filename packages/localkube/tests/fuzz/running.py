@@ -31,14 +31,14 @@ AS_UPSTREAM: Final = (
 
 @dataclass(frozen=True)
 class Defect:
-    """What a server did that it must not: the request, and what came of it."""
+    """A forbidden behavior of a server: the request, and the result."""
 
     request: Request
     what: str
 
     @property
     def place(self) -> str:
-        """Return where in the code it happened, to tell defects apart."""
+        """Return the place in the code, which identifies a defect."""
         lines = [line.strip() for line in self.what.splitlines()]
         files = [line for line in lines if line.startswith("File") and "/leaderworkerset/" in line]
         return f"{lines[-1][:60]} {files[-1] if files else ''}"

@@ -39,7 +39,7 @@ class Clusters:
 
 @pytest.fixture(scope="package")
 def clusters(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
-    """Run both clusters; of the real one there is only a recording, where none shall run."""
+    """Run both clusters; without a real one, its recording is used."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     directory = tmp_path_factory.mktemp("plane")
     with asyncio.Runner() as runner, ExitStack() as stack:

@@ -48,9 +48,9 @@ Expectation: TypeAlias = Callable[["Stage"], bool]
 
 @dataclass
 class Stage:
-    """A namespace; `told` is what the scenario has seen of it, `order` the pods that came and went since.
+    """A namespace; `told` has its recorded states, `order` the pods that were created and deleted since.
 
-    `seen` are the names of all objects there ever were; `read` is what was read anew, where that counts.
+    `seen` are the names of all objects that ever existed; `read` has objects that were read again.
     """
 
     cluster: Cluster
@@ -157,7 +157,7 @@ Scenario: TypeAlias = Callable[[Stage], Awaitable[None]]
 
 
 async def play(cluster: Cluster, scenario: Scenario) -> JSON:
-    """Play a scenario in a namespace of its own; return what it told."""
+    """Play a scenario in a namespace of its own; return the recorded states."""
     client = Client(transport(cluster, "conformance"))
     made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "conformance-"}}
     namespace = meta.name(await client.create(NAMESPACES, made))

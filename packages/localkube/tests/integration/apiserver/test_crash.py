@@ -1,4 +1,4 @@
-"""The store survives the death of its process: what was acknowledged is there, and revisions go on."""
+"""The store survives the death of its process: acknowledged writes are kept, and revisions continue."""
 
 import itertools
 import signal

@@ -76,7 +76,7 @@ class Events:
 
 @dataclass
 class KubeletWithProcesses:
-    """What a test needs to see."""
+    """A cluster with a kubelet that runs processes, as tests see it."""
 
     client: Client
     kubelet: Kubelet

@@ -1,4 +1,4 @@
-"""What changes in a pod that runs: images, CPU and memory, and restarts of all its containers."""
+"""Changes of a running pod: images, CPU and memory, and restarts of all its containers."""
 
 import asyncio
 from pathlib import Path

@@ -152,7 +152,7 @@ def is_alive(pid: int) -> bool:
 
 
 def eventually(holds: Callable[[], bool], seconds: float = DEADLINE) -> bool:
-    """Wait for what the kernel does in its own time and tells nobody."""
+    """Wait for an effect in the kernel that has no notification."""
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""What containers see of files: volumes, made-up mount points, roots."""
+"""The files of containers: volumes, generated mount points, roots."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What is left when the cluster process or the launcher dies: nothing."""
+"""Nothing is left when the cluster process or the launcher dies."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What lies in a state directory is its owner's alone, whatever was there before."""
+"""The content of a state directory is private to its owner."""
 
 import os
 from pathlib import Path

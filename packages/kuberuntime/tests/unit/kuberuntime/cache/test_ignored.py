@@ -218,7 +218,7 @@ async def test_informer_waits_for_a_required_kind() -> None:
 
 
 async def test_equal_texts_of_two_caches_are_shared() -> None:
-    """What many caches hold of one object, such as labels of its kind, and what is remembered of texts that went, is there once."""
+    """Caches share equal values, such as the labels of a kind, and the values of deleted objects."""
     server = SmallServer()
     server.put("a")
     projection = Projection("metadata.labels")

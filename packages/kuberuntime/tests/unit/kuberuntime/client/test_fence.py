@@ -97,7 +97,7 @@ async def leader(server: Server, gate: Gate, *, connections: int = 4, qps: float
 
 @pytest.mark.slow
 async def test_write_delayed_by_the_rate_limiter_is_not_sent() -> None:
-    """As of a process that stood still while its writes waited: the limiter lets them go when it wakes."""
+    """The process is paused while its writes wait. When it resumes, the limiter releases them."""
     gate = Gate()
     async with server() as running, leader(running, gate, qps=50.0) as transport:
         await transport.request(POST)

@@ -44,7 +44,7 @@ class NoEvents:
 
 @dataclass
 class Doubler:
-    """Wants a pod `x-twin` beside every pod `x`; counts its looks and never lets two run for one key."""
+    """Creates a pod `x-twin` for every pod `x`; counts reconciliations, and fails if two run for one key."""
 
     informer: Informer
     looks: Counter[str] = field(default_factory=Counter)

@@ -353,7 +353,7 @@ def one_of_many(number: int) -> Event:
 
 
 async def test_differs_from_upstream_concurrent_events_become_ranges() -> None:
-    """Contract 8.3."""
+    """Events within five seconds become one event with ranges (contract 8.3)."""
     async with rig() as r:
         for number in (3, 0, 1, 2, 5, 6):
             r.recorder.record(one_of_many(number))

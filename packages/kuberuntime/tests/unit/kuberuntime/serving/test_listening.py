@@ -1,4 +1,4 @@
-"""Whoever connects and says nothing, or too much, keeps nobody else out."""
+"""Clients that send nothing, or too much, do not keep others out."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Who may read metrics (R-MGR-6)."""
+"""Access to metrics is reviewed by the API server (R-MGR-6)."""
 
 import asyncio
 import sys

@@ -26,7 +26,7 @@ START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 class StoppedClock:
-    """Time that moves when told to, and wall time that jumps when told to."""
+    """A clock whose time moves, and whose wall time jumps, only on request."""
 
     def __init__(self) -> None:
         self.time = START
@@ -48,7 +48,7 @@ class StoppedClock:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back; `body` decoded where it is JSON."""
+    """An answer of the server; `body` is decoded if it is JSON."""
 
     code: int
     headers: dict[str, str]

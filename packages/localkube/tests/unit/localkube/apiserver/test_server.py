@@ -1,4 +1,4 @@
-"""What clients are told when the store does not work."""
+"""Errors that clients receive when the store does not work."""
 
 import os
 import sqlite3

@@ -70,7 +70,7 @@ async def test_pod_is_bound_once(api: Api) -> None:
 async def test_unsupported_resize_is_refused_with_its_field(
     api: Api, spec: dict[str, object], field: str, why: str
 ) -> None:
-    """What else is refused is compared with kube-apiserver: packages/localkube/tests/conformance/test_resizes.py."""
+    """Other refusals are compared with kube-apiserver: packages/localkube/tests/conformance/test_resizes.py."""
     obj = pod()
     (main,) = obj["spec"]["containers"]
     main["resources"] = {"requests": {"cpu": "1"}}

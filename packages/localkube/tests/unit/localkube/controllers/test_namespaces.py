@@ -1,4 +1,4 @@
-"""What a namespace that is being emptied says about itself."""
+"""The conditions of a terminating namespace."""
 
 from collections import Counter
 

@@ -161,7 +161,7 @@ async def test_manager_fault_restarts_the_manager() -> None:
 
 
 async def test_manager_that_cannot_restart_blocks_no_other_fault() -> None:
-    """As one that comes back while the API server is away."""
+    """Such a manager starts while the API server is unavailable."""
     free = asyncio.Event()
 
     @asynccontextmanager

@@ -39,7 +39,7 @@ class Noting:
 
 
 def keeping(scenario: Callable[[FaultKeeper, Noting], Awaitable[None]]) -> Noting:
-    """Run a scenario beside a keeper in virtual time, and end the keeper; return what was noted."""
+    """Run a scenario with a keeper in virtual time, and end the keeper; return what was noted."""
     effect = Noting()
 
     async def main() -> None:

@@ -146,7 +146,7 @@ def status_of(found: JSONObject, name: str = "main") -> JSONObject:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What a cluster starts with."""
+    """The settings of a cluster for a test."""
 
     directory: Path
     script: Script = run_forever

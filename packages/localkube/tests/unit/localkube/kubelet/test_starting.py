@@ -1,4 +1,4 @@
-"""What pods need before they start: variables, volumes, claims, what the machine has; and what they say while it is missing."""
+"""The needs of pods before they start: variables, volumes, claims, the machine; and the status while one is missing."""
 
 import asyncio
 from pathlib import Path

@@ -30,7 +30,7 @@ from kuberuntime.objects.gotypes.canonicaljson import MAX_EXACT_INTEGER, canonic
     ],
 )
 def test_canonical_json_equals_the_output_of_go(value: Any, expected: bytes) -> None:
-    """R-REV-6.7 and R-REV-6.8."""
+    """Revision data is encoded in the bytes of Go (R-REV-6.7 and R-REV-6.8)."""
     assert canonical_json(value) == expected
 
 
@@ -82,5 +82,5 @@ def written_number_by_number(value: Any) -> bytes:
 
 @given(VALUES)
 def test_unusual_numbers_are_found_anywhere(value: Any) -> None:
-    """R-REV-6.8: also beside texts that look like them."""
+    """Unusual numbers are found also next to similar texts (R-REV-6.8)."""
     assert canonical_json(value) == written_number_by_number(value)

@@ -34,11 +34,11 @@ ONLY_ON_CLUSTERS = {
     resources.TOKEN_REVIEWS,
     resources.SUBJECT_ACCESS_REVIEWS,
 }
-"""What an installation of the manager needs: on one machine there is one user, and nothing to install."""
+"""Kinds for an installation of the manager. One machine has one user, and no installation."""
 
 
 MEASURED = {resources.POD_METRICS, resources.NODE_METRICS}
-"""What has no objects: it is measured when somebody asks."""
+"""Kinds without stored objects: they are measured on request."""
 
 
 def test_every_other_resource_is_served(kinds: dict[str, Kind]) -> None:
@@ -48,7 +48,7 @@ def test_every_other_resource_is_served(kinds: dict[str, Kind]) -> None:
 
 
 def test_list_keys_equal_those_of_core_v1(kinds: dict[str, Kind]) -> None:
-    """R-API-8."""
+    """Pod templates merge as in core/v1 (R-API-8)."""
     fields = (kinds["pods"].schema.fields or {})["spec"].fields or {}
     container = (fields["containers"].items or Schema("any")).fields or {}
     assert fields["containers"].keys == ("name",)

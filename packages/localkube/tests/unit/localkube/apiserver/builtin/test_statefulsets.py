@@ -40,7 +40,7 @@ def test_new_statefulset_receives_defaults(api: Make) -> None:
 
 
 def test_max_unavailable_is_dropped_without_its_feature_gate(api: Make) -> None:
-    """T-11."""
+    """The API server drops the field as upstream does (T-11)."""
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2, "maxUnavailable": 3}}
     found = api(STATEFULSETS).create(statefulset(updateStrategy=strategy))
     assert found["spec"]["updateStrategy"]["rollingUpdate"] == {"partition": 2}

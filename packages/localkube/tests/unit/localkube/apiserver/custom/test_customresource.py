@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: from the definition to its kind, with that of LeaderWorkerSet as the example."""
+"""CustomResourceDefinitions: from the definition to its kind, with LeaderWorkerSets as the example."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -32,7 +32,7 @@ def leaderworkerset(**spec: Any) -> Object:
 
 
 def test_kind_has_the_names_and_subresources_of_its_definition(kind: Kind) -> None:
-    """R-API-1, R-API-2, R-API-3."""
+    """Names, scope and subresources come from the definition (R-API-1, R-API-2, R-API-3)."""
     assert (kind.resource.group_resource, kind.singular, kind.short_names) == (
         "leaderworkersets.leaderworkerset.x-k8s.io", "leaderworkerset", ("lws",),
     )  # fmt: skip
@@ -42,7 +42,7 @@ def test_kind_has_the_names_and_subresources_of_its_definition(kind: Kind) -> No
 
 
 def test_objects_are_pruned_and_defaulted(kind: Kind) -> None:
-    """R-API-5, R-API-7."""
+    """Unknown fields are pruned and defaults set (R-API-5, R-API-7)."""
     found = kind.prepare("create", leaderworkerset(unknown=1) | {"status": {"replicas": 3}}, None)
     assert found["spec"]["replicas"] == 1
     assert found["spec"]["startupPolicy"] == "LeaderCreated"

@@ -1,4 +1,4 @@
-"""Who may speak to the server."""
+"""The guard accepts only requests with the token, addressed to this machine."""
 
 import pytest
 

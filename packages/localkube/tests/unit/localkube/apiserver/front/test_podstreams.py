@@ -234,7 +234,7 @@ def test_attach_error_is_sent_on_the_error_channel(path: str, text: str) -> None
 
 
 def test_start_error_of_a_command_is_sent_on_the_error_channel() -> None:
-    """kubectl would take a refusal of the upgrade for a server without WebSockets, and tell about SPDY instead."""
+    """If the upgrade were refused, kubectl would assume a server without WebSockets, and fall back to SPDY."""
 
     async def scenario(door: Door, node: FakeNode) -> None:
         async with connect(door, f"{PODS}/web/exec?command=nothing&stderr=true", V5) as socket:

@@ -1,4 +1,4 @@
-"""What the OpenAPI documents say of kinds and their types."""
+"""The OpenAPI documents describe kinds and their types."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whatever happens to the files of the store: a correct start, or a refusal that leaves file and log as they were."""
+"""Damaged files of the store lead to a correct start, or to a refusal that leaves file and log unchanged."""
 
 import asyncio
 import os

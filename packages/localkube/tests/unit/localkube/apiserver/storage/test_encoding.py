@@ -15,6 +15,6 @@ from localkube.apiserver.storage.encoding import encode
     ],
 )
 def test_html_characters_are_escaped(text: str, expected: bytes) -> None:
-    """R-REV-7."""
+    """Revision data keeps its bytes (R-REV-7)."""
     assert encode(text) == expected
     assert msgspec.json.decode(encode({text: [text]})) == {text: [text]}

@@ -1,4 +1,4 @@
-"""What an autoscaler decides and writes."""
+"""Decisions and writes of an autoscaler."""
 
 from datetime import timedelta
 from typing import Any

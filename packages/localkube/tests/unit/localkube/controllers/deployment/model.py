@@ -39,7 +39,7 @@ def rolling(surge: int | str, unavailable: int | str) -> Any:
 
 @dataclass
 class Model:
-    """What is stored; `pods` are those that only Recreate asks for."""
+    """The stored objects; `pods` has only the pods for Recreate."""
 
     deployment: Any
     sets: dict[str, Any] = field(default_factory=dict)

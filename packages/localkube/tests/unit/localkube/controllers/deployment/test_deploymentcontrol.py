@@ -1,4 +1,4 @@
-"""What a Deployment does next."""
+"""The next step of a Deployment."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Whatever is asked of a Deployment and whatever its pods do, its bounds hold and it comes to rest."""
+"""With any changes and any pods, a Deployment keeps its bounds and comes to rest."""
 
 from typing import Any
 

@@ -44,7 +44,7 @@ def numbers(status: dict[str, Any]) -> tuple[int, int, int, int]:
     ],
 )
 def test_budget_uses_current_or_expected_pods(spec: dict[str, Any], found: tuple[int, int, int, int]) -> None:
-    """A number counts the pods that are there, a share and `maxUnavailable` those that there shall be."""
+    """A number counts existing pods; a percentage and `maxUnavailable` count the expected pods."""
     status = build(spec, pod("a"), pod("b"), pod("c", ready=False))
     assert numbers(status) == found
     condition = status["conditions"][0]

@@ -1,4 +1,4 @@
-"""Who owns whom, and whom a change concerns."""
+"""The graph of owners, and the objects that a change enqueues."""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""What becomes of an object whose owners may be gone."""
+"""The decision about an object whose owners may be deleted."""
 
 from collections import deque
 

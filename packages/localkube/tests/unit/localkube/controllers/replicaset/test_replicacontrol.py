@@ -1,4 +1,4 @@
-"""What a ReplicaSet does next."""
+"""The next step of a ReplicaSet."""
 
 from itertools import count
 from typing import Any

@@ -1,4 +1,4 @@
-"""What pods request."""
+"""Resource requests of pods."""
 
 import pytest
 

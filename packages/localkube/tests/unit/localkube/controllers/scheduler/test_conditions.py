@@ -1,4 +1,4 @@
-"""What a pod without node says about itself."""
+"""The condition of an unscheduled pod."""
 
 from tests.unit.localkube.controllers.objects import NOW, build_pod, merge
 

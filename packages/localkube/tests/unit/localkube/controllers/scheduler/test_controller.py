@@ -1,4 +1,4 @@
-"""The driver of the scheduler: one decision that fails is told on its pod, and the others go on."""
+"""The driver of the scheduler: a decision that fails is reported on its pod, and the others continue."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where pods go, and what is said where there is no place."""
+"""Placement of pods, and the refusal if no node fits."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who a pod of a StatefulSet is."""
+"""The identity of a StatefulSet's pod."""
 
 import pytest
 from tests.unit.localkube.controllers.objects import build_pod, build_statefulset, build_template

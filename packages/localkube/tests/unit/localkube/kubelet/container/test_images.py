@@ -1,4 +1,4 @@
-"""What a container runs where no image is pulled."""
+"""The program of a container when no image is pulled."""
 
 from pathlib import Path
 

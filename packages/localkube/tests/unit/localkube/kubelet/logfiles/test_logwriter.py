@@ -20,7 +20,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 def written(directory: Path, *pieces: bytes, size: int = 10**6) -> LogWriter:
-    """Write a run's log, each piece a second after the one before."""
+    """Write a run's log, one piece per second."""
     writer = LogWriter(directory, VirtualClock(), segment_size=size)
     for piece in pieces:
         os.write(writer.stdout, piece)
@@ -187,7 +187,7 @@ async def test_followers_rest_as_long_as_they_work(tmp_path: Path, monkeypatch: 
 
 
 async def test_follower_far_behind_does_not_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Segments are removed: one that rests further would miss lines."""
+    """Old segments are removed: a follower that rests again would miss lines."""
     monkeypatch.setattr(time, "thread_time", count().__next__)
     writer = written(tmp_path, *(b"%d\n" % number for number in range(5)), size=1)
     loop = asyncio.get_running_loop()

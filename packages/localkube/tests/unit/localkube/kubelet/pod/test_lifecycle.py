@@ -1,4 +1,4 @@
-"""What is done next for a pod, as tables."""
+"""The next steps for a pod, as tables."""
 
 import copy
 from datetime import timedelta

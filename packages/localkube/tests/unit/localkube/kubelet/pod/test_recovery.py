@@ -1,4 +1,4 @@
-"""What a pod's state is after a restart of the whole cluster."""
+"""The state of a pod after a restart of the whole cluster."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What containers have used, from a /proc of files and from the real one."""
+"""The resource usage of containers, from a /proc of files and from the real one."""
 
 import os
 import subprocess

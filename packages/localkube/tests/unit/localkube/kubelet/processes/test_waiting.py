@@ -1,4 +1,4 @@
-"""What real processes wait for, as /proc shows it."""
+"""The waits of real processes, as /proc shows them."""
 
 import os
 import signal

@@ -104,7 +104,7 @@ def test_missing_variable_changes_nothing(hosts: Path) -> None:
 
 
 def test_library_unknown_to_the_loader_is_not_used() -> None:
-    """`libc.so.6` stands for one that is installed."""
+    """`libc.so.6` stands for an installed library."""
     assert plainnames.find_wrapper(["libno_such_wrapper.so"]) is None
     assert plainnames.find_wrapper(["libno_such_wrapper.so", "libc.so.6"]) == "libc.so.6"
 

@@ -1,4 +1,4 @@
-"""Requests are understood by the launcher as they were meant."""
+"""The launcher decodes the requests of the kubelet."""
 
 import json
 from pathlib import Path

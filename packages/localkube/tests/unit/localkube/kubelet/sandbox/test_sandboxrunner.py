@@ -1,4 +1,4 @@
-"""Few pods are begun at once, and one that hangs keeps no other waiting for long."""
+"""Few pods start at once, and a start that hangs does not delay others for long."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a row of probe results means."""
+"""Verdicts of consecutive probe results."""
 
 import pytest
 from tests.unit.localkube.kubelet.pods import container

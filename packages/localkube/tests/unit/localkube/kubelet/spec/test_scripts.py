@@ -1,4 +1,4 @@
-"""What a shell's script starts is read from its words."""
+"""Programs that a shell script starts are read from its words."""
 
 import pytest
 

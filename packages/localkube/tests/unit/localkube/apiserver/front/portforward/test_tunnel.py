@@ -112,7 +112,7 @@ def _closing(pod: Pod) -> Pod:
 
 
 async def shout(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer when the client has said everything."""
+    """Answer when the client has finished sending."""
     writer.write((await reader.read()).upper())
     await writer.drain()
 
@@ -185,7 +185,7 @@ async def test_unreachable_port_is_an_error_and_the_next_one_works(port: int, te
 
 
 def greeting(broken: asyncio.Event) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
-    """Return a server that greets, and tells when its client is gone."""
+    """Return a server that greets, and records when its client has left."""
 
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"hello")

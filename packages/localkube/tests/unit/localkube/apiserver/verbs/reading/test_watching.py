@@ -182,7 +182,7 @@ async def test_slow_watcher_is_ended_with_expired() -> None:
 
 
 async def test_watcher_receives_pushed_bytes_in_pieces() -> None:
-    """What a connection holds that nobody reads is bounded, however much is pushed at once."""
+    """A connection buffers a bounded number of bytes if nobody reads, even if many are pushed at once."""
     pushed = [b"a" * 10, b"b" * (3 * PIECE + 7), b"c" * (PIECE // 2), b"d" * (PIECE // 2), b"e" * 5]
 
     watcher = Watcher()

@@ -50,7 +50,7 @@ def test_other_requests_are_served_during_a_large_deletion() -> None:
 
 
 async def test_objects_created_during_the_deletion_are_kept(api: Api) -> None:
-    """Whoever creates faster than the deletion goes keeps it from ending nowhere."""
+    """A client that creates objects faster than the deletion must not keep it from ending."""
     await api.create(CONFIG_MAPS, config_map("a"))
     await api.create(CONFIG_MAPS, config_map("b"))
     deleting = asyncio.create_task(api.delete(CONFIG_MAPS))

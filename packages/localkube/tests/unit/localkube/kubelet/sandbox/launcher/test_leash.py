@@ -1,4 +1,4 @@
-"""What becomes the way out of pods' networks: its log is bounded."""
+"""The program that gives pods a way out has a bounded log."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The line between the processes: frames, and descriptors beside them."""
+"""The connection between the processes: frames with descriptors."""
 
 import os
 import resource
