@@ -41,7 +41,7 @@ async def recorded(_: ObjectKey) -> list[Episode]:
 
 
 async def furnish(visit: Visit) -> None:
-    """Make one healthy set and one whose leader crashes."""
+    """Create a healthy set, and a set whose leader crashes."""
     await visit.house.put_set("web", replicas=3, size=2)
     await visit.house.put_set("broken", replicas=1, size=2, ready=0)
     await visit.house.crash("broken-0")
@@ -80,7 +80,7 @@ def test_token_leaves_the_address_and_the_cookie_is_hidden(visiting: Visiting) -
 
 
 def test_selected_ranks_stay_selected_after_a_complete_update(visiting: Visiting) -> None:
-    """Its newest state is of another stream, as after more changes than it keeps."""
+    """The new state belongs to another stream, as after more changes than the server keeps."""
 
     async def scenario() -> None:
         async with visiting() as visit:
@@ -101,7 +101,7 @@ def test_selected_ranks_stay_selected_after_a_complete_update(visiting: Visiting
 
 
 def test_page_resumes_after_an_outage_without_losing_a_change(visiting: Visiting) -> None:
-    """Its connections are closed and its port is shut while pods change; then the page resumes by itself."""
+    """Connections are closed and the port is unavailable while pods change; then the page resumes by itself."""
 
     async def scenario() -> None:
         async with visiting() as visit:

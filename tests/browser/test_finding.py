@@ -1,4 +1,4 @@
-"""Finding things in a real browser: the search of all pages, the rank that failed, and the first error."""
+"""Searching in a real browser: the search of all pages, the rank that failed, and the first error."""
 
 import pytest
 from tests.browser.conftest import Visiting, journey

@@ -1,4 +1,4 @@
-"""Logging in to a shared dashboard in a real browser, and what happens when the login ends."""
+"""Logging in to a shared dashboard in a real browser, and the end of the login."""
 
 from importlib import resources
 from typing import Any

@@ -1,4 +1,4 @@
-"""A rollout in a real browser: pause or resume, undo, and its course."""
+"""A rollout in a real browser: pause, resume, undo, and its progress."""
 
 import pytest
 from tests.browser.conftest import Visiting, journey

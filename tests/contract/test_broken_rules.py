@@ -1,4 +1,4 @@
-"""The unit tests of the core notice a broken rule: they run on a copy of the product with one change."""
+"""The unit tests of the core detect a broken rule: they run on a copy of the product with one change."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""How rules and their proofs are found."""
+"""Rules and their proofs are found."""
 
 import re
 from pathlib import Path

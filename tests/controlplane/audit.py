@@ -15,12 +15,12 @@ WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollect
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The audit log of an API server, and where its policy is."""
+    """The audit log of an API server, and the path of its policy."""
 
     directory: Path
 
     def flags(self, user: str) -> tuple[str, ...]:
-        """Write a policy that records every request of this user and of nobody else; return the flags for it."""
+        """Write a policy that records every request of this user only; return the flags for it."""
         policy = {
             "apiVersion": "audit.k8s.io/v1",
             "kind": "Policy",
@@ -36,7 +36,7 @@ class Audit:
         return len(self._lines())
 
     def events(self, since: int = 0) -> list[dict[str, Any]]:
-        """Return the events, those before a mark left out."""
+        """Return the events after a mark."""
         return [json.loads(line) for line in self._lines()[since:]]
 
     def writes(self, since: int = 0) -> Counter[str]:

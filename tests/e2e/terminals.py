@@ -1,4 +1,4 @@
-"""Programs on pseudo-terminals, and what stands on their screens."""
+"""Programs on pseudo-terminals, and the content of their screens."""
 
 import codecs
 import difflib
@@ -33,7 +33,7 @@ class Screen:
         self._rest = ""
 
     def feed(self, piece: str) -> None:
-        """Take what a program wrote; a control may be cut."""
+        """Read the output of a program; a control sequence may be incomplete."""
         seen, position = self._rest + piece, 0
         cut = UNFINISHED.search(seen)
         end = cut.start() if cut else len(seen)
@@ -84,11 +84,11 @@ class Terminal:
         fcntl.ioctl(self._near, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def type(self, text: str) -> None:
-        """Type."""
+        """Type a text."""
         os.write(self._near, text.encode())
 
     def until(self, pattern: str, seconds: float = 30) -> str:
-        """Read until something new on the screen matches; return what was new."""
+        """Read until new output on the screen matches; return the new output."""
         begin, deadline = len(self.seen), time.monotonic() + seconds
         while not re.search(pattern, self.seen[begin:]):
             left = max(deadline - time.monotonic(), 0)

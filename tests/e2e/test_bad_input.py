@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 
 def changed(path: str, value: object) -> JSONObject:
-    """Return a good manifest with one field changed or added."""
+    """Return a valid manifest with one changed or added field."""
     manifest = lws("web", SLEEP)
     target = manifest
     *parents, last = path.split(".")

@@ -1,4 +1,4 @@
-"""`lws chaos` on a cluster as `lws up` makes it: what each fault does inside a rank, and that nothing of it stays."""
+"""`lws chaos` on a cluster of `lws up`: the effect of each fault inside a rank, and its complete end."""
 
 import json
 import os
@@ -105,7 +105,7 @@ def squad(cluster: Cluster) -> Cluster:
 
 @contextmanager
 def fault(cluster: Cluster, *words: str) -> Iterator[None]:
-    """Let a fault last meanwhile; end it by SIGTERM, which is like Ctrl-C, after which none lasts."""
+    """Run a fault in the body; end it by SIGTERM, which has the effect of Ctrl-C."""
     process = cluster.shell.start("chaos", *words, "--for=100", f"--local={cluster.name}")
     try:
         assert process.stdout is not None
@@ -120,7 +120,7 @@ def fault(cluster: Cluster, *words: str) -> Iterator[None]:
 
 
 def asked(cluster: Cluster, asking: str, name: str) -> str:
-    """Return what a rank gets from the port of another."""
+    """Return the answer of one rank's port to another rank."""
     return cluster.lws("exec", asking, "--", "python3", "-c", ASK, name).strip()
 
 
@@ -146,7 +146,7 @@ def test_partition_of_two_ranks_spares_others_and_ends(squad: Cluster) -> None:
 
 
 def test_throttle_drops_packets_above_a_rate_and_ends(squad: Cluster) -> None:
-    """A megabyte: all of it at once, or 64 KiB and 20 kB in each of three seconds at most."""
+    """A megabyte arrives at once without the fault, and with it 64 KiB, and 20 kB in each of at most three seconds."""
     read = ("exec", "web/0/0", "--", "python3", "-c", READ, "web-0-1.web")
     assert int(squad.lws(*read)) == 1_000_000
     with fault(squad, "throttle", "web/0/0", "web/0/1", "--amount=20k"):
@@ -253,7 +253,7 @@ def test_drained_node_accepts_pods_after_a_killed_cluster(shell: Shell) -> None:
 
 
 def test_ranks_of_a_lost_node_are_recreated_elsewhere(shell: Shell) -> None:
-    """While it is lost the group is whole on the other node; afterwards its place is needed, and taken again."""
+    """While the node is lost, the group is complete on the other node; afterwards its capacity is used again."""
     shell.lws("up", "lost", "--detach", "--nodes", "2", "--node-capacity", "cpu=2")
     own = Cluster(shell, "lost")
     group = team("web")

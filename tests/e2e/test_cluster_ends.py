@@ -1,4 +1,4 @@
-"""Commands that are attached to a cluster end with it: one clear line each, an exit code, and no traceback."""
+"""Commands that are attached to a cluster end with it: one clear line, an exit code, and no traceback."""
 
 import signal
 import subprocess
@@ -42,7 +42,7 @@ def attached(shell: Shell) -> Iterator[dict[str, Running]]:
 
 
 def ends(found: dict[str, Running]) -> dict[str, tuple[int, list[str]]]:
-    """Return the exit code of each command, and what it wrote to standard error since it was attached."""
+    """Return the exit code of each command, and its standard error since it was attached."""
     told = {name: process.communicate(timeout=LIMIT)[1].splitlines() for name, process in found.items()}
     return {name: (found[name].returncode, lines) for name, lines in told.items()}
 

@@ -1,4 +1,4 @@
-"""`lws dashboard` as a user starts it, and a browser that opens its link."""
+"""`lws dashboard` in a user's shell, and a browser that opens its link."""
 
 import json
 import re
@@ -27,7 +27,7 @@ class Answer:
 
 
 class Browser:
-    """Opens the link that a dashboard prints, and asks for pages with the cookie that it gets."""
+    """Opens the link that a dashboard prints, and requests pages with its cookie."""
 
     def __init__(self, dashboard: Running) -> None:
         link = urlsplit(line_with(dashboard, "http://127.0.0.1:").rpartition(" ")[2].strip())
@@ -134,7 +134,7 @@ def test_shared_dashboard_acts_with_the_token_of_its_user(cluster: Cluster) -> N
 
 @pytest.mark.parametrize("deletes", [False, True])
 def test_dashboard_outlives_its_cluster(shell: Shell, deletes: bool) -> None:
-    """The same link shows the cluster again after `lws down` and `lws up`, also a new one on another port."""
+    """The same link shows the cluster again after `lws down` and `lws up`, even on another port."""
     shell.lws("up", "comes", "--detach")
     cluster = Cluster(shell, "comes")
     cluster.start(lws("first", shell_script("sleep 3600")))

@@ -1,4 +1,4 @@
-"""Every command of the README and the how-to pages does what the page says. Those of the examples: `test_examples.py`."""
+"""Commands of the README and the how-to pages have the documented result. Examples: `test_examples.py`."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ PAGES = {
     "docs/how-to/dashboard.md": "The dashboard is open for one browser: http://127.0.0.1:",
     "examples/kuberuntime/README.md": "Cluster default is up",
 }
-"""The pages, and what is printed when all went well."""
+"""The pages, and the output of a successful run."""
 
 ELSEWHERE = {
     "docs/how-to/install.md": "needs a cluster and a registry: what it installs is tested in tests/repository/deploy",
@@ -101,7 +101,7 @@ def test_every_page_with_commands_is_run_or_listed() -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_of_a_page_have_the_documented_result(shell: Shell, page: str) -> None:
-    """No kubeconfig is there: a command that addressed the reader's own cluster would fail."""
+    """Without a kubeconfig, a command that addresses the reader's own cluster would fail."""
     if page == "docs/how-to/frameworks.md" and not find_spec("jax"):
         pytest.skip("jax is not installed: `make nightly` does; tests/e2e/test_frameworks.py runs the other commands")
     assert "KUBECONFIG" not in shell.environment

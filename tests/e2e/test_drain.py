@@ -1,4 +1,4 @@
-"""Nodes are drained and groups moved on a cluster of this machine, where sets choose that by their annotations alone (ADR 23)."""
+"""Nodes are drained and groups moved on an embedded cluster, if annotations of sets permit it (ADR 23)."""
 
 import signal
 from collections.abc import Iterator

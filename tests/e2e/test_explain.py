@@ -1,4 +1,4 @@
-"""`lws explain` on real processes: what is wrong is really wrong, and the first line names it."""
+"""`lws explain` on real processes with real problems: the first line names the problem."""
 
 import json
 import os

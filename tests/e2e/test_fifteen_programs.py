@@ -1,4 +1,4 @@
-"""Fifteen programs that fail: each cause is named at every moment, and every command that is suggested works then."""
+"""Fifteen failing programs: each cause is named at every moment, and every suggested command works."""
 
 import json
 import re
@@ -19,13 +19,13 @@ from leaderworkerset.api import labels
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 SAMPLES: Final = 4
-"""Rounds over all programs. They are recreated in between, each with a pace of its own."""
+"""Rounds over all programs, which are recreated between rounds at different paces."""
 
 COLUMNS, LINES = 80, 24
 
 SUGGESTED: Final = re.compile(r"(?:^|: )(lws --local=\S+ -n \S+ .*)$")
 CHANGES: Final = frozenset({"restart", "recover", "exec", "wait"})
-"""Commands that change what is observed, or wait."""
+"""Commands that change the observed state, or wait."""
 
 BINDS_TWICE: Final = """
 import socket
@@ -36,7 +36,7 @@ second.bind(("0.0.0.0", 8000))
 
 
 class Failing(NamedTuple):
-    """A program that fails: the LeaderWorkerSet, words of the cause, and words of the next step."""
+    """A failing program: the LeaderWorkerSet, words of the cause, and words of the next step."""
 
     obj: JSONObject
     words: str
@@ -55,7 +55,7 @@ def _known(name: str, words: str = "") -> Failing:
 
 
 def _stuck(name: str) -> JSONObject:
-    """Return a group whose leader reports one step and waits for ever."""
+    """Return a group whose leader reports one step and waits forever."""
     obj = lws(
         name, python("import time; print('::lws progress step=1 total=9', flush=True); time.sleep(1000)", grace=1)
     )

@@ -50,7 +50,7 @@ async def embedded() -> AsyncIterator[Transport]:
 
 @dataclass(frozen=True)
 class Servers:
-    """The embedded server, the real one where it runs, and the loop that speaks to them."""
+    """The embedded server, the real one if it runs, and their event loop."""
 
     runner: asyncio.Runner
     embedded: Transport

@@ -98,14 +98,14 @@ async def _define(transport: Transport) -> None:
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Note that not all of these tests will run."""
+    """Record that only some of these tests will run."""
     for item in comparing(items):
         item.config.stash[NARROWED] = True
 
 
 @pytest.fixture(scope="package")
 def witness(request: pytest.FixtureRequest) -> Iterator[Witness]:
-    """Note what occurs; at the end of a whole run, fail where something that is refused has not."""
+    """Record the differences that occur; after a complete run, fail if an accepted difference did not occur."""
     one = Witness()
     yield one
     if one.saw_everything(request.session):

@@ -26,7 +26,7 @@ class RefusedError:
     rest: Callable[[Any], JSON] | None = None
 
     def covers(self, found: Difference) -> bool:
-        """Return whether a difference is this one."""
+        """Return whether this line accepts a difference."""
         pairs = (
             (self.request, found.request),
             (self.path, found.path),

@@ -1,4 +1,4 @@
-"""The LeaderWorkerSet definition at work: pruning, defaults, what is wrong with a value."""
+"""The LeaderWorkerSet definition in use: pruning, defaults, errors of values."""
 
 import pytest
 from testkit.customkind import LEADERWORKERSETS

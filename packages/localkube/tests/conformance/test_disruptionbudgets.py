@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets: which ones are refused, and how; which changes make a new generation."""
+"""PodDisruptionBudgets: refused budgets, and changes that increment the generation."""
 
 from typing import Any
 

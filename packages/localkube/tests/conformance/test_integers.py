@@ -1,4 +1,4 @@
-"""Numbers that are not integers of 32 bits, where such are wanted: a wrong type, not an invalid value."""
+"""Values that are not 32-bit integers in integer fields are type errors, not invalid values."""
 
 import pytest
 from tests.conformance.conftest import CheckSame

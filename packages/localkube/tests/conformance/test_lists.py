@@ -1,4 +1,4 @@
-"""Lists: selectors, pages, versions, and what is refused about them."""
+"""Lists: selectors, pages, versions, and refused options."""
 
 import pytest
 from testkit.customkind import LEADERWORKERSETS

@@ -1,4 +1,4 @@
-"""Bodies, formats, options and patches that nobody should send: both servers answer them alike, as in `test_misuse.py`."""
+"""Malformed bodies, formats, options and patches: both servers answer them alike, as in `test_misuse.py`."""
 
 import gzip
 from typing import Final

@@ -19,7 +19,7 @@ from kuberuntime.objects.resources import CONFIG_MAPS, NODES, PODS, STATEFULSETS
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 TOLD_APART: Final = ("<nil>", "patch")
-"""Fields that one server only names, for what it also names otherwise."""
+"""Fields that only one server names, which the other one names differently."""
 
 HUGE: Final[tuple[JSON, ...]] = (
     2**31,
@@ -38,7 +38,7 @@ HUGE: Final[tuple[JSON, ...]] = (
 
 
 async def outcome(session: Session, method: str, path: str, body: object = None, **options: Any) -> None:
-    """Send a request; write down the code, the reason and the fields of a refusal, and nothing of what is accepted."""
+    """Send a request; record only the code, reason and fields of a refusal."""
     answer = await session.send(method, path, body, **options)
     entry = session.entries.pop()
     sent = body.decode(errors="replace") if isinstance(body, bytes) else json.dumps(body)

@@ -1,4 +1,4 @@
-"""Pods: what is filled in for every family of fields, and what is wrong with a value."""
+"""Pods: the defaults of every family of fields, and the errors of invalid values."""
 
 import pytest
 from tests.conformance.conftest import CheckSame

@@ -1,4 +1,4 @@
-"""`pods/resize`: what it writes, what it drops, and what it refuses."""
+"""`pods/resize`: written, dropped and refused fields."""
 
 import pytest
 from tests.conformance.conftest import CheckSame

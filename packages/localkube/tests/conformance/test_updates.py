@@ -1,4 +1,4 @@
-"""Replacing objects: versions, identities, what the server keeps, generations, subresources."""
+"""Replacing objects: versions, UIDs, server-managed fields, generations, subresources."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The verbs on every kind: create, read, list, replace, patch, delete; and what a client sees as a table."""
+"""The verbs on every kind: create, read, list, replace, patch, delete; and the table for clients."""
 
 import pytest
 from tests.conformance.conftest import CheckSame

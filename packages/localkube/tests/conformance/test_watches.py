@@ -1,4 +1,4 @@
-"""Watches: what comes, in which order, from which version."""
+"""Watches: events, their order, and the start at a version."""
 
 from testkit.customkind import LEADERWORKERSETS
 from tests.conformance.conftest import CheckSame

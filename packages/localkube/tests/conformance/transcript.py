@@ -38,7 +38,7 @@ USER_AGENT: Final = "conformance/1"
 
 @dataclass(frozen=True)
 class Entry:
-    """One request in words, and what came back."""
+    """One request in words, and its answer."""
 
     request: str
     status: int
@@ -85,7 +85,7 @@ class Session:
         return await self.send("POST", self.path(resource), identified(resource, obj), **query)
 
     async def await_known(self, resource: Resource, obj: JSONObject, shows: Callable[[Any], bool]) -> None:
-        """Wait until admission, which reads caches, knows what was written: a dry creation, not written down, shows it."""
+        """Wait until admission, which reads caches, knows the write: an unrecorded dry run of a creation shows it."""
         rehearsal = Session(self.transport, self.namespace)
         async with asyncio.timeout(PATIENCE):
             while not shows(await rehearsal.create(resource, obj, dryRun="All")):  # noqa: ASYNC110 - nothing tells when
@@ -186,7 +186,7 @@ def normalized(entries: Iterable[Entry]) -> list[Entry]:
 
 @dataclass
 class Names:
-    """The words for what one server made up."""
+    """Replacements for the generated values of one server."""
 
     versions: Mapping[str, str]
     uids: dict[str, str] = field(default_factory=dict)

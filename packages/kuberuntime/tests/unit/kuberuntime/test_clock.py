@@ -1,4 +1,4 @@
-"""How it is noticed that the wall clock was set."""
+"""Changes of the wall clock are detected."""
 
 from datetime import UTC, datetime, timedelta
 

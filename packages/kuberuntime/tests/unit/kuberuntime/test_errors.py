@@ -1,4 +1,4 @@
-"""Errors are typed by what the API server says."""
+"""The type of an error follows the Status of the API server."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Actions that are made of others, and those without one of them."""
+"""Composite actions are flattened, and single actions removed from them."""
 
 from kuberuntime.objects.meta import ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import CONFIG_MAPS

@@ -27,7 +27,7 @@ async def expire() -> str:
 
 
 async def in_a_task_that_is_being_cancelled(clean_up: Callable[[], Awaitable[str]]) -> str:
-    """Return what `clean_up` returns in a task that was cancelled before."""
+    """Return the result of `clean_up` in a task that was cancelled before."""
     ended = ""
 
     async def work() -> None:

@@ -1,4 +1,4 @@
-"""Both clusters at the same time, with their own controllers and nobody else's."""
+"""Both clusters at the same time, each with only its own controllers."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ CheckSame = Callable[[Scenario], None]
 
 @dataclass(frozen=True)
 class Clusters:
-    """The embedded cluster, the real one where it runs, and the loop that speaks to them."""
+    """The embedded cluster, the real one if it runs, and their event loop."""
 
     runner: asyncio.Runner
     embedded: Cluster

@@ -1,4 +1,4 @@
-"""The controller of autoscalers where no load is needed: bounds, targets that are not there, and none at all."""
+"""The controller of autoscalers without load: bounds, missing targets, and zero replicas."""
 
 from tests.conformance.controllers.conftest import CheckSame
 from tests.conformance.controllers.stage import Stage

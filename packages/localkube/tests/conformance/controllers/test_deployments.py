@@ -1,4 +1,4 @@
-"""The Deployment controller: scenarios on both clusters; names end in hashes, which are not the same, so they are left out."""
+"""The Deployment controller in scenarios on both clusters; names are omitted, because they end in hashes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -46,7 +46,7 @@ def reason(stage: Stage) -> str:
 
 
 def is_at_rest(stage: Stage) -> bool:
-    """Return whether all has been observed, no pod is leaving, and the status counts what the ReplicaSets report."""
+    """Return whether everything was observed, no pod is being deleted, and the status is up to date."""
     deployment, sets = deployment_of(stage), sets_by_revision(stage)
     pods = stage.objects(PODS).values()
     counts, statuses = meta.status(deployment), [meta.status(one) for one in (deployment, *sets)]
@@ -200,7 +200,7 @@ def test_paused_deployment_only_scales(same: CheckSame) -> None:
 
 
 def test_rollout_stops_when_scaled_to_the_size_of_its_only_set(same: CheckSame) -> None:
-    """Such a set keeps the size that it was made for, so that the Deployment is being scaled for ever (docs/adr/0017)."""
+    """Such a set keeps the annotation of its former size, so that the Deployment scales forever (docs/adr/0017)."""
 
     async def scenario(stage: Stage) -> None:
         await stage.create(DEPLOYMENTS, web(strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}))

@@ -1,4 +1,4 @@
-"""The garbage collector: the three ways to delete, owners that are gone, owners that block."""
+"""The garbage collector: three propagation policies, deleted owners, blocked owners."""
 
 import pytest
 from tests.conformance.controllers.conftest import CheckSame

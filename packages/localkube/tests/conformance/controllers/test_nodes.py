@@ -1,4 +1,4 @@
-"""Evictions by taints: scenarios on both clusters, what they leave compared."""
+"""Evictions by taints: the resulting objects of scenarios on both clusters are compared."""
 
 from tests.conformance.controllers.conftest import CheckSame
 from tests.conformance.controllers.stage import Stage

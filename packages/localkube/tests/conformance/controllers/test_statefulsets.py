@@ -1,4 +1,4 @@
-"""The StatefulSet controller: scenarios on both clusters, what they leave compared."""
+"""The StatefulSet controller: the resulting objects of scenarios on both clusters are compared."""
 
 import pytest
 from tests.conformance.controllers.conftest import CheckSame
@@ -38,7 +38,7 @@ CLAIMS = [
 
 
 def settled(*pods: str, updated: int | None = None) -> Expectation:
-    """Expect exactly these pods, all ready, and a status that says so."""
+    """Expect exactly these pods, all ready, and a matching status."""
 
     def holds(stage: Stage) -> bool:
         found, sets = stage.objects(PODS), stage.objects(STATEFULSETS)

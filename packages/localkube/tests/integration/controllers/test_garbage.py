@@ -77,7 +77,7 @@ async def test_orphan_deletion_keeps_dependents_without_owner(world: ControlledS
 
 @dataclass
 class Gathering:
-    """A transport whose PATCHes of config maps are held until two of them are under way."""
+    """A transport that holds PATCHes of config maps until two of them are in progress."""
 
     inner: Transport
     both: asyncio.Barrier = field(default_factory=lambda: asyncio.Barrier(2))

@@ -125,7 +125,7 @@ def note(told: dict[str, list[int]], change: Change) -> None:
 
 
 async def test_adopted_pods_are_counted_in_one_status(world: ControlledServer) -> None:
-    """As kube-controller-manager does: nobody reads that a pod is missing which was there all the time."""
+    """As in kube-controller-manager: no reader sees a missing pod that existed all the time."""
     world.start_kubelet()
     await world.client.create(STATEFULSETS, build_set(replicas=4, **PARALLEL))
     await until_settled(world, 4)

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 
 async def test_changed_image_restarts_the_container_in_the_same_pod(it: KubeletWithProcesses) -> None:
-    """Namespaces of processes and network, address and object stay; the restart policy is not asked (ADR 24)."""
+    """PID and network namespaces, address and object are kept; the restart policy does not matter (ADR 24)."""
     show = "readlink /proc/self/ns/pid /proc/self/ns/net; exec sleep 1000"
     first = await it.start(never(container(show), shareProcessNamespace=True))
     before = await printed(it, first)
@@ -40,7 +40,7 @@ async def test_changed_image_restarts_the_container_in_the_same_pod(it: KubeletW
 
 
 async def test_restart_all_keeps_the_network_and_volumes(it: KubeletWithProcesses, tmp_path: Path) -> None:
-    """Init containers run again, volumes keep what is in them, and nobody waits for a program that ignores its end."""
+    """Init containers run again, volumes keep their content, and a program that ignores SIGTERM is not awaited."""
     rules = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [88]}}]
     mount = [{"name": "scratch", "mountPath": "/scratch"}]
     init = container("echo init >> /scratch/runs", "init", volumeMounts=mount)
@@ -68,7 +68,7 @@ async def test_restart_all_keeps_the_network_and_volumes(it: KubeletWithProcesse
 
 
 async def test_resize_changes_limits_of_the_running_process(it: KubeletWithProcesses) -> None:
-    """Nothing is started again: the same process, at the same address (ADR 24)."""
+    """Nothing restarts: the process and its address are the same (ADR 24)."""
     sized = container("exec sleep 1618", resources={"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}})
     first = await it.start(never(sized))
     before = await process("sleep 1618")

@@ -54,7 +54,7 @@ async def test_two_pods_bind_the_same_port_and_resolve_each_other(made: Machine)
 
 
 async def test_pods_use_no_entry_of_the_neighbor_table(made: Machine) -> None:
-    """The kernel counts each entry but the permanent ones (flag 4), over all namespaces: 1,024 by default."""
+    """The kernel counts all entries except permanent ones (flag 4), over all namespaces: 1,024 by default."""
     table = "for line in open('/proc/net/arp').readlines()[1:]: print(*line.split()[:3:2], end=' ')"
     pods = [await made.pod(name) for name in ("a", "b")]
     for pod in pods:
@@ -125,7 +125,7 @@ async def test_stub_answers_on_all_ports_and_exits_on_sigterm(made: Machine) -> 
 
 
 async def test_stub_survives_clients_that_disconnect_early(made: Machine) -> None:
-    """A probe that times out does; the pod would have failed for it."""
+    """A probe with a timeout disconnects early; otherwise the pod would fail."""
     stub = await made.start(await made.pod("a"), stub_ports=(8080,))
     assert await stub.line() == "stub: answering 200 on port 8080"
     address = made.addresses["a"], 8080

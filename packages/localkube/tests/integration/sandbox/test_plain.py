@@ -1,4 +1,4 @@
-"""Where namespaces are refused: plain processes, and clear words about what is lost."""
+"""Without namespaces: plain processes, and clear messages about lost features."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How long pods take to start, and what a stub costs."""
+"""The time that pods take to start, and the cost of a stub."""
 
 import asyncio
 import os

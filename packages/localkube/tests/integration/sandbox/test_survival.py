@@ -185,7 +185,7 @@ print(pid, flush=True)
 os.kill(os.getpid(), signal.SIGTERM)
 supervise.watch(pid, report.link)
 """
-"""The first process of a container without namespaces; its launcher ends as soon as the program has begun."""
+"""The first process of a container without namespaces; its launcher exits when the program has started."""
 
 
 def test_program_ends_if_its_launcher_dies_during_the_start() -> None:

@@ -1,4 +1,4 @@
-"""The way out of the pods' network, by whichever program is installed."""
+"""The way out of the pods' network, with any installed program."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""The public face of the package: settings in words, errors of one class, a cluster with as much as is asked for."""
+"""The public module of the package: settings as text, errors of one class, clusters with selected parts."""
 
 import asyncio
 import re

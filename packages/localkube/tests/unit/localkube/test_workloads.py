@@ -1,4 +1,4 @@
-"""Controllers and a kubelet on an API server: what waits for what at the start."""
+"""Controllers and a kubelet on an API server: the order of their start."""
 
 import subprocess
 import sys
@@ -36,7 +36,7 @@ asyncio.run(main())
 
 
 class RefusedRunner(ModelRunner):
-    """Cannot start its process."""
+    """A runner that cannot start its process."""
 
     async def start(self) -> Capabilities:
         raise StartError("cannot start the launcher of the pods: no")

@@ -64,7 +64,7 @@ def test_an_empty_token_file_is_an_error(tmp_path: Path) -> None:
 
 
 class StoppedClock:
-    """It is always the start of 2026."""
+    """A clock that always shows the start of 2026."""
 
     def now(self) -> datetime:
         return START
@@ -183,7 +183,7 @@ def test_plugin_failure_is_reported_in_one_sentence(
 
 
 def test_plugin_that_prints_without_end_is_stopped(tmp_path: Path) -> None:
-    """Before, all of it was read until the memory or the 300 seconds were over."""
+    """Without a limit, the output fills the memory, or the 300 seconds pass."""
     plugin = Plugin(tmp_path, "exec yes")
 
     with pytest.raises(ConfigError, match=r"users\[dev\].user.exec: \./plugin printed more than 1 MiB"):

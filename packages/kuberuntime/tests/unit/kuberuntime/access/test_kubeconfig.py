@@ -1,4 +1,4 @@
-"""Kubeconfigs are found, merged and followed as kubectl does, and every error is one clear sentence."""
+"""Kubeconfigs are found, merged and read as by kubectl, and every error is one clear sentence."""
 
 import base64
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The proxy is chosen as Go's programs do."""
+"""The proxy is selected as in Go's programs."""
 
 import pytest
 

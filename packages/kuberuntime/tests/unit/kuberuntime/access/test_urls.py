@@ -1,4 +1,4 @@
-"""URLs that cannot be used are refused with their entry, and no password in one is ever shown."""
+"""Unusable URLs are refused with their entry, and passwords in them are never shown."""
 
 import pytest
 

@@ -159,7 +159,7 @@ async def test_projection_may_differ_between_objects() -> None:
 
 
 async def test_optional_kind_is_empty_until_it_is_served() -> None:
-    """Also where its definition goes: what was known of it is gone then."""
+    """If its definition is deleted, its cached objects are dropped."""
     server = SmallServer()
     server.put("a")
     missing = failure(404, "NotFound", "the server could not find the requested resource")
@@ -184,7 +184,7 @@ async def test_optional_kind_is_empty_until_it_is_served() -> None:
 
 
 async def test_optional_kind_is_requested_again_when_it_is_served() -> None:
-    """While it is not, nothing is sent; once it is, its objects are known within seconds."""
+    """While the kind is not served, no request is sent; afterwards its objects appear within seconds."""
     server, served = SmallServer(), asyncio.Event()
     server.put("a")
     asked: list[object] = []

@@ -1,4 +1,4 @@
-"""The informer's store equals the server's objects, whatever happens to the line between them."""
+"""The informer's store converges to the server's objects despite connection failures."""
 
 import asyncio
 from collections.abc import Callable
@@ -109,7 +109,7 @@ async def test_idle_watch_costs_one_request_per_timeout() -> None:
 
 
 def forbids(verb: str) -> Callable[[Request], Response | None]:
-    """Return what refuses lists, or watches, for want of a permission."""
+    """Return a function that refuses lists, or watches, as forbidden."""
 
     def refuse(request: Request) -> Response | None:
         is_watch = ("watch", "true") in request.query
@@ -128,7 +128,7 @@ async def test_forbidden_watch_fails_at_once_if_requested(verb: str, streaming: 
 
 
 async def test_refusal_after_the_first_stream_is_retried() -> None:
-    """An API server that starts may answer 403 before it has read its roles."""
+    """A starting API server may answer 403 before it has read its roles."""
     server = SmallServer()
     informer = Informer(Client(server), Selection(PODS))
     async with asyncio.TaskGroup() as group:

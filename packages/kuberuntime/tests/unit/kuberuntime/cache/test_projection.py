@@ -1,4 +1,4 @@
-"""Projections keep the declared paths, share texts, and leave what has another shape as it is."""
+"""Projections keep the declared paths, share texts, and keep values of another shape unchanged."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ def test_key_with_dots_is_one_step() -> None:
 
 @pytest.mark.parametrize("value", [None, "text", 3, [], {}])
 def test_value_of_another_shape_is_kept_unchanged(value: Any) -> None:
-    """A reader meets what the server sent, and says so."""
+    """A reader receives the server's value, and can report it."""
     projection = Projection("status.conditions[].type", "spec.a.b")
     assert projection({"status": {"conditions": value}}) == {"status": {"conditions": value}}
     assert projection({"spec": value}) == {"spec": value}

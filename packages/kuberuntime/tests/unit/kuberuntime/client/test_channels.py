@@ -1,4 +1,4 @@
-"""The exit code of a command comes out of the Status that ends it."""
+"""The exit code of a command is in the Status that ends its channel."""
 
 import msgspec
 import pytest

@@ -42,7 +42,7 @@ def test_malformed_answer_is_an_error() -> None:
 
 
 def test_answer_that_is_nested_too_deeply_is_an_error() -> None:
-    """API servers store objects of 10,000 levels, whoever wrote them; how many are read depends on the Python."""
+    """API servers store objects of 10,000 levels; the depth that can be read depends on the Python."""
     deep = answer(200, b'{"items":' * 100_000 + b"1" + b"}" * 100_000)
 
     with pytest.raises(APIError, match="the server answered 200: "):

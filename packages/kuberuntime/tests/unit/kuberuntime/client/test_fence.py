@@ -1,4 +1,4 @@
-"""No write leaves after the lease allows it, whatever it waited for, and none takes longer."""
+"""No write is sent after the end of the lease, however long it waited, and no write takes longer."""
 
 import asyncio
 import socket
@@ -41,7 +41,7 @@ class Gate:
 
 @dataclass
 class Until:
-    """A fence that closes at a moment of the loop."""
+    """A fence that closes at a given time of the loop."""
 
     deadline: float
 
@@ -51,7 +51,7 @@ class Until:
 
 @dataclass
 class Server:
-    """Notes what arrives whole; answers `/slow` when it is released."""
+    """Records complete requests; answers `/slow` when it is released."""
 
     access: Access
     arrived: list[str] = field(default_factory=list)
@@ -125,7 +125,7 @@ async def test_write_delayed_by_a_missing_connection_is_not_sent() -> None:
 
 
 def test_rest_of_a_delayed_write_is_not_sent() -> None:
-    """The server reads the first part, the process stands still, and the server would read on."""
+    """The server reads the first part, the process is paused, and the server continues to read."""
     gate = Gate()
     with (
         socket.create_server(("127.0.0.1", 0)) as listening,
@@ -167,7 +167,7 @@ async def test_reads_pass_a_closed_fence() -> None:
 
 @pytest.mark.virtual_time
 async def test_write_is_abandoned_when_the_lease_ends() -> None:
-    """Both sides give up: the server is asked to, since a process that stands still cannot."""
+    """The server also has a timeout, because a paused process cannot give up."""
     silent = SilentTransport()
     with pytest.raises(NotLeadingError, match="POST /pods was given up"):
         await FencedTransport(silent, Until(3.0)).request(POST)
@@ -187,7 +187,7 @@ async def test_unanswered_write_of_a_leader_is_a_connection_error() -> None:
 
 
 class SilentTransport(ScriptedTransport):
-    """Never answers."""
+    """A transport that never answers."""
 
     async def request(self, request: Request) -> Response:
         self.requests.append(request)
@@ -204,7 +204,7 @@ async def outcome(transport: Transport, request: Request) -> Response | Exceptio
 
 @pytest.mark.virtual_time
 async def test_due_keys_are_retried_slowly_while_the_fence_is_closed() -> None:
-    """A leader with thousands of them would be too busy failing to renew its lease in time."""
+    """Otherwise thousands of failing keys would keep a leader from renewing its lease in time."""
     tried: list[int] = []
 
     transport = FencedTransport(ScriptedTransport(), Gate(0.0))

@@ -1,4 +1,4 @@
-"""Lines come out whole, wherever the chunks end."""
+"""Lines are complete, independent of chunk boundaries."""
 
 from collections.abc import AsyncIterator, Iterable
 

@@ -1,4 +1,4 @@
-"""A minute without an API server is one line in the log when it begins and one when it ends."""
+"""An outage of the API server logs one line at its start and one at its end."""
 
 import asyncio
 
@@ -85,7 +85,7 @@ def test_outage_logs_one_line_at_its_start_and_its_end() -> None:
 
 
 def test_each_retry_logs_a_line_without_an_outage_report() -> None:
-    """Commands have no shared report: the watch that a user waits for logs by itself."""
+    """Commands have no shared report: the watch of a user's command logs by itself."""
     assert [line for line in logged(outage=None) if line[1] == "watch interrupted"]
 
 

@@ -1,4 +1,4 @@
-"""Requests are built as the API server expects them."""
+"""Requests have the form that the API server expects."""
 
 import msgspec
 import pytest
@@ -76,7 +76,7 @@ def test_apply_sends_field_manager_and_force() -> None:
 
 
 def test_apply_escapes_characters_that_yaml_readers_refuse() -> None:
-    """kube-apiserver reads an apply as YAML, and refuses controls, or folds lines that end within a text."""
+    """kube-apiserver reads an apply as YAML, refuses control characters, and folds line breaks inside of texts."""
     text = "a\x00\t\x7f\x85\x9b\u2028\u2029\ufeff\ufffe\uffffé日😀"
     obj = {"metadata": {"name": "web", "namespace": "default", "annotations": {"note": text}}}
 

@@ -1,4 +1,4 @@
-"""The HTTP transport where servers speak TLS, and where a proxy or a channel lies between."""
+"""The HTTP transport with TLS servers, proxies and channels."""
 
 import asyncio
 import ssl
@@ -55,7 +55,7 @@ def test_server_of_another_authority_is_refused(authority: trustme.CA) -> None:
 
 
 def test_replaced_authority_file_is_read_again(authority: trustme.CA, tmp_path: Path) -> None:
-    """The authority of a cluster is replaced while its pods run; without this, a manager could never lead again."""
+    """The authority of a cluster is replaced while its pods run; otherwise a manager could never lead again."""
     file = tmp_path / "ca.crt"
     file.write_bytes(pem(trustme.CA()))
     trust = TLS(file.read_bytes(), file=file)

@@ -1,4 +1,4 @@
-"""The barrier holds a key until the caches show its writes, and never for ever."""
+"""The barrier holds a key until the caches show its writes, for a bounded time."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ A = ObjectKey("default", "a")
 
 @dataclass
 class Rig:
-    """Two kinds with an informer each, and a barrier before them."""
+    """Two kinds with an informer each, and a barrier for them."""
 
     pods: SmallServer
     sets: SmallServer

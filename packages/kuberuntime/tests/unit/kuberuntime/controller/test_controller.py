@@ -1,4 +1,4 @@
-"""A controller brings every key to where its plan wants it, whatever fails on the way."""
+"""A controller reconciles every key to its plan, despite failures."""
 
 import asyncio
 from collections import Counter
@@ -229,7 +229,7 @@ async def test_refused_write_is_retried_until_it_is_accepted() -> None:
 
 
 def test_no_op_apply_does_not_hold_its_key() -> None:
-    """Differs from a create: the server answers with a version the cache has long seen."""
+    """Unlike after a create, the server returns a version that the cache already has."""
 
     async def scenario() -> None:
         server = SmallServer()

@@ -36,7 +36,7 @@ CREATED = Event("Normal", "GroupsProgressing", "Create", "Created leader statefu
 
 
 class EventsServer:
-    """Keeps event objects; `errors` are raised or answered first."""
+    """Stores event objects; `errors` are raised or answered first."""
 
     def __init__(self) -> None:
         self.objects: dict[str, JSONObject] = {}
@@ -76,7 +76,7 @@ class EventsServer:
 
 @dataclass
 class Rig:
-    """A recorder that runs, and the server it writes to."""
+    """A running recorder, and the server to which it writes."""
 
     server: EventsServer
     recorder: EventRecorder

@@ -1,4 +1,4 @@
-"""The series that a recorder remembers."""
+"""The series in the memory of a recorder."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""The executor performs plans as `kuberuntime/plan.py` says."""
+"""The executor performs plans as documented in `kuberuntime/plan.py`."""
 
 from dataclasses import dataclass, field
 
@@ -149,7 +149,7 @@ def test_successful_action_returns_writes_and_events(
 
 
 def owned(name: str, uid: str, **spec: JSON) -> JSONObject:
-    """Return the pod, controlled by the node `name`, or by none."""
+    """Return the pod, controlled by the node `name`, or without a controller."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid, "controller": True}
     return POD | {"metadata": POD["metadata"] | ({"ownerReferences": [owner]} if uid else {}), "spec": spec}
 
@@ -179,7 +179,7 @@ REFUSED = "it exists: it has no controller, its spec.kind is not right, and its 
     ],
 )
 def test_object_of_another_owner_is_named(existing: JSONObject, message: str) -> None:
-    """The answer to the creation was lost, and no cache has the object yet; or the name is used."""
+    """Either the answer to the creation was lost, and no cache has the object yet, or the name is used."""
     found = answer(200, {"metadata": {"resourceVersion": "7"}, "items": [existing]})
     create = replace(CREATE, object=owned("n", "u"), unless_own=True, accepted=ACCEPTED)
 
@@ -207,7 +207,7 @@ def test_object_of_a_predecessor_causes_a_requeue(items: list[JSONObject]) -> No
     ("script", "statuses"), [(failure(403, "Forbidden", "quota"), 1), (failure(409, "Conflict", "newer"), 0)]
 )
 def test_failed_plan_performs_its_failure_patches(script: Response, statuses: int) -> None:
-    """One that was computed from an older object is only made again."""
+    """A plan that was computed from an older object is only computed again."""
     put = replace(PUT, subresource="")
 
     outcome = execute(Plan((put, DELETE), on_failure=(PATCH,)), script, answer(200, WRITTEN))
@@ -218,7 +218,7 @@ def test_failed_plan_performs_its_failure_patches(script: Response, statuses: in
 
 @pytest.mark.parametrize(("action", "kept"), [(APPLY, WRITTEN), (CREATE, {}), (PATCH, {}), (PUT, {}), (STATUS, {})])
 def test_only_the_answer_to_an_apply_is_kept(action: WriteAction, kept: JSONObject) -> None:
-    """A plan may create a thousand objects; all their answers would be held until its end."""
+    """A plan may create a thousand objects; otherwise all answers would be kept until its end."""
     (write,) = execute(Plan((action,)), answer(200, WRITTEN)).writes
     assert isinstance(write, Written)
     assert write.object == kept

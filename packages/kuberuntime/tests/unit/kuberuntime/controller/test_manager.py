@@ -9,7 +9,7 @@ from kuberuntime.controller.manager import Manager
 
 
 class Part:
-    """Runs for ever, or for some seconds until it fails."""
+    """Runs forever, or fails after some seconds."""
 
     def __init__(self, fails_after: float | None = None) -> None:
         self.ended = False

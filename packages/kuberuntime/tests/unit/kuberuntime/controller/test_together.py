@@ -1,4 +1,4 @@
-"""Sequences of actions that are performed concurrently: what is written, what is returned, what a failure ends."""
+"""Concurrent sequences of actions: their writes, their results, and the effect of a failure."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -37,7 +37,7 @@ class Echo:
         raise NotImplementedError(request.path)
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Release nothing."""
 
 
 def create(name: str) -> Create:
@@ -46,12 +46,12 @@ def create(name: str) -> Create:
 
 
 def written(name: str) -> Written:
-    """Return what is remembered of a write."""
+    """Return the record of a write."""
     return Written(CONFIG_MAPS, ObjectKey("default", name), ResourceVersion("7"))
 
 
 async def perform(sequences: list[Actions], *, slow: bool = True) -> tuple[set[Write], int, str]:
-    """Perform sequences together; return what was written, how many requests were sent, and the failure."""
+    """Perform sequences together; return the writes, the number of requests, and the failure."""
     server = Echo()
     executor = Executor(Client(server), NoEvents(), SystemClock())
     plan = Plan((Together(sequences=tuple(sequences), slow_start=slow),))
@@ -69,7 +69,7 @@ def test_all_sequences_are_performed_and_reported() -> None:
 
 @pytest.mark.parametrize("slow", [True, False])
 def test_plan_with_many_writes_limits_its_concurrency(slow: bool) -> None:
-    """Writes of others wait behind them in API servers and webhooks."""
+    """Otherwise writes of other users wait in API servers and webhooks."""
     under_way: list[int] = [0]
 
     class Slow(Echo):

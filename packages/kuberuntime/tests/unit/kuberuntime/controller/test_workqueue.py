@@ -1,4 +1,4 @@
-"""The work queue: nothing lost, nothing doubled, never one key twice at a time."""
+"""The work queue loses and duplicates no key, and never has a key twice at a time."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The depth of values is known without recursion, and JSON that is too deep is refused."""
+"""The depth of values is computed without recursion, and JSON that is too deep is refused."""
 
 from typing import Any
 

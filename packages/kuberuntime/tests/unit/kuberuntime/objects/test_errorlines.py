@@ -1,4 +1,4 @@
-"""The line of a program's output that says why it ended, against last lines in the style of many programs."""
+"""The line of a program's output that explains its end, tested with the output of many programs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ CORPUS = Path(__file__).with_name("lastlines.txt")
 
 
 class Case(NamedTuple):
-    """The lines of a program, and what is to be quoted of them."""
+    """The lines of a program, and the line to quote."""
 
     lines: tuple[str, ...]
     telling: Telling

@@ -1,4 +1,4 @@
-"""The fields of a pod's spec that decide about one node."""
+"""The fields of a pod's spec that restrict its nodes."""
 
 import pytest
 

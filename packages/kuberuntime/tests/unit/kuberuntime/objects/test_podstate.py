@@ -1,4 +1,4 @@
-"""The words of kubectl's STATUS column, and the sentence behind them."""
+"""The values of kubectl's STATUS column, and the sentence that explains them."""
 
 from collections.abc import Sequence
 

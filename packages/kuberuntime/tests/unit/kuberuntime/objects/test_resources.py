@@ -1,4 +1,4 @@
-"""Where resources are served and how errors name them."""
+"""API paths of resources, and their names in errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Timestamps: what is written can be read again."""
+"""Timestamps survive a round trip."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

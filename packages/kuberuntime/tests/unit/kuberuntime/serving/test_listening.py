@@ -27,7 +27,7 @@ from kuberuntime.serving.serving import Listener
 pytestmark = pytest.mark.slow
 
 LIMIT = 20.0
-"""Seconds in which anything must come true."""
+"""Seconds until any awaited condition must be true."""
 
 FEW = 8
 CROWD = 300
@@ -36,7 +36,7 @@ BEGINNING = b"POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"
 
 
 class Application:
-    """Answers `/hello` at once, `/held` when it is released."""
+    """Answers `/hello` immediately, `/held` when it is released."""
 
     def __init__(self) -> None:
         self.held = asyncio.Event()
@@ -74,7 +74,7 @@ async def get(session: aiohttp.ClientSession, url: str) -> str:
 
 @contextmanager
 def connected(port: int, count: int, text: bytes = b"") -> Iterator[list[socket.socket]]:
-    """Connect so often, send some text, and say nothing more."""
+    """Open so many connections, send some text, and nothing more."""
     with ExitStack() as stack:
         made = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(count)]
         for one in made:
@@ -114,7 +114,7 @@ async def test_idle_connection_is_closed_in_time() -> None:
 
 
 async def test_probes_and_metrics_do_not_wait_for_a_body() -> None:
-    """Their connections end with the answer, though no time passes."""
+    """Their connections end with the answer, before any time passes."""
     async with listener(Bounds(FEW), tls=False) as (_, _, port):
         loop = asyncio.get_running_loop()
         at_rest = len(asyncio.all_tasks())
@@ -129,7 +129,7 @@ async def test_probes_and_metrics_do_not_wait_for_a_body() -> None:
 
 @pytest.mark.slow
 async def test_request_being_served_has_no_time_limit() -> None:
-    """Others come and go meanwhile, more than there may be."""
+    """Meanwhile, more connections than the limit come and go."""
     limits = Bounds(2, headers=0.2, idle=0.2)
     async with listener(limits) as (handlers, url, port), client() as session, asyncio.TaskGroup() as tasks:
         held = tasks.create_task(get(session, f"{url}/held"))
@@ -185,7 +185,7 @@ async def test_exhausted_descriptors_are_logged_once_and_survived() -> None:
 
 @contextmanager
 def exhausted() -> Iterator[None]:
-    """Leave no descriptor for anybody."""
+    """Use up all descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     highest = max(int(one.name) for one in Path("/proc/self/fd").iterdir())
     resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, hard))

@@ -1,4 +1,4 @@
-"""The counted facts, and their names."""
+"""Metrics and their names."""
 
 import asyncio
 

@@ -49,7 +49,7 @@ def has_ipv6() -> bool:
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
 @pytest.mark.parametrize("text", [":{}", "0.0.0.0:{}", "[::]:{}"])
 def test_unspecified_address_listens_on_both_families(text: str) -> None:
-    """As in Go; on a cluster of IPv6 only, probes of a pod that listens on 0.0.0.0 would fail (R-OP-11)."""
+    """On a cluster with only IPv6, probes of a pod that listens on 0.0.0.0 would fail (R-OP-11)."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -91,7 +91,7 @@ async def test_probes_name_failed_checks(ready: bool, status: int, text: str) ->
 
 
 def test_probes_do_not_wait_for_a_request_body() -> None:
-    """aiohttp waits ten seconds for it, also when the client has left."""
+    """aiohttp waits ten seconds for the body, even if the client has left."""
 
     async def scenario() -> bytes:
         application = serving.application(liveness="/healthz", readiness="readyz", checks={})
@@ -107,7 +107,7 @@ def test_probes_do_not_wait_for_a_request_body() -> None:
 
 
 async def test_tls_connection_closed_twice_can_be_aborted() -> None:
-    """Before Python 3.11.3 `abort` alone raises AttributeError there."""
+    """Before Python 3.11.3 `abort` alone raises AttributeError in this case."""
     async with Listener(web.Application(), Address("127.0.0.1", 0), serving.server_context(SERVING.chain)) as server:
         trust = ssl.create_default_context(cadata=certificates.TRUSTED.decode())
         _, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=trust)
@@ -119,7 +119,7 @@ async def test_tls_connection_closed_twice_can_be_aborted() -> None:
 
 
 class Readings:
-    """Counts readings."""
+    """Counts the readings of files."""
 
     def __init__(self) -> None:
         self.failed: list[bool] = []

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions come, change and go."""
+"""CustomResourceDefinitions are created, changed and deleted."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Objects as deep as they may be are served by every verb; deeper ones are refused with 400, whatever brings them."""
+"""The deepest permitted objects are served by every verb; deeper ones are refused with 400."""
 
 import sys
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ YAML = {"content-type": "application/yaml"}
 TOO_DEEP = f"exceeded max depth: more than {MAX_DEPTH} objects and lists in one another"
 REFUSED = (400, "BadRequest", f"couldn't get version/kind; json parse error: {TOO_DEEP}")
 MARGIN = 200
-"""Frames that must be left of Python's recursion limit."""
+"""Frames that must remain of Python's recursion limit."""
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def less_stack() -> Iterator[None]:
 
 
 def nested(depth: int, end: Any = "end") -> Any:
-    """Return objects and lists in one another, in turn."""
+    """Return alternately nested objects and lists."""
     for level in range(depth):
         end = [end] if level % 4 == 3 else {"a": end}
     return end

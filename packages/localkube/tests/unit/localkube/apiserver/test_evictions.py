@@ -1,4 +1,4 @@
-"""Evictions and the disruption budgets that forbid them."""
+"""Evictions, and disruption budgets that refuse them."""
 
 from typing import Any
 

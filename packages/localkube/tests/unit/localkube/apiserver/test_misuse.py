@@ -1,4 +1,4 @@
-"""Requests that nobody should send: each is refused as the client's error, or stored as kube-apiserver stores it."""
+"""Malformed requests: each is refused as the client's error, or stored as by kube-apiserver."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Scale, binding, eviction, and what is refused."""
+"""Scale, binding, eviction, and refused subresources."""
 
 import pytest
 from tests.unit.localkube.apiserver.harness import CRDS, PODS, WIDGETS, Api, definition, pod, widget

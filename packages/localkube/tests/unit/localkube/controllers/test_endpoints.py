@@ -143,7 +143,7 @@ def with_driver(
     check: Callable[[endpoints.EndpointSlices], None],
     clock: type[VirtualClock] = VirtualClock,
 ) -> None:
-    """Call `check` with the driver over a service and its pods, whose slices are as they should be."""
+    """Call `check` with the driver for a service and its pods, whose slices are correct."""
 
     async def scenario() -> None:
         servers = {resource: SmallServer() for resource in (SERVICES, PODS, ENDPOINT_SLICES)}
@@ -173,7 +173,7 @@ def with_driver(
 
 
 def plan(driver: endpoints.EndpointSlices) -> Plan:
-    """Return the plan of the service, for which nothing is awaited."""
+    """Return the plan of the service, which waits for nothing."""
     with pytest.raises(StopIteration) as caught:
         driver.plan(ObjectKey("default", "web")).send(None)
     found: Plan = caught.value.value

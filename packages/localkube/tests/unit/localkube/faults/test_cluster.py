@@ -1,4 +1,4 @@
-"""Faults on a cluster with modelled pods: whom they concern, and what is left of them."""
+"""Faults on a cluster with modelled pods: their targets, and their effects afterwards."""
 # ruff: noqa: ASYNC110 - controllers and kubelet take their time
 
 import asyncio

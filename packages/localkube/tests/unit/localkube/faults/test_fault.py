@@ -1,4 +1,4 @@
-"""One fault as it is requested: what is read, and what is refused with its field."""
+"""The request of one fault: parsed fields, and refused fields."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The keeper of faults: deadlines, undoing, refusals; with effects that only note what is asked of them."""
+"""The keeper of faults: deadlines, undoing, refusals; effects are only recorded."""
 
 import asyncio
 import json
@@ -18,14 +18,14 @@ KILL = Fault(kind=FaultKind.KILL, seconds=0.0, targets=("default/web-0",))
 
 
 class Noting:
-    """Notes each fault when it begins, and with a minus when it is undone; `problem` is raised when it is undone."""
+    """Records each fault at its start, and with a minus at its end; `problem` is raised at the end."""
 
     def __init__(self) -> None:
         self.noted: list[str] = []
         self.problem: Exception | None = None
 
     async def begin(self, fault: Fault) -> Undo:
-        """Note the begin."""
+        """Record the start."""
         if fault.targets == ("default/nobody",):
             raise FaultError("pod default/nobody is not there")
         self.noted.append(fault.targets[0])

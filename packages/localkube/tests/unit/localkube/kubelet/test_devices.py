@@ -1,4 +1,4 @@
-"""The kubelet with real devices: each container has its own, until no process of its pod exists."""
+"""The kubelet with real devices: each container has its own until no process of its pod exists."""
 
 import asyncio
 import json

@@ -21,7 +21,7 @@ LIMIT = 60.0
 
 @pytest.fixture(name="interned")
 def _interned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Note what is interned from now on."""
+    """Record texts that are interned from now on."""
     texts: list[str] = []
     intern = sys.intern
 

@@ -365,7 +365,7 @@ NUL = "a\0b"
 
 
 def stored(found: JSONObject) -> Store:
-    """Return a store with a pod that no API server has validated: one of today would refuse it."""
+    """Return a store with a pod that no API server has validated: current ones would refuse it."""
     store = Store()
     metadata = meta.metadata(found) | {"uid": "u1", "creationTimestamp": "2026-01-01T00:00:00Z"}
     store.create(StoreKey(PODS.group_resource, "default", meta.name(found)), found | {"metadata": metadata})

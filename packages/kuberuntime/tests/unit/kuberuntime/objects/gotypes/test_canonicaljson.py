@@ -1,4 +1,4 @@
-"""JSON in the bytes that Go writes."""
+"""JSON has the bytes that Go writes."""
 
 import json
 from decimal import Decimal
@@ -35,7 +35,7 @@ def test_canonical_json_equals_the_output_of_go(value: Any, expected: bytes) -> 
 
 
 TEXTS = ["", "<", "\\u003c", "1.5", ":1.5", ",12345678901234567", '":-1.5', "\\", "[1e5", "app:1", "1.1.1.1"]
-"""Some look like a number outside of texts."""
+"""Texts that contain characters like numbers."""
 
 NUMBERS = st.sampled_from(
     [
@@ -64,7 +64,7 @@ VALUES = st.recursive(
 
 
 def written_number_by_number(value: Any) -> bytes:
-    """Write as Go does, without looking for what can be written faster."""
+    """Write as Go does, without the fast path."""
 
     def rounded(part: Any) -> Any:
         if isinstance(part, dict):

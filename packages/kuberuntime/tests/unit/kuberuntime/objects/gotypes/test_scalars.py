@@ -1,4 +1,4 @@
-"""Scalars with a syntax of their own, as Go reads and writes them, and the errors that Go gives."""
+"""Scalars with their own syntax, as Go reads and writes them, and Go's errors."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Webhooks are asked as the stored configurations say."""
+"""Webhooks are called according to the stored configurations."""
 
 from typing import Any
 

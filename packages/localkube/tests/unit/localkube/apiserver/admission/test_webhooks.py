@@ -1,4 +1,4 @@
-"""Admission webhooks, asked over HTTPS as kube-apiserver asks them."""
+"""Admission webhooks, called over HTTPS as by kube-apiserver."""
 
 import base64
 import ssl
@@ -35,7 +35,7 @@ def _authority() -> trustme.CA:
 
 
 class Hooks:
-    """Webhooks on a port of this machine; each path is answered by a function, and what was asked is kept."""
+    """Webhooks on a port of this machine; a function answers each path, and requests are kept."""
 
     def __init__(self, authority: trustme.CA) -> None:
         self.authority = authority

@@ -1,4 +1,4 @@
-"""Autoscalers of autoscaling/v1: what they say in the form of v2, and that nothing is lost on the way there and back."""
+"""Autoscalers of autoscaling/v1: their form in v2, and a lossless round trip."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Deployments and ReplicaSets as kube-apiserver has them."""
+"""Deployments and ReplicaSets as in kube-apiserver."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Pods: defaults, errors and changes as kube-apiserver has them."""
+"""Pods: defaults, errors and changes as in kube-apiserver."""
 
 from collections.abc import Callable
 from typing import Any

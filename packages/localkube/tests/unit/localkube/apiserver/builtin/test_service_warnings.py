@@ -1,4 +1,4 @@
-"""Writing a service says what it will not do on one machine."""
+"""Writing a service causes a warning about features that one machine lacks."""
 
 import pytest
 

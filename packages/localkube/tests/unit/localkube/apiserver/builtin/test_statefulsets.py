@@ -1,4 +1,4 @@
-"""StatefulSets and ControllerRevisions as kube-apiserver has them."""
+"""StatefulSets and ControllerRevisions as in kube-apiserver."""
 
 from collections.abc import Callable
 from typing import Any
@@ -47,7 +47,7 @@ def test_max_unavailable_is_dropped_without_its_feature_gate(api: Make) -> None:
 
 
 def test_empty_retention_policy_becomes_retain(api: Make) -> None:
-    """R-LSTS-2: an unset key is sent as the empty string."""
+    """An unset key is sent as the empty string (R-LSTS-2)."""
     policy = {"whenDeleted": "Delete", "whenScaled": ""}
     found = api(STATEFULSETS).create(statefulset(persistentVolumeClaimRetentionPolicy=policy))
     assert found["spec"]["persistentVolumeClaimRetentionPolicy"] == {"whenDeleted": "Delete", "whenScaled": "Retain"}
@@ -107,7 +107,7 @@ def test_only_some_fields_may_change(api: Make) -> None:
 
 
 def test_applying_the_same_leader_set_writes_nothing(api: Make) -> None:
-    """R-LSTS-1: the set is applied on every reconcile; only a change may cost a new version."""
+    """The set is applied on every reconcile; only a change may cost a new version (R-LSTS-1)."""
     kind = api(STATEFULSETS).kind
     rolling = {"partition": 0, "maxUnavailable": 1}
     applied = statefulset(replicas=2, updateStrategy={"type": "RollingUpdate", "rollingUpdate": rolling})
@@ -127,7 +127,7 @@ def test_generation_counts_spec_changes(api: Make) -> None:
 
 
 def test_revision_data_is_kept_and_immutable(api: Make) -> None:
-    """R-REV-7: order, nulls and texts stay; what a client reads back encodes to the bytes it sent."""
+    """Order, nulls and texts are kept; the data encodes to the bytes that were sent (R-REV-7)."""
     revisions = api("controllerrevisions.apps")
     data = {"spec": {"leaderWorkerTemplate": {"$patch": "replace", "workerTemplate": {"spec": {"containers": None}}}}}
     stored = revisions.create({"data": data, "revision": 1})

@@ -60,7 +60,7 @@ def test_unknown_fields_are_reported(kind: Kind) -> None:
 
 
 def test_invalid_object_is_refused(kind: Kind) -> None:
-    """R-VAL-3: negative replicas are found by the schema and by the scale subresource."""
+    """The schema and the scale subresource find negative replicas (R-VAL-3)."""
     found = kind.prepare("create", leaderworkerset(replicas=-1, startupPolicy="Whenever"), None)
     assert [str(error) for error in kind.validate("create", found, None)] == [
         "spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0",
@@ -97,7 +97,7 @@ def test_generation_counts_all_content_without_status(kind: Kind) -> None:
 
 
 def test_columns_are_blank_for_missing_values(kind: Kind) -> None:
-    """R-API-10: kubectl shows a blank READY cell, not 0."""
+    """kubectl shows a blank READY cell, not 0 (R-API-10)."""
     obj = leaderworkerset(replicas=2) | {"metadata": {"name": "web", "creationTimestamp": "2026-01-01T00:00:00Z"}}
     now = datetime(2026, 1, 1, 0, 3, 10, tzinfo=UTC)
     assert kind.cells(obj, now) == ["web", None, 2, None, "3m10s"]
@@ -202,14 +202,14 @@ def test_immutable_fields_of_a_definition_are_refused() -> None:
 
 
 class Unread(dict[str, Any]):
-    """A mapping that nobody may go through."""
+    """A mapping that must not be iterated."""
 
     def items(self) -> Any:
         raise AssertionError("the schema was read")
 
 
 def test_schema_of_a_kind_is_built_once_when_needed() -> None:
-    """A large definition whose kind nobody writes costs little at the start of a cluster."""
+    """A large definition of an unused kind costs little at the start of a cluster."""
     definition = DEFINITIONS.prepare("create", customkind.definition(), None)
     kind = kind_from_crd(definition)
     assert kind.schema is kind.schema

@@ -1,4 +1,4 @@
-"""The front door over real sockets."""
+"""The HTTP server over real sockets."""
 
 import asyncio
 import io

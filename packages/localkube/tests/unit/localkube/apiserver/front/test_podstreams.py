@@ -22,7 +22,7 @@ V4, V5 = ("v4.channel.k8s.io",), ("v5.channel.k8s.io", "v4.channel.k8s.io")
 
 
 class EchoSession:
-    """A command that repeats its input until that ends, says so on its error stream, and exits with 3."""
+    """A command that repeats its input to its end, reports it on its error stream, and exits with code 3."""
 
     def __init__(self) -> None:
         self.stdout = asyncio.StreamReader()

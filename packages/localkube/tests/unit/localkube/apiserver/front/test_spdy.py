@@ -1,4 +1,4 @@
-"""SPDY: blocks of headers, frames against bytes that another implementation wrote, the state of a connection."""
+"""SPDY: blocks of headers, frames compared with recorded bytes, the state of a connection."""
 
 import struct
 import zlib
@@ -103,7 +103,7 @@ c64c50f2663400000000ffff
 800300090000000800000003000003e8
 80030007000000080000000300000000
 """
-"""One frame after the other as the client library of kubectl (moby/spdystream 0.5.1) writes them."""
+"""Recorded frames of the client library of kubectl (moby/spdystream 0.5.1)."""
 
 MEANT = (
     syn_stream(1, {"streamtype": "error", "port": "8080", "requestid": "0"}),

@@ -174,7 +174,7 @@ def test_dropped_item_is_removed_with_its_defaults() -> None:
 
 
 def test_dropped_struct_keeps_fields_of_other_managers() -> None:
-    """R-LSTS-1: fields dropped from the template go, if the same manager owned them."""
+    """Fields dropped from the template are removed, if the same manager owned them (R-LSTS-1)."""
     stored = apply(SETS, None, template(updateStrategy={"type": "OnDelete"}, replicas=3), writer("lws"))
     scaled = ownership.track(
         SETS,

@@ -1,4 +1,4 @@
-"""Field sets: laws of sets, and what becomes of an object."""
+"""Field sets: laws of sets, and the sets of objects."""
 
 from typing import Any
 

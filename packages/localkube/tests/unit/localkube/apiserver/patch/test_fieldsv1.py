@@ -1,4 +1,4 @@
-"""Sets of fields that clients send: read, or refused, however odd."""
+"""Field sets of clients are read or refused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""JSON patch, by itself and against the jsonpatch library."""
+"""JSON patch, alone and compared with the jsonpatch library."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which objects a request concerns."""
+"""Objects selected by a request."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The watch hub: who fails to show a change ends alone."""
+"""The watch hub: a feed that fails to show a change ends alone."""
 
 import asyncio
 

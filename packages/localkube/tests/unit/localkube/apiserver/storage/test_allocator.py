@@ -1,4 +1,4 @@
-"""Free memory is given back to the system, where the C library can."""
+"""Free memory is returned to the system if the C library supports it."""
 
 import ctypes
 import platform
@@ -27,7 +27,7 @@ del blocks
 assert allocator.trim()
 print(full - used(), len(last))
 """
-"""A program that frees 64 MB in front of something that lives, and prints by how much it is smaller then."""
+"""A program that frees 64 MB below a live object, and prints how much memory was returned."""
 
 
 @pytest.fixture(autouse=True)

@@ -44,12 +44,12 @@ async def populate(store: Store, turns: int = OBJECTS) -> list[Contents]:
 
 
 def contents(store: Store) -> Contents:
-    """Return what a reader sees: objects, and the history of a watch."""
+    """Return the state that a reader sees: objects, and the history of a watch."""
     return [list(store.list("pods")), [change.value for change in store.changes_since(store.compacted, "pods")]]
 
 
 def abandon(store: Store) -> None:
-    """Let go of the lock as the kernel does for a killed process; the files stay as they are."""
+    """Release the lock as the kernel does for a killed process; the files are unchanged."""
     assert store._lock is not None
     store._lock.release()
 
@@ -64,7 +64,7 @@ def files(directory: Path) -> dict[str, bytes | None]:
 
 
 def start(path: Path) -> Contents | None:
-    """Start and stop; None for a refusal, which must have changed nothing."""
+    """Start and stop; return None for a refusal, which must have changed nothing."""
     before = files(path.parent)
     try:
         store = Store(path)
@@ -79,7 +79,7 @@ def start(path: Path) -> Contents | None:
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Contents]:
-    """Return the file of a store that was closed, and what it holds."""
+    """Return the file of a closed store, and its content."""
     path = tmp_path_factory.mktemp("stopped") / "state.db"
 
     async def scenario() -> Contents:
@@ -93,7 +93,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Contents]:
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Contents]]:
-    """Return the file and the log of a store whose process was killed, and what they held after every commit."""
+    """Return the file and the log of a killed store, and its content after every commit."""
     source = tmp_path_factory.mktemp("running")
     target = tmp_path_factory.mktemp("killed")
 
@@ -121,7 +121,7 @@ def flip(path: Path, position: int, bit: int) -> None:
 
 
 def positions(seed: int, size: int, count: int, *, header: range) -> Iterator[tuple[int, int]]:
-    """Yield positions and bits: those of the file's header, and any others."""
+    """Yield positions and bits in the file's header, and random others."""
     chosen = random.Random(seed)
     for position in header:
         yield position, chosen.randrange(8)

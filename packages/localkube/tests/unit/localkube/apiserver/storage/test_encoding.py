@@ -1,4 +1,4 @@
-"""JSON as Go writes it."""
+"""JSON as written by Go."""
 
 import msgspec
 import pytest

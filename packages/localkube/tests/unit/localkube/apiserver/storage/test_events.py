@@ -1,4 +1,4 @@
-"""Events: one store, two groups, an hour to live."""
+"""Events: one store, two groups, a lifetime of an hour."""
 
 import tracemalloc
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The store: revisions, group commit, history, and what happens when the file does not work."""
+"""The store: revisions, group commit, history, and failures of its file."""
 
 import asyncio
 import os
@@ -261,7 +261,7 @@ def test_file_without_counters_is_closed_again(tmp_path: Path) -> None:
 
 
 def open_files() -> list[str]:
-    """Return what this process has open."""
+    """Return the open files of this process."""
     return [str(entry.readlink()) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
 
 

@@ -1,4 +1,4 @@
-"""The plain defaults of the built-in kinds: the table, and the walk that fills it."""
+"""The simple defaults of the built-in kinds: the table, and the function that sets them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Reading objects into their Go types (R-REV-6 has the rules of what is written)."""
+"""Reading objects into their Go types (R-REV-6 defines the written form)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How fast an autoscaler may go: windows, policies and tolerances."""
+"""The rate of an autoscaler: windows, policies and tolerances."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""How many replicas a metric asks for, with pods that start, leave, or are not measured."""
+"""The replicas that a metric requires, with pods that start, are deleted, or have no metrics."""
 
 from datetime import timedelta
 from typing import Any
@@ -54,7 +54,7 @@ ONE, TWO = pod("a"), pod("b")
     ("cpu", "found"), [("500m", 2), ("549m", 2), ("560m", 3), ("451m", 2), ("440m", 2), ("250m", 1), ("1", 4), ("0", 0)]
 )
 def test_replicas_follow_the_share_of_requests(cpu: str, found: int) -> None:
-    """The tolerance is a tenth: 44 % of a target of 50 % would be 1.76 pods, which are two as well."""
+    """The tolerance is 10 %: 44 % of a target of 50 % would be 1.76 pods, which also rounds to two."""
     assert replicas([ONE, TWO], [measured("a", cpu), measured("b", cpu)]) == found
 
 
@@ -110,7 +110,7 @@ def test_pods_being_deleted_are_not_counted(other: Any) -> None:
     ],
 )
 def test_starting_pods_count_as_idle_when_scaling_up(other: Any) -> None:
-    """One of two is at 100 %: both together are at the target; alone it would ask for two more."""
+    """One of two pods is at 100 %: the average is at the target; alone it would require two more pods."""
     assert replicas([ONE, other], [measured("a", "2"), measured("b", "0")]) == 4
     assert replicas([ONE, other], [measured("a", "1"), measured("b", "0")]) == 2
     assert replicas([ONE, other], [measured("a", "100m"), measured("b", "0")]) == 1
@@ -132,7 +132,7 @@ def test_pods_without_metrics_never_reverse_the_direction() -> None:
 
 
 def test_high_load_never_scales_down() -> None:
-    """Fewer replicas are asked for than counted, though the load is above its target: nothing happens."""
+    """The proposal is below the current replicas, though the load is above its target: nothing changes."""
     pods = [ONE, TWO]
     found = readings.propose(metric(), load(pods, [measured("a", "2")], current=9))
     assert found.replicas == 9

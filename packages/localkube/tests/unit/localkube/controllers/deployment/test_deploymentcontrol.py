@@ -12,7 +12,7 @@ from localkube.controllers.deployment import history
 
 
 def none_of(image: str) -> Any:
-    """Return that all pods are available but those of an image."""
+    """Return a function that makes all pods available except those of an image."""
     return lambda one: 0 if image_of(one) == image else size_of(one)
 
 

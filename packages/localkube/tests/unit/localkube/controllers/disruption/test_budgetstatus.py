@@ -1,4 +1,4 @@
-"""The status of disruption budgets: what is counted as healthy, and how many evictions are left."""
+"""The status of disruption budgets: healthy pods, and allowed evictions."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Discovery, reduced."""
+"""Discovery of resources that can be collected."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ def test_preferred_version_of_a_group_is_first() -> None:
 
 @pytest.mark.parametrize(("older", "found"), [("things", {"things": "v1"}), ("rest", {"things": "v1", "rest": "v0"})])
 def test_kind_served_only_by_another_version_is_discovered(older: str, found: dict[str, str]) -> None:
-    """PodGroups are of a version of `scheduling.k8s.io` that PriorityClasses are not of."""
+    """PodGroups are in a version of `scheduling.k8s.io` that lacks PriorityClasses."""
     versions = [{"groupVersion": f"a.example/{name}"} for name in ("v1", "v0")]
     transport = ScriptedTransport(
         answer(200, {"groups": [{"versions": versions, "preferredVersion": versions[0]}]}),

@@ -60,7 +60,7 @@ def test_object_being_deleted_is_kept() -> None:
 
 
 def collect(owners: dict[str, set[str]], deleted: set[str]) -> set[str]:
-    """Delete some objects and collect the garbage; return what is left."""
+    """Delete some objects and collect the garbage; return the remaining objects."""
     graph = Graph()
     for name, names in owners.items():
         graph.put(node(name, *sorted(names)))
@@ -82,7 +82,7 @@ def collect(owners: dict[str, set[str]], deleted: set[str]) -> set[str]:
 
 
 def reachable(owners: dict[str, set[str]], deleted: set[str]) -> set[str]:
-    """Return what has a right to stay: what had no owner, or still has one."""
+    """Return the objects to keep: without owners, or with an existing owner."""
     left = owners.keys() - deleted
     while True:
         kept = {name for name in left if not owners[name] or owners[name] & left}

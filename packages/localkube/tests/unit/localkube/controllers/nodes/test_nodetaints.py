@@ -1,4 +1,4 @@
-"""Taints of nodes that are not well, or cordoned."""
+"""Taints of unhealthy or cordoned nodes."""
 
 import pytest
 from tests.unit.localkube.controllers.objects import NOW, build_node, merge

@@ -1,4 +1,4 @@
-"""How long a pod may stay on a node with taints NoExecute."""
+"""The time that a pod may stay on a node with taints NoExecute."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -16,7 +16,7 @@ from localkube.controllers.scheduler.controller import Scheduler, Sources
 pytestmark = pytest.mark.virtual_time
 
 UNREADABLE: Any = {"status": "Bound"}
-"""A claim as no API server serves it: its status is not an object."""
+"""A claim that no API server serves: its status is not an object."""
 
 
 def pod(**spec: Any) -> dict[str, Any]:

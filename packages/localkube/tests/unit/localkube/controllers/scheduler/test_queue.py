@@ -1,4 +1,4 @@
-"""Which pod is next, and which refused pods a change helps."""
+"""The order of pods, and refused pods that a change may help."""
 
 from typing import Any
 

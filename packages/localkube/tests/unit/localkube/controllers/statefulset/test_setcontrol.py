@@ -1,4 +1,4 @@
-"""Which pods the StatefulSet controller creates, repairs and deletes."""
+"""Pods that the StatefulSet controller creates, repairs and deletes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,7 +29,7 @@ def observe(
     update: JSONObject = OLD,
     claims: Mapping[str, JSONObject] | None = None,
 ) -> ObservedStatefulSet:
-    """Observe a set with pods given by ordinal, each with its revision and what differs from a fresh pod."""
+    """Observe a set with pods by ordinal, each with its revision and its differences from a new pod."""
     return ObservedStatefulSet(
         statefulset=statefulset,
         pods=[existing(statefulset, ordinal, *pod) for ordinal, pod in pods.items()],

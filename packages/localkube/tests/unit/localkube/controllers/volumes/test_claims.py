@@ -1,4 +1,4 @@
-"""Volume claims on one machine: which volume, or why none."""
+"""Volume claims on one machine: their volumes, or the reason for none."""
 
 from pathlib import Path
 from typing import Any

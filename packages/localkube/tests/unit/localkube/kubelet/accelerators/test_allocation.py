@@ -1,4 +1,4 @@
-"""Which devices containers get: by Kubernetes' rules, for every pod."""
+"""The devices of containers follow Kubernetes' rules, for every pod."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The owners of devices: never two of one, never a leak, whatever ends when."""
+"""The owners of devices: no device has two, and none is leaked, in any order of events."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ DEVICES = {"n0": [f"GPU-{index}::{share}" for index in range(3) for share in ran
 
 
 class OwnersOfDevices(RuleBasedStateMachine):
-    """A cluster that starts and ends pods, and is killed at any moment: what it wrote to the API remains."""
+    """A cluster that starts and ends pods, and is killed at any time: its API objects remain."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The GPUs of a machine, read with a library in the place of NVML."""
+"""The GPUs of a machine, read with a substitute for the NVML library."""
 
 import subprocess
 import sys

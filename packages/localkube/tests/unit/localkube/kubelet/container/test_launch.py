@@ -1,4 +1,4 @@
-"""From a container to what is started."""
+"""The process of a container is planned from its spec."""
 
 from pathlib import Path
 from typing import Any

@@ -36,7 +36,7 @@ def test_long_line_is_split_and_joined_when_read(length: int, cut: int) -> None:
 
 
 def test_time_is_formatted_once_for_many_lines() -> None:
-    """A rank that writes short lines as fast as it can would otherwise hold up the whole cluster."""
+    """Otherwise a rank that writes short lines quickly would slow down the whole cluster."""
     formatted: list[str] = []
 
     class Counted(datetime):

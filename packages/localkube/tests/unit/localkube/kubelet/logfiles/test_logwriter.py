@@ -163,7 +163,7 @@ async def test_end_of_each_kept_run_has_complete_lines(tmp_path: Path) -> None:
 
 
 async def test_followers_rest_as_long_as_they_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise following a log slows the rank that writes it. Each look at the clock finds that 10 ms were worked."""
+    """Otherwise following a log slows its writer. Each reading of the clock finds 10 ms of work."""
     clock = count(step=0.01)
     monkeypatch.setattr(time, "thread_time", lambda: next(clock))
     block = b"x" * (logreader.BLOCK - 1) + b"\n"

@@ -1,4 +1,4 @@
-"""The load of containers: between which readings it is taken, and what is left out."""
+"""The load of containers: the readings that it is computed from, and omitted containers."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -17,7 +17,7 @@ ONE = {1: (UID("a"), "main")}
 
 
 class Machine(ModelRunner):
-    """Containers that use half a processor since the beginning, or since they began."""
+    """Containers that use half a core from the start of the test, or from their own start."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Removing directories aside of the event loop."""
+"""Removing directories outside of the event loop."""
 
 import asyncio
 import os
@@ -13,11 +13,11 @@ from localkube.kubelet.node.trash import Trash
 LIMIT = 60.0
 
 DEPTH = sys.getrecursionlimit() + 200
-"""Directories inside each other: a recursion ends before, and their path is longer than the 4,096 bytes it may have."""
+"""Nested directories: more than a recursion permits, with a path of more than 4,096 bytes."""
 
 
 async def emptied(trash: Trash, directory: Path) -> None:
-    """Let the trash work until nothing is left."""
+    """Run the trash until it is empty."""
     task = asyncio.create_task(trash.run())
     async with asyncio.timeout(LIMIT):
         while await asyncio.to_thread(os.listdir, directory):
@@ -48,7 +48,7 @@ async def test_missing_directory_is_ignored(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_thousands_of_nested_directories_are_deleted(tmp_path: Path) -> None:
-    """A container makes them in an emptyDir; a recursion would end the kubelet, and a path has only 4,096 bytes."""
+    """A container creates them in an emptyDir; a recursion would end the kubelet, and paths are limited to 4,096 bytes."""
     (tmp_path / "pod").mkdir()
     inside = os.open(tmp_path / "pod", os.O_RDONLY)
     for _ in range(DEPTH):

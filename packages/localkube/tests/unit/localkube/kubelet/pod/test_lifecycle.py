@@ -120,7 +120,7 @@ def test_second_restart_waits_ten_seconds() -> None:
 
 
 def test_clock_set_back_by_a_day_ends_all_waits() -> None:
-    """Back-offs of at most five minutes end at once where the moment they wait for has become a day away."""
+    """A back-off lasts at most five minutes, so its end a day ahead is an error of the clock."""
     day = -24 * 3600
     put_off = replace(state.initial(pod(), NOW), not_before=after(10))
     second = state.ended(state.launched(ended(1), "id", "", NOW), Exit(1), "", after(1))
@@ -275,7 +275,7 @@ def test_clock_jump_keeps_the_back_off_of_a_container() -> None:
 
 
 def test_changed_image_restarts_a_container_with_any_policy() -> None:
-    """Kubernetes' words for it; what ended by itself before is decided about by its policy."""
+    """The message equals Kubernetes'; a container that ended before is handled by its policy."""
     found = pod(containers=[container("main") | {"image": "app:2"}], restartPolicy="Never")
     runs = replace(running("main"), image="app:1")
     text = "Container main definition changed, will be restarted"

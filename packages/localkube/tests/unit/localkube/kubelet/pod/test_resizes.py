@@ -1,4 +1,4 @@
-"""Resizes: what fits the node is there at once, what does not is refused, and the status says so."""
+"""Resizes: a feasible one is done immediately, others are refused, and the status reports it."""
 
 from tests.unit.localkube.kubelet.harness import status_of
 from tests.unit.localkube.kubelet.pods import NODE, after, container, ended, pod, running, set_up

@@ -1,4 +1,4 @@
-"""All containers of a pod restart in place because of the exit of one of them, as tables."""
+"""All containers of a pod restart in place after the exit of one of them, as tables."""
 
 from datetime import timedelta
 

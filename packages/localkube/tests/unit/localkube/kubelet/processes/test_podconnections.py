@@ -1,4 +1,4 @@
-"""The little HTTP of probes and hooks, against real servers on the loopback address."""
+"""The small HTTP client of probes and hooks, against real servers on the loopback address."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ class HostRunner(ModelRunner):
 
 
 async def exchange(answer: bytes, *, hang: bool = False, **fields: str) -> tuple[bytes, tuple[int, bytes]]:
-    """Ask a server that gives this answer; return what it was asked, and what was understood."""
+    """Send a request to a server with this answer; return the request, and the parsed answer."""
     asked = asyncio.get_running_loop().create_future()
     done = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""The asking end of the line, against a launcher that the test plays."""
+"""The kubelet's end of the connection, with a launcher that the test plays."""
 
 import asyncio
 import os

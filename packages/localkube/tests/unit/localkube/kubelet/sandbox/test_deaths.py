@@ -1,4 +1,4 @@
-"""When a launcher that died is replaced."""
+"""The time at which a dead launcher is replaced."""
 
 from datetime import UTC, datetime, timedelta
 

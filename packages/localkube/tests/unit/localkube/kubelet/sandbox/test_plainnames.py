@@ -1,4 +1,4 @@
-"""The names of pods for plain processes: the variables, the resolver of Python programs, and what it leaves alone."""
+"""The names of pods for plain processes: the variables, the resolver of Python programs, and unchanged programs."""
 
 import os
 import socket

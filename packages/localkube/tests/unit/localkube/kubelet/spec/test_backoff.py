@@ -1,4 +1,4 @@
-"""Crash back-off: immediate, then 10 s doubling to 300 s, forgiven after 10 minutes."""
+"""Crash back-off: immediate, then 10 s doubling to 300 s, reset after 10 minutes."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Whether a container that ended starts again."""
+"""Restarts of containers that have ended."""
 
 import pytest
 from tests.unit.localkube.kubelet.pods import container, pod

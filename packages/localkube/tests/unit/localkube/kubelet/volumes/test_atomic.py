@@ -1,4 +1,4 @@
-"""Files that change all at once."""
+"""Files that change together atomically."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Volumes on disk, and where containers see them."""
+"""Volumes on disk, and their mount points."""
 
 import socket
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The files of volumes that are made from objects of the API."""
+"""The files of volumes that are generated from API objects."""
 
 from typing import Any
 

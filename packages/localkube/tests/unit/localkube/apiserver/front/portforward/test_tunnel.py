@@ -22,7 +22,7 @@ PIECE = bytes(range(256)) * 128
 
 
 class Client:
-    """A client and its tunnel. Frames that come back are sorted by stream."""
+    """A client and its tunnel. Received frames are sorted by stream."""
 
     def __init__(self, dial: Callable[[int], Awaitable[Streams]]) -> None:
         self.left: list[Frame] = []
@@ -60,7 +60,7 @@ class Client:
         return data, error
 
     async def read(self, stream: int) -> bytes:
-        """Return what comes on a stream, to its end."""
+        """Return the data of a stream, to its end."""
         text = bytearray()
         while True:
             frame = await self.heard(stream)
@@ -83,7 +83,7 @@ class Client:
 
 @asynccontextmanager
 async def serving(pod: Pod) -> AsyncIterator[Client]:
-    """Run a pod and a client with a tunnel to it; the client leaves at the end, having done nothing wrong."""
+    """Run a pod and a client with a tunnel to it; the client disconnects at the end without an error."""
     async with asyncio.timeout(60), await asyncio.start_server(_closing(pod), "127.0.0.1", 0) as server:
         address = server.sockets[0].getsockname()
 
@@ -118,7 +118,7 @@ async def shout(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Repeat at once."""
+    """Repeat the input immediately."""
     while data := await reader.read(65536):
         writer.write(data)
         await writer.drain()

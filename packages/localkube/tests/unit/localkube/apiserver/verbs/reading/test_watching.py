@@ -1,4 +1,4 @@
-"""Watches: from where they begin, what they show, how they end."""
+"""Watches: their start, their events, and their end."""
 
 import asyncio
 from datetime import datetime

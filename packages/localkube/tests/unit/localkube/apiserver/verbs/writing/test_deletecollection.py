@@ -26,7 +26,7 @@ async def test_options_apply_to_each_object(api: Api) -> None:
 
 
 def test_other_requests_are_served_during_a_large_deletion() -> None:
-    """One user who deletes hundreds of objects does not stop the others."""
+    """A user who deletes hundreds of objects does not block others."""
 
     async def scenario(api: Api) -> None:
         for number in range(3 * BATCH):
@@ -63,7 +63,7 @@ async def test_objects_created_during_the_deletion_are_kept(api: Api) -> None:
 
 @pytest.mark.slow
 def test_large_collection_is_read_in_batches() -> None:
-    """Objects take many times the memory of their text: they are read one batch at a time."""
+    """Objects need many times the memory of their text, so they are read in batches."""
     variables = {f"key-{number}": "x" for number in range(200)}
 
     async def scenario(api: Api) -> None:

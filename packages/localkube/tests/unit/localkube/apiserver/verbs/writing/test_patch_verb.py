@@ -1,4 +1,4 @@
-"""PATCH: which patches are taken, and what they may do."""
+"""PATCH: accepted patch types, and their permitted changes."""
 
 import pytest
 from tests.unit.localkube.apiserver.harness import (

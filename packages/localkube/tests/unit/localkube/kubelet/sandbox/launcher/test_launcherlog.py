@@ -1,4 +1,4 @@
-"""The launcher's own log is bounded, whatever it prints."""
+"""The launcher's own log is bounded for any output."""
 
 import os
 from collections.abc import Iterator

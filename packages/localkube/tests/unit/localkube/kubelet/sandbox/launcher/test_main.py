@@ -1,4 +1,4 @@
-"""The launcher process loads little, as each of its forks has all of it."""
+"""The launcher process loads few modules, because each of its forks has all of them."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Finding the program, in the words of container runtimes."""
+"""Finding the program, with the messages of container runtimes."""
 
 from pathlib import Path
 

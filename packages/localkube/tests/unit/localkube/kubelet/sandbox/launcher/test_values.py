@@ -1,4 +1,4 @@
-"""The small pure functions: their examples, and what the examples leave out."""
+"""Small pure functions: their examples, and further cases."""
 
 import doctest
 from types import ModuleType

@@ -1,4 +1,4 @@
-"""The nf_tables batch that lets pods out under another address."""
+"""The nf_tables batch that gives packets of pods another source address."""
 
 import struct
 import sys

@@ -1,4 +1,4 @@
-"""The batches of nf_tables that lose packets between pods."""
+"""The nf_tables batches that drop packets between pods."""
 
 import struct
 
