@@ -20,7 +20,7 @@ OF_CLUSTERS: Final = {"on Kubernetes": "kubernetes", "on the other Kubernetes": 
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The counts of one part of the tests, and what it ran on."""
+    """The counts of one part of the tests, and its Python and Kubernetes."""
 
     part: str
     python: str
@@ -57,13 +57,13 @@ def results(counts: Mapping[str, Mapping[str, int]], now: datetime) -> list[Resu
 
 
 def read(path: Path) -> list[Result]:
-    """Return the results in a file, none where it is not there."""
+    """Return the results in a file, or none if it does not exist."""
     lines = path.read_bytes().splitlines() if path.exists() else []
     return [msgspec.json.decode(line, type=Result) for line in lines]
 
 
 def record(path: Path, counts: Mapping[str, Mapping[str, int]]) -> None:
-    """Write the results of a run, each in place of the former one of its kind."""
+    """Write the results of a run, each in place of the previous one of its kind."""
     kept = {one.identity: one for one in [*read(path), *results(counts, datetime.now(UTC))]}
     lines = [msgspec.json.encode(kept[identity]) for identity in sorted(kept)]
     path.write_bytes(b"\n".join([*lines, b""]))

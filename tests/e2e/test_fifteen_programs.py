@@ -123,7 +123,7 @@ def unseen(cluster: Cluster, one: Failing) -> str:
 
 
 def faults(cluster: Cluster, one: Failing) -> list[str]:
-    """Return what is wrong with the explanation of a program at this moment."""
+    """Return the errors in the explanation of a program at this moment."""
     text = cluster.ended("explain", one.name).stdout
     steps = text.partition("\nNext:\n")[2].partition("\n\n")[0].splitlines()
     found = [] if one.words in text else [f"{one.name}: not {one.words!r}: {text}"]
@@ -141,7 +141,7 @@ def faults(cluster: Cluster, one: Failing) -> list[str]:
 
 
 def test_failed_run_keeps_a_record_for_its_suggested_command(shell: Shell, tmp_path: Path) -> None:
-    """The cluster of the run is gone when somebody types the command."""
+    """The cluster of the run no longer exists when a user types the command."""
     manifest = tmp_path / "module.json"
     manifest.write_text(json.dumps(lws("module", python("import no_such_engine"))))
     with terminal(shell, "run", "-f", str(manifest), "--stuck-after=1", columns=400) as screen:

@@ -1,4 +1,4 @@
-"""The first hour of a new user: programs that fail, two clusters, a hundred groups and a rollout; on every width."""
+"""The first hour of a new user: failing programs, two clusters, a hundred groups and a rollout; at every width."""
 
 import json
 import re

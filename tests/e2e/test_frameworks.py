@@ -79,7 +79,7 @@ def test_server_is_rehearsed_with_its_nodes_and_gpus(shell: Shell, name: str) ->
 
 
 def test_manifests_are_accepted_without_wait_loops(cluster: Cluster) -> None:
-    """The API server takes every field, and `lws doctor` finds no guard made at home."""
+    """The API server accepts every field, and `lws doctor` finds no wait loop."""
     for name in (*RUN, *REHEARSED):
         path = str(MANIFESTS / f"{name}.yaml")
         assert "accepted (dry run)" in cluster.lws("apply", "--dry-run=server", "-f", path)

@@ -1,4 +1,4 @@
-"""The GPUs of a machine, which a library in the place of NVML describes: each rank has its own, also after `kill -9`."""
+"""The GPUs of a machine, described by a substitute for NVML: each rank has its own, also after `kill -9`."""
 
 import json
 import os

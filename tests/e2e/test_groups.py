@@ -103,7 +103,7 @@ def test_pods_of_two_groups_bind_the_same_port(cluster: Cluster) -> None:
 
 
 def test_port_forward_ends_with_an_open_connection(cluster: Cluster) -> None:
-    """From Python 3.12.1 on, the end of an asyncio server waits for its connections."""
+    """From Python 3.12.1 on, closing an asyncio server waits for its connections."""
     cluster.start(lws("held", python(GREETER, grace=1, readinessProbe={"tcpSocket": {"port": 8080}}), size=1))
     with cluster.shell.running("port-forward", f"--local={cluster.name}", "held/0", ":8080") as forward:
         host, _, port = line_with(forward, "->").split(" ")[0].rpartition(":")
@@ -133,7 +133,7 @@ def test_workers_start_after_the_probe_of_their_leader(cluster: Cluster) -> None
 
 
 def columns(cluster: Cluster, name: str) -> tuple[str, ...]:
-    """Return READY, DESIRED and UP-TO-DATE as they are printed."""
+    """Return the printed columns READY, DESIRED and UP-TO-DATE."""
     header, row = cluster.lws("get", name).splitlines()[:2]
     assert header.split() == ["NAME", "READY", "DESIRED", "UP-TO-DATE", "AGE"]
     return tuple(row.split()[1:4])

@@ -18,7 +18,7 @@ CRASH = "echo rank $LWS_WORKER_INDEX; if test $LWS_WORKER_INDEX = 1; then echo o
 
 
 def episodes(cluster: Cluster, name: str) -> list[JSONObject]:
-    """Return what `lws history -o json` lists."""
+    """Return the records of `lws history -o json`."""
     found: list[JSONObject] = json.loads(cluster.lws("history", name, "-o", "json"))["items"]
     return found
 

@@ -1,4 +1,4 @@
-"""Groups with random keys by the command line: what takes a group takes the first characters of its key."""
+"""Groups with random keys on the command line: the first characters of a key select a group."""
 
 import json
 import re

@@ -88,12 +88,12 @@ VLLM: JSONObject = {
         },
     },
 }
-"""The shape of vLLM's multi-node example: images only, GPUs, a secret that is not there, a readiness probe."""
+"""A manifest like vLLM's multi-node example: images only, GPUs, a missing secret, a readiness probe."""
 
 
 @pytest.fixture(scope="module")
 def racks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of four nodes in two racks with eight GPUs each, and stubs for what cannot run here."""
+    """A cluster of four nodes in two racks with eight GPUs each, and stubs for programs that cannot run here."""
     shell = make_shell(tmp_path_factory.mktemp("racks"))
     words = ["--nodes=4", "--node-label", "rack=r{i//2}", "--gpus-per-node=8", "--stub"]
     shell.lws("up", "racks", "--detach", *words)

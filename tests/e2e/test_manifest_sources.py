@@ -1,4 +1,4 @@
-"""Manifests as they come: several objects in any order, fields misspelt, namespaces missing."""
+"""Manifests as users write them: several objects in any order, misspelled fields, missing namespaces."""
 
 import json
 from pathlib import Path

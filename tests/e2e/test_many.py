@@ -40,7 +40,7 @@ def seen(cluster: Cluster) -> Iterator[tuple[int, int]]:
 
 
 def count(places: str) -> int:
-    """Return how many groups are named by a column such as 0-3,7."""
+    """Return the number of groups in a column such as 0-3,7."""
     ends = [part.split("-") for part in places.split(",")]
     return sum(int(end[-1]) - int(end[0]) + 1 for end in ends)
 

@@ -38,7 +38,7 @@ async def running(program: str, kubeconfig: Path) -> AsyncIterator[None]:
 
 
 async def seen(client: Client, key: ObjectKey, is_awaited: Callable[[JSONObject], bool]) -> JSONObject:
-    """Watch a ConfigMap until it is as awaited; return it."""
+    """Watch a ConfigMap until the condition holds; return it."""
     informer = Informer(client, only(CONFIG_MAPS, key))
     found: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
 

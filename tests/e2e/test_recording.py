@@ -1,4 +1,4 @@
-"""The recordings on the front page show what is printed now."""
+"""The recordings on the front page agree with the current output."""
 
 import os
 import sys

@@ -45,7 +45,7 @@ while True:
     if code is not None:
         asked.sendto(question[:2] + b"\\x81" + code + question[4:6] + bytes(6) + question[12:], sender)
 """
-"""Says of `empty` that it has no address, of `absent` that it does not exist, and nothing of other names."""
+"""Answers that `empty` has no address, and that `absent` does not exist; other names have no answer."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ FAILURES: Final = (
 
 @pytest.fixture(scope="module")
 def groups(cluster: Cluster) -> Cluster:
-    """The cluster with the groups in which they are tried."""
+    """The cluster with the groups of these tests."""
     settings = {"resolv.conf": "nameserver 127.0.0.1\noptions attempts:1 timeout:1\n"}
     cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "resolver"}, "data": settings})
     mount = {"name": "resolver", "mountPath": "/etc/resolv.conf", "subPath": "resolv.conf"}
@@ -205,7 +205,7 @@ def test_ranks_meet_with_any_names(groups: Cluster, form: str, name: str, spec: 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_rendezvous_waits_for_a_late_leader_and_ends_on_sigterm(groups: Cluster, form: str) -> None:
-    """The worker waits as the first process of its container, which ignores signals that it has no handler for."""
+    """The worker waits as the first process of its container, which ignores signals without a handler."""
     script = f"touch /tmp/here; while ! [ -e /tmp/go ]; do sleep 0.1; done; exec {sys.executable} -m http.server 8080"
     name = f"late-{form}"
     waits = {"command": [*FORMS[form], "leader", "--port", "8080", "--timeout", "300"]}

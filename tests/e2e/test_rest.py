@@ -1,4 +1,4 @@
-"""A cluster in which nothing happens does nothing: no polling, no writes."""
+"""An idle cluster does nothing: no polling, no writes."""
 
 import select
 
@@ -13,7 +13,7 @@ SETTLING = 8.0
 
 SECONDS = 5.0
 MOST = 10
-"""Wake-ups in that time, for timers that have their reasons (a watch's end, an event's series)."""
+"""Wake-ups in that time, for necessary timers (a watch's end, an event's series)."""
 
 
 def test_idle_cluster_neither_polls_nor_writes(shell: Shell) -> None:

@@ -1,4 +1,4 @@
-"""A running cluster lets in who holds its kubeconfig, and nobody else: no other user, no web page, no guesser."""
+"""A running cluster admits only the holder of its kubeconfig: no other user, no web page, no guesser."""
 
 import http.client
 import json
@@ -25,7 +25,7 @@ SETS = "/apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets"
 
 
 class Door:
-    """Knocks at the API server of a cluster."""
+    """Sends requests to the API server of a cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.path = cluster.shell.state / cluster.name / "kubeconfig"
@@ -130,7 +130,7 @@ OWN_MODULES = (
 
 @pytest.fixture
 def hostile(shell: Shell, tmp_path: Path) -> Shell:
-    """A shell in a directory with a module of every name that `lws` imports; each leaves a mark."""
+    """A shell in a directory with a module of every name that `lws` imports; each writes a file when it is imported."""
     directory = tmp_path / "hostile"
     directory.mkdir()
     for name in (*sys.stdlib_module_names, *OWN_MODULES):
@@ -140,7 +140,7 @@ def hostile(shell: Shell, tmp_path: Path) -> Shell:
 
 
 def test_no_child_imports_from_the_working_directory(hostile: Shell) -> None:
-    """Commands start by their console script, as `python -m` itself would import from there."""
+    """Commands start by their console script, because `python -m` itself would import from there."""
     manifest = hostile.directory / "web.json"
     manifest.write_text(json.dumps(lws("web", shell_script("echo hello; sleep 3600"))))
     hostile.run(["lws", "run", str(manifest), "--until", "ready"])

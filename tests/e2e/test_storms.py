@@ -1,4 +1,4 @@
-"""Storms over the examples: all is whole afterwards, and under load nothing fails that a budget protects."""
+"""Storms over the examples: all groups recover, and under load no request fails that a budget protects."""
 
 import json
 import re

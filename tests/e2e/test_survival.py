@@ -44,7 +44,7 @@ print("started", flush=True)
 while True:
     time.sleep(1)
 """
-"""Forks a daemon twice, with a session of its own, and like it ignores SIGTERM."""
+"""Forks a daemon twice, with a session of its own; both ignore SIGTERM."""
 
 LAST_WORDS = """
 import pathlib, signal, sys, time
@@ -79,7 +79,7 @@ def port_of(shell: Shell) -> int:
 
 
 def await_free(port: int) -> None:
-    """Wait until nobody listens on the port: the kernel closes it a moment after the process is gone."""
+    """Wait until the port is free: the kernel closes it a moment after the process has ended."""
 
     def is_free() -> bool:
         try:

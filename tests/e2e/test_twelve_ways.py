@@ -15,7 +15,7 @@ ROWS = 24
 """The lines of the first screen."""
 
 SAMPLES = 6
-"""Each starts a command; a crash loop has gone through all its states by then."""
+"""The number of commands; a crash loop has gone through all its states by then."""
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
@@ -35,7 +35,7 @@ def test_broken_program_is_named_first_and_last(shell: Shell, tmp_path: Path, wa
 
 
 def test_crash_loop_has_one_diagnosis_in_all_commands(cluster: Cluster) -> None:
-    """After the second recreation: the worker loads for seconds and fails, and the leader waits for it, again and again."""
+    """After the second recreation, the worker loads for seconds and fails, and the leader waits for it, repeatedly."""
     loads = shell_script("sleep 2; echo CUDA out of memory >&2; exit 9")
     cluster.apply(lws("loop", loads, size=2, leader=SLEEP | {"readinessProbe": ASKS_LEADER}))
     cluster.until("loop", lambda view: (view["groups"][0].get("recreations") or {}).get("count", 0) > 2, 90)

@@ -66,7 +66,7 @@ def pip(command: str, *words: str) -> None:
 
 
 class Installation:
-    """A directory with some of the wheels, and the Python that this environment was made from."""
+    """A directory with some of the wheels, and the Python of this environment."""
 
     def __init__(self, directory: Path, wheels: list[Path]) -> None:
         self.directory = directory
@@ -170,7 +170,7 @@ def test_other_commands_work_without_localkube(
 
 
 def test_copy_of_the_tree_builds_the_same_bytes(release: Path, tmp_path: Path) -> None:
-    """Elsewhere, with other times and rights of files, in another time zone; also where changes are not released yet."""
+    """The copy has other times and permissions of files, and another time zone; unreleased changes are permitted."""
     copy = tmp_path / "copy"
     for place in SOURCES:
         if (ROOT / place).is_dir():

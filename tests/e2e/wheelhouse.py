@@ -1,4 +1,4 @@
-"""A directory of wheels from which a release is installed without a network: what this environment has, packed again."""
+"""A directory of wheels that installs a release without a network: the packages of this environment, packed again."""
 
 import re
 from importlib.metadata import Distribution, PackageNotFoundError, distribution

@@ -16,10 +16,10 @@ Version: TypeAlias = tuple[int, ...]
 
 NAME: Final = re.compile(r"python3(\.\d+)?")
 SYSTEM: Final = (Path("/usr/local/bin"), Path("/usr/bin"), Path("/bin"))
-"""Where a system's own programs are, whatever PATH says."""
+"""The folders of a system's own programs, independent of PATH."""
 
 SECONDS: Final = 60.0
-"""How long a program may take to say which Python it is."""
+"""The maximum time of a program to report its Python version."""
 
 QUESTION: Final = """
 import json, sys
@@ -30,7 +30,7 @@ print(json.dumps([sys.implementation.name, list(sys.version_info), free, getattr
 
 @dataclass(frozen=True, slots=True, order=True)
 class Interpreter:
-    """One Python: its version, its program, and why it is not one to try (empty: it is)."""
+    """One Python: its version, its program, and the reason not to try it (empty: none)."""
 
     version: Version
     path: Path
@@ -57,7 +57,7 @@ def find(environment: Mapping[str, str], minimum: Version, *, system: Iterable[P
 
 
 def candidates(environment: Mapping[str, str], system: Iterable[Path] = SYSTEM) -> Iterator[Path]:
-    """Yield the programs that may be Pythons, each as it is found first."""
+    """Yield the programs that may be Pythons, each under the first name."""
     searched = [Path(entry) for entry in environment.get("PATH", "").split(os.pathsep) if entry]
     for directory in [
         *searched,
@@ -117,7 +117,7 @@ def _pyenv_roots(environment: Mapping[str, str], searched: Iterable[Path]) -> It
 
 
 def _is_of_pyenv(directory: Path) -> bool:
-    """Return whether these are pyenv's shims, which start one of its versions or none."""
+    """Return whether these are pyenv's shims, which start one of its versions or fail."""
     return directory.name == "shims" and (directory.parent / "versions").is_dir()
 
 

@@ -1,4 +1,4 @@
-"""The same Pythons are named wherever Pythons are named."""
+"""Pages, classifiers and tools name the same Pythons."""
 
 import re
 import subprocess

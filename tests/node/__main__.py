@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
 
 
 def skip(reason: str) -> int:
-    """Say why nothing runs; return the exit code."""
+    """Print why nothing runs; return the exit code."""
     sys.stderr.write(f"skipped: {reason}\n")
     return 0
 

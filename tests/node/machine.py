@@ -37,7 +37,7 @@ while True:
     except ChildProcessError:
         signal.pause()
 """
-"""The first process of the PID namespace: it reaps orphans; the kernel ends all others with it."""
+"""The first process of the PID namespace: it reaps orphans; the kernel ends all other processes with it."""
 
 SYSCTLS: Final = {
     "vm/overcommit_memory": 1,
@@ -99,7 +99,7 @@ class Machine:
         return ["nsenter", f"--net=/proc/{self.holder}/ns/net", "--"]
 
     def run(self, *words: str) -> str:
-        """Run a command on it to its end; return what it printed."""
+        """Run a command on it to its end; return its output."""
         done = subprocess.run(
             [*self.inside, *words], env=environment(self.directory), capture_output=True, text=True, check=False
         )
@@ -189,7 +189,7 @@ def connect(one: Machine, two: Machine) -> None:
 
 
 def spawn(words: Sequence[str], directory: Path) -> "subprocess.Popen[bytes]":
-    """Start a program that dies with the thread that started it; the caller reads what it prints."""
+    """Start a program that dies with the thread that started it; the caller reads its output."""
     library = ctypes.CDLL(None)
     return subprocess.Popen(
         words,
@@ -232,7 +232,7 @@ def children_of(process: int) -> list[int]:
 
 
 def is_alive(process: int) -> bool:
-    """Tell whether a process runs; a zombie does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

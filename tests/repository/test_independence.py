@@ -1,4 +1,4 @@
-"""The runtime and the small Kubernetes say nothing of the product: neither in code nor in data nor in words."""
+"""The runtime and the embedded cluster do not mention the product: neither in code nor in data nor in messages."""
 
 import re
 from typing import Final

@@ -9,7 +9,7 @@ from testkit import repository
 from tests.repository import language
 
 SLACK = 0.05
-"""How far a count may fall before the stored number must follow, so that concurrent changes do not conflict."""
+"""The fraction by which a count may fall before the stored number must follow: concurrent changes should not conflict."""
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Folders are small, no two of a package import each other, a name stands for one thing (ADR 0007); folders of tests."""
+"""Folders are small, folders do not import each other, and a name has one meaning (ADR 0007)."""
 
 from pathlib import Path
 from typing import Final
@@ -22,7 +22,7 @@ ROLES_OF_FOLDERS: Final = {
         "wording": "the sentences and phrases about what a folder knows: views, recording",
     },
 }
-"""For each package, the names of modules that stand in several of its folders, and the role they play in each."""
+"""For each package, the names of modules that occur in several of its folders, and their common role."""
 
 ROLES_OF_THE_TREE: Final = {
     "capability": "see above",
@@ -34,7 +34,7 @@ ROLES_OF_THE_TREE: Final = {
     "reconcile": "see above: the decision about one object of a kind, or about what one controller has",
     "pod": "see above; in localkube, what the scheduler knows of a pod",
 }
-"""Names of modules that stand three times or more in all packages together, and the role they play in each place."""
+"""Names of modules that occur three times or more in all packages together, and their common role."""
 
 
 @pytest.mark.parametrize("package", repository.PACKAGES)
@@ -61,7 +61,7 @@ def test_mutual_imports_are_detected(tmp_path: Path) -> None:
 
 
 def test_product_has_no_unused_module() -> None:
-    """Commands are loaded by their names; what builds releases, or serves tests, is not in the wheel."""
+    """Commands are loaded by name; tools for releases and tests are not in the wheel."""
     unread = [name for name in layout.unread("leaderworkerset") if not name.startswith("leaderworkerset.cli.commands.")]
     assert unread == []
 
@@ -89,7 +89,7 @@ def test_module_names_repeat_in_the_tree_only_for_one_role() -> None:
 
 
 def test_no_module_counts_parent_folders_of_the_repository() -> None:
-    """`testkit.repository` knows it."""
+    """`testkit.repository` has the path."""
     counting = [
         path.relative_to(repository.ROOT).as_posix()
         for path in (repository.ROOT / "tests").rglob("*.py")
@@ -99,7 +99,7 @@ def test_no_module_counts_parent_folders_of_the_repository() -> None:
 
 
 def test_folder_with_a_shared_cluster_is_a_package() -> None:
-    """A fixture of the scope "package" lives until all tests have run where the folder is not a package."""
+    """If the folder is not a package, a fixture of the scope "package" lives until all tests have run."""
     conftests = [path for name, path in repository.files_of_tests() if name.endswith("conftest.py")]
     found = [path.parent for path in conftests if 'scope="package"' in path.read_text()]
     assert found

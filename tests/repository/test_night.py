@@ -1,4 +1,4 @@
-"""The list of long campaigns: each names programs and tests that are there, and the report has a line for each."""
+"""The list of long campaigns: each names existing programs and tests, and has a line in the report."""
 
 import importlib.util
 import re

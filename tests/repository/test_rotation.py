@@ -1,4 +1,4 @@
-"""Each day of commits, a short part of the tests runs on another version of Kubernetes."""
+"""On each day with commits, a short part of the tests runs on another version of Kubernetes."""
 
 import os
 import subprocess

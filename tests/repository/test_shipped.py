@@ -1,4 +1,4 @@
-"""Every setting has a row in the matrix, every row is accepted, and what tests replace is listed with what runs it."""
+"""Every setting has a row in the matrix, every row is accepted, and replaced parts are listed with their tests."""
 
 import re
 from functools import cache
@@ -94,13 +94,13 @@ SET_BY_US: Final = frozenset(
         "EPISODE_OUTCOME",
     ]
 )
-"""The labels and annotations that controllers, webhooks and commands write, and no user; by their names in `labels`."""
+"""Labels and annotations, by their names in `labels`, that only controllers, webhooks and commands write."""
 
 OF_THE_OPERATOR: Final = {"managementState", "nodePlacement", "operatorLogLevel"}
-"""Fields of the operator's object that are about the operator, and about the nodes of the manager."""
+"""Fields of the operator's object for the operator itself, and for the nodes of the manager."""
 
 OF_THE_MANAGER: Final = {"logLevel", "observedConfig", "unsupportedConfigOverrides"}
-"""Fields of the operator's object that reach the manager: flags, TLS, and any field of the configuration."""
+"""Fields of the operator's object for the manager: flags, TLS, and any field of the configuration."""
 
 IN_THE_CONFIGURATION: Final = {
     "enableCertManager",
@@ -179,7 +179,7 @@ def test_every_row_is_accepted() -> None:
 @pytest.mark.parametrize("issuer", ["internal", ""])
 @pytest.mark.parametrize("level", OPERAND_VERBOSITY)
 def test_arguments_and_file_of_the_operand_are_tested(level: str, issuer: str, profile: str) -> None:
-    """The arguments and the file of its operand; overrides may set any field of the configuration."""
+    """Overrides may set any field of the configuration."""
     assert operator_crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"][
         "properties"
     ].keys() == (OF_THE_OPERATOR | OF_THE_MANAGER)
@@ -196,7 +196,7 @@ def test_arguments_and_file_of_the_operand_are_tested(level: str, issuer: str, p
 
 
 def test_settings_of_the_chart_are_tested() -> None:
-    """Every value that the schema enumerates, and every field that a section may have."""
+    """These are the enumerated values of the schema, and the fields of its sections."""
     schemas = {one.name: one.schema for one in chartvalues.values()}
     reaching = {name for name, schema in schemas.items() if "additionalProperties" in schema}
     assert {*reaching, "enableCertManager"} == IN_THE_CONFIGURATION
@@ -221,7 +221,7 @@ def assert_tried_arguments(arguments: list[str]) -> None:
 
 
 def assert_tried_document(document: JSONObject) -> None:
-    """Every field has a row; every switch, and every text that is one of several, also with this value."""
+    """Check that every field has a row, and that the matrix has the values of switches and enumerations."""
     for section, content in document.items():
         for field, value in content.items() if isinstance(content, dict) else ():
             name = f"{section}.{field}"

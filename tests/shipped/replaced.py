@@ -48,7 +48,7 @@ PATCHED: Final = "patched"
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """One part, the test that runs it as it ships, and the files of tests that replace it."""
+    """One part, the test that runs it as shipped, and the files of tests that replace it."""
 
     part: str
     shipped: str

@@ -1,4 +1,4 @@
-"""The real coscheduling plugin binds the pods of a group that `coscheduling` prepared: all of them, or none."""
+"""The real coscheduling plugin binds all pods of a group that `coscheduling` prepared, or none."""
 
 import pytest
 from tests.integration.clusters.objects import lws

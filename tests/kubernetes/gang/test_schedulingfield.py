@@ -9,7 +9,7 @@ from kuberuntime.errors import ForbiddenError
 
 
 async def test_scheduling_is_refused_if_its_kinds_are_not_served(space: Space) -> None:
-    """N-SCH-VAL-6, N-117-5: on Kubernetes 1.36 and on the embedded cluster, by name and with what is missing."""
+    """Kubernetes 1.36 and the embedded cluster name the missing kinds (N-SCH-VAL-6, N-117-5)."""
     if await is_served(space):
         pytest.skip("its kinds are served here")
     with pytest.raises(ForbiddenError, match="v1beta1 Workload API is not available"):

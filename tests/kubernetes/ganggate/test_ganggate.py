@@ -1,4 +1,4 @@
-"""Groups behind the built-in gate, on every cluster: all pods of a group get nodes, or none does."""
+"""Groups behind the built-in gate, on every cluster: all pods of a group are bound, or none."""
 
 import pytest
 from tests.controlplane import build
@@ -100,7 +100,7 @@ def _differs(before: dict[str, str], after: dict[str, str], name: str) -> None:
 
 
 async def test_pod_with_malformed_affinity_blocks_no_group(space: Space) -> None:
-    """`Gt` with a text is stored by API servers; the gate reads every pod of the cluster that has no node yet."""
+    """API servers store `Gt` with a text; the gate reads every pod of the cluster that has no node yet."""
     await add_to_pool(space, range(12, 14))
     term = {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["abc"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
@@ -122,6 +122,6 @@ async def test_pod_with_malformed_affinity_blocks_no_group(space: Space) -> None
 
 
 async def test_unstartable_set_is_refused(space: Space) -> None:
-    """Workers that are created once their leader is ready would wait for it, and it for them."""
+    """Workers that are created after their leader is ready would wait for it, and it for them."""
     with pytest.raises(ForbiddenError, match=r"spec\.startupPolicy.*built-in.*gang-scheduler: none"):
         await space.create(lws(startupPolicy="LeaderReady"))

@@ -1,4 +1,4 @@
-"""`lws doctor` on a real control plane whose installation is broken in one way after the other."""
+"""`lws doctor` on a real control plane whose installation is broken in several ways."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""`lws install` on a real control plane: what it makes, what it leaves alone, what it says when it cannot."""
+"""`lws install` on a real control plane: created objects, unchanged objects, and errors."""
 
 import base64
 import re
@@ -36,7 +36,7 @@ def words(output: str) -> set[str]:
 
 
 def versions(administrator: Administrator) -> dict[str, str]:
-    """Return the resourceVersion of every installed object, but those whose status moves by itself."""
+    """Return the resourceVersion of every installed object, except objects whose status changes by itself."""
     return {
         f"{kind}/{name}": obj["metadata"]["resourceVersion"]
         for (kind, name), obj in administrator.installed().items()
@@ -60,7 +60,7 @@ def test_installation_is_idempotent(fresh: Administrator) -> None:
 
 
 def test_wait_verifies_that_webhooks_are_reachable(fresh: Administrator) -> None:
-    """The pods that kwok plays are ready, and answer nothing: the first write of a user would be refused."""
+    """Pods of kwok are ready, but answer nothing: a user's first write would be refused."""
     told = fresh.lws("install", "--wait", "--timeout=20s", code=124)
     assert "webhooks not reached" in told
     assert "failed calling webhook" in told
@@ -79,7 +79,7 @@ def test_namespace_admits_only_restricted_pods(administrator: Administrator) -> 
 
 
 def test_update_keeps_certificates_and_configuration(administrator: Administrator) -> None:
-    """R-OP-50: what the manager wrote stays; a configuration is replaced only by another one."""
+    """Values written by the manager are kept; a configuration is replaced only by another one (R-OP-50)."""
     administrator.lws("install")
     bundle = base64.b64encode(b"-----BEGIN CERTIFICATE-----\n").decode()
     administrator.kubectl("patch", *SECRET, "-p", f'{{"data": {{"ca.crt": "{bundle}"}}}}')
@@ -104,7 +104,7 @@ def test_update_keeps_certificates_and_configuration(administrator: Administrato
 
 
 def go_installation() -> list[dict[str, Any]]:
-    """Return what matters of an installation of the Go manager: same names, more rights, other settings (contract 12)."""
+    """Return a Go manager's installation: same names, other permissions and settings (contract 12)."""
     installed = {(kind.kind, obj["metadata"]["name"]): obj for kind, obj in build_all(MANAGED, InstallSettings())}
     role = installed["ClusterRole", "lws-manager-role"]
     deployment = installed["Deployment", "lws-controller-manager"]
@@ -137,7 +137,7 @@ def go_installation() -> list[dict[str, Any]]:
 
 
 def test_go_manager_is_replaced_in_place(fresh: Administrator) -> None:
-    """R-OP-48, R-OP-55: same objects, LeaderWorkerSets untouched; the conversion of older definitions is never called (R-API-4)."""
+    """Sets are unchanged, and the conversion of older definitions is never called (R-OP-48, R-OP-55, R-API-4)."""
     fresh.kubectl("apply", "--server-side", "-f", "-", objects=go_installation())
     fresh.await_kind()
     fresh.kubectl("create", "-f", "-", objects=[objects.lws("web", replicas=1, size=2)])
@@ -165,7 +165,7 @@ def test_existing_namespace_is_not_changed(fresh: Administrator) -> None:
 
 
 def test_second_installation_on_a_cluster_is_refused(administrator: Administrator) -> None:
-    """Its webhooks and roles serve all of it."""
+    """Its webhooks and roles serve the whole cluster."""
     administrator.lws("install")
     for command in ("install", "uninstall"):
         refused = administrator.lws(command, "-n", "elsewhere", code=1)

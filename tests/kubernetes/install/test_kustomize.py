@@ -1,4 +1,4 @@
-"""The kustomize base, rendered by the real kubectl: what `lws install` applies, also from an overlay."""
+"""The kustomize base, rendered by the real kubectl, equals the objects of `lws install`, also with an overlay."""
 
 import re
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ def by_name(objects: Iterable[dict[str, Any]]) -> dict[tuple[str, str], dict[str
 
 
 def built(chosen: InstallSettings) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return what an installation applies; the files of definitions carry no labels, those are for `lws uninstall`."""
+    """Return the objects of an installation; files of definitions lack the labels for `lws uninstall`."""
     objects = by_name(obj for _, obj in build_all(MANAGED, chosen))
     for resource in MANAGED.defined:
         del objects["CustomResourceDefinition", resource.group_resource]["metadata"]["labels"]
@@ -72,7 +72,7 @@ def test_overlay_sets_namespace_image_and_replicas(settled: Administrator, tmp_p
 
 
 def test_gang_component_adds_its_permissions(settled: Administrator, tmp_path: Path) -> None:
-    """R-OP-47: the rights are those of `lws install` with gang scheduling; the configuration is the user's."""
+    """The permissions equal those of `lws install` with gang scheduling; the configuration is the user's (R-OP-47)."""
     folder = overlay(tmp_path, components=["components/gang"])
     ganged = by_name(obj for _, obj in build_all(managed("auto"), InstallSettings()))
     role = ("ClusterRole", "lws-manager-role")
@@ -82,7 +82,7 @@ def test_gang_component_adds_its_permissions(settled: Administrator, tmp_path: P
 
 
 def granted(role: JSONObject) -> set[tuple[str, str, str]]:
-    """Return what a role allows, in whatever rules; those of webhooks, which name objects, are the same in all."""
+    """Return the permissions of a role, independent of its rules; permissions on named webhooks are the same in all."""
     return {
         (group, resource, verb)
         for rule in role["rules"]
@@ -96,7 +96,7 @@ def granted(role: JSONObject) -> set[tuple[str, str, str]]:
 def test_nested_overlay_works_in_any_namespace(
     settled: Administrator, tmp_path: Path, name: str, prometheus: str
 ) -> None:
-    """R-OP-47: names of certificates, and whom they are for, move along by the replacements of the page."""
+    """Replacements of the page change the names and hosts of certificates (R-OP-47)."""
     page = (ROOT / "docs/how-to/install.md").read_text()
     _, text = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     folder = overlay(tmp_path, namespace="serving", **yaml.safe_load(text))
@@ -123,7 +123,7 @@ def test_user_roles_component_adds_the_roles(settled: Administrator, tmp_path: P
 
 
 def test_operator_overlay_of_the_page_sets_both_images(settled: Administrator, tmp_path: Path) -> None:
-    """R-OP-34: the image of the operand is an environment variable, which `images` alone does not reach."""
+    """The image of the operand is an environment variable, which `images` alone does not change (R-OP-34)."""
     page = (ROOT / "docs/how-to/operator.md").read_text()
     (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "kustomization.yaml").write_text(text)
@@ -135,7 +135,7 @@ def test_operator_overlay_of_the_page_sets_both_images(settled: Administrator, t
 
 
 def test_overlay_of_the_restarts_page_replaces_the_configuration(settled: Administrator, tmp_path: Path) -> None:
-    """The section of the page is its content; nothing else differs from the base."""
+    """Its content is the section of the page; nothing else differs from the base."""
     page = (ROOT / "docs/how-to/restarts.md").read_text()
     blocks = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (section,) = (text for text in blocks if text.startswith("groupRestarts:"))
@@ -154,7 +154,7 @@ def test_overlay_of_the_restarts_page_replaces_the_configuration(settled: Admini
 
 
 def test_base_can_be_applied_and_adopted(fresh: Administrator) -> None:
-    """By `kubectl apply --server-side -k` first, by `lws install` later: the latter only adds its labels."""
+    """First by `kubectl apply --server-side -k`, later by `lws install`, which only adds its labels."""
     fresh.kubectl("apply", "--server-side", "-k", str(KUSTOMIZE))
     lines = fresh.lws("install").splitlines()
     assert {line.split()[0] for line in lines if not line.endswith("unchanged")} == {

@@ -1,4 +1,4 @@
-"""The files of a release on a real control plane: `manifests.yaml`, and whatever else an API server can check."""
+"""The files of a release on a real control plane: `manifests.yaml`, and other files that an API server can check."""
 
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -34,7 +34,7 @@ def load(text: str) -> list[dict[str, Any]]:
 
 
 def test_release_is_applied_by_kubectl(fresh: Administrator) -> None:
-    """R-OP-48, R-OP-57, AT-000-1: it runs, lists what the page lists, and a second time changes nothing."""
+    """It runs, has the objects that the page lists, and a second apply changes nothing (R-OP-48, R-OP-57, AT-000-1)."""
     fresh.kubectl("apply", "--server-side", "-f", RELEASE)
     fresh.kubectl("wait", "deploy/lws-controller-manager", *IN, "--for=condition=available", "--timeout=60s")
     pods = fresh.kubectl("get", "pods", *IN, "--no-headers").splitlines()

@@ -1,4 +1,4 @@
-"""`lws uninstall` on a real control plane: what stands in its way, what goes, what stays."""
+"""`lws uninstall` on a real control plane: blocked, deleted and kept objects."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +24,7 @@ def left(administrator: Administrator) -> set[str]:
 
 
 def create_sets(administrator: Administrator, *names: str) -> None:
-    """Create LeaderWorkerSets where no webhook stands in between, and for each a service that it owns."""
+    """Create LeaderWorkerSets without webhooks, and for each a service that it owns."""
     administrator.kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")
     administrator.await_kind()
     administrator.kubectl("create", "-f", "-", objects=[objects.lws(name, replicas=1) for name in names])
@@ -43,7 +43,7 @@ def owned(administrator: Administrator, name: str) -> dict[str, Any]:
 
 
 def test_uninstall_leaves_nothing(administrator: Administrator) -> None:
-    """R-OP-31: webhooks go first."""
+    """Webhooks are deleted first (R-OP-31)."""
     administrator.install()
     administrator.kubectl("apply", "--server-side", "-f", str(USER_ROLES))
     output = administrator.lws("uninstall").splitlines()
@@ -68,7 +68,7 @@ def test_uninstall_refuses_to_delete_leaderworkersets(administrator: Administrat
 
 
 def test_uninstall_can_keep_leaderworkersets(administrator: Administrator) -> None:
-    """With their definitions, so that another installation continues with them; the empty namespace is deleted."""
+    """Definitions are kept, so that another installation continues with them; the empty namespace is deleted."""
     administrator.lws("install")
     create_sets(administrator, "one")
     before = administrator.there("lws/one")
@@ -127,7 +127,7 @@ def kept(administrator: Administrator) -> list[str]:
 
 
 def test_evidence_is_released_when_sets_are_kept(administrator: Administrator) -> None:
-    """N-RB-5: nobody would take the finalizer off; the command of the page does where no manager runs."""
+    """Without a manager nobody removes the finalizer, except the command of the page (N-RB-5)."""
     administrator.lws("install")
     create_sets(administrator, "one")
     keep_evidence(administrator, "one", theirs=("example.com/theirs",))
@@ -150,7 +150,7 @@ def command_of_the_page() -> str:
 
 
 def test_evidence_is_deleted_with_the_sets(administrator: Administrator) -> None:
-    """N-RB-5, N-RB-16: workers first, after the manager; its namespace can be deleted. A dry run says so."""
+    """Workers are released first, after the manager, and the namespace can be deleted (N-RB-5, N-RB-16)."""
     administrator.lws("install")
     administrator.kubectl("create", "namespace", "tenant")
     create_sets(administrator, "one")
@@ -176,7 +176,7 @@ def test_evidence_is_deleted_with_the_sets(administrator: Administrator) -> None
 
 
 def test_evidence_of_another_installer_is_released(administrator: Administrator) -> None:
-    """N-RB-5: also where neither a manager nor its definitions are there any more."""
+    """This works without a manager and without its definitions (N-RB-5)."""
     administrator.lws("uninstall", "--delete-workloads")
     keep_evidence(administrator, "one")
     assert "pod/default/one-0 released" in administrator.lws("uninstall")
@@ -184,7 +184,7 @@ def test_evidence_of_another_installer_is_released(administrator: Administrator)
 
 
 def test_foreign_objects_are_kept(administrator: Administrator) -> None:
-    """An object of our name without our labels, and a namespace in which somebody else lives."""
+    """An object with our name but without our labels is kept, and a namespace with other objects."""
     administrator.lws("install")
     administrator.kubectl(
         "label", "clusterrole/lws-proxy-role", "app.kubernetes.io/instance-", "app.kubernetes.io/name-"

@@ -1,4 +1,4 @@
-"""kubectl, the real one, on both clusters: an embedded one with real processes, and a real control plane with kwok."""
+"""The real kubectl on both clusters: an embedded one with real processes, and a real control plane with kwok."""
 
 import asyncio
 import os
@@ -49,7 +49,7 @@ class Place:
         return told
 
     def shows(self, text: str, *words: str) -> str:
-        """Run kubectl until it prints this text: events and output are there a moment after what they are about."""
+        """Run kubectl until it prints this text: events and output appear a moment after their cause."""
         deadline = time.monotonic() + SECONDS
         while text not in (told := self.run(*words)):
             assert time.monotonic() < deadline, f"{words} does not show {text!r}: {told}"

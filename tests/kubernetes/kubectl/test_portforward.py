@@ -44,7 +44,7 @@ ThreadingTCPServer.allow_reuse_address = True
 threading.Thread(target=ThreadingTCPServer(("", 9000), Digest).serve_forever, daemon=True).start()
 ThreadingHTTPServer(("", 8080), Http).serve_forever()
 """
-"""HTTP on 8080; on 9000 a server that answers with a digest of all that it got, once that has ended."""
+"""HTTP on 8080; on 9000 a server that answers with a digest of its input after the end of the input."""
 
 
 def server() -> JSONObject:
@@ -70,7 +70,7 @@ def running(place: Place) -> Place:
 
 
 class Forwarder:
-    """A running `kubectl port-forward` and the ports it listens on."""
+    """A running `kubectl port-forward`, and its local ports."""
 
     def __init__(self, process: "subprocess.Popen[str]", count: int) -> None:
         self.process = process
@@ -179,7 +179,7 @@ def test_connections_do_not_wait_for_each_other(running: Place) -> None:
 
 
 def test_closed_port_is_an_error_and_others_still_work(running: Place) -> None:
-    """kubectl itself ends after the first failed connection; so it does with a kubelet."""
+    """kubectl itself exits after the first failed connection, as with a kubelet."""
     with forwarding(running, "pod/server", ":81") as forwarder, forwarder.tcp() as connection:
         assert connection.recv(1) == b""
         told = forwarder.ended()

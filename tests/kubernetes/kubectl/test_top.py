@@ -1,4 +1,4 @@
-"""`kubectl top`: what pods and nodes use, and an autoscaler that follows it."""
+"""`kubectl top`: the usage of pods and nodes, and an autoscaler that follows it."""
 
 import json
 import subprocess

@@ -29,7 +29,7 @@ LOCAL_QUEUE: Final = "team"
 
 @dataclass
 class Queue:
-    """The queue of a test's namespace: pods run as far as its CPUs suffice; each asks for one."""
+    """The queue of a test's namespace: pods run while its CPUs suffice; each requests one."""
 
     client: Client
     namespace: str
@@ -61,7 +61,7 @@ class Queue:
         await self.client.patch(WORKLOADS, ObjectKey(self.namespace, workload), patch, kind="merge")
 
     async def forget(self, workload: str) -> None:
-        """Delete a Workload; Kueue makes a new one for its group."""
+        """Delete a Workload; Kueue creates a new one for its group."""
         await self.client.delete(WORKLOADS, ObjectKey(self.namespace, workload))
 
     def _quota(self, cpus: int) -> JSONObject:

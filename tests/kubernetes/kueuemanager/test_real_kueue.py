@@ -26,7 +26,7 @@ WORKLOAD: Final = "kueue.x-k8s.io/prebuilt-workload-name"
 
 
 def template(image: str = "app:1", **annotations: str) -> JSONObject:
-    """Return a template of pods that ask for one CPU each."""
+    """Return a template of pods that request one CPU each."""
     made = pod_template(image)
     (container,) = made["spec"]["containers"]
     asking = container | {"resources": {"requests": {"cpu": "1"}}}
@@ -89,7 +89,7 @@ async def test_quota_is_used_per_group_when_scaling(space: Space, queue: Queue) 
 
 
 def assert_nothing(state: State) -> None:
-    """No pod and no LeaderWorkerSet is left."""
+    """Check that no pod and no LeaderWorkerSet is left."""
     assert not state.pods
     assert not state.leaderworkersets
 
@@ -116,7 +116,7 @@ async def test_rollout_stays_within_the_quota(space: Space, queue: Queue) -> Non
 
 
 def images(pods: Mapping[str, JSONObject]) -> set[str]:
-    """Return what these pods run."""
+    """Return the images of these pods."""
     return {meta.spec(pod)["containers"][0]["image"] for pod in pods.values()}
 
 
@@ -172,14 +172,14 @@ async def whole(space: Space, index: int, image: str) -> None:
 
 
 def assert_alone(index: int, state: State) -> None:
-    """Of a group only its leader is left, which is marked as complete."""
+    """Check that only the leader of a group is left, and is marked as complete."""
     found = state.group("web", index)
     assert found.keys() == {f"web-{index}"}
     assert meta.annotations(found[f"web-{index}"])[labels.GROUP_ENDED] == "Complete"
 
 
 def assert_complete(state: State) -> None:
-    """All groups are."""
+    """Check that all groups are complete."""
     assert meta.is_condition_true(state.leaderworkersets["web"], "Complete")
 
 
@@ -197,7 +197,7 @@ def assert_waiting(state: State) -> None:
 
 
 async def test_groups_with_a_topology_have_one_rack_each(space: Space, queue: Queue) -> None:
-    """A group that asks for a rack gets one, whole (R-KQ-50 to R-KQ-56)."""
+    """A group that requests a rack runs completely in one (R-KQ-50 to R-KQ-56)."""
     await queue.make(2 * SIZE, levels=(RACK, "kubernetes.io/hostname"))
     await space.create(queued(2, template(**{TOPOLOGY: RACK})))
     await running_groups(space, 2, of=2)

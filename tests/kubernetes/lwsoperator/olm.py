@@ -27,16 +27,16 @@ GROUPS: Final = Resource(GROUP, "v1", "operatorgroups", "OperatorGroup")
 
 
 class ResolutionError(Exception):
-    """No version for a subscription; the text says why."""
+    """There is no version for a subscription; the text has the reason."""
 
 
 class UnsupportedGroupError(Exception):
-    """A version that may not be installed with the operator group of its namespace; the text says why."""
+    """A version must not be installed with the operator group of its namespace; the text has the reason."""
 
 
 @dataclass(frozen=True)
 class Manager:
-    """Acts for the administrator of a cluster; `catalog` are the names of the packages that it knows, in `folder`."""
+    """Acts for the administrator of a cluster; `catalog` has the names of the known packages, in `folder`."""
 
     administrator: Administrator
     catalog: Sequence[str] = ("leader-worker-set", "lws-operator")
@@ -169,7 +169,7 @@ def _namespace(obj: Mapping[str, Any]) -> str:
 
 
 def check_mode(version: Mapping[str, Any], group: Mapping[str, Any]) -> None:
-    """Raise where a version does not support what the operator group of its namespace serves."""
+    """Raise an error if a version does not support the operator group of its namespace."""
     mode = "OwnNamespace" if group["spec"] else "AllNamespaces"
     supported = {one["type"] for one in version["spec"]["installModes"] if one["supported"]}
     if mode not in supported:
@@ -182,7 +182,7 @@ def load(*paths: Path) -> list[dict[str, Any]]:
 
 
 def _short(found: dict[str, Any]) -> dict[str, Any]:
-    """Have the short names that people type."""
+    """Add the short names of kinds."""
     names = {"Subscription": "sub", "ClusterServiceVersion": "csv", "OperatorGroup": "og"}
     found["spec"]["names"]["shortNames"] = [names[found["spec"]["names"]["kind"]]]
     if found["spec"]["names"]["kind"] == VERSIONS.kind:

@@ -1,4 +1,4 @@
-"""The operator on a real control plane: installed, kept, configured, left alone, removed."""
+"""The operator on a real control plane: installed, reconciled, configured, unmanaged, removed."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ OWNED = (
 
 
 def owned(site: Site) -> dict[str, str]:
-    """Return the versions of what the operand consists of; not of what has a status, which moves by itself."""
+    """Return the versions of the operand's objects, except objects whose status changes by itself."""
     listed = site.administrator.get(OWNED, *IN, "-l", f"{OWNED_LABEL}={OWNED_BY}") or {"items": []}
     found = listed.get("items", [listed])
     return {
@@ -69,7 +69,7 @@ def test_second_object_is_refused(site: Site) -> None:
 
 
 def test_namespace_of_the_object_is_dropped(available: Site) -> None:
-    """R-OP-3: published samples carry one, though the kind has none."""
+    """Published samples have one, though the kind is cluster-scoped (R-OP-3)."""
     before = generation(available)
     sample = cluster()
     sample["metadata"]["namespace"] = OPERATOR
@@ -81,7 +81,7 @@ def test_namespace_of_the_object_is_dropped(available: Site) -> None:
 
 
 def test_idle_operator_writes_nothing_and_reads_served_kinds(available: Site) -> None:
-    """No API server's default and no reader of ours is taken for drift; kinds wait for their definitions."""
+    """Defaults of the API server and other readers are not drift; kinds wait for their definitions."""
     before, mark = owned(available), available.administrator.audit.mark()
     available.patch(operatorLogLevel="Debug")  # planned again, for the status has another generation
     until(lambda: available.cluster()["status"]["observedGeneration"] == generation(available), "the new generation")
@@ -96,7 +96,7 @@ def generation(site: Site) -> int:
 
 
 def test_drift_is_reverted_within_seconds(available: Site) -> None:
-    """R-OP-13, R-OP-25, R-OP-66, AT-001-4: scaled by hand, edited, deleted."""
+    """Objects are scaled, edited and deleted by hand (R-OP-13, R-OP-25, R-OP-66, AT-001-4)."""
     kubectl = available.administrator.kubectl
     before = available.administrator.there("clusterrole/lws-manager-role")["rules"]
     kubectl("scale", *MANAGER, "--replicas=5")
@@ -164,7 +164,7 @@ def test_renewed_certificate_rolls_the_manager(available: Site) -> None:
 
 @pytest.mark.parametrize("state", ["Unmanaged", "Removed"])
 def test_unmanaged_operand_is_unchanged(available: Site, state: str) -> None:
-    """R-OP-24, R-OP-43d, R-OP-43e, R-OP-66, AT-001-4: the operand may be scaled by hand until the operator manages it again."""
+    """The operand may be scaled by hand until it is managed again (R-OP-24, R-OP-43d, R-OP-43e, R-OP-66, AT-001-4)."""
     available.patch(managementState=state)
     until(lambda: available.cluster()["status"]["observedGeneration"] == generation(available), "the state")
     available.administrator.kubectl("scale", *MANAGER, "--replicas=3")
@@ -175,7 +175,7 @@ def test_unmanaged_operand_is_unchanged(available: Site, state: str) -> None:
 
 
 def test_service_monitor_is_created_with_its_kind(available: Site) -> None:
-    """R-OP-23c: without an error before, and without a restart after."""
+    """Before, there is no error; afterwards, no restart (R-OP-23c)."""
     words = (f"{SERVICE_MONITORS.group_resource}/lws-controller-manager-metrics-monitor", *IN)
     kind = certmanager.definition(SERVICE_MONITORS)
     available.administrator.kubectl("apply", "--server-side", "-f", "-", objects=[kind])
@@ -186,7 +186,7 @@ def test_service_monitor_is_created_with_its_kind(available: Site) -> None:
 
 
 def test_certificates_can_be_issued_by_the_manager(available: Site) -> None:
-    """R-OP-22, R-OP-83 (D4): the annotation chooses, and what cert-manager had to do is removed; back again it comes back."""
+    """The annotation selects the issuer, and objects of the other one are removed (R-OP-22, R-OP-83 (D4))."""
     issuer = ("issuers.cert-manager.io/lws-selfsigned-issuer", *IN)
     configuration = ("configmap/lws-manager-config", *IN)
     available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/certificates=internal")
@@ -204,7 +204,7 @@ def configured(site: Site) -> str:
 
 
 def test_overrides_are_applied_or_refused(available: Site) -> None:
-    """R-OP-41: merged into its file, which rolls it; what it would refuse changes nothing."""
+    """Overrides are merged into the manager's file, which rolls it; invalid ones change nothing (R-OP-41)."""
     available.patch(unsupportedConfigOverrides={"clientConnection": {"qps": 20}})
     until(lambda: "qps: 20" in configured(available), "the override")
     until(lambda: available.conditions()["Upgradeable"] == ("False", "UnsupportedConfigOverrides"), "not upgradeable")
@@ -217,7 +217,7 @@ def test_overrides_are_applied_or_refused(available: Site) -> None:
 
 
 def test_group_restarts_are_set_by_an_annotation(available: Site) -> None:
-    """The manager's file has them and its pods are rolled; `Upgradeable` stays, and what is invalid changes nothing."""
+    """The manager's file has them and its pods roll; `Upgradeable` stays, and invalid values change nothing."""
 
     def annotate(words: str) -> None:
         available.administrator.kubectl("annotate", OBJECT, "--overwrite", f"lws.x-k8s.io/group-restarts{words}")
@@ -236,7 +236,7 @@ def test_group_restarts_are_set_by_an_annotation(available: Site) -> None:
 
 
 def test_tls_profile_of_the_cluster_is_applied(available: Site) -> None:
-    """R-OP-28: as soon as OpenShift's kind is served; noted in the spec, and in the manager's configuration."""
+    """It applies once OpenShift's kind is served, in the spec and in the manager's configuration (R-OP-28)."""
     kubectl = available.administrator.kubectl
     defined = definition(API_SERVERS) | {"metadata": {"name": API_SERVERS.group_resource}}
     defined["spec"]["scope"] = "Cluster"
@@ -257,7 +257,7 @@ def test_tls_profile_of_the_cluster_is_applied(available: Site) -> None:
 
 
 def test_removed_operand_is_deleted_if_enabled(available: Site) -> None:
-    """R-OP-24, R-OP-83 (D5): and comes back when it is managed again."""
+    """The operand is recreated when it is managed again (R-OP-24, R-OP-83 (D5))."""
     available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/remove-operand=true")
     available.patch(managementState="Removed")
     until(lambda: available.administrator.get(*MANAGER) is None, "no Deployment")
@@ -270,7 +270,7 @@ def test_removed_operand_is_deleted_if_enabled(available: Site) -> None:
 
 
 def test_must_gather_omits_secrets(available: Site, tmp_path: Path) -> None:
-    """R-OP-42: by the program that `oc adm must-gather` runs in the image."""
+    """`oc adm must-gather` runs this program in the image (R-OP-42)."""
     directory = tmp_path / "gathered"
     words = [sys.executable, "-IBu", str(PROGRAMS / "gather"), f"--dest-dir={directory}"]
     environment = os.environ | {"KUBECONFIG": str(available.administrator.plane.kubeconfig)}
@@ -296,13 +296,13 @@ def test_must_gather_omits_secrets(available: Site, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [["install"], ["uninstall", "--keep-crd"]])
 def test_installation_next_to_the_operator_is_refused(available: Site, words: list[str]) -> None:
-    """It would be reverted within seconds: the refusal says what to change instead."""
+    """The operator would revert it within seconds; the error names the alternative."""
     refused = available.administrator.lws(*words, "-n", OPERATOR, code=1)
     assert "the operator keeps this installation" in refused
 
 
 def test_definition_is_deleted_only_if_both_objects_allow(available: Site) -> None:
-    """R-OP-30, R-OP-83 (D1): who may edit the object has no right to annotate definitions; the object says what would go."""
+    """An editor of the object may not annotate definitions; its status warns (R-OP-30, R-OP-83 (D1))."""
     kubectl, name = available.administrator.kubectl, DEFINITION.partition("/")[2]
 
     def owners() -> int:
@@ -343,7 +343,7 @@ def test_deleted_object_removes_the_operand_but_no_workloads(available: Site) ->
 
 
 def test_operator_was_refused_nothing(available: Site) -> None:
-    """R-OP-29, R-OP-32: its roles allow all that it asks for."""
+    """Its roles allow all its requests (R-OP-29, R-OP-32)."""
     refused = [
         f"{event['verb']} {event['requestURI']}"
         for event in available.administrator.audit.events()

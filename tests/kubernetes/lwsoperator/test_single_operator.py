@@ -18,7 +18,7 @@ def holder(site: Site) -> str:
 
 
 def test_operator_holds_its_lease_while_it_runs(available: Site) -> None:
-    """R-OP-12: by the shorter times of clusters that are not OpenShift's; free after the end."""
+    """Its times are shorter than on OpenShift; the lease is free after the end (R-OP-12)."""
     found = available.administrator.there("lease/openshift-lws-operator-lock", *IN)["spec"]
     assert found["leaseDurationSeconds"] == 30
     assert holder(available)
@@ -29,7 +29,7 @@ def test_operator_holds_its_lease_while_it_runs(available: Site) -> None:
 
 
 def test_another_replica_leads_soon_after_a_kill(available: Site) -> None:
-    """R-OP-12: its lease expires, and what is edited meanwhile is restored then."""
+    """The lease expires, and edits made meanwhile are reverted then (R-OP-12)."""
     leader = holder(available)
     assert available.process is not None
     killed = available.process
@@ -43,7 +43,7 @@ def test_another_replica_leads_soon_after_a_kill(available: Site) -> None:
 
 
 def test_events_of_the_operator_name_written_objects(available: Site) -> None:
-    """R-OP-14: also the second event of an object that was restored."""
+    """This includes the second event of a restored object (R-OP-14)."""
     administrator = available.administrator
     administrator.kubectl("delete", "service/lws-webhook-service", *IN)
     until(lambda: administrator.get("service/lws-webhook-service", *IN) is not None, "the service")
@@ -57,7 +57,7 @@ def test_events_of_the_operator_name_written_objects(available: Site) -> None:
 
 
 def test_deleted_pods_of_the_operand_are_recreated(available: Site) -> None:
-    """R-OP-43c: as many, and all of them others."""
+    """There are as many new pods, all with other names (R-OP-43c)."""
     before = {one["metadata"]["uid"] for one in available.administrator.there(*PODS)["items"]}
     available.administrator.kubectl("delete", *PODS, "--wait=false")
 
@@ -81,7 +81,7 @@ def test_single_object_is_not_degraded(available: Site) -> None:
 
 
 def test_objects_of_the_operand_are_owned_by_the_cluster_object(available: Site) -> None:
-    """R-OP-16, R-OP-64, AT-001-2: by a reference that neither controls nor blocks."""
+    """The owner reference neither controls nor blocks (R-OP-16, R-OP-64, AT-001-2)."""
     uid = available.cluster()["metadata"]["uid"]
     head = {"apiVersion": "operator.openshift.io/v1", "kind": "LeaderWorkerSetOperator"}
     for words in (MANAGER, ("configmap/lws-manager-config", *IN), ("clusterrole/lws-manager-role",)):

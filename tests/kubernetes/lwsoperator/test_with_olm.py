@@ -1,4 +1,4 @@
-"""The published recipe for the Operator Lifecycle Manager, applied as printed; and what it must refuse."""
+"""The published recipe for the Operator Lifecycle Manager, applied as printed; and the cases that must be refused."""
 
 import json
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ def manager(site: Site) -> Iterator[Manager]:
 
 
 def test_recipe_installs_a_working_operator(manager: Manager, site: Site) -> None:
-    """R-OP-10, R-OP-58, R-OP-83 (D2), AT-000-2b: in a namespace that serves all, with the rights that the version asks for and no others."""
+    """It serves all namespaces with the permissions of the version (R-OP-10, R-OP-58, R-OP-83 (D2), AT-000-2b)."""
     administrator = site.administrator
     manager.install(subscription(), GLOBAL)
     listed = administrator.kubectl("get", "csv", "-n", NAMESPACE)
@@ -153,7 +153,7 @@ def start(site: Site) -> OperatorRun:
 
 @pytest.fixture
 def empty(manager: Manager) -> Iterator[Manager]:
-    """Return a manager whose catalog has the one package of the vendor's, and a namespace without versions."""
+    """Return a manager whose catalog has only the vendor's package, and a namespace without versions."""
     clean(manager)
     yield replace(manager, catalog=("leader-worker-set",))
     clean(manager)
@@ -189,13 +189,13 @@ def state_of(manager: Manager) -> tuple[list[tuple[str, str]], list[str], list[s
 def test_recipe_fails_to_resolve_in_the_vendors_catalog(
     empty: Manager, package: str, channel: str, message: str
 ) -> None:
-    """R-OP-58, AT-000-2a: no version is installed, and the subscription says why."""
+    """No version is installed, and the subscription states the reason (R-OP-58, AT-000-2a)."""
     empty.install(subscription(package, channel), GLOBAL)
     assert state_of(empty) == ([("ResolutionFailed", message)], [], [])
 
 
 def test_vendors_package_rejects_an_all_namespaces_group(empty: Manager) -> None:
-    """R-OP-37, R-OP-58, AT-000-2a: package and channel corrected, the namespace not: the version fails, and nothing runs."""
+    """With package and channel corrected but the wrong namespace, the version fails (R-OP-37, R-OP-58, AT-000-2a)."""
     empty.install(subscription("leader-worker-set", "stable-v1.0"), GLOBAL)
     assert state_of(empty) == ([], ["Failed/UnsupportedOperatorGroup"], [])
     own = GLOBAL | {"spec": {"targetNamespaces": [NAMESPACE]}}

@@ -1,4 +1,4 @@
-"""A TCP balancer on loopback: plays the service in front of the managers' webhooks."""
+"""A TCP balancer on loopback that replaces the service of the managers' webhooks."""
 
 import asyncio
 import threading

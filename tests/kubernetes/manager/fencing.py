@@ -24,7 +24,7 @@ SETS: Final = 4
 MOST_GROUPS: Final = 6
 PAUSE: Final = 0.2
 SETTLED: Final = 0.5
-"""Seconds in which a replica that woke has sent what it would send."""
+"""Seconds after which a resumed replica has sent all its pending requests."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ async def _round(world: World, replicas: list[Replica]) -> None:
 
 
 async def _leader(world: World, replicas: list[Replica]) -> tuple[str, Replica]:
-    """Wait until somebody leads; return the holder of the lease, and the replica that logged to be that."""
+    """Wait until there is a leader; return the holder of the lease, and its replica by the log."""
 
     async def find() -> tuple[str, Replica] | None:
         holder = await world.holder()
@@ -103,7 +103,7 @@ async def _leader(world: World, replicas: list[Replica]) -> tuple[str, Replica]:
 
 @asynccontextmanager
 async def _load(space: Space) -> AsyncIterator[None]:
-    """Keep the controllers busy: LeaderWorkerSets that grow and shrink all the time."""
+    """Keep the controllers busy: LeaderWorkerSets are scaled up and down all the time."""
     for index in range(SETS):
         await _despite_outages(space.create(f"web-{index}", replicas=1, size=2))
 
@@ -124,7 +124,7 @@ async def _load(space: Space) -> AsyncIterator[None]:
 
 
 async def _despite_outages(request: Any) -> None:
-    """Await a request that webhooks may refuse while the one replica stands still and the other is not asked yet."""
+    """Await a request that webhooks may refuse while one replica is paused and the other is not used yet."""
     try:
         await request
     except (KubeError, ConnectionFailedError):

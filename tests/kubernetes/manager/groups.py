@@ -1,4 +1,4 @@
-"""LeaderWorkerSets in a namespace of their own, and whether everything of them is there, once."""
+"""LeaderWorkerSets in a namespace of their own, and checks that all their objects exist once."""
 
 import re
 from collections import Counter
@@ -26,7 +26,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 
 @dataclass(frozen=True)
 class Space:
-    """A namespace, and what is asked of it."""
+    """A namespace, with requests and checks."""
 
     client: Client
     namespace: str
@@ -63,7 +63,7 @@ class Space:
         return int(meta.status(lws).get("readyReplicas") or 0)
 
     async def await_ready(self, name: str, replicas: int) -> None:
-        """Wait until so many groups are ready, and the LeaderWorkerSet says so."""
+        """Wait until so many groups are ready, and the LeaderWorkerSet reports it."""
 
         async def is_ready() -> bool:
             lws = await self.client.get(LEADERWORKERSETS, ObjectKey(self.namespace, name))

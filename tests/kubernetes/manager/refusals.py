@@ -19,14 +19,14 @@ from kuberuntime.objects.timestamps import parse
 CONFLICT: Final = 409
 
 ABANDONED: Final = re.compile(r'"create StatefulSet [^/]+/([^:/]+): POST [^"]*was (?:not answered|given up)')
-"""How a manager logs a request that it does not wait for any more."""
+"""The log line of a request that the manager abandoned."""
 
 FAILED: Final = 500
-"""The least code of an answer that leaves open whether the object was created."""
+"""The smallest status code after which the object may or may not exist."""
 
 
 def unexplained(events: Sequence[Mapping[str, Any]], logs: Iterable[str], kills: Sequence[datetime]) -> list[str]:
-    """Return the refused creations of StatefulSets that repeat none: neither an abandoned one, nor a killed manager's."""
+    """Return the refused creations of StatefulSets that repeat neither an abandoned one, nor a killed manager's."""
     abandoned = Counter(match[1] for line in logs for match in ABANDONED.finditer(line))
     last: dict[str, tuple[datetime, int]] = {}
     found: list[str] = []

@@ -1,4 +1,4 @@
-"""Requests all the time, so that a moment without webhooks shows."""
+"""Continuous requests, which detect any moment without webhooks."""
 
 import asyncio
 from typing import Final
@@ -16,7 +16,7 @@ PAUSE: Final = 0.05 if IS_THOROUGH else 0.2
 
 
 class Stream:
-    """Creates and deletes LeaderWorkerSets all the time, and remembers what was refused."""
+    """Creates and deletes LeaderWorkerSets continuously, and records refusals."""
 
     def __init__(self, space: Space) -> None:
         self.space = space

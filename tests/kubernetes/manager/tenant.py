@@ -42,11 +42,11 @@ GRANTED: Final = (
 """Permissions that some administrators grant in addition to the role `edit`."""
 
 LONGEST: Final = 120.0
-"""Seconds in which a rollout of one set ends on a busy machine."""
+"""Seconds until a rollout of one set ends on a busy machine."""
 
 
 async def admit(world: World, namespace: str, seed: int) -> Attacker:
-    """Make a namespace, and give its account the role `edit` there, with what is installed for users."""
+    """Create a namespace, and give its account the role `edit` there, with the installed roles for users."""
     await Space(world.client, namespace).open()
     for resource, obj in userroles.build(MANAGED):
         await world.client.apply(resource, obj, manager="tests")

@@ -1,4 +1,4 @@
-"""Certificates are renewed while requests come in, and none is refused for it (R-CERT-1, R-CERT-2)."""
+"""Certificates are renewed during requests, and no request is refused (R-CERT-1, R-CERT-2)."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -58,7 +58,7 @@ async def test_new_serving_certificate_refuses_no_request(world: World) -> None:
 
 
 async def test_new_authority_refuses_no_request(world: World) -> None:
-    """The managers are given an authority that is to be renewed a few seconds later."""
+    """The authority of the managers is due for renewal a few seconds later."""
     await world.start("a")
     await world.start("b")
     now = datetime.now(UTC)
@@ -100,7 +100,7 @@ async def test_removed_authority_is_injected_again(world: World) -> None:
 
 
 async def test_certificate_files_are_read_again(world: World) -> None:
-    """R-CERT-2, R-OP-76: without a restart."""
+    """No restart is necessary (R-CERT-2, R-OP-76)."""
     directory = world.directory / "certs"
     authority = certificates.create_authority(datetime.now(UTC))
     await installation.trust(world.client, authority.certificate)

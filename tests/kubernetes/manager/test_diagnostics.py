@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 
 
 async def test_signals_request_stacks_memory_and_debug_logs(world: World) -> None:
-    """Threads by the interpreter, tasks and memory by the log; the level changes at once and back."""
+    """The interpreter prints threads, and the log has tasks and memory; the log level is toggled."""
     replica = await world.start("a")
     await world.await_master(replica)
 

@@ -41,7 +41,7 @@ SIZE: Final = 3
 
 
 async def create_patiently(space: Space, name: str) -> None:
-    """Create a LeaderWorkerSet, however often that fails; a create without an answer may have been one."""
+    """Create a LeaderWorkerSet with retries; a create without an answer may have succeeded."""
 
     async def exists() -> bool:
         try:
@@ -123,7 +123,7 @@ async def test_manager_survives_a_change_of_the_etcd_leader(many: Plane, tmp_pat
 
 @pytest.fixture
 def single(tmp_path: Path) -> Iterator[Plane]:
-    """Run a control plane of its own, whose etcd may lose what it has."""
+    """Run a separate control plane, whose etcd may lose its data."""
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
     flags = Audit(tmp_path).flags(ACCOUNT)
     with control_plane(assets, tmp_path, prepare, flags) as running:
@@ -131,7 +131,7 @@ def single(tmp_path: Path) -> Iterator[Plane]:
 
 
 def copy_etcd(plane: Plane, backup: Path) -> None:
-    """Write a backup of etcd, which stands still meanwhile."""
+    """Write a backup of etcd, which is paused meanwhile."""
     process.kill(plane, ETCD)
     shutil.copytree(plane.directory / ETCD, backup)
     process.start_again(plane, ETCD)

@@ -1,4 +1,4 @@
-"""A leader that stood still writes nothing once another leads, whatever waited in it (R-MGR-3, R-ARC-1)."""
+"""A paused leader writes nothing after another one leads, whatever was pending (R-MGR-3, R-ARC-1)."""
 
 from typing import Any, Final
 

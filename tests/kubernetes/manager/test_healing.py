@@ -41,7 +41,7 @@ async def test_refused_token_is_read_again(world: World) -> None:
 
 
 async def test_error_in_one_leaderworkerset_does_not_stop_another(world: World) -> None:
-    """A quota refuses the pods of the one; the other grows meanwhile."""
+    """A quota refuses the pods of one set; the other is scaled meanwhile."""
     await world.await_master(await world.start("a"))
     poor, rich = Space(world.client, "no-quota"), Space(world.client, "with-quota")
     await poor.open()

@@ -27,7 +27,7 @@ def documented() -> set[str]:
 
 
 async def test_metrics_require_permission(world: World) -> None:
-    """R-MGR-5, R-MGR-6, R-OP-44, R-OP-83 (D6): the names of controller-runtime, and its line in the log."""
+    """Metrics and the log line have names of controller-runtime (R-MGR-5, R-MGR-6, R-OP-44, R-OP-83 (D6))."""
     replica = await world.start("a")
     await world.await_master(replica)
     stranger = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody"}}

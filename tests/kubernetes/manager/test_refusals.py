@@ -1,4 +1,4 @@
-"""Which refused creations are explained: a check of the check that managers are killed under."""
+"""Explained and unexplained refusals of creations: a check of the check for killed managers."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -16,7 +16,7 @@ REVIEWS: Final = {"create tokenreviews", "create subjectaccessreviews"}
 
 
 async def test_idle_managers_write_nothing(world: World) -> None:
-    """Renewals of the lease are all that the audit log has of two managers, also when the other one takes over."""
+    """The audit log has only renewals of the lease by two managers, even after a handover."""
     leader = await world.start("a")
     other = await world.start("b")
     await world.await_master(leader)

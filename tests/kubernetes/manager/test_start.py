@@ -1,4 +1,4 @@
-"""How a manager starts, with parts of it left out, and what keeps it from starting (R-MGR-2, R-CERT-1)."""
+"""The start of a manager with parts disabled, and errors that prevent it (R-MGR-2, R-CERT-1)."""
 
 import socket
 import ssl

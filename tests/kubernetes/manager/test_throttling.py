@@ -37,7 +37,7 @@ async def counted_refusals(replica: Replica, token: str) -> int:
 async def test_throttled_requests_are_retried_until_accepted(
     world: World, groups: Sequence[str], consequence: str
 ) -> None:
-    """LeaderWorkerSets that come meanwhile are ready afterwards; leadership that is lost with them comes back."""
+    """LeaderWorkerSets that are created meanwhile are ready afterwards; lost leadership is regained."""
     replica = await world.start("a")
     await world.await_master(replica)
     space = await Space(world.client, f"throttled-{len(groups)}").open()

@@ -22,7 +22,7 @@ from leaderworkerset.core.restarts import unseen
 pytestmark = pytest.mark.slow
 
 SLOW: Final = {"workerTemplate": objects.slow_template(2)}
-"""Pods that take as long to start as real ones: a group is ready in a later second than it was created in."""
+"""Pods that start as slowly as real ones: a group is ready in a later second than its creation."""
 
 SETS: Final = {
     lws["metadata"]["name"]: lws

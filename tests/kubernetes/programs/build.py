@@ -89,7 +89,7 @@ PROMTOOL: Final = Program(
 )
 KUEUE: Final = Program("kueue", "sigs.k8s.io/kueue/cmd/kueue", "LWS_KUEUE", manifests="config/components")
 LWS: Final = Program("lws", "sigs.k8s.io/lws/cmd", "LWS_GO_MANAGER")
-"""The Go manager of the last release whose module has all it needs; fleets are handed to it and back."""
+"""The Go manager of the last release with a complete module; LeaderWorkerSets are handed to it and back."""
 
 OPERATOR_VERIFY: Final = Program(
     "operator-verify", "github.com/operator-framework/api/cmd/operator-verify", "LWS_OPERATOR_VERIFY"

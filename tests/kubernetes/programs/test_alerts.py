@@ -1,4 +1,4 @@
-"""Each alert fires in its own case, after its time, and is silent in all others, as promtool evaluates it."""
+"""Each alert fires in its own case, after its time, and in no other case, as evaluated by promtool."""
 
 import json
 import re
@@ -52,7 +52,7 @@ HEALTHY: Final[dict[str, str]] = {
     GIVEN_UP: "0",
     TO_MOVE: "0",
 }
-"""A manager at work: metric and labels to its first value, and by how much it grows in a minute."""
+"""A working manager: metrics and labels with their first value, and their growth per minute."""
 
 INSTANCE: Final = {"instance": "10.0.0.1:8443"}
 TARGET: Final = INSTANCE | {"job": METRICS_SERVICE, "pod": "lws-controller-manager-0", "container": "manager"}
@@ -75,7 +75,7 @@ CASES: Final[Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]] = {
     "LWSGroupsNotReady": (HEALTHY | {READY: "2"}, OF_SET),
     "LWSGroupMoveStalled": (HEALTHY | {TO_MOVE: "2"}, OF_SET),
 }
-"""By alert: the series in which it fires, and the labels that it then has of them."""
+"""By alert: the series for which it fires, and its labels from them."""
 
 NEARLY: Final[Mapping[str, str]] = HEALTHY | {
     BROKEN: "0+3",
@@ -111,7 +111,7 @@ def series(found: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def expected(alert: Alert, labels: Mapping[str, str]) -> dict[str, Any]:
-    """Return the alert as it is sent, its text with the labels in it."""
+    """Return the alert in the sent form, with the labels in its text."""
     text = re.sub(r"{{ \$labels\.(\w+) }}", lambda found: labels[found[1]], alert.summary)
     annotations = {"summary": text, "runbook": f"{alerts.RUNBOOKS}#{alert.name.lower()}"}
     return {"exp_labels": {"severity": alert.severity, **labels}, "exp_annotations": annotations}
@@ -120,7 +120,7 @@ def expected(alert: Alert, labels: Mapping[str, str]) -> dict[str, Any]:
 def case(
     found: Mapping[str, str], firing: str = "", labels: Mapping[str, str] | None = None, known: Sequence[Alert] = ALERTS
 ) -> dict[str, Any]:
-    """Return one test: the alert that fires, once its time is over; no other, then and before."""
+    """Return one test: the alert fires after its time; no other does, then and before."""
     checks = []
     for alert in known:
         is_firing = alert.name == firing
@@ -133,7 +133,7 @@ def case(
 
 
 def evaluate(directory: Path, *cases: dict[str, Any], known: Sequence[Alert] = ALERTS) -> str:
-    """Let promtool evaluate the rules in these cases; return what it prints where one is otherwise."""
+    """Evaluate the rules in these cases by promtool; return its output if one differs."""
     (directory / "rules.yaml").write_text(yaml.safe_dump(alerts.groups("lws", known)))
     document = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": list(cases)}
     file = directory / "test.yaml"
@@ -149,7 +149,7 @@ def test_every_alert_has_a_case() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_alert_fires_alone_and_in_time(tmp_path: Path, name: str) -> None:
-    """R-OP-76: with severity, text and runbook."""
+    """The alert has severity, text and runbook (R-OP-76)."""
     found, labels = CASES[name]
     assert evaluate(tmp_path, case(found, name, labels)) == ""
 
@@ -170,7 +170,7 @@ PER_SET: Final = ("LWSGroupsGivenUp", "LWSGroupsNotReady", "LWSGroupMoveStalled"
 
 
 def failed_over(found: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return the series where another replica leads from a minute on; between the two nobody shows those of a set."""
+    """Return the series when another replica leads from a minute on; in between, series of sets are absent."""
     listed = []
     for line in series(found):
         if OF_SET["leaderworkerset"] not in line["series"]:
@@ -188,7 +188,7 @@ def failed_over(found: Mapping[str, str]) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("name", PER_SET)
 def test_failover_does_not_restart_the_alert_time(tmp_path: Path, name: str) -> None:
-    """It fires as early as without, once, and never ends in between."""
+    """It fires as early as without a failover, once, and never ends in between."""
     (alert,) = [alert for alert in ALERTS if alert.name == name]
     found, labels = CASES[name]
     early = max(alert.minutes, ENDS_AT) + 7  # the minutes of `changes`, and an evaluation

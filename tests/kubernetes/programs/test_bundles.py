@@ -1,4 +1,4 @@
-"""The bundles as the operator framework reads and validates them."""
+"""The operator framework reads and validates the bundles."""
 
 import re
 import shutil
@@ -22,11 +22,11 @@ EXPLAINED = (
     # It still checks what both of its successors check.
     r'The \\"operatorhub\\" validator is deprecated',
 )
-"""Warnings that say nothing about a bundle."""
+"""Warnings that do not concern a bundle."""
 
 
 def findings(folder: Path) -> str:
-    """Return errors and warnings, also those of validators that only OperatorHub asks for."""
+    """Return errors and warnings, including validators of OperatorHub."""
     words = [str(VERIFY), "manifests", "--operatorhub_validate", "--object_validate", str(folder)]
     lines = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60).stderr.splitlines()
     return "\n".join(line for line in lines if not any(re.search(warning, line) for warning in EXPLAINED))

@@ -1,4 +1,4 @@
-"""The chart as Helm renders it: object for object what `lws install` applies."""
+"""The chart, rendered by Helm, equals the objects of `lws install`."""
 
 import json
 import subprocess
@@ -54,7 +54,7 @@ def render(*words: str, release: str = "lws", namespace: str = "lws-system") -> 
 
 
 def plain(obj: JSONObject) -> JSONObject:
-    """Leave out what charts add, and the hash that rolls the pods, whose input is another."""
+    """Remove additions of charts, and the hash that rolls the pods, whose input differs."""
     own = meta.metadata(obj)
     kept = {name: text for name, text in meta.labels(obj).items() if name not in OF_CHARTS}
     template: dict[str, Any] = meta.spec(obj).get("template", {}).get("metadata", {}).get("annotations", {})
@@ -83,12 +83,12 @@ def built(settings: InstallSettings, kinds: Registry = MANAGED) -> dict[tuple[st
     ids=["internal", "cert-manager", "prometheus"],
 )
 def test_chart_renders_the_installation(words: tuple[str, ...], settings: InstallSettings) -> None:
-    """R-OP-52, R-OP-53, R-OP-56, R-OP-82: also the binding of the role that reads metrics; roles of Prometheus if asked for."""
+    """The role for metrics is bound, and Prometheus roles are optional (R-OP-52, R-OP-53, R-OP-56, R-OP-82)."""
     assert render(*words) == built(settings)
 
 
 def test_release_name_renames_only_renamable_objects() -> None:
-    """R-OP-52: the fixed names stay, the rest begins with the release."""
+    """Fixed names are kept; other names start with the release (R-OP-52)."""
     found = render(release="serving", namespace="serving")
     assert ("Deployment", "serving-lws-controller-manager") in found
     assert ("Service", "lws-webhook-service") in found
@@ -146,7 +146,7 @@ def test_arguments_environment_and_labels_reach_the_manager() -> None:
 
 
 def test_alerts_name_the_release_and_the_runbooks() -> None:
-    """R-OP-76: a Prometheus finds monitor and rule by labels of its choice."""
+    """A Prometheus selects monitor and rule by configured labels (R-OP-76)."""
     words = "enablePrometheus=true,prometheus.labels.release=kps,prometheus.runbooks=https://runbooks.example.com/lws"
     found = render("--set", words, release="serving")
     rule = found["PrometheusRule", "serving-lws-controller-manager"]
@@ -164,7 +164,7 @@ def test_alerts_name_the_release_and_the_runbooks() -> None:
 
 
 def test_gang_scheduling_sets_configuration_and_roles() -> None:
-    """R-OP-52: without it there is no right to pod groups."""
+    """Without gang scheduling there is no permission for pod groups (R-OP-52)."""
     found = render("--set", "gangSchedulingManagement.schedulerProvider=volcano")
     text = found["ConfigMap", "lws-manager-config"]["data"]["controller_manager_config.yaml"]
     assert yaml.safe_load(text)["gangSchedulingManagement"] == {"schedulerProvider": "volcano"}
@@ -197,7 +197,7 @@ def test_feature_gates_set_the_configuration() -> None:
 
 
 def granted(role: JSONObject) -> set[tuple[str, ...]]:
-    """Return each right by itself: group, resource, name of an object, verb; rules combine them in one way or another."""
+    """Return single permissions: group, resource, name of an object, verb; rules combine them differently."""
     return {
         right
         for rule in role["rules"]
@@ -207,7 +207,7 @@ def granted(role: JSONObject) -> set[tuple[str, ...]]:
 
 @pytest.mark.parametrize("row", pairs.rows())
 def test_every_tested_setting_can_be_rendered(row: factors.Row, tmp_path: Path) -> None:
-    """The sections that are values of the chart arrive in the file as they are in the matrix, with the rights they need."""
+    """Sections that are values of the chart appear in the file as in the matrix, with the required permissions."""
     wanted = {
         name: section
         for name, section in factors.document(row, directory="", metrics=0, probes=0).items()

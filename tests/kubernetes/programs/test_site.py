@@ -1,4 +1,4 @@
-"""The documentation is built as a site, by both tools that can build it, in an environment of their own."""
+"""The documentation is built as a site by both tools, each in an environment of its own."""
 
 import os
 import re
@@ -26,7 +26,7 @@ RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the Python of an environment that has what the locks of the documentation name, and nothing else."""
+    """Return the Python of an environment with exactly the packages of the documentation's locks."""
     place = tmp_path_factory.mktemp("site") / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True)
     locks = [
@@ -42,13 +42,13 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def site(python: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the site by Zensical, out of the way of what else is built."""
+    """Return the site by Zensical, separate from other builds."""
     return Path(shutil.move(buildsite.build(python=python), tmp_path_factory.mktemp("site") / "html"))
 
 
 @pytest.mark.skipif(not IS_THOROUGH, reason="make nightly builds it (THOROUGH=1)")
 def test_mkdocs_material_builds_the_same_site(site: Path, python: str) -> None:
-    """The way out, should Zensical end: https://squidfunk.github.io/mkdocs-material/ reads the same file."""
+    """The alternative to Zensical: https://squidfunk.github.io/mkdocs-material/ reads the same file."""
     other = buildsite.build(builder="mkdocs", python=python)
     assert buildsite.faults(other) == []
     pages = [{path.relative_to(one) for path in one.rglob("*.html")} for one in (site, other)]
@@ -88,7 +88,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @contextmanager
 def opened(site: Path, scheme: str) -> Iterator[tuple[Any, str, list[str]]]:
-    """Serve the site, and open a browser; yield its page, the address, and what was asked for or went wrong."""
+    """Serve the site, and open a browser; yield its page, the address, and the requests and errors."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = os.environ.get("LWS_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if not program:

@@ -98,7 +98,7 @@ async def live(space: Space, provider: str, annotations: Mapping[str, str]) -> N
 
 
 async def check_serving(replica: Replica, chosen: Configuration) -> None:
-    """Metrics and probes are served where they should be."""
+    """Check that metrics and probes are served on their ports."""
     for port, address in (
         (replica.metrics, chosen.metrics.bind_address),
         (replica.probes, chosen.health.health_probe_bind_address),
@@ -115,7 +115,7 @@ async def check_serving(replica: Replica, chosen: Configuration) -> None:
 
 
 def check_versions(replica: Replica, chosen: Configuration) -> None:
-    """Webhooks and metrics are served with TLS 1.2 unless a newer version was chosen."""
+    """Check that webhooks and metrics use TLS 1.2 unless a newer version is configured."""
     has_metrics = chosen.metrics.bind_address not in DISABLED
     for port in (replica.webhooks, replica.metrics)[: 1 + has_metrics]:
         assert negotiated(port) == "TLSv1.3"
@@ -125,7 +125,7 @@ def check_versions(replica: Replica, chosen: Configuration) -> None:
 
 
 def check_log(replica: Replica) -> None:
-    """Lines have the form that was chosen, and none is of an error that nobody foresaw."""
+    """Check that log lines have the configured form, and that there is no unexpected error."""
     is_json = managerflags.log_settings(goflags.parse(replica.flags, managerflags.FLAGS)).encoder == "json"
     lines = replica.log.read_text().splitlines()
     assert [line for line in lines if line.startswith("{") != is_json] == []
@@ -133,7 +133,7 @@ def check_log(replica: Replica) -> None:
 
 
 async def check_lease(client: Client, chosen: Configuration) -> None:
-    """The lease of this name has a holder where a leader is elected; otherwise there is none."""
+    """Check that the lease of this name has a holder if a leader is elected, and is absent otherwise."""
     election = chosen.leader_election
     leases = (await client.list(LEASES, namespace=NAMESPACE)).items
     held = {meta.name(lease) for lease in leases if meta.spec(lease).get("holderIdentity")}

@@ -68,7 +68,7 @@ def installed(place: Place) -> Iterator[None]:
 @pytest.mark.long
 @pytest.mark.usefixtures("installed")
 def test_upgrade_from_the_last_release_touches_no_pod(place: Place, tmp_path: Path) -> None:
-    """The release is installed by its own `lws`, upgraded by this one, and rolled back by its own."""
+    """Each version is installed by its own `lws`."""
     predecessor.unpack(RELEASE, tmp_path)
     archive, version = images.make_previous(tmp_path, programs.say), predecessor.environment(tmp_path / "src")
     for machine in place.cluster.machines:
@@ -83,7 +83,7 @@ def test_upgrade_from_the_last_release_touches_no_pod(place: Place, tmp_path: Pa
 
 
 def assert_untouched(place: Place, before: dict[str, str], name: str) -> None:
-    """Prove that the managers act, and that no pod of the groups before was touched."""
+    """Check that the managers act, and that no earlier pod was touched."""
     product.await_managers(place.cluster)
     place.ready(leaderworkerset(name, pod()), 2)
     place.kubectl("annotate", "lws", "stays", f"seen={name}", "--overwrite")
@@ -106,7 +106,7 @@ def test_certificate_is_renewed_without_a_refused_request(place: Place) -> None:
 
 
 def certificate(place: Place) -> str:
-    """Return the serving certificate of the secret, empty where there is none."""
+    """Return the serving certificate of the secret, or an empty text."""
     path = "jsonpath={.data.tls\\.crt}"
     text = place.cluster.kubectl("get", "secret", SECRET, f"--namespace={NAMESPACE}", f"--output={path}")
     return first_of(base64.b64decode(text).decode())
@@ -124,7 +124,7 @@ def served(place: Place) -> set[str]:
 
 
 def first_of(text: str) -> str:
-    """Return the first certificate of a text in the form that Python writes, or nothing."""
+    """Return the first certificate of a text in Python's form, or an empty text."""
     end = "-----END CERTIFICATE-----"
     return ssl.DER_cert_to_PEM_cert(ssl.PEM_cert_to_DER_cert(text.partition(end)[0] + end)) if end in text else ""
 

@@ -1,4 +1,4 @@
-"""Nodes that are emptied, lost, or silent for a while."""
+"""Nodes that are drained, lost, or silent for a while."""
 
 from tests.controlplane.process import StartError
 from tests.node import daemons
@@ -103,7 +103,7 @@ def test_groups_leave_a_lost_node(place: Place) -> None:
 
 
 def answers(place: Place, pod: str) -> bool:
-    """Tell whether a program can be run in a pod."""
+    """Return whether a program can be run in a pod."""
     try:
         place.exec(pod, "true")
     except StartError:

@@ -46,7 +46,7 @@ def test_killed_run_leaves_nothing(nodes: Cluster) -> None:
 
 
 def test_ended_run_removes_only_its_own_directory(nodes: Cluster) -> None:
-    """Other runs begin meanwhile, and sweep."""
+    """Meanwhile, other runs start, and remove leftovers."""
     assert nodes.directory.exists()
     with ThreadPoolExecutor() as pool:
         with cluster.run_directory() as directory:
@@ -59,6 +59,6 @@ def test_ended_run_removes_only_its_own_directory(nodes: Cluster) -> None:
 
 
 def sweep_until_gone(directory: Path) -> None:
-    """Remove what is left of killed runs, again and again, until a run is gone."""
+    """Remove leftovers of killed runs repeatedly, until a run is gone."""
     while directory.exists():
         cluster.sweep()

@@ -1,4 +1,4 @@
-"""Groups of real containers: how they come, fail, and come back."""
+"""Groups of real containers: creation, failure, and recreation."""
 
 from tests.node.images import OTHER_BUSYBOX
 from tests.node.objects import IMAGE, TALK, WAIT, changed, container, leaderworkerset, pod

@@ -1,4 +1,4 @@
-"""The product as it is installed: its rights, its metrics, and what it reports."""
+"""The installed product: its permissions, its metrics, and its reports."""
 
 import json
 from pathlib import Path
@@ -43,7 +43,7 @@ def test_doctor_finds_no_problem(place: Place) -> None:
 
 
 def test_network_policies_are_accepted(place: Place) -> None:
-    """The manager's own, and the one of the page for the namespaces of groups; no network of the nodes enforces them."""
+    """The policy of the manager, and the policy of the page for groups; the network of the nodes enforces none."""
     found = place.cluster.kubectl("get", "networkpolicies", f"--namespace={NAMESPACE}", "--output=name").split()
     assert found == ["networkpolicy.networking.k8s.io/lws-controller-manager"]
     page = (ROOT / "docs" / "how-to" / "ports.md").read_text()

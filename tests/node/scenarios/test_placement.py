@@ -141,7 +141,7 @@ def disaggregated(image: str) -> JSONObject:
 
 
 def ready_roles(place: Place) -> dict[str, int]:
-    """Return how many pods of each role are ready; all pods count, so that none of an old revision is left."""
+    """Return the number of ready pods of each role; all pods count, so that none of an old revision is left."""
     found: dict[str, int] = {}
     for one in place.items("Pod"):
         role = one["metadata"]["labels"]["disaggregatedset.x-k8s.io/role"]

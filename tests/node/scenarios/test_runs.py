@@ -1,4 +1,4 @@
-"""Runs that end, say how far they are, or are recorded, and ranks that meet before they start."""
+"""Runs that end, report progress, or are recorded, and ranks that meet before they start."""
 
 import subprocess
 from pathlib import Path
@@ -15,7 +15,7 @@ STEPS = 'for i in 1 2 3; do echo "::lws progress step=$i total=3"; sleep 1; done
 
 
 def condition(place: Place, name: str, kind: str) -> bool:
-    """Tell whether a condition of a LeaderWorkerSet is True."""
+    """Return whether a condition of a LeaderWorkerSet is True."""
     obj = place.get("LeaderWorkerSet", name) or {}
     found = obj.get("status", {}).get("conditions", [])
     return any(one["type"] == kind and one["status"] == "True" for one in found)
@@ -61,7 +61,7 @@ def test_allreduce_example_completes(place: Place) -> None:
 
 
 def await_lines(process: "subprocess.Popen[str]", wanted: list[str]) -> None:
-    """Read what a command prints until it has printed lines with these ends."""
+    """Read the output of a command until it has lines with these ends."""
     assert process.stdout is not None
     missing, seen = set(wanted), []
     for line in process.stdout:

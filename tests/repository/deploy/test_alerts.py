@@ -1,4 +1,4 @@
-"""The alerts: their metrics exist, and whoever is woken up finds a runbook."""
+"""The alerts: their metrics exist, and each has a runbook."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ each = pytest.mark.parametrize("alert", ALL, ids=lambda alert: alert.name)
 
 
 def shown() -> str:
-    """Return what a manager shows that has done nothing yet."""
+    """Return the metrics of an idle manager."""
     metrics = Metrics()
     MANAGED.instruments(metrics)
     return metrics.render().decode()
@@ -28,7 +28,7 @@ def shown() -> str:
 
 @each
 def test_metrics_of_an_alert_exist_or_are_documented(alert: Alert) -> None:
-    """A metric of a controller's own caches shows only once they are filled; those are in the reference."""
+    """Metrics of a controller's own caches appear only once they are filled; the reference lists them."""
     names = set(METRIC.findall(alert.expression)) - OF_PROMETHEUS
     known = set(re.findall(r"^# TYPE (\S+) ", shown(), re.MULTILINE)) | set(re.findall(r"`([a-z_]+)`", DOCUMENTED))
     assert names or "up{" in alert.expression
@@ -51,7 +51,7 @@ RULES = sorted({*(ROOT / "deploy").rglob("*prometheusrule*.yaml")})
 
 @pytest.mark.parametrize("path", RULES, ids=lambda path: str(path.relative_to(ROOT / "deploy")))
 def test_runbook_url_is_a_url_or_absent(path: Path) -> None:
-    """Also in the chart, where the user gives it: the schema accepts a URL only."""
+    """In the chart, the user sets it: the schema accepts only a URL."""
     lines = [
         line.partition("runbook_url:")[2].strip() for line in path.read_text().splitlines() if "runbook_url:" in line
     ]
@@ -66,7 +66,7 @@ def test_published_rules_name_the_published_page() -> None:
 
 @each
 def test_alert_selects_metrics_of_this_product(alert: Alert) -> None:
-    """Metrics of controller-runtime come from many operators of a cluster."""
+    """Many operators of a cluster have metrics of controller-runtime."""
     service = METRICS_SERVICE if alert in ALERTS else operatordeployment.METRICS_SERVICE
     assert alert.expression.count(f'job="{service}"') == len(METRIC.findall(alert.expression))
 

@@ -65,7 +65,7 @@ def test_board_shows_the_expiry_of_certificates() -> None:
 
 
 def test_board_shows_every_own_metric() -> None:
-    """The reference has all that a manager shows: `tests/kubernetes/manager/test_metrics.py` asks one."""
+    """The reference lists all metrics of a manager, as `tests/kubernetes/manager/test_metrics.py` checks."""
     own = set(re.findall(r"^\| `(lws_\w+)` \|", DOCUMENTED, re.MULTILINE)) - {"lws_build_info"}
     queried = {SUFFIXES.sub("", name) for one in board.expressions() for name in METRIC.findall(one)}
     assert len(own) > 8

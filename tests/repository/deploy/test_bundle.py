@@ -1,4 +1,4 @@
-"""The packages for the Operator Lifecycle Manager: a linter of what its validators look for."""
+"""The packages for the Operator Lifecycle Manager: the checks of its validators."""
 
 import json
 import re
@@ -59,7 +59,7 @@ def test_page_chart_and_version_name_the_same_kubernetes() -> None:
 
 
 def test_names_equal_those_of_the_contract() -> None:
-    """R-OP-37, R-OP-38: the first channel is the default one of bundle and catalog."""
+    """The first channel is the default one of bundle and catalog (R-OP-37, R-OP-38)."""
     assert version(LEADER_WORKER_SET)["metadata"]["name"] == f"leader-worker-set.v{leaderworkerset.__version__}"
     assert LEADER_WORKER_SET.channels == ("stable-v1.0",)
     assert modes(LEADER_WORKER_SET) == {
@@ -98,7 +98,7 @@ def test_version_describes_the_operator() -> None:
 
 @each
 def test_bundle_has_the_version_and_the_operator_definition(package: Package) -> None:
-    """R-OP-36: none of the operand's, and nothing that another package must provide."""
+    """The bundle has no definition of the operand, and none of other packages (R-OP-36)."""
     names = [f"{meta.name(obj)}.{obj['kind'].lower()}" for obj in bundle.beside(RELEASE)]
     assert names == [
         "leaderworkersetoperators.operator.openshift.io.customresourcedefinition",
@@ -122,7 +122,7 @@ def test_bundle_has_the_version_and_the_operator_definition(package: Package) ->
 
 @each
 def test_cert_manager_is_mentioned_but_not_a_dependency(package: Package) -> None:
-    """R-OP-40: no bundle or catalog depends on it; the version's text says that it comes first."""
+    """No bundle or catalog depends on it; the description of the version says to install it first (R-OP-40)."""
     blobs = catalog.blobs(package, version(package), "example.com/bundle@sha256:03")
     types = {one["type"] for blob in blobs for one in blob.get("properties", [])}
     assert types == {"olm.gvk", "olm.package", "olm.csv.metadata", "olm.manifests.optional"}
@@ -131,7 +131,7 @@ def test_cert_manager_is_mentioned_but_not_a_dependency(package: Package) -> Non
 
 
 def test_recipe_has_the_published_names() -> None:
-    """R-OP-58, R-OP-83 (D2): package lws-operator, channel stable, in a namespace that serves all."""
+    """Package lws-operator, channel stable, in a namespace that serves all (R-OP-58, R-OP-83 (D2))."""
     assert (ALIAS.name, ALIAS.channels) == ("lws-operator", ("stable",))
     assert modes(ALIAS)["AllNamespaces"]
     (deployment,) = version(ALIAS)["spec"]["install"]["spec"]["deployments"]
@@ -168,7 +168,7 @@ def test_console_metadata_is_complete(package: Package) -> None:
 
 @each
 def test_every_field_of_the_spec_is_described(package: Package) -> None:
-    """R-OP-69, R-OP-82: scorecard's descriptors."""
+    """The scorecard requires descriptors (R-OP-69, R-OP-82)."""
     (owned,) = version(package)["spec"]["customresourcedefinitions"]["owned"]
     root = operator_crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
     assert {one["path"] for one in owned["specDescriptors"]} == set(root["spec"]["properties"])
@@ -183,7 +183,7 @@ def test_every_field_of_the_spec_is_described(package: Package) -> None:
 
 @each
 def test_every_image_is_in_the_related_images(package: Package) -> None:
-    """R-OP-70: what a container or a RELATED_IMAGE variable names can be mirrored."""
+    """Images of containers and of RELATED_IMAGE variables can be mirrored (R-OP-70)."""
     spec = version(package)["spec"]
     (deployment,) = spec["install"]["spec"]["deployments"]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
@@ -193,7 +193,7 @@ def test_every_image_is_in_the_related_images(package: Package) -> None:
 
 @each
 def test_operator_has_every_permission_that_it_grants(package: Package) -> None:
-    """R-OP-29: an API server refuses roles that allow more than their creator may."""
+    """An API server refuses roles with more permissions than their creator (R-OP-29)."""
     spec = version(package)["spec"]["install"]["spec"]
     held = granted(rule for part in (*spec["clusterPermissions"], *spec["permissions"]) for rule in part["rules"])
     handed = granted(
@@ -208,7 +208,7 @@ def test_operator_has_every_permission_that_it_grants(package: Package) -> None:
 
 @each
 def test_olm_installs_the_objects_of_the_manifests(package: Package) -> None:
-    """R-OP-56: one source of all packages."""
+    """All packages have one source (R-OP-56)."""
     objects = {kind.kind: obj for kind, obj in build_operator(KINDS, MANAGED, CHOSEN)}
     (deployment,) = version(package)["spec"]["install"]["spec"]["deployments"]
     assert deployment["spec"] == objects["Deployment"]["spec"]
@@ -219,7 +219,7 @@ def test_olm_installs_the_objects_of_the_manifests(package: Package) -> None:
 
 
 def test_operator_is_scraped_if_prometheus_is_installed() -> None:
-    """R-OP-76: its monitor selects its service; neither it nor the alerts keep a cluster without these kinds from installing."""
+    """Its monitor selects its service; monitor and alerts are optional on clusters without these kinds (R-OP-76)."""
     _, service, monitor, rule = bundle.beside(RELEASE)
     assert monitor["spec"]["selector"]["matchLabels"].items() <= meta.labels(service).items()
     (endpoint,) = monitor["spec"]["endpoints"]
@@ -257,7 +257,7 @@ def test_annotations_and_labels_of_the_bundle_agree(package: Package) -> None:
 
 @each
 def test_subscription_matches_the_catalog(package: Package) -> None:
-    """R-OP-64, AT-000-2: source, package, channel and namespace, and a group that the version may be installed with."""
+    """They agree in source, package, channel, namespace and operator group (R-OP-64, AT-000-2)."""
     folder = ROOT / "deploy/olm"
     source = yaml.safe_load((folder / "catalogsource.yaml").read_text())
     *others, asked = yaml.safe_load_all((folder / f"subscriptions/{package.name}.yaml").read_text())
@@ -275,7 +275,7 @@ def test_subscription_matches_the_catalog(package: Package) -> None:
 
 @each
 def test_catalog_upgrades_to_the_newest_version(package: Package) -> None:
-    """R-OP-38, R-OP-39, R-OP-71: every channel has one head, every entry a bundle and a range, the default channel exists."""
+    """Channels have one head and a default, and entries a bundle and a range (R-OP-38, R-OP-39, R-OP-71)."""
     blobs = catalog.blobs(package, version(package), "example.com/bundle@sha256:03")
     by_schema: dict[str, list[JSONObject]] = {}
     for blob in blobs:
@@ -303,8 +303,8 @@ def catalog_of(release: str, package: Package) -> dict[str, JSONObject]:
 
 @each
 @pytest.mark.parametrize("old", ["0.1.0", FORMER, "0.2.0", "0.3.9"])
-def test_a_newer_catalog_upgrades_every_older_version(package: Package, old: str) -> None:
-    """R-OP-39, R-OP-71: also the version that all bundles before 0.3.0 had."""
+def test_newer_catalog_upgrades_every_older_version(package: Package, old: str) -> None:
+    """This includes the version that all bundles before 0.3.0 had (R-OP-39, R-OP-71)."""
     before, after = catalog_of(old, package), catalog_of("0.4.0", package)
     installed = before["olm.bundle"]["name"]
     assert resolve(after["olm.channel"], installed) == f"{package.name}.v0.4.0"

@@ -1,4 +1,4 @@
-"""The linter of bundles: ours are good, and every fault of a bundle is found."""
+"""The linter of bundles accepts ours, and finds every fault."""
 
 import copy
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def test_own_bundles_have_no_errors(package: Package) -> None:
 
 
 def test_released_bundle_names_images_by_digest() -> None:
-    """R-OP-70: a tag may mean something else tomorrow, and in a mirror."""
+    """A tag may name another image tomorrow, or in a mirror (R-OP-70)."""
     found = errors(build(chosen=OperatorSettings()), released=True)
     assert [one.endswith("not by digest") for one in found] == [True] * len(found)
     assert found

@@ -1,4 +1,4 @@
-"""The manager's image, read without an engine: where it comes from, what is copied, as whom it runs."""
+"""The manager's image, read without an engine: its base, its files, and its user."""
 
 import ast
 import os
@@ -33,7 +33,7 @@ def test_all_instructions_are_known() -> None:
 
 
 def test_base_image_has_no_default() -> None:
-    """No registry host: whoever builds decides where images come from, and which content they have."""
+    """No registry is named: the builder selects the source and the content of the base."""
     assert "BASE_IMAGE" in of("ARG")
     assert {base.split(" AS ")[0] for base in of("FROM")} == {"${BASE_IMAGE}"}
 
@@ -70,7 +70,7 @@ def test_base_is_checked_before_the_build() -> None:
 
 
 def test_stages_have_the_same_base() -> None:
-    """The virtual environment of the first runs in the second."""
+    """The second stage runs the virtual environment of the first."""
     assert len({base.split(" AS ")[0] for base in of("FROM")}) == 1
     assert len(of("FROM")) == 2
 
@@ -92,7 +92,7 @@ def test_dependencies_are_installed_from_the_lock_with_hashes() -> None:
 
 @pytest.mark.parametrize("copy", of("COPY"))
 def test_copied_files_exist_and_are_sent_to_the_build(copy: str) -> None:
-    """`.containerignore` hides all but what is copied from the repository."""
+    """`.containerignore` excludes all other files of the repository."""
     words = [word for word in shlex.split(copy) if not word.startswith("--chmod")]
     if words[0].startswith("--from="):
         assert words[0] == "--from=build"
@@ -104,7 +104,7 @@ def test_copied_files_exist_and_are_sent_to_the_build(copy: str) -> None:
 
 
 def test_exactly_the_manager_packages_are_copied() -> None:
-    """The cluster of one machine, `localkube`, is not in the image, nor sent to its build."""
+    """The embedded cluster, `localkube`, is neither in the image nor sent to its build."""
     copied = {word for copy in of("COPY") for word in shlex.split(copy)[:-1] if word.startswith("packages")}
     assert copied == {"packages/kuberuntime/src/kuberuntime", "packages/leaderworkerset/src/leaderworkerset"}
     (install,) = [run for run in of("RUN") if run.startswith("cp -R")]
@@ -113,7 +113,7 @@ def test_exactly_the_manager_packages_are_copied() -> None:
 
 
 def test_image_runs_as_an_unprivileged_user() -> None:
-    """R-MGR-8, R-OP-78; the Deployment asks for `runAsNonRoot`, which needs a number here."""
+    """The Deployment sets `runAsNonRoot`, which requires a numeric user (R-MGR-8, R-OP-78)."""
     assert of("USER") == ["65532:65532"]
     last_stage = [word for word, _ in STEPS[[word for word, _ in STEPS].index("FROM", 1) :]]
     assert last_stage.index("USER") > last_stage.index("RUN")
@@ -138,7 +138,7 @@ def test_entrypoints_are_programs_of_the_environment(place: str) -> None:
 
 @pytest.mark.slow
 def test_entrypoint_passes_flags_to_the_manager() -> None:
-    """R-MGR-8, with the interpreter of this test in place of the image's."""
+    """The test runs it with its own interpreter (R-MGR-8)."""
     words = [sys.executable, "-IBu", str(ROOT / "deploy/manager"), "-version"]
     result = subprocess.run(words, capture_output=True, text=True, check=True)
     assert [line.split(":")[0] for line in result.stdout.splitlines()] == ["Version", "Build Date", "Git Commit"]

@@ -1,4 +1,4 @@
-"""The dashboard on a cluster: it only reads, and what its manifests say fits the program."""
+"""The dashboard on a cluster: it only reads, and its manifests agree with the program."""
 
 import yaml
 from deploy.packages import dashboarddeployment

@@ -41,7 +41,7 @@ def identity(obj: JSONObject) -> tuple[str, str, str]:
 
 @pytest.mark.slow
 def test_generated_files_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
-    """R-OP-56: `make generate` leaves no diff."""
+    """`make generate` leaves no diff (R-OP-56)."""
     assert (generate.main(["--check"]), capsys.readouterr().out) == (0, "")
 
 
@@ -77,7 +77,7 @@ def test_bundle_image_without_package_or_digest_is_refused(tmp_path: Path, image
 
 @pytest.mark.slow
 def test_release_with_an_image_tag_is_refused(tmp_path: Path) -> None:
-    """R-OP-70: the message ends the program with exit code 1."""
+    """The program exits with code 1 and a message (R-OP-70)."""
     with pytest.raises(SystemExit, match="not by digest"):
         generate.main(["--release", str(tmp_path), *images(":1")])
     assert not list(tmp_path.iterdir())
@@ -107,7 +107,7 @@ def test_every_file_of_the_base_is_used() -> None:
 
 
 def test_operator_files_are_numbered_in_order_of_application() -> None:
-    """R-OP-34: no placeholder is left, every image has a name; the object comes after all that kustomize applies."""
+    """No placeholder is left, every image has a name, and the object is applied last (R-OP-34)."""
     texts = generate.operator()
     files = [name for name in texts if not name.endswith("kustomization.yaml")]
     assert [name[9:11] for name in files] == [f"{number:02}" for number in range(len(files))]
@@ -125,7 +125,7 @@ LAST_APPLIED = 256 * 1024
 
 
 def test_only_short_definitions_fit_into_an_annotation() -> None:
-    """R-OP-36, R-OP-48: and none names a conversion."""
+    """No definition names a conversion (R-OP-36, R-OP-48)."""
     for flavor, fits in (("crds", True), ("crds/full", False)):
         (definition,) = load(DEPLOY / flavor / "leaderworkersets.yaml")
         assert (len(json.dumps(definition, separators=(",", ":"))) < LAST_APPLIED) is fits
@@ -133,7 +133,7 @@ def test_only_short_definitions_fit_into_an_annotation() -> None:
 
 
 def test_deleting_the_release_deletes_namespace_and_definitions() -> None:
-    """R-OP-49: the file has both, and the guide warns of it."""
+    """The file has both, and the guide warns about it (R-OP-49)."""
     assert "`kubectl delete -f deploy/manifests.yaml`" in (DEPLOY.parent / "docs/how-to/install.md").read_text()
     identities = {(obj["kind"], meta.name(obj)) for obj in load(DEPLOY / "manifests.yaml")}
     assert ("Namespace", "lws-system") in identities

@@ -48,7 +48,7 @@ ROLLING: Final = (UPDATE_IN_PROGRESS, PROGRESSING)
 
 
 def written(*history: Sequence[ConditionOutcome], exhausted: bool = False) -> JSONObject:
-    """Return a LeaderWorkerSet whose conditions were these, one after the other; the last is of its newest generation."""
+    """Return a LeaderWorkerSet that had these conditions in turn; the last one is of its newest generation."""
     obj = builders.leaderworkerset_object(metadata={"generation": 2})
     for outcomes in history:
         found = leaderworkerset.decode(obj)
@@ -152,7 +152,7 @@ STATES: Final[Mapping[str, tuple[JSONObject, str, str, str]]] = {
         "Current",
     ),
 }
-"""Objects by state; what Argo CD, Flux with our expressions, and kstatus without them say of each."""
+"""Objects by state, with their health in Argo CD, in Flux with our expressions, and in kstatus alone."""
 
 
 def kind_of(obj: JSONObject) -> str:
@@ -200,7 +200,7 @@ def test_flux_expressions_wait_until_an_object_is_ready(expressions: dict[str, J
 
 
 def kstatus(obj: JSONObject) -> str:
-    """Return what kstatus computes for kinds that it does not know, restated from its documentation."""
+    """Return the result of kstatus for unknown kinds, according to its documentation."""
     told = meta.status(obj)
     states = {one["type"]: one["status"] for one in told.get("conditions") or []}
     if meta.is_deleting(obj):
@@ -215,13 +215,13 @@ def kstatus(obj: JSONObject) -> str:
 
 @pytest.mark.parametrize("state", STATES)
 def test_kstatus_alone_waits_only_until_a_change_is_observed(state: str) -> None:
-    """Its conditions are not ours, so that objects are those of the Go controller; the page says what to do."""
+    """It ignores our conditions, so objects equal those of the Go controller; the page has advice."""
     obj, _, _, expected = STATES[state]
     assert kstatus(obj) == expected
 
 
 def test_every_condition_of_a_set_is_tested() -> None:
-    """Each condition of LeaderWorkerSets is True, and each is False, in some object above."""
+    """Each condition of LeaderWorkerSets is True in one object above, and False in another."""
     objects = [obj for obj, *_ in STATES.values() if kind_of(obj) == "LeaderWorkerSet"]
     seen = {(one["type"], one["status"]) for obj in objects for one in obj.get("status", {}).get("conditions", [])}
     assert {(outcome.type, value) for outcome in CONDITIONS for value in ("True", "False")} == seen
@@ -239,7 +239,7 @@ def test_shipped_checks_name_each_relevant_condition(
 
 
 def test_k9s_keys_run_existing_commands() -> None:
-    """Options and verbs are parsed as `lws` parses them; `--help` in place of running it."""
+    """Options and verbs are parsed by `lws`; `--help` replaces the run."""
     plugins = k9s.plugins()["plugins"]
     assert len({plugin["shortCut"] for plugin in plugins.values()}) == len(plugins) == len(k9s.KEYS)
     for key in k9s.KEYS:

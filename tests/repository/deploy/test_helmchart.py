@@ -1,4 +1,4 @@
-"""The files of the chart that ships, without Helm; what Helm renders of them is tested in tests/kubernetes/programs."""
+"""The files of the shipped chart, without Helm; rendering is tested in tests/kubernetes/programs."""
 
 import json
 import re
@@ -18,19 +18,19 @@ CHART = ROOT / "deploy/helm/lws"
 
 @cache
 def files() -> dict[str, str]:
-    """Return the files of the chart; `test_generate.py` shows that those of objects are up to date."""
+    """Return the files of the chart; `test_generate.py` checks that they are up to date."""
     return {str(path.relative_to(CHART)): path.read_text() for path in CHART.rglob("*") if path.is_file()}
 
 
 def test_alert_texts_keep_prometheus_templates() -> None:
-    """Helm would replace it by nothing; the namespace and the service are the release's."""
+    """Helm would replace them by nothing; namespace and service come from the release."""
     text = files()["templates/prometheusrule-controller-manager.yaml"]
     assert '{{ "{{ $labels.webhook }}" }}' in text
     assert not re.search(r"(?<!\")\{\{ \$labels", text)
 
 
 def test_rendered_files_have_no_placeholder() -> None:
-    """R-OP-47, R-OP-82: a render that leaves a token behind must fail."""
+    """A render with a remaining token must fail (R-OP-47, R-OP-82)."""
     assert {name for name, text in files().items() if re.search(r"__[A-Z]+__", text)} == set()
 
 
@@ -57,7 +57,7 @@ UPSTREAM = {
 
 
 def test_every_value_of_the_go_chart_is_accepted() -> None:
-    """R-OP-52: by its name, with its default but for image and replicas."""
+    """Names and defaults are equal, except for image and replicas (R-OP-52)."""
     defaults = {one.name: one.default for one in chartvalues.values()}
     assert defaults.keys() >= UPSTREAM
     assert (defaults["service.type"], defaults["service.port"]) == ("ClusterIP", 9443)
@@ -92,7 +92,7 @@ def test_unknown_values_are_refused() -> None:
 
 
 def test_unknown_gang_scheduler_is_refused() -> None:
-    """R-OP-53: it would end with it, at every start."""
+    """The manager would exit at every start (R-OP-53)."""
     section = json.loads(files()["values.schema.json"])["properties"]["gangSchedulingManagement"]
     assert section["additionalProperties"] is False
     assert section["properties"].keys() == {
@@ -102,7 +102,7 @@ def test_unknown_gang_scheduler_is_refused() -> None:
 
 
 def test_longest_service_names_are_valid() -> None:
-    """R-OP-52: at most 63 characters, however long the name of the release is."""
+    """Names have at most 63 characters for any name of the release (R-OP-52)."""
     texts = [text for name, text in files().items() if name.startswith("templates/service-")]
     tails = [
         tail

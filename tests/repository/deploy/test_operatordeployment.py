@@ -36,7 +36,7 @@ def allowed(rules: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
 
 
 def test_objects_are_ordered_by_dependency() -> None:
-    """R-OP-34: the definition first, the object `cluster` last; one name for the operator's own, another for what it hands on."""
+    """The definition is first, `cluster` last; own objects and granted ones have different names (R-OP-34)."""
     found = [(kind.kind, meta.name(obj)) for kind, obj in OBJECTS]
     roles = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
     assert found[:2] == [
@@ -93,7 +93,7 @@ def test_single_operator_runs_without_privileges() -> None:
 
 
 def test_environment_names_the_operand_and_the_pod() -> None:
-    """R-OP-9: also the pod, so that events can be attributed."""
+    """Events need the name of the pod (R-OP-9)."""
     (container,) = pod()["spec"]["containers"]
     variables = {one["name"]: one.get("value") or one["valueFrom"]["fieldRef"]["fieldPath"] for one in container["env"]}
     assert variables == {
@@ -106,7 +106,7 @@ def test_environment_names_the_operand_and_the_pod() -> None:
 
 @pytest.mark.parametrize(("probe", "path"), [("livenessProbe", "/livez"), ("readinessProbe", "/readyz")])
 def test_operator_has_probes_and_resource_requests(probe: str, path: str) -> None:
-    """R-OP-73; differs from the Go operator, whose Deployment has neither (R-OP-35)."""
+    """The Deployment of the Go operator has neither (R-OP-73, R-OP-35)."""
     (container,) = pod()["spec"]["containers"]
     assert container[probe]["httpGet"] == {"path": path, "port": 8443, "scheme": "HTTPS"}
     assert set(container["resources"]["requests"]) == {"cpu", "memory"}
@@ -115,7 +115,7 @@ def test_operator_has_probes_and_resource_requests(probe: str, path: str) -> Non
 
 
 def test_openshift_objects_are_readable_by_name_only() -> None:
-    """R-OP-12, R-OP-82: the Go operator's bundle grants nothing; lists and watches select the name, so RBAC allows them."""
+    """Lists and watches select the name, so that RBAC allows them (R-OP-12, R-OP-82)."""
     rules = [one for one in operatordeployment.own_rights(KINDS).cluster if one["apiGroups"] == ["config.openshift.io"]]
     assert {tuple(rule["resourceNames"]) for rule in rules} == {("cluster",)}
     assert {(name, verb) for _, name, verb in allowed(rules)} == {
@@ -127,7 +127,7 @@ def test_openshift_objects_are_readable_by_name_only() -> None:
 
 
 def test_lease_permission_is_limited_to_the_own_lease() -> None:
-    """R-OP-12: no right to change another one."""
+    """Other leases cannot be changed (R-OP-12)."""
     rules = [rule for rule in operatordeployment.own_rights(KINDS).namespace if "leases" in rule["resources"]]
     named = {verb: rule.get("resourceNames") for rule in rules for verb in rule["verbs"]}
     assert named == {
@@ -190,7 +190,7 @@ UNNAMED: Final = {"events", "leases", "tokenreviews", "subjectaccessreviews"}
 
 
 def test_operator_can_write_only_installed_objects() -> None:
-    """R-OP-32: by name, so that no other role, binding or webhook configuration of the cluster can be changed with its token."""
+    """Its token cannot change other roles, bindings or webhook configurations of the cluster (R-OP-32)."""
     own = operatordeployment.own_rights(KINDS)
     writing = [rule for rule in (*own.cluster, *own.namespace) if not READS.issuperset(rule["verbs"])]
     unnamed = {name for rule in writing if "resourceNames" not in rule for name in rule["resources"]}

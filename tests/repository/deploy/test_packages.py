@@ -1,4 +1,4 @@
-"""The three packages of this repository: one version, and a complete list of what the product may not import."""
+"""The three packages of this repository: one version, and a complete list of forbidden imports of the product."""
 
 import re
 import tomllib
@@ -19,7 +19,7 @@ PROJECTS = {
     "leaderworkerset": ROOT / "packages/leaderworkerset/pyproject.toml",
 }
 OPTIONAL = {"nvidia-ml-py"}
-"""In no lock: whoever has GPUs installs it."""
+"""Packages in no lock: users with GPUs install them."""
 REQUIREMENT = re.compile(r"([A-Za-z0-9-]+)(.*)")
 
 
@@ -61,7 +61,7 @@ def test_localkube_is_an_extra() -> None:
 def test_kubectl_plugin_is_the_same_program(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """R-OP-77: one program by two names, which knows by which it was called; none of its exit codes is another."""
+    """The program detects its name; its exit codes are unique (R-OP-77)."""
     scripts = project("leaderworkerset")["project"]["scripts"]
     assert scripts["kubectl-lws"] == scripts["lws"]
     assert {"doctor", "install", "uninstall", "tree", "restart", "must-gather", "apply"} <= COMMANDS.keys()
@@ -73,7 +73,7 @@ def test_kubectl_plugin_is_the_same_program(
 
 
 def test_security_policy_and_changelog_exist() -> None:
-    """R-OP-79: where to report, what has changed, under which license; files that packages and readers expect."""
+    """Reports, changes and license have files that packages and readers expect (R-OP-79)."""
     assert "report" in (ROOT / "SECURITY.md").read_text().lower()
     assert "(changelog.d/README.md)" in (ROOT / "CHANGELOG.md").read_text()
     declared = project("leaderworkerset")["project"]

@@ -99,7 +99,7 @@ def test_make_release_refuses_unreleased_notes(tmp_path: Path, monkeypatch: pyte
 
 COMMAND = re.compile(r"\b(?:kubectl|helm|podman|lws)\b[^`\n]*")
 PLACE = re.compile(r"(?<![\w/-])deploy/(?!lws-controller-manager)[\w./-]*\w")
-"""A file or folder; `deploy/lws-controller-manager` is what kubectl calls the Deployment."""
+"""A file or folder; in kubectl, `deploy/lws-controller-manager` is the Deployment."""
 
 
 def applied() -> set[tuple[str, str]]:
@@ -115,7 +115,7 @@ def applied() -> set[tuple[str, str]]:
 
 
 def test_release_archives_have_all_files_that_pages_apply() -> None:
-    """In the folders that the pages name; the chart is an archive of its own."""
+    """Archives have the folders that the pages name; the chart is a separate archive."""
     packed = release.packed(ROOT, VERSION, {})
     members = {name for _, files in packed.values() for name in files}
     folders = {parent.as_posix() for name in members for parent in Path(name).parents}
@@ -187,7 +187,7 @@ def test_workflow_linter_finds_nothing() -> None:
 
 @pytest.mark.slow
 def test_released_bundles_name_the_pushed_image(tmp_path: Path) -> None:
-    """R-OP-70; and runbooks where the release is published."""
+    """Runbooks are named at the address of the release (R-OP-70)."""
     digest = f"registry.example.com/lws@sha256:{'0a' * 32}"
     chosen = OperatorSettings(image=digest, operand_image=digest)
     publication = publishing.published("https://example.com/lws")

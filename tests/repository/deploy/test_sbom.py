@@ -1,4 +1,4 @@
-"""The bill of materials: all that the lock pins, and only that."""
+"""The bill of materials lists exactly the pins of the lock."""
 
 import importlib.metadata
 import json
@@ -27,7 +27,7 @@ def test_every_pin_is_a_component() -> None:
 
 
 def test_every_hash_of_the_lock_is_listed() -> None:
-    """The image is installed by these hashes, so one of them is what it holds."""
+    """The image is installed by these hashes, so it contains one of them."""
     found = [digest["content"] for one in BILL["components"] for digest in one.get("hashes", [])]
     assert sorted(found) == sorted(re.findall(r"sha256:([0-9a-f]{64})", LOCK))
     pinned = [one for one in BILL["components"] if one["purl"].startswith("pkg:pypi/")]
@@ -35,7 +35,7 @@ def test_every_hash_of_the_lock_is_listed() -> None:
 
 
 def test_every_component_exists_and_is_required() -> None:
-    """References resolve, and every component is reached from the product."""
+    """References resolve, and every component is a dependency of the product."""
     known = [ROOT_REFERENCE, *(one["bom-ref"] for one in BILL["components"])]
     assert len(known) == len(set(known))
     assert set(graph()) == set(known)
@@ -65,7 +65,7 @@ def test_platform_specific_package_is_optional() -> None:
 
 @pytest.mark.parametrize("line", ["click>=8 \\", "    --hash=md5:00", "-r other.txt", "    # via"])
 def test_malformed_line_is_refused(line: str) -> None:
-    """A pin that were passed over would be missing from the bill."""
+    """An ignored pin would be missing from the bill."""
     text = f"aiohttp==3 \\\n{line}\n"
     if line.strip() == "# via":
         assert [one.name for one in sbom.read(text)] == ["aiohttp"]

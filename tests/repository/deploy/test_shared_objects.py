@@ -1,4 +1,4 @@
-"""One source of all packages: an object that several of them install is the same in each."""
+"""One source of all packages: an object in several of them is the same in each."""
 
 import re
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ DIFFERING = {"Deployment", "ConfigMap", "RoleBinding"}
 """Kinds that a choice of settings changes: certificates, replicas, the namespace of Prometheus."""
 
 ELSEWHERE = ("ClusterRoleBinding", "lws-metrics-reader-rolebinding")
-"""The binding to Prometheus, which each package expects in another namespace."""
+"""The binding to Prometheus, which has another namespace in each package."""
 
 
 IGNORED = {"ownerReferences", "labels", "annotations"}
@@ -38,7 +38,7 @@ def parsed(document: str) -> JSONObject | None:
 
 
 def load(*names: str) -> dict[tuple[str, str], JSONObject]:
-    """Return the objects of packages as they are generated; whether the files are, `test_generate.py` says."""
+    """Return the generated objects of packages; `test_generate.py` checks the files."""
     documents = (
         document for name in names for document in re.split(r"^---$", generate.everything()[name], flags=re.MULTILINE)
     )
@@ -50,7 +50,7 @@ def by_name(objects: Iterable[JSONObject]) -> dict[tuple[str, str], JSONObject]:
 
 
 def plain(obj: JSONObject) -> JSONObject:
-    """Leave out what marks an object as the operator's, or as one of an installation."""
+    """Remove marks of the operator, or of an installation, from an object."""
     own = {name: value for name, value in meta.metadata(obj).items() if name not in IGNORED}
     annotations = {name: text for name, text in meta.annotations(obj).items() if name != SPEC_HASH}
     kept = own | ({"annotations": annotations} if annotations else {})
@@ -58,7 +58,7 @@ def plain(obj: JSONObject) -> JSONObject:
 
 
 def operated(certificates: str) -> dict[tuple[str, str], JSONObject]:
-    """Return what the operator applies, in the namespace of the other packages."""
+    """Return the operand's objects, in the namespace of the other packages."""
     found = cluster()
     found["metadata"] |= {"uid": "u", "annotations": {"lws.x-k8s.io/certificates": certificates}}
     place = OperatorPlace(namespace=NAMESPACE, image="x", version="")
@@ -91,7 +91,7 @@ def test_release_contains_the_base_and_the_definitions() -> None:
     ],
 )
 def test_operator_applies_the_objects_of_other_installers(package: str, certificates: str) -> None:
-    """R-OP-47, R-OP-56: but for the settings that differ on purpose."""
+    """Only some settings differ on purpose (R-OP-47, R-OP-56)."""
     theirs, ours = load(package), operated(certificates)
     shared = {key for key in theirs.keys() & ours.keys() if key[0] not in DIFFERING and key != ELSEWHERE}
     assert len(shared) >= 12
@@ -99,7 +99,7 @@ def test_operator_applies_the_objects_of_other_installers(package: str, certific
 
 
 def test_operand_pods_equal_those_of_the_release() -> None:
-    """R-OP-56: but for image, replicas and the hashes that roll them."""
+    """Only image, replicas and the hashes that roll the pods differ (R-OP-56)."""
     pods = []
     for objects in (release(), operated("internal")):
         pod = objects["Deployment", "lws-controller-manager"]["spec"]["template"]["spec"]
@@ -115,7 +115,7 @@ def test_chart_installs_the_same_definitions() -> None:
 
 
 def test_webhook_names_sort_after_those_of_kueue() -> None:
-    """R-KQ-10: API servers ask configurations by name, and a manager finds its own by the one name that all packages have."""
+    """API servers call configurations by name, and all packages use the name that a manager expects (R-KQ-10)."""
     packages = [release(), base(), operated("internal"), operated("cert-manager")]
     packages += [load(f"kustomize/overlays/{name}/objects.yaml") for name in ("cert-manager", "prometheus")]
     for objects in packages:
@@ -141,7 +141,7 @@ def test_every_image_is_in_the_mirror_list() -> None:
 
 
 def test_installed_objects_lack_labels_of_groups() -> None:
-    """The webhooks for pods select by the label of a LeaderWorkerSet: an installation must not call itself."""
+    """The webhooks for pods select this label: an installation must not call itself."""
     for obj in (*release().values(), *operated("internal").values()):
         template = meta.spec(obj).get("template", {}).get("metadata", {}).get("labels", {})
         assert labels.NAME not in {**meta.labels(obj), **template}

@@ -1,4 +1,4 @@
-"""Objects as templates: marks, and texts of two variants."""
+"""Objects as templates: placeholders, and texts with two variants."""
 
 import pytest
 from deploy.packages.templating import block, either, expressions, inline, only_if, value
@@ -22,7 +22,7 @@ def test_inline_entries_are_rendered_next_to_others() -> None:
 
 
 def test_block_must_not_start_an_item() -> None:
-    """The dash would be lost where the value is empty."""
+    """Without the value, the dash would be lost."""
     with pytest.raises(ValueError, match="first key"):
         expressions(rendering.document({"a": [{"b": block("x")}]}))
 

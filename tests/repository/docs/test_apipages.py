@@ -1,4 +1,4 @@
-"""The pages on Python's interfaces say what the docstrings and signatures do, of all that is public."""
+"""The pages on Python's interfaces equal the docstrings and signatures of all public objects."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""The comparison with other projects says of this one what the code says."""
+"""The comparison with other projects agrees with the code of this one."""
 
 import re
 from typing import Final
@@ -19,7 +19,7 @@ def has_command(words: str) -> bool:
 
 
 def test_every_setting_and_new_field_is_compared_once() -> None:
-    """One without a row is named in `NOT_COMPARED`."""
+    """Settings without a row are named in `NOT_COMPARED`."""
     assert sorted(generate_choose.compared()) == sorted(generate_choose.to_compare())
 
 

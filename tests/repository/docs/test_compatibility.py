@@ -1,4 +1,4 @@
-"""The page on compatibility: everything has a class, and results of runs are kept, one for each kind of run."""
+"""The page on compatibility: everything has a class, and there is one result for each kind of run."""
 
 from collections import Counter
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The page on extending names files that are there: a recipe is followed by its names."""
+"""The page on extending names existing files: readers follow its recipes by these names."""
 
 import re
 from pathlib import Path
@@ -28,7 +28,7 @@ def files_of(section: str) -> list[str]:
 
 
 def folders_of(section: str) -> set[Path]:
-    """Return the folders that a section speaks of: those it names, and those of the files that it names."""
+    """Return the folders in a section: named folders, and the folders of named files."""
     named = [word.replace(f"{PLACEHOLDER}.py", "") for word in CODE.findall(section) if "/" in word]
     found = {root / word for root in ROOTS for word in named if (root / word).exists()}
     return {path if path.is_dir() else path.parent for path in found} | {Path()}

@@ -1,4 +1,4 @@
-"""The manual pages: one for each command, of nothing but known macros, and shown by groff without a warning."""
+"""The manual pages: one for each command, with known macros only, and rendered by groff without a warning."""
 
 import re
 import shutil
@@ -23,7 +23,7 @@ def pages() -> dict[str, str]:
 
 
 def test_every_command_has_a_page() -> None:
-    """Whether the files are these, `docs.generate_cli --check` says."""
+    """`docs.generate_cli --check` compares the files."""
     assert set(pages()) == set(NAMES)
 
 

@@ -1,4 +1,4 @@
-"""Numbers and names on the pages for operators: ports, times, sizes, versions are those of the code and of recorded runs."""
+"""The pages for operators have the numbers of the code and of recorded runs: ports, times, sizes, versions."""
 
 import json
 import re
@@ -172,7 +172,7 @@ MEASURED: Final[Mapping[str, tuple[str, int | None]]] = {
     "200 LeaderWorkerSets of 5 pods, until ready": ("many: all ready", 200),
     "2,000 LeaderWorkerSets of 5 pods, until ready": ("many: all ready", 2000),
 }
-"""By row of the page: the measurement of its raw line, and of how many LeaderWorkerSets."""
+"""By row of the page: the measurement of its raw line, and its number of LeaderWorkerSets."""
 
 
 def raw_lines() -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ LEFT_OUT = {".git", ".venv", ".venvs", "__pycache__", "build", "dist", "node_mod
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """Yield the files of the repository, without what is built or installed."""
+    """Yield the files of the repository, without built or installed ones."""
     for path in sorted(folder.iterdir()):
         if path.name not in LEFT_OUT and not path.name.startswith(".venv") and not path.name.endswith("_cache"):
             yield from files(path) if path.is_dir() else [path]
@@ -53,7 +53,7 @@ def prose_of(page: str) -> str:
 
 @cache
 def anchors(page: str) -> set[str]:
-    """Return the names of a page's sections, as they are made from its headings."""
+    """Return the anchors of a page's headings."""
     headings = re.findall(r"^#+ (.+)$", text_of(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

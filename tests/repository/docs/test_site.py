@@ -1,4 +1,4 @@
-"""The site has every page of the repository, and what is wrong with a site is found."""
+"""The site has every page of the repository, and errors of a site are found."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ from docs import apipages, buildsite
 LEFT_OUT = re.compile(
     r"deploy/helm/lws/README|tests/(controlplane|node)/|packages/(leaderworkerset|testkit)/README|changelog\.d/"
 )
-"""The page of the chart, which ships with it, and what only those read who change the code."""
+"""The page of the chart, which ships with it, and pages for developers of the code only."""
 
 
 def test_every_page_is_in_the_navigation_once() -> None:

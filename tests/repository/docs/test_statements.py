@@ -1,4 +1,4 @@
-"""Tables of the documents that repeat what the program says: kinds, roles, codes, dependencies, benchmarks, numbers."""
+"""Tables of the documents that repeat facts of the program: kinds, roles, codes, dependencies, benchmarks, numbers."""
 
 import re
 import tomllib

@@ -38,7 +38,7 @@ def test_invalid_node_setting_is_named(nodes: Nodes, setting: str, message: str)
     assert caught.value.setting == setting
 
 
-async def test_node_words_become_nodes() -> None:
+async def test_node_texts_become_nodes() -> None:
     words = Nodes(count=4, labels=("rack=r{i//2}",), taints=("pool=p{i//2}:NoSchedule",), capacity=("cpu=8",), gpus=2)
 
     async with testing.temporary("controllers", nodes=words) as server:

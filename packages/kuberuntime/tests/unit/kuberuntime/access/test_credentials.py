@@ -23,7 +23,7 @@ def token_file(path: Path) -> StoredCredentials:
 
 
 @pytest.mark.virtual_time
-async def test_a_token_file_is_read_again_after_a_minute(tmp_path: Path) -> None:
+async def test_token_file_is_read_again_after_a_minute(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("one\n")
     source = token_file(path)
@@ -55,7 +55,7 @@ def test_token_in_the_kubeconfig_cannot_be_renewed() -> None:
     assert not run(source.renew(Credentials("one")))
 
 
-def test_an_empty_token_file_is_an_error(tmp_path: Path) -> None:
+def test_empty_token_file_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("\n")
 

@@ -100,7 +100,7 @@ def test_bookmark_is_not_a_change() -> None:
     assert filled(pod("a")).take(Progressed(ResourceVersion("9"))) == []
 
 
-def test_an_index_follows_the_objects() -> None:
+def test_index_follows_the_objects() -> None:
     writer = filled(pod("a"), pod("b"))
 
     writer.take(Applied(pod("a", 2, group="1")))

@@ -125,7 +125,7 @@ async def test_remembered_names_of_ignored_objects_are_bounded() -> None:
 
 
 @pytest.mark.parametrize("streaming", [True, False], ids=["streaming lists", "pages"])
-async def test_fields_dropped_by_a_projection_reach_nobody(streaming: bool) -> None:
+async def test_fields_dropped_by_a_projection_are_not_stored(streaming: bool) -> None:
     server = SmallServer(streaming_lists=streaming)
     server.put("a", spec={"large": "x"}, status={"phase": "Running"})
     informer = Informer(Client(server), PODS, keep=lambda _: Projection("status.phase"))

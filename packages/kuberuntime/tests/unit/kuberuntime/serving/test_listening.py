@@ -93,7 +93,7 @@ async def end_of(one: socket.socket) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tls", [True, False], ids=["https", "http"])
-async def test_idle_connections_keep_nobody_out(tls: bool) -> None:
+async def test_idle_connections_do_not_block_others(tls: bool) -> None:
     async with listener(Bounds(FEW), tls=tls) as (_, url, port), client() as session:
         with connected(port, CROWD) as crowd:
             assert await get(session, f"{url}/hello") == "hello"

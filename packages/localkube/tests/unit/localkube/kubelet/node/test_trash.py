@@ -48,7 +48,7 @@ async def test_missing_directory_is_ignored(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_thousands_of_nested_directories_are_deleted(tmp_path: Path) -> None:
-    """A container creates them in an emptyDir; a recursion would end the kubelet, and paths are limited to 4,096 bytes."""
+    """A container creates them in an emptyDir; a recursion would end the kubelet, and paths have a limit of 4,096."""
     (tmp_path / "pod").mkdir()
     inside = os.open(tmp_path / "pod", os.O_RDONLY)
     for _ in range(DEPTH):

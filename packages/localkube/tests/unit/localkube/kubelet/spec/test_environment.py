@@ -90,7 +90,7 @@ def test_variables_omit_binary_data() -> None:
         ({"secretKeyRef": {"name": "token", "key": "value"}}, "s3cret"),
     ],
 )
-def test_value_comes_from_its_source(source: JSONObject, expected: str) -> None:
+def test_value_is_read_from_its_source(source: JSONObject, expected: str) -> None:
     assert variables({"name": "V", "valueFrom": source}) == {"V": expected}
 
 

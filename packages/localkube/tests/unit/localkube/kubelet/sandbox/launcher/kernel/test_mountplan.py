@@ -64,7 +64,7 @@ def test_path_inside_a_volume_is_created_after_its_mount() -> None:
     )
 
 
-def test_later_mount_at_the_same_path_comes_later() -> None:
+def test_mounts_at_the_same_path_keep_their_order() -> None:
     wanted = [Wanted("/settings", "/etc/hosts"), Wanted("/volume/x", "/etc/hosts")]
     assert [step.source for step in plan(HOST, "/", wanted).mounts if isinstance(step, Bind)] == [
         "/settings",
