@@ -47,7 +47,7 @@ def sizes(package: str) -> Counter[str]:
 
 
 def repeated(names: Iterable[str], times: int = 2) -> list[str]:
-    """Return the names that stand there so many times or more.
+    """Return the names that occur at least so many times.
 
     >>> repeated(["pod", "node", "pod"])
     ['pod']
@@ -93,7 +93,7 @@ def _imports(path: Path, sources: Path) -> Iterator[tuple[str, str]]:
 
 @cache
 def _folder(name: str, sources: Path) -> str:
-    """Return the folder that an imported name (a folder, a module, or something in one of both) is in."""
+    """Return the folder of an imported name (a folder, a module, or an attribute of one)."""
     while name and not sources.joinpath(*name.split(".")).is_dir():
         name = name.rpartition(".")[0]
     return name

@@ -21,12 +21,12 @@ import leaderworkerset
 
 REPORT: Final = ROOT / "build/night.md"
 KEPT: Final = 20
-"""Lines of the end of a campaign's output that the report has."""
+"""The number of last output lines of a campaign in the report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """One long run: its name, what it looks for, and its command."""
+    """One long run: its name, its purpose, and its command."""
 
     name: str
     looks_for: str
@@ -97,7 +97,7 @@ CAMPAIGNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a campaign ended: its exit code, how long it took in seconds, and what it printed last."""
+    """The result of a campaign: its exit code, its duration in seconds, and its last output."""
 
     campaign: Campaign
     code: int

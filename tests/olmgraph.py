@@ -1,4 +1,4 @@
-"""How the Operator Lifecycle Manager chooses an upgrade: the edges of a channel in a file-based catalog.
+"""Selection of an upgrade by the Operator Lifecycle Manager: the edges of a channel in a file-based catalog.
 
 In: an `olm.channel` blob, and the name of the installed version. Out: the name of the version that replaces it.
 """

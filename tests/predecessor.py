@@ -23,17 +23,17 @@ from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED
 print(json.dumps([(astuple(resource), obj) for resource, obj in build_all(MANAGED, InstallSettings())]))
 """
-"""Prints what `lws install` of that version applies."""
+"""Prints the objects of `lws install` of that version."""
 
 
 def sources(directory: Path) -> Path:
-    """Unpack its sources into a directory; skip the test where this clone does not have them."""
+    """Unpack its sources into a directory; skip the test if this clone does not have them."""
     unpack(COMMIT, directory, "src")
     return directory / "src"
 
 
 def unpack(commit: str, directory: Path, *paths: str) -> None:
-    """Unpack the files of a commit below paths, or all, into a directory; skip the test where this clone lacks it."""
+    """Unpack the files of a commit below paths, or all, into a directory; skip the test if this clone lacks it."""
     known = subprocess.run(
         ["git", "cat-file", "-e", f"{commit}^{{commit}}"], cwd=ROOT, check=False, capture_output=True
     )
@@ -44,7 +44,7 @@ def unpack(commit: str, directory: Path, *paths: str) -> None:
 
 
 def environment(src: Path) -> dict[str, str]:
-    """Return what lets a Python run these sources instead of the ones that are installed."""
+    """Return the environment in which a Python runs these sources instead of the installed ones."""
     return {"PYTHONPATH": str(src), "PYTHONSAFEPATH": "1"}
 
 

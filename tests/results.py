@@ -1,7 +1,7 @@
-"""What a run of the tests says of versions, as lines of JSON, from which docs/reference/compatibility.md is made.
+"""Results of test runs by version, as lines of JSON, from which docs/reference/compatibility.md is generated.
 
-`pytest --record FILE`, as `make nightly` calls it, puts the counts of this run in place of those of the same part, Kubernetes
-and Python. Runs in which a test failed count as well.
+`pytest --record FILE`, as `make nightly` calls it, replaces the counts of the same part, Kubernetes and Python by the
+counts of this run. Runs in which a test failed count as well.
 """
 
 import platform
@@ -16,11 +16,11 @@ from tests.controlplane import build
 import leaderworkerset
 
 OF_CLUSTERS: Final = {"on Kubernetes": "kubernetes", "on the other Kubernetes": "other_version"}
-"""What ends the name of a part that ran on a control plane, and which one that was."""
+"""Endings of the names of parts that ran on a control plane, and the control plane of each."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The counts of one part of the tests, and what it ran on."""
+    """The counts of one part of the tests, and its Python and Kubernetes."""
 
     part: str
     python: str
@@ -33,7 +33,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """What a newer result stands in place of."""
+        """The key of a result, which a newer result replaces."""
         return self.part, self.kubernetes, self.python.rpartition(".")[0]
 
 
@@ -57,13 +57,13 @@ def results(counts: Mapping[str, Mapping[str, int]], now: datetime) -> list[Resu
 
 
 def read(path: Path) -> list[Result]:
-    """Return the results in a file, none where it is not there."""
+    """Return the results in a file, or none if it does not exist."""
     lines = path.read_bytes().splitlines() if path.exists() else []
     return [msgspec.json.decode(line, type=Result) for line in lines]
 
 
 def record(path: Path, counts: Mapping[str, Mapping[str, int]]) -> None:
-    """Write the results of a run, each in place of the former one of its kind."""
+    """Write the results of a run, each in place of the previous one of its kind."""
     kept = {one.identity: one for one in [*read(path), *results(counts, datetime.now(UTC))]}
     lines = [msgspec.json.encode(kept[identity]) for identity in sorted(kept)]
     path.write_bytes(b"\n".join([*lines, b""]))

@@ -58,7 +58,7 @@ STUCK = json.dumps(
 
 @dataclass(frozen=True)
 class Step:
-    """One command: what is typed, what it prints or says (a pattern), and its exit code."""
+    """One command: its arguments, its output or error (a pattern), and its exit code."""
 
     words: tuple[str, ...]
     shows: str
@@ -73,7 +73,7 @@ class Step:
 
 
 def script(directory: Path) -> Iterator[Step]:
-    """Yield the steps; what they read is written to `directory`, and copies end there."""
+    """Yield the steps; their input files are in `directory`, where copies are written."""
     files = {"web": manifest("web"), "newer": manifest("web", "app:2"), "stuck": STUCK}
     for name, text in files.items():
         (directory / f"{name}.json").write_text(text)

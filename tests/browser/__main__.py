@@ -1,4 +1,4 @@
-"""`python -m tests.browser` takes the pictures of the documentation again."""
+"""`python -m tests.browser` takes the pictures of the documentation."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A headless Chromium for each test: Debian's, or the one that LWS_CHROMIUM names; without one the tests are skipped."""
+"""A headless Chromium for each test: Debian's, or the one named by LWS_CHROMIUM; otherwise the tests are skipped."""
 
 import asyncio
 import os
@@ -14,12 +14,12 @@ from tests.dashboardhouse import House, open_house
 playwright = pytest.importorskip("playwright.async_api", reason="playwright is not installed: `make dev`")
 
 LIMIT = 30_000.0
-"""Milliseconds in which anything must come true in the browser."""
+"""Milliseconds until any awaited condition must be true in the browser."""
 
 
 @dataclass
 class Visit:
-    """A page of a dashboard in a browser. `complaints` are errors of scripts and what the content policy refused."""
+    """A page of a dashboard in a browser. `complaints` are script errors and violations of the content policy."""
 
     house: House
     context: Any
@@ -31,7 +31,7 @@ class Visit:
         await self.page.goto(self.house.base + path)
 
     async def focused(self) -> str:
-        """Return the `id` of what has the focus."""
+        """Return the `id` of the focused element."""
         return str(await self.page.evaluate("document.activeElement.id"))
 
 
@@ -39,7 +39,7 @@ Visiting: TypeAlias = Callable[..., AbstractAsyncContextManager[Visit]]
 
 
 def chromium() -> str:
-    """Return the browser's program; skip the test where there is none."""
+    """Return the browser's program; skip the test if there is none."""
     found = os.environ.get("LWS_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if not found:
         pytest.skip(
@@ -50,7 +50,7 @@ def chromium() -> str:
 
 @pytest.fixture
 def visiting() -> Visiting:
-    """Return what opens the link of a new dashboard in a new browser."""
+    """Return a function that opens the link of a new dashboard in a new browser."""
     program = chromium()
 
     @asynccontextmanager

@@ -81,7 +81,7 @@ async def settled(page: Any) -> None:
 
 
 async def shot(camera: Any) -> bytes:
-    """Return what the page shows, as WebP."""
+    """Return a picture of the page, as WebP."""
     found = await camera.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
     return base64.b64decode(found["data"])
 
@@ -114,7 +114,7 @@ async def furnish(house: House) -> None:
 
 
 async def roll(house: House, name: str, *, groups: int) -> None:
-    """Make the second half of the groups those of a newer revision, ready one after the other."""
+    """Move the second half of the groups to a newer revision, ready one after the other."""
     labeled = {labels.NAME: name, labels.TEMPLATE_REVISION_HASH: "r2"}
     template = {"metadata": {"labels": {labels.NAME: name}}, "spec": objects.pod_template()["spec"]}
     spec = {

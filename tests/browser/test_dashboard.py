@@ -41,7 +41,7 @@ async def recorded(_: ObjectKey) -> list[Episode]:
 
 
 async def furnish(visit: Visit) -> None:
-    """Make one healthy set and one whose leader crashes."""
+    """Create a healthy set, and a set whose leader crashes."""
     await visit.house.put_set("web", replicas=3, size=2)
     await visit.house.put_set("broken", replicas=1, size=2, ready=0)
     await visit.house.crash("broken-0")
@@ -49,7 +49,7 @@ async def furnish(visit: Visit) -> None:
     await visit.house.shows(web_2_1="Running", broken_0="CrashLoopBackOff", broken_0_1="Pending")
 
 
-def test_a_change_is_seen_without_a_reload_and_its_cause_is_read_out(visiting: Visiting) -> None:
+def test_change_is_shown_without_a_reload_and_announced(visiting: Visiting) -> None:
     async def scenario() -> None:
         async with visiting() as visit:
             await visit.house.put_set("web", replicas=2, size=2)
@@ -63,7 +63,7 @@ def test_a_change_is_seen_without_a_reload_and_its_cause_is_read_out(visiting: V
     journey(scenario)
 
 
-def test_the_token_leaves_the_address_and_no_script_can_read_the_cookie(visiting: Visiting) -> None:
+def test_token_leaves_the_address_and_the_cookie_is_hidden(visiting: Visiting) -> None:
     async def scenario() -> None:
         async with visiting() as visit:
             assert "token" not in visit.page.url
@@ -79,8 +79,8 @@ def test_the_token_leaves_the_address_and_no_script_can_read_the_cookie(visiting
     journey(scenario)
 
 
-def test_chosen_ranks_stay_chosen_when_the_server_sends_everything_again(visiting: Visiting) -> None:
-    """Its newest state is of another stream, as after more changes than it keeps."""
+def test_selected_ranks_stay_selected_after_a_complete_update(visiting: Visiting) -> None:
+    """The new state belongs to another stream, as after more changes than the server keeps."""
 
     async def scenario() -> None:
         async with visiting() as visit:
@@ -100,8 +100,8 @@ def test_chosen_ranks_stay_chosen_when_the_server_sends_everything_again(visitin
     journey(scenario)
 
 
-def test_a_server_that_was_away_loses_no_change(visiting: Visiting) -> None:
-    """Its connections are closed and its port is shut while pods change; then the page resumes by itself."""
+def test_page_resumes_after_an_outage_without_losing_a_change(visiting: Visiting) -> None:
+    """Connections are closed and the port is unavailable while pods change; then the page resumes by itself."""
 
     async def scenario() -> None:
         async with visiting() as visit:
@@ -123,7 +123,7 @@ def test_a_server_that_was_away_loses_no_change(visiting: Visiting) -> None:
     journey(scenario)
 
 
-def test_a_hidden_page_asks_for_nothing_and_is_current_when_it_is_seen_again(visiting: Visiting) -> None:
+def test_hidden_page_requests_nothing_until_it_is_shown(visiting: Visiting) -> None:
     hide = """(hidden) => {
         Object.defineProperty(document, 'hidden', {value: hidden, configurable: true});
         document.dispatchEvent(new Event('visibilitychange'));
@@ -145,7 +145,7 @@ def test_a_hidden_page_asks_for_nothing_and_is_current_when_it_is_seen_again(vis
     journey(scenario)
 
 
-def test_a_journey_by_keyboard_only(visiting: Visiting) -> None:
+def test_pages_can_be_used_by_keyboard_only(visiting: Visiting) -> None:
     async def scenario() -> None:
         async with visiting() as visit:
             await furnish(visit)
@@ -188,7 +188,7 @@ def test_a_journey_by_keyboard_only(visiting: Visiting) -> None:
     journey(scenario)
 
 
-def test_no_page_scrolls_sideways_on_a_phone(visiting: Visiting) -> None:
+def test_pages_do_not_scroll_horizontally_on_a_phone(visiting: Visiting) -> None:
     async def scenario() -> None:
         async with visiting(viewport={"width": 390, "height": 844}, actions=True) as visit:
             await furnish(visit)
@@ -201,7 +201,7 @@ def test_no_page_scrolls_sideways_on_a_phone(visiting: Visiting) -> None:
     journey(scenario)
 
 
-def test_the_address_leads_to_the_chosen_rank(visiting: Visiting) -> None:
+def test_address_opens_the_selected_rank(visiting: Visiting) -> None:
     async def scenario() -> None:
         async with visiting() as visit:
             await furnish(visit)
@@ -215,7 +215,7 @@ def test_the_address_leads_to_the_chosen_rank(visiting: Visiting) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_page_breaks_a_rule_of_accessibility(visiting: Visiting, scheme: str) -> None:
+def test_pages_pass_the_accessibility_rules(visiting: Visiting, scheme: str) -> None:
     source = (resources.files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
 
     async def scenario() -> None:
@@ -235,7 +235,7 @@ def test_no_page_breaks_a_rule_of_accessibility(visiting: Visiting, scheme: str)
     journey(scenario)
 
 
-def test_a_hostile_page_in_the_same_browser_gets_nothing_and_does_nothing(visiting: Visiting) -> None:
+def test_hostile_page_in_the_same_browser_reads_and_does_nothing(visiting: Visiting) -> None:
     """The worst case: a page at another port of 127.0.0.1, which browsers count as the same site, knows every address."""
     attack = """async (base) => {
         const found = [];
@@ -277,7 +277,7 @@ def test_a_hostile_page_in_the_same_browser_gets_nothing_and_does_nothing(visiti
     journey(scenario)
 
 
-def test_an_action_shows_the_command_and_the_dry_run_before_it_is_done(visiting: Visiting) -> None:
+def test_action_shows_its_command_and_dry_run_first(visiting: Visiting) -> None:
     async def scenario() -> None:
         async with visiting(actions=True) as visit:
             await furnish(visit)
@@ -295,7 +295,7 @@ def test_an_action_shows_the_command_and_the_dry_run_before_it_is_done(visiting:
     journey(scenario)
 
 
-def test_five_hundred_groups_of_eight_are_shown_and_follow_changes(visiting: Visiting) -> None:
+def test_five_hundred_groups_are_shown_and_follow_changes(visiting: Visiting) -> None:
     async def scenario() -> None:
         async with visiting() as visit:
             await visit.house.put_set("large", replicas=500, size=8)

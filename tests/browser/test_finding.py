@@ -1,4 +1,4 @@
-"""Finding things in a real browser: the search of all pages, the rank that failed, and the first error."""
+"""Searching in a real browser: the search of all pages, the rank that failed, and the first error."""
 
 import pytest
 from tests.browser.conftest import Visiting, journey
@@ -6,7 +6,7 @@ from tests.browser.conftest import Visiting, journey
 pytestmark = pytest.mark.slow
 
 
-def test_search_leads_to_a_rank_from_any_page(visiting: Visiting) -> None:
+def test_search_opens_a_rank_from_any_page(visiting: Visiting) -> None:
     async def scenario() -> None:
         async with visiting() as visit:
             await visit.house.put_set("web", replicas=3, size=2)
@@ -35,7 +35,7 @@ def test_search_leads_to_a_rank_from_any_page(visiting: Visiting) -> None:
     journey(scenario)
 
 
-def test_the_failed_rank_is_selected_without_the_focus(visiting: Visiting) -> None:
+def test_failed_rank_is_selected_without_the_focus(visiting: Visiting) -> None:
     async def scenario() -> None:
         async with visiting() as visit:
             await visit.house.put_set("web", replicas=2, size=3, ready=1)

@@ -1,4 +1,4 @@
-"""Logging in to a shared dashboard in a real browser, and what happens when the login ends."""
+"""Logging in to a shared dashboard in a real browser, and the end of the login."""
 
 from importlib import resources
 from typing import Any
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_page_continues_after_a_login_that_ended(scheme: str) -> None:
+def test_page_continues_after_an_expired_login(scheme: str) -> None:
     source = (resources.files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
     tokens = Tokens()
 

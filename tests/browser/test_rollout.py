@@ -1,4 +1,4 @@
-"""A rollout in a real browser: pause or resume, undo, and its course."""
+"""A rollout in a real browser: pause, resume, undo, and its progress."""
 
 import pytest
 from tests.browser.conftest import Visiting, journey
@@ -11,7 +11,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 pytestmark = pytest.mark.slow
 
 
-def test_the_page_offers_to_pause_or_to_resume(visiting: Visiting) -> None:
+def test_page_offers_to_pause_or_resume(visiting: Visiting) -> None:
     async def scenario() -> None:
         async with visiting(actions=True) as visit:
             await visit.house.put_set("web", replicas=2, size=2)

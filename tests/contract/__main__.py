@@ -1,6 +1,6 @@
 """Print for each rule of the contracts the tests that prove it and where they run: `python -m tests.contract [--run]`.
 
-Without `--run` tests are only collected; with it those that cite a rule are run, and a rule counts by tests that passed.
+Without `--run` tests are only collected; with it, tests that cite a rule are run, and only passed tests prove a rule.
 Ends with 1 where a required rule has no proof. `-v` prints the tests' names.
 """
 
@@ -26,7 +26,7 @@ CONTRACTS = ROOT / "docs" / "reference"
 
 
 class Witness:
-    """Notes what pytest collects, and what passes; runs nothing that cites no rule."""
+    """Records collected and passed tests; deselects tests that cite no rule."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
@@ -40,7 +40,7 @@ class Witness:
         items[:] = [item for item in items if cited(self.texts[item.nodeid])]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note what passed."""
+        """Record passed tests."""
         if report.when == "call" and report.passed:
             self.passed.add(report.nodeid)
 
@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
 
 
 def text_of(item: pytest.Function) -> str:
-    """Return what the test says it proves; where it names no rule itself, its module speaks for it."""
+    """Return the docstring of the test; if it names no rule, the docstring of its module."""
     own = item.obj.__doc__ or ""
     return own if cited(own) else item.module.__doc__ or ""
 

@@ -1,4 +1,4 @@
-"""Ten rules of the contract, broken on purpose: `test_broken_rules.py` shows that unit tests notice each."""
+"""Ten rules of the contract, broken on purpose: `test_broken_rules.py` shows that unit tests detect each."""
 
 from dataclasses import dataclass
 from typing import Final

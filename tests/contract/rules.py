@@ -80,7 +80,7 @@ OTHERS: Final = {
     "N-MET-1": "the Go controller has no new metrics",
     "N-AT-13": "two templates that do not fit side by side: advice to users",
 }
-"""Rules that say what others do, and ask nothing of this project."""
+"""Rules about other projects, which require nothing of this one."""
 
 NO_BEHAVIOUR: Final = {
     "R-GANG-8": "the configuration refuses the name before (R-CFG-1)",
@@ -88,7 +88,7 @@ NO_BEHAVIOUR: Final = {
     "Q-29": "remarks in upstream's code",
     "Q-30": "the Helm chart",
 }
-"""Quirks that nobody can observe in a cluster."""
+"""Quirks that cannot be observed in a cluster."""
 
 
 ON_KUBERNETES: Final = ("tests/kubernetes/",)
@@ -144,7 +144,7 @@ def cited(text: str) -> set[str]:
 
 
 def place_of(test: str) -> Place:
-    """Tell from its id where a test runs."""
+    """Return the place where a test runs, from its id."""
     if "kubernetes" in test.partition("[")[2] or test.startswith(ON_KUBERNETES):
         return Place.KUBERNETES
     if "embedded" in test.partition("[")[2] or test.startswith("tests/e2e/"):
@@ -153,7 +153,7 @@ def place_of(test: str) -> Place:
 
 
 def prove(tests: Iterable[tuple[str, str]]) -> dict[str, list[Proof]]:
-    """Return the proofs by rule; `tests` are ids with what their docstrings and those of their modules say."""
+    """Return the proofs by rule; `tests` are ids with their docstrings and those of their modules."""
     proofs: dict[str, list[Proof]] = {}
     for test, text in tests:
         for rule in cited(text):

@@ -1,4 +1,4 @@
-"""The unit tests of the core notice a broken rule: they run on a copy of the product with one change."""
+"""The unit tests of the core detect a broken rule: they run on a copy of the product with one change."""
 
 import shutil
 import subprocess
@@ -30,14 +30,14 @@ def plant(rule: Broken, source: Path) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.rule)
-def test_a_rule_to_break_is_in_its_module(rule: Broken) -> None:
+def test_planted_rule_is_found_in_its_module(rule: Broken) -> None:
     assert (PRODUCT / "src" / CORE / rule.module).read_text().count(rule.before) == 1
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not IS_THOROUGH, reason="make nightly runs the unit tests of ten broken products (THOROUGH=1)")
 @pytest.mark.parametrize("rule", [*WHOLE, *RULES], ids=lambda rule: rule.rule)
-def test_unit_tests_notice_a_broken_rule(tmp_path: Path, rule: Broken) -> None:
+def test_unit_tests_detect_a_broken_rule(tmp_path: Path, rule: Broken) -> None:
     shutil.copytree(PRODUCT / "src", tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     plant(rule, tmp_path)
     # The tests of pods also prove the policies, which they decide by.

@@ -1,4 +1,4 @@
-"""How rules and their proofs are found."""
+"""Rules and their proofs are found."""
 
 import re
 from pathlib import Path
@@ -18,21 +18,21 @@ def test_rules_are_defined_by_lists_and_tables() -> None:
     assert rules.defined(text) == ["R-ARC-1", "R-VAL-3", "R-VAL-10", "R-VAL-11", "R-VAL-12", "Q-5"]
 
 
-def test_rules_may_begin_a_paragraph_and_have_a_title() -> None:
+def test_rules_may_start_a_paragraph_and_have_a_title() -> None:
     text = "**R-DS-1** Group.\n**R-DS-50 (floor)** F.\n- **R-KQ-10 (hard requirement)** Kueue.\nand **R-DS-9** too\n"
 
     assert rules.defined(text) == ["R-DS-1", "R-DS-50", "R-KQ-10"]
     assert rules.defined(text, "R-KQ-") == ["R-KQ-10"]
 
 
-def test_scenarios_are_counted_as_rules_are() -> None:
+def test_scenarios_are_counted_like_rules() -> None:
     text = "- **R-OP-57** Installs: AT-000-1.\n- **AT-000-1** Given.\n- **AT-003-2** (title) x.\n**Q-1** Odd.\n"
 
     assert rules.defined(text, ("R-OP-", "AT-")) == ["R-OP-57", "AT-000-1", "AT-003-2"]
     assert rules.cited("AT-001-1 to AT-001-3, R-OP-43d") == {"AT-001-1", "AT-001-2", "AT-001-3", "R-OP-43"}
 
 
-def test_all_contracts_are_read_and_quirks_are_those_of_the_first() -> None:
+def test_all_contracts_are_read() -> None:
     found = rules.required(ROOT / "docs" / "reference")
 
     assert {"R-ARC-1", "Q-1", "R-DS-1", "R-DS-107", "R-KQ-10", "R-KQ-161"} <= set(found)
@@ -42,21 +42,21 @@ def test_all_contracts_are_read_and_quirks_are_those_of_the_first() -> None:
     assert rules.OTHERS.keys() <= set(found)
 
 
-def test_every_rule_that_the_contract_speaks_of_is_defined() -> None:
+def test_every_cited_rule_of_the_contract_is_defined() -> None:
     spoken = rules.cited(CONTRACT.replace("R-1)", ""))
 
     assert spoken <= {*rules.defined(CONTRACT), *rules.required(REFERENCE)}
     assert rules.cited(OPERATOR) <= {*rules.defined(OPERATOR), *rules.defined(CONTRACT)}
 
 
-def test_the_newest_rules_are_counted_by_their_numbers_without_letters() -> None:
+def test_rules_with_letters_are_counted_by_their_numbers() -> None:
     text = "- **N-K8S-8a** Labels.\n| N-SCH-VAL-4d | x |\n| N-AT-10 | name |\n- **N-117-1** y\n"
 
     assert rules.defined(text, "N-") == ["N-K8S-8", "N-SCH-VAL-4", "N-AT-10", "N-117-1"]
     assert rules.cited("N-AT-10, AT-000-1") == {"N-AT-10", "AT-000-1"}
 
 
-def test_every_rule_that_a_test_cites_is_in_its_contract() -> None:
+def test_every_rule_cited_by_a_test_is_in_its_contract() -> None:
     found = set(rules.required(ROOT / "docs" / "reference"))
     chapters = {one.rpartition("-")[0] for one in found}
     texts = {
@@ -74,7 +74,7 @@ def test_every_rule_that_a_test_cites_is_in_its_contract() -> None:
     assert unknown == set()
 
 
-def test_a_rule_is_proved_where_its_test_runs() -> None:
+def test_rule_is_proved_where_its_test_runs() -> None:
     tests = [
         ("tests/unit/core/test_a.py::test_a", "R-ARC-1."),
         ("tests/integration/test_b.py::test_b[embedded]", "R-ARC-1, Q-5"),
@@ -89,8 +89,8 @@ def test_a_rule_is_proved_where_its_test_runs() -> None:
     ]
 
 
-def test_the_tests_that_hold_our_differences_exist() -> None:
-    """Contract, section 15; that of the operator, section 8."""
+def test_tests_of_differences_exist() -> None:
+    """Contract, section 15, and section 8 of the operator's contract."""
     named = {contract: set(re.findall(r"\| `(test_\w+)` \|", contract)) for contract in (CONTRACT, OPERATOR)}
     there = {
         name

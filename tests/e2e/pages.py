@@ -1,7 +1,7 @@
 """The commands of a page of the documentation, as a script.
 
 They run in order in one shell, as somebody types them who has never used `lws`: an empty home, a state directory of its
-own, `.venv/bin` on PATH as after `source .venv/bin/activate`. Lines that end with `&` run beside the others, to the end
+own, `.venv/bin` on PATH as after `source .venv/bin/activate`. Lines that end with `&` run in the background, to the end
 of the page.
 """
 
@@ -20,33 +20,33 @@ LEFT_OUT = {
     "make demo": "has a test of its own, from a fresh clone",
     "make test": "is what runs this test",
 }
-"""The commands that are not run, and why."""
+"""Commands that are skipped, and why."""
 
 LIMIT = 240.0
-"""Seconds for all commands of a page: on a busy machine each of them takes a few to start."""
+"""Seconds for all commands of a page: on a busy machine each takes a few seconds to start."""
 
 ENDS_OTHERWISE = {
     "lws exec --local tensor-parallel/1/2": "it kills every process of the rank, and so itself",
     "lws rollout status --local web --stuck-after": "the rollout is stuck",
     "lws explain --local web": "the exit code is the verdict",
 }
-"""The commands that do not end with 0, and why."""
+"""Commands whose exit code is not 0, and why."""
 
 
 def follow(shell: Shell, page: str) -> str:
-    """Run the commands of a page; all must end with 0. Return what they printed."""
+    """Run the commands of a page; all must succeed. Return what they printed."""
     result = shell.run(["bash", "-c", script(page)], limit=LIMIT)
     return result.stdout + result.stderr
 
 
 def script(page: str) -> str:
-    """Return the script of a page: it stops at the first command that fails, and ends what runs beside it."""
+    """Return the script of a page: it stops at the first command that fails, and ends its background processes."""
     lines = [f"{line} || true" if line.startswith(tuple(ENDS_OTHERWISE)) else line for line in commands(page)]
     return "\n".join(["set -e", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT", *lines])
 
 
 def commands(page: str) -> Iterator[str]:
-    """Yield the commands that are to be run: of the bash blocks of a page, and those that its console blocks show typed."""
+    """Yield the commands of a page: from its bash blocks, and the typed lines of its console blocks."""
     for kind, block in re.findall(
         r"^```(bash|console)\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL
     ):

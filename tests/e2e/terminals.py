@@ -1,4 +1,4 @@
-"""Programs on pseudo-terminals, and what stands on their screens."""
+"""Programs on pseudo-terminals, and the content of their screens."""
 
 import codecs
 import difflib
@@ -25,7 +25,7 @@ UNFINISHED = re.compile(r"\x1b(\[[0-9;?]*)?$")
 
 
 class Screen:
-    """The lines that a terminal shows, and those that scrolled away: of all controls, those of progress and tables."""
+    """The lines of a terminal and its history; it supports the control sequences of progress and tables."""
 
     def __init__(self) -> None:
         self.lines = [""]
@@ -33,7 +33,7 @@ class Screen:
         self._rest = ""
 
     def feed(self, piece: str) -> None:
-        """Take what a program wrote; a control may be cut."""
+        """Read the output of a program; a control sequence may be incomplete."""
         seen, position = self._rest + piece, 0
         cut = UNFINISHED.search(seen)
         end = cut.start() if cut else len(seen)
@@ -84,11 +84,11 @@ class Terminal:
         fcntl.ioctl(self._near, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def type(self, text: str) -> None:
-        """Type."""
+        """Type a text."""
         os.write(self._near, text.encode())
 
     def until(self, pattern: str, seconds: float = 30) -> str:
-        """Read until something new on the screen matches; return what was new."""
+        """Read until new output on the screen matches; return the new output."""
         begin, deadline = len(self.seen), time.monotonic() + seconds
         while not re.search(pattern, self.seen[begin:]):
             left = max(deadline - time.monotonic(), 0)
@@ -104,7 +104,7 @@ class Terminal:
         return self.process.wait(seconds)
 
     def screen(self) -> list[str]:
-        """Return the lines that stand on the screen, and those that scrolled out of it."""
+        """Return the lines on the screen, and the lines that scrolled out of it."""
         return [line.rstrip() for line in self._screen.lines]
 
     def until_screen(self, pattern: str, seconds: float = 60) -> list[str]:

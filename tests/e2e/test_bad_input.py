@@ -1,4 +1,4 @@
-"""What is wrong is told in one message that says where and what to do; nothing is applied by half, no data are lost."""
+"""Invalid input causes one message with the place and the remedy; nothing is applied partially, and no data is lost."""
 
 import json
 import socket
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 
 def changed(path: str, value: object) -> JSONObject:
-    """Return a good manifest with one field changed or added."""
+    """Return a valid manifest with one changed or added field."""
     manifest = lws("web", SLEEP)
     target = manifest
     *parents, last = path.split(".")
@@ -46,7 +46,7 @@ TEMPLATE = "spec.leaderWorkerTemplate"
         ),
     ],
 )
-def test_a_bad_field_is_named_with_its_place_and_value(
+def test_invalid_field_is_named_with_its_place_and_value(
     cluster: Cluster, tmp_path: Path, path: str, value: object, words: list[str]
 ) -> None:
     manifest = tmp_path / "bad.json"
@@ -58,7 +58,7 @@ def test_a_bad_field_is_named_with_its_place_and_value(
     assert told.endswith("nothing was applied\n")
 
 
-def test_of_several_documents_one_bad_keeps_all_from_being_applied(cluster: Cluster, tmp_path: Path) -> None:
+def test_one_invalid_document_prevents_the_whole_apply(cluster: Cluster, tmp_path: Path) -> None:
     documents = [lws("first", SLEEP), changed("spec.replicas", -1), lws("third", SLEEP), changed("spec.nonsense", 1)]
     manifest = tmp_path / "several.yaml"
     manifest.write_text(yaml.safe_dump_all(documents))
@@ -83,9 +83,7 @@ def test_of_several_documents_one_bad_keeps_all_from_being_applied(cluster: Clus
         ("apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n", "serves no kind Thing in example.com/v1"),
     ],
 )
-def test_a_manifest_that_cannot_be_read_is_told_with_its_line(
-    cluster: Cluster, tmp_path: Path, text: str, told: str
-) -> None:
+def test_malformed_manifest_is_reported_with_its_line(cluster: Cluster, tmp_path: Path, text: str, told: str) -> None:
     manifest = tmp_path / "bad.yaml"
     manifest.write_text(text)
     message = cluster.refused("apply", "-f", str(manifest))
@@ -104,7 +102,7 @@ def kubeconfig_of(cluster: Cluster, tmp_path: Path, **changes: str) -> str:
     return str(path)
 
 
-def test_a_server_that_is_not_there_is_named(cluster: Cluster, tmp_path: Path) -> None:
+def test_unreachable_server_is_named(cluster: Cluster, tmp_path: Path) -> None:
     config = kubeconfig_of(cluster, tmp_path, server="https://127.0.0.1:1")
     told = cluster.shell.lws("get", "--kubeconfig", config, code=1).stderr
     assert told.startswith("error: ")
@@ -112,14 +110,14 @@ def test_a_server_that_is_not_there_is_named(cluster: Cluster, tmp_path: Path) -
     assert told.count("\n") == 1
 
 
-def test_a_wrong_token_is_told(cluster: Cluster, tmp_path: Path) -> None:
+def test_invalid_token_is_reported(cluster: Cluster, tmp_path: Path) -> None:
     config = kubeconfig_of(cluster, tmp_path, token="an-expired-one")
     told = cluster.shell.lws("get", "--kubeconfig", config, code=1).stderr
     assert "Unauthorized" in told
     assert told.count("\n") == 1
 
 
-def test_a_port_in_use_is_told_and_nothing_is_left(shell: Shell) -> None:
+def test_port_in_use_is_reported_and_leaves_nothing(shell: Shell) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         told = shell.lws("up", "--port", str(port), code=1).stderr
@@ -130,7 +128,7 @@ def test_a_port_in_use_is_told_and_nothing_is_left(shell: Shell) -> None:
     shell.assert_nothing_is_left()
 
 
-def test_a_second_cluster_of_one_name_is_refused(cluster: Cluster) -> None:
+def test_second_cluster_with_the_same_name_is_refused(cluster: Cluster) -> None:
     told = cluster.shell.lws("up", cluster.name, code=1).stderr
     assert f"cluster {cluster.name} runs already (process " in told
     assert "runs already" in cluster.shell.lws("up", cluster.name, "--detach").stdout
@@ -156,7 +154,7 @@ def test_damaged_database_is_refused_unchanged_until_deleted(shell: Shell) -> No
     assert Cluster(shell, "default").view("web")["desired"] == 0
 
 
-def test_a_database_that_another_program_holds_is_told(shell: Shell) -> None:
+def test_database_locked_by_another_program_is_reported(shell: Shell) -> None:
     shell.lws("up", "--detach")
     shell.lws("down")
     database = shell.state / "default" / "state.db"
@@ -189,7 +187,7 @@ def test_a_database_that_another_program_holds_is_told(shell: Shell) -> None:
         (["logs", "--local", "web", "--since", "soon"], "--since"),
     ],
 )
-def test_wrong_words_are_told_before_anything_is_done(shell: Shell, words: list[str], told: str) -> None:
+def test_invalid_arguments_are_reported_before_any_change(shell: Shell, words: list[str], told: str) -> None:
     result = shell.ended(*words)
     assert result.returncode in {1, 2}
     assert told in result.stderr
@@ -197,7 +195,7 @@ def test_wrong_words_are_told_before_anything_is_done(shell: Shell, words: list[
     shell.assert_nothing_is_left()
 
 
-def test_what_did_not_come_in_time_says_what_is_missing_and_exits_124(shell: Shell, tmp_path: Path) -> None:
+def test_timeout_reports_what_is_missing_and_exits_with_124(shell: Shell, tmp_path: Path) -> None:
     manifest = tmp_path / "lws.json"
     image_only = {"image": "vllm/vllm-openai:latest"}
     manifest.write_text(json.dumps(lws("web", {**image_only, "command": ["no-such-program"]}, size=2)))
@@ -209,7 +207,7 @@ def test_what_did_not_come_in_time_says_what_is_missing_and_exits_124(shell: She
     shell.assert_nothing_is_left()
 
 
-def test_a_run_that_fails_again_and_again_ends_with_the_reason(shell: Shell, tmp_path: Path) -> None:
+def test_repeatedly_failing_run_ends_with_the_reason(shell: Shell, tmp_path: Path) -> None:
     manifest = tmp_path / "lws.json"
     failing = {"command": ["sh", "-c", "exit 3"], "grace": 0}
     manifest.write_text(json.dumps(lws("web", failing, restart="None")))
@@ -219,8 +217,8 @@ def test_a_run_that_fails_again_and_again_ends_with_the_reason(shell: Shell, tmp
 
 
 @pytest.mark.parametrize("restart", ["None", "RecreateGroupOnPodRestart"])
-def test_the_last_lines_of_a_rank_that_dies_at_once_are_shown(shell: Shell, tmp_path: Path, restart: str) -> None:
-    """In the log and in the final error; also where its group is made anew meanwhile."""
+def test_last_lines_of_an_early_crash_are_shown(shell: Shell, tmp_path: Path, restart: str) -> None:
+    """They are in the log and in the final error, even if the group was recreated."""
     manifest = tmp_path / "lws.json"
     failing = {"command": ["sh", "-c", "echo boom $(cat /proc/sys/kernel/random/uuid) >&2; exit 3"], "grace": 0}
     manifest.write_text(json.dumps(lws("web", failing, restart=restart)))

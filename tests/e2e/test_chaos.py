@@ -1,4 +1,4 @@
-"""`lws chaos` on a cluster as `lws up` makes it: what each fault does inside a rank, and that nothing of it stays."""
+"""`lws chaos` on a cluster of `lws up`: the effect of each fault inside a rank, and its complete end."""
 
 import json
 import os
@@ -105,7 +105,7 @@ def squad(cluster: Cluster) -> Cluster:
 
 @contextmanager
 def fault(cluster: Cluster, *words: str) -> Iterator[None]:
-    """Let a fault last meanwhile; end it by SIGTERM, which is like Ctrl-C, after which none lasts."""
+    """Run a fault in the body; end it by SIGTERM, which has the effect of Ctrl-C."""
     process = cluster.shell.start("chaos", *words, "--for=100", f"--local={cluster.name}")
     try:
         assert process.stdout is not None
@@ -120,7 +120,7 @@ def fault(cluster: Cluster, *words: str) -> Iterator[None]:
 
 
 def asked(cluster: Cluster, asking: str, name: str) -> str:
-    """Return what a rank gets from the port of another."""
+    """Return the answer of one rank's port to another rank."""
     return cluster.lws("exec", asking, "--", "python3", "-c", ASK, name).strip()
 
 
@@ -131,7 +131,7 @@ def ticks(cluster: Cluster, rank: str) -> int:
     return second - first
 
 
-def test_two_ranks_that_are_partitioned_reach_others_and_meet_again_afterwards(squad: Cluster) -> None:
+def test_partition_of_two_ranks_spares_others_and_ends(squad: Cluster) -> None:
     other = squad.view("web")["groups"][0]["ranks"][1]["pod"]
     name = f"{other}.web"
     assert asked(squad, "web/0/0", name) == "pong"
@@ -145,8 +145,8 @@ def test_two_ranks_that_are_partitioned_reach_others_and_meet_again_afterwards(s
     assert asked(squad, "web/0/0", name) == "pong"
 
 
-def test_packets_beyond_a_rate_are_lost_and_pass_again_afterwards(squad: Cluster) -> None:
-    """A megabyte: all of it at once, or 64 KiB and 20 kB in each of three seconds at most."""
+def test_throttle_drops_packets_above_a_rate_and_ends(squad: Cluster) -> None:
+    """A megabyte arrives at once without the fault, and with it 64 KiB, and 20 kB in each of at most three seconds."""
     read = ("exec", "web/0/0", "--", "python3", "-c", READ, "web-0-1.web")
     assert int(squad.lws(*read)) == 1_000_000
     with fault(squad, "throttle", "web/0/0", "web/0/1", "--amount=20k"):
@@ -154,7 +154,7 @@ def test_packets_beyond_a_rate_are_lost_and_pass_again_afterwards(squad: Cluster
     assert int(squad.lws(*read)) == 1_000_000
 
 
-def test_packets_to_a_rank_are_late_and_in_time_afterwards(squad: Cluster) -> None:
+def test_packets_to_a_rank_are_delayed_until_the_fault_ends(squad: Cluster) -> None:
     wait = ("exec", "web/0/0", "--", "python3", "-c", WAIT, "web-0-1.web")
     tried = squad.shell.start("chaos", "delay", "web/0/1", "--amount=400ms", "--for=1s", f"--local={squad.name}")
     told = "".join(tried.communicate(timeout=60))
@@ -167,7 +167,7 @@ def test_packets_to_a_rank_are_late_and_in_time_afterwards(squad: Cluster) -> No
     assert float(squad.lws(*wait)) < 0.4
 
 
-def test_a_rank_stands_still_or_gets_little_time_and_goes_on_afterwards(squad: Cluster) -> None:
+def test_rank_is_stopped_or_starved_until_the_fault_ends(squad: Cluster) -> None:
     with fault(squad, "stop", "web/0/1"):
         assert ticks(squad, "web/0/1") == 0
         assert ticks(squad, "web/0/0") > 0
@@ -177,7 +177,7 @@ def test_a_rank_stands_still_or_gets_little_time_and_goes_on_afterwards(squad: C
     assert ticks(squad, "web/0/1") > 0
 
 
-def test_a_disk_is_full_and_has_space_again(squad: Cluster) -> None:
+def test_disk_is_full_until_the_fault_ends(squad: Cluster) -> None:
     write = ("exec", "web/0/1", "--", "sh", "-c", "head -c 100000 /dev/zero > /tmp/large && echo wrote")
     with fault(squad, "fill", "web/0/1"):
         assert "No space left on device" in squad.refused(*write)
@@ -186,7 +186,7 @@ def test_a_disk_is_full_and_has_space_again(squad: Cluster) -> None:
     assert "/usr: is not a file system of the container in memory" in refused
 
 
-def test_the_api_server_the_webhooks_and_the_manager_are_away_and_come_back(squad: Cluster) -> None:
+def test_control_plane_faults_end_at_their_time(squad: Cluster) -> None:
     with fault(squad, "apiserver"):
         assert squad.shell.lws("get", f"--local={squad.name}", code=1).stderr
     assert "web" in squad.lws("get")
@@ -202,7 +202,7 @@ def test_the_api_server_the_webhooks_and_the_manager_are_away_and_come_back(squa
     squad.lws("delete", "late")
 
 
-def test_a_killed_command_leaves_a_fault_for_its_own_time_only(squad: Cluster) -> None:
+def test_fault_of_a_killed_command_ends_at_its_time(squad: Cluster) -> None:
     process = squad.shell.start("chaos", "stop", "web/0/1", "--for=15s", f"--local={squad.name}")
     assert process.stdout is not None
     assert "stop web/0/1 for 15 s" in process.stdout.readline()
@@ -213,7 +213,7 @@ def test_a_killed_command_leaves_a_fault_for_its_own_time_only(squad: Cluster) -
     assert ticks(squad, "web/0/1") > 0
 
 
-def test_a_storm_from_a_file_reports_what_failed_first_and_what_was_recreated(squad: Cluster, tmp_path: Path) -> None:
+def test_storm_from_a_file_reports_failures_and_recreations(squad: Cluster, tmp_path: Path) -> None:
     storm = tmp_path / "storm.yaml"
     storm.write_text(
         "steps:\n"
@@ -238,7 +238,7 @@ def test_a_storm_from_a_file_reports_what_failed_first_and_what_was_recreated(sq
     assert report["recoveredAfter"] > 0
 
 
-def test_a_drained_node_takes_pods_again_also_when_the_cluster_was_killed_meanwhile(shell: Shell) -> None:
+def test_drained_node_accepts_pods_after_a_killed_cluster(shell: Shell) -> None:
     shell.lws("up", "drained", "--detach")
     own = Cluster(shell, "drained")
     process = shell.start("chaos", "drain", "node-0", "--for=100s", "--local=drained")
@@ -252,8 +252,8 @@ def test_a_drained_node_takes_pods_again_also_when_the_cluster_was_killed_meanwh
     until(lambda: not is_unschedulable(own), "a schedulable node", 30)
 
 
-def test_the_ranks_of_a_lost_node_are_gone_and_come_back_elsewhere(shell: Shell) -> None:
-    """While it is lost the group is whole on the other node; afterwards its place is needed, and taken again."""
+def test_ranks_of_a_lost_node_are_recreated_elsewhere(shell: Shell) -> None:
+    """While the node is lost, the group is complete on the other node; afterwards its capacity is used again."""
     shell.lws("up", "lost", "--detach", "--nodes", "2", "--node-capacity", "cpu=2")
     own = Cluster(shell, "lost")
     group = team("web")
@@ -289,7 +289,7 @@ def is_unschedulable(cluster: Cluster) -> bool:
     ],
     ids=["no rank", "a set", "no such rank", "no such node", "no amount", "no such fault"],
 )
-def test_a_fault_that_cannot_be_had_is_refused_in_words(
+def test_unsupported_fault_is_refused_with_the_reason(
     squad: Cluster, words: tuple[str, ...], code: int, message: str
 ) -> None:
     ended = squad.shell.lws("chaos", *words, f"--local={squad.name}", code=code)

@@ -1,4 +1,4 @@
-"""Commands that are attached to a cluster end with it: one clear line each, an exit code, and no traceback."""
+"""Commands that are attached to a cluster end with it: one clear line, an exit code, and no traceback."""
 
 import signal
 import subprocess
@@ -42,12 +42,12 @@ def attached(shell: Shell) -> Iterator[dict[str, Running]]:
 
 
 def ends(found: dict[str, Running]) -> dict[str, tuple[int, list[str]]]:
-    """Return the exit code of each command, and what it wrote to standard error since it was attached."""
+    """Return the exit code of each command, and its standard error since it was attached."""
     told = {name: process.communicate(timeout=LIMIT)[1].splitlines() for name, process in found.items()}
     return {name: (found[name].returncode, lines) for name, lines in told.items()}
 
 
-def test_commands_end_with_a_cluster_that_is_stopped(shell: Shell, attached: dict[str, Running]) -> None:
+def test_commands_end_with_a_stopped_cluster(shell: Shell, attached: dict[str, Running]) -> None:
     shell.lws("down", "ends")
     told = ends(attached)
     for name in ("table", "document", "logs", "wait"):
@@ -58,7 +58,7 @@ def test_commands_end_with_a_cluster_that_is_stopped(shell: Shell, attached: dic
     assert (code, line[:71]) == (1, "error: port-forward has ended: its cluster does not answer any more: ca"), line
 
 
-def test_commands_end_with_a_cluster_that_is_killed(shell: Shell, attached: dict[str, Running]) -> None:
+def test_commands_end_with_a_killed_cluster(shell: Shell, attached: dict[str, Running]) -> None:
     pid = int((shell.state / "ends" / "lock").read_text())
     subprocess.run(["kill", f"-{signal.SIGKILL.value}", str(pid)], check=True)
     told = ends(attached)

@@ -1,4 +1,4 @@
-"""`lws dashboard` as a user starts it, and a browser that opens its link."""
+"""`lws dashboard` in a user's shell, and a browser that opens its link."""
 
 import json
 import re
@@ -27,7 +27,7 @@ class Answer:
 
 
 class Browser:
-    """Opens the link that a dashboard prints, and asks for pages with the cookie that it gets."""
+    """Opens the link that a dashboard prints, and requests pages with its cookie."""
 
     def __init__(self, dashboard: Running) -> None:
         link = urlsplit(line_with(dashboard, "http://127.0.0.1:").rpartition(" ")[2].strip())
@@ -70,7 +70,7 @@ class Browser:
         return answer.text
 
 
-def test_the_dashboard_shows_what_explain_says_and_the_lines_of_the_program(cluster: Cluster) -> None:
+def test_dashboard_shows_the_explanation_and_the_logs(cluster: Cluster) -> None:
     cluster.apply(lws("dash", shell_script("echo '<b>bold</b> words'; echo out of luck >&2; exit 3"), restart="None"))
     with cluster.shell.running("dashboard", f"--local={cluster.name}", "--no-browser") as dashboard:
         browser = Browser(dashboard)
@@ -87,7 +87,7 @@ def test_the_dashboard_shows_what_explain_says_and_the_lines_of_the_program(clus
         assert dashboard.wait(timeout=30) == 0
 
 
-def test_actions_do_what_the_command_that_they_show_does(cluster: Cluster) -> None:
+def test_actions_equal_the_command_that_they_show(cluster: Cluster) -> None:
     cluster.start(lws("acted", shell_script("sleep 3600")))
     with cluster.shell.running("dashboard", f"--local={cluster.name}", "--no-browser", "--allow-actions") as dashboard:
         browser = Browser(dashboard)
@@ -108,7 +108,7 @@ def test_actions_do_what_the_command_that_they_show_does(cluster: Cluster) -> No
         assert cluster.lws("get", "acted", "-o", "jsonpath={.spec.replicas}") == "2"
 
 
-def test_a_shared_dashboard_acts_with_the_token_of_its_user(cluster: Cluster) -> None:
+def test_shared_dashboard_acts_with_the_token_of_its_user(cluster: Cluster) -> None:
     cluster.start(lws("shared", shell_script("sleep 3600")))
     place = cluster.shell.state / cluster.name / "kubeconfig"
     token = re.findall(r"token: (\S+)", place.read_text())[0].strip('"')
@@ -133,8 +133,8 @@ def test_a_shared_dashboard_acts_with_the_token_of_its_user(cluster: Cluster) ->
 
 
 @pytest.mark.parametrize("deletes", [False, True])
-def test_the_dashboard_outlives_its_cluster(shell: Shell, deletes: bool) -> None:
-    """The same link shows the cluster again after `lws down` and `lws up`, also a new one on another port."""
+def test_dashboard_outlives_its_cluster(shell: Shell, deletes: bool) -> None:
+    """The same link shows the cluster again after `lws down` and `lws up`, even on another port."""
     shell.lws("up", "comes", "--detach")
     cluster = Cluster(shell, "comes")
     cluster.start(lws("first", shell_script("sleep 3600")))
@@ -152,7 +152,7 @@ def test_the_dashboard_outlives_its_cluster(shell: Shell, deletes: bool) -> None
         assert dashboard.wait(timeout=30) == 0
 
 
-def test_a_page_is_saved_as_one_file(cluster: Cluster, tmp_path: Path) -> None:
+def test_page_is_saved_as_one_file(cluster: Cluster, tmp_path: Path) -> None:
     cluster.start(lws("saved", shell_script("sleep 3600")))
     for words in (["--export", "saved"], ["--export"]):
         text = cluster.lws("dashboard", *words)

@@ -1,4 +1,4 @@
-"""Every command of the README and the how-to pages does what the page says. Those of the examples: `test_examples.py`."""
+"""Commands of the README and the how-to pages have the documented result. Examples: `test_examples.py`."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ PAGES = {
     "docs/how-to/dashboard.md": "The dashboard is open for one browser: http://127.0.0.1:",
     "examples/kuberuntime/README.md": "Cluster default is up",
 }
-"""The pages, and what is printed when all went well."""
+"""The pages, and the output of a successful run."""
 
 ELSEWHERE = {
     "docs/how-to/install.md": "needs a cluster and a registry: what it installs is tested in tests/repository/deploy",
@@ -84,7 +84,7 @@ OTHERS = {
 """The pages with commands elsewhere, and where they are run."""
 
 
-def test_every_page_is_tried_or_says_why_not() -> None:
+def test_every_page_is_tried_or_exempt() -> None:
     pages = {"README.md", *(str(page.relative_to(ROOT)) for page in (ROOT / "docs/how-to").glob("*.md"))}
     assert pages == {page for page in {*PAGES, *ELSEWHERE} if not page.startswith("examples/")}
 
@@ -100,8 +100,8 @@ def test_every_page_with_commands_is_run_or_listed() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_commands_of_a_page_do_what_it_says(shell: Shell, page: str) -> None:
-    """No kubeconfig is there: a command that addressed the reader's own cluster would fail."""
+def test_commands_of_a_page_have_the_documented_result(shell: Shell, page: str) -> None:
+    """Without a kubeconfig, a command that addresses the reader's own cluster would fail."""
     if page == "docs/how-to/frameworks.md" and not find_spec("jax"):
         pytest.skip("jax is not installed: `make nightly` does; tests/e2e/test_frameworks.py runs the other commands")
     assert "KUBECONFIG" not in shell.environment
@@ -111,7 +111,7 @@ def test_the_commands_of_a_page_do_what_it_says(shell: Shell, page: str) -> None
 
 
 @pytest.mark.parametrize("target", ["setup", "demo", "dev"])
-def test_users_install_what_running_needs_only_and_read_what_they_wait_for(target: str) -> None:
+def test_make_installs_only_what_users_need(target: str) -> None:
     planned = subprocess.run(
         ["make", "--dry-run", "--always-make", target, "VENV=.none"],
         cwd=ROOT,
@@ -125,10 +125,10 @@ def test_users_install_what_running_needs_only_and_read_what_they_wait_for(targe
     assert ("Starting a cluster" in planned) == (target == "demo")
 
 
-def test_the_demo_runs_from_a_fresh_clone(shell: Shell, tmp_path: Path) -> None:
+def test_demo_runs_from_a_fresh_clone(shell: Shell, tmp_path: Path) -> None:
     """A clone of what is committed, an empty home; packages come from the environment that runs this test.
 
-    `-o` keeps make from setting that environment up anew, PYTHONPATH lets it run the clone's code.
+    `-o` keeps make from creating that environment again, and PYTHONPATH selects the code of the clone.
     """
     if not (ROOT / ".git").exists():
         pytest.skip("this is no clone: there is nothing to clone")

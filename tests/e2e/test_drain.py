@@ -1,4 +1,4 @@
-"""Nodes are drained and groups moved on a cluster of this machine, where sets choose that by their annotations alone (ADR 23)."""
+"""Nodes are drained and groups moved on an embedded cluster, if annotations of sets permit it (ADR 23)."""
 
 import signal
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     clean_up(shell)
 
 
-def test_a_node_is_emptied_group_by_group_and_one_group_moves(cluster: Cluster) -> None:
+def test_node_is_drained_group_by_group_and_one_group_moves(cluster: Cluster) -> None:
     web = lws("web", SLEEP, replicas=3, size=2)
     web["metadata"]["annotations"] = {labels.MOVE_OFF_CLOSED_NODES: "on", labels.DISRUPTION_BUDGET: "rollout"}
     cluster.start(web)
@@ -58,7 +58,7 @@ def test_move_leaves_no_taint_when_sigterm_ends_it(cluster: Cluster) -> None:
     cluster.lws("delete", "held")
 
 
-def test_a_set_that_did_not_choose_it_stays_and_the_command_says_what_to_do(cluster: Cluster, tmp_path: Path) -> None:
+def test_drain_skips_a_set_without_the_annotation(cluster: Cluster, tmp_path: Path) -> None:
     cluster.start(lws("still", SLEEP, replicas=1))
     (node,) = facts(cluster.view("still"), "node").values()
     message = cluster.refused("drain", node)

@@ -1,4 +1,4 @@
-"""Every example runs as its page says, and its own check of the result holds."""
+"""Every example runs as documented, and its own check of the result succeeds."""
 
 import re
 from importlib.util import find_spec
@@ -23,7 +23,7 @@ def test_every_example_has_manifest_program_and_readme() -> None:
         assert list(folder.glob("*.py"))
 
 
-def test_allreduce_ends_with_checked_sums_in_every_rank(shell: Shell) -> None:
+def test_allreduce_ends_with_verified_sums_in_every_rank(shell: Shell) -> None:
     printed = follow(shell, "examples/allreduce/README.md")
     verified = set(re.findall(r"^(\d/\d) all-reduce verified: 3 rounds over 4 ranks$", printed, re.MULTILINE))
     assert verified == {f"{group}/{rank}" for group in range(2) for rank in range(4)}
@@ -38,13 +38,13 @@ def test_ddp_ranks_learn_the_same_line(shell: Shell) -> None:
 
 @pytest.mark.long
 @pytest.mark.skipif(not find_spec("jax"), reason="jax is not installed: `make nightly` does")
-def test_jax_ranks_end_at_the_loss_of_one_process(shell: Shell) -> None:
+def test_jax_ranks_reach_the_loss_of_one_process(shell: Shell) -> None:
     printed = follow(shell, "examples/jax-data-parallel/README.md")
     assert "0/0 verified: 4 ranks and one process end at the same loss" in printed
 
 
 @pytest.mark.long
-def test_each_tensor_parallel_group_answers_as_the_unsplit_model(shell: Shell) -> None:
+def test_tensor_parallel_groups_answer_like_the_unsplit_model(shell: Shell) -> None:
     assert "4 ranks answer as one" in follow(shell, "examples/tensor-parallel/README.md")
     with shell.running("port-forward", "--local", "tensor-parallel/1", ":8080") as forward:
         address = line_with(forward, "->").split(" ")[0]
@@ -53,7 +53,7 @@ def test_each_tensor_parallel_group_answers_as_the_unsplit_model(shell: Shell) -
 
 
 @pytest.mark.long
-def test_a_deployment_of_routers_serves_and_is_replaced_while_the_groups_stay(shell: Shell) -> None:
+def test_routers_are_replaced_while_the_groups_run(shell: Shell) -> None:
     printed = follow(shell, "examples/router/README.md")
     assert printed.count("4 ranks answer as one") == 2
     version = "import urllib.request as u; print(u.urlopen('http://router:8080/healthz').headers['X-Router'])"
@@ -68,7 +68,7 @@ def test_a_deployment_of_routers_serves_and_is_replaced_while_the_groups_stay(sh
 
 
 @pytest.mark.long
-def test_prefill_and_decode_roll_together_without_a_failed_request(shell: Shell) -> None:
+def test_prefill_and_decode_roll_without_a_failed_request(shell: Shell) -> None:
     printed = follow(shell, "examples/disaggregated/README.md")
     (before, during) = re.findall(r"^0 requests failed, (.*)$", printed, re.MULTILINE)
     assert before == "4 answers of version 1"

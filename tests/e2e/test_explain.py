@@ -1,4 +1,4 @@
-"""`lws explain` on real processes: what is wrong is really wrong, and the first line names it."""
+"""`lws explain` on real processes with real problems: the first line names the problem."""
 
 import json
 import os
@@ -16,10 +16,10 @@ from leaderworkerset.cli.errors import PIPE_CLOSED
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 ENDS = {"LWS-E073": 3, "LWS-E082": 3, "LWS-E084": 3}
-"""A program that runs may still become ready, and then the command ends with 3; otherwise with 4: stuck."""
+"""Exit codes: 3 if a running program may still become ready, otherwise 4 (stuck)."""
 
 SECONDS = 30.0
-"""For the fault to come about, and then to be named; the start of a command counts, too."""
+"""The time for the fault to occur and to be named, including the start of the command."""
 
 FALSE: JSONObject = {"exec": {"command": ["false"]}, "periodSeconds": 1, "failureThreshold": 1}
 
@@ -42,7 +42,7 @@ def with_pod(obj: JSONObject, **fields: Any) -> JSONObject:
     return obj
 
 
-def test_a_crash_is_told_with_its_exit_code_and_its_last_lines(cluster: Cluster) -> None:
+def test_crash_is_explained_with_exit_code_and_last_lines(cluster: Cluster) -> None:
     cluster.apply(lws("crash", shell_script("echo before; echo out of luck >&2; exit 3"), restart="None"))
     told = named(cluster, "crash", "LWS-E071")
     assert "crash is stuck: LWS-E071: container rank of pod crash-0 crashed with exit code 3 (Error)" in told
@@ -50,14 +50,14 @@ def test_a_crash_is_told_with_its_exit_code_and_its_last_lines(cluster: Cluster)
     assert "logs crash/0/0" in told
 
 
-def test_the_first_of_several_that_crash_is_the_cause(cluster: Cluster) -> None:
+def test_first_of_several_crashes_is_the_cause(cluster: Cluster) -> None:
     late = "if test $LWS_WORKER_INDEX = 1; then exit 7; fi; sleep 2; exit 8"
     cluster.apply(lws("chain", shell_script(late), size=3, restart="None"))
     cluster.until("chain", lambda view: sum(one["state"] != "Running" for one in view["groups"][0]["ranks"]) == 3)
     assert "container rank of pod chain-0-1 crashed" in named(cluster, "chain", "LWS-E071")
 
 
-def test_a_missing_command_is_named(cluster: Cluster) -> None:
+def test_missing_command_is_named(cluster: Cluster) -> None:
     cluster.apply(lws("bare", {"image": "vllm/vllm-openai:v9"}))
     assert "pod bare-0 has no program to run here" in named(cluster, "bare", "LWS-E057")
     assert "bare is stuck: LWS-E057: pod bare-0" in cluster.refused("wait", "bare", "--timeout=2", code=124)
@@ -66,22 +66,22 @@ def test_a_missing_command_is_named(cluster: Cluster) -> None:
     assert "bare is stuck: LWS-E057 (this machine has no program for the image); `lws --local=shared" in listed.stderr
 
 
-def test_a_program_that_ends_is_named(cluster: Cluster) -> None:
+def test_program_that_exits_is_named(cluster: Cluster) -> None:
     cluster.apply(lws("done", shell_script("exit 0"), restart="None"))
     assert "the program of pod done-0 exited with code 0" in named(cluster, "done", "LWS-E075")
 
 
-def test_a_failing_readiness_probe_is_named(cluster: Cluster) -> None:
+def test_failing_readiness_probe_is_named(cluster: Cluster) -> None:
     cluster.apply(lws("unready", SLEEP | {"readinessProbe": FALSE}))
     assert "the readiness probe of pod unready-0 fails" in named(cluster, "unready", "LWS-E073")
 
 
-def test_a_failing_liveness_probe_is_named(cluster: Cluster) -> None:
+def test_failing_liveness_probe_is_named(cluster: Cluster) -> None:
     cluster.apply(lws("dying", SLEEP | {"livenessProbe": FALSE}, restart="None"))
     assert "the liveness probe of pod dying-0 fails" in named(cluster, "dying", "LWS-E072")
 
 
-def test_a_leader_that_is_not_ready_while_its_workers_are_is_named(cluster: Cluster) -> None:
+def test_unready_leader_with_ready_workers_is_named(cluster: Cluster) -> None:
     cluster.apply(lws("meet", SLEEP, size=3, leader=SLEEP | {"readinessProbe": FALSE}))
     assert "leader meet-0 runs and is not ready, while its 2 workers are" in named(cluster, "meet", "LWS-E082")
 
@@ -92,19 +92,19 @@ def test_workers_that_wait_for_their_leader_are_named(cluster: Cluster) -> None:
     assert "2 workers of group 0 wait until leader ordered-0 is ready (startupPolicy LeaderReady)" in told
 
 
-def test_a_missing_secret_is_named(cluster: Cluster) -> None:
+def test_missing_secret_is_named(cluster: Cluster) -> None:
     cluster.apply(lws("token", SLEEP | {"envFrom": [{"secretRef": {"name": "hf-token"}}]}))
     assert "hf-token" in named(cluster, "token", "LWS-E066")
 
 
-def test_a_volume_that_cannot_be_mounted_is_named(cluster: Cluster) -> None:
+def test_volume_that_cannot_be_mounted_is_named(cluster: Cluster) -> None:
     container = SLEEP | {"volumeMounts": [{"name": "settings", "mountPath": "/settings"}]}
     volumes = [{"name": "settings", "configMap": {"name": "no-settings"}}]
     cluster.apply(with_pod(lws("mount", container), volumes=volumes))
     assert "a volume of pod mount-0 cannot be mounted" in named(cluster, "mount", "LWS-E064")
 
 
-def test_an_init_container_that_fails_is_named(cluster: Cluster) -> None:
+def test_failing_init_container_is_named(cluster: Cluster) -> None:
     (first,) = template(shell_script("echo no model >&2; exit 2"))["spec"]["containers"]
     cluster.apply(with_pod(lws("init", SLEEP, restart="None"), initContainers=[first | {"name": "download"}]))
     told = named(cluster, "init", "LWS-E068")
@@ -112,7 +112,7 @@ def test_an_init_container_that_fails_is_named(cluster: Cluster) -> None:
     assert "  no model" in told
 
 
-def test_a_document_for_programs_has_the_same(cluster: Cluster) -> None:
+def test_json_document_has_the_same_diagnosis(cluster: Cluster) -> None:
     cluster.start(lws("fine", SLEEP, size=2))
     cluster.until("fine", is_whole)
     result = cluster.ended("explain", "fine", "-o", "json")
@@ -124,7 +124,7 @@ def test_a_document_for_programs_has_the_same(cluster: Cluster) -> None:
     assert "not found" in cluster.ended("explain", "nobody").stderr
 
 
-def test_what_reads_only_the_first_line_ends_the_command_quietly(cluster: Cluster) -> None:
+def test_closed_pipe_ends_the_command_quietly(cluster: Cluster) -> None:
     cluster.apply(lws("cut", shell_script("exit 3"), restart="None"))
     first = named(cluster, "cut", "LWS-E071").partition("\n")[0]
     command = f"{shlex.join([*LWS, f'--local={cluster.name}', 'explain', 'cut'])} | head -1"

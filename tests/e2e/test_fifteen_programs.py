@@ -1,4 +1,4 @@
-"""Fifteen programs that fail: each cause is named at every moment, and every command that is suggested works then."""
+"""Fifteen failing programs: each cause is named at every moment, and every suggested command works."""
 
 import json
 import re
@@ -19,13 +19,13 @@ from leaderworkerset.api import labels
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 SAMPLES: Final = 4
-"""Rounds over all programs. They are recreated in between, each with a pace of its own."""
+"""Rounds over all programs, which are recreated between rounds at different paces."""
 
 COLUMNS, LINES = 80, 24
 
 SUGGESTED: Final = re.compile(r"(?:^|: )(lws --local=\S+ -n \S+ .*)$")
 CHANGES: Final = frozenset({"restart", "recover", "exec", "wait"})
-"""Commands that change what is observed, or wait."""
+"""Commands that change the observed state, or wait."""
 
 BINDS_TWICE: Final = """
 import socket
@@ -36,7 +36,7 @@ second.bind(("0.0.0.0", 8000))
 
 
 class Failing(NamedTuple):
-    """A program that fails: the LeaderWorkerSet, words of the cause, and words of the next step."""
+    """A failing program: the LeaderWorkerSet, words of the cause, and words of the next step."""
 
     obj: JSONObject
     words: str
@@ -55,7 +55,7 @@ def _known(name: str, words: str = "") -> Failing:
 
 
 def _stuck(name: str) -> JSONObject:
-    """Return a group whose leader reports one step and waits for ever."""
+    """Return a group whose leader reports one step and waits forever."""
     obj = lws(
         name, python("import time; print('::lws progress step=1 total=9', flush=True); time.sleep(1000)", grace=1)
     )
@@ -97,9 +97,7 @@ def programs(directory: Path) -> list[Failing]:
     ]
 
 
-def test_the_cause_and_the_commands_of_failing_programs_are_right_at_every_moment(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+def test_failing_programs_have_correct_causes_at_every_moment(cluster: Cluster, tmp_path: Path) -> None:
     failing = programs(tmp_path)
     assert len(failing) == 15
     cluster.apply(*(one.obj for one in failing))
@@ -125,7 +123,7 @@ def unseen(cluster: Cluster, one: Failing) -> str:
 
 
 def faults(cluster: Cluster, one: Failing) -> list[str]:
-    """Return what is wrong with the explanation of a program at this moment."""
+    """Return the errors in the explanation of a program at this moment."""
     text = cluster.ended("explain", one.name).stdout
     steps = text.partition("\nNext:\n")[2].partition("\n\n")[0].splitlines()
     found = [] if one.words in text else [f"{one.name}: not {one.words!r}: {text}"]
@@ -142,8 +140,8 @@ def faults(cluster: Cluster, one: Failing) -> list[str]:
     return found
 
 
-def test_a_failed_run_keeps_what_its_suggested_command_shows(shell: Shell, tmp_path: Path) -> None:
-    """The cluster of the run is gone when somebody types the command."""
+def test_failed_run_keeps_a_record_for_its_suggested_command(shell: Shell, tmp_path: Path) -> None:
+    """The cluster of the run no longer exists when a user types the command."""
     manifest = tmp_path / "module.json"
     manifest.write_text(json.dumps(lws("module", python("import no_such_engine"))))
     with terminal(shell, "run", "-f", str(manifest), "--stuck-after=1", columns=400) as screen:

@@ -1,4 +1,4 @@
-"""The first hour of a new user: programs that fail, two clusters, a hundred groups and a rollout; on every width."""
+"""The first hour of a new user: failing programs, two clusters, a hundred groups and a rollout; at every width."""
 
 import json
 import re
@@ -81,14 +81,14 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.mark.parametrize(("name", "columns"), list(SCREENS), ids=str)
-def test_a_program_that_fails_says_why_on_every_width(failing: Cluster, name: str, columns: int) -> None:
+def test_failing_program_is_explained_at_every_width(failing: Cluster, name: str, columns: int) -> None:
     with terminal(failing.shell, "get", "--local=first", name, "-w", columns=columns) as screen:
         screen.until_shows(SCREENS[name, columns])
         screen.type("\x03")
         assert screen.end() == 130
 
 
-def test_what_is_waited_for_has_words(failing: Cluster) -> None:
+def test_awaited_states_are_described(failing: Cluster) -> None:
     failing.start(lws("fine", SLEEP))
     assert failing.lws("wait", "fine") == "fine is ready\n"
     assert failing.lws("scale", "fine", "--replicas=1") == "fine has 1 group already\n"
@@ -102,7 +102,7 @@ def test_what_is_waited_for_has_words(failing: Cluster) -> None:
     failing.lws("delete", "fine")
 
 
-def test_of_two_clusters_all_end_and_a_port_forward_with_them(shell: Shell) -> None:
+def test_all_clusters_end_together_with_a_port_forward(shell: Shell) -> None:
     for name in ("second", "third"):
         shell.lws("up", name, "--detach")
     listed = {line.split()[0]: line.split()[1] for line in shell.lws("clusters").stdout.splitlines()[1:]}
@@ -124,7 +124,7 @@ ROLLOUT: JSONObject = {
 }
 
 
-def test_more_groups_than_a_screen_has_lines_stay_readable_through_a_rollout(shell: Shell) -> None:
+def test_large_set_stays_readable_during_a_rollout(shell: Shell) -> None:
     shell.lws("up", "big", "--detach", "--stub", "--nodes=4")
     cluster = Cluster(shell, "big")
     cluster.apply(lws("big", STUB, replicas=40, size=2, rolloutStrategy=ROLLOUT))
@@ -139,7 +139,7 @@ def test_more_groups_than_a_screen_has_lines_stay_readable_through_a_rollout(she
     assert len([line for line in screen.screen() if line]) <= 24
 
 
-def test_on_a_pipe_a_group_has_at_most_one_line_a_second(shell: Shell, tmp_path: Path) -> None:
+def test_piped_output_has_one_line_per_group_and_second(shell: Shell, tmp_path: Path) -> None:
     manifest = tmp_path / "lws.json"
     manifest.write_text(json.dumps(lws("many", STUB, replicas=12, size=4)))
     began = time.monotonic()

@@ -54,14 +54,14 @@ def with_mpi(manifest: Any) -> Any:
     return manifest
 
 
-def test_every_manifest_is_tried_and_on_the_page() -> None:
+def test_every_manifest_is_tried_and_documented() -> None:
     assert {path.stem for path in MANIFESTS.iterdir()} == {*RUN, *REHEARSED}
     page = (ROOT / "docs/how-to/frameworks.md").read_text()
     assert [name for name in (*RUN, *REHEARSED) if f"(frameworks/{name}.yaml)" not in page] == []
 
 
 @pytest.mark.parametrize("name", RUN)
-def test_four_ranks_meet_and_compute_one_sum(shell: Shell, name: str) -> None:
+def test_four_ranks_compute_one_sum(shell: Shell, name: str) -> None:
     if lacking := lacks(name):
         pytest.skip(lacking)
     manifest = yaml.safe_load((MANIFESTS / f"{name}.yaml").read_text())
@@ -72,14 +72,14 @@ def test_four_ranks_meet_and_compute_one_sum(shell: Shell, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REHEARSED)
-def test_a_server_is_rehearsed_with_its_nodes_and_gpus(shell: Shell, name: str) -> None:
+def test_server_is_rehearsed_with_its_nodes_and_gpus(shell: Shell, name: str) -> None:
     words = ["run", "-f", str(MANIFESTS / f"{name}.yaml"), "--nodes", "auto", "--gpus", "auto", "--stub=all"]
     told = shell.lws(*words, "--until", "ready", "--timeout", "80").stderr
     assert told.splitlines()[-1] == "2 ranks in 1 group are ready"
 
 
-def test_manifests_are_accepted_and_have_no_loop_of_their_own(cluster: Cluster) -> None:
-    """The API server takes every field, and `lws doctor` finds no guard made at home."""
+def test_manifests_are_accepted_without_wait_loops(cluster: Cluster) -> None:
+    """The API server accepts every field, and `lws doctor` finds no wait loop."""
     for name in (*RUN, *REHEARSED):
         path = str(MANIFESTS / f"{name}.yaml")
         assert "accepted (dry run)" in cluster.lws("apply", "--dry-run=server", "-f", path)

@@ -1,4 +1,4 @@
-"""The GPUs of a machine, which a library in the place of NVML describes: each rank has its own, also after `kill -9`."""
+"""The GPUs of a machine, described by a substitute for NVML: each rank has its own, also after `kill -9`."""
 
 import json
 import os
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 SAYS = "import os, time; print('sees', os.environ['CUDA_VISIBLE_DEVICES'], flush=True); time.sleep(1000)"
 
 
-def test_each_rank_has_its_own_gpu_over_a_kill(shell: Shell, tmp_path: Path) -> None:
+def test_each_rank_keeps_its_own_gpu_after_a_kill(shell: Shell, tmp_path: Path) -> None:
     machine = FakeMachine(tmp_path / "gpus.json", *gpus(4))
     shell = replace(shell, environment={**shell.environment, **machine.variables})
     cluster = Cluster(shell, "gpus")

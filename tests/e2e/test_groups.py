@@ -1,4 +1,4 @@
-"""Groups of real processes: made anew as one, started in order, side by side on one port, scaled, deleted."""
+"""Groups of real processes: recreated as a whole, started in order, on one port, scaled, deleted."""
 
 import os
 import signal
@@ -46,7 +46,7 @@ http.server.ThreadingHTTPServer(("0.0.0.0", 8080), Answer).serve_forever()
 
 
 def endless_rings(name: str) -> JSONObject:
-    """Return the manifest of the example, with rings that go on until they are stopped."""
+    """Return the manifest of the example, with rings that run until they are stopped."""
     manifest: JSONObject = yaml.safe_load((ROOT / "examples/allreduce/lws.yaml").read_text())
     manifest["metadata"]["name"] = name
     container = manifest["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]
@@ -62,7 +62,7 @@ def kill(cluster: Cluster, pod: str) -> None:
         os.kill(process, signal.SIGKILL)
 
 
-def test_a_killed_rank_has_its_group_made_anew_as_one_and_no_other(cluster: Cluster) -> None:
+def test_killed_rank_recreates_its_group_only(cluster: Cluster) -> None:
     cluster.start(endless_rings("rings"))
     before = cluster.view("rings")
     kill(cluster, "rings-1-2")
@@ -79,7 +79,7 @@ def test_a_killed_rank_has_its_group_made_anew_as_one_and_no_other(cluster: Clus
     cluster.lws("delete", "rings")
 
 
-def test_without_a_restart_policy_only_the_killed_rank_starts_again(cluster: Cluster) -> None:
+def test_killed_rank_restarts_alone_without_a_restart_policy(cluster: Cluster) -> None:
     cluster.start(lws("loners", SLEEP, replicas=2, size=3, restart="None"))
     before = cluster.view("loners")
     kill(cluster, "loners-1-2")
@@ -89,7 +89,7 @@ def test_without_a_restart_policy_only_the_killed_rank_starts_again(cluster: Clu
     cluster.lws("delete", "loners")
 
 
-def test_pods_of_two_groups_bind_one_port_side_by_side_and_each_is_reached(cluster: Cluster) -> None:
+def test_pods_of_two_groups_bind_the_same_port(cluster: Cluster) -> None:
     probe = {"httpGet": {"path": "/", "port": 8080}, "periodSeconds": 1}
     cluster.start(lws("ports", python(SERVER, grace=1, readinessProbe=probe), replicas=2, size=3))
     answers = {}
@@ -102,8 +102,8 @@ def test_pods_of_two_groups_bind_one_port_side_by_side_and_each_is_reached(clust
     cluster.lws("delete", "ports")
 
 
-def test_a_forward_ends_when_it_is_asked_to_while_a_connection_is_open(cluster: Cluster) -> None:
-    """From Python 3.12.1 on, the end of an asyncio server waits for its connections."""
+def test_port_forward_ends_with_an_open_connection(cluster: Cluster) -> None:
+    """From Python 3.12.1 on, closing an asyncio server waits for its connections."""
     cluster.start(lws("held", python(GREETER, grace=1, readinessProbe={"tcpSocket": {"port": 8080}}), size=1))
     with cluster.shell.running("port-forward", f"--local={cluster.name}", "held/0", ":8080") as forward:
         host, _, port = line_with(forward, "->").split(" ")[0].rpartition(":")
@@ -114,7 +114,7 @@ def test_a_forward_ends_when_it_is_asked_to_while_a_connection_is_open(cluster: 
     cluster.lws("delete", "held")
 
 
-def test_workers_appear_after_the_leaders_probe_passes_where_they_wait_for_it(cluster: Cluster) -> None:
+def test_workers_start_after_the_probe_of_their_leader(cluster: Cluster) -> None:
     leader = shell_script(
         "while ! [ -e /tmp/go ]; do sleep 0.1; done; touch /tmp/open; sleep 1000",
         grace=1,
@@ -133,13 +133,13 @@ def test_workers_appear_after_the_leaders_probe_passes_where_they_wait_for_it(cl
 
 
 def columns(cluster: Cluster, name: str) -> tuple[str, ...]:
-    """Return READY, DESIRED and UP-TO-DATE as they are printed."""
+    """Return the printed columns READY, DESIRED and UP-TO-DATE."""
     header, row = cluster.lws("get", name).splitlines()[:2]
     assert header.split() == ["NAME", "READY", "DESIRED", "UP-TO-DATE", "AGE"]
     return tuple(row.split()[1:4])
 
 
-def test_a_set_is_scaled_up_and_down_while_it_runs_and_its_columns_follow(cluster: Cluster) -> None:
+def test_scaling_updates_the_set_and_its_columns(cluster: Cluster) -> None:
     cluster.start(lws("web", SLEEP, replicas=2, size=2))
     first = facts(cluster.view("web"), "uid")
     assert columns(cluster, "web") == ("2", "2", "2")
@@ -161,7 +161,7 @@ def test_a_set_is_scaled_up_and_down_while_it_runs_and_its_columns_follow(cluste
 
 
 @pytest.mark.parametrize("cascade", ["background", "foreground"])
-def test_a_deleted_set_takes_its_pods_and_processes_with_it(cluster: Cluster, cascade: str) -> None:
+def test_deleted_set_is_removed_with_its_pods_and_processes(cluster: Cluster, cascade: str) -> None:
     name = f"gone-{cascade}"
     cluster.start(lws(name, SLEEP, replicas=2, size=2))
     assert cluster.shell.processes(f"HOSTNAME={name}-1-1")
@@ -173,9 +173,7 @@ def test_a_deleted_set_takes_its_pods_and_processes_with_it(cluster: Cluster, ca
 
 
 @pytest.mark.parametrize("named", [None, "proxy"])
-def test_of_several_containers_the_one_that_the_pod_names_is_meant_or_the_first(
-    cluster: Cluster, named: str | None
-) -> None:
+def test_default_container_is_used_if_none_is_named(cluster: Cluster, named: str | None) -> None:
     obj = lws("two", shell_script("echo I am the server; exec sleep 1000", name="server", grace=0))
     template = obj["spec"]["leaderWorkerTemplate"]["workerTemplate"]
     template["spec"]["containers"].append(

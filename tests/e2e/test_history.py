@@ -1,4 +1,4 @@
-"""`lws history` on real processes: what is kept of a group that failed, when its pods are gone, and the cluster, too."""
+"""`lws history` on real processes: the record of a failed group outlives its pods and its cluster."""
 
 import base64
 import json
@@ -18,7 +18,7 @@ CRASH = "echo rank $LWS_WORKER_INDEX; if test $LWS_WORKER_INDEX = 1; then echo o
 
 
 def episodes(cluster: Cluster, name: str) -> list[JSONObject]:
-    """Return what `lws history -o json` lists."""
+    """Return the records of `lws history -o json`."""
     found: list[JSONObject] = json.loads(cluster.lws("history", name, "-o", "json"))["items"]
     return found
 
@@ -38,7 +38,7 @@ def logs(one: JSONObject, rank: int) -> list[list[str]]:
     return next(found for found in one["ranks"] if found["rank"] == rank)["containers"][0]["logs"]  # type: ignore[no-any-return]
 
 
-def test_a_recreated_group_is_listed_and_shown_with_the_logs_of_all_its_ranks(cluster: Cluster, tmp_path: Path) -> None:
+def test_recreated_group_is_listed_with_the_logs_of_all_ranks(cluster: Cluster, tmp_path: Path) -> None:
     assert cluster.lws("history", "fails") == ""
     cluster.apply(lws("fails", shell_script(CRASH, grace=1), size=2))
     one = wait(cluster, "fails", "recreated")
@@ -68,7 +68,7 @@ def test_a_recreated_group_is_listed_and_shown_with_the_logs_of_all_its_ranks(cl
     assert episodes(cluster, "fails")
 
 
-def test_explain_tells_the_last_failure_when_the_pods_are_gone(cluster: Cluster) -> None:
+def test_explain_shows_the_last_failure_without_pods(cluster: Cluster) -> None:
     cluster.apply(lws("told", shell_script(CRASH, grace=1), size=2))
     wait(cluster, "told", "recreated")
     cluster.lws("scale", "told", "--replicas=0")
@@ -80,7 +80,7 @@ def test_explain_tells_the_last_failure_when_the_pods_are_gone(cluster: Cluster)
     assert "history -n default told/0#" in shown
 
 
-def test_a_group_that_was_given_up_says_so(cluster: Cluster) -> None:
+def test_exhausted_group_is_recorded(cluster: Cluster) -> None:
     obj = lws("spent", shell_script(CRASH, grace=1), size=2)
     obj["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 0
     cluster.apply(obj)
@@ -89,14 +89,14 @@ def test_a_group_that_was_given_up_says_so(cluster: Cluster) -> None:
     assert logs(one, 1)[0] == ["rank 1", "out of luck"]
 
 
-def test_a_failure_that_recreates_no_group_is_recorded_too(cluster: Cluster) -> None:
+def test_failure_without_a_recreation_is_recorded(cluster: Cluster) -> None:
     cluster.apply(lws("alone", shell_script(CRASH, grace=1), size=2, restart="None"))
     one = wait(cluster, "alone", "failed")
     assert (one["firstRank"], one["failedPod"]) == (1, "alone-0-1")
     assert logs(one, 1)[0] == ["rank 1", "out of luck"]
 
 
-def test_the_value_of_a_secret_that_a_program_prints_is_masked_and_it_says_so(cluster: Cluster) -> None:
+def test_printed_secret_is_masked_with_a_note(cluster: Cluster) -> None:
     value = "correct horse battery"
     data = {"key": base64.b64encode(value.encode()).decode()}
     cluster.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "vault"}, "data": data})
@@ -110,7 +110,7 @@ def test_the_value_of_a_secret_that_a_program_prints_is_masked_and_it_says_so(cl
     assert not [text for text in kept if value in text or data["key"] in text]
 
 
-def test_a_program_that_prints_ten_megabytes_a_second_leaves_its_last_lines(cluster: Cluster) -> None:
+def test_last_lines_of_a_fast_printing_program_are_kept(cluster: Cluster) -> None:
     program = (
         "import time\nfor tick in range(20):\n    print(('x' * 99 + '\\n') * 10_000, end='')\n    time.sleep(0.1)\n"
         "print('the end', flush=True)\nraise SystemExit(9)"
@@ -125,7 +125,7 @@ def test_a_program_that_prints_ten_megabytes_a_second_leaves_its_last_lines(clus
     cluster.lws("delete", "loud")
 
 
-def test_what_a_killed_cluster_recorded_is_read_without_it_and_goes_on_after_it(shell: Shell) -> None:
+def test_records_of_a_killed_cluster_stay_readable(shell: Shell) -> None:
     shell.lws("up", "short", "--detach")
     cluster = Cluster(shell, "short")
     cluster.apply(lws("fails", shell_script(CRASH, grace=1), replicas=3, size=2))
@@ -145,7 +145,7 @@ def test_what_a_killed_cluster_recorded_is_read_without_it_and_goes_on_after_it(
     assert [again[one["group"], one["number"]]["time"] for one in before] == [one["time"] for one in before]
 
 
-def test_the_end_of_a_cluster_is_no_failure_of_its_groups(shell: Shell) -> None:
+def test_shutdown_of_a_cluster_is_not_a_failure(shell: Shell) -> None:
     shell.lws("up", "calm", "--detach")
     cluster = Cluster(shell, "calm")
     cluster.start(lws("sleeps", {"command": ["sleep", "1000"], "grace": 1}, size=2))
@@ -155,7 +155,7 @@ def test_the_end_of_a_cluster_is_no_failure_of_its_groups(shell: Shell) -> None:
     assert episodes(cluster, "sleeps") == []
 
 
-def test_what_cannot_be_read_is_an_error_that_says_so(shell: Shell) -> None:
+def test_unreadable_history_is_an_error(shell: Shell) -> None:
     assert "no kubeconfig" in shell.lws("history", "web", code=1).stderr
     assert "there is no cluster absent" in shell.lws("history", "--local=absent", code=1).stderr
     assert "names no episode" in shell.lws("history", "web/0/x", "--local", code=2).stderr

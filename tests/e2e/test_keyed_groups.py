@@ -1,4 +1,4 @@
-"""Groups with random keys by the command line: what takes a group takes the first characters of its key."""
+"""Groups with random keys on the command line: the first characters of a key select a group."""
 
 import json
 import re
@@ -43,7 +43,7 @@ def groups(shell: Shell, name: str = "web") -> list[str]:
     return [str(group["group"]) for group in shown["groups"]]
 
 
-def test_a_group_is_read_entered_restarted_rolled_and_undone_by_its_key(shell: Shell) -> None:
+def test_group_is_addressed_by_its_random_key(shell: Shell) -> None:
     shell.lws("up", "--detach")
     shell.lws("apply", "--local", "-f", "-", text=json.dumps(MANIFEST))
     shell.lws("wait", "--local", "web")
@@ -74,8 +74,8 @@ def test_a_group_is_read_entered_restarted_rolled_and_undone_by_its_key(shell: S
     assert "is healthy" in shell.lws("explain", "--local", "web").stdout
 
 
-def test_two_sets_change_over_without_a_group_less(shell: Shell) -> None:
-    """What the how-to says of the way from indexes to random keys: files, steps, and what `lws plan` shows."""
+def test_migration_to_random_keys_keeps_the_capacity(shell: Shell) -> None:
+    """Follow the how-to from indexes to random keys: files, steps, and the output of `lws plan`."""
     page = (ROOT / "docs/how-to/groups-with-random-keys.md").read_text()
     section = page[page.index("## Move from indexes to random keys") :]
     keyed, chat = (

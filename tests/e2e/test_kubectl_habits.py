@@ -1,4 +1,4 @@
-"""What users of kubectl type works: printed objects are applied again, dry runs, several names, a file without -f."""
+"""Commands in the style of kubectl work: applying printed objects, dry runs, several names, a file without -f."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ GROUP_NAME = "leaderworkerset.leaderworkerset.x-k8s.io"
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 
-def test_what_is_printed_can_be_applied_again_and_dry_runs_write_nothing(shell: Shell) -> None:
+def test_printed_objects_can_be_applied_again(shell: Shell) -> None:
     shell.lws("up", "habits", "--detach")
     cluster = Cluster(shell, "habits")
     cluster.start(lws("first", SLEEP))
@@ -36,13 +36,13 @@ def test_what_is_printed_can_be_applied_again_and_dry_runs_write_nothing(shell: 
     assert cluster.lws("apply", "-f", "-", text=printed) == "leaderworkerset/first created\n"
 
 
-def test_a_file_to_run_needs_no_option(shell: Shell, tmp_path: Path) -> None:
+def test_file_argument_needs_no_option(shell: Shell, tmp_path: Path) -> None:
     manifest = tmp_path / "lws.yaml"
     manifest.write_text(json.dumps(lws("brief", shell_script("exit 0"))))
     shell.lws("run", str(manifest), "--until", "done", "--timeout", "60", code=0)
 
 
-def test_several_are_waited_for_and_what_each_lacks_is_said(cluster: Cluster) -> None:
+def test_several_sets_are_awaited_and_each_wait_is_explained(cluster: Cluster) -> None:
     cluster.apply(labelled("one", "a"), labelled("two", "a"), labelled("three", "b"))
     assert set(cluster.lws("wait", "one", "lws/two").splitlines()) == {"one is ready", "two is ready"}
     assert set(cluster.lws("wait", "-l", "tier=a").splitlines()) == {"one is ready", "two is ready"}
@@ -67,7 +67,7 @@ def labelled(name: str, tier: str) -> JSONObject:
     return obj | {"metadata": {"name": name, "labels": {"tier": tier}}}
 
 
-def test_templates_of_kubectl_read_sets_groups_and_nodes(cluster: Cluster) -> None:
+def test_output_templates_read_sets_groups_and_nodes(cluster: Cluster) -> None:
     cluster.start(lws("read", SLEEP, size=2))
     assert cluster.lws("get", "read", "-o", "jsonpath={.spec.replicas}") == "1"
     pods = cluster.lws("get", "read/0", '-o=jsonpath={range .items[*]}{.metadata.name}{"\\n"}{end}')
@@ -87,7 +87,7 @@ def test_templates_of_kubectl_read_sets_groups_and_nodes(cluster: Cluster) -> No
     cluster.lws("delete", "read")
 
 
-def test_what_changes_or_is_waited_for_is_printed_in_kubectls_formats(cluster: Cluster) -> None:
+def test_changed_objects_are_printed_in_kubectl_formats(cluster: Cluster) -> None:
     cluster.start(lws("form", SLEEP))
     tried = cluster.lws("scale", "form", "--replicas=3", "--dry-run=server", "-o", "jsonpath={.spec.replicas}")
     assert (tried, cluster.view("form")["desired"]) == ("3", 1)
@@ -114,7 +114,7 @@ def test_what_changes_or_is_waited_for_is_printed_in_kubectls_formats(cluster: C
     assert cluster.lws("delete", "form", "-o", "name") == f"{GROUP_NAME}/form\n"
 
 
-def test_what_users_of_kubectl_and_kind_type_is_understood_or_answered(cluster: Cluster) -> None:
+def test_commands_of_kubectl_and_kind_are_accepted_or_explained(cluster: Cluster) -> None:
     cluster.start(lws("typed", SLEEP, size=2))
     assert f"{GROUP_NAME}/typed" in cluster.lws("get", "lws", "-o=name").splitlines()
     assert cluster.lws("get", "lws", "typed", "-o=name") == f"{GROUP_NAME}/typed\n"
@@ -131,7 +131,7 @@ def test_what_users_of_kubectl_and_kind_type_is_understood_or_answered(cluster: 
     assert cluster.lws("delete", "lws", "typed", "--wait=false") == "leaderworkerset/typed deleted\n"
 
 
-def test_the_log_of_the_run_before_a_recreation_is_kept(cluster: Cluster, tmp_path: Path) -> None:
+def test_log_before_a_recreation_is_kept(cluster: Cluster, tmp_path: Path) -> None:
     fails_once = "if [ -e /mark/it ]; then sleep 1000; fi; touch /mark/it; echo no such model >&2; exit 3"
     obj = lws("again", shell_script(fails_once, grace=1), size=2, leader=SLEEP)
     pod = obj["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]
@@ -147,7 +147,7 @@ def test_the_log_of_the_run_before_a_recreation_is_kept(cluster: Cluster, tmp_pa
 UNMAPPED = "note: image ring is mapped to nothing: its containers run in / of this machine"
 
 
-def test_an_image_that_is_mapped_to_nothing_is_said_at_once(shell: Shell, tmp_path: Path) -> None:
+def test_image_mapped_to_nothing_is_reported_immediately(shell: Shell, tmp_path: Path) -> None:
     manifest = tmp_path / "ring.json"
     manifest.write_text(json.dumps(lws("ring", shell_script("exec ./no-such-file", image="ring"))))
     told = shell.lws("run", str(manifest), "--image", f"rin={tmp_path}", "--fail-fast", code=1).stderr

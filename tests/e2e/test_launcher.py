@@ -1,4 +1,4 @@
-"""The launcher of the pods' processes dies: the node is up again within moments, and pods go on."""
+"""The launcher of the pods' processes dies: the node recovers within moments, and pods continue."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from tests.e2e.harness import SLEEP, Cluster, Shell, facts, is_whole, lws, ranks
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 
-def test_groups_go_on_with_their_identity_after_the_launcher_was_killed(shell: Shell) -> None:
+def test_groups_survive_a_killed_launcher(shell: Shell) -> None:
     shell.lws("up", "mended", "--detach")
     cluster = Cluster(shell, "mended")
     cluster.start(lws("sleepers", SLEEP, replicas=2, size=2))

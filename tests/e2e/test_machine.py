@@ -1,4 +1,4 @@
-"""What stands for a cluster's machines: simulated nodes, stubs for what cannot run here, a network that all share."""
+"""Stand-ins for a cluster's machines: simulated nodes, stubs for programs that cannot run here, a shared network."""
 
 import json
 from collections.abc import Iterator
@@ -88,12 +88,12 @@ VLLM: JSONObject = {
         },
     },
 }
-"""The shape of vLLM's multi-node example: images only, GPUs, a secret that is not there, a readiness probe."""
+"""A manifest like vLLM's multi-node example: images only, GPUs, a missing secret, a readiness probe."""
 
 
 @pytest.fixture(scope="module")
 def racks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of four nodes in two racks with eight GPUs each, and stubs for what cannot run here."""
+    """A cluster of four nodes in two racks with eight GPUs each, and stubs for programs that cannot run here."""
     shell = make_shell(tmp_path_factory.mktemp("racks"))
     words = ["--nodes=4", "--node-label", "rack=r{i//2}", "--gpus-per-node=8", "--stub"]
     shell.lws("up", "racks", "--detach", *words)
@@ -101,7 +101,7 @@ def racks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     clean_up(shell)
 
 
-def test_each_group_has_a_rack_of_its_own_and_the_one_without_says_why(racks: Cluster) -> None:
+def test_exclusive_groups_have_racks_and_waiting_ones_a_reason(racks: Cluster) -> None:
     exclusive = lws("exclusive", SLEEP, replicas=3, size=2)
     exclusive["metadata"]["annotations"] = {EXCLUSIVE: "rack"}
     racks.apply(exclusive)
@@ -118,7 +118,7 @@ def test_each_group_has_a_rack_of_its_own_and_the_one_without_says_why(racks: Cl
     racks.lws("delete", "exclusive")
 
 
-def test_pods_that_ask_for_more_than_there_is_wait_with_the_schedulers_reason(racks: Cluster) -> None:
+def test_unschedulable_pods_show_the_reason_of_the_scheduler(racks: Cluster) -> None:
     hungry = lws("hungry", {**SLEEP, "resources": {"limits": {"nvidia.com/gpu": "5"}}}, replicas=5)
     racks.apply(hungry)
     racks.lws("wait", "hungry", "--for=replicas=4")
@@ -130,7 +130,7 @@ def test_pods_that_ask_for_more_than_there_is_wait_with_the_schedulers_reason(ra
     racks.lws("delete", "hungry")
 
 
-def test_a_manifest_for_machines_with_gpus_is_rehearsed_by_stubs(racks: Cluster) -> None:
+def test_gpu_manifest_is_rehearsed_with_stubs(racks: Cluster) -> None:
     racks.start(VLLM)
     view = racks.view("vllm")
     assert is_whole(view)
@@ -170,7 +170,7 @@ def open_plan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     clean_up(shell)
 
 
-def test_on_a_shared_network_the_pod_that_lost_the_port_says_so(open_plan: Cluster) -> None:
+def test_port_conflict_on_a_shared_network_is_explained(open_plan: Cluster) -> None:
     server = python(SERVER.replace("8080", "18080"), grace=1, ports=[{"containerPort": 18080}])
     open_plan.apply(lws("clash", server, replicas=2, startupPolicy="LeaderCreated"))
     view = open_plan.until("clash", lambda view: any("is taken by" in why for why in facts(view, "why").values()))

@@ -1,4 +1,4 @@
-"""Manifests as they come: several objects in any order, fields misspelt, namespaces missing."""
+"""Manifests as users write them: several objects in any order, misspelled fields, missing namespaces."""
 
 import json
 from pathlib import Path
@@ -36,7 +36,7 @@ WIDGETS: JSONObject = of(
 )
 
 
-def test_objects_are_applied_and_deleted_in_the_order_that_they_need(cluster: Cluster) -> None:
+def test_objects_are_applied_and_deleted_in_dependency_order(cluster: Cluster) -> None:
     given = text(of("example.org/v1", "Widget", "first"), lws("web", SLEEP), WIDGETS, of("v1", "Namespace", "shop"))
     applied = cluster.lws("apply", "-n", "shop", "-f", "-", text=given)
     assert applied.splitlines() == [
@@ -54,7 +54,7 @@ def test_objects_are_applied_and_deleted_in_the_order_that_they_need(cluster: Cl
     ]
 
 
-def test_a_kind_that_is_not_served_keeps_nothing_else_from_deletion(cluster: Cluster) -> None:
+def test_unserved_kind_does_not_block_other_deletions(cluster: Cluster) -> None:
     cluster.lws("apply", "-f", "-", text=text(of("v1", "ConfigMap", "settings")))
     given = text(of("v1", "ConfigMap", "settings"), of("example.org/v2", "Gadget", "first"), of("v1", "Secret", "none"))
     told = cluster.refused("delete", "-f", "-", text=given)
@@ -65,7 +65,7 @@ def test_a_kind_that_is_not_served_keeps_nothing_else_from_deletion(cluster: Clu
     )
 
 
-def test_a_missing_namespace_is_named_with_the_option_that_makes_it(cluster: Cluster) -> None:
+def test_missing_namespace_error_suggests_the_option(cluster: Cluster) -> None:
     given = text(lws("web", SLEEP, replicas=0))
     told = cluster.refused("apply", "-n", "absent", "-f", "-", text=given)
     assert 'namespaces "absent" not found; add --create-namespace to this command' in told
@@ -73,7 +73,7 @@ def test_a_missing_namespace_is_named_with_the_option_that_makes_it(cluster: Clu
     assert made.startswith("namespace/absent created")
 
 
-def test_unknown_fields_kinds_and_versions_are_answered_with_near_misses(cluster: Cluster) -> None:
+def test_unknown_fields_and_kinds_have_suggestions(cluster: Cluster) -> None:
     misspelt = lws("web", SLEEP)
     misspelt["spec"]["replica"] = misspelt["spec"].pop("replicas")
     misplaced = lws("web", SLEEP)
@@ -90,7 +90,7 @@ def test_unknown_fields_kinds_and_versions_are_answered_with_near_misses(cluster
     assert 'no kind StatefulSet in v1, but in "apps/v1"' in told
 
 
-def test_a_run_makes_the_namespace_that_its_manifest_is_for(shell: Shell, tmp_path: Path) -> None:
+def test_run_creates_the_namespace_of_its_manifest(shell: Shell, tmp_path: Path) -> None:
     manifest = lws("web", {"command": ["true"]})
     manifest["metadata"]["namespace"] = "training"
     path = tmp_path / "lws.json"
@@ -100,7 +100,7 @@ def test_a_run_makes_the_namespace_that_its_manifest_is_for(shell: Shell, tmp_pa
     assert told.splitlines()[-1] == "1 rank in 1 group exited with code 0"
 
 
-def test_a_service_whose_port_leads_nowhere_is_warned_of_once(cluster: Cluster) -> None:
+def test_service_with_an_unreachable_port_causes_one_warning(cluster: Cluster) -> None:
     spec = {"selector": {"a": "b"}, "ports": [{"port": 80, "targetPort": 8080}]}
     words = ["apply", f"--local={cluster.name}", "-f", "-"]
     told = cluster.shell.lws(*words, text=text(of("v1", "Service", "front", spec=spec)))

@@ -1,4 +1,4 @@
-"""Hundreds of pods: none that ran is started again; what is said of them while they change."""
+"""Hundreds of pods: running pods are not restarted, and the summaries are correct while pods change."""
 
 import re
 import time
@@ -40,13 +40,13 @@ def seen(cluster: Cluster) -> Iterator[tuple[int, int]]:
 
 
 def count(places: str) -> int:
-    """Return how many groups are named by a column such as 0-3,7."""
+    """Return the number of groups in a column such as 0-3,7."""
     ends = [part.split("-") for part in places.split(",")]
     return sum(int(end[-1]) - int(end[0]) + 1 for end in ends)
 
 
 @pytest.mark.parametrize(("groups", "size"), [(60, 2), (200, 1)])
-def test_the_headline_and_the_rows_agree_while_groups_come_go_and_roll(shell: Shell, groups: int, size: int) -> None:
+def test_summary_equals_the_rows_while_groups_change(shell: Shell, groups: int, size: int) -> None:
     shell.lws("up", "many", "--detach", "--stub")
     cluster = Cluster(shell, "many")
     rolling = {"rolloutStrategy": {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxUnavailable": "20%"}}}

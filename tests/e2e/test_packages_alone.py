@@ -26,7 +26,7 @@ LIMIT = 60.0
 
 @asynccontextmanager
 async def running(program: str, kubeconfig: Path) -> AsyncIterator[None]:
-    """Run an example beside the test."""
+    """Run an example in the background."""
     process = await asyncio.create_subprocess_exec(sys.executable, program, str(kubeconfig), cwd=ROOT)
     try:
         yield
@@ -38,7 +38,7 @@ async def running(program: str, kubeconfig: Path) -> AsyncIterator[None]:
 
 
 async def seen(client: Client, key: ObjectKey, is_awaited: Callable[[JSONObject], bool]) -> JSONObject:
-    """Watch a ConfigMap until it is as awaited; return it."""
+    """Watch a ConfigMap until the condition holds; return it."""
     informer = Informer(client, only(CONFIG_MAPS, key))
     found: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
 
@@ -55,20 +55,20 @@ async def seen(client: Client, key: ObjectKey, is_awaited: Callable[[JSONObject]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_example_names_nothing_of_the_product(name: str) -> None:
+def test_example_does_not_mention_the_product(name: str) -> None:
     programs = list((ROOT / "examples" / name).glob("*.py"))
     assert programs
     assert not [path for path in programs if "leaderworkerset" in path.read_text()]
 
 
-def test_the_tests_of_the_localkube_example_pass() -> None:
+def test_tests_of_the_localkube_example_pass() -> None:
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "examples/localkube"]
     result = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=LIMIT)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "2 passed" in result.stdout
 
 
-def test_the_controller_of_the_kuberuntime_example_gives_a_namespace_its_defaults_and_restores_them() -> None:
+def test_kuberuntime_example_keeps_namespace_defaults() -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ml", "labels": {"team": "blue"}}}
     key = ObjectKey("ml", "defaults")
 

@@ -1,4 +1,4 @@
-"""What leaders say of their progress, ranks that hang, and runs to completion, with real programs on a cluster as `lws up` makes it."""
+"""Progress of leaders, ranks that hang, and runs to completion, with real programs on a cluster of `lws up`."""
 
 import json
 from collections.abc import Mapping
@@ -85,7 +85,7 @@ def has_hang(view: JSONObject) -> bool:
     return any("hang" in group for group in view["groups"])
 
 
-def test_the_rank_that_hangs_is_named_within_twice_its_time_and_what_it_waits_for(cluster: Cluster) -> None:
+def test_hanging_rank_is_named_with_its_wait(cluster: Cluster) -> None:
     watched = {labels.PROGRESS_TIMEOUT: f"{TIMEOUT:g}s"}
     words = {
         "lock": "a lock (futex)",
@@ -113,7 +113,7 @@ def test_the_rank_that_hangs_is_named_within_twice_its_time_and_what_it_waits_fo
         assert f"{name}-0-1 is silent for" in cluster.lws("get", name)
 
 
-def test_a_group_that_hangs_is_recreated_where_its_set_asks_for_it(cluster: Cluster) -> None:
+def test_hanging_group_is_recreated_if_enabled(cluster: Cluster) -> None:
     watched = {labels.PROGRESS_TIMEOUT: "2s", labels.ON_HANG: "recreate"}
     cluster.apply(team("again", TRAIN, watched, "sleep"))
     view = cluster.until("again", lambda view: bool(view["groups"][0]["recreations"]))
@@ -122,7 +122,7 @@ def test_a_group_that_hangs_is_recreated_where_its_set_asks_for_it(cluster: Clus
     until(lambda: "no progress for 2 s" in cluster.lws("history", "again"), "the record of the failure", poll=SELDOM)
 
 
-def test_a_bar_and_the_time_left_are_shown(cluster: Cluster) -> None:
+def test_progress_bar_and_remaining_time_are_shown(cluster: Cluster) -> None:
     cluster.apply(team("bar", TRAIN, {labels.FOLLOW_PROGRESS: "true"}, "sleep"))
     view = cluster.until("bar", lambda view: view["groups"][0].get("progress", {}).get("step") == 4)
     assert view["groups"][0]["progress"]["rate"] > 0
@@ -131,7 +131,7 @@ def test_a_bar_and_the_time_left_are_shown(cluster: Cluster) -> None:
     assert shown.rstrip().endswith("left")
 
 
-def test_a_rank_that_writes_a_file_is_followed_by_its_sidecar_to_the_end(cluster: Cluster) -> None:
+def test_progress_file_is_followed_by_a_sidecar(cluster: Cluster) -> None:
     cluster.lws("apply", "-f", str(ROOT / "docs/how-to/progress/file.yaml"))
     view = cluster.until("file", lambda view: view["groups"][0].get("progress", {}).get("step", 0) > 1)
     assert view["groups"][0]["progress"]["total"] == 5
@@ -139,7 +139,7 @@ def test_a_rank_that_writes_a_file_is_followed_by_its_sidecar_to_the_end(cluster
     assert cluster.view("file")["groups"][0]["progress"]["step"] == 5
 
 
-def test_a_run_that_is_complete_is_not_started_again(cluster: Cluster) -> None:
+def test_completed_run_is_not_started_again(cluster: Cluster) -> None:
     cluster.apply(team("finished", FINISH, {labels.RUN_TO_COMPLETION: "true"}, replicas=2))
     assert cluster.lws("wait", "finished", "--for=done", "--timeout=30s") == "finished is complete\n"
     assert "saved the model" in cluster.lws("logs", "finished/0/0", "--previous")
@@ -149,7 +149,7 @@ def test_a_run_that_is_complete_is_not_started_again(cluster: Cluster) -> None:
     assert "2 groups of 2 complete" in cluster.lws("explain", "finished")
 
 
-def test_ranks_that_ended_long_before_others_are_no_fault_of_a_run_until_done(shell: Shell) -> None:
+def test_early_ranks_are_not_an_error_of_run_until_done(shell: Shell) -> None:
     """The second group runs for longer than the time to the first diagnosis."""
     script = f"if [ $LWS_GROUP_INDEX = 1 ]; then sleep {FIRST + 3}; fi; echo finished"
     batch = json.dumps(lws("batch", shell_script(script), replicas=2, size=2))
@@ -158,7 +158,7 @@ def test_ranks_that_ended_long_before_others_are_no_fault_of_a_run_until_done(sh
     assert told.splitlines()[-1] == "4 ranks in 2 groups exited with code 0"
 
 
-def test_a_run_that_is_not_done_in_time_names_the_ranks_that_run(shell: Shell) -> None:
+def test_run_timeout_names_the_running_ranks(shell: Shell) -> None:
     script = "if [ $LWS_WORKER_INDEX = 1 ]; then exec sleep 1000; fi"
     hanging = json.dumps(lws("hanging", shell_script(script, grace=1), size=2))
     told = shell.lws("run", "-", "--until=done", "--timeout=20", text=hanging, code=124).stderr
@@ -166,7 +166,7 @@ def test_a_run_that_is_not_done_in_time_names_the_ranks_that_run(shell: Shell) -
     assert error in told.splitlines()
 
 
-def test_run_until_done_ends_with_the_leaders_of_sets_that_run_to_completion(shell: Shell) -> None:
+def test_run_until_done_ends_with_the_leaders_of_a_job(shell: Shell) -> None:
     manifest = team("job", FINISH, {labels.RUN_TO_COMPLETION: "true", labels.FOLLOW_PROGRESS: "true"})
     done = shell.lws("run", "-", "--until=done", "--timeout=60", text=json.dumps(manifest))
     assert "saved the model" in done.stdout

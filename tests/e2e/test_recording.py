@@ -1,4 +1,4 @@
-"""The recordings on the front page show what is printed now."""
+"""The recordings on the front page agree with the current output."""
 
 import os
 import sys
@@ -12,13 +12,13 @@ from tests.e2e.harness import Shell
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 
-def test_a_run_prints_the_kinds_of_lines_that_were_recorded(shell: Shell) -> None:
+def test_run_prints_lines_like_the_recording(shell: Shell) -> None:
     result = shell.lws(*COMMAND.split()[1:])
     now = [Line(0.0, text) for text in (result.stdout + result.stderr).splitlines()]
     assert shapes(now) == shapes(load(TEXT.read_text())), "the front page shows something else: make recording"
 
 
-def test_a_stuck_rollout_is_explained_and_undone_as_it_was_recorded(tmp_path: Path) -> None:
+def test_stuck_rollout_is_undone_like_the_recording(tmp_path: Path) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     now = record_rollout.record({**os.environ, "PATH": path, "LWS_STATE_HOME": str(tmp_path)})
     kept = record_rollout.TEXT.read_text()

@@ -76,7 +76,7 @@ REHEARSED = {
     ),
     "web-volumes.yaml": ("7 ranks in 3 groups are ready", ["storage class fast-files: makes directories"]),
 }
-"""What ends the rehearsal of each (a pattern), and some of what is assumed for it.
+"""The last line of each rehearsal (a pattern), and some of its assumptions.
 
 Where a partition is set, a group of the surge comes at once, and may still be there when all are ready (table 5.2, C5).
 """
@@ -86,26 +86,26 @@ REFUSED = {
     "refused-kinds.yaml": ["computedomain/domain: the API server serves no kind ComputeDomain"],
     "refused-scheduler.yaml": ["schedulerName gang: the cluster of lws run has no such scheduler"],
 }
-"""What ends the run of each before anything is applied."""
+"""The error of each run, before anything is applied."""
 
 FORCED = "serving-scripts.yaml"
 
 
-def test_every_manifest_is_rehearsed() -> None:
+def test_every_manifest_is_rehearsed_and_documented() -> None:
     tried = {*REHEARSED, *REFUSED, FORCED}
     assert {path.name for path in MANIFESTS.iterdir()} == tried
     page = Path("docs/how-to/run-your-program.md").read_text()
     assert [name for name in sorted(tried) if f"`{name}`" not in page] == []
 
 
-def test_a_path_that_a_rehearsal_lacks_is_not_made_on_this_machine(shell: Shell) -> None:
+def test_missing_host_path_is_not_created_by_a_rehearsal(shell: Shell) -> None:
     words = ["run", "-f", str(MANIFESTS / "serving-host-paths.yaml"), "--nodes", "auto", "--stub"]
     shell.lws(*words, "--until", "ready", "--timeout", "80")
     assert not Path("/no-such-disk").exists()
 
 
 @pytest.mark.parametrize("name", REHEARSED)
-def test_a_published_manifest_is_rehearsed_by_one_command(shell: Shell, name: str) -> None:
+def test_published_manifest_is_rehearsed_by_one_command(shell: Shell, name: str) -> None:
     wanted = ["--nodes", "auto", "--gpus", "auto", "--stub", "--until", "ready", "--timeout", "80"]
     told = shell.lws("run", "-f", str(MANIFESTS / name), *wanted).stderr
     end, assumed = REHEARSED[name]
@@ -115,7 +115,7 @@ def test_a_published_manifest_is_rehearsed_by_one_command(shell: Shell, name: st
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_rehearsed_is_refused_before_anything_starts(shell: Shell, name: str) -> None:
+def test_manifest_that_cannot_be_rehearsed_is_refused_first(shell: Shell, name: str) -> None:
     words = ["run", "-f", str(MANIFESTS / name), "--nodes", "auto", "--stub", "--until", "ready", "--timeout", "80"]
     told = shell.lws(*words, code=1).stderr
     assert [said for said in REFUSED[name] if said not in told] == []
@@ -123,13 +123,13 @@ def test_what_cannot_be_rehearsed_is_refused_before_anything_starts(shell: Shell
 
 
 @pytest.mark.parametrize("stub", ["--stub=all", "--stub=registry.example.com/engine"])
-def test_scripts_that_only_their_image_has_are_rehearsed_when_the_stub_is_forced(shell: Shell, stub: str) -> None:
+def test_scripts_of_an_image_are_rehearsed_with_a_forced_stub(shell: Shell, stub: str) -> None:
     words = ["run", "-f", str(MANIFESTS / FORCED), "--nodes", "auto", "--gpus", "auto", stub]
     told = shell.lws(*words, "--until", "ready", "--timeout", "80").stderr
     assert told.splitlines()[-1] == "2 ranks in 1 group are ready"
 
 
-def test_without_the_nodes_that_it_needs_a_manifest_is_offered_them(shell: Shell) -> None:
+def test_manifest_without_its_nodes_has_a_suggestion(shell: Shell) -> None:
     words = ["run", "-f", str(MANIFESTS / "serving-tpu.yaml"), "--stub", "--until", "ready", "--timeout", "0"]
     told = shell.lws(*words, code=124).stderr
     assert "note: no node here has what the manifest requires (google.com/tpu, label cloud.google.com/" in told

@@ -1,4 +1,4 @@
-"""Ranks that meet before their program starts, or are told why they do not: the forms for Python and for shells, in real pods.
+"""Ranks meet before their program starts, or print why they do not: the forms for Python and for shells, in real pods.
 
 Pods on a control plane with kwok run no programs, so these are tried on the cluster of this machine only.
 """
@@ -45,12 +45,12 @@ while True:
     if code is not None:
         asked.sendto(question[:2] + b"\\x81" + code + question[4:6] + bytes(6) + question[12:], sender)
 """
-"""Says of `empty` that it has no address, of `absent` that it does not exist, and nothing of other names."""
+"""Answers that `empty` has no address, and that `absent` does not exist; other names have no answer."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What is wrong, how it is asked for, and what is said."""
+    """A failure, the command for it, and its message."""
 
     name: str
     arguments: str
@@ -59,7 +59,7 @@ class Failure:
     environment: str = ""
     group: str = "meet"
     shell: Obstacle | None = None
-    """What the form for shells says without nslookup, which this machine may lack."""
+    """The obstacle of the shell form without nslookup, which may be missing on this machine."""
 
 
 FAILURES: Final = (
@@ -148,7 +148,7 @@ FAILURES: Final = (
 
 @pytest.fixture(scope="module")
 def groups(cluster: Cluster) -> Cluster:
-    """The cluster with the groups in which they are tried."""
+    """The cluster with the groups of these tests."""
     settings = {"resolv.conf": "nameserver 127.0.0.1\noptions attempts:1 timeout:1\n"}
     cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "resolver"}, "data": settings})
     mount = {"name": "resolver", "mountPath": "/etc/resolv.conf", "subPath": "resolv.conf"}
@@ -163,9 +163,7 @@ def groups(cluster: Cluster) -> Cluster:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.name)
-def test_a_rank_that_does_not_meet_says_why_and_ends_with_a_code_of_its_own(
-    groups: Cluster, failure: Failure, form: str
-) -> None:
+def test_failed_rendezvous_has_a_reason_and_exit_code(groups: Cluster, failure: Failure, form: str) -> None:
     asked = [*failure.environment.split(), *FORMS[form], *failure.arguments.split(), "--timeout", "1"]
     result = groups.ended("exec", f"{failure.group}/0/1", "--", "env", *asked)
     obstacle = (failure.shell or failure.obstacle) if form == "shell" else failure.obstacle
@@ -181,7 +179,7 @@ def test_a_rank_that_does_not_meet_says_why_and_ends_with_a_code_of_its_own(
     [("meet/0/1", "leader --port 8080 --size 3"), ("meet/0/1", "all"), ("meet/0/0", "leader --port 8082")],
     ids=["the leader", "all ranks", "the leader by itself"],
 )
-def test_ranks_that_are_there_meet_at_once(groups: Cluster, place: str, arguments: str, form: str) -> None:
+def test_present_ranks_meet_immediately(groups: Cluster, place: str, arguments: str, form: str) -> None:
     result = groups.ended("exec", place, "--", *FORMS[form], *arguments.split(), "--timeout", "60")
     assert result.returncode == 0, result.stderr
     assert f"rendezvous: rank {place[-1]} met {arguments.split(maxsplit=1)[0]} after " in result.stderr
@@ -193,7 +191,7 @@ def test_ranks_that_are_there_meet_at_once(groups: Cluster, place: str, argument
     [("keyed", {"groupIdentity": "Hash"}), ("apart", {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})],
     ids=["random keys", "a service for each group"],
 )
-def test_ranks_meet_whatever_names_they_have(groups: Cluster, form: str, name: str, spec: JSONObject) -> None:
+def test_ranks_meet_with_any_names(groups: Cluster, form: str, name: str, spec: JSONObject) -> None:
     waits = ["sh", "-c", f"{shlex.join(FORMS[form])} all --timeout 60 && exec sleep 1000"]
     groups.start(lws(f"{name}-{form}", {"command": waits, "grace": 1}, size=3, **spec))
 
@@ -206,8 +204,8 @@ def test_ranks_meet_whatever_names_they_have(groups: Cluster, form: str, name: s
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_whoever_waits_meets_a_leader_that_comes_late_and_ends_when_it_is_asked_to(groups: Cluster, form: str) -> None:
-    """The worker waits as the first process of its container, which ignores signals that it has no handler for."""
+def test_rendezvous_waits_for_a_late_leader_and_ends_on_sigterm(groups: Cluster, form: str) -> None:
+    """The worker waits as the first process of its container, which ignores signals without a handler."""
     script = f"touch /tmp/here; while ! [ -e /tmp/go ]; do sleep 0.1; done; exec {sys.executable} -m http.server 8080"
     name = f"late-{form}"
     waits = {"command": [*FORMS[form], "leader", "--port", "8080", "--timeout", "300"]}
@@ -226,7 +224,7 @@ def test_whoever_waits_meets_a_leader_that_comes_late_and_ends_when_it_is_asked_
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_explain_says_what_a_code_of_the_rendezvous_means(groups: Cluster, form: str) -> None:
+def test_explain_describes_an_exit_code_of_the_rendezvous(groups: Cluster, form: str) -> None:
     name = f"closed-{form}"
     probe = {"tcpSocket": {"port": 9998}, "periodSeconds": 1}
     waits = {"command": [*FORMS[form], "leader", "--port", "9999", "--timeout", "1"], "readinessProbe": probe}

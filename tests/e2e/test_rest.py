@@ -1,4 +1,4 @@
-"""A cluster in which nothing happens does nothing: no polling, no writes."""
+"""An idle cluster does nothing: no polling, no writes."""
 
 import select
 
@@ -9,14 +9,14 @@ from tests.e2e.harness import SLEEP, Cluster, Shell, lws
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 SETTLING = 8.0
-"""Events of many groups are told together up to five seconds later."""
+"""Events of many groups are written together, up to five seconds later."""
 
 SECONDS = 5.0
 MOST = 10
-"""Wake-ups in that time, for timers that have their reasons (a watch's end, an event's series)."""
+"""Wake-ups in that time, for necessary timers (a watch's end, an event's series)."""
 
 
-def test_a_cluster_at_rest_neither_polls_nor_writes(shell: Shell) -> None:
+def test_idle_cluster_neither_polls_nor_writes(shell: Shell) -> None:
     shell.lws("up", "bench", "--detach")
     Cluster(shell, "bench").start(lws("sleepers", SLEEP, replicas=2, size=2))
     pid = int((shell.state / "bench" / "lock").read_text())

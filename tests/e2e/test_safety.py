@@ -1,4 +1,4 @@
-"""A running cluster lets in who holds its kubeconfig, and nobody else: no other user, no web page, no guesser."""
+"""A running cluster admits only the holder of its kubeconfig: no other user, no web page, no guesser."""
 
 import http.client
 import json
@@ -25,7 +25,7 @@ SETS = "/apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets"
 
 
 class Door:
-    """Knocks at the API server of a cluster."""
+    """Sends requests to the API server of a cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.path = cluster.shell.state / cluster.name / "kubeconfig"
@@ -54,7 +54,7 @@ def door(cluster: Cluster) -> Door:
     return Door(cluster)
 
 
-def test_who_has_the_token_gets_in(door: Door) -> None:
+def test_holder_of_the_token_is_admitted(door: Door) -> None:
     assert door.knock(authorization=f"Bearer {door.token}") == 200
 
 
@@ -70,22 +70,22 @@ def test_who_has_the_token_gets_in(door: Door) -> None:
     ],
     ids=["no token", "wrong token", "password", "DNS rebinding", "other origin", "sandboxed page"],
 )
-def test_others_do_not(door: Door, headers: dict[str, str], status: int) -> None:
+def test_requests_without_the_token_are_refused(door: Door, headers: dict[str, str], status: int) -> None:
     assert door.knock(**{key: value.format(token=f"Bearer {door.token}") for key, value in headers.items()}) == status
 
 
-def test_a_web_page_cannot_post_without_asking(door: Door) -> None:
+def test_web_page_cannot_post(door: Door) -> None:
     assert door.knock("POST", content_type="text/plain") == 401
     assert door.knock("POST", content_type="text/plain", origin="https://attacker.example") in {401, 403}
     assert door.knock("OPTIONS", origin="https://attacker.example", access_control_request_method="POST") in {401, 403}
 
 
-def test_no_path_is_open_without_a_token(door: Door) -> None:
+def test_every_path_requires_a_token(door: Door) -> None:
     paths = ("/", "/api", "/apis", "/openapi/v2", "/openapi/v3", "/version", "/api/v1/secrets", "/metrics", SETS)
     assert {path: door.knock(path=path) for path in paths} == dict.fromkeys(paths, 401)
 
 
-def test_only_loopback_is_listened_on(door: Door) -> None:
+def test_server_listens_only_on_loopback(door: Door) -> None:
     assert door.host == "127.0.0.1"
     listening = "0A"
     sockets = [
@@ -95,7 +95,7 @@ def test_only_loopback_is_listened_on(door: Door) -> None:
     assert own == {f"0100007F:{door.port:04X}"}
 
 
-def test_what_lets_in_is_for_its_owner_only(cluster: Cluster, door: Door) -> None:
+def test_credentials_are_readable_by_their_owner_only(cluster: Cluster, door: Door) -> None:
     kept = {path.name: stat.S_IMODE(path.stat().st_mode) for path in door.path.parent.iterdir()}
     assert kept["kubeconfig"] == kept["identity.json"] == 0o600
     assert stat.S_IMODE(door.path.parent.stat().st_mode) == 0o700
@@ -106,7 +106,7 @@ def test_what_lets_in_is_for_its_owner_only(cluster: Cluster, door: Door) -> Non
         assert "Permission denied" in other.stderr
 
 
-def test_a_cluster_keeps_its_token_and_certificate_over_a_restart(shell: Shell) -> None:
+def test_token_and_certificate_survive_a_restart(shell: Shell) -> None:
     tokens = set()
     for _ in range(2):
         shell.lws("up", "--detach")
@@ -130,7 +130,7 @@ OWN_MODULES = (
 
 @pytest.fixture
 def hostile(shell: Shell, tmp_path: Path) -> Shell:
-    """A shell in a directory with a module of every name that `lws` imports; each leaves a mark."""
+    """A shell in a directory with a module of every name that `lws` imports; each writes a file when it is imported."""
     directory = tmp_path / "hostile"
     directory.mkdir()
     for name in (*sys.stdlib_module_names, *OWN_MODULES):
@@ -140,7 +140,7 @@ def hostile(shell: Shell, tmp_path: Path) -> Shell:
 
 
 def test_no_child_imports_from_the_working_directory(hostile: Shell) -> None:
-    """Commands start by their console script, as `python -m` itself would import from there."""
+    """Commands start by their console script, because `python -m` itself would import from there."""
     manifest = hostile.directory / "web.json"
     manifest.write_text(json.dumps(lws("web", shell_script("echo hello; sleep 3600"))))
     hostile.run(["lws", "run", str(manifest), "--until", "ready"])

@@ -1,4 +1,4 @@
-"""What a cluster does when its machine runs out of files or of space: it says so, stays, and goes on afterwards."""
+"""A cluster whose machine runs out of files or of space reports it, keeps running, and recovers afterwards."""
 
 import json
 from pathlib import Path
@@ -28,11 +28,11 @@ lws down small --delete
 
 
 def limited(shell: Shell, limit: int, *words: str) -> None:
-    """Run `lws` with so many open files as the hard limit."""
+    """Run `lws` with this hard limit of open files."""
     shell.run(["sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh", *LWS, *words])
 
 
-def test_pods_beyond_the_open_files_say_so_and_the_others_run(shell: Shell) -> None:
+def test_pods_beyond_the_file_limit_have_a_reason(shell: Shell) -> None:
     limited(shell, 160, "up", "files", "--detach")
     cluster = Cluster(shell, "files")
     cluster.apply(lws("many", SLEEP, replicas=10, size=4))
@@ -42,7 +42,7 @@ def test_pods_beyond_the_open_files_say_so_and_the_others_run(shell: Shell) -> N
     cluster.until("many", is_whole)
 
 
-def test_a_full_disk_is_told_and_what_runs_goes_on(shell: Shell, tmp_path: Path) -> None:
+def test_full_disk_is_reported_and_pods_keep_running(shell: Shell, tmp_path: Path) -> None:
     talker = shell_script("while :; do date +%s%N; sleep 0.05; done", grace=1)
     for name in ("first", "second"):
         (tmp_path / f"{name}.json").write_text(json.dumps(lws(name, talker)))
@@ -61,7 +61,7 @@ exec "$@" up small --detach
 
 
 @pytest.mark.parametrize("size", ["4k", "12k", "200k"])
-def test_a_disk_that_is_full_at_the_start_is_told_in_one_message(shell: Shell, tmp_path: Path, size: str) -> None:
+def test_full_disk_at_the_start_is_one_error_message(shell: Shell, tmp_path: Path, size: str) -> None:
     (tmp_path / "state").mkdir()
     script = [
         "unshare",
@@ -85,8 +85,8 @@ def test_a_disk_that_is_full_at_the_start_is_told_in_one_message(shell: Shell, t
 REFUSED = 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"'
 
 
-def test_where_namespaces_are_refused_ranks_find_each_other_by_name(shell: Shell) -> None:
-    """As in a container with Docker's default profile, or under Ubuntu's AppArmor: the pods are plain processes."""
+def test_ranks_resolve_each_other_without_namespaces(shell: Shell) -> None:
+    """The pods are plain processes, as in a container with Docker's default profile, or under Ubuntu's AppArmor."""
     run = ["run", "-f", "examples/allreduce/lws.yaml", "--image", "allreduce=examples/allreduce", "--until", "done"]
     ran = shell.run(["unshare", "--user", "--map-root-user", "sh", "-c", REFUSED, "sh", *LWS, *run])
     assert "pods are plain processes of this machine" in ran.stderr

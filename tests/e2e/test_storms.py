@@ -1,4 +1,4 @@
-"""Storms over the examples: all is whole afterwards, and under load nothing fails that a budget protects."""
+"""Storms over the examples: all groups recover, and under load no request fails that a budget protects."""
 
 import json
 import re
@@ -23,8 +23,8 @@ def served(shell: Shell) -> Cluster:
     return own
 
 
-def test_examples_are_whole_after_a_random_storm(served: Cluster) -> None:
-    """The same command as a user's, with a seed; its page tells the same as its exit."""
+def test_examples_recover_after_a_random_storm(served: Cluster) -> None:
+    """A user's command, with a seed; the page agrees with its exit code."""
     served.lws("apply", "-f", "examples/tensor-parallel/lws.yaml")
     served.lws("wait", "tensor-parallel", "--timeout=60")
     page = served.lws("chaos", "random", "--seed", "7", "--minutes", "0.3", "--settle", "90", "-o", "html")
@@ -37,10 +37,10 @@ def test_examples_are_whole_after_a_random_storm(served: Cluster) -> None:
     assert "4 ranks answer as one" in asked.stdout
 
 
-def test_a_rollout_in_a_storm_fails_no_request(served: Cluster) -> None:
-    """Both roles roll while controllers, webhooks and API server are away in turn, and a node without the router is drained.
+def test_rollout_in_a_storm_fails_no_request(served: Cluster) -> None:
+    """Both roles roll while controllers, webhooks and API server are unavailable in turn, and another node is drained.
 
-    The load asks from inside, as a neighbor does: what is away is not between it and the router.
+    The load runs inside the cluster, so that no unavailable part is between it and the router.
     """
     other = next(node for node in ("node-0", "node-1") if node != node_of_router(served))
     steps = [

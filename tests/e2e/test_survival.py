@@ -1,4 +1,4 @@
-"""A cluster that is killed goes on with what it had; and however `lws` or a program ends, nothing is left behind."""
+"""A killed cluster continues with its objects; and however `lws` or a program ends, nothing is left behind."""
 
 import json
 import os
@@ -44,7 +44,7 @@ print("started", flush=True)
 while True:
     time.sleep(1)
 """
-"""Forks a daemon twice, with a session of its own, and like it ignores SIGTERM."""
+"""Forks a daemon twice, with a session of its own; both ignore SIGTERM."""
 
 LAST_WORDS = """
 import pathlib, signal, sys, time
@@ -79,7 +79,7 @@ def port_of(shell: Shell) -> int:
 
 
 def await_free(port: int) -> None:
-    """Wait until nobody listens on the port: the kernel closes it a moment after the process is gone."""
+    """Wait until the port is free: the kernel closes it a moment after the process has ended."""
 
     def is_free() -> bool:
         try:
@@ -91,7 +91,7 @@ def await_free(port: int) -> None:
     until(is_free, f"the end of the listener on port {port}", 5)
 
 
-def test_a_cluster_that_was_killed_goes_on_with_the_same_objects_and_the_same_pods(shell: Shell) -> None:
+def test_killed_cluster_resumes_with_the_same_objects_and_pods(shell: Shell) -> None:
     cluster = Cluster(shell, "default")
     shell.lws("up", "--detach")
     cluster.start(lws("web", SLEEP, replicas=2, size=2))
@@ -130,9 +130,7 @@ def started(shell: Shell, *words: str) -> Running:
     [(signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGKILL, -signal.SIGKILL)],
     ids=["Ctrl-C", "SIGTERM", "SIGHUP", "SIGKILL"],
 )
-def test_a_run_takes_its_daemons_and_those_that_ignore_sigterm_with_it(
-    shell: Shell, number: signal.Signals, code: int
-) -> None:
+def test_run_ends_daemons_and_programs_that_ignore_sigterm(shell: Shell, number: signal.Signals, code: int) -> None:
     run = started(shell)
     port = port_of(shell)
     assert len(shell.processes("LWS_WORKER_INDEX=1")) >= 4
@@ -147,7 +145,7 @@ def test_a_run_takes_its_daemons_and_those_that_ignore_sigterm_with_it(
     shell.assert_nothing_is_left()
 
 
-def test_a_second_ctrl_c_ends_a_run_at_once(shell: Shell) -> None:
+def test_second_ctrl_c_ends_a_run_immediately(shell: Shell) -> None:
     manifest = write(shell, lws("deaf", python(DAEMONS, grace=30)))
     run = shell.start("run", "-f", manifest)
     line_with(run, "daemon")
@@ -160,7 +158,7 @@ def test_a_second_ctrl_c_ends_a_run_at_once(shell: Shell) -> None:
     shell.assert_nothing_is_left()
 
 
-def test_the_last_words_of_ranks_are_shown_after_ctrl_c(shell: Shell) -> None:
+def test_last_output_of_ranks_is_shown_after_ctrl_c(shell: Shell) -> None:
     trap = "trap 'echo saved rank $LWS_WORKER_INDEX; exit 0' TERM; echo started; while :; do sleep 0.1; done"
     run = shell.start("run", "-f", write(shell, lws("wordy", shell_script(trap, grace=5), size=2)))
     lines_with(run, "started", 2)
@@ -171,7 +169,7 @@ def test_the_last_words_of_ranks_are_shown_after_ctrl_c(shell: Shell) -> None:
     shell.assert_nothing_is_left()
 
 
-def test_ranks_are_asked_to_end_before_they_are_killed(shell: Shell) -> None:
+def test_ranks_receive_sigterm_before_sigkill(shell: Shell) -> None:
     file = shell.base / "last-words"
     container = python(LAST_WORDS)
     container["command"].append(str(file))
@@ -185,7 +183,7 @@ def test_ranks_are_asked_to_end_before_they_are_killed(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
-def test_a_cluster_in_the_foreground_ends_when_asked_to(shell: Shell, number: signal.Signals) -> None:
+def test_foreground_cluster_ends_on_a_signal(shell: Shell, number: signal.Signals) -> None:
     up = shell.start("up", "here")
     line_with(up, "KUBECONFIG")
     cluster = Cluster(shell, "here")
@@ -198,7 +196,7 @@ def test_a_cluster_in_the_foreground_ends_when_asked_to(shell: Shell, number: si
     shell.assert_nothing_is_left()
 
 
-def test_a_killed_rank_and_a_rank_that_ends_leave_none_of_their_daemons(shell: Shell) -> None:
+def test_ended_ranks_leave_no_daemons(shell: Shell) -> None:
     cluster = Cluster(shell, "default")
     shell.lws("up", "--detach")
     script = shell_script(

@@ -1,4 +1,4 @@
-"""What a person sees on a terminal, and what a program reads where there is none."""
+"""Output for people on a terminal, and for programs without one."""
 
 import json
 import re
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 RUN = ["run", "-f", "examples/allreduce/lws.yaml", "--image", "allreduce=examples/allreduce", "--until", "done"]
 
 
-def test_a_run_on_a_terminal_shows_a_table_below_colored_logs(shell: Shell) -> None:
+def test_run_on_a_terminal_shows_a_table_below_colored_logs(shell: Shell) -> None:
     with terminal(shell, *RUN) as screen:
         assert screen.end() == 0
     shown = ANSI.sub("", screen.seen)
@@ -30,14 +30,14 @@ def test_a_run_on_a_terminal_shows_a_table_below_colored_logs(shell: Shell) -> N
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "dumb"])
-def test_a_person_may_ask_for_no_colors(shell: Shell, environment: dict[str, str]) -> None:
+def test_colors_can_be_disabled(shell: Shell, environment: dict[str, str]) -> None:
     with terminal(shell, *RUN, environment=environment) as screen:
         assert screen.end() == 0
     assert not re.search(r"\x1b\[\d*m", screen.seen)
     assert "1/3 all-reduce verified" in screen.seen
 
 
-def test_without_a_terminal_there_are_lines_and_nothing_else(shell: Shell) -> None:
+def test_output_without_a_terminal_is_plain_lines(shell: Shell) -> None:
     result = shell.lws(*RUN)
     assert "\x1b" not in result.stdout + result.stderr
     assert all(re.match(r"[01]/[0-3] ", line) for line in result.stdout.splitlines())
@@ -46,7 +46,7 @@ def test_without_a_terminal_there_are_lines_and_nothing_else(shell: Shell) -> No
     assert "allreduce group 1: 4 ranks completed" in result.stderr
 
 
-def test_a_run_ends_when_nobody_reads_the_logs_any_more(shell: Shell) -> None:
+def test_run_ends_when_its_log_reader_ends(shell: Shell) -> None:
     manifest = json.dumps(lws("clock", shell_script("while :; do echo tick; sleep 0.1; done")))
     command = f"{shlex.join([*LWS, 'run', '-f', '-'])} | head -1; echo ${{PIPESTATUS[0]}}"
     result = shell.run(["bash", "-c", command], text=manifest)
@@ -55,14 +55,14 @@ def test_a_run_ends_when_nobody_reads_the_logs_any_more(shell: Shell) -> None:
     shell.assert_nothing_is_left()
 
 
-def test_a_run_that_cannot_print_logs_says_so(shell: Shell) -> None:
+def test_run_that_cannot_print_logs_reports_it(shell: Shell) -> None:
     manifest = json.dumps(lws("clock", shell_script("while :; do echo tick; sleep 0.1; done")))
     result = shell.run(["bash", "-c", f"{shlex.join([*LWS, 'run', '-f', '-'])} > /dev/full"], code=1, text=manifest)
     assert "No space left on device" in result.stderr
     shell.assert_nothing_is_left()
 
 
-def test_a_shell_in_a_rank_has_a_terminal_of_the_right_size(cluster: Cluster) -> None:
+def test_shell_in_a_rank_has_a_terminal_of_the_right_size(cluster: Cluster) -> None:
     cluster.start(lws("shells", SLEEP))
     with terminal(cluster.shell, "exec", f"--local={cluster.name}", "-it", "shells/0", "--", "sh") as screen:
         screen.type("stty size; hostname\n")
@@ -82,7 +82,7 @@ def test_a_shell_in_a_rank_has_a_terminal_of_the_right_size(cluster: Cluster) ->
     cluster.lws("delete", "shells")
 
 
-def test_a_command_in_a_rank_takes_input_and_gives_its_exit_code(cluster: Cluster) -> None:
+def test_command_in_a_rank_has_input_and_exit_code(cluster: Cluster) -> None:
     cluster.start(lws("commands", SLEEP, size=2))
     assert cluster.lws("exec", "-i", "commands/0/1", "--", "tr", "a-z", "A-Z", text="hello\n") == "HELLO\n"
     assert cluster.refused("exec", "commands/0", "--", "sh", "-c", "echo oops >&2; exit 9", code=9) == "oops\n"
@@ -103,7 +103,7 @@ echo end of run $n; exit 1
 """
 
 
-def test_logs_are_followed_over_restarts_and_the_one_before_is_kept(cluster: Cluster) -> None:
+def test_logs_follow_restarts_and_keep_the_previous_run(cluster: Cluster) -> None:
     counting = lws("counting", shell_script(COUNTER, grace=1), restart="None")
     pod = counting["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]
     pod["volumes"] = [{"name": "scratch", "emptyDir": {}}]
@@ -122,7 +122,7 @@ def test_logs_are_followed_over_restarts_and_the_one_before_is_kept(cluster: Clu
     cluster.lws("delete", "counting")
 
 
-def test_logs_of_ranks_that_wait_say_so_and_follow_once_they_start(cluster: Cluster) -> None:
+def test_logs_of_waiting_ranks_follow_after_the_start(cluster: Cluster) -> None:
     container = shell_script("echo here; sleep 1000", envFrom=[{"secretRef": {"name": "late"}}])
     cluster.apply(lws("waits", container, replicas=2))
     cluster.until(
@@ -139,7 +139,7 @@ def test_logs_of_ranks_that_wait_say_so_and_follow_once_they_start(cluster: Clus
     cluster.lws("delete", "waits")
 
 
-def test_sets_are_shown_in_every_form(cluster: Cluster) -> None:
+def test_sets_are_printed_in_every_format(cluster: Cluster) -> None:
     cluster.start(lws("forms", SLEEP, size=2))
     header, row = cluster.lws("get", "forms", "-o", "wide").splitlines()[3:5]
     assert header.split() == [
@@ -168,7 +168,7 @@ def test_sets_are_shown_in_every_form(cluster: Cluster) -> None:
     cluster.lws("delete", "forms")
 
 
-def test_a_cluster_is_addressed_by_kubeconfig_context_and_namespace(cluster: Cluster) -> None:
+def test_cluster_is_selected_by_kubeconfig_context_and_namespace(cluster: Cluster) -> None:
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
     cluster.lws("apply", "-n", "team", "-f", "-", text=json.dumps(lws("mine", SLEEP, replicas=0)))
     path = cluster.shell.state / cluster.name / "kubeconfig"
@@ -180,7 +180,7 @@ def test_a_cluster_is_addressed_by_kubeconfig_context_and_namespace(cluster: Clu
     assert "no-such-context" in inside.lws("get", "--context=no-such-context", code=1).stderr
 
 
-def test_a_watch_tells_what_changes_line_by_line(cluster: Cluster) -> None:
+def test_watch_prints_changes_line_by_line(cluster: Cluster) -> None:
     cluster.start(lws("watched", SLEEP))
     with cluster.shell.running("get", f"--local={cluster.name}", "watched", "--watch") as watch:
         line_with(watch, "watched-0")
@@ -190,7 +190,7 @@ def test_a_watch_tells_what_changes_line_by_line(cluster: Cluster) -> None:
         line_with(watch, "watched: gone")
 
 
-def test_a_watch_on_a_terminal_is_a_table_that_stays(cluster: Cluster) -> None:
+def test_watch_on_a_terminal_updates_a_table(cluster: Cluster) -> None:
     cluster.start(lws("table", SLEEP))
     with terminal(cluster.shell, "get", f"--local={cluster.name}", "table", "-w") as screen:
         screen.until("table-0 ")
@@ -202,7 +202,7 @@ def test_a_watch_on_a_terminal_is_a_table_that_stays(cluster: Cluster) -> None:
     cluster.lws("delete", "table")
 
 
-def test_progress_is_shown_while_something_is_awaited(cluster: Cluster) -> None:
+def test_progress_is_shown_during_a_wait(cluster: Cluster) -> None:
     stuck = lws("stuck", {"command": ["no-such-program"]})
     cluster.apply(stuck)
     told = cluster.refused("wait", "stuck", "--timeout=1", code=124).splitlines()
@@ -215,7 +215,7 @@ def test_progress_is_shown_while_something_is_awaited(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
-def test_shells_can_complete(shell: Shell, name: str) -> None:
+def test_completion_script_is_printed_for_each_shell(shell: Shell, name: str) -> None:
     assert "_LWS_COMPLETE" in shell.lws("completion", name).stdout
 
 

@@ -1,4 +1,4 @@
-"""Somebody whose program does not start is told why: on the first screen, in the last line, and by every command alike."""
+"""A program that does not start is explained on the first screen, in the last line, and by every command."""
 
 import json
 import re
@@ -15,13 +15,11 @@ ROWS = 24
 """The lines of the first screen."""
 
 SAMPLES = 6
-"""Each starts a command; a crash loop has gone through all its states by then."""
+"""The number of commands; a crash loop has gone through all its states by then."""
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
-def test_a_broken_program_is_named_on_the_first_screen_and_in_the_last_line(
-    shell: Shell, tmp_path: Path, way: Way
-) -> None:
+def test_broken_program_is_named_first_and_last(shell: Shell, tmp_path: Path, way: Way) -> None:
     manifest = tmp_path / "broken.json"
     manifest.write_text(json.dumps(way.obj))
     with terminal(shell, "run", "-f", str(manifest), "--stuck-after=4", columns=400) as screen:
@@ -36,8 +34,8 @@ def test_a_broken_program_is_named_on_the_first_screen_and_in_the_last_line(
     assert last.startswith(f"error: {verdict}")
 
 
-def test_a_crash_loop_has_one_verdict_at_any_moment_by_every_command(cluster: Cluster) -> None:
-    """After the second recreation: the worker loads for seconds and fails, and the leader waits for it, again and again."""
+def test_crash_loop_has_one_diagnosis_in_all_commands(cluster: Cluster) -> None:
+    """After the second recreation, the worker loads for seconds and fails, and the leader waits for it, repeatedly."""
     loads = shell_script("sleep 2; echo CUDA out of memory >&2; exit 9")
     cluster.apply(lws("loop", loads, size=2, leader=SLEEP | {"readinessProbe": ASKS_LEADER}))
     cluster.until("loop", lambda view: (view["groups"][0].get("recreations") or {}).get("count", 0) > 2, 90)
@@ -54,7 +52,7 @@ def test_a_crash_loop_has_one_verdict_at_any_moment_by_every_command(cluster: Cl
     assert "loop is stuck: LWS-E071 (a container crashes)" in listed.stderr
 
 
-def test_a_service_that_selects_no_rank_is_named_when_it_is_applied(cluster: Cluster) -> None:
+def test_service_without_matching_ranks_causes_a_warning(cluster: Cluster) -> None:
     ports = [{"port": 80}]
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "door"}}
     objects = [service | {"spec": {"selector": {"app": "vlm"}, "ports": ports}}, lws("behind", SLEEP)]
@@ -67,7 +65,7 @@ def test_a_service_that_selects_no_rank_is_named_when_it_is_applied(cluster: Clu
     assert told.startswith("warning: Service door: spec.selector app=vlm matches no pod of these manifests: ")
 
 
-def test_a_service_of_a_set_that_is_scaled_to_zero_is_not_named(cluster: Cluster) -> None:
+def test_service_of_a_set_scaled_to_zero_causes_no_warning(cluster: Cluster) -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "gate"}}
     selector = {"leaderworkerset.sigs.k8s.io/name": "asleep", "leaderworkerset.sigs.k8s.io/worker-index": "0"}
     cluster.apply(service | {"spec": {"selector": selector, "ports": [{"port": 80}]}}, lws("asleep", SLEEP, replicas=0))

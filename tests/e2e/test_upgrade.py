@@ -30,7 +30,7 @@ KINDS = (
     "services",
     "pods",
 )
-"""The resources whose objects stay what they are; `services` and `pods` have no group."""
+"""The resources whose objects must not change; `services` and `pods` have no group."""
 
 
 def stored(directory: Path) -> dict[tuple[str, str], JSONObject]:
@@ -41,7 +41,7 @@ def stored(directory: Path) -> dict[tuple[str, str], JSONObject]:
 
 
 def lasting(directory: Path) -> dict[tuple[str, str], JSONObject]:
-    """Return of the objects of settled sets what an upgrade may not change: identity, metadata that is ours, spec, data."""
+    """Return the fields of settled objects that an upgrade must not change: identity, our metadata, spec, data."""
     return {
         place: {
             "spec": obj.get("spec"),
@@ -66,7 +66,7 @@ def left(shell: Shell) -> Path:
     return directory
 
 
-def test_this_version_goes_on_with_what_the_one_before_left_and_rolls_it(shell: Shell, left: Path) -> None:
+def test_state_of_the_previous_version_is_continued(shell: Shell, left: Path) -> None:
     before = lasting(left)
     assert {resource.partition(".")[0] for resource, _ in before} == {kind.partition(".")[0] for kind in KINDS}
     cluster = Cluster(shell, "default")
@@ -84,8 +84,8 @@ def test_this_version_goes_on_with_what_the_one_before_left_and_rolls_it(shell: 
     assert "value: small" in cluster.lws("get", "web", "-o", "yaml")
 
 
-def test_every_field_of_the_definitions_before_is_in_those_of_this_version(left: Path) -> None:
-    """And of the same type, so that no stored value is dropped or refused."""
+def test_no_field_of_the_previous_definitions_is_lost(left: Path) -> None:
+    """Fields keep their types, so that no stored value is dropped or refused."""
     query = "SELECT h.value FROM objects o JOIN history h USING (revision) WHERE o.resource LIKE 'customresourcedefinitions%'"
     with sqlite3.connect(f"file:{left / 'state.db'}?mode=ro", uri=True) as connection:
         former = {obj["metadata"]["name"]: obj for obj in (json.loads(value) for (value,) in connection.execute(query))}
@@ -102,7 +102,7 @@ def schema(definition: JSONObject) -> JSONObject:
 
 
 def losses(before: JSONObject, after: JSONObject, path: str) -> list[str]:
-    """Return the places where a value of the schema before has none in the schema after, or one of another type."""
+    """Return the fields of the old schema that the new schema lacks, or has with another type."""
     if before.get("type") != after.get("type"):
         return [f"{path}: was {before.get('type')}, is {after.get('type')}"]
     now = after.get("properties", {})
@@ -115,7 +115,7 @@ def losses(before: JSONObject, after: JSONObject, path: str) -> list[str]:
     return found + (losses(before["items"], after.get("items", {}), f"{path}[]") if "items" in before else [])
 
 
-def test_a_field_that_is_lost_would_be_found() -> None:
+def test_lost_field_is_detected() -> None:
     text, number = {"type": "string"}, {"type": "integer"}
     before = {"type": "object", "properties": {"a": text, "b": {"type": "array", "items": text}, "c": text}}
     after = {"type": "object", "properties": {"a": number, "b": {"type": "array", "items": number}}, "required": ["b"]}
@@ -129,12 +129,12 @@ def test_a_field_that_is_lost_would_be_found() -> None:
 
 @pytest.fixture(scope="module")
 def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sources of the version before, where this clone has its history."""
+    """The sources of the previous version, if this clone has its history."""
     return predecessor.sources(tmp_path_factory.mktemp("earlier"))
 
 
-def test_the_version_before_goes_on_with_what_this_one_left(shell: Shell, left: Path, earlier: Path) -> None:
-    """One version back: also with a set that only this version has seen."""
+def test_previous_version_continues_after_a_downgrade(shell: Shell, left: Path, earlier: Path) -> None:
+    """The downgrade keeps a set that only this version has seen."""
     cluster = Cluster(shell, "default")
     shell.lws("up", "--detach")
     cluster.lws("scale", "web", "--replicas=1")

@@ -9,14 +9,14 @@ from tests.verbs import script
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 
-def test_the_verbs_do_what_they_say(cluster: Cluster, tmp_path: Path) -> None:
+def test_verbs_behave_as_documented(cluster: Cluster, tmp_path: Path) -> None:
     for step in script(tmp_path):
         result = cluster.shell.ended(f"--local={cluster.name}", *step.words)
         step.check(result.returncode, result.stdout + result.stderr)
     assert (tmp_path / "back.txt").read_text() == "sent\n"
 
 
-def test_an_image_without_tar_is_named(cluster: Cluster, tmp_path: Path) -> None:
+def test_image_without_tar_is_named(cluster: Cluster, tmp_path: Path) -> None:
     (tmp_path / "sent.txt").write_text("sent\n")
     without_path = {"command": ["/bin/sleep", "600"], "env": [{"name": "PATH", "value": "/nowhere"}]}
     cluster.start(lws("bare", without_path))

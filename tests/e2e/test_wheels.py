@@ -66,7 +66,7 @@ def pip(command: str, *words: str) -> None:
 
 
 class Installation:
-    """A directory with some of the wheels, and the Python that this environment was made from."""
+    """A directory with some of the wheels, and the Python of this environment."""
 
     def __init__(self, directory: Path, wheels: list[Path]) -> None:
         self.directory = directory
@@ -94,7 +94,7 @@ def manager_only(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.mark.parametrize("name", PROJECTS)
-def test_a_wheel_contains_what_git_knows_of_its_package_and_nothing_else(wheels: dict[str, Path], name: str) -> None:
+def test_wheel_contains_exactly_the_files_in_git(wheels: dict[str, Path], name: str) -> None:
     found = {path for path in ZipFile(wheels[name]).namelist() if ".dist-info/" not in path}
     sources = ROOT / "packages" / name / "src"
     own = {str(path.relative_to(sources)) for path in sources.rglob("*") if path.is_file() and path.suffix != ".pyc"}
@@ -110,7 +110,7 @@ def test_a_wheel_contains_what_git_knows_of_its_package_and_nothing_else(wheels:
     assert any(path.endswith("LICENSE") for path in ZipFile(wheels[name]).namelist())
 
 
-def test_the_installed_command_runs_an_example(whole: Installation, shell: Shell) -> None:
+def test_installed_command_runs_an_example(whole: Installation, shell: Shell) -> None:
     example = ROOT / "examples/allreduce"
     image = f"--image=allreduce={example}"
     result = whole.run(
@@ -129,7 +129,7 @@ def test_the_installed_command_runs_an_example(whole: Installation, shell: Shell
     shell.assert_nothing_is_left()
 
 
-def test_without_localkube_everything_else_is_imported(manager_only: Installation, shell: Shell) -> None:
+def test_modules_are_importable_without_localkube(manager_only: Installation, shell: Shell) -> None:
     result = manager_only.run(shell, "-c", IMPORT_ALL)
     assert result.stdout.splitlines() == [str(manager_only.directory / "leaderworkerset/__init__.py"), ""], (
         result.stderr
@@ -137,7 +137,7 @@ def test_without_localkube_everything_else_is_imported(manager_only: Installatio
 
 
 @pytest.mark.parametrize("command", [["run", "-f", "lws.yaml"], ["up"], ["up", "--detach"]], ids=" ".join)
-def test_without_localkube_what_needs_it_says_what_to_install(
+def test_commands_that_need_localkube_suggest_its_installation(
     manager_only: Installation, shell: Shell, command: list[str]
 ) -> None:
     result = manager_only.run(shell, "-m", "leaderworkerset.cli", *command)
@@ -160,7 +160,7 @@ def test_without_localkube_what_needs_it_says_what_to_install(
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_without_localkube_the_other_commands_work(
+def test_other_commands_work_without_localkube(
     manager_only: Installation, shell: Shell, words: list[str], code: int, printed: str
 ) -> None:
     result = manager_only.run(shell, "-m", "leaderworkerset.cli", *words)
@@ -169,8 +169,8 @@ def test_without_localkube_the_other_commands_work(
     assert "Traceback" not in result.stderr
 
 
-def test_a_copy_of_the_tree_gives_the_same_bytes(release: Path, tmp_path: Path) -> None:
-    """Elsewhere, with other times and rights of files, in another time zone; also where changes are not released yet."""
+def test_copy_of_the_tree_builds_the_same_bytes(release: Path, tmp_path: Path) -> None:
+    """The copy has other times and permissions of files, and another time zone; unreleased changes are permitted."""
     copy = tmp_path / "copy"
     for place in SOURCES:
         if (ROOT / place).is_dir():
@@ -201,7 +201,7 @@ def ignored(_: str, names: list[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("name", PROJECTS)
-def test_the_sources_of_a_release_give_its_wheel(
+def test_source_distribution_builds_the_same_wheel(
     release: Path, wheels: dict[str, Path], name: str, tmp_path: Path
 ) -> None:
     with tarfile.open(next(release.glob(f"{name}-*.tar.gz"))) as archive:
@@ -221,7 +221,7 @@ INSTALLERS = {
     "uv tool": ["{bin}/uv tool install --quiet --offline --python {python} {source} {what}"],
     "pipx": ["{bin}/pipx install --quiet --backend uv --python {python} --pip-args={joined} {what}"],
 }
-"""What installs the command, in an empty home."""
+"""Programs that install the command, in an empty home."""
 
 FROM_THERE = "--no-index --find-links {house}"
 
@@ -236,7 +236,7 @@ def offline(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("installer", INSTALLERS)
-def test_a_wheelhouse_is_enough_to_install_into_an_empty_environment(
+def test_wheelhouse_installs_into_an_empty_environment(
     offline: Path, shell: Shell, tmp_path: Path, installer: str
 ) -> None:
     own = {

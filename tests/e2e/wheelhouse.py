@@ -1,4 +1,4 @@
-"""A directory of wheels from which a release is installed without a network: what this environment has, packed again."""
+"""A directory of wheels that installs a release without a network: the packages of this environment, packed again."""
 
 import re
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
@@ -8,7 +8,7 @@ from zipfile import ZipFile
 from tests.e2e.harness import ROOT
 
 LOCK = ROOT / "requirements/local.lock"
-"""What a release needs of others, here and on other platforms."""
+"""The dependencies of a release, on this and other platforms."""
 
 
 def fill(directory: Path) -> None:

@@ -1,7 +1,7 @@
 """Run the fast tests, and one `lws run`, on every further Python of this machine: `python -m tests.interpreters [--list] [--ends]`.
 
-Further: besides the one that runs this, on which `make test` runs everything. Ends with 1 where one failed; a machine
-with a single Python is no failure, but said loudly. With `--ends` only the oldest and the newest are tried.
+Further: besides the current one, on which `make test` runs everything. Exits with code 1 if one failed; a machine
+with a single Python is not an error, but announced prominently. With `--ends` only the oldest and the newest are tried.
 """
 
 import os
@@ -18,7 +18,7 @@ from tests.interpreters.discovery import Interpreter, Version, find
 from tests.interpreters.environments import ROOT
 
 HANGING: Final = ("-o", "faulthandler_timeout=100", "-o", "faulthandler_exit_on_timeout=true")
-"""A test that takes so many seconds fails by its name, and shows where it hangs."""
+"""A test that exceeds this number of seconds fails by its name, and shows where it hangs."""
 
 OPTIONS: Final = ("-q", "-n", "logical", "--dist", "worksteal", "--max-worker-restart=0", *HANGING, "--assert=plain")
 """One process for each core. Asserts are not rewritten, which takes longer than all imports: the second try shows values."""
@@ -30,14 +30,14 @@ FOLDERS: Final = (
 )
 """The fast tests of the three packages, and the life of groups in a whole simulated cluster.
 
-What differs from Python to Python is the language and its library, which the unit tests of every module use. Other
+The differences of Pythons are in the language and its library, which the unit tests of every module use. Other
 simulations and the properties make more inputs for the same code: three times their minutes found nothing of one Python's.
-What reads the files of this repository (`tests/repository/docs`, `tests/repository/deploy`, the layout) reads the same by any of them.
+Tests that read the files of this repository (such as `tests/repository/docs`) have the same result on each.
 """
 
 DEMO: Final = ("-f", "examples/allreduce/lws.yaml", "--image", "allreduce=examples/allreduce", "--until", "done")
 FAILED: Final = 1
-"""The exit code of pytest where tests failed."""
+"""The exit code of pytest for failed tests."""
 
 LIMIT: Final = 600.0
 """Seconds after which a run counts as hanging."""
@@ -66,7 +66,7 @@ def minimum() -> Version:
 
 
 def announce(found: Sequence[Interpreter], further: Sequence[Interpreter]) -> None:
-    """Print what was found before anything is tried."""
+    """Print the Pythons before any of them is tried."""
     say(f"Python {dotted(OWN)} runs this: `make test` runs everything on it.")
     for one in found:
         if one in further:
@@ -81,7 +81,7 @@ def announce(found: Sequence[Interpreter], further: Sequence[Interpreter]) -> No
 
 
 def attempt(interpreter: Interpreter) -> str:
-    """Return how the fast tests and one `lws run` went there: "passed", or what did not."""
+    """Return the result of the fast tests and one `lws run`: "passed", or the failed step."""
     say(f"\n== Python {interpreter.name} ({interpreter.path})")
     started = time.monotonic()
     try:
@@ -99,7 +99,7 @@ def attempt(interpreter: Interpreter) -> str:
 
 
 def test(python: Path) -> None:
-    """Run the fast tests; what failed is tried once more, alone, and listed as unstable where it passes then."""
+    """Run the fast tests; failed tests run once more, alone, and are listed as unstable if they pass then."""
     cache = ("-o", f"cache_dir={python.parents[1] / 'cache'}")
     try:
         run([str(python), "-m", "pytest", *OPTIONS, *FOLDERS, *cache])
@@ -111,7 +111,7 @@ def test(python: Path) -> None:
 
 
 def demonstrate(command: Sequence[str]) -> None:
-    """Run a program whose output matters only where it fails; what failed is tried once more, and listed as unstable."""
+    """Run a program whose output matters only if it fails; it is retried once, and then listed as unstable."""
     say(f"$ {shown(command)}")
     for attempts_left in (1, 0):
         result = subprocess.run(
@@ -126,7 +126,7 @@ def demonstrate(command: Sequence[str]) -> None:
 
 
 def run(command: Sequence[str]) -> None:
-    """Run a program in the repository, shown as it is typed."""
+    """Run a program in the repository, and print its command line."""
     say(f"$ {shown(command)}")
     subprocess.run(command, cwd=ROOT, check=True, timeout=LIMIT)
 
@@ -137,7 +137,7 @@ def shown(command: Sequence[str | Path]) -> str:
 
 
 def report(found: Sequence[Interpreter], outcomes: dict[Interpreter, str]) -> None:
-    """Print one line for each Python that was tried, and which were found."""
+    """Print one line for each Python that was tried, and the Pythons that were found."""
     say(f"\nPythons found here: {', '.join(sorted({dotted(OWN), *(one.name for one in found)}))}")
     for one, outcome in outcomes.items():
         say(f"Python {one.name}: unit tests, a simulated life, one `lws run`: {outcome}")

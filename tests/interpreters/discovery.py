@@ -1,6 +1,6 @@
-"""Which Pythons this machine has: on PATH, the system's own beside one that shadows it, and pyenv's versions.
+"""The Pythons of this machine: on PATH, the system's own even if it is shadowed, and pyenv's versions.
 
-Standard library only, and nothing that Python 3.11 lacks: it runs on the oldest of those it finds.
+This module uses only the standard library of Python 3.11: it runs on the oldest supported Python.
 """
 
 import json
@@ -16,10 +16,10 @@ Version: TypeAlias = tuple[int, ...]
 
 NAME: Final = re.compile(r"python3(\.\d+)?")
 SYSTEM: Final = (Path("/usr/local/bin"), Path("/usr/bin"), Path("/bin"))
-"""Where a system's own programs are, whatever PATH says."""
+"""The folders of a system's own programs, independent of PATH."""
 
 SECONDS: Final = 60.0
-"""How long a program may take to say which Python it is."""
+"""The maximum time of a program to report its Python version."""
 
 QUESTION: Final = """
 import json, sys
@@ -30,7 +30,7 @@ print(json.dumps([sys.implementation.name, list(sys.version_info), free, getattr
 
 @dataclass(frozen=True, slots=True, order=True)
 class Interpreter:
-    """One Python: its version, its program, and why it is not one to try (empty: it is)."""
+    """One Python: its version, its program, and the reason not to try it (empty: none)."""
 
     version: Version
     path: Path
@@ -43,7 +43,7 @@ class Interpreter:
 
 
 def find(environment: Mapping[str, str], minimum: Version, *, system: Iterable[Path] = SYSTEM) -> list[Interpreter]:
-    """Return every Python of at least `minimum`, in the order of versions; of those of one version, the first found."""
+    """Return every Python of at least `minimum`, in the order of versions; the first one of each version."""
     found: dict[Version, Interpreter] = {}
     asked: set[Path] = set()
     for candidate in candidates(environment, system):
@@ -57,7 +57,7 @@ def find(environment: Mapping[str, str], minimum: Version, *, system: Iterable[P
 
 
 def candidates(environment: Mapping[str, str], system: Iterable[Path] = SYSTEM) -> Iterator[Path]:
-    """Yield the programs that may be Pythons, each as it is found first."""
+    """Yield the programs that may be Pythons, each under the first name."""
     searched = [Path(entry) for entry in environment.get("PATH", "").split(os.pathsep) if entry]
     for directory in [
         *searched,
@@ -69,7 +69,7 @@ def candidates(environment: Mapping[str, str], system: Iterable[Path] = SYSTEM) 
 
 
 def ask(program: Path, asked: set[Path]) -> Interpreter | None:
-    """Return which Python the program is; None where it is none, or one that was asked before."""
+    """Return the Python of a program; None if it is not a Python, or was already returned."""
     real = program.resolve()
     if real in asked:
         return None
@@ -109,7 +109,7 @@ def _pythons(directory: Path) -> list[Path]:
 
 
 def _pyenv_roots(environment: Mapping[str, str], searched: Iterable[Path]) -> Iterator[Path]:
-    """Yield where pyenv may keep its versions: as it is told, at home, and beside its shims on PATH."""
+    """Yield the folders where pyenv may keep its versions: by variable, at home, and next to its shims on PATH."""
     for name, below in (("PYENV_ROOT", ""), ("HOME", ".pyenv")):
         if environment.get(name):
             yield Path(environment[name], below)
@@ -117,7 +117,7 @@ def _pyenv_roots(environment: Mapping[str, str], searched: Iterable[Path]) -> It
 
 
 def _is_of_pyenv(directory: Path) -> bool:
-    """Return whether these are pyenv's shims, which start one of its versions or none."""
+    """Return whether these are pyenv's shims, which start one of its versions or fail."""
     return directory.name == "shims" and (directory.parent / "versions").is_dir()
 
 

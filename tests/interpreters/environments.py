@@ -1,4 +1,4 @@
-"""One environment for each interpreter, below `.venvs`: made once, made anew when the lock or the interpreter changes."""
+"""One environment for each interpreter, below `.venvs`: created again when the lock or the interpreter changes."""
 
 import hashlib
 import re
@@ -17,20 +17,20 @@ ENVIRONMENTS: Final = ROOT / ".venvs"
 PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset", "testkit")
 QUIET: Final = ("--quiet", "--disable-pip-version-check")
 LAZY: Final = "--no-compile"
-"""What the tests import is compiled as they do; that is a fraction of what is installed."""
+"""Modules are compiled when tests import them, which is a small part of the packages."""
 
 ELSEWHERE: Final = frozenset({"numpy"})
-"""What an example needs, and the fast tests do not."""
+"""Packages that an example needs, and the fast tests do not."""
 
 RUNNING: Final = "requirements/local.lock"
-"""What running needs, as in `make setup`."""
+"""The requirements for running, as in `make setup`."""
 
 STAMP: Final = ".installed"
-"""Written last; it says what the environment was made of."""
+"""The file that is written last; it identifies the content of the environment."""
 
 
 def prepare(interpreter: Interpreter, *, root: Path = ROOT, parent: Path = ENVIRONMENTS) -> Path:
-    """Return the Python of the interpreter's environment, with what the fast tests need of the lock in it."""
+    """Return the Python of the interpreter's environment, with the packages of the fast tests."""
     directory = parent / interpreter.name
     python, stamp, made_of = directory / "bin" / "python", directory / STAMP, digest(interpreter, root)
     if stamp.is_file() and stamp.read_text() == made_of:
@@ -56,7 +56,7 @@ def needed(lock: str) -> str:
 
 
 def digest(interpreter: Interpreter, root: Path = ROOT) -> str:
-    """Return what an environment is made of, as a hash: the interpreter, the place, the lock, what is installed."""
+    """Return a hash of an environment's inputs: the interpreter, the place, the lock, the packages."""
     projects = [tomllib.loads((root / f"packages/{name}/pyproject.toml").read_text()) for name in PACKAGES]
     lock = (root / RUNNING).read_text() + needed((root / "requirements/test.lock").read_text())
     parts = [str(interpreter.path), str(root), lock, repr(projects)]

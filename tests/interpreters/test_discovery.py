@@ -1,4 +1,4 @@
-"""Every Python of a machine is found once, and only those that can be tried."""
+"""Every suitable Python of a machine is found once."""
 
 import json
 import sys
@@ -28,13 +28,13 @@ def names(environment: dict[str, str], *system: Path) -> list[str]:
     return [one.name for one in find(environment, OLDEST, system=system)]
 
 
-def test_the_python_that_runs_this_is_found() -> None:
+def test_current_python_is_found() -> None:
     found = find({"PATH": str(Path(sys.executable).parent)}, OLDEST, system=())
     assert [one.version for one in found] == [sys.version_info[:3]]
     assert found[0].unfit == ""
 
 
-def test_all_of_path_are_found_in_the_order_of_their_versions(tmp_path: Path) -> None:
+def test_pythons_in_path_are_sorted_by_version(tmp_path: Path) -> None:
     program(tmp_path / "b" / "python3.13", 3, 13, 0)
     program(tmp_path / "b" / "python3.9", 3, 9, 18)
     program(tmp_path / "a" / "python3", 3, 12, 10)
@@ -43,7 +43,7 @@ def test_all_of_path_are_found_in_the_order_of_their_versions(tmp_path: Path) ->
     assert names({"PATH": path}) == ["3.12.9", "3.12.10", "3.13.0"]
 
 
-def test_the_systems_own_is_found_beside_one_that_shadows_it(tmp_path: Path) -> None:
+def test_system_python_is_found_behind_another_one(tmp_path: Path) -> None:
     program(tmp_path / "mine" / "python3", 3, 12, 1)
     own = program(tmp_path / "usr" / "bin" / "python3", 3, 11, 2)
     found = find({"PATH": f"{tmp_path}/mine:{tmp_path}/usr/bin"}, OLDEST, system=())
@@ -51,7 +51,7 @@ def test_the_systems_own_is_found_beside_one_that_shadows_it(tmp_path: Path) -> 
     assert names({"PATH": f"{tmp_path}/mine"}, own.parent) == ["3.11.2", "3.12.1"]
 
 
-def test_versions_of_pyenv_are_found_at_home_where_it_says_and_behind_its_shims(tmp_path: Path) -> None:
+def test_pyenv_versions_are_found_behind_shims(tmp_path: Path) -> None:
     root = tmp_path / ".pyenv"
     program(root / "versions" / "3.12.1" / "bin" / "python3", 3, 12, 1)
     program(root / "versions" / "3.13.0" / "bin" / "python3.13", 3, 13, 0)
@@ -65,7 +65,7 @@ def test_versions_of_pyenv_are_found_at_home_where_it_says_and_behind_its_shims(
         assert names(environment) == ["3.12.1", "3.13.0"]
 
 
-def test_one_of_several_names_is_found_once(tmp_path: Path) -> None:
+def test_python_with_several_names_is_found_once(tmp_path: Path) -> None:
     real = program(tmp_path / "bin" / "python3.12", 3, 12, 1)
     (tmp_path / "bin" / "python3").symlink_to(real)
     (tmp_path / "other").symlink_to(tmp_path / "bin")
@@ -74,7 +74,7 @@ def test_one_of_several_names_is_found_once(tmp_path: Path) -> None:
     assert [(one.name, one.path) for one in found] == [("3.12.1", real)]
 
 
-def test_what_is_no_python_is_passed_over(tmp_path: Path) -> None:
+def test_other_programs_are_ignored(tmp_path: Path) -> None:
     script(tmp_path / "python3.11", "exit 1")
     script(tmp_path / "python3.12", "echo Python")
     (tmp_path / "python3.13").write_text("not to be run")
@@ -83,7 +83,7 @@ def test_what_is_no_python_is_passed_over(tmp_path: Path) -> None:
     assert names({"PATH": str(tmp_path)}) == []
 
 
-def test_pythons_that_cannot_be_tried_say_why(tmp_path: Path) -> None:
+def test_unsuitable_pythons_have_a_reason(tmp_path: Path) -> None:
     program(tmp_path / "a" / "python3.15", 3, 15, 0, "alpha")
     program(tmp_path / "b" / "python3", 3, 11, 15, implementation="pypy")
     program(tmp_path / "c" / "python3", 3, 13, 1, free=True)
@@ -95,7 +95,7 @@ def test_pythons_that_cannot_be_tried_say_why(tmp_path: Path) -> None:
     ]
 
 
-def test_one_that_can_be_tried_goes_before_one_of_its_version_that_cannot(tmp_path: Path) -> None:
+def test_suitable_python_wins_over_an_unsuitable_one(tmp_path: Path) -> None:
     program(tmp_path / "a" / "python3", 3, 13, 1, free=True)
     usual = program(tmp_path / "b" / "python3", 3, 13, 1)
     found = find({"PATH": f"{tmp_path}/a:{tmp_path}/b"}, OLDEST, system=())

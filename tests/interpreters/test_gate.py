@@ -1,4 +1,4 @@
-"""What `make unit-all` prints and keeps, and how `make test` lists what passes only the second time."""
+"""Output and records of `make unit-all`, and the list of unstable tests of `make test`."""
 
 import os
 import subprocess
@@ -15,12 +15,12 @@ from tests.interpreters.environments import ROOT
 MISSING = Interpreter((3, 12, 99), Path("/missing/python3.12"))
 
 
-def test_a_single_python_is_said_loudly(capsys: pytest.CaptureFixture[str]) -> None:
+def test_single_python_is_announced_prominently(capsys: pytest.CaptureFixture[str]) -> None:
     gate.announce([Interpreter(gate.OWN, Path(sys.executable))], [])
     assert f"ONLY ONE PYTHON IS ON THIS MACHINE: {gate.dotted(gate.OWN)}." in capsys.readouterr().out
 
 
-def test_every_python_that_is_found_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_found_python_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     unfit = Interpreter((3, 15, 0), Path("/opt/python3.15"), "it is a pre-release (alpha)")
     gate.announce([MISSING, unfit], [MISSING])
     assert capsys.readouterr().out.splitlines()[1:] == [
@@ -29,19 +29,19 @@ def test_every_python_that_is_found_is_printed(capsys: pytest.CaptureFixture[str
     ]
 
 
-def test_a_python_that_fails_is_named_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+def test_failing_python_is_named_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = gate.attempt(MISSING)
     gate.report([MISSING], {MISSING: outcome})
     assert outcome.startswith("FAILED: [Errno 2] No such file or directory: ")
     assert f"Python 3.12.99: unit tests, a simulated life, one `lws run`: {outcome}" in capsys.readouterr().out
 
 
-def test_a_program_that_succeeds_says_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_succeeding_program_prints_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     gate.demonstrate([sys.executable, "-c", "print('a'); print('done')"])
     assert capsys.readouterr().out.splitlines()[1:] == ["done"]
 
 
-def test_a_program_that_fails_is_tried_once_more_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failing_program_is_retried_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     marker = tmp_path / "marker"
     script = f"import os, sys; m = {str(marker)!r}; e = os.path.exists(m); open(m, 'w'); print('why'); sys.exit(0 if e else 3)"
     gate.demonstrate([sys.executable, "-c", script])
@@ -50,7 +50,7 @@ def test_a_program_that_fails_is_tried_once_more_and_shown(tmp_path: Path, capsy
     assert "unstable: exit code 3: " in told
 
 
-def test_a_program_that_fails_twice_fails() -> None:
+def test_program_that_fails_twice_fails() -> None:
     with pytest.raises(subprocess.CalledProcessError):
         gate.demonstrate([sys.executable, "-c", "raise SystemExit(3)"])
 
@@ -67,14 +67,14 @@ def repository(place: Path, lock: str = "a==1") -> Path:
     return place
 
 
-def test_an_environment_that_is_current_is_used_as_it_is(tmp_path: Path) -> None:
+def test_current_environment_is_reused(tmp_path: Path) -> None:
     root, kept = repository(tmp_path / "root"), tmp_path / "3.12.99"
     kept.mkdir()
     (kept / environments.STAMP).write_text(environments.digest(MISSING, root))
     assert environments.prepare(MISSING, root=root, parent=tmp_path) == kept / "bin" / "python"
 
 
-def test_an_environment_of_another_lock_or_interpreter_is_made_anew(tmp_path: Path) -> None:
+def test_outdated_environment_is_created_again(tmp_path: Path) -> None:
     root, kept = repository(tmp_path / "root"), tmp_path / "3.12.99"
     kept.mkdir()
     (kept / environments.STAMP).write_text(environments.digest(MISSING, repository(tmp_path / "old", "a==0")))
@@ -83,7 +83,7 @@ def test_an_environment_of_another_lock_or_interpreter_is_made_anew(tmp_path: Pa
     assert not kept.exists()
 
 
-def test_what_the_fast_tests_do_not_need_is_not_installed_for_them() -> None:
+def test_unit_environment_omits_packages_of_other_tests() -> None:
     kept, left_out = (
         "a==1 \\\n    --hash=sha256:0\n",
         "numpy==2 ; python_full_version < '3.12' \\\n    --hash=sha256:1\n",
@@ -93,7 +93,7 @@ def test_what_the_fast_tests_do_not_need_is_not_installed_for_them() -> None:
     assert names >= environments.ELSEWHERE
 
 
-def test_settings_of_tools_are_no_reason_to_make_environments_anew(tmp_path: Path) -> None:
+def test_tool_settings_do_not_change_the_environment_digest(tmp_path: Path) -> None:
     root = repository(tmp_path)
     before = environments.digest(MISSING, root)
     (root / "pyproject.toml").write_text("[tool.ruff]\nline-length = 2\n")
@@ -102,7 +102,7 @@ def test_settings_of_tools_are_no_reason_to_make_environments_anew(tmp_path: Pat
     assert environments.digest(MISSING, root) != before
 
 
-def test_what_passes_only_the_second_time_is_listed_by_name_above_the_last_line(tmp_path: Path) -> None:
+def test_pass_at_the_second_try_is_listed_by_name(tmp_path: Path) -> None:
     """With the two commands of `make test`."""
     (tmp_path / "test_it.py").write_text(
         "from pathlib import Path\n"
@@ -119,7 +119,7 @@ def test_what_passes_only_the_second_time_is_listed_by_name_above_the_last_line(
     assert "1 failed, 1 passed" in lines[-1]
 
 
-def test_a_run_fails_with_more_unstable_tests_than_its_budget(tmp_path: Path) -> None:
+def test_run_with_too_many_unstable_tests_fails(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "import pytest\nfrom pathlib import Path\n"
         f"@pytest.mark.parametrize('number', range({suite.MOST_UNSTABLE + 1}))\n"
@@ -133,8 +133,8 @@ def test_a_run_fails_with_more_unstable_tests_than_its_budget(tmp_path: Path) ->
     assert f"{suite.MOST_UNSTABLE + 1} tests are unstable, and at most {suite.MOST_UNSTABLE} may be" in again
 
 
-def test_what_hangs_fails_by_its_name_and_is_tried_again(tmp_path: Path) -> None:
-    """Side by side, as the other Pythons run the tests: the process ends with the test, and pytest with the rest."""
+def test_hanging_test_fails_by_name_and_is_retried(tmp_path: Path) -> None:
+    """In parallel, as on the other Pythons: the worker process ends with the test, and pytest with the rest."""
     (tmp_path / "test_it.py").write_text(
         "import time\nfrom pathlib import Path\n"
         "def test_hanging():\n"
@@ -150,7 +150,7 @@ def test_what_hangs_fails_by_its_name_and_is_tried_again(tmp_path: Path) -> None
 
 
 def tried(folder: Path, *options: str) -> str:
-    """Return what pytest prints of the tests in a folder, with this repository's plugin."""
+    """Return the output of pytest for the tests in a folder, with this repository's plugin."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     command = [sys.executable, "-m", "pytest", "-p", "testkit.suite", "-c", "/dev/null", f"--rootdir={folder}"]
     result = subprocess.run(
@@ -165,7 +165,7 @@ def tried(folder: Path, *options: str) -> str:
     return result.stdout
 
 
-def test_the_recipe_tries_again_with_the_list_of_unstable_tests() -> None:
+def test_make_retries_failed_tests_and_lists_unstable_ones() -> None:
     recipe = next(line for line in (ROOT / "Makefile").read_text().splitlines() if "--last-failed " in line)
     assert "$(BIN)/pytest $(NO_HANGING) --second-try --last-failed --last-failed-no-failures=none" in recipe
 

@@ -1,4 +1,4 @@
-"""The same Pythons are named wherever Pythons are named."""
+"""Pages, classifiers and tools name the same Pythons."""
 
 import re
 import subprocess
@@ -21,22 +21,22 @@ def text_of(name: str) -> str:
     return " ".join((ROOT / name).read_text().split())
 
 
-def test_the_classifiers_begin_with_the_oldest_python_and_leave_none_out() -> None:
+def test_classifiers_cover_all_versions_from_the_oldest_python() -> None:
     minors = [int(version.partition(".")[2]) for version in TRIED]
     assert TRIED[0] == OLDEST
     assert minors == list(range(minors[0], minors[0] + len(minors)))
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_pages_and_the_error_of_make_name_the_oldest_python(name: str) -> None:
+def test_pages_and_make_name_the_oldest_python(name: str) -> None:
     assert re.findall(r"Python (3\.\d+) or newer", text_of(name)) == [OLDEST]
 
 
-def test_make_refuses_what_is_older_than_the_oldest_python() -> None:
+def test_make_refuses_an_older_python() -> None:
     assert f"sys.version_info < ({OLDEST.replace('.', ', ')})" in text_of("Makefile")
 
 
-def test_the_readme_names_the_pythons_that_are_tried_and_what_is_known_of_the_next() -> None:
+def test_readme_names_tested_pythons_and_the_next_one() -> None:
     first, *middle, last = TRIED
     following = f"3.{int(last.partition('.')[2]) + 1}"
     found = re.search(r"They are tried on Python (.*?)\. On (\S+) YAML is read slowly", text_of("README.md"))
@@ -45,7 +45,7 @@ def test_the_readme_names_the_pythons_that_are_tried_and_what_is_known_of_the_ne
     assert found[2] == following
 
 
-def test_contributors_read_the_same_versions() -> None:
+def test_contributing_names_the_same_pythons() -> None:
     first = ", ".join(TRIED[:-1])
     assert f"every minor version that is tried: {first} and {TRIED[-1]}." in text_of("CONTRIBUTING.md")
 
@@ -56,14 +56,14 @@ def test_tools_check_for_the_oldest_python() -> None:
     assert set(re.findall(r"--python-version (\S+)", text_of("Makefile"))) == {OLDEST}
 
 
-def test_the_image_of_the_manager_has_a_python_that_is_tried() -> None:
+def test_manager_image_has_a_tested_python() -> None:
     images = re.findall(r"\bpython:(3\.\d+)-slim@", (ROOT / "deploy" / "Containerfile").read_text())
     assert set(images) <= set(TRIED)
     assert images
 
 
-def test_make_says_what_an_older_python_lacks(tmp_path: Path) -> None:
-    """The check itself runs on any Python 3: here on one that says it is 3.9."""
+def test_make_reports_an_outdated_python(tmp_path: Path) -> None:
+    """The check runs on any Python 3: here on an interpreter that reports version 3.9."""
     recipe = (ROOT / "Makefile").read_text()
     check = re.search(r"\$\(PYTHON\) -c '(import sys; sys\.exit\(.*)'", recipe)
     assert check is not None

@@ -1,4 +1,4 @@
-"""Run the scenarios: those that share the cluster several at once, then those that take something away from all.
+"""Run the scenarios that share the cluster in parallel, then the outages one at a time.
 
     python -m tests.node [ARGUMENTS OF PYTEST]
     python -m tests.node up
@@ -54,13 +54,13 @@ def main(arguments: list[str]) -> int:
 
 
 def skip(reason: str) -> int:
-    """Say why nothing runs; return the exit code."""
+    """Print why nothing runs; return the exit code."""
     sys.stderr.write(f"skipped: {reason}\n")
     return 0
 
 
 def tests(folder: Path, arguments: list[str]) -> int:
-    """Run the tests of a folder, and those that failed once more, one at a time; return the exit code."""
+    """Run the tests of a folder, and failed tests once more, one at a time; return the exit code."""
     code = pytest(folder, *arguments)
     if code != FAILED:
         return code

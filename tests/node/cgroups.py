@@ -8,7 +8,7 @@ from tests.node.prerequisites import CGROUPS, CONTROLLERS, is_unified
 
 
 def make(name: str, nodes: Sequence[str]) -> None:
-    """Make the folder of a run, and in it those of its nodes."""
+    """Create the folder of a run, with the folders of its nodes."""
     for hierarchy in hierarchies():
         for folder in (hierarchy / name, *(hierarchy / name / node for node in nodes)):
             folder.mkdir()

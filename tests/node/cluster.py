@@ -36,7 +36,7 @@ PREFIX: Final = "lws-node-"
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster that runs, of this process or another."""
+    """A running cluster, of this process or another one."""
 
     directory: Path
     assets: Path
@@ -60,13 +60,13 @@ class Cluster:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the environment of such a command."""
+        """Return the environment of commands for the cluster."""
         own = environment(self.directory / "home")
         own["PATH"] = f"{self.assets}:{own['PATH']}"
         return own | {"KUBECONFIG": str(self.kubeconfig), "XDG_STATE_HOME": str(self.directory / "state")}
 
     def kubectl(self, *words: str, text: str | None = None) -> str:
-        """Run kubectl to its end; return what it printed."""
+        """Run kubectl to its end; return its output."""
         done = subprocess.run(
             [*self.inside, "kubectl", *words],
             env=self.environment,
@@ -85,7 +85,7 @@ class Cluster:
             machine.check()
 
     def save(self) -> None:
-        """Write down what `attach` needs."""
+        """Write the file that `attach` reads."""
         holders = {machine.name: machine.holder for machine in self.machines}
         content = {"assets": str(self.assets), "node_assets": str(self.node_assets), "holders": holders}
         (self.directory / STATE).write_text(json.dumps(content))
@@ -125,7 +125,7 @@ def cluster(say: Say) -> Iterator[Cluster]:
 
 @contextmanager
 def run_directory() -> Iterator[Path]:
-    """Make the directory and the cgroups of a run, and remove both at its end; what killed runs left is removed before."""
+    """Create the directory and the cgroups of a run, and remove both at its end; leftovers are removed first."""
     sweep()
     directory = runs() / f"{PREFIX}{secrets.token_hex(4)}"
     directory.mkdir(parents=True)
@@ -140,7 +140,7 @@ def run_directory() -> Iterator[Path]:
 
 
 def sweep() -> None:
-    """Remove what is left of runs whose process was killed."""
+    """Remove leftovers of runs whose process was killed."""
     for directory in runs().glob(f"{PREFIX}*"):
         # Another process may just remove it: then it is gone, or locked.
         with suppress(FileNotFoundError, BlockingIOError), (directory / LOCK).open("a") as lock:

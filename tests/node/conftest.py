@@ -1,4 +1,4 @@
-"""The cluster that all scenarios share: the one that `python -m tests.node` runs, or one of this session."""
+"""The cluster that all scenarios share: the cluster of `python -m tests.node`, or one of this session."""
 
 import os
 import secrets
@@ -17,7 +17,7 @@ VARIABLE = "LWS_NODE_CLUSTER"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave these tests out of a run that does not name them or their tier: they take minutes, and need root."""
+    """Ignore these tests in runs that do not name them or their tier: they take minutes, and need root."""
     if config.getoption("tier") == "node":
         return None
     named = [Path(argument.partition("::")[0]).resolve() for argument in config.args]

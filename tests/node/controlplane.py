@@ -22,10 +22,10 @@ CLIENTS: Final = {
     "kube-scheduler": ("system:kube-scheduler", []),
     "kube-proxy": ("system:kube-proxy", []),
 }
-"""Files of keys, and the user and the groups that each names."""
+"""Key files, with the user and groups of each."""
 
 NODE_GRACE: Final = "12s"
-"""How long a node may be silent before the controller manager calls it unknown."""
+"""The time after which the controller manager marks a silent node as unknown."""
 
 
 def issue(authority: Authority, nodes: Sequence[Machine]) -> None:
@@ -93,7 +93,7 @@ def client_flags(name: str, authority: Authority) -> list[str]:
 
 
 def controllers(authority: Authority) -> dict[str, list[str]]:
-    """Return the programs next to the API server, and the flags that each has of its own."""
+    """Return the programs next to the API server, with their own flags."""
     return {
         "kube-controller-manager": [
             f"--root-ca-file={authority.bundle}",

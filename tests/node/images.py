@@ -41,7 +41,7 @@ BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 PIP_SETTINGS: Final = Path("/etc/pip.conf")
 PATH: Final = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 KEPT: Final = 3
-"""Archives of one image that are kept next to the newest: other working trees may be using them."""
+"""Old archives of one image that are kept: other working trees may use them."""
 
 RECIPE: Final = 1
 """Raise it where this module makes other images of the same content."""
@@ -54,7 +54,7 @@ class Store:
     directory: Path
 
     def run(self, *words: str, sources: Path = image.ROOT) -> str:
-        """Run buildah in a folder to its end; return what it printed."""
+        """Run buildah in a folder to its end; return its output."""
         places = ["--root", str(self.directory / "images"), "--runroot", str(self.directory / "run")]
         command = ["unshare", "--mount", "buildah", *places, *words]
         settings = environment(self.directory) | {"BUILDAH_ISOLATION": "chroot", "TMPDIR": str(self.directory)}
@@ -80,7 +80,7 @@ class Store:
 
 
 def archives(assets: Path, say: Say) -> list[Path]:
-    """Return the archives of all images of a node, after making what is missing; `assets` has CoreDNS."""
+    """Return the archives of all images of a node, after building missing ones; `assets` has CoreDNS."""
     busybox = Path(str(shutil.which("busybox", path=environment(cache())["PATH"])))
     small = place("busybox", [busybox]), place("busybox-other", [busybox]), place("pause", [busybox])
     wanted = [
@@ -102,7 +102,7 @@ def archives(assets: Path, say: Say) -> list[Path]:
 
 
 def make_small(targets: Sequence[Path]) -> None:
-    """Make the images of busybox, and of what holds a pod's namespaces."""
+    """Build the images of busybox, and of the pause container."""
     if all(path.exists() for path in targets):
         return
     store = Store(cache() / "store")
@@ -207,7 +207,7 @@ def make_base(store: Store, say: Say) -> str:
 
 
 def remove_old(newest: Path) -> None:
-    """Remove archives of the same image but the last few: each edit of the product makes another one."""
+    """Remove archives of the same image except the last few: each change of the product builds another one."""
     name = newest.name.rpartition("-")[0]
     others = [path for path in cache().glob(f"{name}-*.tar") if path.name.rpartition("-")[0] == name and path != newest]
     for path in sorted(others, key=lambda path: path.stat().st_mtime)[:-KEPT]:
@@ -229,7 +229,7 @@ def place(name: str, files: Iterable[Path]) -> Path:
 
 
 def digest_of(files: Iterable[Path], words: Sequence[str] = BASE_PACKAGES) -> str:
-    """Return the hash of what an image is made from."""
+    """Return the hash of an image's inputs."""
     digest = hashlib.sha256(repr((RECIPE, release(), words)).encode())
     for file in files:
         digest.update(f"{file.name} {file.stat().st_size} ".encode())

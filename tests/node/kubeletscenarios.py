@@ -1,4 +1,4 @@
-"""Lives of single pods that a kubelet decides about, and what of them is compared."""
+"""Pods whose lives depend on the kubelet, and the facts that are compared."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ A real kubelet writes `BackOff` when it next looks at a pod: it follows a state 
 
 BACKING_OFF: Final = ("waiting", "CrashLoopBackOff", None, None)
 PAUSE: Final = "first pause of"
-"""How the name of a fact begins that is known only while a kubelet says that it waits."""
+"""The prefix of a fact that is known only while a kubelet reports a wait."""
 
 NOT_STARTED: Final = ("ContainersReady", "PodReadyToStartContainers", "Ready")
 """Conditions of a pod none of whose containers has started."""
@@ -31,7 +31,7 @@ def phase(name: str) -> Settled:
 
 
 def finished(pod: JSONObject) -> bool:
-    """Wait until no container runs, and none will start again: a pod fails by its deadline before its containers end."""
+    """Wait until no container runs or restarts: a pod fails by its deadline before its containers end."""
     ends = pod["status"].get("phase") in {"Succeeded", "Failed"}
     return ends and not any("running" in one["state"] for one in statuses(pod))
 
@@ -55,7 +55,7 @@ def backs_off(pod: JSONObject) -> bool:
 
 
 def is_backing_off(status: JSONObject) -> bool:
-    """Tell whether a container was restarted, and does not run."""
+    """Return whether a container was restarted, and does not run."""
     reason = status["state"].get("waiting", {}).get("reason")
     return reason == "CrashLoopBackOff" or ("terminated" in status["state"] and status["restartCount"] > 0)
 
@@ -83,18 +83,18 @@ def has_memory(pod: JSONObject) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """A pod, and when it is looked at."""
+    """A pod, and the times of its observation."""
 
     spec: JSONObject
     settled: Settled
     known: Mapping[str, str] = field(default_factory=dict)
-    """Facts that differ on the embedded kubelet, and why that stays."""
+    """Facts that differ on the embedded kubelet, with the reason."""
 
     resized: JSONObject | None = None
-    """Resources that the container gets when the pod is ready."""
+    """New resources of the container after the pod is ready."""
 
     has_logs: bool = False
-    """Whether the log of the last run is compared, and the answer where there is no run before."""
+    """Whether the logs of the last and previous run are compared, including the error if there is none."""
 
 
 def pod(*containers: JSONObject, restart: str = "Always", **fields: Any) -> JSONObject:
@@ -214,7 +214,7 @@ LIVES: Final[Mapping[str, Life]] = {
 
 
 def facts(pod: JSONObject, events: list[JSONObject], printed: Mapping[str, str]) -> dict[str, Any]:
-    """Return what is compared of a pod, of its events and of its logs."""
+    """Return the compared facts of a pod, of its events and of its logs."""
     status = pod["status"]
     reasons = {event["reason"] for event in events} - NOT_COMPARED
     found: dict[str, Any] = {"phase": status["phase"], "reason": status.get("reason"), **printed}
@@ -250,7 +250,7 @@ def ended(state: JSONObject) -> tuple[str, Any, Any, Any]:
 
 
 def first_pause(status: JSONObject) -> float | None:
-    """Return the seconds before the second restart of a container, from those before the next: each pause is twice the last."""
+    """Return the seconds before the second restart of a container, from the next wait: each wait is twice the last."""
     found = re.search(r"back-off (\d+)s", status["state"].get("waiting", {}).get("message", ""))
     return int(found[1]) / 2 ** (status["restartCount"] - 1) if found and status["restartCount"] else None
 

@@ -37,7 +37,7 @@ while True:
     except ChildProcessError:
         signal.pause()
 """
-"""The first process of the PID namespace: it reaps orphans; the kernel ends all others with it."""
+"""The first process of the PID namespace: it reaps orphans; the kernel ends all other processes with it."""
 
 SYSCTLS: Final = {
     "vm/overcommit_memory": 1,
@@ -47,10 +47,10 @@ SYSCTLS: Final = {
     "kernel/keys/root_maxkeys": 1_000_000,
     "kernel/keys/root_maxbytes": 25_000_000,
 }
-"""What a kubelet sets for the whole machine: it finds files that already say so."""
+"""Kernel settings that a kubelet sets for the whole machine: it finds files with these values."""
 
 STARTED: "Final[list[subprocess.Popen[bytes]]]" = []
-"""What this process started on machines: Python warns when it forgets a program that runs."""
+"""Processes that this process started on machines: Python warns when it forgets a running program."""
 
 MOUNTS: Final = """set -eu
 mount --make-rshared /
@@ -65,7 +65,7 @@ echo 1 > /proc/sys/net/ipv4/ip_forward
 echo ready
 exec sleep infinity
 """
-"""What a machine sees instead of the real one's folders; its processes write there."""
+"""Folders of a machine that replace the real ones; its processes write there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Machine:
         return ["nsenter", f"--net=/proc/{self.holder}/ns/net", "--"]
 
     def run(self, *words: str) -> str:
-        """Run a command on it to its end; return what it printed."""
+        """Run a command on it to its end; return its output."""
         done = subprocess.run(
             [*self.inside, *words], env=environment(self.directory), capture_output=True, text=True, check=False
         )
@@ -174,7 +174,7 @@ def hold(directory: Path, name: str, number: int, reaper: int, cgroup: str) -> M
 
 
 def connect(one: Machine, two: Machine) -> None:
-    """Lay a cable between two machines, and tell each how it reaches the other's pods."""
+    """Connect two machines by a cable, and add routes to the other's pods."""
     subprocess.run(
         [*one.network, "ip", "link", "add", LAN, "type", "veth", "peer", "name", LAN, "netns", str(two.holder)],
         env=environment(one.directory),
@@ -189,7 +189,7 @@ def connect(one: Machine, two: Machine) -> None:
 
 
 def spawn(words: Sequence[str], directory: Path) -> "subprocess.Popen[bytes]":
-    """Start a program that dies with the thread that started it; the caller reads what it prints."""
+    """Start a program that dies with the thread that started it; the caller reads its output."""
     library = ctypes.CDLL(None)
     return subprocess.Popen(
         words,
@@ -232,7 +232,7 @@ def children_of(process: int) -> list[int]:
 
 
 def is_alive(process: int) -> bool:
-    """Tell whether a process runs; a zombie does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -1,4 +1,4 @@
-"""Keys and certificates of one cluster, and the kubeconfig of each that speaks with its API server."""
+"""Keys and certificates of one cluster, and a kubeconfig for each client of its API server."""
 
 import base64
 import datetime as dt
@@ -19,7 +19,7 @@ VALID: Final = dt.timedelta(days=2)
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """A directory with a certificate authority, and what it signed."""
+    """A directory with a certificate authority, and the certificates that it signed."""
 
     directory: Path
     key: ec.EllipticCurvePrivateKey

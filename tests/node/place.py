@@ -1,4 +1,4 @@
-"""A namespace of the cluster for one scenario, and the commands that a user types there."""
+"""A namespace of the cluster for one scenario, and a user's commands in it."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ from tests.node.objects import PREFIX
 from kuberuntime.objects.meta import JSONObject
 
 SECONDS: Final = 180.0
-"""How long a scenario waits for anything: the machine may be loaded."""
+"""The maximum wait of a scenario: the machine may be loaded."""
 
 LWS: Final = [sys.executable, "-m", "leaderworkerset.cli"]
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class Place:
         return self.cluster.api
 
     def kubectl(self, *words: str, text: str | None = None) -> str:
-        """Run kubectl in the namespace; return what it printed."""
+        """Run kubectl in the namespace; return its output."""
         return self.cluster.kubectl("--namespace", self.name, *words, text=text)
 
     def lws(self, command: str, *words: str, code: int = 0, text: str | None = None) -> str:
@@ -90,7 +90,7 @@ class Place:
         return sorted(found, key=lambda one: str(one["metadata"]["name"]))
 
     def get(self, kind: str, name: str) -> JSONObject | None:
-        """Return an object, or None where there is none."""
+        """Return an object, or None if there is none."""
         try:
             return self.api.read(f"{PATHS[kind].format(self.name)}/{name}")
         except Refused as error:
@@ -107,7 +107,7 @@ class Place:
         return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in self.pods(name) if not is_ending(pod)}
 
     def until(self, wanted: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
-        """Look again and again until something is so; return it."""
+        """Poll until a condition is true; return its value."""
         deadline = time.monotonic() + seconds
         while not (found := wanted()):
             if time.monotonic() > deadline:
@@ -130,7 +130,7 @@ class Place:
         return self.until(settled, f"{groups} ready groups and {pods} pods of {name}")
 
     def is_settled(self, name: str, groups: int) -> bool:
-        """Tell whether the status of a LeaderWorkerSet has so many ready, updated groups and belongs to its spec."""
+        """Return whether the status of a LeaderWorkerSet has so many ready, updated groups and belongs to its spec."""
         obj = self.get("LeaderWorkerSet", name) or {}
         status = obj.get("status", {})
         counts = [status.get(field, 0) for field in ("replicas", "readyReplicas", "updatedReplicas")]
@@ -154,18 +154,18 @@ class Place:
                 raise
 
     def report(self) -> str:
-        """Return what a person would look at."""
+        """Return the output that a person would read first."""
         return self.kubectl("get", "lws,pods,events", "--output=wide") + self.ended("explain").stdout
 
 
 def is_ready(pod: JSONObject) -> bool:
-    """Tell whether a pod is ready and is not being deleted."""
+    """Return whether a pod is ready and is not being deleted."""
     conditions = pod.get("status", {}).get("conditions", [])
     return not is_ending(pod) and any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
 
 def is_ending(pod: JSONObject) -> bool:
-    """Tell whether a pod is being deleted."""
+    """Return whether a pod is being deleted."""
     return "deletionTimestamp" in pod["metadata"]
 
 

@@ -22,14 +22,14 @@ PACKAGES: Final = {
     "runc": "runc",
     "socat": "socat",
 }
-"""Debian packages, and the program that each brings."""
+"""Debian packages, with a program of each."""
 
 TRIAL: Final = """set -e
 ip link add one type veth peer name two
 nft add table ip trial
 mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged
 """
-"""Actions of a node in its own namespaces."""
+"""Actions in the namespaces of a node."""
 
 CGROUPS: Final = Path("/sys/fs/cgroup")
 CONTROLLERS: Final = ("cpu", "cpuset", "memory", "pids")
@@ -38,11 +38,11 @@ SBIN: Final = "/usr/sbin:/sbin"
 
 
 class AbsentError(BuildError):
-    """This machine lacks something that a node needs: no test fails for it."""
+    """This machine lacks a requirement of a node; tests are skipped."""
 
 
 def obstacle() -> str:
-    """Return why no node can run on this machine, or an empty text; missing packages are no obstacle."""
+    """Return why no node can run on this machine, or an empty text; missing packages are accepted."""
     if os.geteuid() != 0 or not _capabilities() >> CAP_SYS_ADMIN & 1:
         return "a node needs root with CAP_SYS_ADMIN"
     if shutil.which("apt-get") is None and absent_packages():
@@ -55,14 +55,14 @@ def obstacle() -> str:
 
 
 def has_controller(name: str) -> bool:
-    """Tell whether a cgroup controller can be used, in version 1 or 2."""
+    """Return whether a cgroup controller can be used, in version 1 or 2."""
     folder = CGROUPS if is_unified() else CGROUPS / name
     listed = is_unified() and name in (CGROUPS / "cgroup.controllers").read_text().split()
     return os.access(folder / "cgroup.procs", os.W_OK) and (listed or not is_unified())
 
 
 def is_unified() -> bool:
-    """Tell whether the machine has cgroups of version 2 only."""
+    """Return whether the machine has only cgroups of version 2."""
     return (CGROUPS / "cgroup.controllers").exists()
 
 
@@ -73,7 +73,7 @@ def absent_packages() -> list[str]:
 
 
 def install_packages(directory: Path, say: Say) -> None:
-    """Install the Debian packages that are missing; of several test runs one does it at a time."""
+    """Install missing Debian packages; of several concurrent test runs, one does it."""
     with exclusive(directory, say):
         if wanted := absent_packages():
             say(f"installing {', '.join(wanted)}")
@@ -89,7 +89,7 @@ def _apt(*words: str) -> None:
 
 
 def try_namespaces(directory: Path) -> None:
-    """Try in namespaces what a node does there, with an overlay in the directory."""
+    """Try a node's actions in namespaces, with an overlay in the directory."""
     words = ["unshare", "--net", "--mount", "--pid", "--fork", "sh", "-c", TRIAL]
     with tempfile.TemporaryDirectory(dir=directory) as folder:
         for name in ("lower", "upper", "work", "merged"):

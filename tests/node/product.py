@@ -17,7 +17,7 @@ from leaderworkerset.api.metadata import MANAGER
 ROOT: Final = repository.ROOT
 NAMESPACE: Final = "lws-system"
 ADDITIONS: Final = ("in-place",)
-"""Folders with rights that the manager has only where somebody grants them."""
+"""Folders with optional permissions of the manager."""
 
 MANIFESTS: Final = Path(__file__).parent / "manifests"
 

@@ -23,7 +23,7 @@ KUBERNETES: Final = ("kubelet", "kube-proxy")
 
 
 def modules() -> tuple[Module, ...]:
-    """Return what the programs of a node are built from."""
+    """Return the modules of a node's programs."""
     flags = next(module.flags for module in build.modules(build.DEFAULT) if module.folder.startswith("kubernetes"))
     return (
         Module(
@@ -44,7 +44,7 @@ def modules() -> tuple[Module, ...]:
 
 
 def assets(say: Say) -> Path:
-    """Return the directory with the programs of a node, after building what is missing."""
+    """Return the directory with the programs of a node, after building missing ones."""
     wanted = modules()
     target = build.cache() / f"node-{build.content(wanted)}"
     build.make(wanted, target, say)

@@ -136,7 +136,7 @@ def long_sentences(place: str, text: str) -> Iterator[Hit]:
 
 
 def name_hits(place: str, name: str) -> Iterator[Hit]:
-    """Yield what to change in the name of a test.
+    """Yield the hits in the name of a test.
 
     >>> [hit.instead for hit in name_hits("a.py", "test_pod_is_told_so")]
     ['another word than told']

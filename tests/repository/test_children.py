@@ -1,4 +1,4 @@
-"""Children of our programs import nothing from the working directory of the user."""
+"""Children of our programs import nothing from the user's working directory."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The runtime and the small Kubernetes say nothing of the product: neither in code nor in data nor in words."""
+"""The runtime and the embedded cluster do not mention the product: neither in code nor in data nor in messages."""
 
 import re
 from typing import Final
@@ -11,7 +11,7 @@ PRODUCT: Final = re.compile(r"lws|leader-?worker-?set", re.IGNORECASE)
 ALLOWED: Final = {
     "localkube/wellknown.py": {"embedded.leaderworkerset.x-k8s.io": "state directories of before have labels of it"},
 }
-"""What is said all the same, by file, and why."""
+"""Allowed mentions of the product, by file, with the reason."""
 
 
 def named(package: str) -> dict[str, list[str]]:
@@ -33,16 +33,16 @@ def says(file: str, line: str) -> bool:
 
 
 @pytest.mark.parametrize("package", ["kuberuntime", "localkube"])
-def test_the_product_is_not_named(package: str) -> None:
+def test_lower_packages_do_not_mention_the_product(package: str) -> None:
     assert not named(package)
 
 
-def test_what_is_allowed_is_there() -> None:
+def test_allowed_mentions_exist() -> None:
     for file, texts in ALLOWED.items():
         source = (sources("localkube") / file).read_text()
         assert all(text in source for text in texts), file
 
 
 @pytest.mark.parametrize("line", ["lws_requests", "a LeaderWorkerSet", "leader-worker-set", "LWS"])
-def test_a_name_of_the_product_is_found(line: str) -> None:
+def test_mention_of_the_product_is_detected(line: str) -> None:
     assert says("kuberuntime/any.py", line)

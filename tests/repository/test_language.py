@@ -9,7 +9,7 @@ from testkit import repository
 from tests.repository import language
 
 SLACK = 0.05
-"""How far a count may fall before the stored number must follow, so that concurrent changes do not conflict."""
+"""The fraction by which a count may fall before the stored number must follow: concurrent changes should not conflict."""
 
 
 @pytest.mark.slow
@@ -26,7 +26,7 @@ def test_language_has_no_more_hits_than_permitted(area: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("package", repository.PACKAGES)
-def test_examples_in_docstrings_work(package: str) -> None:
+def test_examples_in_docstrings_pass(package: str) -> None:
     failed = {}
     for name, path in repository.modules(package):
         if ">>> " in path.read_text():

@@ -1,4 +1,4 @@
-"""Folders are small, no two of a package import each other, a name stands for one thing (ADR 0007); folders of tests."""
+"""Folders are small, folders do not import each other, and a name has one meaning (ADR 0007)."""
 
 from pathlib import Path
 from typing import Final
@@ -22,7 +22,7 @@ ROLES_OF_FOLDERS: Final = {
         "wording": "the sentences and phrases about what a folder knows: views, recording",
     },
 }
-"""For each package, the names of modules that stand in several of its folders, and the role they play in each."""
+"""For each package, the names of modules that occur in several of its folders, and their common role."""
 
 ROLES_OF_THE_TREE: Final = {
     "capability": "see above",
@@ -34,11 +34,11 @@ ROLES_OF_THE_TREE: Final = {
     "reconcile": "see above: the decision about one object of a kind, or about what one controller has",
     "pod": "see above; in localkube, what the scheduler knows of a pod",
 }
-"""Names of modules that stand three times or more in all packages together, and the role they play in each place."""
+"""Names of modules that occur three times or more in all packages together, and their common role."""
 
 
 @pytest.mark.parametrize("package", repository.PACKAGES)
-def test_no_folder_has_more_modules_than_can_be_read_at_a_glance(package: str) -> None:
+def test_folders_have_a_limited_number_of_modules(package: str) -> None:
     assert {folder: size for folder, size in layout.sizes(package).items() if size > layout.MOST_MODULES} == {}
 
 
@@ -47,7 +47,7 @@ def test_no_two_folders_import_each_other(package: str) -> None:
     assert layout.mutual(package) == []
 
 
-def test_two_folders_that_import_each_other_would_be_found(tmp_path: Path) -> None:
+def test_mutual_imports_are_detected(tmp_path: Path) -> None:
     texts = {
         "a/one.py": "from p.b import two",
         "b/two.py": "from p.a.one import x",
@@ -60,13 +60,13 @@ def test_two_folders_that_import_each_other_would_be_found(tmp_path: Path) -> No
     assert layout.mutual("p", tmp_path) == [("p.a", "p.b")]
 
 
-def test_the_product_has_no_module_that_nothing_in_it_reads() -> None:
-    """Commands are loaded by their names; what builds releases, or serves tests, is not in the wheel."""
+def test_product_has_no_unused_module() -> None:
+    """Commands are loaded by name; tools for releases and tests are not in the wheel."""
     unread = [name for name in layout.unread("leaderworkerset") if not name.startswith("leaderworkerset.cli.commands.")]
     assert unread == []
 
 
-def test_a_module_that_nothing_reads_would_be_found(tmp_path: Path) -> None:
+def test_unused_module_is_detected(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     for name, text in {"one": "from p import two", "two": "", "three": ""}.items():
         (tmp_path / "p" / f"{name}.py").write_text(text)
@@ -74,22 +74,22 @@ def test_a_module_that_nothing_reads_would_be_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("package", repository.PACKAGES)
-def test_no_two_public_types_of_a_package_have_one_name(package: str) -> None:
+def test_public_type_names_are_unique_in_a_package(package: str) -> None:
     assert layout.repeated(layout.type_names(package)) == []
 
 
 @pytest.mark.parametrize("package", repository.PACKAGES)
-def test_modules_of_a_package_have_one_name_only_where_they_play_one_role(package: str) -> None:
+def test_modules_of_a_package_share_a_name_only_for_one_role(package: str) -> None:
     assert layout.repeated(layout.module_names(package)) == sorted(ROLES_OF_FOLDERS[package])
 
 
-def test_a_module_name_stands_three_times_in_the_tree_only_for_one_role() -> None:
+def test_module_names_repeat_in_the_tree_only_for_one_role() -> None:
     everywhere = [name for package in repository.PACKAGES for name in layout.module_names(package)]
     assert layout.repeated(everywhere, times=3) == sorted(ROLES_OF_THE_TREE)
 
 
-def test_no_module_counts_the_folders_up_to_the_repository() -> None:
-    """`testkit.repository` knows it."""
+def test_no_module_counts_parent_folders_of_the_repository() -> None:
+    """`testkit.repository` has the path."""
     counting = [
         path.relative_to(repository.ROOT).as_posix()
         for path in (repository.ROOT / "tests").rglob("*.py")
@@ -98,8 +98,8 @@ def test_no_module_counts_the_folders_up_to_the_repository() -> None:
     assert counting == []
 
 
-def test_a_cluster_of_a_folder_of_tests_ends_with_it() -> None:
-    """A fixture of the scope "package" lives until all tests have run where the folder is not a package."""
+def test_folder_with_a_shared_cluster_is_a_package() -> None:
+    """If the folder is not a package, a fixture of the scope "package" lives until all tests have run."""
     conftests = [path for name, path in repository.files_of_tests() if name.endswith("conftest.py")]
     found = [path.parent for path in conftests if 'scope="package"' in path.read_text()]
     assert found
@@ -110,7 +110,7 @@ def test_a_cluster_of_a_folder_of_tests_ends_with_it() -> None:
     ("package", "foreign"),
     [("kuberuntime", ("localkube", "leaderworkerset")), ("localkube", ("leaderworkerset",))],
 )
-def test_tests_of_a_package_import_none_above_it(package: str, foreign: tuple[str, ...]) -> None:
+def test_tests_of_a_package_import_no_higher_package(package: str, foreign: tuple[str, ...]) -> None:
     folders = (
         repository.ROOT / "packages" / package / "tests",
         repository.ROOT / "packages/testkit/src/testkit/clusters",

@@ -1,4 +1,4 @@
-"""The list of long campaigns: each names programs and tests that are there, and the report has a line for each."""
+"""The list of long campaigns: each names existing programs and tests, and has a line in the report."""
 
 import importlib.util
 import re
@@ -11,7 +11,7 @@ from tests.night import CAMPAIGNS, Campaign, Outcome
 
 
 @pytest.mark.parametrize("campaign", CAMPAIGNS, ids=lambda one: one.name)
-def test_what_a_campaign_runs_is_there(campaign: Campaign) -> None:
+def test_programs_of_a_campaign_exist(campaign: Campaign) -> None:
     _, words = campaign.words
     paths = [word for word in words if word.startswith(("tests/", "packages/"))]
     modules = [words[at + 1] for at, word in enumerate(words) if word == "-m"]
@@ -20,7 +20,7 @@ def test_what_a_campaign_runs_is_there(campaign: Campaign) -> None:
     assert paths or modules
 
 
-def test_a_night_ends_with_a_report_and_the_code_of_its_failures(
+def test_night_ends_with_a_report_and_the_exit_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = "python -c 'import os, sys; print(os.environ[\"SEEDS\"]); sys.exit(3)'"
@@ -35,7 +35,7 @@ def test_a_night_ends_with_a_report_and_the_code_of_its_failures(
     assert night.main(["b"]) == 0
 
 
-def test_an_unknown_campaign_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_campaign_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         night.main(["nothing"])
     assert "no campaign nothing; there are schedules, " in capsys.readouterr().err

@@ -23,11 +23,11 @@ JUSTIFIED: Final = {
     "leaderworkerset/rendezvous/__main__.py": "nine digits at most; it imports nothing of ours",
     "leaderworkerset/controllers/metrics.py": "spec.replicas, an integer by its schema",
 }
-"""Modules that call `int` on something else than a field or the result of a computation, and on what."""
+"""Modules that call `int` on another value than a field or a result, and the value."""
 
 
 def unbounded(module: ast.Module) -> Iterator[str]:
-    """Yield the calls of `int` that may be given a text that somebody stored."""
+    """Yield the calls of `int` whose argument may be a stored text."""
     for node in ast.walk(module):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "int" and node.args:
             argument = node.args[0]
@@ -40,7 +40,7 @@ def unbounded(module: ast.Module) -> Iterator[str]:
 
 
 def is_number(argument: ast.expr) -> bool:
-    """Return whether it is computed, or a field by its name on the wire: labels and annotations have no such names."""
+    """Return whether it is a result, or a field by its wire name: labels and annotations have no such names."""
     if isinstance(argument, ast.BinOp):
         return True
     match argument:
@@ -52,7 +52,7 @@ def is_number(argument: ast.expr) -> bool:
 
 
 @pytest.mark.slow
-def test_no_text_of_an_object_becomes_an_integer_without_a_bound() -> None:
+def test_no_text_becomes_an_integer_without_a_bound() -> None:
     found = {}
     for name, path in repository.modules("kuberuntime", "leaderworkerset"):
         text = path.read_text()
@@ -62,7 +62,7 @@ def test_no_text_of_an_object_becomes_an_integer_without_a_bound() -> None:
     assert JUSTIFIED.keys() - found.keys() == set()
 
 
-def test_a_call_with_a_label_is_found() -> None:
+def test_unbounded_conversion_is_detected() -> None:
     assert list(unbounded(ast.parse("int(own[labels.GROUP_INDEX]); int(text); int(a.get(labels.SIZE) or 0)"))) == [
         "int(own[labels.GROUP_INDEX])",
         "int(text)",

@@ -1,4 +1,4 @@
-"""Each day of commits, a short part of the tests runs on another version of Kubernetes."""
+"""On each day with commits, a short part of the tests runs on another version of Kubernetes."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from tests.controlplane import build, rotation
 DAY = date(2026, 11, 28)
 
 
-def test_days_in_a_row_have_all_other_versions() -> None:
+def test_consecutive_days_cover_all_other_versions() -> None:
     days = [rotation.version_of(DAY + timedelta(days=more)) for more in range(len(build.VERSIONS) - 1)]
     assert sorted([*days, build.DEFAULT]) == [*build.VERSIONS]
 
@@ -24,5 +24,5 @@ def test_day_is_that_of_the_last_commit(tmp_path: Path) -> None:
     assert rotation.last_commit(tmp_path) == DAY
 
 
-def test_every_file_of_the_part_exists() -> None:
+def test_every_file_of_the_rotation_exists() -> None:
     assert [name for name in rotation.PART if not (rotation.ROOT / name).is_file()] == []

@@ -17,7 +17,7 @@ from kuberuntime import randomness
 from localkube.apiserver.model.identities import Identities
 
 MODULES: Final = frozenset({"random", "secrets", "time", "uuid"})
-"""What tells the time or makes chance: importing it is enough to be found."""
+"""Modules of time and randomness: an import of them counts as a use."""
 
 CALLS: Final = frozenset(
     {
@@ -32,7 +32,7 @@ WORDS: Final = re.compile(
 """Sources without any of these words are not parsed: to walk through all of them takes long."""
 
 TYPES: Final = frozenset({"random.Random", "uuid.UUID"})
-"""What is only a type, or a form: the seed and the bits come from elsewhere."""
+"""Types without a source of randomness: the seed and the bits come from elsewhere."""
 
 DIRECT: Final = {
     "localkube/kubelet/logfiles/logreader.py": "measures the processor time that followers of a log take from its writer",
@@ -76,7 +76,7 @@ SYSTEM_CLOCK: Final = {
 
 
 def direct_uses(source: str) -> list[str]:
-    """Name what a module uses beside the seams."""
+    """Name the direct uses in a module."""
     if not WORDS.search(source):
         return []
     return sorted({name for node in ast.walk(ast.parse(source)) for name in _names(node)})
@@ -102,12 +102,12 @@ def modules() -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_only_the_seams_and_the_edges_read_the_system_s_time_and_chance() -> None:
+def test_only_listed_modules_read_system_time_and_randomness() -> None:
     found = {name: uses for name, source in modules().items() if (uses := direct_uses(source))}
     assert found.keys() == DIRECT.keys(), {name: found.get(name) for name in found.keys() ^ DIRECT.keys()}
 
 
-def test_the_system_s_clock_is_chosen_where_processes_are_composed() -> None:
+def test_only_listed_modules_use_the_system_clock() -> None:
     found = {name for name, source in modules().items() if "SystemClock" in source}
     assert found == SYSTEM_CLOCK.keys()
 
@@ -126,11 +126,11 @@ def test_the_system_s_clock_is_chosen_where_processes_are_composed() -> None:
         ("import asyncio\nasyncio.get_running_loop().time()", []),
     ],
 )
-def test_a_direct_use_is_found(source: str, uses: list[str]) -> None:
+def test_direct_use_is_detected(source: str, uses: list[str]) -> None:
     assert direct_uses(source) == uses
 
 
-def test_a_seed_repeats_jitter_and_identities() -> None:
+def test_seed_repeats_jitter_and_identities() -> None:
     def draw() -> tuple[float, str, str]:
         with randomness.seeded(Random(3)):
             return randomness.jitter(), randomness.uid(), Identities().uid()
@@ -138,6 +138,6 @@ def test_a_seed_repeats_jitter_and_identities() -> None:
     assert draw() == draw()
 
 
-def test_without_a_seed_identities_differ() -> None:
+def test_identities_differ_without_a_seed() -> None:
     assert randomness.uid() != randomness.uid()
     assert 0 <= randomness.jitter() < 1

@@ -1,4 +1,4 @@
-"""Every setting has a row in the matrix, every row is accepted, and what tests replace is listed with what runs it."""
+"""Every setting has a row in the matrix, every row is accepted, and replaced parts are listed with their tests."""
 
 import re
 from functools import cache
@@ -94,13 +94,13 @@ SET_BY_US: Final = frozenset(
         "EPISODE_OUTCOME",
     ]
 )
-"""The labels and annotations that controllers, webhooks and commands write, and no user; by their names in `labels`."""
+"""Labels and annotations, by their names in `labels`, that only controllers, webhooks and commands write."""
 
 OF_THE_OPERATOR: Final = {"managementState", "nodePlacement", "operatorLogLevel"}
-"""Fields of the operator's object that are about the operator, and about the nodes of the manager."""
+"""Fields of the operator's object for the operator itself, and for the nodes of the manager."""
 
 OF_THE_MANAGER: Final = {"logLevel", "observedConfig", "unsupportedConfigOverrides"}
-"""Fields of the operator's object that reach the manager: flags, TLS, and any field of the configuration."""
+"""Fields of the operator's object for the manager: flags, TLS, and any field of the configuration."""
 
 IN_THE_CONFIGURATION: Final = {
     "enableCertManager",
@@ -111,7 +111,7 @@ IN_THE_CONFIGURATION: Final = {
     "disruptionBudgets",
     "maintenance",
 }
-"""Values of the chart that reach the manager; the others are of its Deployment, and of objects beside it."""
+"""Values of the chart that are settings of the manager; the others belong to its Deployment and to further objects."""
 
 MANAGER_OF_THE_CHART: Final = (
     repository.ROOT / "deploy" / "helm" / "lws" / "templates" / "deployment-controller-manager.yaml"
@@ -125,7 +125,7 @@ def tried() -> dict[str, set[Value]]:
     return {name: {row[name] for row in rows} for name in rows[0]}
 
 
-def test_every_setting_has_a_row() -> None:
+def test_every_setting_is_in_the_matrix_or_tested_elsewhere() -> None:
     fields = [name for name, _ in factors.fields()]
     flags = [f"--{flag.name}" for flag in managerflags.FLAGS]
     annotations = [
@@ -136,14 +136,14 @@ def test_every_setting_has_a_row() -> None:
     assert {*tried(), *ALWAYS, *ELSEWHERE} == {*fields, *flags, *annotations, "ENABLE_WEBHOOKS"}
 
 
-def test_what_is_tried_elsewhere_is_set_there() -> None:
+def test_settings_tested_elsewhere_are_set_there() -> None:
     names = {value: f"labels.{name}" for name, value in vars(labels).items() if isinstance(value, str)}
     files = dict(repository.files_of_tests())
     texts = {name: files[path].read_text() for name, path in ELSEWHERE.items()}
     assert [name for name, text in texts.items() if names.get(name, name) not in text] == []
 
 
-def test_every_switch_is_tried_on_and_off() -> None:
+def test_every_switch_is_tested_on_and_off() -> None:
     switches = {name for name, kind in factors.fields() if kind is bool}
     assert switches
     assert {name for name in switches if not tried()[name] >= {True, False}} == set()
@@ -151,7 +151,7 @@ def test_every_switch_is_tried_on_and_off() -> None:
     assert {name for name in flags if not tried()[name] >= {"true", "false"}} == set()
 
 
-def test_every_pair_of_values_of_two_fields_is_in_a_row() -> None:
+def test_every_pair_of_values_is_in_a_row() -> None:
     seen = [{factor.names: tuple(row[name] for name in factor.names) for factor in FIELDS} for row in pairs.rows()]
     missing = [
         (one.names, first, other.names, second)
@@ -178,8 +178,8 @@ def test_every_row_is_accepted() -> None:
 @pytest.mark.parametrize("profile", ["Old", "Intermediate", "Modern"])
 @pytest.mark.parametrize("issuer", ["internal", ""])
 @pytest.mark.parametrize("level", OPERAND_VERBOSITY)
-def test_what_the_operator_starts_is_tried(level: str, issuer: str, profile: str) -> None:
-    """The arguments and the file of its operand; overrides may set any field of the configuration."""
+def test_arguments_and_file_of_the_operand_are_tested(level: str, issuer: str, profile: str) -> None:
+    """Overrides may set any field of the configuration."""
     assert operator_crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"][
         "properties"
     ].keys() == (OF_THE_OPERATOR | OF_THE_MANAGER)
@@ -195,8 +195,8 @@ def test_what_the_operator_starts_is_tried(level: str, issuer: str, profile: str
     assert_tried_arguments(deployment["spec"]["template"]["spec"]["containers"][0]["args"])
 
 
-def test_what_the_chart_configures_is_tried() -> None:
-    """Every value that the schema enumerates, and every field that a section may have."""
+def test_settings_of_the_chart_are_tested() -> None:
+    """These are the enumerated values of the schema, and the fields of its sections."""
     schemas = {one.name: one.schema for one in chartvalues.values()}
     reaching = {name for name, schema in schemas.items() if "additionalProperties" in schema}
     assert {*reaching, "enableCertManager"} == IN_THE_CONFIGURATION
@@ -209,19 +209,19 @@ def test_what_the_chart_configures_is_tried() -> None:
         assert tried()[flag] >= set(schemas[value]["enum"])
 
 
-def test_the_arguments_of_an_installation_are_tried() -> None:
+def test_arguments_of_an_installation_are_tested() -> None:
     (container,) = workload.deployment(InstallSettings())["spec"]["template"]["spec"]["containers"]
     assert_tried_arguments(container["args"])
 
 
 def assert_tried_arguments(arguments: list[str]) -> None:
-    """Each is one of those that every process has, or a flag with a value of the matrix."""
+    """Check that each argument is one of every process, or a flag with a value of the matrix."""
     for name, _, value in (argument.partition("=") for argument in arguments):
         assert name in ALWAYS or value in tried()[name]
 
 
 def assert_tried_document(document: JSONObject) -> None:
-    """Every field has a row; every switch, and every text that is one of several, also with this value."""
+    """Check that every field has a row, and that the matrix has the values of switches and enumerations."""
     for section, content in document.items():
         for field, value in content.items() if isinstance(content, dict) else ():
             name = f"{section}.{field}"
@@ -235,13 +235,13 @@ def _members(values: set[Value]) -> set[JSON]:
 
 
 @pytest.mark.slow
-def test_what_tests_replace_is_listed_with_the_test_that_runs_it() -> None:
+def test_replaced_parts_are_listed_with_a_test_of_the_original() -> None:
     listed = [(one.part, place) for one in replaced.REPLACED for place in one.places]
     assert sorted(listed) == sorted(replaced.found(repository.files_of_tests()))
     assert {one.shipped for one in replaced.REPLACED} <= {name for name, _ in repository.files_of_tests()}
 
 
-def test_an_assembly_a_fake_and_a_patch_would_be_found(tmp_path: Path) -> None:
+def test_replaced_parts_are_detected(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         """
 from leaderworkerset.manager import lwsmanager, probes

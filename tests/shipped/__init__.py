@@ -1,1 +1,1 @@
-"""What ships is what is tested: the settings that are tried, and the places where tests replace a part of what ships."""
+"""The settings that are tested, and the places where tests replace a part of the shipped product."""

@@ -1,4 +1,4 @@
-"""What a user can set: fields of the manager's configuration, its flags, annotations of LeaderWorkerSets; values to try.
+"""Settings of a user, with values to try: fields and flags of the manager, annotations of LeaderWorkerSets.
 
 A factor is one setting, or several that only fit together. None means that it is not set. In texts, `{directory}`,
 `{metrics}` and `{probes}` are a place and ports of the process. Fields are named by their path, flags with dashes,
@@ -35,14 +35,14 @@ GANG: Final = "gangSchedulingManagement.schedulerProvider"
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """Settings that are chosen together, and the values to choose from, one for each of them."""
+    """Settings that are set together, with a choice of values for all of them."""
 
     names: tuple[str, ...]
     values: tuple[tuple[Value, ...], ...]
 
 
 def one(name: str, *values: Value) -> Factor:
-    """Return the factor of a setting that fits with every other one."""
+    """Return the factor of a setting that fits with all others."""
     return Factor((name,), tuple((value,) for value in values))
 
 
@@ -59,7 +59,7 @@ LEASE: Final = Factor(
     ("leaderElection.leaseDuration", "leaderElection.renewDeadline", "leaderElection.retryPeriod"),
     (("15s", "10s", "2s"), ("3s", "2s", "500ms")),
 )
-"""The defaults, and times that suit tests, which a process of the tests has where none are set."""
+"""The defaults, and times that suit tests, which are used if none are set."""
 
 FIELDS: Final = (
     one("webhook.host", "127.0.0.1", ""),
@@ -154,7 +154,7 @@ ALWAYS: Final[Mapping[str, str]] = {
     "--config": "each process has a file, as its Deployment mounts one",
     "--kubeconfig": "each process has one: the tests run outside of pods",
 }
-"""Settings that every process has, and why no other value of them is tried here."""
+"""Settings of every process, with the reason why no other value is tried here."""
 
 ELSEWHERE: Final[Mapping[str, str]] = {
     "--version": "unit/leaderworkerset/cli/commands/test_manager.py",
@@ -172,7 +172,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     labels.GANG_SCHEDULER: "kubernetes/gang/test_gangs.py",
     labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "integration/lws/test_placement.py",
 }
-"""Settings, or their other values, that need another world than that of the matrix, and the test that sets them."""
+"""Settings and values that need another environment than the matrix, with the test that sets them."""
 
 
 def fields(section: Sections = Configuration, path: str = "") -> Iterator[tuple[str, Any]]:

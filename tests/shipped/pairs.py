@@ -22,7 +22,7 @@ Part: TypeAlias = tuple[Choice, ...]
 
 
 def wanted(paired: Sequence[Factor], single: Sequence[Factor] = ()) -> dict[Part, None]:
-    """Return what has to be covered: pairs of values of the first factors, values of the others; in order."""
+    """Return the parts to cover in order: pairs of values of the first factors, values of the others."""
     sizes = [len(factor.values) for factor in (*paired, *single)]
     pairs = [
         ((one, first), (other, second))
@@ -34,7 +34,7 @@ def wanted(paired: Sequence[Factor], single: Sequence[Factor] = ()) -> dict[Part
 
 
 def cover(left: dict[Part, None], factors: Sequence[Factor]) -> list[Row]:
-    """Return rows that cover what is wanted: each begins with something uncovered, and adds what covers most."""
+    """Return rows that cover these parts: each starts with an uncovered one, and adds values that cover most."""
     found: list[Row] = []
     while left:
         chosen = dict(next(iter(left)))
@@ -71,7 +71,7 @@ def of_schedulers() -> list[int]:
 
 @cache
 def usual() -> list[int]:
-    """Return the numbers of rows that together have every value: the defaults, each gang scheduler, then what adds most."""
+    """Return the numbers of rows that together have every value: defaults, each gang scheduler, then the best rows."""
     values = [{(factor.names, tuple(row[name] for name in factor.names)) for factor in FACTORS} for row in rows()]
     chosen = {0, *of_schedulers()}
     left = {(factor.names, value) for factor in FACTORS for value in factor.values}.difference(

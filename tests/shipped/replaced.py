@@ -28,7 +28,7 @@ ASSEMBLY: Final = frozenset(
         "leaderworkerset.webhooks.server.WebhookServer",
     }
 )
-"""What processes consist of; a test that calls one of these is an assembly of its own."""
+"""The parts of processes; a test that calls one of them has an assembly of its own."""
 
 WORDS: Final = (
     ".setattr(",
@@ -37,7 +37,7 @@ WORDS: Final = (
     "def stream(",
     *(part.rpartition(".")[2] + "(" for part in ASSEMBLY),
 )
-"""What stands in every file that replaces something; parsing all files would take seconds."""
+"""Text in every file that replaces something; parsing all files would take seconds."""
 
 TRANSPORT: Final = "transport"
 """A class that answers or changes requests in place of `HTTPTransport`."""
@@ -48,7 +48,7 @@ PATCHED: Final = "patched"
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """One part, the test that runs it as it ships, and the files of tests that replace it."""
+    """One part, the test that runs it as shipped, and the files of tests that replace it."""
 
     part: str
     shipped: str

@@ -1,1 +1,1 @@
-"""Gang scheduling by the real coscheduling plugin, where its scheduler was built."""
+"""Gang scheduling by the real coscheduling plugin, if its scheduler was built."""

@@ -1,4 +1,4 @@
-"""Real control planes on which the scheduler of scheduler-plugins runs beside Kubernetes' own, and the manager as it ships."""
+"""Real control planes with the scheduler of scheduler-plugins next to kube-scheduler, and the shipped manager."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ SCHEDULER: Final = "coscheduler"
 def running(
     request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Running]:
-    """Run one version of Kubernetes after the other; skip where the scheduler was not built."""
+    """Run one version of Kubernetes after the other; skip if the scheduler was not built."""
     program = SCHEDULER_PLUGINS.find()
     if program is None:
         pytest.skip(SCHEDULER_PLUGINS.missing)
@@ -53,7 +53,7 @@ def running(
 
 
 async def define(cluster: KubernetesCluster, definition: JSONObject) -> None:
-    """Define PodGroups as the scheduler's own release does."""
+    """Define PodGroups with the definition of the scheduler's own release."""
     client = Client(transport(cluster, "setup"))
     await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="tests")
     await client.close()

@@ -1,4 +1,4 @@
-"""The real coscheduling plugin binds the pods of a group that `coscheduling` prepared: all of them, or none."""
+"""The real coscheduling plugin binds all pods of a group that `coscheduling` prepared, or none."""
 
 import pytest
 from tests.integration.clusters.objects import lws
@@ -23,7 +23,7 @@ def template(space: Space, image: str = "app:1") -> JSONObject:
     return made
 
 
-async def test_groups_start_whole_or_not_at_all_and_leave_nothing(space: Space) -> None:
+async def test_groups_start_completely_or_not_at_all(space: Space) -> None:
     """R-GANG-2 to R-GANG-7, R-KQ-120, R-KQ-121: 3 groups of 4 on nodes for 2, then on enough nodes; recreated, rolled,
     scaled, deleted."""
     await add_to_pool(space, range(4))

@@ -1,4 +1,4 @@
-"""Both clusters with the kinds of gang schedulers, and the manager as it ships, which detects which are served."""
+"""Both clusters with the kinds of gang schedulers, and the shipped manager, which detects the served kinds."""
 
 import asyncio
 import sys
@@ -116,7 +116,7 @@ def plane(runner: asyncio.Runner, directory: Path, version: str) -> Iterator[Pla
 
 
 async def define(cluster: Cluster) -> None:
-    """Define the kinds of schedulers that do not run here; they are served, and found by a manager that starts, at the end."""
+    """Define the kinds of schedulers that do not run here, and wait until a starting manager finds them."""
     client = Client(transport(cluster, "setup"))
     for definition in (VOLCANO_DEFINITION, COSCHEDULING_DEFINITION):
         await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="tests")

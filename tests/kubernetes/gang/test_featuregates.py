@@ -34,12 +34,12 @@ pytestmark = pytest.mark.slow
 def without_gates(
     request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Plane]:
-    """Run a control plane of its own, whose components are started again without the gate."""
+    """Run a separate control plane, whose components are restarted without the gate."""
     with plane(runner, tmp_path_factory.mktemp(request.param), build.CLUSTERS[request.param]) as made:
         yield made
 
 
-async def test_the_component_without_the_gate_is_named(without_gates: Plane, tmp_path: Path) -> None:
+async def test_component_without_the_gate_is_named(without_gates: Plane, tmp_path: Path) -> None:
     cluster = KubernetesCluster(without_gates.kubeconfig)
     settings = {"gangSchedulingManagement": {"schedulerProvider": "native"}}
     replica = Replica(tmp_path, "manager", tmp_path / "manager.kubeconfig", settings)
@@ -64,14 +64,14 @@ def lose_gate(made: Plane, component: str) -> None:
 
 
 async def groups_stay(space: Space, made: Plane) -> None:
-    """A group that ran is deleted, and its PodGroup is not."""
+    """Check that the PodGroup of a deleted group is not deleted."""
     await space.bring_up(lws(replicas=1, size=2, template={"workerTemplate": half_a_node(space)}))
     await space.delete("web")
     await says(made, space, "kube-controller-manager does not end it", "doctor", "--no-machine")
 
 
 async def a_group_starts_in_part(space: Space, made: Plane, component: str, started: int) -> None:
-    """Of a group of four, which has space for two, both start without the others; without PodGroups only the leader does."""
+    """Check that only some pods of a group of four start; without PodGroups only the leader does."""
     await space.create(lws(replicas=1, size=4, template={"workerTemplate": half_a_node(space)}))
     await space.until(shows(lambda state: bound(state, 1), [started]))
     explained = await says(made, space, "LWS-E055", "explain", "web")

@@ -1,4 +1,4 @@
-"""Group objects of schedulers on both clusters: whose they are, what they ask for, and that none is left."""
+"""Group objects of schedulers on both clusters: their owners, their fields, and their deletion."""
 
 from contextlib import suppress
 from functools import partial
@@ -24,7 +24,7 @@ from leaderworkerset.core.gang.provider import Provider
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 
 OF_OTHERS: Final = pytest.mark.parametrize("running", ["embedded", "kubernetes"], indirect=True)
-"""Tests of schedulers whose kinds are custom resources: their definitions and objects are the same on each version of Kubernetes."""
+"""Tests of schedulers whose kinds are custom resources, which are the same on each version of Kubernetes."""
 
 
 def link_of(pod: JSONObject) -> str:
@@ -57,7 +57,7 @@ async def objects(space: Space, provider: str) -> dict[str, JSONObject]:
 
 
 async def until_gone(space: Space, provider: str) -> None:
-    """Wait until nothing of the namespace is left: pods first, then what the garbage collector takes with them and their set."""
+    """Wait until the namespace is empty: first pods, then the objects that the garbage collector deletes."""
 
     def is_empty(state: State) -> None:
         assert not state.pods
@@ -74,7 +74,7 @@ async def until_gone(space: Space, provider: str) -> None:
 
 
 async def assert_groups(space: Space, provider: str, *, minimum: int, names: set[str]) -> dict[str, str]:
-    """Every pod names the object of its group, which its leader controls; return the UIDs of these objects."""
+    """Check that every pod names the object of its group, which its leader controls; return their UIDs."""
     pods = space.state.of("web")
     assert pods.keys() == names
     expected = {link_of(pod): meta.uid(pod) for pod in pods.values() if labels.LEADER_NAME not in meta.annotations(pod)}
@@ -92,10 +92,10 @@ async def assert_groups(space: Space, provider: str, *, minimum: int, names: set
     ("provider", "startup", "minimum"),
     [("volcano", "LeaderCreated", 3), ("volcano", "LeaderReady", 1), ("coscheduling", "LeaderCreated", 3)],
 )
-async def test_groups_keep_their_objects_through_recreations_rollouts_and_scaling(
+async def test_groups_keep_their_objects_through_changes(
     space: Space, provider: str, startup: str, minimum: int
 ) -> None:
-    """R-GANG-2 to R-GANG-7, R-KQ-111 to R-KQ-113, R-KQ-120, R-KQ-121."""
+    """Each group has one object at any time (R-GANG-2 to R-GANG-7, R-KQ-111 to R-KQ-113, R-KQ-120, R-KQ-121)."""
     await live(space, provider, minimum, lws(annotations={labels.GANG_SCHEDULER: provider}, startupPolicy=startup))
 
 
@@ -126,13 +126,13 @@ async def live(space: Space, provider: str, minimum: int, obj: JSONObject) -> No
 
 @OF_OTHERS
 @pytest.mark.parametrize("provider", ["volcano", "coscheduling"])
-async def test_groups_with_random_keys_have_an_object_each_whatever_happens(space: Space, provider: str) -> None:
-    """N-AT-6: replaced, rolled and scaled; an object goes with the leader that controls it."""
+async def test_groups_with_random_keys_have_one_object_each(space: Space, provider: str) -> None:
+    """Groups are replaced, rolled and scaled; an object is deleted with the leader that controls it (N-AT-6)."""
     await live_by_keys(space, provider, lws(annotations={labels.GANG_SCHEDULER: provider}, **HASH))
 
 
-async def test_native_groups_with_random_keys_have_an_object_each_whatever_happens(space: Space) -> None:
-    """N-AT-6: as those of other schedulers."""
+async def test_native_groups_with_random_keys_have_one_object_each(space: Space) -> None:
+    """Native groups behave as those with other schedulers (N-AT-6)."""
     await _native(space)
     await live_by_keys(space, "native", lws(**HASH))
 
@@ -162,7 +162,7 @@ def _kept(before: State, after: State, pods: int) -> None:
 
 
 async def assert_an_object_each(space: Space, provider: str, replicas: int) -> None:
-    """Every group has one object, which its leader controls and all its pods name, and there are no others."""
+    """Check that every group has exactly one object, which its leader controls and all its pods name."""
     pods = space.state.of("web")
     expected = {link_of(pods[name]): meta.uid(pods[name]) for name in leaders(space.state)}
     assert len(expected) == replicas
@@ -172,7 +172,7 @@ async def assert_an_object_each(space: Space, provider: str, replicas: int) -> N
 
 
 def differs(before: dict[str, str], after: dict[str, str], name: str) -> None:
-    """Another pod has this name."""
+    """Expect another pod with this name."""
     assert after.get(name, before[name]) != before[name]
 
 
@@ -187,8 +187,8 @@ def on_gpus(**fields: Any) -> JSONObject:
 
 
 @OF_OTHERS
-async def test_groups_without_enough_accelerators_wait_as_a_whole(space: Space) -> None:
-    """R-OP-62, AT-000-6b: a PodGroup for each group of five, none of whose pods is bound until its scheduler binds all."""
+async def test_groups_without_enough_accelerators_wait_completely(space: Space) -> None:
+    """Each group of five has a PodGroup, and its scheduler binds all of its pods at once (R-OP-62, AT-000-6b)."""
     await space.create(lws(size=5, template={"workerTemplate": on_gpus(schedulerName="volcano")}))
 
     def all_wait(state: State) -> None:
@@ -225,8 +225,8 @@ async def bind(space: Space, pod: str, node: str) -> None:
     await space.client.create(Resource("", "v1", f"pods/{pod}/binding", "Binding"), binding)
 
 
-async def test_without_a_scheduler_of_groups_pods_are_bound_one_by_one(space: Space) -> None:
-    """R-OP-62, AT-000-6c: a group may have a part of its pods; that it has all or none is promised with a scheduler of groups only."""
+async def test_pods_are_bound_separately_without_a_gang_scheduler(space: Space) -> None:
+    """Only with a gang scheduler a group starts completely or not at all (R-OP-62, AT-000-6c)."""
     await add_to_pool(space, range(2))
     annotations = {labels.GANG_SCHEDULER: "none"}
     await space.create(
@@ -242,8 +242,8 @@ async def test_without_a_scheduler_of_groups_pods_are_bound_one_by_one(space: Sp
     await space.until(is_in_part)
 
 
-async def test_what_can_never_start_is_refused(space: Space) -> None:
-    """R-KQ-149; with the advice what to do instead."""
+async def test_unstartable_set_is_refused(space: Space) -> None:
+    """The error has advice (R-KQ-149)."""
     waiting = lws(annotations={labels.GANG_SCHEDULER: "native"}, startupPolicy="LeaderReady")
 
     with pytest.raises(ForbiddenError, match=r"spec\.startupPolicy.*gang-scheduler: none"):
@@ -254,18 +254,18 @@ async def test_what_can_never_start_is_refused(space: Space) -> None:
 
 
 async def _native(space: Space) -> Provider:
-    """Return the scheduler of Kubernetes as it is served; skip the test on a cluster without it."""
+    """Return the scheduler of Kubernetes in its served version; skip the test on a cluster without it."""
     return await served(space, "native") or pytest.skip("the embedded cluster's scheduler knows no groups")
 
 
-async def test_native_groups_keep_their_objects_through_everything(space: Space) -> None:
-    """R-KQ-140 to R-KQ-148: `auto` takes it where the API server serves it."""
+async def test_native_groups_keep_their_objects_through_changes(space: Space) -> None:
+    """`auto` selects the native scheduler if the API server serves it (R-KQ-140 to R-KQ-148)."""
     await _native(space)
     await live(space, "native", 3, lws())
 
 
 async def test_native_groups_have_the_priority_of_their_pods(space: Space) -> None:
-    """The scheduler of Kubernetes 1.37 binds no pod whose priority is not its group's."""
+    """The scheduler of Kubernetes 1.37 binds no pod whose priority differs from its group's."""
     await _native(space)
     priority = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": space.namespace}}
     await space.client.create(PRIORITY_CLASSES, priority | {"value": 1000})

@@ -1,4 +1,4 @@
-"""`spec.scheduling` where its kinds are not served: refused, and everything else goes on."""
+"""`spec.scheduling` is refused if its kinds are not served, and everything else continues."""
 
 import pytest
 from tests.integration.clusters.objects import lws
@@ -8,16 +8,16 @@ from tests.kubernetes.gang.test_workloadaware import WHOLE, is_served
 from kuberuntime.errors import ForbiddenError
 
 
-async def test_it_is_refused_where_its_kinds_are_not_served(space: Space) -> None:
-    """N-SCH-VAL-6, N-117-5: on Kubernetes 1.36 and on the embedded cluster, by name and with what is missing."""
+async def test_scheduling_is_refused_if_its_kinds_are_not_served(space: Space) -> None:
+    """Kubernetes 1.36 and the embedded cluster name the missing kinds (N-SCH-VAL-6, N-117-5)."""
     if await is_served(space):
         pytest.skip("its kinds are served here")
     with pytest.raises(ForbiddenError, match="v1beta1 Workload API is not available"):
         await space.create(lws(scheduling={}))
 
 
-async def test_it_is_checked_where_its_kinds_are_served(space: Space) -> None:
-    """N-SCH-VAL-16, N-SCH-VAL-10."""
+async def test_scheduling_is_validated_if_its_kinds_are_served(space: Space) -> None:
+    """Incompatible levels, and a change of the level, are refused (N-SCH-VAL-16, N-SCH-VAL-10)."""
     if not await is_served(space):
         pytest.skip("its kinds are not served here")
     with pytest.raises(ForbiddenError, match="incompatible with startupPolicy LeaderReady"):

@@ -1,4 +1,4 @@
-"""`spec.scheduling` on kube-scheduler: groups whole or not at all, at each level, and no object of them left."""
+"""`spec.scheduling` with kube-scheduler: groups start completely or not at all, at each level, and leave no object."""
 
 import asyncio
 import os
@@ -30,16 +30,16 @@ SETS: Final = int(os.environ.get("SETS", "1"))
 """Sets of each identity that share too few nodes."""
 
 FEW: Final = 4 * SETS
-"""These nodes, for two pods each: enough for a third of their groups."""
+"""The number of nodes, for two pods each: enough for a third of the groups."""
 
 SIZE: Final = 3
 """Pods of each of their groups."""
 
 GRACE: Final = int(os.environ.get("GRACE", "3"))
-"""Seconds that their pods take to end."""
+"""Seconds that these pods take to end."""
 
 PATIENCE: Final = 120.0
-"""Seconds in which all of them become ready on a busy machine."""
+"""Seconds until all of them are ready on a busy machine."""
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +72,7 @@ def placed(state: State) -> dict[str, int]:
 
 
 def all_ready(state: State, pods: int, image: str = "app:1") -> None:
-    """There are so many pods of this image, all of them ready."""
+    """Return whether there are so many pods of this image, all of them ready."""
     found = state.of("web").values()
     assert [is_ready(pod) for pod in found] == [True] * pods
     assert {meta.spec(pod)["containers"][0]["image"] for pod in found} == {image}
@@ -85,7 +85,7 @@ async def no_other_pod_groups(space: Space) -> dict[str, JSONObject]:
 
 
 async def until_gone(space: Space) -> None:
-    """Delete the LeaderWorkerSet and wait until nothing of it is left."""
+    """Delete the LeaderWorkerSet and wait until nothing remains."""
     await space.delete("web")
 
     def is_empty(state: State) -> None:
@@ -105,7 +105,7 @@ def scheduled(space: Space, scheduling: JSONObject, identity: str = "Ordinal", *
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 async def test_replicas_start_together_or_not_at_all(space: Space, identity: str) -> None:
-    """N-K8S-1, N-K8S-4, N-K8S-5: 3 groups of 4 on nodes for 2; capacity arrives, and the third starts."""
+    """3 groups of 4 on nodes for 2; capacity is added, and the third starts (N-K8S-1, N-K8S-4, N-K8S-5)."""
     await add_to_pool(space, range(4))
     await space.create(scheduled(space, {}, identity, replicas=3, size=4))
 
@@ -130,8 +130,8 @@ async def test_replicas_start_together_or_not_at_all(space: Space, identity: str
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-async def test_the_whole_starts_together_or_not_at_all(space: Space, identity: str) -> None:
-    """N-K8S-8, N-API-15: 2 groups of 3 on nodes for 4 pods; scaling follows, down to none and up again."""
+async def test_whole_set_starts_together_or_not_at_all(space: Space, identity: str) -> None:
+    """2 groups of 3 on nodes for 4 pods; then the set is scaled to zero and up again (N-K8S-8, N-API-15)."""
     await add_to_pool(space, range(2))
     await space.create(scheduled(space, WHOLE, identity))
 
@@ -160,8 +160,8 @@ async def test_the_whole_starts_together_or_not_at_all(space: Space, identity: s
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-async def test_the_workers_of_a_replica_start_together_beside_their_leader(space: Space, identity: str) -> None:
-    """N-API-14, N-K8S-4: a group of 5 on nodes for 4 pods has its leader, and none of four workers."""
+async def test_workers_start_together_after_their_leader(space: Space, identity: str) -> None:
+    """A group of 5 on nodes for 4 pods has its leader, and none of its four workers (N-API-14, N-K8S-4)."""
     await add_to_pool(space, range(2))
     roles = {"replica": {"leader": {}, "worker": WHOLE}}
     await space.create(scheduled(space, roles, identity, replicas=1, size=5))
@@ -182,7 +182,7 @@ async def test_the_workers_of_a_replica_start_together_beside_their_leader(space
 
 
 def are_ready(names: Iterable[str], groups: int, image: str, gone: Collection[str] = ()) -> Expectation:
-    """Return the expectation that each set has so many groups, ready and of this image, and none of these leaders."""
+    """Return the expectation that each set has so many ready groups of this image, and none of these leaders."""
 
     def expectation(state: State) -> None:
         for name in names:
@@ -203,7 +203,7 @@ async def replace_groups(space: Space, name: str, count: int) -> list[str]:
     return [uid for _, uid in leaders]
 
 
-async def test_many_sets_share_too_few_nodes_and_leave_no_pod_group(space: Space) -> None:
+async def test_many_sets_share_few_nodes_and_leave_no_pod_group(space: Space) -> None:
     """N-AT-6: sets of four groups of three pods, on nodes for a third of them: groups start whole or not at all.
 
     Then there is room. Six groups of each set are replaced, their leaders in the background, and their workers end late;
@@ -256,8 +256,8 @@ async def test_many_sets_share_too_few_nodes_and_leave_no_pod_group(space: Space
 
 
 @pytest.mark.parametrize("sizes", [(2, 4), (4, 2)])
-async def test_another_size_rolls_out_in_a_gang_of_the_whole(space: Space, sizes: tuple[int, int]) -> None:
-    """N-AT-10: the minimum is never more than the pods that can exist, so the rollout ends."""
+async def test_changed_size_rolls_out_in_a_gang_of_the_whole_set(space: Space, sizes: tuple[int, int]) -> None:
+    """The minimum is never more than the existing pods, so the rollout ends (N-AT-10)."""
     await space.bring_up(lws(scheduling=WHOLE, replicas=3, size=sizes[0]))
 
     await space.edit_template(size=sizes[1], workerTemplate=pod_template("app:2"))
@@ -270,7 +270,7 @@ async def test_another_size_rolls_out_in_a_gang_of_the_whole(space: Space, sizes
 
 @pytest.mark.parametrize("scheduling", [{}, {"replica": {"leader": {}, "worker": WHOLE}}], ids=["replica", "role"])
 async def test_groups_of_an_old_size_are_kept_in_a_slow_rollout(space: Space, scheduling: JSONObject) -> None:
-    """N-AT-25: one of them is recreated meanwhile, with its own PodGroup and workers; nothing drifts."""
+    """One of them is recreated meanwhile, with its own PodGroup and workers; nothing drifts (N-AT-25)."""
     await space.create(lws(scheduling=scheduling, replicas=2, size=2, rollout={"partition": 1}))
     await space.until(lambda state: all_ready(state, 4))
     await space.edit_template(size=3, workerTemplate=pod_template("app:2"))
@@ -293,8 +293,8 @@ async def test_groups_of_an_old_size_are_kept_in_a_slow_rollout(space: Space, sc
     await until_gone(space)
 
 
-async def test_a_group_below_the_partition_comes_back_with_its_pod_group(space: Space) -> None:
-    """N-AT-11: scaled down and up again, it is of the old revision, whose PodGroup was cleaned up."""
+async def test_group_below_the_partition_recreates_its_pod_group(space: Space) -> None:
+    """Scaled down and up again, it has the old revision, whose PodGroup was deleted (N-AT-11)."""
     await space.create(lws(scheduling={}, replicas=3, size=2, rollout={"partition": 2}))
     await space.until(lambda state: all_ready(state, 6))
     await space.replace_worker_template(pod_template("app:2"))
@@ -322,7 +322,7 @@ async def owned_by_a_pipeline(space: Space, name: str, scheduling: JSONObject) -
 async def test_scheduling_is_delegated_to_the_workload_of_an_owner(
     space: Space, scheduling: JSONObject, groups: int
 ) -> None:
-    """N-K8S-16: it waits for that Workload, and makes none of its own."""
+    """The set waits for that Workload, and creates none of its own (N-K8S-16)."""
     made = await owned_by_a_pipeline(space, "pipeline", scheduling)
     await space.create(made)
 
@@ -351,8 +351,8 @@ async def test_scheduling_is_delegated_to_the_workload_of_an_owner(
     assert len((await space.client.list(WORKLOADS, namespace=space.namespace)).items) == 1
 
 
-async def test_an_owner_that_may_not_be_read_holds_nothing_else_up(space: Space) -> None:
-    """N-AT-15: it is told in the condition, and other LeaderWorkerSets go on; CompositePodGroups are never read."""
+async def test_unreadable_owner_blocks_only_its_own_set(space: Space) -> None:
+    """The condition reports it, and other LeaderWorkerSets continue; CompositePodGroups are never read (N-AT-15)."""
     made = await owned_by_a_pipeline(space, "pipeline", WHOLE)
     parent = {labels.PARENT_COMPOSITE_POD_GROUP: "composite"}
     annotations = made["metadata"]["annotations"] | parent
@@ -369,8 +369,8 @@ async def test_an_owner_that_may_not_be_read_holds_nothing_else_up(space: Space)
     await space.until(is_told)
 
 
-async def test_a_recreated_group_does_not_wait_for_the_pod_group_before_it(space: Space) -> None:
-    """N-AT-12, N-GATE-10: only for its pods; the old PodGroup ends after them, by its finalizer."""
+async def test_recreated_group_does_not_wait_for_its_old_pod_group(space: Space) -> None:
+    """It waits only for its pods; the old PodGroup is deleted after them, by its finalizer (N-AT-12, N-GATE-10)."""
     slow = pod_template(terminationGracePeriodSeconds=5)
     await space.create(lws(scheduling={}, replicas=1, size=2, template={"workerTemplate": slow}))
     await space.until(lambda state: all_ready(state, 2))

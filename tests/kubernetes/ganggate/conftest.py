@@ -1,4 +1,4 @@
-"""Both clusters, and the manager as it ships, whose configuration names the built-in gate."""
+"""Both clusters, and the shipped manager, whose configuration selects the built-in gate."""
 
 import pytest
 from tests.integration.lws.conftest import Manage, pytest_pyfunc_call, runner, running, space
@@ -12,7 +12,7 @@ __all__ = ["pytest_pyfunc_call", "runner", "running", "space"]
 
 @pytest.fixture(scope="package")
 def manage() -> Manage:
-    """Return what runs the manager with this configuration."""
+    """Return a function that runs the manager with this configuration."""
     configuration = {"gangSchedulingManagement": {"schedulerProvider": BUILT_IN.name}}
     return lambda cluster, directory: deployed(
         cluster, Replica(directory, "manager", directory / "manager.kubeconfig", configuration)

@@ -1,4 +1,4 @@
-"""Groups behind the built-in gate, on every cluster: all pods of a group get nodes, or none does."""
+"""Groups behind the built-in gate, on every cluster: all pods of a group are bound, or none."""
 
 import pytest
 from tests.controlplane import build
@@ -41,7 +41,7 @@ async def test_groups_start_together_or_not_at_all(space: Space) -> None:
     assert gated(space.state, 3) == [0, 0, 0]
 
 
-async def test_a_group_lives_through_a_recreation_a_rollout_and_scaling(space: Space) -> None:
+async def test_group_survives_a_recreation_a_rollout_and_scaling(space: Space) -> None:
     await add_to_pool(space, range(8, 12))
     await space.bring_up(lws(replicas=2, size=3, template={"workerTemplate": half_a_node(space)}))
 
@@ -61,7 +61,7 @@ async def test_a_group_lives_through_a_recreation_a_rollout_and_scaling(space: S
 
 
 async def test_groups_with_random_keys_start_together_or_not_at_all(space: Space) -> None:
-    """Behind both gates: 2 groups of 4 on nodes for one; one that fails is replaced once there is room for all of it."""
+    """Behind both gates: 2 groups of 4 on nodes for one; a failed group is replaced once all of it fits."""
     await add_to_pool(space, range(14, 16))
     await space.create(lws(replicas=2, size=4, template={"workerTemplate": half_a_node(space)}, **HASH))
 
@@ -99,8 +99,8 @@ def _differs(before: dict[str, str], after: dict[str, str], name: str) -> None:
     assert after.get(name, before[name]) != before[name]
 
 
-async def test_a_pod_whose_affinity_nobody_can_read_holds_back_no_group(space: Space) -> None:
-    """`Gt` with a text is stored by API servers; the gate reads every pod of the cluster that has no node yet."""
+async def test_pod_with_malformed_affinity_blocks_no_group(space: Space) -> None:
+    """API servers store `Gt` with a text; the gate reads every pod of the cluster that has no node yet."""
     await add_to_pool(space, range(12, 14))
     term = {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["abc"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
@@ -121,7 +121,7 @@ async def test_a_pod_whose_affinity_nobody_can_read_holds_back_no_group(space: S
     assert bound(space.state, 1) == [2]
 
 
-async def test_what_can_never_start_is_refused(space: Space) -> None:
-    """Workers that are created once their leader is ready would wait for it, and it for them."""
+async def test_unstartable_set_is_refused(space: Space) -> None:
+    """Workers that are created after their leader is ready would wait for it, and it for them."""
     with pytest.raises(ForbiddenError, match=r"spec\.startupPolicy.*built-in.*gang-scheduler: none"):
         await space.create(lws(startupPolicy="LeaderReady"))

@@ -41,19 +41,19 @@ WATCHED: Final[Mapping[str, Resource]] = {
     "service": resources.SERVICES,
     OPERATORS.plural: OPERATORS,
 }
-"""What tests wait for is read by a request: a kubectl for each reading would cost more than what it waits for."""
+"""Objects that tests await are read by requests: a kubectl for each reading costs more than the wait."""
 
 
 @dataclass(frozen=True)
 class Administrator:
-    """Types commands; what they print is the answer."""
+    """Runs commands, and returns their output."""
 
     plane: Plane
     directory: Path
     audit: Audit
 
     def lws(self, *words: str, code: int = 0, environment: Mapping[str, str] | None = None) -> str:
-        """Run `lws`; return what it prints, or the error where one is expected."""
+        """Run `lws`; return its output, or the expected error."""
         result = self._run([sys.executable, "-m", "leaderworkerset.cli", *words], environment or {}, None)
         assert result.returncode == code, f"{words} ended with {result.returncode}:\n{result.stdout}{result.stderr}"
         return result.stderr if code else result.stdout
@@ -65,14 +65,14 @@ class Administrator:
         return output
 
     def kubectl(self, *words: str, code: int = 0, objects: Any = None) -> str:
-        """Run `kubectl`, with objects as its standard input; return what it prints."""
+        """Run `kubectl`, with objects as its standard input; return its output."""
         text = yaml.safe_dump_all(objects) if objects is not None else None
         result = self._run([str(self.plane.assets / "kubectl"), *words], {}, text)
         assert result.returncode == code, f"{words} ended with {result.returncode}:\n{result.stdout}{result.stderr}"
         return result.stdout + result.stderr
 
     def helm(self, *words: str, code: int = 0) -> str:
-        """Run `helm`; return what it prints, or the error where one is expected."""
+        """Run `helm`; return its output, or the expected error."""
         result = self._run([str(HELM.find()), *words], {}, None)
         assert result.returncode == code, f"{words} ended with {result.returncode}:\n{result.stdout}{result.stderr}"
         return result.stderr if code else result.stdout
@@ -84,7 +84,7 @@ class Administrator:
         assert result.returncode == 0, result.stderr
 
     def get(self, *words: str) -> dict[str, Any] | None:
-        """Return an object as kubectl prints it, None where there is none."""
+        """Return an object as kubectl prints it, None if there is none."""
         if path := path_of(*words):
             return self._read(path)
         text = self.kubectl("get", "--ignore-not-found", "-o", "json", *words)
@@ -92,7 +92,7 @@ class Administrator:
         return found
 
     def installed(self) -> dict[tuple[str, str], dict[str, Any]]:
-        """Return what is there of an installation, by kind and name."""
+        """Return the objects of an installation, by kind and name."""
         names = [
             f"{kind.plural}.{kind.version}.{kind.group}/{meta.name(obj)}"
             for kind, obj in build_all(MANAGED, InstallSettings())
@@ -152,7 +152,7 @@ def path_of(named: str, *options: str) -> str:
 
 @pytest.fixture(scope="package")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
-    """Run a control plane that checks owner references and writes down what the manager asks for."""
+    """Run a control plane that checks owner references and logs the manager's requests."""
     directory = tmp_path_factory.mktemp("plane")
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
     flags = (

@@ -1,4 +1,4 @@
-"""A manager of the installation as a process behind the address of its service, and a client whose every write it admits."""
+"""A manager of the installation as a process behind its service, and a client whose every write it admits."""
 
 import asyncio
 import json
@@ -45,7 +45,7 @@ def kubeconfig_of(administrator: Administrator, account: str) -> Path:
 
 
 class Writes:
-    """Creations of LeaderWorkerSets, one after the other: how many were admitted, and why others were refused."""
+    """Consecutive creations of LeaderWorkerSets: the number of admitted ones, and the reasons of refusals."""
 
     def __init__(self) -> None:
         self.admitted = 0
@@ -53,7 +53,7 @@ class Writes:
         self._ended = threading.Event()
 
     def end(self) -> None:
-        """Let the last one be answered."""
+        """Wait for the last answer."""
         self._ended.set()
 
     async def go_on(self, client: Client) -> None:

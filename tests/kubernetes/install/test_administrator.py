@@ -38,7 +38,7 @@ PERMISSIONS = (
     *kube.METRICS,
 )
 FALLBACK = "list"
-"""A verb for API servers that do not stream lists; this one does."""
+"""A verb for API servers without streaming lists, which this one serves."""
 
 
 def autoscaler(minimum: int) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def autoscaler(minimum: int) -> dict[str, Any]:
 
 
 def route_webhooks(administrator: Administrator, port: int) -> None:
-    """Lead the webhook service to this machine, where the managers run as processes."""
+    """Route the webhook service to this machine, where the managers run as processes."""
     external = {"spec": {"type": "ExternalName", "externalName": "localhost", "clusterIP": None, "clusterIPs": None}}
     namespace = ("-n", "lws-system")
     patch = json.dumps(external)
@@ -73,7 +73,7 @@ def route_webhooks(administrator: Administrator, port: int) -> None:
 
 
 def needs_of(events: Iterable[dict[str, Any]]) -> set[Need]:
-    """Return what the manager asked for."""
+    """Return the requests of the manager as permissions."""
     references = [(event["verb"], event["objectRef"]) for event in events if "objectRef" in event]
     return {
         Need(
@@ -94,7 +94,7 @@ def without(verb: str, permissions: Iterable[Permission]) -> list[Permission]:
 
 
 async def walk(administrator: Administrator, client: Client, port: int, managers: list[Replica]) -> None:
-    """Groups come up, are scaled by an autoscaler, and the leading manager dies meanwhile."""
+    """Create groups, scale them by an autoscaler, and kill the leading manager meanwhile."""
     leading, other = managers
     await installation.allow_scraping(client)
     leading.start()
@@ -133,8 +133,8 @@ async def is_leading(client: Client, replica: Replica) -> bool:
     return 'leader_election_master_status{name="b8b2488c.x-k8s.io"} 1.0' in await metrics(client, replica)
 
 
-def test_nothing_is_doubled_missing_or_refused(fresh: Administrator) -> None:
-    """R-ARC-1, R-MGR-3, contract 12.5: two managers, 3 groups, then 12 by the autoscaler."""
+def test_installation_with_two_managers_has_no_duplicates(fresh: Administrator) -> None:
+    """Two managers run 3 groups, then 12 by the autoscaler (R-ARC-1, R-MGR-3, contract 12.5)."""
 
     async def scenario() -> None:
         client = Client(transport(KubernetesCluster(fresh.plane.kubeconfig), "tests"))

@@ -1,4 +1,4 @@
-"""One installer takes over from another under live groups, for each pair, by the commands of the page."""
+"""One installer takes over from another under live groups, for each pair, with the commands of the page."""
 
 import re
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ KEPT = (
 
 
 def page() -> tuple[dict[str, str], dict[str, str], str]:
-    """Return the command of each installer, those to leave one, and the one that removes the operator."""
+    """Return the commands to install and to leave each installer, and the command that removes the operator."""
     text = (ROOT / "docs/how-to/install.md").read_text().replace("deploy/", f"{ROOT}/deploy/")
     section = text.partition("## Change the installer")[2].partition("\n## ")[0]
     take, leave, remove = re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
@@ -62,7 +62,7 @@ def page() -> tuple[dict[str, str], dict[str, str], str]:
 
 
 def run(administrator: Administrator, line: str) -> None:
-    """Type a line; what the first command of two prints is the second one's input."""
+    """Run a line; the output of the first command is the input of the second one."""
     first, _, second = line.partition(" | ")
     program, *rest = first.split()
     said = {"lws": administrator.lws, "kubectl": administrator.kubectl, "helm": administrator.helm}[program](*rest)
@@ -102,7 +102,7 @@ def groups(administrator: Administrator) -> dict[str, tuple[str, str]]:
 
 
 def kept(administrator: Administrator) -> dict[str, Any]:
-    """Return what must outlive every change: identities, certificates, where requests are sent."""
+    """Return the fields that must survive every change: identities, certificates, addresses of webhooks."""
     found = {obj["metadata"]["name"]: obj for obj in administrator.there(*KEPT, *IN)["items"]}
     service = found[SERVICE_NAME]["spec"]
     return {
@@ -115,12 +115,12 @@ def kept(administrator: Administrator) -> dict[str, Any]:
     }
 
 
-def test_the_tour_has_every_pair() -> None:
+def test_tour_contains_every_pair_of_installers() -> None:
     assert len(set(pairwise(TOUR))) == len(TOUR) - 1 == len(INSTALLERS) * (len(INSTALLERS) - 1)
 
 
-def test_each_takes_over_from_each(fresh: Administrator, tmp_path: Path) -> None:
-    """R-OP-44, R-OP-50, R-OP-56: nothing is deleted, no certificate is lost, no write is refused, no group changes."""
+def test_each_installer_takes_over_from_each_other(fresh: Administrator, tmp_path: Path) -> None:
+    """Nothing is deleted, no certificate is lost, no write is refused, no group changes (R-OP-44, R-OP-50, R-OP-56)."""
     commands, leaving, remove = page()
     assert commands.keys() == set(INSTALLERS)
     run(fresh, commands[TOUR[0]])

@@ -1,4 +1,4 @@
-"""`lws doctor` on a real control plane whose installation is broken in one way after the other."""
+"""`lws doctor` on a real control plane whose installation is broken in several ways."""
 
 import base64
 import json
@@ -30,7 +30,7 @@ def report(administrator: Administrator, code: int, *words: str) -> dict[str, di
     return {one["code"]: one for one in found["findings"] if one["level"] != "ok"}
 
 
-def test_what_is_missing_and_what_is_broken_is_named(fresh: Administrator) -> None:
+def test_missing_and_broken_parts_are_named(fresh: Administrator) -> None:
     missing = report(fresh, 1)
     assert {"LWS-D202", "LWS-D302", "LWS-D502", "LWS-D512"} <= missing.keys()
     assert missing["LWS-D202"]["fix"] == "`lws install`"
@@ -76,7 +76,7 @@ def test_what_is_missing_and_what_is_broken_is_named(fresh: Administrator) -> No
     assert "LWS-D204" not in report(fresh, 1)
 
 
-def test_a_user_with_few_permissions_is_told_which_are_missing(fresh: Administrator, tmp_path: Path) -> None:
+def test_missing_permissions_of_a_user_are_named(fresh: Administrator, tmp_path: Path) -> None:
     fresh.install()
     fresh.await_kind()
     fresh.kubectl("create", "serviceaccount", "looker", "-n", "default")

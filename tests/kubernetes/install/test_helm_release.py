@@ -66,8 +66,8 @@ def commands() -> list[str]:
     return [line for line in "".join(found).replace("\\\n", "").splitlines() if line]
 
 
-def test_sets_outlive_the_upgrade_from_a_chart_with_the_definition_as_a_template(released: Administrator) -> None:
-    """R-OP-54: refused while Helm would delete them; the commands of the page lose nothing, and neither does the way back."""
+def test_sets_survive_an_upgrade_from_a_chart_with_crds(released: Administrator) -> None:
+    """It is refused while Helm would delete them; the commands of the page lose nothing (R-OP-54)."""
     released.await_kind()
     released.kubectl("create", "-f", "-", objects=[objects.lws("web", replicas=2)])
     before = released.there("lws/web")
@@ -93,7 +93,7 @@ def test_sets_outlive_the_upgrade_from_a_chart_with_the_definition_as_a_template
 
 
 def test_values_of_a_release_never_keep_the_go_image(released: Administrator) -> None:
-    """R-OP-52: `--reuse-values` keeps its repository, which is refused; a tag that looks like one of its is named."""
+    """`--reuse-values` keeps the Go repository, which is refused; a similar tag is named (R-OP-52)."""
     released.kubectl("annotate", f"crd/{DEFINITION}", "helm.sh/resource-policy=keep")
     refused = released.helm("upgrade", "lws", CHART, *IN, "--reuse-values", code=1)
     assert 'image.manager.repository: Invalid value: "registry.k8s.io/lws/lws"' in refused
@@ -104,8 +104,8 @@ def test_values_of_a_release_never_keep_the_go_image(released: Administrator) ->
     assert "WARNING" not in released.helm("upgrade", "lws", CHART, *IN, OURS)
 
 
-def test_a_chart_of_charts_may_switch_it_on(fresh: Administrator, tmp_path: Path) -> None:
-    """R-OP-53: `condition: lws.enabled` passes the value on."""
+def test_subchart_can_be_enabled_by_a_parent_chart(fresh: Administrator, tmp_path: Path) -> None:
+    """`condition: lws.enabled` passes the value on (R-OP-53)."""
     parent: dict[str, Any] = {"apiVersion": "v2", "name": "platform", "version": "1.0.0"}
     dependency = {"name": "lws", "version": "0.2.0", "repository": f"file://{CHART}", "condition": "lws.enabled"}
     (tmp_path / "Chart.yaml").write_text(yaml.safe_dump(parent | {"dependencies": [dependency]}))

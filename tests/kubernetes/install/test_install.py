@@ -1,4 +1,4 @@
-"""`lws install` on a real control plane: what it makes, what it leaves alone, what it says when it cannot."""
+"""`lws install` on a real control plane: created objects, unchanged objects, and errors."""
 
 import base64
 import re
@@ -36,7 +36,7 @@ def words(output: str) -> set[str]:
 
 
 def versions(administrator: Administrator) -> dict[str, str]:
-    """Return the resourceVersion of every installed object, but those whose status moves by itself."""
+    """Return the resourceVersion of every installed object, except objects whose status changes by itself."""
     return {
         f"{kind}/{name}": obj["metadata"]["resourceVersion"]
         for (kind, name), obj in administrator.installed().items()
@@ -44,7 +44,7 @@ def versions(administrator: Administrator) -> dict[str, str]:
     }
 
 
-def test_it_is_accepted_runs_and_changes_nothing_the_second_time(fresh: Administrator) -> None:
+def test_installation_is_idempotent(fresh: Administrator) -> None:
     checked = fresh.lws("install", "--dry-run=server")
     assert "clusterrole/lws-manager-role created (dry run)" in checked
     assert "deployment/lws-controller-manager not checked: its namespace is not there yet (dry run)" in checked
@@ -59,8 +59,8 @@ def test_it_is_accepted_runs_and_changes_nothing_the_second_time(fresh: Administ
     assert {line.rsplit(" ", 3)[1] for line in fresh.lws("install", "--dry-run=server").splitlines()} == {"unchanged"}
 
 
-def test_wait_proves_the_way_to_the_webhooks(fresh: Administrator) -> None:
-    """The pods that kwok plays are ready, and answer nothing: the first write of a user would be refused."""
+def test_wait_verifies_that_webhooks_are_reachable(fresh: Administrator) -> None:
+    """Pods of kwok are ready, but answer nothing: a user's first write would be refused."""
     told = fresh.lws("install", "--wait", "--timeout=20s", code=124)
     assert "webhooks not reached" in told
     assert "failed calling webhook" in told
@@ -69,7 +69,7 @@ def test_wait_proves_the_way_to_the_webhooks(fresh: Administrator) -> None:
     assert output[-2:] == ["deployment/lws-controller-manager rolled out", "webhooks reached"]
 
 
-def test_its_namespace_takes_only_pods_without_privileges(administrator: Administrator) -> None:
+def test_namespace_admits_only_restricted_pods(administrator: Administrator) -> None:
     """Pod Security `restricted` is enforced, and the manager's own pods pass it."""
     administrator.install()
     pods = administrator.there("pods", *IN, "-l", "control-plane=controller-manager")["items"]
@@ -78,8 +78,8 @@ def test_its_namespace_takes_only_pods_without_privileges(administrator: Adminis
     assert 'violates PodSecurity "restricted' in refused
 
 
-def test_an_update_keeps_certificates_and_configuration(administrator: Administrator) -> None:
-    """R-OP-50: what the manager wrote stays; a configuration is replaced only by another one."""
+def test_update_keeps_certificates_and_configuration(administrator: Administrator) -> None:
+    """Values written by the manager are kept; a configuration is replaced only by another one (R-OP-50)."""
     administrator.lws("install")
     bundle = base64.b64encode(b"-----BEGIN CERTIFICATE-----\n").decode()
     administrator.kubectl("patch", *SECRET, "-p", f'{{"data": {{"ca.crt": "{bundle}"}}}}')
@@ -104,7 +104,7 @@ def test_an_update_keeps_certificates_and_configuration(administrator: Administr
 
 
 def go_installation() -> list[dict[str, Any]]:
-    """Return what matters of an installation of the Go manager: same names, more rights, other settings (contract 12)."""
+    """Return a Go manager's installation: same names, other permissions and settings (contract 12)."""
     installed = {(kind.kind, obj["metadata"]["name"]): obj for kind, obj in build_all(MANAGED, InstallSettings())}
     role = installed["ClusterRole", "lws-manager-role"]
     deployment = installed["Deployment", "lws-controller-manager"]
@@ -136,8 +136,8 @@ def go_installation() -> list[dict[str, Any]]:
     return [*same, *changed]
 
 
-def test_the_go_manager_is_replaced_in_place(fresh: Administrator) -> None:
-    """R-OP-48, R-OP-55: same objects, LeaderWorkerSets untouched; the conversion of older definitions is never called (R-API-4)."""
+def test_go_manager_is_replaced_in_place(fresh: Administrator) -> None:
+    """Sets are unchanged, and the conversion of older definitions is never called (R-OP-48, R-OP-55, R-API-4)."""
     fresh.kubectl("apply", "--server-side", "-f", "-", objects=go_installation())
     fresh.await_kind()
     fresh.kubectl("create", "-f", "-", objects=[objects.lws("web", replicas=1, size=2)])
@@ -156,7 +156,7 @@ def test_the_go_manager_is_replaced_in_place(fresh: Administrator) -> None:
     assert fresh.there("lws/web") == web
 
 
-def test_a_namespace_of_others_is_left_as_it_is(fresh: Administrator) -> None:
+def test_existing_namespace_is_not_changed(fresh: Administrator) -> None:
     fresh.kubectl("create", "namespace", "lws-system")
     before = fresh.there("namespace/lws-system")
     output = fresh.lws("install")
@@ -164,8 +164,8 @@ def test_a_namespace_of_others_is_left_as_it_is(fresh: Administrator) -> None:
     assert fresh.there("namespace/lws-system") == before
 
 
-def test_there_is_one_installation_on_a_cluster(administrator: Administrator) -> None:
-    """Its webhooks and roles serve all of it."""
+def test_second_installation_on_a_cluster_is_refused(administrator: Administrator) -> None:
+    """Its webhooks and roles serve the whole cluster."""
     administrator.lws("install")
     for command in ("install", "uninstall"):
         refused = administrator.lws(command, "-n", "elsewhere", code=1)
@@ -173,7 +173,7 @@ def test_there_is_one_installation_on_a_cluster(administrator: Administrator) ->
     assert administrator.get("namespace/elsewhere") is None
 
 
-def test_a_deployment_of_another_installer_is_named(administrator: Administrator) -> None:
+def test_deployment_of_another_installer_is_named(administrator: Administrator) -> None:
     """A Helm release of another name has another selector, and selectors cannot change."""
     administrator.lws("install")
     deployment = administrator.there(*DEPLOYMENT)
@@ -193,7 +193,7 @@ def test_a_deployment_of_another_installer_is_named(administrator: Administrator
     assert "another installer made it with other labels: delete deployment lws-controller-manager first" in refused
 
 
-def test_the_full_definition_explains_itself(fresh: Administrator) -> None:
+def test_full_definition_has_descriptions(fresh: Administrator) -> None:
     fresh.lws("install", "--crd=full")
     fresh.await_kind()
     own = fresh.kubectl("explain", "lws.spec.leaderWorkerTemplate.size")
@@ -203,7 +203,7 @@ def test_the_full_definition_explains_itself(fresh: Administrator) -> None:
     assert words(fresh.lws("install", "--crd=full")) == {"unchanged"}
 
 
-def test_who_may_not_install_is_told_what_is_missing(fresh: Administrator) -> None:
+def test_missing_permissions_to_install_are_named(fresh: Administrator) -> None:
     token = fresh.kubectl("create", "token", "default").strip()
     config = fresh.directory / "weak.kubeconfig"
     text = fresh.plane.kubeconfig.read_text().replace(fresh.plane.token, token)
@@ -213,7 +213,7 @@ def test_who_may_not_install_is_told_what_is_missing(fresh: Administrator) -> No
     assert fresh.get("namespace/lws-system") is None
 
 
-def test_all_that_is_installed_is_there_and_carries_our_labels(administrator: Administrator) -> None:
+def test_installed_objects_are_complete_and_labeled(administrator: Administrator) -> None:
     administrator.lws("install")
     installed = administrator.installed()
     assert installed.keys() == {
@@ -222,7 +222,7 @@ def test_all_that_is_installed_is_there_and_carries_our_labels(administrator: Ad
     assert all(metadata.is_installed(obj) for obj in installed.values())
 
 
-def test_the_commands_of_the_page_do_what_it_says(fresh: Administrator) -> None:
+def test_commands_of_the_page_work(fresh: Administrator) -> None:
     """Images are built and pushed elsewhere; the nodes here pull nothing."""
     page = (ROOT / "docs/how-to/install.md").read_text()
     blocks = "".join(re.findall(r"^```bash\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))

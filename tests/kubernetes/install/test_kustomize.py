@@ -1,4 +1,4 @@
-"""The kustomize base, rendered by the real kubectl: what `lws install` applies, also from an overlay."""
+"""The kustomize base, rendered by the real kubectl, equals the objects of `lws install`, also with an overlay."""
 
 import re
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ def by_name(objects: Iterable[dict[str, Any]]) -> dict[tuple[str, str], dict[str
 
 
 def built(chosen: InstallSettings) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return what an installation applies; the files of definitions carry no labels, those are for `lws uninstall`."""
+    """Return the objects of an installation; files of definitions lack the labels for `lws uninstall`."""
     objects = by_name(obj for _, obj in build_all(MANAGED, chosen))
     for resource in MANAGED.defined:
         del objects["CustomResourceDefinition", resource.group_resource]["metadata"]["labels"]
@@ -44,7 +44,7 @@ def rendered(administrator: Administrator, folder: Path) -> dict[tuple[str, str]
 
 
 def overlay(directory: Path, **fields: Any) -> Path:
-    """Write an overlay beside nothing else; kustomize takes folders by relative paths only."""
+    """Write an overlay into an empty folder; kustomize accepts folders by relative paths only."""
     base = Path(*[".."] * len(directory.relative_to("/").parts)) / KUSTOMIZE.relative_to("/")
     content = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": [str(base)]}
     components = [str(base / name) for name in fields.pop("components", [])]
@@ -52,12 +52,12 @@ def overlay(directory: Path, **fields: Any) -> Path:
     return directory
 
 
-def test_the_base_is_what_is_installed(settled: Administrator) -> None:
+def test_base_equals_the_installation(settled: Administrator) -> None:
     assert rendered(settled, KUSTOMIZE) == built(InstallSettings())
 
 
-def test_an_overlay_chooses_namespace_image_and_replicas(settled: Administrator, tmp_path: Path) -> None:
-    """R-OP-47: references move along, those of the webhooks too."""
+def test_overlay_sets_namespace_image_and_replicas(settled: Administrator, tmp_path: Path) -> None:
+    """References, also those of the webhooks, are changed consistently (R-OP-47)."""
     name, _, tag = installsettings.IMAGE.partition(":")
     folder = overlay(
         tmp_path,
@@ -71,8 +71,8 @@ def test_an_overlay_chooses_namespace_image_and_replicas(settled: Administrator,
     )
 
 
-def test_the_component_lets_the_manager_write_gangs(settled: Administrator, tmp_path: Path) -> None:
-    """R-OP-47: the rights are those of `lws install` with gang scheduling; the configuration is the user's."""
+def test_gang_component_adds_its_permissions(settled: Administrator, tmp_path: Path) -> None:
+    """The permissions equal those of `lws install` with gang scheduling; the configuration is the user's (R-OP-47)."""
     folder = overlay(tmp_path, components=["components/gang"])
     ganged = by_name(obj for _, obj in build_all(managed("auto"), InstallSettings()))
     role = ("ClusterRole", "lws-manager-role")
@@ -82,7 +82,7 @@ def test_the_component_lets_the_manager_write_gangs(settled: Administrator, tmp_
 
 
 def granted(role: JSONObject) -> set[tuple[str, str, str]]:
-    """Return what a role allows, in whatever rules; those of webhooks, which name objects, are the same in all."""
+    """Return the permissions of a role, independent of its rules; permissions on named webhooks are the same in all."""
     return {
         (group, resource, verb)
         for rule in role["rules"]
@@ -93,10 +93,10 @@ def granted(role: JSONObject) -> set[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("name", "prometheus"), [("cert-manager", ""), ("prometheus", "monitoring")])
-def test_an_overlay_of_an_overlay_lives_in_any_namespace(
+def test_nested_overlay_works_in_any_namespace(
     settled: Administrator, tmp_path: Path, name: str, prometheus: str
 ) -> None:
-    """R-OP-47: names of certificates, and whom they are for, move along by the replacements of the page."""
+    """Replacements of the page change the names and hosts of certificates (R-OP-47)."""
     page = (ROOT / "docs/how-to/install.md").read_text()
     _, text = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     folder = overlay(tmp_path, namespace="serving", **yaml.safe_load(text))
@@ -111,19 +111,19 @@ def test_an_overlay_of_an_overlay_lives_in_any_namespace(
     assert rendered(settled, folder) == built(chosen)
 
 
-def test_the_component_monitors_without_cert_manager(settled: Administrator, tmp_path: Path) -> None:
+def test_monitoring_component_works_without_cert_manager(settled: Administrator, tmp_path: Path) -> None:
     folder = overlay(tmp_path, namespace="serving", components=["components/monitoring"])
     assert rendered(settled, folder) == built(InstallSettings(namespace="serving", prometheus="monitoring"))
 
 
-def test_the_component_adds_the_roles_for_users(settled: Administrator, tmp_path: Path) -> None:
+def test_user_roles_component_adds_the_roles(settled: Administrator, tmp_path: Path) -> None:
     folder = overlay(tmp_path, components=["components/user-roles"])
     roles = by_name(obj for _, obj in userroles.build(MANAGED))
     assert rendered(settled, folder) == built(InstallSettings()) | roles
 
 
-def test_the_operators_overlay_of_the_page_sets_both_images(settled: Administrator, tmp_path: Path) -> None:
-    """R-OP-34: the image of the operand is an environment variable, which `images` alone does not reach."""
+def test_operator_overlay_of_the_page_sets_both_images(settled: Administrator, tmp_path: Path) -> None:
+    """The image of the operand is an environment variable, which `images` alone does not change (R-OP-34)."""
     page = (ROOT / "docs/how-to/operator.md").read_text()
     (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "kustomization.yaml").write_text(text)
@@ -134,8 +134,8 @@ def test_the_operators_overlay_of_the_page_sets_both_images(settled: Administrat
     assert variables[IMAGE_VARIABLE] == container["image"]
 
 
-def test_the_overlay_of_the_page_of_restarts_replaces_the_configuration(settled: Administrator, tmp_path: Path) -> None:
-    """The section of the page is its content; nothing else differs from the base."""
+def test_overlay_of_the_restarts_page_replaces_the_configuration(settled: Administrator, tmp_path: Path) -> None:
+    """Its content is the section of the page; nothing else differs from the base."""
     page = (ROOT / "docs/how-to/restarts.md").read_text()
     blocks = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (section,) = (text for text in blocks if text.startswith("groupRestarts:"))
@@ -153,8 +153,8 @@ def test_the_overlay_of_the_page_of_restarts_replaces_the_configuration(settled:
     assert annotations[labels.CONFIGURATION_HASH] == installsettings.CONFIGURATION + section
 
 
-def test_the_base_can_be_applied_and_taken_over(fresh: Administrator) -> None:
-    """By `kubectl apply --server-side -k` first, by `lws install` later: the latter only adds its labels."""
+def test_base_can_be_applied_and_adopted(fresh: Administrator) -> None:
+    """First by `kubectl apply --server-side -k`, later by `lws install`, which only adds its labels."""
     fresh.kubectl("apply", "--server-side", "-k", str(KUSTOMIZE))
     lines = fresh.lws("install").splitlines()
     assert {line.split()[0] for line in lines if not line.endswith("unchanged")} == {
@@ -162,7 +162,7 @@ def test_the_base_can_be_applied_and_taken_over(fresh: Administrator) -> None:
     }
 
 
-def test_the_overlay_of_the_page_is_an_installation(settled: Administrator, tmp_path: Path) -> None:
+def test_overlay_of_the_page_is_an_installation(settled: Administrator, tmp_path: Path) -> None:
     page = (ROOT / "docs/how-to/install.md").read_text()
     text, _ = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "kustomization.yaml").write_text(text)

@@ -1,4 +1,4 @@
-"""The files of a release on a real control plane: `manifests.yaml`, and whatever else an API server can check."""
+"""The files of a release on a real control plane: `manifests.yaml`, and other files that an API server can check."""
 
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -33,8 +33,8 @@ def load(text: str) -> list[dict[str, Any]]:
     return [obj for obj in yaml.load_all(text, SafeLoader) if obj]
 
 
-def test_a_release_is_applied_by_kubectl(fresh: Administrator) -> None:
-    """R-OP-48, R-OP-57, AT-000-1: it runs, lists what the page lists, and a second time changes nothing."""
+def test_release_is_applied_by_kubectl(fresh: Administrator) -> None:
+    """It runs, has the objects that the page lists, and a second apply changes nothing (R-OP-48, R-OP-57, AT-000-1)."""
     fresh.kubectl("apply", "--server-side", "-f", RELEASE)
     fresh.kubectl("wait", "deploy/lws-controller-manager", *IN, "--for=condition=available", "--timeout=60s")
     pods = fresh.kubectl("get", "pods", *IN, "--no-headers").splitlines()
@@ -49,8 +49,8 @@ def test_a_release_is_applied_by_kubectl(fresh: Administrator) -> None:
     assert "metadata.annotations: Too long" in refused
 
 
-def test_the_kind_is_found_and_explained(administrator: Administrator) -> None:
-    """R-OP-68, AT-003-2."""
+def test_kind_is_discovered_and_explained(administrator: Administrator) -> None:
+    """Discovery and kubectl explain know the kind (R-OP-68, AT-003-2)."""
     administrator.lws("install")
     administrator.await_kind()
     (line,) = administrator.kubectl(
@@ -93,7 +93,7 @@ OPERATED = tuple(
 )
 
 
-def test_every_render_passes_the_api_server_and_its_pods_are_restricted(equipped: Administrator) -> None:
+def test_every_render_is_accepted_and_its_pods_are_restricted(equipped: Administrator) -> None:
     """R-OP-80: each is applied with a dry run by the server, which knows every kind in it.
 
     R-OP-72: a namespace that enforces Pod Security `restricted` admits the pods of every package.
@@ -125,8 +125,8 @@ def pod_of(template: dict[str, Any], name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": own, "spec": spec}
 
 
-def test_a_kind_that_comes_later_is_found(fresh: Administrator) -> None:
-    """R-OP-68, AT-003-4: what creates LeaderWorkerSets, as KServe does, is told that there are none, and need not start again."""
+def test_kind_defined_later_is_discovered(fresh: Administrator) -> None:
+    """A client such as KServe finds the kind later without a restart (R-OP-68, AT-003-4)."""
     manifest = [sets.lws("web", replicas=1)]
     refused = fresh.kubectl("create", "-f", "-", objects=manifest, code=1)
     # The second where kubectl remembers what an earlier test had installed.

@@ -1,4 +1,4 @@
-"""`lws uninstall` on a real control plane: what stands in its way, what goes, what stays."""
+"""`lws uninstall` on a real control plane: blocked, deleted and kept objects."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +24,7 @@ def left(administrator: Administrator) -> set[str]:
 
 
 def create_sets(administrator: Administrator, *names: str) -> None:
-    """Create LeaderWorkerSets where no webhook stands in between, and for each a service that it owns."""
+    """Create LeaderWorkerSets without webhooks, and for each a service that it owns."""
     administrator.kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")
     administrator.await_kind()
     administrator.kubectl("create", "-f", "-", objects=[objects.lws(name, replicas=1) for name in names])
@@ -42,8 +42,8 @@ def owned(administrator: Administrator, name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"clusterIP": "None"}}
 
 
-def test_nothing_is_left(administrator: Administrator) -> None:
-    """R-OP-31: webhooks go first."""
+def test_uninstall_leaves_nothing(administrator: Administrator) -> None:
+    """Webhooks are deleted first (R-OP-31)."""
     administrator.install()
     administrator.kubectl("apply", "--server-side", "-f", str(USER_ROLES))
     output = administrator.lws("uninstall").splitlines()
@@ -54,8 +54,8 @@ def test_nothing_is_left(administrator: Administrator) -> None:
     assert administrator.lws("uninstall") == "there is nothing to remove\n"
 
 
-def test_leaderworkersets_are_not_lost_unawares(administrator: Administrator) -> None:
-    """R-OP-30."""
+def test_uninstall_refuses_to_delete_leaderworkersets(administrator: Administrator) -> None:
+    """Existing sets block the removal without an option (R-OP-30)."""
     administrator.lws("install")
     create_sets(administrator, "one", "two")
     refused = administrator.lws("uninstall", code=1)
@@ -67,8 +67,8 @@ def test_leaderworkersets_are_not_lost_unawares(administrator: Administrator) ->
     assert len(administrator.there("lws", "-A")["items"]) == 2
 
 
-def test_leaderworkersets_can_be_kept(administrator: Administrator) -> None:
-    """With their definitions, so that another installation continues with them; the empty namespace is deleted."""
+def test_uninstall_can_keep_leaderworkersets(administrator: Administrator) -> None:
+    """Definitions are kept, so that another installation continues with them; the empty namespace is deleted."""
     administrator.lws("install")
     create_sets(administrator, "one")
     before = administrator.there("lws/one")
@@ -81,8 +81,8 @@ def test_leaderworkersets_can_be_kept(administrator: Administrator) -> None:
     assert administrator.there("lws/one") == before
 
 
-def test_leaderworkersets_can_go_first(administrator: Administrator) -> None:
-    """What they own is gone before their definition: without it the garbage collector would leave all of it."""
+def test_uninstall_can_delete_leaderworkersets_first(administrator: Administrator) -> None:
+    """Owned objects are deleted before the definition: later the garbage collector would keep them."""
     administrator.lws("install")
     create_sets(administrator, "one", "two")
     output = administrator.lws("uninstall", "--delete-leaderworkersets")
@@ -91,7 +91,7 @@ def test_leaderworkersets_can_go_first(administrator: Administrator) -> None:
     assert administrator.get("service", "-l", "leaderworkerset.sigs.k8s.io/name") is None
 
 
-def test_a_set_that_is_held_is_named(administrator: Administrator) -> None:
+def test_set_with_a_foreign_finalizer_is_named(administrator: Administrator) -> None:
     administrator.lws("install")
     create_sets(administrator, "held")
     administrator.kubectl(
@@ -106,7 +106,7 @@ def test_a_set_that_is_held_is_named(administrator: Administrator) -> None:
 def keep_evidence(
     administrator: Administrator, of: str, namespace: str = "default", theirs: Sequence[str] = ()
 ) -> None:
-    """Create the pods of a group that used up its restarts, as the manager leaves them; others keep its worker, too."""
+    """Create the pods of an exhausted group as the manager leaves them; another finalizer keeps its worker as well."""
     for name, rank in ((f"{of}-0", "0"), (f"{of}-0-1", "1")):
         marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"} if rank == "0" else {}
         metadata = {
@@ -126,8 +126,8 @@ def kept(administrator: Administrator) -> list[str]:
     return [meta.name(pod) for pod in (administrator.get("pods", "-A", "-l", labels.NAME) or {"items": []})["items"]]
 
 
-def test_evidence_is_not_stranded_with_the_sets_that_stay(administrator: Administrator) -> None:
-    """N-RB-5: nobody would take the finalizer off; the command of the page does where no manager runs."""
+def test_evidence_is_released_when_sets_are_kept(administrator: Administrator) -> None:
+    """Without a manager nobody removes the finalizer, except the command of the page (N-RB-5)."""
     administrator.lws("install")
     create_sets(administrator, "one")
     keep_evidence(administrator, "one", theirs=("example.com/theirs",))
@@ -149,8 +149,8 @@ def command_of_the_page() -> str:
     return section.partition("```bash\n")[2].partition("```")[0]
 
 
-def test_evidence_goes_with_the_sets(administrator: Administrator) -> None:
-    """N-RB-5, N-RB-16: workers first, after the manager; its namespace can be deleted. A dry run says so."""
+def test_evidence_is_deleted_with_the_sets(administrator: Administrator) -> None:
+    """Workers are released first, after the manager, and the namespace can be deleted (N-RB-5, N-RB-16)."""
     administrator.lws("install")
     administrator.kubectl("create", "namespace", "tenant")
     create_sets(administrator, "one")
@@ -175,16 +175,16 @@ def test_evidence_goes_with_the_sets(administrator: Administrator) -> None:
     assert left(administrator) == set()
 
 
-def test_evidence_that_another_installer_left_is_released(administrator: Administrator) -> None:
-    """N-RB-5: also where neither a manager nor its definitions are there any more."""
+def test_evidence_of_another_installer_is_released(administrator: Administrator) -> None:
+    """This works without a manager and without its definitions (N-RB-5)."""
     administrator.lws("uninstall", "--delete-workloads")
     keep_evidence(administrator, "one")
     assert "pod/default/one-0 released" in administrator.lws("uninstall")
     assert kept(administrator) == []
 
 
-def test_what_others_made_stays(administrator: Administrator) -> None:
-    """An object of our name without our labels, and a namespace in which somebody else lives."""
+def test_foreign_objects_are_kept(administrator: Administrator) -> None:
+    """An object with our name but without our labels is kept, and a namespace with other objects."""
     administrator.lws("install")
     administrator.kubectl(
         "label", "clusterrole/lws-proxy-role", "app.kubernetes.io/instance-", "app.kubernetes.io/name-"

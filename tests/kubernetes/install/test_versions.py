@@ -1,4 +1,4 @@
-"""The way to a newer version and back under live groups: by `lws install` and by Helm."""
+"""Upgrade to a newer version and downgrade under live groups: by `lws install` and by Helm."""
 
 import shutil
 from pathlib import Path
@@ -59,8 +59,8 @@ def chosen(name: str) -> str:
     return f"--set=image.manager.repository={repository},image.manager.tag={tag}"
 
 
-def test_groups_outlive_a_newer_version_and_the_way_back(fresh: Administrator, tmp_path: Path) -> None:
-    """R-OP-39, R-OP-44: definitions, objects and images change; nothing of a group is written, and no write of others refused."""
+def test_groups_survive_an_upgrade_and_a_downgrade(fresh: Administrator, tmp_path: Path) -> None:
+    """Definitions, objects and images change; no group is written, and no other write is refused (R-OP-39, R-OP-44)."""
     fresh.lws("install", "--image", OLDER)
     fresh.await_kind()
     fresh.kubectl("create", "namespace", GROUPS)
@@ -75,7 +75,7 @@ def test_groups_outlive_a_newer_version_and_the_way_back(fresh: Administrator, t
 
 
 def change(administrator: Administrator, older: Path, before: dict[str, Any]) -> None:
-    """Go to the newer version and back, by both ways."""
+    """Upgrade to the newer version and downgrade, by both ways."""
     define = ("apply", "--server-side", "--force-conflicts", "--field-manager=lws-install", "-f", "-")
     administrator.kubectl(*define, objects=[older_definition()])
     administrator.lws("install", "--image", NEWER)

@@ -1,4 +1,4 @@
-"""kubectl, the real one, on both clusters: an embedded one with real processes, and a real control plane with kwok."""
+"""The real kubectl on both clusters: an embedded one with real processes, and a real control plane with kwok."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ class Place:
     namespace: str = "default"
 
     def run(self, *words: str, text: str = "", code: int = 0) -> str:
-        """Run kubectl to its end; it must end with `code`. Return what it told."""
+        """Run kubectl to its end; it must exit with `code`. Return its output."""
         result = subprocess.run(
             self.command(*words),
             input=text,
@@ -49,7 +49,7 @@ class Place:
         return told
 
     def shows(self, text: str, *words: str) -> str:
-        """Run kubectl until it prints this text: events and output are there a moment after what they are about."""
+        """Run kubectl until it prints this text: events and output appear a moment after their cause."""
         deadline = time.monotonic() + SECONDS
         while text not in (told := self.run(*words)):
             assert time.monotonic() < deadline, f"{words} does not show {text!r}: {told}"
@@ -68,7 +68,7 @@ class Place:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the environment of kubectl: its caches lie beside the kubeconfig."""
+        """Return the environment of kubectl: its caches are next to the kubeconfig."""
         return {"KUBECONFIG": str(self.kubeconfig), "HOME": str(self.kubeconfig.parent), "PATH": os.environ["PATH"]}
 
     def apply(self, *objects: JSONObject, server_side: bool = False) -> str:

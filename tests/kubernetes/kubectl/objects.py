@@ -1,4 +1,4 @@
-"""The objects that kubectl is tried on."""
+"""Objects for the tests of kubectl."""
 
 from typing import Any
 

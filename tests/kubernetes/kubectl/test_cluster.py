@@ -1,11 +1,11 @@
-"""What a cluster says of itself: resources, versions, explanations, who one is."""
+"""Information about a cluster: resources, versions, explanations, the current user."""
 
 import pytest
 from tests.controlplane import build
 from tests.kubernetes.kubectl.conftest import Place
 
 
-def test_the_cluster_tells_what_it_serves(cluster: Place) -> None:
+def test_cluster_reports_its_resources_and_version(cluster: Place) -> None:
     resources = cluster.run("api-resources", "-o", "name").split()
     assert {"pods", "statefulsets.apps", "leaderworkersets.leaderworkerset.x-k8s.io", "leases.coordination.k8s.io"} <= {
         *resources
@@ -49,9 +49,7 @@ def test_fields_are_explained(cluster: Place, path: str, expected: str) -> None:
         ("svc.spec.ports", ["targetPort\t<IntOrString>", "ELSEWHERE"]),
     ],
 )
-def test_the_embedded_cluster_says_where_built_in_kinds_are_described(
-    cluster: Place, path: str, told: list[str]
-) -> None:
+def test_embedded_cluster_refers_to_external_descriptions(cluster: Place, path: str, told: list[str]) -> None:
     if cluster.name != "embedded":
         pytest.skip("kube-apiserver describes them itself")
     elsewhere = (
@@ -63,7 +61,7 @@ def test_the_embedded_cluster_says_where_built_in_kinds_are_described(
 
 
 def test_leaderworkersets_are_described(cluster: Place) -> None:
-    """On Kubernetes they are after `lws install --crd=full`, which its own test shows."""
+    """On Kubernetes they have descriptions after `lws install --crd=full`, which has its own test."""
     if cluster.name != "embedded":
         pytest.skip("the definition is installed without descriptions")
     assert "A LeaderWorkerSet runs groups of pods" in cluster.run("explain", "lws")
@@ -76,13 +74,13 @@ def test_leaderworkersets_are_described(cluster: Place) -> None:
     assert "<no description>" not in cluster.run("explain", "lws.status")
 
 
-def test_the_administrator_may_do_anything(cluster: Place) -> None:
+def test_administrator_has_all_permissions(cluster: Place) -> None:
     assert cluster.run("auth", "can-i", "create", "pods").strip() == "yes"
     assert cluster.run("auth", "can-i", "delete", "lws").strip() == "yes"
     assert "system:masters" in cluster.run("auth", "whoami")
 
 
-def test_nodes_are_closed_and_opened(cluster: Place) -> None:
+def test_nodes_are_cordoned_and_uncordoned(cluster: Place) -> None:
     node = cluster.run("get", "nodes", "-o", "jsonpath={.items[0].metadata.name}")
     assert "cordoned" in cluster.run("cordon", node)
     assert "SchedulingDisabled" in cluster.run("get", "node", node)

@@ -36,7 +36,7 @@ def version_of(place: Place) -> str:
     return str({one["name"]: one.get("value") for one in env.get("env") or ()}.get("VERSION"))
 
 
-def test_a_rollout_is_followed_and_undone(place: Place) -> None:
+def test_rollout_is_followed_and_undone(place: Place) -> None:
     place.apply(web())
     assert "successfully rolled out" in place.run("rollout", "status", "deployment/web", LIMIT)
     roll_out(place, "2")
@@ -51,7 +51,7 @@ def test_a_rollout_is_followed_and_undone(place: Place) -> None:
     assert version_of(place) == "2"
 
 
-def test_a_paused_rollout_waits_and_a_restart_replaces_all_pods(place: Place) -> None:
+def test_paused_rollout_waits_and_a_restart_replaces_all_pods(place: Place) -> None:
     place.apply(web())
     place.run("rollout", "status", "deployment/web", LIMIT)
     before = set(place.run("get", "pods", "-o", "name").split())
@@ -67,7 +67,7 @@ def test_a_paused_rollout_waits_and_a_restart_replaces_all_pods(place: Place) ->
     assert len(place.run("get", "replicasets", "-l", "app=web", "-o", "name").split()) == 3
 
 
-def test_tables_and_descriptions_say_how_it_is(place: Place) -> None:
+def test_tables_and_descriptions_show_the_state(place: Place) -> None:
     place.apply(web())
     place.run("wait", "deployment/web", "--for=condition=Available", LIMIT)
     place.run("rollout", "status", "deployment/web", LIMIT)
@@ -80,7 +80,7 @@ def test_tables_and_descriptions_say_how_it_is(place: Place) -> None:
     assert "No resources found" in place.run("get", "deployments,replicasets,pods", "-l", "app=web")
 
 
-def test_logs_and_exec_take_a_pod_of_the_deployment(place: Place) -> None:
+def test_logs_and_exec_select_a_pod_of_the_deployment(place: Place) -> None:
     if place.name != "embedded":
         pytest.skip("kwok runs no processes")
     place.apply(web(replicas=1))
@@ -89,7 +89,7 @@ def test_logs_and_exec_take_a_pod_of_the_deployment(place: Place) -> None:
     assert place.shows("world", "logs", "deployment/web").split() == ["hello", "world"]
 
 
-def test_a_deployment_and_its_budget_are_made_without_a_manifest(place: Place) -> None:
+def test_deployment_and_budget_are_created_without_a_manifest(place: Place) -> None:
     made = ("create", "deployment", "idle", "--image=app:1", "--replicas=2", "--port=8080", "--", "sleep", "1000")
     assert "created" in place.run(*made)
     assert "successfully rolled out" in place.run("rollout", "status", "deployment/idle", LIMIT)

@@ -11,7 +11,7 @@ from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.views.formats import OutputFormat, filled
 
 
-def test_get_shows_tables_and_documents(place: Place) -> None:
+def test_get_prints_tables_and_documents(place: Place) -> None:
     place.apply(pod(), statefulset(), lws())
     place.run("wait", "--for=condition=Ready", "pod/talker", "--timeout=30s")
     assert place.run("get", "pods", "talker").split()[:5] == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
@@ -32,7 +32,7 @@ def test_get_shows_tables_and_documents(place: Place) -> None:
     assert columns.split() == ["A", "B", "talker", "Always"]
 
 
-def test_get_watches(place: Place) -> None:
+def test_get_watches_changes(place: Place) -> None:
     watch = place.start(
         "get", "configmaps", "--watch", "--output-watch-events", "--field-selector=metadata.name=settings"
     )
@@ -45,7 +45,7 @@ def test_get_watches(place: Place) -> None:
     assert lines[1].split()[:2] == ["ADDED", "settings"]
 
 
-def test_apply_is_idempotent_on_the_client_and_on_the_server(place: Place) -> None:
+def test_apply_is_idempotent_on_client_and_server(place: Place) -> None:
     assert "configmap/settings created" in place.apply(config_map(a="1", b="1"))
     assert "configmap/settings unchanged" in place.apply(config_map(a="1", b="1"))
     assert "configmap/settings configured" in place.apply(config_map(a="2"))
@@ -79,7 +79,7 @@ def test_list_of_objects_is_applied_replaced_and_deleted(place: Place) -> None:
     assert 'unknown field "spce"' in place.run("apply", "-f", "-", text=text, code=1)
 
 
-def test_client_side_apply_moves_to_the_server(place: Place) -> None:
+def test_client_side_apply_migrates_to_the_server(place: Place) -> None:
     place.apply(lws())
     assert "serverside-applied" in place.apply(lws(2), server_side=True)
 
@@ -114,7 +114,7 @@ def test_objects_are_changed_in_place(place: Place) -> None:
     assert "Conflict" in place.run("replace", "-f", "-", text=edited, code=1)
 
 
-def test_describe_tells_what_happened(place: Place) -> None:
+def test_describe_shows_events(place: Place) -> None:
     place.apply(pod(), lws(), statefulset())
     place.run("wait", "--for=condition=Ready", "pod/talker", "--timeout=30s")
     assert "BestEffort" in place.shows("Successfully assigned", "describe", "pod", "talker")
@@ -124,7 +124,7 @@ def test_describe_tells_what_happened(place: Place) -> None:
     place.shows("Scheduled", "events", "--for", "pod/talker")
 
 
-def test_wait_and_rollout_come_to_an_end(place: Place) -> None:
+def test_wait_and_rollout_status_end(place: Place) -> None:
     place.apply(statefulset())
     assert "2 new pods" in place.run("rollout", "status", "sts/web", "--timeout=30s") or place.run(
         "rollout", "status", "sts/web"
@@ -137,7 +137,7 @@ def test_wait_and_rollout_come_to_an_end(place: Place) -> None:
     assert "timed out" in place.run("wait", "--for=jsonpath={.status.phase}=Odd", "pod/web-0", "--timeout=1s", code=1)
 
 
-def test_deletion_cascades_as_told(place: Place) -> None:
+def test_deletion_cascades_as_requested(place: Place) -> None:
     place.apply(statefulset())
     place.run("wait", "--for=jsonpath={.status.readyReplicas}=2", "sts/web", "--timeout=30s")
     assert "deleted" in place.run("delete", "sts", "web", "--cascade=orphan")
@@ -152,7 +152,7 @@ def test_deletion_cascades_as_told(place: Place) -> None:
     assert place.run("delete", "pod", "talker", "--ignore-not-found") == ""
 
 
-def test_a_namespace_goes_with_all_that_is_in_it(place: Place) -> None:
+def test_namespace_is_deleted_with_its_contents(place: Place) -> None:
     name = f"{place.namespace}-more"
     assert "created" in place.run("create", "namespace", name)
     place.run("create", "configmap", "settings", "--from-literal=a=b", f"--namespace={name}")
@@ -176,7 +176,7 @@ COLUMNS = (
 )
 
 
-def test_templates_of_lws_give_what_kubectl_gives(place: Place) -> None:
+def test_output_templates_of_lws_and_kubectl_agree(place: Place) -> None:
     place.apply(pod())
     place.run("wait", "--for=condition=Ready", "pod/talker", "--timeout=30s")
     stored = json.loads(place.run("get", "pod", "talker", "-o", "json"))

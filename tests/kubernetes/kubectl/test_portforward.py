@@ -44,7 +44,7 @@ ThreadingTCPServer.allow_reuse_address = True
 threading.Thread(target=ThreadingTCPServer(("", 9000), Digest).serve_forever, daemon=True).start()
 ThreadingHTTPServer(("", 8080), Http).serve_forever()
 """
-"""HTTP on 8080; on 9000 a server that answers with a digest of all that it got, once that has ended."""
+"""HTTP on 8080; on 9000 a server that answers with a digest of its input after the end of the input."""
 
 
 def server() -> JSONObject:
@@ -70,7 +70,7 @@ def running(place: Place) -> Place:
 
 
 class Forwarder:
-    """A running `kubectl port-forward` and the ports it listens on."""
+    """A running `kubectl port-forward`, and its local ports."""
 
     def __init__(self, process: "subprocess.Popen[str]", count: int) -> None:
         self.process = process
@@ -85,7 +85,7 @@ class Forwarder:
         return socket.create_connection(("127.0.0.1", self.ports[index]), timeout=SECONDS)
 
     def ended(self) -> str:
-        """Wait until kubectl ends by itself, with 1, and return what it told."""
+        """Wait until kubectl exits with code 1, and return its output."""
         told, _ = self.process.communicate(timeout=SECONDS)
         assert self.process.returncode == 1
         return told
@@ -106,7 +106,7 @@ def get(connection: HTTPConnection, length: int) -> bytes:
     return connection.getresponse().read()
 
 
-def test_a_port_is_reached_by_number_and_by_name(running: Place) -> None:
+def test_port_is_forwarded_by_number_and_by_name(running: Place) -> None:
     with forwarding(running, "pod/server", ":http", ":8080") as forwarder:
         for index in range(2):
             connection = forwarder.http(index)
@@ -117,7 +117,7 @@ def test_a_port_is_reached_by_number_and_by_name(running: Place) -> None:
 
 @pytest.mark.parametrize("words", [(), ("--type=NodePort",), ("--type=LoadBalancer",)], ids=["", "node", "balanced"])
 @pytest.mark.parametrize("target", ["8080", "http"])
-def test_a_port_of_a_service_is_forwarded_to_its_target(running: Place, words: tuple[str, ...], target: str) -> None:
+def test_service_port_is_forwarded_to_its_target(running: Place, words: tuple[str, ...], target: str) -> None:
     running.run("expose", "pod", "server", "--port=80", f"--target-port={target}", *words)
     with forwarding(running, "service/server", ":80") as forwarder:
         connection = forwarder.http()
@@ -125,7 +125,7 @@ def test_a_port_of_a_service_is_forwarded_to_its_target(running: Place, words: t
         connection.close()
 
 
-def test_a_headless_service_is_reached_at_the_port_of_its_pods_as_on_kubernetes(running: Place) -> None:
+def test_headless_service_is_forwarded_to_the_port_of_its_pods(running: Place) -> None:
     running.run("expose", "pod", "server", "--port=8080", "--target-port=9000", "--cluster-ip=None")
     with forwarding(running, "service/server", ":8080") as forwarder:
         connection = forwarder.http()
@@ -133,7 +133,7 @@ def test_a_headless_service_is_reached_at_the_port_of_its_pods_as_on_kubernetes(
         connection.close()
 
 
-def test_writing_a_service_says_what_is_not_forwarded_inside_pods(place: Place) -> None:
+def test_warning_names_ports_that_pods_cannot_reach(place: Place) -> None:
     if place.name != "embedded":
         pytest.skip("kwok's services have addresses")
     place.apply(server())
@@ -144,7 +144,7 @@ def test_writing_a_service_says_what_is_not_forwarded_inside_pods(place: Place) 
     assert "connect to front:8080" in told
 
 
-def test_megabytes_go_both_ways(running: Place) -> None:
+def test_megabytes_are_sent_in_both_directions(running: Place) -> None:
     body = bytes(range(256)) * (MEGABYTES * 4096)
     with forwarding(running, "pod/server", ":8080") as forwarder:
         connection = forwarder.http()
@@ -153,7 +153,7 @@ def test_megabytes_go_both_ways(running: Place) -> None:
         connection.close()
 
 
-def test_the_end_of_what_is_sent_arrives_while_the_answer_is_awaited(running: Place) -> None:
+def test_half_closed_connection_still_receives_the_answer(running: Place) -> None:
     body = bytes(range(256)) * (MEGABYTES * 4096)
     with forwarding(running, "pod/server", ":digest") as forwarder, forwarder.tcp() as connection:
         connection.sendall(body)
@@ -178,8 +178,8 @@ def test_connections_do_not_wait_for_each_other(running: Place) -> None:
             assert one.recv(1000).decode() == hashlib.sha256(text).hexdigest()
 
 
-def test_a_port_nobody_listens_on_is_told_and_others_still_work(running: Place) -> None:
-    """kubectl itself ends after the first failed connection; so it does with a kubelet."""
+def test_closed_port_is_an_error_and_others_still_work(running: Place) -> None:
+    """kubectl itself exits after the first failed connection, as with a kubelet."""
     with forwarding(running, "pod/server", ":81") as forwarder, forwarder.tcp() as connection:
         assert connection.recv(1) == b""
         told = forwarder.ended()
@@ -192,7 +192,7 @@ def test_a_port_nobody_listens_on_is_told_and_others_still_work(running: Place) 
         connection_again.close()
 
 
-def test_a_pod_that_is_deleted_ends_its_connections_and_the_next_one_ends_kubectl(running: Place) -> None:
+def test_deleted_pod_ends_its_connections_and_kubectl(running: Place) -> None:
     with forwarding(running, "pod/server", ":8080") as forwarder:
         with forwarder.tcp() as connection:
             connection.sendall(b"GET /5 HTTP/1.1\r\n\r\n")
@@ -207,7 +207,7 @@ def test_a_pod_that_is_deleted_ends_its_connections_and_the_next_one_ends_kubect
         assert "error: lost connection to pod" in told
 
 
-def test_clients_without_websockets_are_told_what_to_use(running: Place) -> None:
+def test_clients_without_websockets_receive_advice(running: Place) -> None:
     environment = running.environment | {"KUBECTL_PORT_FORWARD_WEBSOCKETS": "false"}
     result = subprocess.run(
         running.command("port-forward", "server", ":80"),

@@ -1,4 +1,4 @@
-"""What only the embedded cluster can show, as it runs processes: logs, commands, files; and what it refuses in words."""
+"""Features that need processes, shown only by the embedded cluster: logs, commands, files; and its refusals."""
 
 import pytest
 from tests.kubernetes.kubectl.conftest import SECONDS, Place
@@ -27,7 +27,7 @@ def test_logs_are_read_and_followed(talker: Place) -> None:
     assert follower.returncode == 0
 
 
-def test_commands_run_inside(talker: Place) -> None:
+def test_commands_run_inside_the_container(talker: Place) -> None:
     assert talker.run("exec", "talker", "--", "echo", "hi").strip() == "hi"
     assert talker.run("exec", "-i", "talker", "--", "cat", text="some\ntext").startswith("some\ntext")
     assert "exit code 3" in talker.run("exec", "talker", "--", "sh", "-c", "exit 3", code=3)
@@ -36,7 +36,7 @@ def test_commands_run_inside(talker: Place) -> None:
     assert 'exec: "absent": executable file not found' in talker.run("exec", "talker", "--", "absent", code=1)
 
 
-def test_output_is_seen_from_now_on_until_the_container_ends(talker: Place) -> None:
+def test_attach_shows_output_until_the_container_ends(talker: Place) -> None:
     script = "while :; do echo tick; echo tock >&2; sleep 0.2; done"
     ticking = {"name": "main", "image": "app:1", "command": ["sh", "-c", script]}
     spec = {"terminationGracePeriodSeconds": 0, "containers": [ticking]}
@@ -59,5 +59,5 @@ def test_output_is_seen_from_now_on_until_the_container_ends(talker: Place) -> N
         (("get", "daemonsets"), 'the server doesn\'t have a resource type "daemonsets"'),
     ],
 )
-def test_what_is_not_served_is_refused_in_words(talker: Place, words: tuple[str, ...], told: str) -> None:
+def test_unsupported_command_is_refused_with_a_reason(talker: Place, words: tuple[str, ...], told: str) -> None:
     assert told in talker.run(*words, code=1)

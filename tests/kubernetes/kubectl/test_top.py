@@ -1,4 +1,4 @@
-"""`kubectl top`: what pods and nodes use, and an autoscaler that follows it."""
+"""`kubectl top`: the usage of pods and nodes, and an autoscaler that follows it."""
 
 import json
 import subprocess
@@ -32,7 +32,7 @@ AUTOSCALER: JSONObject = {
 }
 
 
-def test_autoscale_and_manifests_of_v1_make_autoscalers(place: Place) -> None:
+def test_autoscale_and_v1_manifests_create_autoscalers(place: Place) -> None:
     place.apply(web(replicas=1))
     place.run("autoscale", "deployment/web", "--max=3", "--cpu=50%")
     shown = json.loads(place.run("get", "horizontalpodautoscalers.v1.autoscaling", "web", "-o", "json"))
@@ -64,7 +64,7 @@ def measured(place: Place) -> str:
         time.sleep(0.2)
 
 
-def test_top_shows_what_pods_use_and_an_autoscaler_follows_it(place: Place) -> None:
+def test_top_shows_usage_that_an_autoscaler_follows(place: Place) -> None:
     if place.name != "embedded":
         pytest.skip("kwok runs no processes, and nobody measures there")
     busy = web(replicas=1)

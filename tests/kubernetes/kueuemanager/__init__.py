@@ -1,1 +1,1 @@
-"""LeaderWorkerSets under the real Kueue, where it was built."""
+"""LeaderWorkerSets under the real Kueue, if it was built."""

@@ -29,7 +29,7 @@ LOCAL_QUEUE: Final = "team"
 
 @dataclass
 class Queue:
-    """The queue of a test's namespace: pods run as far as its CPUs suffice; each asks for one."""
+    """The queue of a test's namespace: pods run while its CPUs suffice; each requests one."""
 
     client: Client
     namespace: str
@@ -47,7 +47,7 @@ class Queue:
         await self.client.create(LOCAL_QUEUES, typed(LOCAL_QUEUES) | queue)
 
     async def allow(self, cpus: int) -> None:
-        """Set the quota anew."""
+        """Set the quota again."""
         patch = {"spec": self._quota(cpus)}
         await self.client.patch(CLUSTER_QUEUES, ObjectKey("", self.namespace), patch, kind="merge")
 
@@ -61,7 +61,7 @@ class Queue:
         await self.client.patch(WORKLOADS, ObjectKey(self.namespace, workload), patch, kind="merge")
 
     async def forget(self, workload: str) -> None:
-        """Delete a Workload; Kueue makes a new one for its group."""
+        """Delete a Workload; Kueue creates a new one for its group."""
         await self.client.delete(WORKLOADS, ObjectKey(self.namespace, workload))
 
     def _quota(self, cpus: int) -> JSONObject:
@@ -75,7 +75,7 @@ class Queue:
 
 @pytest.fixture(scope="package")
 def kueue(runner: asyncio.Runner, running: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Run Kueue beside our manager; skip where it was not built."""
+    """Run Kueue next to our manager; skip if it was not built."""
     if build.KUEUE.find() is None:
         pytest.skip(build.KUEUE.missing)
     directory = tmp_path_factory.mktemp("kueue")

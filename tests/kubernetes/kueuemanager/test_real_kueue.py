@@ -22,11 +22,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.parametrize("running", ["kubernetes"
 
 SIZE: Final = 3
 WORKLOAD: Final = "kueue.x-k8s.io/prebuilt-workload-name"
-"""The annotation by which Kueue tells the pods of a group what admits them."""
+"""The annotation by which Kueue names the Workload that admits the pods of a group."""
 
 
 def template(image: str = "app:1", **annotations: str) -> JSONObject:
-    """Return a template of pods that ask for one CPU each."""
+    """Return a template of pods that request one CPU each."""
     made = pod_template(image)
     (container,) = made["spec"]["containers"]
     asking = container | {"resources": {"requests": {"cpu": "1"}}}
@@ -40,7 +40,7 @@ def queued(replicas: int, workers: JSONObject | None = None, **spec: Any) -> JSO
 
 
 def groups_that_run(state: State, replicas: int) -> set[int]:
-    """All pods of so many groups are there; each group runs whole, or waits whole with its gates. Return those that run."""
+    """Wait until each of so many groups exists, and runs or waits completely. Return the running groups."""
     assert len(state.of("web")) == replicas * SIZE
     found = set()
     for index in range(replicas):
@@ -59,7 +59,7 @@ async def running_groups(space: Space, count: int, *, of: int) -> set[int]:
     return groups_that_run(await space.until(shows(lambda state: len(groups_that_run(state, of)), count)), of)
 
 
-async def test_quota_is_by_group_up_and_down(space: Space, queue: Queue) -> None:
+async def test_quota_is_used_per_group_when_scaling(space: Space, queue: Queue) -> None:
     """Quota by group, scale up and down group by group (R-KQ-10, R-KQ-20 to R-KQ-25, R-KQ-30 to R-KQ-33,
     R-KQ-43 to R-KQ-48, R-KQ-60)."""
     await queue.make(SIZE)
@@ -89,13 +89,13 @@ async def test_quota_is_by_group_up_and_down(space: Space, queue: Queue) -> None
 
 
 def assert_nothing(state: State) -> None:
-    """No pod and no LeaderWorkerSet is left."""
+    """Check that no pod and no LeaderWorkerSet is left."""
     assert not state.pods
     assert not state.leaderworkersets
 
 
-async def test_an_update_rolls_within_the_quota(space: Space, queue: Queue) -> None:
-    """The waiting group gets the new template first, the running one when there is quota to go on (R-KQ-61)."""
+async def test_rollout_stays_within_the_quota(space: Space, queue: Queue) -> None:
+    """The waiting group receives the new template first, the running one when there is quota (R-KQ-61)."""
     await queue.make(SIZE)
     await space.create(queued(1))
     await running_groups(space, 1, of=1)
@@ -116,12 +116,12 @@ async def test_an_update_rolls_within_the_quota(space: Space, queue: Queue) -> N
 
 
 def images(pods: Mapping[str, JSONObject]) -> set[str]:
-    """Return what these pods run."""
+    """Return the images of these pods."""
     return {meta.spec(pod)["containers"][0]["image"] for pod in pods.values()}
 
 
-async def test_an_evicted_group_waits_and_comes_back(space: Space, queue: Queue) -> None:
-    """Only the pods of the evicted group are made anew, and they wait with their gates (R-KQ-63, R-KQ-64, R-KQ-71)."""
+async def test_evicted_group_waits_and_returns(space: Space, queue: Queue) -> None:
+    """Only the pods of the evicted group are recreated, and they wait with their gates (R-KQ-63, R-KQ-64, R-KQ-71)."""
     await queue.make(2 * SIZE)
     await space.create(queued(2))
     await running_groups(space, 2, of=2)
@@ -139,9 +139,7 @@ async def test_an_evicted_group_waits_and_comes_back(space: Space, queue: Queue)
     await space.settled()
 
 
-async def test_a_complete_group_gives_its_quota_back_and_runs_again_with_a_new_workload(
-    space: Space, queue: Queue
-) -> None:
+async def test_complete_group_releases_its_quota_and_runs_again(space: Space, queue: Queue) -> None:
     """Kueue finishes the Workload of a group that has run to completion, and admits the next one (R-KQ-12, R-KQ-34)."""
     await queue.make(SIZE)
     await space.create(queued(2, annotations={labels.RUN_TO_COMPLETION: "true"}))
@@ -174,14 +172,14 @@ async def whole(space: Space, index: int, image: str) -> None:
 
 
 def assert_alone(index: int, state: State) -> None:
-    """Of a group only its leader is left, which is marked as complete."""
+    """Check that only the leader of a group is left, and is marked as complete."""
     found = state.group("web", index)
     assert found.keys() == {f"web-{index}"}
     assert meta.annotations(found[f"web-{index}"])[labels.GROUP_ENDED] == "Complete"
 
 
 def assert_complete(state: State) -> None:
-    """All groups are."""
+    """Check that all groups are complete."""
     assert meta.is_condition_true(state.leaderworkersets["web"], "Complete")
 
 
@@ -191,15 +189,15 @@ def is_finished(name: str, workloads: list[JSONObject]) -> bool:
 
 
 def assert_waiting(state: State) -> None:
-    """The last group has the new template, and all of it waits; Kueue has told its pods what admits them."""
+    """Check that the last group waits with the new template, and that Kueue has named the Workload on its pods."""
     found = state.group("web", 1)
     assert images(found) == {"app:2"}
     assert all(WORKLOAD in meta.annotations(pod) for pod in found.values())
     assert [bool(meta.spec(pod).get("schedulingGates")) for pod in found.values()] == [True] * SIZE
 
 
-async def test_groups_with_a_topology_get_a_rack_each(space: Space, queue: Queue) -> None:
-    """A group that asks for a rack gets one, whole (R-KQ-50 to R-KQ-56)."""
+async def test_groups_with_a_topology_have_one_rack_each(space: Space, queue: Queue) -> None:
+    """A group that requests a rack runs completely in one (R-KQ-50 to R-KQ-56)."""
     await queue.make(2 * SIZE, levels=(RACK, "kubernetes.io/hostname"))
     await space.create(queued(2, template(**{TOPOLOGY: RACK})))
     await running_groups(space, 2, of=2)

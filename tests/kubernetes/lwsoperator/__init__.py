@@ -1,1 +1,1 @@
-"""A package (and not called operator, which is a module of Python), so that its cluster ends with the last of its tests."""
+"""A package, so that its cluster is stopped after its last test. It is not named operator like a module of Python."""

@@ -26,7 +26,7 @@ def definition(kind: Resource) -> dict[str, Any]:
 
 
 def install(administrator: Administrator) -> None:
-    """Define its kinds, where they are not yet."""
+    """Define its kinds, if they are not defined yet."""
     kinds = [kind for kind in (ISSUERS, CERTIFICATES) if administrator.get(f"crd/{kind.group_resource}") is None]
     if kinds:
         administrator.kubectl("apply", "--server-side", "-f", "-", objects=[definition(kind) for kind in kinds])

@@ -1,4 +1,4 @@
-"""A control plane with the operator, which runs as a process with the rights of its account."""
+"""A control plane with the operator, which runs as a process with its account's permissions."""
 
 import json
 import os
@@ -39,7 +39,7 @@ PROGRAMS = ROOT / "deploy"
 
 @dataclass
 class Site:
-    """The administrator of a cluster with an operator, whose process can be stopped and started again."""
+    """The administrator of a cluster with an operator, whose process can be stopped and restarted."""
 
     administrator: Administrator
     directory: Path
@@ -115,14 +115,14 @@ class Site:
 
 
 def objects() -> list[dict[str, Any]]:
-    """Return what an installation of the operator applies, but the object `cluster`."""
+    """Return the objects of an operator's installation, except the object `cluster`."""
     kinds = registry(MANAGED, OperatorPlace(namespace=OPERATOR, image=IMAGE, version=""), Verbosity())
     return [obj for kind, obj in build_operator(kinds, MANAGED, OperatorSettings()) if kind != OPERATORS]
 
 
 @pytest.fixture(scope="package")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
-    """Run a control plane that writes down what the operator asks for, and refuses what its roles do not allow."""
+    """Run a control plane that logs the operator's requests, and refuses requests that its roles do not allow."""
     if not may_listen():
         pytest.skip("this user may not listen at port 443")
     directory = tmp_path_factory.mktemp("plane")

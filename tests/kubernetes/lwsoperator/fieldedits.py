@@ -13,10 +13,10 @@ Path: TypeAlias = tuple[str, ...]
 Schema: TypeAlias = Mapping[str, Any]
 
 DEPTH: Final = 4
-"""The levels of an added value: required fields below are not followed further."""
+"""The depth of an added value: deeper required fields are omitted."""
 
 CANDIDATES: Final = 24
-"""The maximum of values that are tried for one added field."""
+"""The maximum number of values that are tried for one added field."""
 
 OPAQUE: Final = frozenset({"openAPIV3Schema"})
 """Fields with a recursive schema, which are edited by the values of `VALUES` only."""
@@ -62,7 +62,7 @@ VALUES: Final[Mapping[str, Sequence[Any]]] = {
     "volumeMounts": [[{"name": "tmp", "mountPath": "/drift"}]],
     "volumes": [[{"name": "drift", "emptyDir": {}}]],
 }
-"""Values for fields whose checks a type alone does not satisfy; an empty list means those of the type."""
+"""Values for fields whose validation a type alone does not satisfy; an empty list selects the values of the type."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ CONFIGURATIONS = tuple(
 
 
 class Managers:
-    """Managers of an installation; what a replica is called is which release it is of."""
+    """Managers of an installation; the name of a replica is its release."""
 
     def __init__(self, administrator: Administrator, directory: Path, namespace: str = OPERATOR) -> None:
         self._administrator = administrator
@@ -59,7 +59,7 @@ class Managers:
         return sections | {"webhook": {"certDir": str(self._directory)}}
 
     def route(self, name: str) -> None:
-        """Have the API server call the webhooks of a replica, and trust its certificate, as cert-manager would."""
+        """Let the API server call the webhooks of a replica, and trust its certificate, as cert-manager would."""
         external = {"type": "ExternalName", "externalName": "localhost", "clusterIP": None, "clusterIPs": None}
         patch = json.dumps({"spec": external})
         self._administrator.kubectl("patch", f"service/{SERVICE_NAME}", *self._in, "--type=merge", "-p", patch)
@@ -74,7 +74,7 @@ class Managers:
             yield
 
     def _point(self, *values: tuple[str, object]) -> None:
-        """Have the API server trust the certificate, as cert-manager would, and set further values of each webhook."""
+        """Let the API server trust the certificate, as cert-manager would, and set further values of each webhook."""
         authority = base64.b64encode((self._directory / "ca.crt").read_bytes()).decode()
         for configuration in CONFIGURATIONS:
             count = len(self._administrator.there(configuration)["webhooks"])
@@ -110,7 +110,7 @@ class Managers:
 
 @contextmanager
 def served(administrator: Administrator, directory: Path, namespace: str = OPERATOR) -> Iterator[None]:
-    """Run one manager behind the webhook Service until the context is left; it never leads, for want of a lease."""
+    """Run one manager behind the webhook Service until the context is left; without a lease, it never leads."""
     for one in CONFIGURATIONS:
         until(lambda one=one: administrator.get(one) is not None, one)  # type: ignore[misc]
     running = Managers(administrator, directory, namespace)

@@ -1,8 +1,8 @@
 """A stand-in for the Operator Lifecycle Manager: it resolves a subscription in a file-based catalog, and installs.
 
-What it does of the real one: packages, channels and heads of a catalog; install modes against the operator group of the
-namespace; permissions and Deployments of a ClusterServiceVersion; what it says of them in their status; and the edges by
-which a newer catalog upgrades an installed version.
+It implements packages, channels and heads of a catalog, and install modes against the operator group of the namespace.
+It implements permissions, Deployments and the status of a ClusterServiceVersion, and the upgrade edges of a newer
+catalog.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,16 +27,16 @@ GROUPS: Final = Resource(GROUP, "v1", "operatorgroups", "OperatorGroup")
 
 
 class ResolutionError(Exception):
-    """No version for a subscription; the text says why."""
+    """There is no version for a subscription; the text has the reason."""
 
 
 class UnsupportedGroupError(Exception):
-    """A version that may not be installed with the operator group of its namespace; the text says why."""
+    """A version must not be installed with the operator group of its namespace; the text has the reason."""
 
 
 @dataclass(frozen=True)
 class Manager:
-    """Acts for the administrator of a cluster; `catalog` are the names of the packages that it knows, in `folder`."""
+    """Acts for the administrator of a cluster; `catalog` has the names of the known packages, in `folder`."""
 
     administrator: Administrator
     catalog: Sequence[str] = ("leader-worker-set", "lws-operator")
@@ -52,7 +52,7 @@ class Manager:
             self.administrator.kubectl("wait", "--for=condition=established", f"crd/{kind.group_resource}")
 
     def install(self, subscription: Mapping[str, Any], group: Mapping[str, Any]) -> None:
-        """Install what a subscription asks for, or say in its status, or in that of its version, why not."""
+        """Install what a subscription requests, or report in its status, or in the status of its version, why not."""
         namespace = subscription["metadata"]["namespace"]
         self._apply(group, subscription)
         try:
@@ -123,7 +123,7 @@ class Manager:
         return load(*sorted((self.folder / package / "manifests").glob("*.yaml")))
 
     def _is_installed(self, obj: Mapping[str, Any], version: Mapping[str, Any]) -> bool:
-        """Return whether an object comes beside the version: not one of a kind that is not served, if it is optional."""
+        """Return whether an object of the bundle is installed: optional objects of unserved kinds are not."""
         if obj["kind"] == VERSIONS.kind:
             return False
         package, _, _ = version["metadata"]["name"].partition(".")
@@ -169,7 +169,7 @@ def _namespace(obj: Mapping[str, Any]) -> str:
 
 
 def check_mode(version: Mapping[str, Any], group: Mapping[str, Any]) -> None:
-    """Raise where a version does not support what the operator group of its namespace serves."""
+    """Raise an error if a version does not support the operator group of its namespace."""
     mode = "OwnNamespace" if group["spec"] else "AllNamespaces"
     supported = {one["type"] for one in version["spec"]["installModes"] if one["supported"]}
     if mode not in supported:
@@ -182,7 +182,7 @@ def load(*paths: Path) -> list[dict[str, Any]]:
 
 
 def _short(found: dict[str, Any]) -> dict[str, Any]:
-    """Have the short names that people type."""
+    """Add the short names of kinds."""
     names = {"Subscription": "sub", "ClusterServiceVersion": "csv", "OperatorGroup": "og"}
     found["spec"]["names"]["shortNames"] = [names[found["spec"]["names"]["kind"]]]
     if found["spec"]["names"]["kind"] == VERSIONS.kind:

@@ -1,4 +1,4 @@
-"""The operator on a real control plane: installed, kept, configured, left alone, removed."""
+"""The operator on a real control plane: installed, reconciled, configured, unmanaged, removed."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ OWNED = (
 
 
 def owned(site: Site) -> dict[str, str]:
-    """Return the versions of what the operand consists of; not of what has a status, which moves by itself."""
+    """Return the versions of the operand's objects, except objects whose status changes by itself."""
     listed = site.administrator.get(OWNED, *IN, "-l", f"{OWNED_LABEL}={OWNED_BY}") or {"items": []}
     found = listed.get("items", [listed])
     return {
@@ -37,8 +37,11 @@ def owned(site: Site) -> dict[str, str]:
     }
 
 
-def test_what_is_missing_is_said_and_an_installation_follows_by_itself(site: Site) -> None:
-    """R-OP-63, R-OP-64, R-OP-68, AT-001-1, AT-001-2, AT-003-1: no cert-manager, then cert-manager; no ServiceMonitor is no error."""
+def test_missing_dependency_is_reported_until_it_is_installed(site: Site) -> None:
+    """First without, then with cert-manager; ServiceMonitors are optional.
+
+    R-OP-63, R-OP-64, R-OP-68, AT-001-1, AT-001-2, AT-003-1.
+    """
     site.create()
     site.await_condition("Degraded", "True", "MissingDependency")
     assert site.conditions()["TargetConfigControllerDegraded"] == ("True", "SyncError")
@@ -59,14 +62,14 @@ def test_what_is_missing_is_said_and_an_installation_follows_by_itself(site: Sit
     assert "DeploymentCreated" in {event["reason"] for event in events}
 
 
-def test_a_second_object_is_refused(site: Site) -> None:
-    """R-OP-2, R-OP-64, AT-001-2."""
+def test_second_object_is_refused(site: Site) -> None:
+    """The operator has one object, named `cluster` (R-OP-2, R-OP-64, AT-001-2)."""
     other = cluster() | {"metadata": {"name": "other"}}
     assert "singleton" in site.administrator.kubectl("create", "-f", "-", objects=[other], code=1)
 
 
-def test_a_namespace_in_the_object_is_dropped(available: Site) -> None:
-    """R-OP-3: published samples carry one, though the kind has none."""
+def test_namespace_of_the_object_is_dropped(available: Site) -> None:
+    """Published samples have one, though the kind is cluster-scoped (R-OP-3)."""
     before = generation(available)
     sample = cluster()
     sample["metadata"]["namespace"] = OPERATOR
@@ -77,8 +80,8 @@ def test_a_namespace_in_the_object_is_dropped(available: Site) -> None:
     assert found["generation"] == before
 
 
-def test_at_rest_nothing_is_written_and_no_kind_requested_that_is_not_served(available: Site) -> None:
-    """No API server's default and no reader of ours is taken for drift; kinds wait for their definitions."""
+def test_idle_operator_writes_nothing_and_reads_served_kinds(available: Site) -> None:
+    """Defaults of the API server and other readers are not drift; kinds wait for their definitions."""
     before, mark = owned(available), available.administrator.audit.mark()
     available.patch(operatorLogLevel="Debug")  # planned again, for the status has another generation
     until(lambda: available.cluster()["status"]["observedGeneration"] == generation(available), "the new generation")
@@ -93,7 +96,7 @@ def generation(site: Site) -> int:
 
 
 def test_drift_is_reverted_within_seconds(available: Site) -> None:
-    """R-OP-13, R-OP-25, R-OP-66, AT-001-4: scaled by hand, edited, deleted."""
+    """Objects are scaled, edited and deleted by hand (R-OP-13, R-OP-25, R-OP-66, AT-001-4)."""
     kubectl = available.administrator.kubectl
     before = available.administrator.there("clusterrole/lws-manager-role")["rules"]
     kubectl("scale", *MANAGER, "--replicas=5")
@@ -106,7 +109,7 @@ def test_drift_is_reverted_within_seconds(available: Site) -> None:
 
 
 def test_edited_lists_are_reverted(available: Site) -> None:
-    """R-OP-25, R-OP-82: server-side apply alone leaves a port beside the edited one, and both sources of a volume."""
+    """Server-side apply alone keeps an added port, and both sources of a volume (R-OP-25, R-OP-82)."""
     administrator = available.administrator
     services = ("lws-webhook-service", "lws-controller-manager-metrics-service")
     edits: list[tuple[str, str]] = [
@@ -127,8 +130,8 @@ def test_edited_lists_are_reverted(available: Site) -> None:
     available.await_condition("TargetConfigControllerDegraded", "False", "AsExpected")
 
 
-def test_log_level_and_node_placement_reach_the_manager_and_go_again(available: Site) -> None:
-    """R-OP-20, R-OP-21, R-OP-43b, R-OP-66, AT-001-4."""
+def test_log_level_and_node_placement_are_applied_and_removed(available: Site) -> None:
+    """Both are settings of the operator's object (R-OP-20, R-OP-21, R-OP-43b, R-OP-66, AT-001-4)."""
     toleration = {"key": "infra", "operator": "Exists", "effect": "NoSchedule"}
 
     def pod() -> dict[str, object]:
@@ -145,8 +148,8 @@ def test_log_level_and_node_placement_reach_the_manager_and_go_again(available: 
     until(lambda: "nodeSelector" not in pod() and "tolerations" not in pod(), "no placement")
 
 
-def test_a_renewed_certificate_rolls_the_manager(available: Site) -> None:
-    """R-OP-26, R-OP-66, AT-001-4."""
+def test_renewed_certificate_rolls_the_manager(available: Site) -> None:
+    """The hash of the certificate is an annotation of the pods (R-OP-26, R-OP-66, AT-001-4)."""
     name = "secrets/webhook-server-cert"
 
     def hashed() -> str:
@@ -160,8 +163,8 @@ def test_a_renewed_certificate_rolls_the_manager(available: Site) -> None:
 
 
 @pytest.mark.parametrize("state", ["Unmanaged", "Removed"])
-def test_what_is_not_managed_stays_as_it_is(available: Site, state: str) -> None:
-    """R-OP-24, R-OP-43d, R-OP-43e, R-OP-66, AT-001-4: the operand may be scaled by hand until the operator manages it again."""
+def test_unmanaged_operand_is_unchanged(available: Site, state: str) -> None:
+    """The operand may be scaled by hand until it is managed again (R-OP-24, R-OP-43d, R-OP-43e, R-OP-66, AT-001-4)."""
     available.patch(managementState=state)
     until(lambda: available.cluster()["status"]["observedGeneration"] == generation(available), "the state")
     available.administrator.kubectl("scale", *MANAGER, "--replicas=3")
@@ -171,8 +174,8 @@ def test_what_is_not_managed_stays_as_it_is(available: Site, state: str) -> None
     until(lambda: available.manager()["spec"]["replicas"] == 2, "two replicas")
 
 
-def test_a_service_monitor_comes_with_its_kind(available: Site) -> None:
-    """R-OP-23c: without an error before, and without a restart after."""
+def test_service_monitor_is_created_with_its_kind(available: Site) -> None:
+    """Before, there is no error; afterwards, no restart (R-OP-23c)."""
     words = (f"{SERVICE_MONITORS.group_resource}/lws-controller-manager-metrics-monitor", *IN)
     kind = certmanager.definition(SERVICE_MONITORS)
     available.administrator.kubectl("apply", "--server-side", "-f", "-", objects=[kind])
@@ -182,8 +185,8 @@ def test_a_service_monitor_comes_with_its_kind(available: Site) -> None:
     assert endpoint["tlsConfig"]["serverName"] == f"lws-controller-manager-metrics-service.{OPERATOR}.svc"
 
 
-def test_certificates_can_be_the_managers_own(available: Site) -> None:
-    """R-OP-22, R-OP-83 (D4): the annotation chooses, and what cert-manager had to do is removed; back again it comes back."""
+def test_certificates_can_be_issued_by_the_manager(available: Site) -> None:
+    """The annotation selects the issuer, and objects of the other one are removed (R-OP-22, R-OP-83 (D4))."""
     issuer = ("issuers.cert-manager.io/lws-selfsigned-issuer", *IN)
     configuration = ("configmap/lws-manager-config", *IN)
     available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/certificates=internal")
@@ -200,8 +203,8 @@ def configured(site: Site) -> str:
     return str(text)
 
 
-def test_overrides_reach_the_manager_or_are_refused(available: Site) -> None:
-    """R-OP-41: merged into its file, which rolls it; what it would refuse changes nothing."""
+def test_overrides_are_applied_or_refused(available: Site) -> None:
+    """Overrides are merged into the manager's file, which rolls it; invalid ones change nothing (R-OP-41)."""
     available.patch(unsupportedConfigOverrides={"clientConnection": {"qps": 20}})
     until(lambda: "qps: 20" in configured(available), "the override")
     until(lambda: available.conditions()["Upgradeable"] == ("False", "UnsupportedConfigOverrides"), "not upgradeable")
@@ -213,8 +216,8 @@ def test_overrides_reach_the_manager_or_are_refused(available: Site) -> None:
     available.await_condition("Upgradeable", "True", "AsExpected")
 
 
-def test_restarts_of_groups_are_an_annotation_of_the_object(available: Site) -> None:
-    """The manager's file has them and its pods are rolled; `Upgradeable` stays, and what is invalid changes nothing."""
+def test_group_restarts_are_set_by_an_annotation(available: Site) -> None:
+    """The manager's file has them and its pods roll; `Upgradeable` stays, and invalid values change nothing."""
 
     def annotate(words: str) -> None:
         available.administrator.kubectl("annotate", OBJECT, "--overwrite", f"lws.x-k8s.io/group-restarts{words}")
@@ -232,8 +235,8 @@ def test_restarts_of_groups_are_an_annotation_of_the_object(available: Site) -> 
     available.await_condition("Degraded", "False", "AsExpected")
 
 
-def test_the_tls_profile_of_the_cluster_is_followed(available: Site) -> None:
-    """R-OP-28: as soon as OpenShift's kind is served; noted in the spec, and in the manager's configuration."""
+def test_tls_profile_of_the_cluster_is_applied(available: Site) -> None:
+    """It applies once OpenShift's kind is served, in the spec and in the manager's configuration (R-OP-28)."""
     kubectl = available.administrator.kubectl
     defined = definition(API_SERVERS) | {"metadata": {"name": API_SERVERS.group_resource}}
     defined["spec"]["scope"] = "Cluster"
@@ -253,8 +256,8 @@ def test_the_tls_profile_of_the_cluster_is_followed(available: Site) -> None:
     until(lambda: "minVersion" not in configured(available), "no profile")
 
 
-def test_a_removed_operand_goes_where_it_is_asked_for(available: Site) -> None:
-    """R-OP-24, R-OP-83 (D5): and comes back when it is managed again."""
+def test_removed_operand_is_deleted_if_enabled(available: Site) -> None:
+    """The operand is recreated when it is managed again (R-OP-24, R-OP-83 (D5))."""
     available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/remove-operand=true")
     available.patch(managementState="Removed")
     until(lambda: available.administrator.get(*MANAGER) is None, "no Deployment")
@@ -266,8 +269,8 @@ def test_a_removed_operand_goes_where_it_is_asked_for(available: Site) -> None:
     available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/remove-operand-")
 
 
-def test_an_installation_is_gathered_without_its_secrets(available: Site, tmp_path: Path) -> None:
-    """R-OP-42: by the program that `oc adm must-gather` runs in the image."""
+def test_must_gather_omits_secrets(available: Site, tmp_path: Path) -> None:
+    """`oc adm must-gather` runs this program in the image (R-OP-42)."""
     directory = tmp_path / "gathered"
     words = [sys.executable, "-IBu", str(PROGRAMS / "gather"), f"--dest-dir={directory}"]
     environment = os.environ | {"KUBECONFIG": str(available.administrator.plane.kubeconfig)}
@@ -292,14 +295,14 @@ def test_an_installation_is_gathered_without_its_secrets(available: Site, tmp_pa
 
 
 @pytest.mark.parametrize("words", [["install"], ["uninstall", "--keep-crd"]])
-def test_nobody_installs_beside_the_operator(available: Site, words: list[str]) -> None:
-    """It would be reverted within seconds: the refusal says what to change instead."""
+def test_installation_next_to_the_operator_is_refused(available: Site, words: list[str]) -> None:
+    """The operator would revert it within seconds; the error names the alternative."""
     refused = available.administrator.lws(*words, "-n", OPERATOR, code=1)
     assert "the operator keeps this installation" in refused
 
 
-def test_a_definition_ends_with_the_object_only_if_both_say_so(available: Site) -> None:
-    """R-OP-30, R-OP-83 (D1): who may edit the object has no right to annotate definitions; the object says what would go."""
+def test_definition_is_deleted_only_if_both_objects_allow(available: Site) -> None:
+    """An editor of the object may not annotate definitions; its status warns (R-OP-30, R-OP-83 (D1))."""
     kubectl, name = available.administrator.kubectl, DEFINITION.partition("/")[2]
 
     def owners() -> int:
@@ -322,7 +325,7 @@ def test_a_definition_ends_with_the_object_only_if_both_say_so(available: Site) 
     kubectl("delete", "clusterrole/deletes-definitions", "clusterrolebinding/deletes-definitions")
 
 
-def test_deleting_the_object_removes_the_operand_and_no_workloads(available: Site) -> None:
+def test_deleted_object_removes_the_operand_but_no_workloads(available: Site) -> None:
     """R-OP-30, R-OP-31, R-OP-67, R-OP-82, R-OP-83 (D1), AT-001-5: the definition stays, and with it every LeaderWorkerSet.
 
     So another installer can install into another namespace, and the operator again after it.
@@ -339,8 +342,8 @@ def test_deleting_the_object_removes_the_operand_and_no_workloads(available: Sit
     assert administrator.there(DEFINITION)["metadata"]["uid"] == identity
 
 
-def test_nothing_was_refused_to_the_operator(available: Site) -> None:
-    """R-OP-29, R-OP-32: its roles allow all that it asks for."""
+def test_operator_was_refused_nothing(available: Site) -> None:
+    """Its roles allow all its requests (R-OP-29, R-OP-32)."""
     refused = [
         f"{event['verb']} {event['requestURI']}"
         for event in available.administrator.audit.events()

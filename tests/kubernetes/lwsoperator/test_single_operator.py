@@ -1,4 +1,4 @@
-"""The operator as a process beside its cluster: its lease, its events, pods that come back, one object and no other."""
+"""The operator as a process next to its cluster: its lease, its events, recreated pods, and a single object."""
 
 import time
 
@@ -17,8 +17,8 @@ def holder(site: Site) -> str:
     return str(site.administrator.there(f"lease/{LEASE}", *IN)["spec"].get("holderIdentity") or "")
 
 
-def test_it_holds_its_lease_while_it_runs(available: Site) -> None:
-    """R-OP-12: by the shorter times of clusters that are not OpenShift's; free after the end."""
+def test_operator_holds_its_lease_while_it_runs(available: Site) -> None:
+    """Its times are shorter than on OpenShift; the lease is free after the end (R-OP-12)."""
     found = available.administrator.there("lease/openshift-lws-operator-lock", *IN)["spec"]
     assert found["leaseDurationSeconds"] == 30
     assert holder(available)
@@ -28,8 +28,8 @@ def test_it_holds_its_lease_while_it_runs(available: Site) -> None:
     until(lambda: holder(available) != "", "a leader")
 
 
-def test_another_replica_leads_soon_after_one_that_was_killed(available: Site) -> None:
-    """R-OP-12: its lease expires, and what is edited meanwhile is restored then."""
+def test_another_replica_leads_soon_after_a_kill(available: Site) -> None:
+    """The lease expires, and edits made meanwhile are reverted then (R-OP-12)."""
     leader = holder(available)
     assert available.process is not None
     killed = available.process
@@ -42,8 +42,8 @@ def test_another_replica_leads_soon_after_one_that_was_killed(available: Site) -
     until(lambda: available.manager()["spec"]["replicas"] == 2, "replicas")
 
 
-def test_its_events_are_about_itself_and_name_what_was_written(available: Site) -> None:
-    """R-OP-14: also the second event of an object that was restored."""
+def test_events_of_the_operator_name_written_objects(available: Site) -> None:
+    """This includes the second event of a restored object (R-OP-14)."""
     administrator = available.administrator
     administrator.kubectl("delete", "service/lws-webhook-service", *IN)
     until(lambda: administrator.get("service/lws-webhook-service", *IN) is not None, "the service")
@@ -56,8 +56,8 @@ def test_its_events_are_about_itself_and_name_what_was_written(available: Site) 
     until(lambda: ("ServiceCreated", text) in notes(), "the event")
 
 
-def test_pods_of_the_operand_that_are_deleted_come_back(available: Site) -> None:
-    """R-OP-43c: as many, and all of them others."""
+def test_deleted_pods_of_the_operand_are_recreated(available: Site) -> None:
+    """There are as many new pods, all with other names (R-OP-43c)."""
     before = {one["metadata"]["uid"] for one in available.administrator.there(*PODS)["items"]}
     available.administrator.kubectl("delete", *PODS, "--wait=false")
 
@@ -70,8 +70,8 @@ def test_pods_of_the_operand_that_are_deleted_come_back(available: Site) -> None
     available.await_available()
 
 
-def test_there_is_one_object_and_it_is_not_degraded(available: Site) -> None:
-    """R-OP-43a."""
+def test_single_object_is_not_degraded(available: Site) -> None:
+    """Its conditions are those of a working installation (R-OP-43a)."""
     kind = OBJECT.partition("/")[0]
     assert [one["metadata"]["name"] for one in available.administrator.there(kind)["items"]] == ["cluster"]
     found = available.conditions()
@@ -80,8 +80,8 @@ def test_there_is_one_object_and_it_is_not_degraded(available: Site) -> None:
     assert available.manager()["status"]["availableReplicas"] == 2
 
 
-def test_what_the_operand_consists_of_is_owned_by_the_object(available: Site) -> None:
-    """R-OP-16, R-OP-64, AT-001-2: by a reference that neither controls nor blocks."""
+def test_objects_of_the_operand_are_owned_by_the_cluster_object(available: Site) -> None:
+    """The owner reference neither controls nor blocks (R-OP-16, R-OP-64, AT-001-2)."""
     uid = available.cluster()["metadata"]["uid"]
     head = {"apiVersion": "operator.openshift.io/v1", "kind": "LeaderWorkerSetOperator"}
     for words in (MANAGER, ("configmap/lws-manager-config", *IN), ("clusterrole/lws-manager-role",)):
@@ -89,8 +89,8 @@ def test_what_the_operand_consists_of_is_owned_by_the_object(available: Site) ->
         assert owners == [{**head, "name": "cluster", "uid": uid}]
 
 
-def test_the_api_server_knows_states_and_levels(available: Site) -> None:
-    """R-OP-4: what it is told that is none is refused, what it does not know is dropped."""
+def test_api_server_validates_states_and_log_levels(available: Site) -> None:
+    """Invalid values are refused, and unknown fields are dropped (R-OP-4)."""
     kubectl = available.administrator.kubectl
     for field, value in (("managementState", "Paused"), ("managementState", ""), ("logLevel", "Loud")):
         words = ("patch", OBJECT, "--type=merge", "--dry-run=server", "-p", f'{{"spec": {{"{field}": "{value}"}}}}')

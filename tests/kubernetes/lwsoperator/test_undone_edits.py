@@ -34,10 +34,10 @@ from leaderworkerset.operator.operatornames import OPERATOR, OWNED_BY, OWNED_LAB
 pytestmark = pytest.mark.slow
 
 SECONDS: Final = 5.0
-"""The time in which an edit is restored: the one in the middle, as a machine with more to do delays some."""
+"""The median time until an edit is restored; a busy machine delays some edits."""
 
 EVERY: Final = int(os.environ.get("EVERY") or 12)
-"""One field of so many is edited."""
+"""One of so many fields is edited."""
 
 LOST: Final = 60.0
 """The time after which an edit counts as not restored."""
@@ -74,7 +74,7 @@ def is_tolerated(name: str) -> bool:
 
 @dataclass
 class Tally:
-    """What became of the edits of one kind."""
+    """The results of the edits of one kind."""
 
     restored: Counter[str] = field(default_factory=Counter)
     names: set[str] = field(default_factory=set)
@@ -84,7 +84,7 @@ class Tally:
 
 
 def comparable(obj: JSONObject) -> JSONObject:
-    """Return what the operator keeps of an object, and what an edit changes."""
+    """Return the fields of an object that the operator keeps, and that an edit changes."""
     own = meta.metadata(obj)
     annotations = {name: text for name, text in meta.annotations(obj).items() if name != REVISION}
     kept = {"labels": meta.labels(obj), "annotations": annotations, "ownerReferences": own.get("ownerReferences")}
@@ -108,7 +108,7 @@ class Editor:
         self.tally = Tally()
 
     async def try_all(self) -> Tally:
-        """Make every edit that the API server accepts, and see what becomes of it."""
+        """Make every edit that the API server accepts, and record its result."""
         for number, edit in enumerate(await self._edits()):
             name = f"{self._kind.kind} {edit}"
             if number % EVERY and name not in MUST and not is_tolerated(name):
@@ -202,8 +202,8 @@ async def edit_everything(site: Site) -> dict[str, Tally]:
     return {kind: editor.tally for kind, editor in editors.items()}
 
 
-def test_whatever_is_edited_is_restored_or_tolerated_for_a_reason(available: Site) -> None:
-    """R-OP-25: fields that are added, changed, removed, by the schemas of the API server."""
+def test_every_edit_is_restored_or_tolerated_for_a_reason(available: Site) -> None:
+    """Fields are added, changed and removed according to the schemas of the API server (R-OP-25)."""
     available.administrator.kubectl(
         "apply", "--server-side", "-f", "-", objects=[certmanager.definition(SERVICE_MONITORS)]
     )

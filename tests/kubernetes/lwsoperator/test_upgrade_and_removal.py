@@ -1,4 +1,4 @@
-"""The end of a release and of an operator: upgraded under running groups, removed in the right order and in wrong ones."""
+"""The upgrade and removal of an operator: upgraded under running groups, removed in right and wrong orders."""
 
 import re
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def installed(site: Site) -> Iterator[Site]:
 
 
 def snapshot(site: Site) -> dict[str, Any]:
-    """Return what identifies every object of the groups, and how often containers were restarted (R-OP-44)."""
+    """Return the identity of every object of the groups, and the restart counts of containers (R-OP-44)."""
     listed = site.administrator.there("lws,statefulsets,services,controllerrevisions,pods", "-n", GROUPS)["items"]
     return {f"{obj['kind']}/{obj['metadata']['name']}": _identity(obj) for obj in listed}
 
@@ -68,7 +68,7 @@ def await_set(site: Site, name: str, running: Managers) -> None:
 
 
 def make_older(site: Site) -> None:
-    """Bring the operand to what an older release would have left: another definition, an object that is not wanted now."""
+    """Change the operand to the state of an older release: another definition, and an obsolete object."""
     kubectl = site.administrator.kubectl
     remove = '[{"op": "remove", "path": "/spec/versions/0/additionalPrinterColumns"}]'
     kubectl("patch", DEFINITION, "--type=json", "-p", remove)
@@ -79,8 +79,8 @@ def make_older(site: Site) -> None:
     )
 
 
-def test_an_upgrade_and_the_way_back_leave_running_groups_alone(installed: Site, tmp_path: Path) -> None:
-    """R-OP-39, R-OP-44: image, definition and objects change; groups keep pods, generations and restart counts."""
+def test_upgrade_and_downgrade_do_not_touch_running_groups(installed: Site, tmp_path: Path) -> None:
+    """Image, definition and objects change; groups keep pods, generations and restart counts (R-OP-39, R-OP-44)."""
     with managers(installed.administrator, tmp_path) as running:
         running.start("old")
         manage(installed, "Unmanaged")  # else the operator would restore what leads to the replica
@@ -119,7 +119,7 @@ def test_an_upgrade_and_the_way_back_leave_running_groups_alone(installed: Site,
 
 
 def manage(site: Site, state: str) -> None:
-    """Have the operator keep the operand, or leave it alone."""
+    """Set whether the operator manages the operand."""
     site.patch(managementState=state)
     until(lambda: site.cluster()["status"]["observedGeneration"] == generation(site), state)
 
@@ -136,12 +136,12 @@ def remove_operator(site: Site) -> None:
 
 
 def is_gone(site: Site) -> bool:
-    """Return whether nothing of the operand is left, the definitions set apart."""
+    """Return whether nothing of the operand is left, except the definitions."""
     return site.administrator.get(*MANAGER) is None and owned(site) == {}
 
 
-def test_an_operator_that_went_first_takes_over_what_it_left(installed: Site) -> None:
-    """R-OP-31, R-OP-67, AT-001-5: nothing of the operand goes, and the next operator writes nothing but the status."""
+def test_reinstalled_operator_adopts_its_operand(installed: Site) -> None:
+    """No object is deleted, and the new operator writes only the status (R-OP-31, R-OP-67, AT-001-5)."""
     before = owned(installed)
     remove_operator(installed)
     assert owned(installed) == before
@@ -153,16 +153,16 @@ def test_an_operator_that_went_first_takes_over_what_it_left(installed: Site) ->
     installed.await_available()
 
 
-def test_without_the_operator_its_kind_takes_the_operand_along(installed: Site) -> None:
-    """R-OP-67, AT-001-5: the garbage collector removes what the object owned; definitions of workloads stay (D1)."""
+def test_deleted_operator_kind_deletes_the_operand(installed: Site) -> None:
+    """The garbage collector deletes owned objects, and definitions of workloads stay (D1, R-OP-67, AT-001-5)."""
     remove_operator(installed)
     installed.administrator.kubectl("delete", f"crd/{OPERATORS.group_resource}")
     until(lambda: is_gone(installed), "nothing owned")
     assert installed.administrator.get(DEFINITION) is not None
 
 
-def test_pods_of_exhausted_groups_go_with_their_set_while_nobody_keeps_a_manager(installed: Site) -> None:
-    """N-RB-16: after the object was deleted, too; pods of a set that stays are left until it goes."""
+def test_pods_of_exhausted_groups_are_deleted_without_a_manager(installed: Site) -> None:
+    """Also after the object was deleted; pods of a remaining set are kept until it is deleted (N-RB-16)."""
     kubectl = installed.administrator.kubectl
     installed.stop()
     kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")  # nobody answers here
@@ -184,8 +184,8 @@ def kept_pod(name: str) -> dict[str, Any]:
     return pod | {"metadata": metadata}
 
 
-def test_a_namespace_that_went_first_blocks_nobody_for_long(installed: Site) -> None:
-    """R-OP-31, R-OP-67, AT-001-5: webhooks that nobody answers refuse pods of groups, until the object that owns them is deleted."""
+def test_namespace_deleted_first_blocks_pods_only_temporarily(installed: Site) -> None:
+    """Unanswered webhooks refuse pods of groups until their owner is deleted (R-OP-31, R-OP-67, AT-001-5)."""
     kubectl = installed.administrator.kubectl
     installed.stop()
     kubectl("delete", "namespace", OPERATOR)
@@ -205,8 +205,8 @@ def labeled_pod() -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "labeled", "labels": labels}, "spec": spec}
 
 
-def test_the_commands_of_the_page_leave_nothing_but_workloads(installed: Site) -> None:
-    """R-OP-30, R-OP-67, AT-001-5: the operand goes and its operator; a LeaderWorkerSet stays until it is deleted, then all is gone."""
+def test_commands_of_the_page_leave_only_workloads(installed: Site) -> None:
+    """The operand and its operator are removed; LeaderWorkerSets stay (R-OP-30, R-OP-67, AT-001-5)."""
     kubectl = installed.administrator.kubectl
     installed.stop()
     kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")  # nobody answers here

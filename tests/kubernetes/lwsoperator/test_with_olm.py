@@ -1,4 +1,4 @@
-"""The published recipe for the Operator Lifecycle Manager, applied as printed; and what it must refuse."""
+"""The published recipe for the Operator Lifecycle Manager, applied as printed; and the cases that must be refused."""
 
 import json
 from collections.abc import Iterator
@@ -63,8 +63,8 @@ def manager(site: Site) -> Iterator[Manager]:
     kubectl("delete", "namespace", NAMESPACE, "--wait=false")
 
 
-def test_the_recipe_installs_an_operator_that_works(manager: Manager, site: Site) -> None:
-    """R-OP-10, R-OP-58, R-OP-83 (D2), AT-000-2b: in a namespace that serves all, with the rights that the version asks for and no others."""
+def test_recipe_installs_a_working_operator(manager: Manager, site: Site) -> None:
+    """It serves all namespaces with the permissions of the version (R-OP-10, R-OP-58, R-OP-83 (D2), AT-000-2b)."""
     administrator = site.administrator
     manager.install(subscription(), GLOBAL)
     listed = administrator.kubectl("get", "csv", "-n", NAMESPACE)
@@ -93,8 +93,8 @@ def test_the_recipe_installs_an_operator_that_works(manager: Manager, site: Site
         run.stop()
 
 
-def test_the_files_of_the_page_install_the_operator(manager: Manager) -> None:
-    """R-OP-64, R-OP-76, AT-001-2: namespace, group and subscription of deploy/olm; its metrics are found; alerts need not be there."""
+def test_files_of_the_page_install_the_operator(manager: Manager) -> None:
+    """The files of deploy/olm work with metrics, and without the kind of alerts (R-OP-64, R-OP-76, AT-001-2)."""
     kubectl = manager.administrator.kubectl
     kubectl("delete", f"crd/{PROMETHEUS_RULES.group_resource}", "--ignore-not-found")
     kubectl("apply", "--server-side", "-f", "-", objects=[definition(SERVICE_MONITORS)])
@@ -122,8 +122,8 @@ def publish(folder: Path, version: str, tag: str) -> Path:
 
 
 @pytest.mark.parametrize("old", ["0.1.0", bundle.FORMER])
-def test_a_newer_catalog_upgrades_the_operator(empty: Manager, tmp_path: Path, old: str) -> None:
-    """R-OP-39, R-OP-44, R-OP-71: by the same subscription; the former versions of all bundles, too."""
+def test_newer_catalog_upgrades_the_operator(empty: Manager, tmp_path: Path, old: str) -> None:
+    """The same subscription upgrades from the former versions of all bundles as well (R-OP-39, R-OP-44, R-OP-71)."""
     own = GLOBAL | {"spec": {"targetNamespaces": [NAMESPACE]}}
     asked = subscription("leader-worker-set", "stable-v1.0")
     before = replace(empty, folder=publish(tmp_path / "old", old, "old"))
@@ -153,7 +153,7 @@ def start(site: Site) -> OperatorRun:
 
 @pytest.fixture
 def empty(manager: Manager) -> Iterator[Manager]:
-    """Return a manager whose catalog has the one package of the vendor's, and a namespace without versions."""
+    """Return a manager whose catalog has only the vendor's package, and a namespace without versions."""
     clean(manager)
     yield replace(manager, catalog=("leader-worker-set",))
     clean(manager)
@@ -186,16 +186,16 @@ def state_of(manager: Manager) -> tuple[list[tuple[str, str]], list[str], list[s
     ],
     ids=["as printed", "another channel"],
 )
-def test_the_recipe_fails_to_resolve_in_the_vendors_catalog(
+def test_recipe_fails_to_resolve_in_the_vendors_catalog(
     empty: Manager, package: str, channel: str, message: str
 ) -> None:
-    """R-OP-58, AT-000-2a: no version is installed, and the subscription says why."""
+    """No version is installed, and the subscription states the reason (R-OP-58, AT-000-2a)."""
     empty.install(subscription(package, channel), GLOBAL)
     assert state_of(empty) == ([("ResolutionFailed", message)], [], [])
 
 
-def test_the_vendors_package_is_not_for_a_namespace_that_serves_all(empty: Manager) -> None:
-    """R-OP-37, R-OP-58, AT-000-2a: package and channel corrected, the namespace not: the version fails, and nothing runs."""
+def test_vendors_package_rejects_an_all_namespaces_group(empty: Manager) -> None:
+    """With package and channel corrected but the wrong namespace, the version fails (R-OP-37, R-OP-58, AT-000-2a)."""
     empty.install(subscription("leader-worker-set", "stable-v1.0"), GLOBAL)
     assert state_of(empty) == ([], ["Failed/UnsupportedOperatorGroup"], [])
     own = GLOBAL | {"spec": {"targetNamespaces": [NAMESPACE]}}

@@ -1,4 +1,4 @@
-"""Waiting for what a process does."""
+"""Waiting for effects of a process."""
 
 import time
 from collections.abc import Callable

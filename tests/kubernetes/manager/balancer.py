@@ -1,4 +1,4 @@
-"""A TCP balancer on loopback: plays the service in front of the managers' webhooks."""
+"""A TCP balancer on loopback that replaces the service of the managers' webhooks."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ from typing import Self
 
 
 class Balancer:
-    """Connects each client to one of `backends` (ports), in turn, passing over those that do not listen."""
+    """Connects each client to one of `backends` (ports), in turn; skips ports on which nobody listens."""
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
         self.backends: list[int] = []

@@ -25,7 +25,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
 
 
 def prepare(plane: Plane) -> None:
-    """Define LeaderWorkerSets, make nodes, and let the connections end before the loop does."""
+    """Define LeaderWorkerSets, create nodes, and close the connections before the loop."""
 
     async def begin() -> None:
         await set_up(KubernetesCluster(plane.kubeconfig))

@@ -30,7 +30,7 @@ LOOPBACK: Final = "127.0.0.1"
 
 @dataclass(frozen=True)
 class DeployedManager:
-    """Implements `Manager` of the clusters of tests by a process."""
+    """Implements the clusters' `Manager` by a process."""
 
     replica: Replica
 
@@ -54,7 +54,7 @@ class DeployedManager:
 
 @asynccontextmanager
 async def deployed(cluster: Cluster, replica: Replica) -> AsyncIterator[DeployedManager]:
-    """Install what a manager with the configuration of this replica needs, and run it; remove its webhooks at the end."""
+    """Install the objects for a manager with this replica's configuration, and run it; finally remove its webhooks."""
     client = Client(transport(cluster, "setup"))
     prepare = _prepare_embedded if isinstance(cluster, EmbeddedCluster) else _install
     await prepare(client, cluster, replica)

@@ -1,4 +1,4 @@
-"""Rounds of a leader that stands still until another one leads, and goes on: which of its writes came too late.
+"""Pause a leader until another one leads, and resume it: count its late writes.
 
 The API server's audit log decides. Each replica has a user agent of its own; a write is late that the API server
 received from a replica after another one took the lease from it.
@@ -18,18 +18,18 @@ from tests.kubernetes.manager.world import RENEWAL, World
 from kuberuntime.errors import ConnectionFailedError, KubeError
 
 NAMES: Final = ("aaaaaaa", "bbbbbbb")
-"""The commits that the two replicas report, which tells them apart in the audit log."""
+"""The commits that the two replicas report, which distinguish them in the audit log."""
 
 SETS: Final = 4
 MOST_GROUPS: Final = 6
 PAUSE: Final = 0.2
 SETTLED: Final = 0.5
-"""Seconds in which a replica that woke has sent what it would send."""
+"""Seconds after which a resumed replica has sent all its pending requests."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What the audit log has: writes that were answered with success, and those of them that came late."""
+    """Counts from the audit log: successful writes, and the late writes among them."""
 
     writes: int
     late: tuple[str, ...]
@@ -47,7 +47,7 @@ async def rounds(world: World, *, count: int, client: dict[str, Any]) -> Counts:
 
 
 def judge(events: Iterable[dict[str, Any]]) -> Counts:
-    """Count the writes, and name those that a replica sent after another took the lease."""
+    """Count the writes, and name the writes that a replica sent after another one took the lease."""
     holder, taken, writes, late = "", "", 0, list[str]()
     for event in sorted(events, key=lambda event: str(event["requestReceivedTimestamp"])):
         name = event["userAgent"].rpartition(" ")[2]
@@ -73,7 +73,7 @@ async def _start(world: World, name: str, client: dict[str, Any]) -> Replica:
 
 
 async def _round(world: World, replicas: list[Replica]) -> None:
-    """Stop the leader, wait for another, and let the first go on."""
+    """Stop the leader, wait for another one, and resume the first."""
     before, leader = await _leader(world, replicas)
     world.balancer.backends.remove(leader.webhooks)
     leader.freeze()
@@ -90,7 +90,7 @@ async def _round(world: World, replicas: list[Replica]) -> None:
 
 
 async def _leader(world: World, replicas: list[Replica]) -> tuple[str, Replica]:
-    """Wait until somebody leads; return the holder of the lease, and the replica that logged to be that."""
+    """Wait until there is a leader; return the holder of the lease, and its replica by the log."""
 
     async def find() -> tuple[str, Replica] | None:
         holder = await world.holder()
@@ -103,7 +103,7 @@ async def _leader(world: World, replicas: list[Replica]) -> tuple[str, Replica]:
 
 @asynccontextmanager
 async def _load(space: Space) -> AsyncIterator[None]:
-    """Keep the controllers busy: LeaderWorkerSets that grow and shrink all the time."""
+    """Keep the controllers busy: LeaderWorkerSets are scaled up and down all the time."""
     for index in range(SETS):
         await _despite_outages(space.create(f"web-{index}", replicas=1, size=2))
 
@@ -124,7 +124,7 @@ async def _load(space: Space) -> AsyncIterator[None]:
 
 
 async def _despite_outages(request: Any) -> None:
-    """Await a request that webhooks may refuse while the one replica stands still and the other is not asked yet."""
+    """Await a request that webhooks may refuse while one replica is paused and the other is not used yet."""
     try:
         await request
     except (KubeError, ConnectionFailedError):

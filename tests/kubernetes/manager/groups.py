@@ -1,4 +1,4 @@
-"""LeaderWorkerSets in a namespace of their own, and whether everything of them is there, once."""
+"""LeaderWorkerSets in a namespace of their own, and checks that all their objects exist once."""
 
 import re
 from collections import Counter
@@ -26,7 +26,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 
 @dataclass(frozen=True)
 class Space:
-    """A namespace, and what is asked of it."""
+    """A namespace, with requests and checks."""
 
     client: Client
     namespace: str
@@ -63,7 +63,7 @@ class Space:
         return int(meta.status(lws).get("readyReplicas") or 0)
 
     async def await_ready(self, name: str, replicas: int) -> None:
-        """Wait until so many groups are ready, and the LeaderWorkerSet says so."""
+        """Wait until so many groups are ready, and the LeaderWorkerSet reports it."""
 
         async def is_ready() -> bool:
             lws = await self.client.get(LEADERWORKERSETS, ObjectKey(self.namespace, name))
@@ -81,7 +81,7 @@ class Space:
         return sorted(meta.name(obj) for obj in listing.items)
 
     async def await_retired(self, count: int) -> None:
-        """Wait until no more than so many revisions are left: the one before goes after its rollout is reported."""
+        """Wait until at most so many revisions are left: the previous one is deleted after its rollout is reported."""
 
         async def are_retired() -> bool:
             return len(await self._own_revisions()) <= count
@@ -89,7 +89,7 @@ class Space:
         await until(are_retired)
 
     async def assert_whole(self, *names: str, replicas: int, size: int) -> None:
-        """Check that every object of these LeaderWorkerSets is there, once, and none beside."""
+        """Check that exactly the expected objects of these LeaderWorkerSets exist."""
         leaders = [f"{name}-{group}" for name in names for group in range(replicas)]
         workers = [f"{leader}-{rank}" for leader in leaders for rank in range(1, size)]
         assert await self.names(PODS) == sorted(leaders + workers)

@@ -1,4 +1,4 @@
-"""What `lws install` puts into a cluster, but the Deployment: managers run as processes, with the rights of their account.
+"""The objects of `lws install` without the Deployment: managers run as processes with their account's permissions.
 
 The webhook service is an ExternalName for this machine, and the configurations name the port of a balancer.
 """
@@ -41,7 +41,7 @@ from leaderworkerset.webhooks.certificates import Certificate
 from leaderworkerset.webhooks.configurations import SECRET_NAME, SERVICE_NAME
 
 PLAYED: Final = (DEPLOYMENTS, ISSUERS, CERTIFICATES)
-"""Kinds whose work the tests do themselves: they start processes, and issue certificates."""
+"""Kinds that the tests replace: they start processes, and issue certificates."""
 
 CONFIGURATIONS: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
 SECRET: Final = ObjectKey(NAMESPACE, SECRET_NAME)
@@ -49,10 +49,10 @@ HOST: Final = f"{SERVICE_NAME}.{NAMESPACE}.svc"
 """The name by which API servers call the webhooks."""
 
 SCRAPER: Final = "scraper"
-"""An account that may read metrics, which the manager's own may not."""
+"""An account that may read metrics, unlike the manager's own."""
 
 ACCOUNT: Final = f"system:serviceaccount:{NAMESPACE}:{MANAGER}"
-"""The user that API servers see when the manager asks."""
+"""The user of the manager's requests."""
 
 
 async def install(
@@ -74,7 +74,7 @@ async def install(
 
 
 async def apply(client: Client, port: int, objects: Iterable[tuple[Resource, JSONObject]]) -> None:
-    """Apply the objects of an installation of any version, but what the tests play."""
+    """Apply the objects of an installation of any version, except kinds that the tests replace."""
     for resource, obj in objects:
         if resource not in PLAYED:
             await client.apply(resource, _adapted(resource, obj, port), manager="tests")
@@ -92,7 +92,7 @@ async def allow_scraping(client: Client) -> None:
 
 
 async def clear(client: Client) -> None:
-    """Remove the webhook configurations and all LeaderWorkerSets, so that the next test begins with none."""
+    """Remove the webhook configurations and all LeaderWorkerSets, so that the next test starts without any."""
     for resource, obj in build_all(MANAGED, InstallSettings()):
         if resource in CONFIGURATIONS:
             await _remove(client, resource, meta.key(obj))
@@ -109,7 +109,7 @@ async def write_kubeconfig(client: Client, admin: Path, target: Path, *, seconds
 
 
 async def write_token(client: Client, account: str, target: Path, *, seconds: int = 3600) -> None:
-    """Write a fresh token of an account, in one move."""
+    """Write a new token of an account atomically."""
     fresh = target.with_suffix(".new")
     fresh.write_text(await token_of(client, account, seconds=seconds))
     fresh.replace(target)
@@ -129,7 +129,7 @@ async def token_of(client: Client, account: str, *, seconds: int = 3600) -> str:
 
 
 async def recreate_account(client: Client) -> None:
-    """Make the manager's account anew: tokens of the old one are refused from then on."""
+    """Recreate the manager's account: tokens of the old one are refused from then on."""
     await client.delete(SERVICE_ACCOUNTS, ObjectKey(NAMESPACE, MANAGER))
     await client.create(SERVICE_ACCOUNTS, service_account(NAMESPACE))
 

@@ -31,7 +31,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 EACH: Final = 5
-"""So many are rolled, so many fail, and so on, at most: fewer where few managers are killed."""
+"""At most so many sets are rolled, so many fail, and so on: fewer if few managers are killed."""
 
 SIZE: Final = 2
 GROUPS: Final = 2
@@ -40,16 +40,16 @@ PATIENCE: Final = 600.0
 """Seconds that a round may take while managers are killed."""
 
 PAUSES: Final = (0.0, 2.0)
-"""Seconds from least to most between a manager that leads and its end."""
+"""The minimum and maximum seconds between the start of a leader and its kill."""
 
 READY_POLL: Final = 0.5
 """Seconds between two listings of everything."""
 
 RETRY: Final = 0.5
-"""Seconds after which a user tries again where no webhook answered."""
+"""Seconds after which a user tries again if no webhook answered."""
 
 SOON: Final = {labels.RESTART_BACKOFF: "on", labels.RESTART_FIRST_DELAY: "1s", labels.RESTART_LONGEST_DELAY: "1s"}
-"""How groups that fail again wait: as ever, but not long."""
+"""The waits of groups that fail repeatedly, with a short back-off."""
 
 
 @dataclass
@@ -60,13 +60,13 @@ class Births:
     workers: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def note_pod(self, change: Change) -> None:
-        """Note a leader."""
+        """Record a leader."""
         own = meta.labels(change.object)
         if own.get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX:
             self.leaders[own[labels.NAME]].add(meta.uid(change.object))
 
     def note_statefulset(self, change: Change) -> None:
-        """Note the workers of a leader."""
+        """Record the workers of a leader."""
         owner = meta.controller_of(change.object)
         if owner is not None and owner["kind"] == PODS.kind:
             self.workers[owner["uid"]].add(meta.uid(change.object))
@@ -86,7 +86,7 @@ class Births:
 
 @asynccontextmanager
 async def watched(space: Space) -> AsyncIterator[Births]:
-    """Follow what is born in a namespace."""
+    """Record the objects that are created in a namespace."""
     births = Births()
     pods = Informer(space.client, Selection(PODS, space.namespace))
     sets = Informer(space.client, Selection(STATEFULSETS, space.namespace))
@@ -103,7 +103,7 @@ async def watched(space: Space) -> AsyncIterator[Births]:
 
 
 class Load:
-    """What is done to the LeaderWorkerSets, and how many leaders that takes."""
+    """Changes of LeaderWorkerSets, and the number of leaders that they create."""
 
     def __init__(self, space: Space, cluster: KubernetesCluster, each: int) -> None:
         self.space = space
@@ -119,7 +119,7 @@ class Load:
         await self._await_ready()
 
     async def round(self) -> None:
-        """Do to each what is done to its like, and wait until all are ready."""
+        """Change each set by its role, and wait until all are ready."""
         self.rounds += 1
         steps = self._steps()
         await asyncio.gather(*(steps[name.partition("-")[0]](name) for name in self._replicas))
@@ -137,7 +137,7 @@ class Load:
         return found | {"revisions": sorted(meta.labels(one)[labels.NAME] for one in listing.items)}
 
     def expected(self) -> dict[str, list[str]]:
-        """Return what `state` is when everything is done."""
+        """Return the value of `state` after all changes."""
         leaders = [f"{name}-{group}" for name, replicas in self._replicas.items() for group in range(replicas)]
         workers = [f"{leader}-{rank}" for leader in leaders for rank in range(1, SIZE)]
         return {
@@ -155,7 +155,7 @@ class Load:
         return found
 
     def expected_images(self) -> dict[str, set[str]]:
-        """Return what `images` is when everything is done."""
+        """Return the value of `images` after all changes."""
         return {name: {self._image(name)} for name in self._replicas}
 
     def _steps(self) -> dict[str, Callable[[str], Awaitable[None]]]:
@@ -177,7 +177,7 @@ class Load:
         self.wanted[name] += self._replicas[name]
 
     async def _fail(self, name: str) -> None:
-        """Replace one leader, because a worker of it was restarted."""
+        """Replace one leader, because one of its workers restarted."""
         key = ObjectKey(self.space.namespace, f"{name}-{self.rounds % GROUPS}-1")
         worker = await self.space.client.get(PODS, key)
         await insist(lambda: self._cluster.restart_container(self.space.client, worker))
@@ -185,7 +185,7 @@ class Load:
         self._failing.add(meta.uid(worker))
 
     async def _scale(self, name: str) -> None:
-        """Make a leader more, or one less."""
+        """Scale up or down by one leader."""
         before = self._replicas[name]
         self._replicas[name] = MORE_GROUPS if before == GROUPS else GROUPS
         await self._edit(name, {"spec": {"replicas": self._replicas[name]}})
@@ -213,7 +213,7 @@ class Load:
         return not await self._missing()
 
     async def _missing(self) -> list[str]:
-        """Name what is not as it was asked for."""
+        """Name the objects that differ from the request."""
         listing = await self.space.client.list(LEADERWORKERSETS, namespace=self.space.namespace)
         found = {meta.name(lws): lws for lws in listing.items}
         waiting = [
@@ -231,14 +231,14 @@ class Load:
 
 
 def _is_done(lws: JSONObject, replicas: int) -> bool:
-    """Return whether the status says of this very spec that so many groups are ready, and no others."""
+    """Return whether the status reports so many ready groups of this spec, and no others."""
     status = meta.status(lws)
     counted = [status.get(field) for field in ("observedGeneration", "readyReplicas", "updatedReplicas")]
     return counted == [meta.generation(lws), replicas, replicas] and meta.is_condition_true(lws, "Available")
 
 
 async def insist(call: Callable[[], Awaitable[object]]) -> None:
-    """Try again as a user does, where no webhook of a manager answers, or a name is not free yet."""
+    """Retry like a user if no webhook of a manager answers, or a name is not free yet."""
     while True:
         try:
             await call()
@@ -249,7 +249,7 @@ async def insist(call: Callable[[], Awaitable[object]]) -> None:
 
 
 class Killer:
-    """Kills the manager that leads, again and again, at any moment of its work, and starts it again."""
+    """Kills the leading manager repeatedly, at random moments, and restarts it."""
 
     def __init__(self, world: World, random: Random) -> None:
         self.moments: list[datetime] = []
@@ -258,7 +258,7 @@ class Killer:
         self._random = random
 
     async def run(self, kills: int) -> None:
-        """Kill so many times."""
+        """Kill so many managers."""
         while len(self.moments) < kills:
             leader = await until(self._leader, *self._world.replicas, poll=LEADER_POLL)
             assert leader is not None

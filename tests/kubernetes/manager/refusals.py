@@ -1,9 +1,9 @@
-"""Creations that the API server refused, because what they create was there: each repeats one that nobody confirmed.
+"""Creations of existing objects, which the API server refused: each repeats an unconfirmed creation.
 
 A manager abandons a write that is not answered before its lease asks for an answer, so that it never writes as one of
-two leaders; the API server may perform it all the same. The next attempt then finds the object and goes on. The same
+two leaders; the API server may perform it all the same. The next attempt then finds the object and continues. The same
 happens where the API server itself timed out, and where a manager was killed between its request and the answer. A
-refused creation without such a one before it comes from a cache that lags, or from two managers at work.
+refused creation without a previous unconfirmed one comes from a cache that lags, or from two managers at work.
 """
 
 import re
@@ -19,14 +19,14 @@ from kuberuntime.objects.timestamps import parse
 CONFLICT: Final = 409
 
 ABANDONED: Final = re.compile(r'"create StatefulSet [^/]+/([^:/]+): POST [^"]*was (?:not answered|given up)')
-"""How a manager logs a request that it does not wait for any more."""
+"""The log line of a request that the manager abandoned."""
 
 FAILED: Final = 500
-"""The least code of an answer that leaves open whether the object was created."""
+"""The smallest status code after which the object may or may not exist."""
 
 
 def unexplained(events: Sequence[Mapping[str, Any]], logs: Iterable[str], kills: Sequence[datetime]) -> list[str]:
-    """Return the refused creations of StatefulSets that repeat none: neither an abandoned one, nor a killed manager's."""
+    """Return the refused creations of StatefulSets that repeat neither an abandoned one, nor a killed manager's."""
     abandoned = Counter(match[1] for line in logs for match in ABANDONED.finditer(line))
     last: dict[str, tuple[datetime, int]] = {}
     found: list[str] = []

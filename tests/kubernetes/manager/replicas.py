@@ -1,4 +1,4 @@
-"""Managers as processes: start, ask, stop, kill."""
+"""Managers as processes: start, query, stop, kill."""
 
 import asyncio
 import json
@@ -29,17 +29,17 @@ ENTRY: Final = ROOT / "deploy" / "manager"
 T = TypeVar("T")
 
 LIMIT: Final = 40.0
-"""Seconds in which anything must come true."""
+"""Seconds until any awaited condition must be true."""
 
 POLL: Final = 0.15
-"""Seconds between two checks of another process: each asks a server, and costs a hundredth of one."""
+"""Seconds between two checks of another process: each check is a request, and takes a hundredth of a second."""
 
 LEASE_SECONDS: Final = 3.0
 
 
 @dataclass
 class Replica:
-    """One manager process, started as its Deployment starts it, with ports of its own; `flags` come last."""
+    """One manager process, started like its Deployment, with ports of its own; `flags` are added last."""
 
     directory: Path
     name: str
@@ -85,12 +85,12 @@ class Replica:
         return managerflags.override(config.decode(self.document()), given)
 
     async def await_ready(self) -> None:
-        """Wait until it says that it is ready; one without probes, until it serves webhooks."""
+        """Wait until it is ready; without probes, until it serves webhooks."""
         has_probes = self.chosen().health.health_probe_bind_address not in DISABLED
         await until(self._is_ready if has_probes else self._serves_webhooks, self)
 
     async def await_end(self) -> int:
-        """Wait until it has ended by itself; return its exit code."""
+        """Wait until it has exited by itself; return its exit code."""
         await until(self._has_ended, self)
         return int(self.process.returncode)
 
@@ -112,7 +112,7 @@ class Replica:
         self.process.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on."""
+        """Resume it."""
         self.process.send_signal(signal.SIGCONT)
 
     def end(self) -> None:
@@ -136,7 +136,7 @@ class Replica:
             return answer.status, await answer.text()
 
     def failures(self) -> list[str]:
-        """Return what it logged of errors that nobody foresaw."""
+        """Return the unexpected errors in its log."""
         lines = self.log.read_text(errors="replace").splitlines()
         signs = ("Traceback", '{"level":"error"')
         return [line for line in lines if "\tERROR\t" in line or line.startswith(signs)]
@@ -146,7 +146,7 @@ class Replica:
         return self.log.read_text(errors="replace")[-4000:]
 
     async def readiness(self) -> str:
-        """Ask as the kubelet does; return the answer, empty while there is none."""
+        """Request readiness like the kubelet; return the answer, or an empty text."""
         self.check()
         path = self.chosen().health.readiness_endpoint_name
         try:
@@ -159,7 +159,7 @@ class Replica:
             return ""
 
     def document(self) -> dict[str, Any]:
-        """Return its configuration: what was chosen, and ports of its own."""
+        """Return its configuration: the chosen fields, and ports of its own."""
         own: dict[str, Any] = {
             "webhook": {"port": self.webhooks, "host": "127.0.0.1"},
             "health": {"healthProbeBindAddress": f"127.0.0.1:{self.probes}"},
@@ -184,7 +184,7 @@ class Replica:
 async def until(
     holds: Callable[[], Coroutine[Any, Any, T]], *replicas: Replica, seconds: float = LIMIT, poll: float = POLL
 ) -> T:
-    """Ask again every `poll` seconds until the answer is true; return it. The replicas' logs tell why it never was."""
+    """Ask again every `poll` seconds until the answer is true; return it. On a timeout, show the replicas' logs."""
     try:
         async with asyncio.timeout(seconds):
             while not (answer := await holds()):

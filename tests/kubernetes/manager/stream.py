@@ -1,4 +1,4 @@
-"""Requests all the time, so that a moment without webhooks shows."""
+"""Continuous requests, which detect any moment without webhooks."""
 
 import asyncio
 from typing import Final
@@ -12,11 +12,11 @@ from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 PAUSE: Final = 0.05 if IS_THOROUGH else 0.2
-"""Seconds between a deletion and the next creation: webhooks that are away are so for longer."""
+"""Seconds between a deletion and the next creation: unavailable webhooks are unavailable for longer."""
 
 
 class Stream:
-    """Creates and deletes LeaderWorkerSets all the time, and remembers what was refused."""
+    """Creates and deletes LeaderWorkerSets continuously, and records refusals."""
 
     def __init__(self, space: Space) -> None:
         self.space = space

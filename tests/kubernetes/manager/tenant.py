@@ -1,4 +1,4 @@
-"""A tenant with the role `edit` in one namespace, and with rights that some grant beside it; and what is asked of another tenant's set."""
+"""A tenant with the role `edit` in one namespace, and additional permissions; and requests for another tenant's set."""
 
 import json
 import time
@@ -39,14 +39,14 @@ GRANTED: Final = (
     *((one, one.plural) for one in (CONTROLLER_REVISIONS, EVENTS, ALPHA_POD_GROUPS)),
     *((one, f"{one.plural}/status") for one in attacker.WITH_STATUS),
 )
-"""What some grant beside the role `edit`."""
+"""Permissions that some administrators grant in addition to the role `edit`."""
 
 LONGEST: Final = 120.0
-"""Seconds in which a rollout of one set ends on a busy machine."""
+"""Seconds until a rollout of one set ends on a busy machine."""
 
 
 async def admit(world: World, namespace: str, seed: int) -> Attacker:
-    """Make a namespace, and give its account the role `edit` there, with what is installed for users."""
+    """Create a namespace, and give its account the role `edit` there, with the installed roles for users."""
     await Space(world.client, namespace).open()
     for resource, obj in userroles.build(MANAGED):
         await world.client.apply(resource, obj, manager="tests")

@@ -1,4 +1,4 @@
-"""Certificates are renewed while requests come in, and none is refused for it (R-CERT-1, R-CERT-2)."""
+"""Certificates are renewed during requests, and no request is refused (R-CERT-1, R-CERT-2)."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -37,7 +37,7 @@ async def await_served(world: World, count: int) -> None:
     await until(served, *world.replicas)
 
 
-async def test_a_new_serving_certificate_refuses_no_request(world: World) -> None:
+async def test_new_serving_certificate_refuses_no_request(world: World) -> None:
     await world.start("a")
     await world.start("b")
     space = await Space(world.client, "renewed-certificate").open()
@@ -57,8 +57,8 @@ async def test_a_new_serving_certificate_refuses_no_request(world: World) -> Non
     assert stream.refused == []
 
 
-async def test_a_new_authority_refuses_no_request(world: World) -> None:
-    """The managers are given an authority that is to be renewed a few seconds later."""
+async def test_new_authority_refuses_no_request(world: World) -> None:
+    """The authority of the managers is due for renewal a few seconds later."""
     await world.start("a")
     await world.start("b")
     now = datetime.now(UTC)
@@ -84,7 +84,7 @@ async def test_a_new_authority_refuses_no_request(world: World) -> None:
     assert certificates.split(renewed.bundle)[1:] == (authority.certificate,)
 
 
-async def test_the_authority_is_injected_again_when_somebody_removes_it(world: World) -> None:
+async def test_removed_authority_is_injected_again(world: World) -> None:
     await world.start("a")
     key = ObjectKey("", configurations.MUTATING_NAME)
     found = await world.client.get(MUTATING_WEBHOOK_CONFIGURATIONS, key)
@@ -99,8 +99,8 @@ async def test_the_authority_is_injected_again_when_somebody_removes_it(world: W
     await until(is_back, *world.replicas)
 
 
-async def test_certificates_from_files_are_read_again(world: World) -> None:
-    """R-CERT-2, R-OP-76: without a restart."""
+async def test_certificate_files_are_read_again(world: World) -> None:
+    """No restart is necessary (R-CERT-2, R-OP-76)."""
     directory = world.directory / "certs"
     authority = certificates.create_authority(datetime.now(UTC))
     await installation.trust(world.client, authority.certificate)

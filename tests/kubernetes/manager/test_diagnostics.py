@@ -1,4 +1,4 @@
-"""What a running manager tells when it is asked by signals."""
+"""A running manager prints diagnostics on signals."""
 
 import json
 import signal
@@ -10,8 +10,8 @@ from tests.kubernetes.manager.world import World
 pytestmark = pytest.mark.slow
 
 
-async def test_signals_ask_for_stacks_and_memory_and_for_debug_lines(world: World) -> None:
-    """Threads by the interpreter, tasks and memory by the log; the level changes at once and back."""
+async def test_signals_request_stacks_memory_and_debug_logs(world: World) -> None:
+    """The interpreter prints threads, and the log has tasks and memory; the log level is toggled."""
     replica = await world.start("a")
     await world.await_master(replica)
 

@@ -1,4 +1,4 @@
-"""An etcd that loses its leader while the manager works, and one that is restored from a backup: nothing of that stays."""
+"""etcd loses its leader while the manager works, or is restored from a backup: the manager recovers."""
 
 import asyncio
 import itertools
@@ -28,7 +28,7 @@ from leaderworkerset.api import labels
 pytestmark = pytest.mark.slow
 
 ETCD_MEMBERS: Final = 3
-"""So many go on when one of them ends."""
+"""The cluster survives the end of one member."""
 
 ETCD: Final = "etcd"
 KWOK: Final = "kwok"
@@ -41,7 +41,7 @@ SIZE: Final = 3
 
 
 async def create_patiently(space: Space, name: str) -> None:
-    """Create a LeaderWorkerSet, however often that fails; a create without an answer may have been one."""
+    """Create a LeaderWorkerSet with retries; a create without an answer may have succeeded."""
 
     async def exists() -> bool:
         try:
@@ -86,7 +86,7 @@ def many(tmp_path: Path) -> Iterator[Plane]:
         yield running
 
 
-async def test_a_change_of_the_leader_of_etcd_is_outlived(many: Plane, tmp_path: Path) -> None:
+async def test_manager_survives_a_change_of_the_etcd_leader(many: Plane, tmp_path: Path) -> None:
     async with opened(many, tmp_path) as world:
         replica = await world.start("a")
         await world.await_master(replica)
@@ -123,7 +123,7 @@ async def test_a_change_of_the_leader_of_etcd_is_outlived(many: Plane, tmp_path:
 
 @pytest.fixture
 def single(tmp_path: Path) -> Iterator[Plane]:
-    """Run a control plane of its own, whose etcd may lose what it has."""
+    """Run a separate control plane, whose etcd may lose its data."""
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
     flags = Audit(tmp_path).flags(ACCOUNT)
     with control_plane(assets, tmp_path, prepare, flags) as running:
@@ -131,7 +131,7 @@ def single(tmp_path: Path) -> Iterator[Plane]:
 
 
 def copy_etcd(plane: Plane, backup: Path) -> None:
-    """Write a backup of etcd, which stands still meanwhile."""
+    """Write a backup of etcd, which is paused meanwhile."""
     process.kill(plane, ETCD)
     shutil.copytree(plane.directory / ETCD, backup)
     process.start_again(plane, ETCD)
@@ -161,7 +161,7 @@ async def pods_of(space: Space, name: str) -> dict[str, str]:
 
 
 async def test_groups_continue_after_etcd_is_restored(single: Plane, tmp_path: Path) -> None:
-    """What the backup has keeps its pods; what came later is gone, without a trace that blocks a second try."""
+    """Objects of the backup keep their pods; later objects are gone, without a trace that blocks a second attempt."""
     async with opened(single, tmp_path) as world:
         replica = await world.start("a")
         await world.await_master(replica)

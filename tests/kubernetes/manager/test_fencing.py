@@ -1,4 +1,4 @@
-"""A leader that stood still writes nothing once another leads, whatever waited in it (R-MGR-3, R-ARC-1)."""
+"""A paused leader writes nothing after another one leads, whatever was pending (R-MGR-3, R-ARC-1)."""
 
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ ROUNDS: Final = 2
 
 
 @pytest.mark.parametrize("client", [{"qps": 5, "burst": 5}, {}], ids=["limited", "usual"])
-async def test_a_leader_that_stood_still_writes_nothing_late(world: World, client: dict[str, Any]) -> None:
+async def test_paused_leader_writes_nothing_late(world: World, client: dict[str, Any]) -> None:
     counts = await fencing.rounds(world, count=ROUNDS, client=client)
     assert counts.late == ()
     assert counts.writes >= ROUNDS

@@ -1,4 +1,4 @@
-"""Two managers, one lease: who leads, and what becomes of the work when the leader goes (R-MGR-3, R-ARC-1)."""
+"""Two managers and one lease: the leader, and its work when it ends (R-MGR-3, R-ARC-1)."""
 
 import asyncio
 import time
@@ -15,11 +15,11 @@ pytestmark = pytest.mark.slow
 
 SIZE = 2
 LONG_LEASE = {"leaseDuration": f"{2 * LIMIT:g}s", "renewDeadline": f"{LIMIT:g}s"}
-"""Nobody waits for the end of such a lease."""
+"""A lease that never expires within a test."""
 
 
 async def await_other_holder(world: World, before: str) -> float:
-    """Wait until somebody else holds the lease; return how long that took."""
+    """Wait until the lease has another holder; return the time that this took."""
     begun = time.monotonic()
 
     async def changed() -> bool:
@@ -29,7 +29,7 @@ async def await_other_holder(world: World, before: str) -> float:
     return time.monotonic() - begun
 
 
-async def test_a_stopped_leader_hands_over_at_once(world: World) -> None:
+async def test_stopped_leader_hands_over_immediately(world: World) -> None:
     first = await world.start("a", leaderElection=LONG_LEASE)
     await world.await_master(first)
     second = await world.start("b", leaderElection=LONG_LEASE)
@@ -46,7 +46,7 @@ async def test_a_stopped_leader_hands_over_at_once(world: World) -> None:
     assert await world.is_master(second)
 
 
-async def test_a_leader_killed_in_the_middle_of_a_scale_up_leaves_nothing_doubled_and_nothing_missing(
+async def test_killed_leader_leaves_a_complete_scale_up(
     world: World,
 ) -> None:
     first = await world.start("a")
@@ -69,8 +69,8 @@ async def test_a_leader_killed_in_the_middle_of_a_scale_up_leaves_nothing_double
     await space.assert_whole("web", replicas=20, size=SIZE)
 
 
-async def test_a_leader_that_was_frozen_does_not_write_when_it_wakes(world: World) -> None:
-    """It believes for a moment that it leads; its writes are fenced, and it waits for the lease like any other."""
+async def test_resumed_leader_does_not_write(world: World) -> None:
+    """For a moment it believes that it leads; its writes are fenced, and it waits for the lease again."""
     first = await world.start("a")
     await world.await_master(first)
     second = await world.start("b")
@@ -93,7 +93,7 @@ async def test_a_leader_that_was_frozen_does_not_write_when_it_wakes(world: Worl
 
 
 async def test_replacing_both_managers_refuses_no_request(world: World) -> None:
-    """As a rolling update of the Deployment does: a new one is ready, an old one leaves the service and is stopped."""
+    """Like a rolling update of the Deployment: a new one is ready, then an old one leaves the service and stops."""
     old = [await world.start("a"), await world.start("b")]
     space = await Space(world.client, "rolling-update").open()
     stream = Stream(space)

@@ -1,4 +1,4 @@
-"""What fails around the manager and passes by itself: it goes on without a restart."""
+"""Temporary failures around the manager: it recovers without a restart."""
 
 import pytest
 from tests.controlplane import process
@@ -12,7 +12,7 @@ from leaderworkerset.api.metadata import MANAGER
 pytestmark = pytest.mark.slow
 
 
-async def test_an_api_server_that_restarts_stops_nobody(world: World) -> None:
+async def test_managers_survive_a_restart_of_the_api_server(world: World) -> None:
     first = await world.start("a")
     await world.start("b")
     await world.await_master(first)
@@ -28,8 +28,8 @@ async def test_an_api_server_that_restarts_stops_nobody(world: World) -> None:
     assert all(replica.process.poll() is None for replica in world.replicas)
 
 
-async def test_a_token_that_is_refused_is_read_again(world: World) -> None:
-    """The kubelet renews the file; the old token stops being good when its account is made anew."""
+async def test_refused_token_is_read_again(world: World) -> None:
+    """The kubelet renews the file; the old token becomes invalid when its account is recreated."""
     replica = await world.start("a")
     await world.await_master(replica)
     space = await space_with_groups(world.client, "renewed-token", replicas=1, size=2)
@@ -40,8 +40,8 @@ async def test_a_token_that_is_refused_is_read_again(world: World) -> None:
     assert replica.process.poll() is None
 
 
-async def test_a_fault_in_one_leaderworkerset_stops_no_other(world: World) -> None:
-    """A quota refuses the pods of the one; the other grows meanwhile."""
+async def test_error_in_one_leaderworkerset_does_not_stop_another(world: World) -> None:
+    """A quota refuses the pods of one set; the other is scaled meanwhile."""
     await world.await_master(await world.start("a"))
     poor, rich = Space(world.client, "no-quota"), Space(world.client, "with-quota")
     await poor.open()

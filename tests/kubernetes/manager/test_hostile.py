@@ -1,4 +1,4 @@
-"""One tenant stops nobody: what somebody stores in one namespace neither ends the manager nor slows another tenant down."""
+"""Objects of one tenant neither end the manager nor slow another tenant down."""
 
 import asyncio
 import re
@@ -33,7 +33,7 @@ from leaderworkerset.kinds.managed import managed
 PAGE: Final = (ROOT / "docs/how-to/share-a-cluster.md").read_text()
 
 RESYNC: Final = 120.0
-"""Seconds in which a controller of quotas finds the kinds that were defined since it was started; it looks each 30."""
+"""Seconds until the quota controller finds kinds that were defined after its start; it checks every 30 s."""
 
 pytestmark = pytest.mark.slow
 
@@ -44,14 +44,14 @@ OBJECTS: Final = examples(60)
 GROUPS: Final = 2
 
 SHIPPED: Final = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"}
-"""As Deployments start it: two cores with a control plane at work are no reason to lose a lease."""
+"""As in Deployments: a busy control plane on two cores must not cost a lease."""
 
 FLOOR: Final = 30.0
-"""Seconds that a rollout may take in any case: the machine does more than this, and the attacker keeps it busy."""
+"""Seconds that a rollout may always take, because the machine is busy with the attack."""
 
 
 async def attack(world: World, provider: str) -> None:
-    """Roll the second tenant's set again and again meanwhile; the process is the same one at the end."""
+    """Roll the second tenant's set repeatedly; the manager's process must survive."""
     await installation.install(world.client, world.balancer.port, managed(provider))
     gangs = {"gangSchedulingManagement": {"schedulerProvider": provider}} if provider else {}
     replica = await world.start("a", leaderElection=SHIPPED, **gangs)
@@ -84,14 +84,12 @@ async def attack(world: World, provider: str) -> None:
 
 
 @pytest.mark.parametrize("provider", ["", BUILT_IN.name], ids=["no gangs", "built-in gate"])
-async def test_a_tenant_who_stores_anything_neither_stops_the_manager_nor_slows_others_down(
-    world: World, provider: str
-) -> None:
+async def test_hostile_tenant_neither_stops_nor_slows_others(world: World, provider: str) -> None:
     await attack(world, provider)
 
 
-def test_so_with_the_groups_of_kube_scheduler(tmp_path: Path) -> None:
-    """The tenant stores PodGroups, too, which the manager watches then."""
+def test_hostile_tenant_with_pod_groups_does_not_affect_others(tmp_path: Path) -> None:
+    """The tenant also stores PodGroups, which the manager watches in this case."""
 
     async def scenario(plane: Plane) -> None:
         async with opened(plane, tmp_path) as world:
@@ -103,8 +101,8 @@ def test_so_with_the_groups_of_kube_scheduler(tmp_path: Path) -> None:
         asyncio.run(scenario(plane))
 
 
-async def test_the_quota_of_the_page_bounds_what_a_team_has(world: World) -> None:
-    """An API server counts each kind that the page names, and refuses to the team what is above, or elsewhere."""
+async def test_quota_of_the_page_limits_a_team(world: World) -> None:
+    """An API server counts each kind of the page, and refuses objects above the quota, or elsewhere."""
     replica = await world.start("a")
     await world.await_master(replica)
     tenant = await admit(world, "team-a", 1)

@@ -23,8 +23,8 @@ CREATED: Final = 201
 CREATION: Final = "create statefulsets"
 
 
-async def test_managers_that_are_killed_leave_no_trace(world: World) -> None:
-    """Each leader is born exactly as often as was asked for: the rest of the state follows from it."""
+async def test_killed_managers_leave_no_trace(world: World) -> None:
+    """Each leader is created exactly as often as requested; the rest of the state follows."""
     await world.await_master(await world.start("a"))
     await world.start("b")
     space = await Space(world.client, "killed-managers").open()

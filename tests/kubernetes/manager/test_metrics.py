@@ -1,4 +1,4 @@
-"""Metrics: what they tell, and to whom (R-MGR-5, R-MGR-6)."""
+"""Metrics: their content, and the users who may read them (R-MGR-5, R-MGR-6)."""
 
 import re
 
@@ -26,8 +26,8 @@ def documented() -> set[str]:
     return found
 
 
-async def test_metrics_are_for_those_who_may_read_them(world: World) -> None:
-    """R-MGR-5, R-MGR-6, R-OP-44, R-OP-83 (D6): the names of controller-runtime, and its line in the log."""
+async def test_metrics_require_permission(world: World) -> None:
+    """Metrics and the log line have names of controller-runtime (R-MGR-5, R-MGR-6, R-OP-44, R-OP-83 (D6))."""
     replica = await world.start("a")
     await world.await_master(replica)
     stranger = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody"}}

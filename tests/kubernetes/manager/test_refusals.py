@@ -1,4 +1,4 @@
-"""Which refused creations are explained: a check of the check that managers are killed under."""
+"""Explained and unexplained refusals of creations: a check of the check for killed managers."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -34,7 +34,7 @@ def creation(second: int, code: int) -> dict[str, Any]:
         ((201, 409), "", [datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC)], 1),
     ],
 )
-def test_a_refused_creation_repeats_one_that_nobody_confirmed(
+def test_refused_creation_follows_an_unconfirmed_one(
     codes: tuple[int, ...], log: str, kills: list[datetime], count: int
 ) -> None:
     events = [creation(second, code) for second, code in enumerate(codes)]

@@ -1,4 +1,4 @@
-"""At rest the manager writes nothing, nor does one that takes over, as the API server saw it."""
+"""An idle manager writes nothing, nor does a new leader, as the audit log shows."""
 
 import asyncio
 from typing import Final
@@ -12,11 +12,11 @@ pytestmark = pytest.mark.slow
 COUNT: Final = 10
 SECONDS: Final = 10.0
 REVIEWS: Final = {"create tokenreviews", "create subjectaccessreviews"}
-"""What a manager asks about whoever reads its metrics."""
+"""Requests of a manager about clients that read its metrics."""
 
 
-async def test_at_rest_nothing_is_written(world: World) -> None:
-    """Renewals of the lease are all that the audit log has of two managers, also when the other one takes over."""
+async def test_idle_managers_write_nothing(world: World) -> None:
+    """The audit log has only renewals of the lease by two managers, even after a handover."""
     leader = await world.start("a")
     other = await world.start("b")
     await world.await_master(leader)

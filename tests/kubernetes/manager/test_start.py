@@ -1,4 +1,4 @@
-"""How a manager starts, with parts of it left out, and what keeps it from starting (R-MGR-2, R-CERT-1)."""
+"""The start of a manager with parts disabled, and errors that prevent it (R-MGR-2, R-CERT-1)."""
 
 import socket
 import ssl
@@ -20,7 +20,7 @@ from leaderworkerset.webhooks import certificates
 pytestmark = pytest.mark.slow
 
 
-async def test_without_election_and_metrics_it_works_alone(world: World) -> None:
+async def test_manager_runs_without_election_and_metrics(world: World) -> None:
     replica = await world.start(
         "a",
         leaderElection={"leaderElect": False},
@@ -36,7 +36,7 @@ async def test_without_election_and_metrics_it_works_alone(world: World) -> None
         negotiated(replica.webhooks, ssl.TLSVersion.TLSv1_2)
 
 
-async def test_without_webhooks_it_needs_no_certificates(world: World) -> None:
+async def test_manager_without_webhooks_needs_no_certificates(world: World) -> None:
     await installation.clear(world.client)
     await world.client.delete(SECRETS, installation.SECRET)
     replica = await world.prepare("a")
@@ -47,8 +47,8 @@ async def test_without_webhooks_it_needs_no_certificates(world: World) -> None:
         assert probe.connect_ex(("127.0.0.1", replica.webhooks)) != 0
 
 
-async def test_with_auto_it_serves_nothing_before_it_knows_the_gang_schedulers(world: World) -> None:
-    """Its certificate is there, but the API server is away when it starts; what it admitted then would be without a group."""
+async def test_webhooks_wait_until_gang_schedulers_are_known(world: World) -> None:
+    """The certificate exists, but the API server is unavailable at the start; pods admitted then had no group."""
     async with Balancer() as away:
         await installation.install(world.client, world.balancer.port, managed(AUTO))
         authority = certificates.create_authority(datetime.now(UTC))
@@ -77,7 +77,7 @@ async def test_with_auto_it_serves_nothing_before_it_knows_the_gang_schedulers(w
         assert negotiated(replica.webhooks)
 
 
-async def test_without_its_secret_it_ends_and_says_so(world: World) -> None:
+async def test_missing_secret_ends_the_manager_with_a_message(world: World) -> None:
     await world.client.delete(SECRETS, installation.SECRET)
     replica = await world.prepare("a")
     replica.start()
@@ -86,7 +86,7 @@ async def test_without_its_secret_it_ends_and_says_so(world: World) -> None:
 
 
 @pytest.mark.parametrize("server", ["webhooks", "metrics", "probes"])
-async def test_a_port_that_is_taken_ends_it(world: World, server: str) -> None:
+async def test_port_in_use_ends_the_manager(world: World, server: str) -> None:
     replica = await world.prepare("a")
     port = getattr(replica, server)
     with socket.socket() as taken:

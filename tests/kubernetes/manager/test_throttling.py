@@ -1,4 +1,4 @@
-"""An API server that has no time for the manager: it waits as long as it is asked to, and goes on afterwards."""
+"""An overloaded API server: the manager waits as requested, and continues afterwards."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -34,10 +34,10 @@ async def counted_refusals(replica: Replica, token: str) -> int:
 @pytest.mark.parametrize(
     ("groups", "consequence"), [(OF_CONTROLLERS, "reconcile failed"), (("*",), "leadership lost")], ids=["most", "all"]
 )
-async def test_refused_requests_are_sent_again_until_they_are_not(
+async def test_throttled_requests_are_retried_until_accepted(
     world: World, groups: Sequence[str], consequence: str
 ) -> None:
-    """LeaderWorkerSets that come meanwhile are ready afterwards; leadership that is lost with them comes back."""
+    """LeaderWorkerSets that are created meanwhile are ready afterwards; lost leadership is regained."""
     replica = await world.start("a")
     await world.await_master(replica)
     space = await Space(world.client, f"throttled-{len(groups)}").open()

@@ -22,7 +22,7 @@ from leaderworkerset.core.restarts import unseen
 pytestmark = pytest.mark.slow
 
 SLOW: Final = {"workerTemplate": objects.slow_template(2)}
-"""Pods that take as long to start as real ones: a group is ready in a later second than it was created in."""
+"""Pods that start as slowly as real ones: a group is ready in a later second than its creation."""
 
 SETS: Final = {
     lws["metadata"]["name"]: lws
@@ -39,7 +39,7 @@ EDITS: Final = {"resized": {"leaderWorkerTemplate": {"size": 3}}, "grown": {"rep
 LOST: Final = ("torn-1-2", "alone-0-1")
 
 
-async def test_a_group_that_lost_a_worker_while_nobody_led_is_recreated_and_no_other(world: World) -> None:
+async def test_worker_lost_without_a_leader_recreates_its_group(world: World) -> None:
     first = await world.start("a")
     await world.await_master(first)
     second = await world.start("b")
@@ -64,7 +64,7 @@ async def test_a_group_that_lost_a_worker_while_nobody_led_is_recreated_and_no_o
 
 
 async def come_to_be(space: Space) -> None:
-    """Create the sets, and edit those that should have been edited, until all groups are ready."""
+    """Create the sets and apply the requested edits, until all groups are ready."""
     for lws in SETS.values():
         await space.client.create(
             LEADERWORKERSETS, lws | {"metadata": lws["metadata"] | {"namespace": space.namespace}}

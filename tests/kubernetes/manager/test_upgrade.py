@@ -1,4 +1,4 @@
-"""From version 0.1.0 to this one and back, on a real control plane, under sets that run: definitions, rights, webhooks, managers."""
+"""Upgrade from version 0.1.0 and downgrade under running sets: definitions, roles, webhooks, managers."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -81,8 +81,8 @@ async def roll(space: Space, name: str, image: str) -> None:
     await space.await_ready(name, 2)
 
 
-async def test_sets_that_run_outlive_the_way_to_this_version_and_back(world: World, earlier: Path) -> None:
-    """Nothing of a set that rests is written on the way; each version rolls, scales and recreates what the other left."""
+async def test_running_sets_survive_an_upgrade_and_a_downgrade(world: World, earlier: Path) -> None:
+    """No idle set is written meanwhile; each version rolls, scales and recreates the other's sets."""
     before, now = predecessor.objects(earlier), build_all(MANAGED, InstallSettings())
     await installation.apply(world.client, world.balancer.port, before)
     old = await world.prepare("old")

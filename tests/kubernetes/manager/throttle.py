@@ -31,7 +31,7 @@ FOREVER: Final = aiohttp.ClientTimeout(total=None)
 
 @asynccontextmanager
 async def refusing(client: Client, plane: Plane, token: str, groups: Sequence[str]) -> AsyncIterator[None]:
-    """Refuse all requests of the manager's account, whose token is given, for kinds of these API groups."""
+    """Refuse all requests with this token of the manager's account for kinds of these API groups."""
     seatless = {"nominalConcurrencyShares": 0, "lendablePercent": 0, "borrowingLimitPercent": 0}
     limited = {"type": "Limited", "limited": seatless | {"limitResponse": {"type": "Reject"}}}
     rule = {"verbs": ["*"], "apiGroups": list(groups), "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
@@ -68,7 +68,7 @@ def _asking(plane: Plane, token: str) -> aiohttp.ClientSession:
 
 
 async def _keep_busy(session: aiohttp.ClientSession, at_work: asyncio.Event) -> None:
-    """Have one request at work, and another one when that is refused or timed out."""
+    """Keep one request in progress, and replace it when it is refused or times out."""
     while True:
         # The API server asks for the body when it has let the request in.
         async with session.post(f"{STATEFULSETS.path('default')}?dryRun=All", data=_endless(at_work), expect100=True):

@@ -1,4 +1,4 @@
-"""The world of a test: a control plane with an installation, and managers as processes behind its webhook service."""
+"""A test's environment: a control plane with an installation, and managers as processes behind its webhook service."""
 
 import time
 from collections.abc import AsyncIterator
@@ -24,10 +24,10 @@ from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.install.installsettings import NAMESPACE
 
 LEADER_POLL: Final = 0.2
-"""Seconds between two questions whether a replica leads: each answer has all metrics, over a connection of its own."""
+"""Seconds between two checks for a leader: each answer has all metrics, over a connection of its own."""
 
 RENEWAL: Final = "update leases"
-"""All that the leader writes at rest."""
+"""The only writes of an idle leader."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class World:
     """A token of the account that may read metrics."""
 
     async def prepare(self, name: str, **configuration: Any) -> Replica:
-        """Prepare a manager with the rights of its account, and start nothing."""
+        """Prepare a manager with its account's permissions, without starting it."""
         kubeconfig = self.directory / f"{name}.kubeconfig"
         await installation.write_kubeconfig(self.client, self.plane.kubeconfig, kubeconfig)
         replica = Replica(self.directory, name, kubeconfig, configuration)
@@ -84,7 +84,7 @@ class World:
 
     @property
     def audit(self) -> Audit:
-        """Return what the API server wrote down of the managers' requests."""
+        """Return the audit events of the managers' requests."""
         return Audit(self.plane.directory)
 
     def renewals(self, since: int) -> int:

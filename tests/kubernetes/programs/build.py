@@ -25,7 +25,7 @@ MANIFESTS: Final = "manifests"
 class Program:
     """A program that a Go module below this folder builds; `variable` of the environment names another build of it.
 
-    `manifests` is a folder of the module that has the program, copied beside it.
+    `manifests` is a folder of the module of the program, copied next to it.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Program:
         return f"no {self.name}: build it with `python -m tests.kubernetes.programs.build`, or set {self.variable}"
 
     def find(self) -> Path | None:
-        """Return one that was built before, or that the environment names; None where there is none."""
+        """Return an existing build, or the program that the environment names; None if there is none."""
         if named := os.environ.get(self.variable):
             return Path(named)
         return self.place if self.place.exists() else None
@@ -89,7 +89,7 @@ PROMTOOL: Final = Program(
 )
 KUEUE: Final = Program("kueue", "sigs.k8s.io/kueue/cmd/kueue", "LWS_KUEUE", manifests="config/components")
 LWS: Final = Program("lws", "sigs.k8s.io/lws/cmd", "LWS_GO_MANAGER")
-"""The Go manager of the last release whose module has all it needs; fleets are handed to it and back."""
+"""The Go manager of the last release with a complete module; LeaderWorkerSets are handed to it and back."""
 
 OPERATOR_VERIFY: Final = Program(
     "operator-verify", "github.com/operator-framework/api/cmd/operator-verify", "LWS_OPERATOR_VERIFY"

@@ -1,4 +1,4 @@
-"""Each alert fires in its own case, after its time, and is silent in all others, as promtool evaluates it."""
+"""Each alert fires in its own case, after its time, and in no other case, as evaluated by promtool."""
 
 import json
 import re
@@ -52,11 +52,11 @@ HEALTHY: Final[dict[str, str]] = {
     GIVEN_UP: "0",
     TO_MOVE: "0",
 }
-"""A manager at work: metric and labels to its first value, and by how much it grows in a minute."""
+"""A working manager: metrics and labels with their first value, and their growth per minute."""
 
 INSTANCE: Final = {"instance": "10.0.0.1:8443"}
 TARGET: Final = INSTANCE | {"job": METRICS_SERVICE, "pod": "lws-controller-manager-0", "container": "manager"}
-"""What a Prometheus adds to every series of a monitor's target, beside the namespace."""
+"""Labels that a Prometheus adds to every series of a monitor's target, besides the namespace."""
 
 PLACE: Final = {"namespace": "lws-system"}
 OF_SET: Final = {"namespace": "serving", "leaderworkerset": "web"}
@@ -75,7 +75,7 @@ CASES: Final[Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]] = {
     "LWSGroupsNotReady": (HEALTHY | {READY: "2"}, OF_SET),
     "LWSGroupMoveStalled": (HEALTHY | {TO_MOVE: "2"}, OF_SET),
 }
-"""By alert: the series in which it fires, and the labels that it then has of them."""
+"""By alert: the series for which it fires, and its labels from them."""
 
 NEARLY: Final[Mapping[str, str]] = HEALTHY | {
     BROKEN: "0+3",
@@ -91,7 +91,7 @@ IN_TIME: Final = 20
 
 
 def stored(exported: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels of a series as a Prometheus stores it: what the target has, too, depends on the monitor."""
+    """Return the labels of a series as a Prometheus stores it; the labels of the target depend on the monitor."""
     (endpoint,) = objects.service_monitor("lws-system", verified=True)["spec"]["endpoints"]
     of_target = TARGET | PLACE
     if endpoint.get("honorLabels"):
@@ -111,7 +111,7 @@ def series(found: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def expected(alert: Alert, labels: Mapping[str, str]) -> dict[str, Any]:
-    """Return the alert as it is sent, its text with the labels in it."""
+    """Return the alert in the sent form, with the labels in its text."""
     text = re.sub(r"{{ \$labels\.(\w+) }}", lambda found: labels[found[1]], alert.summary)
     annotations = {"summary": text, "runbook": f"{alerts.RUNBOOKS}#{alert.name.lower()}"}
     return {"exp_labels": {"severity": alert.severity, **labels}, "exp_annotations": annotations}
@@ -120,7 +120,7 @@ def expected(alert: Alert, labels: Mapping[str, str]) -> dict[str, Any]:
 def case(
     found: Mapping[str, str], firing: str = "", labels: Mapping[str, str] | None = None, known: Sequence[Alert] = ALERTS
 ) -> dict[str, Any]:
-    """Return one test: the alert that fires, once its time is over; no other, then and before."""
+    """Return one test: the alert fires after its time; no other does, then and before."""
     checks = []
     for alert in known:
         is_firing = alert.name == firing
@@ -133,7 +133,7 @@ def case(
 
 
 def evaluate(directory: Path, *cases: dict[str, Any], known: Sequence[Alert] = ALERTS) -> str:
-    """Let promtool evaluate the rules in these cases; return what it prints where one is otherwise."""
+    """Evaluate the rules in these cases by promtool; return its output if one differs."""
     (directory / "rules.yaml").write_text(yaml.safe_dump(alerts.groups("lws", known)))
     document = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": list(cases)}
     file = directory / "test.yaml"
@@ -148,19 +148,19 @@ def test_every_alert_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_fires_alone_and_in_time(tmp_path: Path, name: str) -> None:
-    """R-OP-76: with severity, text and runbook."""
+def test_alert_fires_alone_and_in_time(tmp_path: Path, name: str) -> None:
+    """The alert has severity, text and runbook (R-OP-76)."""
     found, labels = CASES[name]
     assert evaluate(tmp_path, case(found, name, labels)) == ""
 
 
 @pytest.mark.parametrize("found", [HEALTHY, NEARLY], ids=["healthy", "below every bound"])
-def test_all_are_silent(tmp_path: Path, found: Mapping[str, str]) -> None:
+def test_healthy_case_fires_no_alert(tmp_path: Path, found: Mapping[str, str]) -> None:
     assert evaluate(tmp_path, case(found)) == ""
 
 
 NEXT: Final = {"instance": "10.0.0.2:8443", "pod": "lws-controller-manager-1"}
-"""What the series of the replica that leads next have instead."""
+"""The labels of the next leader's series."""
 
 ENDS_AT, STARTS_AT = 12, 14
 """Minutes: the last scrape of the first leader, whose series then become stale, and the first of the next one."""
@@ -170,7 +170,7 @@ PER_SET: Final = ("LWSGroupsGivenUp", "LWSGroupsNotReady", "LWSGroupMoveStalled"
 
 
 def failed_over(found: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return the series where another replica leads from a minute on; between the two nobody shows those of a set."""
+    """Return the series when another replica leads from a minute on; in between, series of sets are absent."""
     listed = []
     for line in series(found):
         if OF_SET["leaderworkerset"] not in line["series"]:
@@ -187,8 +187,8 @@ def failed_over(found: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", PER_SET)
-def test_a_failover_does_not_start_the_time_again(tmp_path: Path, name: str) -> None:
-    """It fires as early as without, once, and never ends in between."""
+def test_failover_does_not_restart_the_alert_time(tmp_path: Path, name: str) -> None:
+    """It fires as early as without a failover, once, and never ends in between."""
     (alert,) = [alert for alert in ALERTS if alert.name == name]
     found, labels = CASES[name]
     early = max(alert.minutes, ENDS_AT) + 7  # the minutes of `changes`, and an evaluation
@@ -215,8 +215,8 @@ OPERATED: Final[dict[str, str]] = {UP: "1", FAILED: "0"}
 @pytest.mark.parametrize(
     ("name", "found"), [("LWSOperatorDown", {UP: "0"}), ("LWSOperatorErrors", {FAILED: "0+1"}), ("", {})]
 )
-def test_the_operators_alerts_fire_alone_and_in_time(tmp_path: Path, name: str, found: dict[str, str]) -> None:
-    """R-OP-76."""
+def test_operator_alerts_fire_alone_and_in_time(tmp_path: Path, name: str, found: dict[str, str]) -> None:
+    """Alerts of the operator follow the same rules (R-OP-76)."""
     written = json.dumps(case(OPERATED | found, name, known=OPERATOR_ALERTS))
     of_operator = json.loads(written.replace(METRICS_SERVICE, operatordeployment.METRICS_SERVICE))
     assert evaluate(tmp_path, of_operator, known=OPERATOR_ALERTS) == ""
@@ -245,8 +245,8 @@ SHOWN: Final = HEALTHY | {
 """The series of every panel."""
 
 
-def test_every_panel_of_the_board_shows_what_is_stored(tmp_path: Path) -> None:
-    """Also those of one LeaderWorkerSet, whose namespace is not that of the managers."""
+def test_every_panel_of_the_board_shows_stored_metrics(tmp_path: Path) -> None:
+    """Also the panels of one LeaderWorkerSet, whose namespace differs from the managers' namespace."""
     chosen = [one.replace("$namespace", "serving").replace("$leaderworkerset", "web") for one in board.expressions()]
     samples = [{"labels": "{}", "value": 1}]
     checks = [{"expr": f"count({one}) > bool 0", "eval_time": "2h", "exp_samples": samples} for one in chosen]
@@ -254,12 +254,12 @@ def test_every_panel_of_the_board_shows_what_is_stored(tmp_path: Path) -> None:
     assert evaluate(tmp_path, shown) == ""
 
 
-def test_a_case_that_is_otherwise_is_noticed(tmp_path: Path) -> None:
+def test_wrong_case_is_detected(tmp_path: Path) -> None:
     """The check itself can fail."""
     assert "LWSWithoutLeader" in evaluate(tmp_path, case(HEALTHY, "LWSWithoutLeader", {}))
 
 
-def test_the_file_passes_promtools_check(tmp_path: Path) -> None:
+def test_rule_file_passes_promtool(tmp_path: Path) -> None:
     path = tmp_path / "rules.yaml"
     path.write_text(yaml.safe_dump(alerts.prometheus_rule("lws-system")["spec"]))
     subprocess.run([str(PROMTOOL), "check", "rules", "--lint-fatal", str(path)], check=True, timeout=60)

@@ -1,4 +1,4 @@
-"""The bundles as the operator framework reads and validates them."""
+"""The operator framework reads and validates the bundles."""
 
 import re
 import shutil
@@ -22,19 +22,19 @@ EXPLAINED = (
     # It still checks what both of its successors check.
     r'The \\"operatorhub\\" validator is deprecated',
 )
-"""Warnings that say nothing about a bundle."""
+"""Warnings that do not concern a bundle."""
 
 
 def findings(folder: Path) -> str:
-    """Return errors and warnings, also those of validators that only OperatorHub asks for."""
+    """Return errors and warnings, including validators of OperatorHub."""
     words = [str(VERIFY), "manifests", "--operatorhub_validate", "--object_validate", str(folder)]
     lines = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60).stderr.splitlines()
     return "\n".join(line for line in lines if not any(re.search(warning, line) for warning in EXPLAINED))
 
 
 @pytest.mark.parametrize("package", ["leader-worker-set", "lws-operator"])
-def test_a_bundle_has_neither_errors_nor_warnings(package: str) -> None:
-    """R-OP-36, R-OP-69."""
+def test_bundle_has_neither_errors_nor_warnings(package: str) -> None:
+    """The validators of the operator framework accept it (R-OP-36, R-OP-69)."""
     assert findings(FOLDER / package) == ""
 
 
@@ -47,7 +47,7 @@ def test_a_bundle_has_neither_errors_nor_warnings(package: str) -> None:
     ],
     ids=["a first document without an object", "a field that is missing", "a value that is not known"],
 )
-def test_a_bundle_that_is_otherwise_is_noticed(tmp_path: Path, good: str, bad: str, finding: str) -> None:
+def test_wrong_bundle_is_detected(tmp_path: Path, good: str, bad: str, finding: str) -> None:
     """The check itself can fail."""
     shutil.copytree(FOLDER / "lws-operator", tmp_path / "bundle")
     file = tmp_path / "bundle" / VERSION

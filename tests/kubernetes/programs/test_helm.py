@@ -1,4 +1,4 @@
-"""The chart as Helm renders it: object for object what `lws install` applies."""
+"""The chart, rendered by Helm, equals the objects of `lws install`."""
 
 import json
 import subprocess
@@ -54,7 +54,7 @@ def render(*words: str, release: str = "lws", namespace: str = "lws-system") -> 
 
 
 def plain(obj: JSONObject) -> JSONObject:
-    """Leave out what charts add, and the hash that rolls the pods, whose input is another."""
+    """Remove additions of charts, and the hash that rolls the pods, whose input differs."""
     own = meta.metadata(obj)
     kept = {name: text for name, text in meta.labels(obj).items() if name not in OF_CHARTS}
     template: dict[str, Any] = meta.spec(obj).get("template", {}).get("metadata", {}).get("annotations", {})
@@ -82,13 +82,13 @@ def built(settings: InstallSettings, kinds: Registry = MANAGED) -> dict[tuple[st
     ],
     ids=["internal", "cert-manager", "prometheus"],
 )
-def test_the_chart_renders_what_is_installed(words: tuple[str, ...], settings: InstallSettings) -> None:
-    """R-OP-52, R-OP-53, R-OP-56, R-OP-82: also the binding of the role that reads metrics; roles of Prometheus if asked for."""
+def test_chart_renders_the_installation(words: tuple[str, ...], settings: InstallSettings) -> None:
+    """The role for metrics is bound, and Prometheus roles are optional (R-OP-52, R-OP-53, R-OP-56, R-OP-82)."""
     assert render(*words) == built(settings)
 
 
-def test_another_release_renames_what_may_be_renamed() -> None:
-    """R-OP-52: the fixed names stay, the rest begins with the release."""
+def test_release_name_renames_only_renamable_objects() -> None:
+    """Fixed names are kept; other names start with the release (R-OP-52)."""
     found = render(release="serving", namespace="serving")
     assert ("Deployment", "serving-lws-controller-manager") in found
     assert ("Service", "lws-webhook-service") in found
@@ -100,7 +100,7 @@ def test_another_release_renames_what_may_be_renamed() -> None:
     assert names == {"serving-lws-controller-manager"}
 
 
-def test_names_that_look_like_numbers_stay_texts() -> None:
+def test_numeric_names_stay_texts() -> None:
     objects = render("--set=enableCertManager=true,enablePrometheus=true", release="1e3", namespace="456")
     places = [found for key, obj in objects.items() for found in named(obj, key)]
     assert [found for found in places if not isinstance(found[1], str)] == []
@@ -116,8 +116,8 @@ def named(value: JSON, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
         yield from named(part, (*place, str(name)))
 
 
-def test_values_reach_the_pods() -> None:
-    """R-OP-52."""
+def test_values_are_applied_to_the_pods() -> None:
+    """Values for pods are used as in other charts (R-OP-52)."""
     words = ["--set", "nodeSelector.pool=infra,priorityClassName=high,podAnnotations.a=b,replicaCount=3"]
     deployment = render(*words, "--set", "image.manager.digest=sha256:" + "0a" * 32)[
         "Deployment", "lws-controller-manager"
@@ -131,7 +131,7 @@ def test_values_reach_the_pods() -> None:
 
 
 def test_arguments_environment_and_labels_reach_the_manager() -> None:
-    """What others must not choose stays: the configuration file and the labels of the selector."""
+    """The configuration file and the labels of the selector cannot be changed."""
     words = (
         "extraArgs[0]=--kube-api-qps=50,logging.level=debug,logging.format=json,extraEnv[0].name=A,extraEnv[0].value=b"
     )
@@ -145,8 +145,8 @@ def test_arguments_environment_and_labels_reach_the_manager() -> None:
     assert pod["metadata"]["labels"] == {**metadata.SELECTOR, "team": "serving"}
 
 
-def test_alerts_name_the_release_and_where_runbooks_are() -> None:
-    """R-OP-76: a Prometheus finds monitor and rule by labels of its choice."""
+def test_alerts_name_the_release_and_the_runbooks() -> None:
+    """A Prometheus selects monitor and rule by configured labels (R-OP-76)."""
     words = "enablePrometheus=true,prometheus.labels.release=kps,prometheus.runbooks=https://runbooks.example.com/lws"
     found = render("--set", words, release="serving")
     rule = found["PrometheusRule", "serving-lws-controller-manager"]
@@ -163,8 +163,8 @@ def test_alerts_name_the_release_and_where_runbooks_are() -> None:
     ]
 
 
-def test_gang_scheduling_reaches_configuration_and_roles() -> None:
-    """R-OP-52: without it there is no right to pod groups."""
+def test_gang_scheduling_sets_configuration_and_roles() -> None:
+    """Without gang scheduling there is no permission for pod groups (R-OP-52)."""
     found = render("--set", "gangSchedulingManagement.schedulerProvider=volcano")
     text = found["ConfigMap", "lws-manager-config"]["data"]["controller_manager_config.yaml"]
     assert yaml.safe_load(text)["gangSchedulingManagement"] == {"schedulerProvider": "volcano"}
@@ -175,8 +175,8 @@ def test_gang_scheduling_reaches_configuration_and_roles() -> None:
     assert groups(found) - groups(render()) >= {"scheduling.volcano.sh"}
 
 
-def test_restarts_of_groups_reach_the_configuration_and_roll_the_pods() -> None:
-    """The rendered file is one that the manager reads; nothing else of the chart changes."""
+def test_group_restarts_set_the_configuration_and_roll_the_pods() -> None:
+    """The manager accepts the rendered file; nothing else of the chart changes."""
     chosen = "groupRestarts.backoff=false,groupRestarts.releaseLostPodsAfter=5m,groupRestarts.maxGroupRestarts=3"
     found, plain = render("--set", chosen), render()
     key = ("ConfigMap", "lws-manager-config")
@@ -189,15 +189,15 @@ def test_restarts_of_groups_reach_the_configuration_and_roll_the_pods() -> None:
     assert hashed(chosen) != hashed("groupRestarts.backoff=true")
 
 
-def test_feature_gates_reach_the_configuration() -> None:
-    """N-CFG-1."""
+def test_feature_gates_set_the_configuration() -> None:
+    """Feature gates are values of the chart (N-CFG-1)."""
     found = render("--set", "featureGates.WorkloadAwareScheduling=true")
     text = found["ConfigMap", "lws-manager-config"]["data"]["controller_manager_config.yaml"]
     assert configurationfile.parse(text.encode()).feature_gates.workload_aware_scheduling
 
 
 def granted(role: JSONObject) -> set[tuple[str, ...]]:
-    """Return each right by itself: group, resource, name of an object, verb; rules combine them in one way or another."""
+    """Return single permissions: group, resource, name of an object, verb; rules combine them differently."""
     return {
         right
         for rule in role["rules"]
@@ -206,8 +206,8 @@ def granted(role: JSONObject) -> set[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("row", pairs.rows())
-def test_what_a_process_is_started_with_can_be_rendered(row: factors.Row, tmp_path: Path) -> None:
-    """The sections that are values of the chart arrive in the file as they are in the matrix, with the rights they need."""
+def test_every_tested_setting_can_be_rendered(row: factors.Row, tmp_path: Path) -> None:
+    """Sections that are values of the chart appear in the file as in the matrix, with the required permissions."""
     wanted = {
         name: section
         for name, section in factors.document(row, directory="", metrics=0, probes=0).items()
@@ -250,18 +250,18 @@ def hashed(values: str) -> str:
     ],
 )
 def test_values_without_effect_are_refused(words: str) -> None:
-    """R-OP-53, R-OP-82."""
+    """The schema refuses values that would change nothing (R-OP-53, R-OP-82)."""
     assert words.split("=", maxsplit=1)[0].rsplit(".", maxsplit=1)[-1] in helm(
         "template", "lws", str(CHART), "--set", words, code=1
     )
 
 
-def test_guards_can_be_left_out() -> None:
-    """R-OP-74."""
+def test_guards_can_be_disabled() -> None:
+    """Budgets, policies and user roles are optional (R-OP-74)."""
     found = render("--set", "podDisruptionBudget.enable=false,networkPolicy.enable=false,userRoles.enable=false")
     assert not {kind for kind, _ in found} & {"PodDisruptionBudget", "NetworkPolicy"}
     assert not [name for _, name in found if name.endswith(("-editor-role", "-viewer-role"))]
 
 
-def test_it_passes_the_linter() -> None:
+def test_chart_passes_the_linter() -> None:
     assert "0 chart(s) failed" in helm("lint", "--strict", str(CHART))

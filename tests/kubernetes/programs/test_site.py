@@ -1,4 +1,4 @@
-"""The documentation is built as a site, by both tools that can build it, in an environment of their own."""
+"""The documentation is built as a site by both tools, each in an environment of its own."""
 
 import os
 import re
@@ -26,7 +26,7 @@ RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the Python of an environment that has what the locks of the documentation name, and nothing else."""
+    """Return the Python of an environment with exactly the packages of the documentation's locks."""
     place = tmp_path_factory.mktemp("site") / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True)
     locks = [
@@ -42,27 +42,27 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def site(python: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the site by Zensical, out of the way of what else is built."""
+    """Return the site by Zensical, separate from other builds."""
     return Path(shutil.move(buildsite.build(python=python), tmp_path_factory.mktemp("site") / "html"))
 
 
 @pytest.mark.skipif(not IS_THOROUGH, reason="make nightly builds it (THOROUGH=1)")
 def test_mkdocs_material_builds_the_same_site(site: Path, python: str) -> None:
-    """The way out, should Zensical end: https://squidfunk.github.io/mkdocs-material/ reads the same file."""
+    """The alternative to Zensical: https://squidfunk.github.io/mkdocs-material/ reads the same file."""
     other = buildsite.build(builder="mkdocs", python=python)
     assert buildsite.faults(other) == []
     pages = [{path.relative_to(one) for path in one.rglob("*.html")} for one in (site, other)]
     assert pages[0] == pages[1]
 
 
-def test_every_link_of_the_site_leads_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+def test_every_link_resolves_and_nothing_external_is_loaded(site: Path) -> None:
     assert buildsite.faults(site) == []
     styles = [path.read_text() for path in site.rglob("*.css")]
     assert styles
     assert [found for text in styles for found in re.findall(r"url\(['\"]?(?:https?:)?//[^)]*", text)] == []
 
 
-def test_the_index_of_the_search_has_every_page_and_knows_stuck(site: Path) -> None:
+def test_search_index_has_every_page_and_the_word_stuck(site: Path) -> None:
     items = msgspec.json.decode((site / "search.json").read_bytes())["items"]
     found = {item["location"].partition("#")[0] for item in items}
     assert {f"{page.removesuffix('.md').removesuffix('README')}" for _, page in _pages()} <= {
@@ -73,7 +73,7 @@ def test_the_index_of_the_search_has_every_page_and_knows_stuck(site: Path) -> N
     }
 
 
-def test_the_pages_that_programs_are_told_of_are_there(site: Path) -> None:
+def test_pages_listed_for_programs_exist(site: Path) -> None:
     listed = re.findall(r"^- \[[^\]]*\]\(([^)]*)\)", (site / "llms.txt").read_text(), re.MULTILINE)
     assert listed == [page for _, page in _pages()]
     assert [page for page in listed if not (site / page).is_file()] == []
@@ -88,7 +88,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @contextmanager
 def opened(site: Path, scheme: str) -> Iterator[tuple[Any, str, list[str]]]:
-    """Serve the site, and open a browser; yield its page, the address, and what was asked for or went wrong."""
+    """Serve the site, and open a browser; yield its page, the address, and the requests and errors."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = os.environ.get("LWS_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if not program:
@@ -106,7 +106,7 @@ def opened(site: Path, scheme: str) -> Iterator[tuple[Any, str, list[str]]]:
         server.shutdown()
 
 
-def test_versions_are_published_side_by_side_the_newest_first(tmp_path: Path) -> None:
+def test_versions_are_published_newest_first(tmp_path: Path) -> None:
     site = tmp_path / "site"
     site.mkdir()
     (site / "index.html").write_text('<a href="page.html">A page</a>')
@@ -124,7 +124,7 @@ def test_versions_are_published_side_by_side_the_newest_first(tmp_path: Path) ->
     assert buildsite.faults(published) == []
 
 
-def test_a_reader_chooses_another_version(site: Path, tmp_path: Path) -> None:
+def test_reader_can_select_another_version(site: Path, tmp_path: Path) -> None:
     for version in ("0.2.0", "0.3.0"):
         buildsite.publish(site, tmp_path, version)
     with opened(tmp_path, "light") as (page, base, asked):
@@ -137,7 +137,7 @@ def test_a_reader_chooses_another_version(site: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_browser_finds_stuck_and_asks_nobody_else(site: Path, scheme: str) -> None:
+def test_browser_search_finds_stuck_without_external_requests(site: Path, scheme: str) -> None:
     with opened(site, scheme) as (page, base, asked):
         for path in ("docs/how-to/first-steps.html", "docs/reference/causes.html", "index.html"):
             page.goto(base + path)
@@ -150,8 +150,8 @@ def test_a_browser_finds_stuck_and_asks_nobody_else(site: Path, scheme: str) -> 
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_page_breaks_a_rule_of_accessibility(site: Path, scheme: str) -> None:
-    """WCAG 2.1, levels A and AA. What axe calls good practice beside it is the theme's: two of its menus have one name."""
+def test_pages_pass_the_accessibility_rules(site: Path, scheme: str) -> None:
+    """WCAG 2.1, levels A and AA. The theme violates one best practice of axe: two of its menus have one name."""
     axe = pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
     source = (resources.files(axe.__name__) / "axe.min.js").read_text(encoding="utf-8")
     with opened(site, scheme) as (page, base, _):

@@ -1,1 +1,1 @@
-"""The processes that ship, with every setting."""
+"""The shipped processes, with every setting."""

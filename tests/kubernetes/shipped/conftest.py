@@ -1,4 +1,4 @@
-"""A real control plane that serves the kinds of all gang schedulers; each test starts a manager of its own there."""
+"""A real control plane that serves the kinds of all gang schedulers; each test starts its own manager."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The manager as it ships, with disruption budgets and the rights that it is installed with: evictions of groups (ADR 22)."""
+"""The shipped manager with disruption budgets and its installed permissions: evictions of groups (ADR 22)."""
 
 import asyncio
 from collections.abc import Callable
@@ -58,12 +58,12 @@ def is_marked(pod: JSONObject) -> bool:
 
 
 def are_unmarked(state: State) -> None:
-    """Expect that no pod is marked any more."""
+    """Expect that no pod is marked."""
     assert not any(map(is_marked, state.pods.values()))
 
 
 async def refusal(space: Space, pod: str) -> str:
-    """Try to evict a pod; return why it is refused, nothing if it is not."""
+    """Try to evict a pod; return the reason of a refusal, or an empty text."""
     try:
         await space.evict(pod)
     except APIError as error:
@@ -74,7 +74,7 @@ async def refusal(space: Space, pod: str) -> str:
 
 
 async def live(cluster: Cluster, directory: Path) -> None:
-    """Evict a closed group, an open one and a second one, empty a node, kill the manager, and end the protection."""
+    """Evict a closed group, an open one and a second one, drain a node, kill the manager, and end the protection."""
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
     client = Client(transport(cluster, "tests"))
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
@@ -98,7 +98,7 @@ async def live(cluster: Cluster, directory: Path) -> None:
 
 
 async def open_one_after_the_other(space: Space) -> None:
-    """Evict: a closed group stays, the open one goes, and while it is away no other one does."""
+    """Evict: a closed group stays, the open one is evicted, and no other one while it is unavailable."""
     found = await budgets(space, is_at_rest)
     (first,) = open_groups(found)
     others = [label for label in GROUPS if label != first]
@@ -111,7 +111,7 @@ async def open_one_after_the_other(space: Space) -> None:
 
 
 async def empty_the_node_of_a_closed_group(space: Space, manager: Any) -> None:
-    """Cordon the node of a group that is closed, with a manager that dies: it is opened, the other one closed first."""
+    """Cordon the node of a closed group while the manager dies: its budget is opened after the other one is closed."""
     found = await budgets(space, is_at_rest)
     pods = {
         meta.name(pod): meta.spec(pod)["nodeName"]
@@ -135,13 +135,13 @@ async def empty_the_node_of_a_closed_group(space: Space, manager: Any) -> None:
     await budgets(space, is_at_rest)
 
 
-async def test_groups_are_evicted_one_after_the_other_on_the_embedded_cluster(tmp_path: Path, runner: Any) -> None:
+async def test_groups_are_evicted_one_by_one_on_the_embedded_cluster(tmp_path: Path, runner: Any) -> None:
     async with embedded_cluster(tmp_path / "cluster") as cluster:
         await live(cluster, tmp_path)
 
 
 @pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
-async def test_groups_are_evicted_one_after_the_other_on_a_real_control_plane(
+async def test_groups_are_evicted_one_by_one_on_a_real_control_plane(
     cluster: KubernetesCluster, tmp_path: Path
 ) -> None:
     await live(cluster, tmp_path)

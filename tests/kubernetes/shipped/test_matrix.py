@@ -1,6 +1,6 @@
-"""The manager as it ships, with every setting: a LeaderWorkerSet lives its whole life, and what was set has its effect.
+"""The manager as it ships, with every setting: a LeaderWorkerSet lives its whole life, and each setting has its effect.
 
-With `THOROUGH=1`, as in `make nightly`, with every pair of them, and each gang scheduler on the other Kubernetes, too.
+With `THOROUGH=1`, as in `make nightly`, with every pair of them, and each gang scheduler also on the other Kubernetes.
 """
 
 import socket
@@ -54,9 +54,7 @@ TRIED: Final = [
     indirect=["cluster"],
     scope="package",  # which it is not by itself where only one of two parameters is a fixture's: a cluster for each row
 )
-async def test_a_manager_with_these_settings_does_its_work(
-    row: Row, cluster: KubernetesCluster, tmp_path: Path
-) -> None:
+async def test_manager_with_these_settings_runs_a_set(row: Row, cluster: KubernetesCluster, tmp_path: Path) -> None:
     replica = Replica(tmp_path, "manager", tmp_path / "manager.kubeconfig")
     places = {"directory": tmp_path, "metrics": replica.metrics, "probes": replica.probes}
     replica.configuration, replica.flags = factors.document(row, **places), factors.flags(row, **places)
@@ -72,7 +70,7 @@ async def test_a_manager_with_these_settings_does_its_work(
 
 
 async def live(space: Space, provider: str, annotations: Mapping[str, str]) -> None:
-    """Create a LeaderWorkerSet; let its group be recreated, rolled, and joined by another one; delete it."""
+    """Create a LeaderWorkerSet, recreate and roll its group, add another group, and delete it."""
     created = await space.bring_up(lws(replicas=1, size=2, annotations=annotations))
     if annotations.get(labels.GANG_SCHEDULER) == NONE:
         provider = ""
@@ -100,7 +98,7 @@ async def live(space: Space, provider: str, annotations: Mapping[str, str]) -> N
 
 
 async def check_serving(replica: Replica, chosen: Configuration) -> None:
-    """Metrics and probes are served where they should be."""
+    """Check that metrics and probes are served on their ports."""
     for port, address in (
         (replica.metrics, chosen.metrics.bind_address),
         (replica.probes, chosen.health.health_probe_bind_address),
@@ -117,7 +115,7 @@ async def check_serving(replica: Replica, chosen: Configuration) -> None:
 
 
 def check_versions(replica: Replica, chosen: Configuration) -> None:
-    """Webhooks and metrics are served with TLS 1.2 unless a newer version was chosen."""
+    """Check that webhooks and metrics use TLS 1.2 unless a newer version is configured."""
     has_metrics = chosen.metrics.bind_address not in DISABLED
     for port in (replica.webhooks, replica.metrics)[: 1 + has_metrics]:
         assert negotiated(port) == "TLSv1.3"
@@ -127,7 +125,7 @@ def check_versions(replica: Replica, chosen: Configuration) -> None:
 
 
 def check_log(replica: Replica) -> None:
-    """Lines have the form that was chosen, and none is of an error that nobody foresaw."""
+    """Check that log lines have the configured form, and that there is no unexpected error."""
     is_json = managerflags.log_settings(goflags.parse(replica.flags, managerflags.FLAGS)).encoder == "json"
     lines = replica.log.read_text().splitlines()
     assert [line for line in lines if line.startswith("{") != is_json] == []
@@ -135,7 +133,7 @@ def check_log(replica: Replica) -> None:
 
 
 async def check_lease(client: Client, chosen: Configuration) -> None:
-    """The lease of this name has a holder where a leader is elected; otherwise there is none."""
+    """Check that the lease of this name has a holder if a leader is elected, and is absent otherwise."""
     election = chosen.leader_election
     leases = (await client.list(LEASES, namespace=NAMESPACE)).items
     held = {meta.name(lease) for lease in leases if meta.spec(lease).get("holderIdentity")}

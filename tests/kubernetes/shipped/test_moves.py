@@ -1,4 +1,4 @@
-"""The manager as it ships, with maintenance enabled and the rights that it is installed with: nodes are emptied (ADR 23)."""
+"""The shipped manager with maintenance enabled and its installed permissions: nodes are drained (ADR 23)."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -35,7 +35,7 @@ GROUPS: Final = 4
 
 
 def at_most_one_is_away(state: State) -> None:
-    """Expect that all leaders but one are there and stay: with the default strategy one group may be unavailable."""
+    """Expect that all leaders exist and stay, except one: the default strategy permits one unavailable group."""
     staying = [name for name in leaders() if name in state.pods and not meta.is_deleting(state.pods[name])]
     assert len(staying) >= GROUPS - 1, staying
 
@@ -60,7 +60,7 @@ async def leaders_created(space: Space) -> dict[str, int]:
 
 
 async def live(cluster: Cluster, directory: Path) -> None:
-    """Cordon a node, ask for moves, and kill the manager: each group with a pod there moves once; then open the node."""
+    """Cordon a node, request moves, and kill the manager: each of its groups moves once; then uncordon the node."""
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
     client = Client(transport(cluster, "tests"))
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
@@ -96,7 +96,7 @@ async def live(cluster: Cluster, directory: Path) -> None:
 
 
 async def one_is_never_moved(space: Space) -> None:
-    """A group with a random key that may not be away: the cause and the command say so, and why."""
+    """Check that a keyed group that must stay available is not moved, and that cause and command say why."""
     rollout, asks = {"maxUnavailable": 0, "maxSurge": 1}, {labels.MOVE_OFF_CLOSED_NODES: "on"}
     await space.create(lws("keys", replicas=1, size=1, rollout=rollout, annotations=asks, groupIdentity="Hash"))
 
@@ -117,7 +117,7 @@ async def one_is_never_moved(space: Space) -> None:
 
 
 async def one_waits(space: Space) -> None:
-    """A group waits for another one, a drain ends early, is cancelled, and empties the node once that one is ready."""
+    """Check that a group waits for another one; a drain ends early, is cancelled, and succeeds later."""
     asks = {labels.MOVE_OFF_CLOSED_NODES: "on"}
     await space.create(lws("held", replicas=2, size=1, gated=True, annotations=asks))
     await space.until(lambda state: _run(state, "held-0", "held-1"))
@@ -160,21 +160,19 @@ def _is_another(state: State, pod: JSONObject) -> None:
 
 
 def _rests(state: State, name: str) -> None:
-    """Expect that no group has to leave a node."""
+    """Expect that no group must leave a node."""
     condition = meta.find_condition(state.leaderworkersets[name], MOVE_IN_PROGRESS.type)
     assert condition is not None
     assert condition["status"] == "False"
 
 
-async def test_groups_leave_a_closed_node_one_after_the_other_on_the_embedded_cluster(
-    tmp_path: Path, runner: Any
-) -> None:
+async def test_groups_leave_a_closed_node_one_by_one_when_embedded(tmp_path: Path, runner: Any) -> None:
     async with embedded_cluster(tmp_path / "cluster") as cluster:
         await live(cluster, tmp_path)
 
 
 @pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
-async def test_groups_leave_a_closed_node_one_after_the_other_on_a_real_control_plane(
+async def test_groups_leave_a_closed_node_one_by_one_on_a_real_cluster(
     cluster: KubernetesCluster, tmp_path: Path
 ) -> None:
     await live(cluster, tmp_path)
@@ -194,7 +192,7 @@ def in_pool() -> Any:
 
 
 def few_are_away(state: State) -> None:
-    """Expect that no more leaders than the rollout may take away go, or are not there."""
+    """Expect at most as many deleted or missing leaders as the rollout permits."""
     staying = [pod for pod in state.pods.values() if groupname.is_leader(pod) and not meta.is_deleting(pod)]
     assert len(staying) >= MANY - AWAY, len(staying)
 
@@ -216,7 +214,7 @@ async def is_open(space: Space, *nodes: str) -> bool:
 
 
 async def drain(cluster: Cluster, directory: Path) -> None:
-    """`lws drain` of three of eight nodes at once, `lws move` of one group, and a drain that is cancelled."""
+    """Run `lws drain` for three of eight nodes at once, `lws move` for one group, and a drain that is cancelled."""
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
     client = Client(transport(cluster, "tests"))
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
@@ -269,7 +267,7 @@ async def drain(cluster: Cluster, directory: Path) -> None:
 
 
 def begun(state: State, before: Mapping[str, str]) -> None:
-    """Expect that a leader goes, or is another one."""
+    """Expect that a leader is being deleted, or was replaced."""
     staying = {
         groupname.label(pod): meta.uid(pod)
         for pod in state.pods.values()
@@ -288,8 +286,6 @@ def leaders_seen(space: Space) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
-async def test_nodes_are_drained_by_the_command_on_a_real_control_plane(
-    cluster: KubernetesCluster, tmp_path: Path
-) -> None:
-    """ADR 23: 40 groups on 8 nodes; each that is on a closed one moves once, and at most four are away at any time."""
+async def test_lws_drain_drains_nodes_on_a_real_control_plane(cluster: KubernetesCluster, tmp_path: Path) -> None:
+    """40 groups on 8 nodes: each group of a closed node moves once, at most four at a time (ADR 23)."""
     await drain(cluster, tmp_path)

@@ -1,4 +1,4 @@
-"""The manager as it ships, with the recorder and the rights that it is installed with: what is kept of a group that failed."""
+"""The shipped manager with the recorder and its installed permissions: the records of a failed group."""
 
 import asyncio
 from collections.abc import Callable
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 CONFIGURATION: Final = {"recorder": {"enable": True}}
 SECRET: Final = "hf_0123456789abcdefghij"
-"""It has the form of a token."""
+"""A secret in the form of a token."""
 
 
 PROGRESS: Final = "::lws progress step=3 total=9"
@@ -58,7 +58,7 @@ async def until(space: Space, check: Callable[[list[Episode]], Any]) -> list[Epi
 
 
 def says_its_progress(state: State) -> None:
-    """The manager has read the log of the leader, and keeps its progress there."""
+    """Return whether the manager has recorded the progress from the leader's log."""
     found = of_annotation(meta.annotations(state.pods["web-0"]).get(labels.PROGRESS, ""))
     assert found is not None
     assert (found.step, found.total) == (3, 9)
@@ -71,7 +71,7 @@ async def fail(space: Space, name: str) -> None:
 
 
 async def live(cluster: Cluster, directory: Path) -> tuple[list[Episode], list[JSONObject]]:
-    """Let a group fail twice, the manager be killed in between, and the set be deleted; return what is kept."""
+    """Let a group fail twice, kill the manager in between, and delete the set; return the records."""
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
     client = Client(transport(cluster, "tests"))
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
@@ -111,7 +111,7 @@ def _is_new(before: Any, now: Any) -> None:
     assert {meta.uid(pod) for pod in before.values()}.isdisjoint({meta.uid(pod) for pod in now.values()})
 
 
-async def test_the_last_lines_of_all_ranks_are_kept_on_the_embedded_cluster(tmp_path: Path, runner: Any) -> None:
+async def test_last_lines_of_all_ranks_are_kept_when_embedded(tmp_path: Path, runner: Any) -> None:
     async with embedded_cluster(tmp_path / "cluster") as cluster:
         (first, second), kept = await live(cluster, tmp_path)
     assert (first.first_rank, first.failed_pod, first.revision and first.revision.number) == (1, "web-0-1", 1)
@@ -126,9 +126,7 @@ async def test_the_last_lines_of_all_ranks_are_kept_on_the_embedded_cluster(tmp_
 
 
 @pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
-async def test_failures_are_kept_on_a_real_control_plane_with_the_rights_that_are_installed(
-    cluster: KubernetesCluster, tmp_path: Path
-) -> None:
+async def test_failures_are_recorded_on_a_real_control_plane(cluster: KubernetesCluster, tmp_path: Path) -> None:
     (first, second), _ = await live(cluster, tmp_path)
     assert (first.failed_pod, first.revision and first.revision.number) == ("web-0-1", 1)
     assert {rank.pod for rank in first.ranks} == {"web-0", "web-0-1"}

@@ -9,12 +9,12 @@ from tests.node.machine import is_alive
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 UNREACHABLE = "node.kubernetes.io/unreachable"
-"""The node controller takes this one back by itself."""
+"""A taint that the node controller removes by itself."""
 
 
 @pytest.fixture(autouse=True)
 def _mended(nodes: Cluster) -> Iterator[None]:
-    """Start what a test ended, and open the nodes."""
+    """Start the programs that a test stopped, and uncordon the nodes."""
     yield
     for machine in nodes.machines:
         if not (machine.directory / "containerd.pid").exists():

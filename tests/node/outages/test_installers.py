@@ -1,4 +1,4 @@
-"""Other installers take over under groups that run, by the commands of the pages, and `lws install` takes over from them."""
+"""Other installers take over under running groups by the commands of the pages, and `lws install` takes over again."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def stays(place: Place) -> Iterator[Place]:
 
 
 def assert_managed(place: Place, before: dict[str, str]) -> None:
-    """Prove that the managers of this installation act, and that no pod of the groups before it was touched."""
+    """Check that the managers of this installation act, and that no earlier pod was touched."""
     product.await_managers(place.cluster)
     place.until(lambda: accepts_sets(place), "webhooks that are reached")
     place.ready(leaderworkerset("after", pod()), 2)
@@ -47,7 +47,7 @@ def assert_managed(place: Place, before: dict[str, str]) -> None:
 
 
 def accepts_sets(place: Place) -> bool:
-    """Tell whether the API server reaches the webhooks: nodes learn of new managers a moment after these are ready."""
+    """Return whether the API server reaches the webhooks: nodes learn of new managers a moment after they are ready."""
     try:
         place.kubectl("create", "--dry-run=server", "--filename=-", text=json.dumps(leaderworkerset("try", pod())))
     except StartError:
@@ -71,7 +71,7 @@ def commands(page: str, heading: str) -> list[str]:
 
 
 def shell(place: Place, text: str) -> None:
-    """Type commands of a page."""
+    """Run commands of a page."""
     words = [*place.cluster.inside, "sh", "-ec", text]
     done = subprocess.run(words, env=place.cluster.environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -84,7 +84,7 @@ def test_kustomize_takes_over(stays: Place, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(HELM.find() is None, reason=HELM.missing)
-def test_a_helm_release_takes_over(stays: Place) -> None:
+def test_helm_release_takes_over(stays: Place) -> None:
     before, helm = stays.uids("stays"), str(HELM.find())
     chosen = f"--set=image.manager.repository={NAME},image.manager.tag={TAG}"
     shell(stays, f"{helm} install lws {ROOT}/deploy/helm/lws {IN} --take-ownership {chosen} --wait --timeout=5m")
@@ -93,7 +93,7 @@ def test_a_helm_release_takes_over(stays: Place) -> None:
     shell(stays, f"kubectl delete secret {IN} --selector owner=helm,name=lws")
 
 
-def test_the_operator_takes_over(stays: Place, tmp_path: Path) -> None:
+def test_operator_takes_over(stays: Place, tmp_path: Path) -> None:
     """It runs in the namespace of the installation, and the manager issues its certificates itself."""
     before, run = stays.uids("stays"), stays.cluster.kubectl
     containers = "spec.template.spec.containers"

@@ -29,7 +29,7 @@ def holder(place: Place) -> str:
     return str(json.loads(lease)["spec"]["holderIdentity"]).partition("_")[0]
 
 
-def test_a_failure_is_mended_when_the_leading_manager_is_killed(place: Place) -> None:
+def test_failure_is_repaired_after_a_killed_leader(place: Place) -> None:
     place.ready(leaderworkerset("led", pod(), replicas=2), 4)
     before, leading = place.uids("led"), holder(place)
     place.cluster.kubectl("delete", "pod", leading, f"--namespace={NAMESPACE}", "--force", "--grace-period=0")
@@ -41,7 +41,7 @@ def test_a_failure_is_mended_when_the_leading_manager_is_killed(place: Place) ->
     assert (after["led-1"], after["led-1-1"]) == (before["led-1"], before["led-1-1"])
 
 
-def test_an_upgrade_and_its_rollback_touch_no_pod(place: Place) -> None:
+def test_upgrade_and_rollback_touch_no_pod(place: Place) -> None:
     place.ready(leaderworkerset("stays", pod(), replicas=2), 4)
     before = place.uids("stays")
     for machine in place.cluster.machines:
@@ -67,8 +67,8 @@ def installed(place: Place) -> Iterator[None]:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("installed")
-def test_an_upgrade_from_the_last_release_touches_no_pod(place: Place, tmp_path: Path) -> None:
-    """The release is installed by its own `lws`, upgraded by this one, and rolled back by its own."""
+def test_upgrade_from_the_last_release_touches_no_pod(place: Place, tmp_path: Path) -> None:
+    """Each version is installed by its own `lws`."""
     predecessor.unpack(RELEASE, tmp_path)
     archive, version = images.make_previous(tmp_path, programs.say), predecessor.environment(tmp_path / "src")
     for machine in place.cluster.machines:
@@ -83,7 +83,7 @@ def test_an_upgrade_from_the_last_release_touches_no_pod(place: Place, tmp_path:
 
 
 def assert_untouched(place: Place, before: dict[str, str], name: str) -> None:
-    """Prove that the managers act, and that no pod of the groups before was touched."""
+    """Check that the managers act, and that no earlier pod was touched."""
     product.await_managers(place.cluster)
     place.ready(leaderworkerset(name, pod()), 2)
     place.kubectl("annotate", "lws", "stays", f"seen={name}", "--overwrite")
@@ -92,7 +92,7 @@ def assert_untouched(place: Place, before: dict[str, str], name: str) -> None:
     assert [restarts(one) for one in place.pods("stays")] == [0] * 4
 
 
-def test_a_certificate_is_renewed_without_a_refusal(place: Place) -> None:
+def test_certificate_is_renewed_without_a_refused_request(place: Place) -> None:
     """Run the command of the page while writes continue."""
     place.ready(leaderworkerset("written", pod()), 2)
     old = certificate(place)
@@ -106,7 +106,7 @@ def test_a_certificate_is_renewed_without_a_refusal(place: Place) -> None:
 
 
 def certificate(place: Place) -> str:
-    """Return the serving certificate of the secret, empty where there is none."""
+    """Return the serving certificate of the secret, or an empty text."""
     path = "jsonpath={.data.tls\\.crt}"
     text = place.cluster.kubectl("get", "secret", SECRET, f"--namespace={NAMESPACE}", f"--output={path}")
     return first_of(base64.b64decode(text).decode())
@@ -124,12 +124,12 @@ def served(place: Place) -> set[str]:
 
 
 def first_of(text: str) -> str:
-    """Return the first certificate of a text in the form that Python writes, or nothing."""
+    """Return the first certificate of a text in Python's form, or an empty text."""
     end = "-----END CERTIFICATE-----"
     return ssl.DER_cert_to_PEM_cert(ssl.PEM_cert_to_DER_cert(text.partition(end)[0] + end)) if end in text else ""
 
 
-def test_a_set_can_be_made_right_after_the_installation(place: Place) -> None:
+def test_set_can_be_created_directly_after_the_installation(place: Place) -> None:
     product.install(place.cluster)
     place.apply(leaderworkerset("first", pod()))
     place.await_ready("first", 1, 2)

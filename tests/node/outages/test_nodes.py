@@ -1,4 +1,4 @@
-"""Nodes that are emptied, lost, or silent for a while."""
+"""Nodes that are drained, lost, or silent for a while."""
 
 from tests.controlplane.process import StartError
 from tests.node import daemons
@@ -34,7 +34,7 @@ def nodes_of(place: Place, name: str) -> set[str]:
     return {one["spec"].get("nodeName", "") for one in place.pods(name) if is_ready(one)}
 
 
-def test_kubectl_drain_ends_under_group_budgets(place: Place) -> None:
+def test_kubectl_drain_ends_with_group_budgets(place: Place) -> None:
     obj = spread("drained", {"disruption-budget": "rollout"})
     place.ready(obj, 6)
     assert nodes_of(place, "drained") == {"node1", "node2"}
@@ -52,7 +52,7 @@ def test_lws_drain_moves_groups(place: Place) -> None:
     assert nodes_of(place, "moved") == {"node1"}
 
 
-def test_lws_move_takes_a_group_off_a_node(place: Place) -> None:
+def test_lws_move_moves_a_group_off_a_node(place: Place) -> None:
     obj = leaderworkerset("one", pod())
     before = place.ready(obj, 2)
     node = before[0]["spec"]["nodeName"]
@@ -62,7 +62,7 @@ def test_lws_move_takes_a_group_off_a_node(place: Place) -> None:
     assert not taints(place)
 
 
-def test_lws_move_takes_its_taint_back_when_terminated(place: Place) -> None:
+def test_lws_move_removes_its_taint_when_terminated(place: Place) -> None:
     obj = leaderworkerset("stays", pod(nodeSelector={"kubernetes.io/hostname": "node2"}))
     place.ready(obj, 2)
     with place.running([*LWS, "move", "--namespace", place.name, "stays/0"]) as process:
@@ -77,7 +77,7 @@ def taints(place: Place) -> list[str]:
     return place.cluster.kubectl("get", "nodes", "--output=jsonpath={.items[*].spec.taints[*].key}").split()
 
 
-def test_a_kubelet_that_was_away_touches_no_pod(place: Place) -> None:
+def test_unavailable_kubelet_touches_no_pod(place: Place) -> None:
     place.ready(spread("silent"), 6)
     before = place.uids("silent")
     machine = place.cluster.machines[1]
@@ -90,7 +90,7 @@ def test_a_kubelet_that_was_away_touches_no_pod(place: Place) -> None:
     assert place.uids("silent") == before
 
 
-def test_groups_leave_a_node_that_is_lost(place: Place) -> None:
+def test_groups_leave_a_lost_node(place: Place) -> None:
     place.ready(spread("lost"), 6)
     machine = place.cluster.machines[1]
     assert on_node(place, "lost", machine)
@@ -103,7 +103,7 @@ def test_groups_leave_a_node_that_is_lost(place: Place) -> None:
 
 
 def answers(place: Place, pod: str) -> bool:
-    """Tell whether a program can be run in a pod."""
+    """Return whether a program can be run in a pod."""
     try:
         place.exec(pod, "true")
     except StartError:

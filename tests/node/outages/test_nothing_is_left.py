@@ -27,7 +27,7 @@ def mounts() -> str:
     return subprocess.run(["mount"], capture_output=True, text=True, check=True).stdout
 
 
-def test_nothing_is_left_of_a_killed_run(nodes: Cluster) -> None:
+def test_killed_run_leaves_nothing(nodes: Cluster) -> None:
     before = mounts()
     with subprocess.Popen(
         [sys.executable, "-c", RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -45,8 +45,8 @@ def test_nothing_is_left_of_a_killed_run(nodes: Cluster) -> None:
     assert nodes.directory.exists()
 
 
-def test_a_run_that_ends_is_removed_by_itself_alone(nodes: Cluster) -> None:
-    """Other runs begin meanwhile, and sweep."""
+def test_ended_run_removes_only_its_own_directory(nodes: Cluster) -> None:
+    """Meanwhile, other runs start, and remove leftovers."""
     assert nodes.directory.exists()
     with ThreadPoolExecutor() as pool:
         with cluster.run_directory() as directory:
@@ -59,6 +59,6 @@ def test_a_run_that_ends_is_removed_by_itself_alone(nodes: Cluster) -> None:
 
 
 def sweep_until_gone(directory: Path) -> None:
-    """Remove what is left of killed runs, again and again, until a run is gone."""
+    """Remove leftovers of killed runs repeatedly, until a run is gone."""
     while directory.exists():
         cluster.sweep()

@@ -70,14 +70,14 @@ def test_lws_logs_follows_ranks(place: Place) -> None:
             raise AssertionError(f"the command ended by itself: {sorted(seen)[-5:]}")
 
 
-def test_kubectl_attach_shows_what_a_rank_prints(place: Place) -> None:
+def test_kubectl_attach_shows_output_of_a_rank(place: Place) -> None:
     place.ready(leaderworkerset("counting", pod(container(COUNT))), 2)
     with place.running(["kubectl", "attach", "--namespace", place.name, "counting-0-1"]) as process:
         assert process.stdout is not None
         assert any(line.startswith("line ") for line in process.stdout)
 
 
-def test_lws_logs_previous_shows_the_run_before(place: Place) -> None:
+def test_lws_logs_previous_shows_the_previous_run(place: Place) -> None:
     script = f"echo run $(cat /kept/runs 2>/dev/null); echo again >> /kept/runs; {WAIT}"
     template = pod(container(script, mounts={"kept": "/kept"}), volumes=[{"name": "kept", "emptyDir": {}}])
     place.ready(leaderworkerset("again", template, restartPolicy="None"), 2)

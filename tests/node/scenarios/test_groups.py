@@ -1,4 +1,4 @@
-"""Groups of real containers: how they come, fail, and come back."""
+"""Groups of real containers: creation, failure, and recreation."""
 
 from tests.node.images import OTHER_BUSYBOX
 from tests.node.objects import IMAGE, TALK, WAIT, changed, container, leaderworkerset, pod
@@ -10,7 +10,7 @@ SERVES = {"tcpSocket": {"port": 8080}, "periodSeconds": 1}
 FETCHED = {"exec": {"command": ["cat", "/tmp/ok"]}, "periodSeconds": 1}
 
 
-def test_workers_reach_their_leader_by_its_name(place: Place) -> None:
+def test_workers_reach_their_leader_by_name(place: Place) -> None:
     worker, leader = pod(container(FETCH, readinessProbe=FETCHED)), pod(container(SERVE, readinessProbe=SERVES))
     place.ready(leaderworkerset("sample", worker, replicas=3, size=3, leaderTemplate=leader), 9)
     for group in range(3):
@@ -18,7 +18,7 @@ def test_workers_reach_their_leader_by_its_name(place: Place) -> None:
             assert place.kubectl("logs", f"sample-{group}-{rank}").endswith(f"served by sample-{group}\n")
 
 
-def test_each_group_gets_a_service_when_unique(place: Place) -> None:
+def test_each_group_has_its_own_service_when_unique(place: Place) -> None:
     worker, leader = pod(container(FETCH, readinessProbe=FETCHED)), pod(container(SERVE, readinessProbe=SERVES))
     obj = leaderworkerset("own", worker, replicas=2, leaderTemplate=leader)
     obj["spec"]["networkConfig"] = {"subdomainPolicy": "UniquePerReplica"}
@@ -28,7 +28,7 @@ def test_each_group_gets_a_service_when_unique(place: Place) -> None:
     assert place.kubectl("logs", "own-1-1").endswith("served by own-1\n")
 
 
-def test_workers_wait_for_their_leader_when_asked(place: Place) -> None:
+def test_workers_wait_for_their_leader_by_policy(place: Place) -> None:
     gate = f"until [ -e /tmp/open ]; do sleep 0.2; done; {SERVE}"
     leader = pod(container(gate, readinessProbe=SERVES))
     obj = leaderworkerset("late", pod(), leaderTemplate=leader)
@@ -40,7 +40,7 @@ def test_workers_wait_for_their_leader_when_asked(place: Place) -> None:
     place.await_ready("late", 1, 2)
 
 
-def test_a_killed_process_recreates_its_group(place: Place) -> None:
+def test_killed_process_recreates_its_group(place: Place) -> None:
     before = uids_when_ready(place)
     place.terminate("failing-0-1")
     after = uids_after(place, before)
@@ -53,7 +53,7 @@ def test_a_killed_process_recreates_its_group(place: Place) -> None:
     )
 
 
-def test_a_deleted_worker_recreates_its_group(place: Place) -> None:
+def test_deleted_worker_recreates_its_group(place: Place) -> None:
     before = uids_when_ready(place)
     place.kubectl("delete", "pod", "failing-1-1", "--wait=false")
     after = uids_after(place, before)
@@ -61,7 +61,7 @@ def test_a_deleted_worker_recreates_its_group(place: Place) -> None:
     assert after["failing-0"] == before["failing-0"]
 
 
-def test_a_deleted_leader_recreates_its_group(place: Place) -> None:
+def test_deleted_leader_recreates_its_group(place: Place) -> None:
     before = uids_when_ready(place)
     place.kubectl("delete", "pod", "failing-1", "--wait=false")
     after = uids_after(place, before)
@@ -69,7 +69,7 @@ def test_a_deleted_leader_recreates_its_group(place: Place) -> None:
     assert after["failing-0-1"] == before["failing-0-1"]
 
 
-def test_a_container_restarts_alone_without_a_policy(place: Place) -> None:
+def test_container_restarts_alone_without_a_policy(place: Place) -> None:
     obj = leaderworkerset("alone", pod(), restartPolicy="None")
     place.ready(obj, 2)
     before = place.uids("alone")
@@ -89,14 +89,14 @@ def test_scaling_adds_and_removes_the_highest_groups(place: Place) -> None:
     assert place.uids("scaled") == first
 
 
-def test_a_rollout_keeps_to_max_unavailable(place: Place) -> None:
+def test_rollout_respects_max_unavailable(place: Place) -> None:
     obj = rolled(place, {"maxUnavailable": 1, "maxSurge": 0})
     least, most = watch_rollout(place, obj)
     assert least >= 2
     assert most <= 3
 
 
-def test_a_rollout_keeps_to_max_surge(place: Place) -> None:
+def test_rollout_respects_max_surge(place: Place) -> None:
     obj = rolled(place, {"maxUnavailable": 0, "maxSurge": 1})
     least, most = watch_rollout(place, obj)
     assert least >= 3

@@ -1,4 +1,4 @@
-"""The product as it is installed: its rights, its metrics, and what it reports."""
+"""The installed product: its permissions, its metrics, and its reports."""
 
 import json
 from pathlib import Path
@@ -18,12 +18,12 @@ def manager_pods(nodes: Cluster) -> list[dict[str, object]]:
     return found
 
 
-def test_the_namespace_enforces_restricted_pods(nodes: Cluster) -> None:
+def test_namespace_enforces_restricted_pods(nodes: Cluster) -> None:
     label = "jsonpath={.metadata.labels.pod-security\\.kubernetes\\.io/enforce}"
     assert nodes.kubectl("get", "namespace", NAMESPACE, f"--output={label}") == "restricted"
 
 
-def test_managers_run_without_rights_on_their_node(nodes: Cluster) -> None:
+def test_managers_run_without_privileges_on_their_node(nodes: Cluster) -> None:
     name = str(manager_pods(nodes)[0]["metadata"]["name"])  # type: ignore[index]
     status = nodes.kubectl("exec", f"--namespace={NAMESPACE}", name, "--", "cat", "/proc/1/status", "/proc/1/mounts")
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
@@ -38,12 +38,12 @@ def test_managers_run_on_both_nodes(nodes: Cluster) -> None:
     assert {pod["spec"]["nodeName"] for pod in manager_pods(nodes)} == {"node1", "node2"}  # type: ignore[index]
 
 
-def test_doctor_finds_the_installation_sound(place: Place) -> None:
+def test_doctor_finds_no_problem(place: Place) -> None:
     place.lws("doctor", "--no-machine")
 
 
 def test_network_policies_are_accepted(place: Place) -> None:
-    """The manager's own, and the one of the page for the namespaces of groups; no network of the nodes enforces them."""
+    """The policy of the manager, and the policy of the page for groups; the network of the nodes enforces none."""
     found = place.cluster.kubectl("get", "networkpolicies", f"--namespace={NAMESPACE}", "--output=name").split()
     assert found == ["networkpolicy.networking.k8s.io/lws-controller-manager"]
     page = (ROOT / "docs" / "how-to" / "ports.md").read_text()
@@ -52,7 +52,7 @@ def test_network_policies_are_accepted(place: Place) -> None:
     assert place.kubectl("get", "networkpolicies", "--output=name") == "networkpolicy.networking.k8s.io/groups\n"
 
 
-def test_metrics_are_served_to_a_token_alone(place: Place) -> None:
+def test_metrics_require_a_token(place: Place) -> None:
     place.kubectl("create", "serviceaccount", "reader")
     account = f"--serviceaccount={place.name}:reader"
     binding = f"reader-{place.name}"
@@ -85,7 +85,7 @@ def scrape(place: Place, target: str, token: str) -> str:
         return process.communicate()[0]
 
 
-def test_must_gather_takes_what_explains_a_set(place: Place, tmp_path: Path) -> None:
+def test_must_gather_contains_a_set_and_the_manager(place: Place, tmp_path: Path) -> None:
     place.ready(leaderworkerset("gathered", pod()), 2)
     target = tmp_path / "gathered"
     place.lws("must-gather", "--dest-dir", str(target))
@@ -94,7 +94,7 @@ def test_must_gather_takes_what_explains_a_set(place: Place, tmp_path: Path) -> 
         assert any(wanted in text for text in texts), wanted
 
 
-def test_the_dashboard_exports_a_set(place: Place) -> None:
+def test_dashboard_exports_a_set(place: Place) -> None:
     place.ready(leaderworkerset("shown", pod(), replicas=2), 4)
     assert "2 of 2 groups ready" in place.lws("dashboard", "--export", "shown")
 

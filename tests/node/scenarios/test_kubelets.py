@@ -18,7 +18,7 @@ from kuberuntime.objects.meta import JSONObject
 
 NAME = "kubelets"
 SECONDS = 400.0
-"""How long the lives may take: restarts are minutes apart after a while."""
+"""The maximum duration of the lives: later restarts are minutes apart."""
 
 
 class Kubectl:
@@ -30,7 +30,7 @@ class Kubectl:
         self.place = place
 
     def run(self, *words: str, text: str | None = None) -> str:
-        """Run kubectl to its end; return what it printed."""
+        """Run kubectl to its end; return its output."""
         done = self.ended(*words, text=text)
         assert done.returncode == 0, f"{words}: {done.stderr}"
         return done.stdout
@@ -63,7 +63,7 @@ class Kubectl:
         }
 
     def look(self, seen: dict[str, JSONObject]) -> set[str]:
-        """Keep the pods that are settled for the first time; return the names of all that are kept."""
+        """Keep pods that have settled for the first time; return the names of all kept pods."""
         for pod in json.loads(self.run("get", "pods", "--output=json"))["items"]:
             name = pod["metadata"]["name"]
             if name not in seen and self.is_resized(name, pod) and LIVES[name].settled(pod):
@@ -71,7 +71,7 @@ class Kubectl:
         return set(seen)
 
     def is_resized(self, name: str, pod: JSONObject) -> bool:
-        """Tell whether a pod has its last resources in its spec; resize it where it is ready and has its first ones."""
+        """Return whether a pod has its final resources in its spec; resize it if it is ready with its first ones."""
         resources = LIVES[name].resized
         if resources is None or pod["spec"]["containers"][0]["resources"] == resources:
             return True
@@ -113,7 +113,7 @@ def embedded(place: Place, tmp_path: Path) -> Iterator[Kubectl]:
         shutil.rmtree(root)
 
 
-def test_both_kubelets_lead_pods_to_the_same_status(place: Place, embedded: Kubectl) -> None:
+def test_both_kubelets_produce_the_same_status(place: Place, embedded: Kubectl) -> None:
     words = [*place.cluster.inside, "kubectl", "--namespace", place.name]
     real = Kubectl(words, place.cluster.environment, place)
     with ThreadPoolExecutor() as pool:

@@ -28,7 +28,7 @@ def test_exclusive_groups_share_no_node(place: Place) -> None:
     assert one != other
 
 
-def test_a_third_exclusive_group_waits_for_a_node(place: Place) -> None:
+def test_third_exclusive_group_waits_for_a_node(place: Place) -> None:
     place.apply(leaderworkerset("third", pod(), replicas=3, annotations={"exclusive-topology": "rack"}))
     place.until(lambda: sum(map(is_ready, place.pods("third"))) == 4, "two groups")
     found = place.lws("explain", "third", code=4)
@@ -79,7 +79,7 @@ def claiming(place: Place, when_scaled: str, when_deleted: str) -> JSONObject:
 
 
 @pytest.mark.usefixtures("volumes")
-def test_volumes_outlive_the_pods_that_claim_them(place: Place) -> None:
+def test_volumes_survive_the_pods_that_claim_them(place: Place) -> None:
     place.ready(claiming(place, "Delete", "Retain"), 4)
     before = place.uids("claims")
     place.kubectl("delete", "pod", "claims-0-1", "--wait=false")
@@ -89,7 +89,7 @@ def test_volumes_outlive_the_pods_that_claim_them(place: Place) -> None:
 
 
 @pytest.mark.usefixtures("volumes")
-def test_claims_go_as_their_retention_says(place: Place) -> None:
+def test_claims_follow_their_retention_policy(place: Place) -> None:
     place.ready(claiming(place, "Delete", "Retain"), 4)
     place.kubectl("scale", "lws/claims", "--replicas=1")
     place.until(lambda: "data-claims-1" not in claims(place), "the end of the leader's claim")
@@ -141,7 +141,7 @@ def disaggregated(image: str) -> JSONObject:
 
 
 def ready_roles(place: Place) -> dict[str, int]:
-    """Return how many pods of each role are ready; all pods count, so that none of an old revision is left."""
+    """Return the number of ready pods of each role; all pods count, so that none of an old revision is left."""
     found: dict[str, int] = {}
     for one in place.items("Pod"):
         role = one["metadata"]["labels"]["disaggregatedset.x-k8s.io/role"]

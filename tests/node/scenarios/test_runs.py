@@ -1,4 +1,4 @@
-"""Runs that end, say how far they are, or are recorded, and ranks that meet before they start."""
+"""Runs that end, report progress, or are recorded, and ranks that meet before they start."""
 
 import subprocess
 from pathlib import Path
@@ -15,13 +15,13 @@ STEPS = 'for i in 1 2 3; do echo "::lws progress step=$i total=3"; sleep 1; done
 
 
 def condition(place: Place, name: str, kind: str) -> bool:
-    """Tell whether a condition of a LeaderWorkerSet is True."""
+    """Return whether a condition of a LeaderWorkerSet is True."""
     obj = place.get("LeaderWorkerSet", name) or {}
     found = obj.get("status", {}).get("conditions", [])
     return any(one["type"] == kind and one["status"] == "True" for one in found)
 
 
-def test_a_run_completes_while_its_logs_are_followed(place: Place) -> None:
+def test_run_completes_while_its_logs_are_followed(place: Place) -> None:
     leader = pod(container(f"echo started; until [ -e /tmp/go ]; do sleep 0.2; done; {STEPS}; echo result 42; sleep 2"))
     place.apply(leaderworkerset("job", pod(), leaderTemplate=leader, annotations={"run-to-completion": "true"}))
     with place.running([*LWS, "logs", "--namespace", place.name, "--follow", "job"]) as process:
@@ -39,21 +39,21 @@ def test_progress_of_a_leader_is_shown(place: Place) -> None:
     place.until(lambda: "step 3 of 3" in place.lws("get", "steps"), "the last step")
 
 
-def test_a_hang_is_named(place: Place) -> None:
+def test_hang_is_named(place: Place) -> None:
     leader = pod(container(f"{STEPS}; {WAIT}"))
     obj = leaderworkerset("hung", pod(), leaderTemplate=leader, annotations={"progress-timeout": "5s"})
     place.apply(obj)
     place.until(lambda: "LWS-E076" in place.ended("explain", "hung").stdout, "the cause of a hang")
 
 
-def test_a_failure_is_recorded_with_its_logs(place: Place) -> None:
+def test_failure_is_recorded_with_its_logs(place: Place) -> None:
     script = f'[ "$LWS_WORKER_INDEX" = 1 ] && {{ sleep 3; echo out of memory; exit 3; }}; {WAIT}'
     place.apply(leaderworkerset("recorded", pod(container(script))))
     place.until(lambda: "exit code 3" in place.ended("history", "recorded").stdout, "an episode")
     assert "out of memory" in place.lws("history", "recorded/0/1")
 
 
-def test_the_example_of_an_allreduce_completes(place: Place) -> None:
+def test_allreduce_example_completes(place: Place) -> None:
     manifest = (ROOT / "examples" / "allreduce" / "lws.yaml").read_text()
     place.kubectl("apply", "--filename=-", text=manifest.replace("image: allreduce", f"image: {ALLREDUCE}"))
     with place.running([*LWS, "logs", "--namespace", place.name, "--follow", "allreduce"]) as process:
@@ -61,7 +61,7 @@ def test_the_example_of_an_allreduce_completes(place: Place) -> None:
 
 
 def await_lines(process: "subprocess.Popen[str]", wanted: list[str]) -> None:
-    """Read what a command prints until it has printed lines with these ends."""
+    """Read the output of a command until it has lines with these ends."""
     assert process.stdout is not None
     missing, seen = set(wanted), []
     for line in process.stdout:

@@ -25,7 +25,7 @@ def identities(place: Place, name: str) -> dict[str, tuple[str, str, str]]:
     }
 
 
-def test_an_image_is_updated_in_place(place: Place) -> None:
+def test_image_is_updated_in_place(place: Place) -> None:
     obj = in_place("kept")
     place.ready(obj, 4)
     before = identities(place, "kept")
@@ -44,7 +44,7 @@ def test_cpu_and_memory_are_updated_in_place(place: Place) -> None:
     assert place.exec("grown-0-1", "sh", "-c", LIMIT) == f"{96 << 20}\n"
 
 
-def test_an_image_that_cannot_be_pulled_is_taken_back(place: Place) -> None:
+def test_image_that_cannot_be_pulled_is_reverted(place: Place) -> None:
     obj = in_place("back")
     place.ready(obj, 4)
     before = identities(place, "back")
@@ -75,7 +75,7 @@ def test_all_containers_restart_in_their_pod(place: Place) -> None:
     assert counts == {"main": 1, "side": 1}
 
 
-def test_a_rollout_is_undone(place: Place) -> None:
+def test_rollout_is_undone(place: Place) -> None:
     obj = leaderworkerset("undone", pod(), replicas=2)
     place.ready(obj, 4)
     place.ready(changed(obj, IMAGE, OTHER_BUSYBOX), 4)

@@ -1,4 +1,4 @@
-"""The alerts: their metrics exist, and whoever is woken up finds a runbook."""
+"""The alerts: their metrics exist, and each has a runbook."""
 
 import re
 from pathlib import Path
@@ -20,15 +20,15 @@ each = pytest.mark.parametrize("alert", ALL, ids=lambda alert: alert.name)
 
 
 def shown() -> str:
-    """Return what a manager shows that has done nothing yet."""
+    """Return the metrics of an idle manager."""
     metrics = Metrics()
     MANAGED.instruments(metrics)
     return metrics.render().decode()
 
 
 @each
-def test_its_metrics_are_shown_or_documented(alert: Alert) -> None:
-    """A metric of a controller's own caches shows only once they are filled; those are in the reference."""
+def test_metrics_of_an_alert_exist_or_are_documented(alert: Alert) -> None:
+    """Metrics of a controller's own caches appear only once they are filled; the reference lists them."""
     names = set(METRIC.findall(alert.expression)) - OF_PROMETHEUS
     known = set(re.findall(r"^# TYPE (\S+) ", shown(), re.MULTILINE)) | set(re.findall(r"`([a-z_]+)`", DOCUMENTED))
     assert names or "up{" in alert.expression
@@ -36,8 +36,8 @@ def test_its_metrics_are_shown_or_documented(alert: Alert) -> None:
 
 
 @each
-def test_it_has_a_runbook(alert: Alert) -> None:
-    """R-OP-76."""
+def test_alert_has_a_runbook(alert: Alert) -> None:
+    """Every alert links to its runbook (R-OP-76)."""
     rules = alerts.groups("lws", ALL)["groups"][0]["rules"]
     (annotations,) = [one["annotations"] for one in rules if one["alert"] == alert.name]
     file, _, anchor = annotations["runbook"].partition("#")
@@ -51,7 +51,7 @@ RULES = sorted({*(ROOT / "deploy").rglob("*prometheusrule*.yaml")})
 
 @pytest.mark.parametrize("path", RULES, ids=lambda path: str(path.relative_to(ROOT / "deploy")))
 def test_runbook_url_is_a_url_or_absent(path: Path) -> None:
-    """Also in the chart, where the user gives it: the schema accepts a URL only."""
+    """In the chart, the user sets it: the schema accepts only a URL."""
     lines = [
         line.partition("runbook_url:")[2].strip() for line in path.read_text().splitlines() if "runbook_url:" in line
     ]
@@ -65,8 +65,8 @@ def test_published_rules_name_the_published_page() -> None:
 
 
 @each
-def test_it_selects_our_own_metrics(alert: Alert) -> None:
-    """Metrics of controller-runtime come from many operators of a cluster."""
+def test_alert_selects_metrics_of_this_product(alert: Alert) -> None:
+    """Many operators of a cluster have metrics of controller-runtime."""
     service = METRICS_SERVICE if alert in ALERTS else operatordeployment.METRICS_SERVICE
     assert alert.expression.count(f'job="{service}"') == len(METRIC.findall(alert.expression))
 
@@ -76,8 +76,8 @@ def test_every_runbook_belongs_to_an_alert() -> None:
     assert headings == [alert.name for alert in ALL]
 
 
-def test_the_rule_is_complete() -> None:
-    """R-OP-76."""
+def test_prometheus_rule_is_complete() -> None:
+    """The rule has every alert with a severity (R-OP-76)."""
     rule = alerts.prometheus_rule("lws-system")
     (group,) = rule["spec"]["groups"]
     assert [one["alert"] for one in group["rules"]] == [alert.name for alert in ALERTS]

@@ -1,4 +1,4 @@
-"""The board: every metric that it queries exists, and its panels stand beside each other."""
+"""The board: every metric that it queries exists, and its panels do not overlap."""
 
 import itertools
 import json
@@ -14,7 +14,7 @@ BOARD = board.build()
 SUFFIXES = re.compile(r"_bucket$")
 
 
-def test_what_it_queries_is_shown_or_documented() -> None:
+def test_metrics_of_the_board_exist_or_are_documented() -> None:
     known = set(re.findall(r"^# TYPE (\S+) ", shown(), re.MULTILINE)) | set(re.findall(r"`([a-z_]+)`", DOCUMENTED))
     for expression in board.expressions():
         names = {SUFFIXES.sub("", name) for name in METRIC.findall(expression)} - OF_PROMETHEUS
@@ -22,7 +22,7 @@ def test_what_it_queries_is_shown_or_documented() -> None:
         assert names <= known, expression
 
 
-def test_it_selects_the_managers_own_metrics() -> None:
+def test_board_selects_metrics_of_the_manager() -> None:
     for expression in board.expressions():
         assert expression.count('job="lws-controller-manager-metrics-service"') == len(METRIC.findall(expression))
         assert [expression.count(pair) for pair in "({["] == [expression.count(pair) for pair in ")}]"], expression
@@ -35,15 +35,15 @@ def test_histograms_are_queried_by_their_buckets() -> None:
     assert {SUFFIXES.sub("", name) for name in named if name.endswith("_bucket")} <= histograms
 
 
-def test_legends_name_labels_that_are_left() -> None:
-    """What an aggregation drops would be empty in the legend."""
+def test_legends_name_remaining_labels() -> None:
+    """A label that an aggregation drops would be empty in the legend."""
     for query in (query for row in board.ROWS for panel in row.panels for query in panel.queries):
         wanted = set(re.findall(r"{{(\w+)}}", query.legend))
         kept = [set(re.findall(r"\w+", one)) for one in re.findall(r"by \(([^)]*)\)", query.expression)]
         assert all(wanted <= labels for labels in kept), query
 
 
-def test_panels_do_not_cover_each_other() -> None:
+def test_panels_do_not_overlap() -> None:
     places = [one["gridPos"] for one in BOARD["panels"]]
     cells = [
         set(itertools.product(range(one["x"], one["x"] + one["w"]), range(one["y"], one["y"] + one["h"])))
@@ -60,18 +60,18 @@ def test_variables_are_used_and_declared() -> None:
     assert declared == set(re.findall(r"\$\{?(\w+)", text))
 
 
-def test_the_end_of_certificates_is_on_it() -> None:
+def test_board_shows_the_expiry_of_certificates() -> None:
     assert any(CERTIFICATE_ENDS in one for one in board.expressions())
 
 
-def test_every_metric_of_our_own_is_on_it() -> None:
-    """The reference has all that a manager shows: `tests/kubernetes/manager/test_metrics.py` asks one."""
+def test_board_shows_every_own_metric() -> None:
+    """The reference lists all metrics of a manager, as `tests/kubernetes/manager/test_metrics.py` checks."""
     own = set(re.findall(r"^\| `(lws_\w+)` \|", DOCUMENTED, re.MULTILINE)) - {"lws_build_info"}
     queried = {SUFFIXES.sub("", name) for one in board.expressions() for name in METRIC.findall(one)}
     assert len(own) > 8
     assert own - queried == set(), "give it a panel in install/board.py"
 
 
-def test_the_file_is_the_board() -> None:
-    """R-OP-76."""
+def test_file_equals_the_board() -> None:
+    """The published board is generated (R-OP-76)."""
     assert json.loads((ROOT / "deploy/monitoring/grafana.json").read_text()) == BOARD

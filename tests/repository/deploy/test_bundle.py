@@ -1,4 +1,4 @@
-"""The packages for the Operator Lifecycle Manager: a linter of what its validators look for."""
+"""The packages for the Operator Lifecycle Manager: the checks of its validators."""
 
 import json
 import re
@@ -50,16 +50,16 @@ def granted(rules: Iterable[dict[str, Any]]) -> set[tuple[str, str, str]]:
     }
 
 
-def test_page_chart_and_version_name_the_same_oldest_kubernetes() -> None:
-    """R-OP-55."""
+def test_page_chart_and_version_name_the_same_kubernetes() -> None:
+    """One oldest version of Kubernetes is supported (R-OP-55)."""
     chart = yaml.safe_load((ROOT / "deploy/helm/lws/Chart.yaml").read_text())
     assert chart["kubeVersion"] == f">={OLDEST_KUBERNETES}-0"
     oldest = OLDEST_KUBERNETES.removesuffix(".0")
     assert f"before {oldest}" in (ROOT / "docs/how-to/install.md").read_text()
 
 
-def test_names_are_those_of_the_contract() -> None:
-    """R-OP-37, R-OP-38: the first channel is the default one of bundle and catalog."""
+def test_names_equal_those_of_the_contract() -> None:
+    """The first channel is the default one of bundle and catalog (R-OP-37, R-OP-38)."""
     assert version(LEADER_WORKER_SET)["metadata"]["name"] == f"leader-worker-set.v{leaderworkerset.__version__}"
     assert LEADER_WORKER_SET.channels == ("stable-v1.0",)
     assert modes(LEADER_WORKER_SET) == {
@@ -71,8 +71,8 @@ def test_names_are_those_of_the_contract() -> None:
     assert "lws" in version(LEADER_WORKER_SET)["spec"]["displayName"]
 
 
-def test_the_version_says_what_it_is() -> None:
-    """R-OP-37."""
+def test_version_describes_the_operator() -> None:
+    """Description, examples and metadata of the version are complete (R-OP-37)."""
     found = version(LEADER_WORKER_SET)
     annotations, spec = found["metadata"]["annotations"], found["spec"]
     assert (spec["version"], spec["maturity"], spec["minKubeVersion"]) == (RELEASE.version, "alpha", "1.27.0")
@@ -97,8 +97,8 @@ def test_the_version_says_what_it_is() -> None:
 
 
 @each
-def test_a_bundle_holds_the_version_and_the_operators_definition(package: Package) -> None:
-    """R-OP-36: none of the operand's, and nothing that another package must provide."""
+def test_bundle_has_the_version_and_the_operator_definition(package: Package) -> None:
+    """The bundle has no definition of the operand, and none of other packages (R-OP-36)."""
     names = [f"{meta.name(obj)}.{obj['kind'].lower()}" for obj in bundle.beside(RELEASE)]
     assert names == [
         "leaderworkersetoperators.operator.openshift.io.customresourcedefinition",
@@ -121,8 +121,8 @@ def test_a_bundle_holds_the_version_and_the_operators_definition(package: Packag
 
 
 @each
-def test_cert_manager_is_asked_for_in_words_only(package: Package) -> None:
-    """R-OP-40: no bundle or catalog depends on it; the version's text says that it comes first."""
+def test_cert_manager_is_mentioned_but_not_a_dependency(package: Package) -> None:
+    """No bundle or catalog depends on it; the description of the version says to install it first (R-OP-40)."""
     blobs = catalog.blobs(package, version(package), "example.com/bundle@sha256:03")
     types = {one["type"] for blob in blobs for one in blob.get("properties", [])}
     assert types == {"olm.gvk", "olm.package", "olm.csv.metadata", "olm.manifests.optional"}
@@ -130,8 +130,8 @@ def test_cert_manager_is_asked_for_in_words_only(package: Package) -> None:
     assert "install cert-manager" in version(package)["spec"]["description"]
 
 
-def test_the_recipe_works_as_printed() -> None:
-    """R-OP-58, R-OP-83 (D2): package lws-operator, channel stable, in a namespace that serves all."""
+def test_recipe_has_the_published_names() -> None:
+    """Package lws-operator, channel stable, in a namespace that serves all (R-OP-58, R-OP-83 (D2))."""
     assert (ALIAS.name, ALIAS.channels) == ("lws-operator", ("stable",))
     assert modes(ALIAS)["AllNamespaces"]
     (deployment,) = version(ALIAS)["spec"]["install"]["spec"]["deployments"]
@@ -140,8 +140,8 @@ def test_the_recipe_works_as_printed() -> None:
 
 
 @each
-def test_everything_that_consoles_read_is_there(package: Package) -> None:
-    """R-OP-70."""
+def test_console_metadata_is_complete(package: Package) -> None:
+    """OpenShift's console reads these fields (R-OP-70)."""
     found = version(package)
     annotations, spec = found["metadata"]["annotations"], found["spec"]
     for name in (
@@ -168,7 +168,7 @@ def test_everything_that_consoles_read_is_there(package: Package) -> None:
 
 @each
 def test_every_field_of_the_spec_is_described(package: Package) -> None:
-    """R-OP-69, R-OP-82: scorecard's descriptors."""
+    """The scorecard requires descriptors (R-OP-69, R-OP-82)."""
     (owned,) = version(package)["spec"]["customresourcedefinitions"]["owned"]
     root = operator_crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
     assert {one["path"] for one in owned["specDescriptors"]} == set(root["spec"]["properties"])
@@ -182,8 +182,8 @@ def test_every_field_of_the_spec_is_described(package: Package) -> None:
 
 
 @each
-def test_every_image_is_related(package: Package) -> None:
-    """R-OP-70: what a container or a RELATED_IMAGE variable names can be mirrored."""
+def test_every_image_is_in_the_related_images(package: Package) -> None:
+    """Images of containers and of RELATED_IMAGE variables can be mirrored (R-OP-70)."""
     spec = version(package)["spec"]
     (deployment,) = spec["install"]["spec"]["deployments"]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
@@ -192,8 +192,8 @@ def test_every_image_is_related(package: Package) -> None:
 
 
 @each
-def test_the_operator_holds_every_right_that_it_hands_on(package: Package) -> None:
-    """R-OP-29: an API server refuses roles that allow more than their creator may."""
+def test_operator_has_every_permission_that_it_grants(package: Package) -> None:
+    """An API server refuses roles with more permissions than their creator (R-OP-29)."""
     spec = version(package)["spec"]["install"]["spec"]
     held = granted(rule for part in (*spec["clusterPermissions"], *spec["permissions"]) for rule in part["rules"])
     handed = granted(
@@ -207,8 +207,8 @@ def test_the_operator_holds_every_right_that_it_hands_on(package: Package) -> No
 
 
 @each
-def test_what_olm_installs_is_what_the_manifests_install(package: Package) -> None:
-    """R-OP-56: one source of all packages."""
+def test_olm_installs_the_objects_of_the_manifests(package: Package) -> None:
+    """All packages have one source (R-OP-56)."""
     objects = {kind.kind: obj for kind, obj in build_operator(KINDS, MANAGED, CHOSEN)}
     (deployment,) = version(package)["spec"]["install"]["spec"]["deployments"]
     assert deployment["spec"] == objects["Deployment"]["spec"]
@@ -218,8 +218,8 @@ def test_what_olm_installs_is_what_the_manifests_install(package: Package) -> No
     assert meta.namespace(service) == ""
 
 
-def test_the_operator_is_scraped_where_prometheus_is() -> None:
-    """R-OP-76: its monitor selects its service; neither it nor the alerts keep a cluster without these kinds from installing."""
+def test_operator_is_scraped_if_prometheus_is_installed() -> None:
+    """Its monitor selects its service; monitor and alerts are optional on clusters without these kinds (R-OP-76)."""
     _, service, monitor, rule = bundle.beside(RELEASE)
     assert monitor["spec"]["selector"]["matchLabels"].items() <= meta.labels(service).items()
     (endpoint,) = monitor["spec"]["endpoints"]
@@ -230,16 +230,16 @@ def test_the_operator_is_scraped_where_prometheus_is() -> None:
     assert [tuple(one.values()) for one in optional["value"]["manifests"]] == named
 
 
-def test_a_release_says_where_its_sources_are() -> None:
-    """R-OP-70."""
+def test_release_names_its_repository() -> None:
+    """The annotation `repository` is set in releases (R-OP-70)."""
     assert "repository" not in version(ALIAS)["metadata"]["annotations"]
     published = version(ALIAS, Publication(repository="https://git.example.com/lws"))
     assert published["metadata"]["annotations"]["repository"] == "https://git.example.com/lws"
 
 
 @each
-def test_no_right_is_a_wildcard(package: Package) -> None:
-    """R-OP-32."""
+def test_no_permission_is_a_wildcard(package: Package) -> None:
+    """Roles name groups, resources and verbs (R-OP-32)."""
     spec = version(package)["spec"]["install"]["spec"]
     rules = granted(rule for part in (*spec["clusterPermissions"], *spec["permissions"]) for rule in part["rules"])
     assert not [one for one in rules if "*" in one]
@@ -247,7 +247,7 @@ def test_no_right_is_a_wildcard(package: Package) -> None:
 
 @each
 def test_annotations_and_labels_of_the_bundle_agree(package: Package) -> None:
-    """R-OP-36."""
+    """The image has the annotations of the bundle as labels (R-OP-36)."""
     annotations = bundle.metadata(package)["annotations"]
     assert bundle.containerfile(package).startswith("FROM scratch\n")
     labels = dict(re.findall(r"^LABEL (\S+)=(\S+)$", bundle.containerfile(package), re.MULTILINE))
@@ -256,8 +256,8 @@ def test_annotations_and_labels_of_the_bundle_agree(package: Package) -> None:
 
 
 @each
-def test_a_subscription_asks_for_what_the_catalog_has(package: Package) -> None:
-    """R-OP-64, AT-000-2: source, package, channel and namespace, and a group that the version may be installed with."""
+def test_subscription_matches_the_catalog(package: Package) -> None:
+    """They agree in source, package, channel, namespace and operator group (R-OP-64, AT-000-2)."""
     folder = ROOT / "deploy/olm"
     source = yaml.safe_load((folder / "catalogsource.yaml").read_text())
     *others, asked = yaml.safe_load_all((folder / f"subscriptions/{package.name}.yaml").read_text())
@@ -274,8 +274,8 @@ def test_a_subscription_asks_for_what_the_catalog_has(package: Package) -> None:
 
 
 @each
-def test_the_catalog_leads_to_the_newest_version(package: Package) -> None:
-    """R-OP-38, R-OP-39, R-OP-71: every channel has one head, every entry a bundle and a range, the default channel exists."""
+def test_catalog_upgrades_to_the_newest_version(package: Package) -> None:
+    """Channels have one head and a default, and entries a bundle and a range (R-OP-38, R-OP-39, R-OP-71)."""
     blobs = catalog.blobs(package, version(package), "example.com/bundle@sha256:03")
     by_schema: dict[str, list[JSONObject]] = {}
     for blob in blobs:
@@ -303,8 +303,8 @@ def catalog_of(release: str, package: Package) -> dict[str, JSONObject]:
 
 @each
 @pytest.mark.parametrize("old", ["0.1.0", FORMER, "0.2.0", "0.3.9"])
-def test_a_newer_catalog_upgrades_every_older_version(package: Package, old: str) -> None:
-    """R-OP-39, R-OP-71: also the version that all bundles before 0.3.0 had."""
+def test_newer_catalog_upgrades_every_older_version(package: Package, old: str) -> None:
+    """This includes the version that all bundles before 0.3.0 had (R-OP-39, R-OP-71)."""
     before, after = catalog_of(old, package), catalog_of("0.4.0", package)
     installed = before["olm.bundle"]["name"]
     assert resolve(after["olm.channel"], installed) == f"{package.name}.v0.4.0"
@@ -318,15 +318,15 @@ def test_a_newer_catalog_upgrades_every_older_version(package: Package, old: str
 
 @each
 @pytest.mark.parametrize("same_or_newer", ["0.4.0", "0.5.0", "1.0.1"])
-def test_no_catalog_upgrades_to_an_older_version(package: Package, same_or_newer: str) -> None:
+def test_catalog_never_downgrades(package: Package, same_or_newer: str) -> None:
     assert resolve(catalog_of("0.4.0", package)["olm.channel"], f"{package.name}.v{same_or_newer}") is None
 
 
-def test_a_release_with_the_former_version_does_not_skip_itself() -> None:
+def test_release_does_not_skip_itself() -> None:
     assert "skips" not in catalog.edges(ALIAS, FORMER)
 
 
-def test_releases_name_their_day() -> None:
+def test_release_has_the_date_of_the_changelog() -> None:
     """`createdAt` is the day in CHANGELOG.md."""
     _, moment = changelog.released((ROOT / "CHANGELOG.md").read_text(), RELEASE.version)
     created = datetime.fromisoformat(publishing.published().created)

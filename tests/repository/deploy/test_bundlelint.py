@@ -1,4 +1,4 @@
-"""The linter of bundles: ours are good, and every fault of a bundle is found."""
+"""The linter of bundles accepts ours, and finds every fault."""
 
 import copy
 from collections.abc import Callable
@@ -29,14 +29,14 @@ GOOD = build()
 
 
 @pytest.mark.parametrize("package", bundle.PACKAGES, ids=lambda package: package.name)
-def test_ours_have_no_fault(package: Package) -> None:
-    """R-OP-69."""
+def test_own_bundles_have_no_errors(package: Package) -> None:
+    """The linter accepts our bundles (R-OP-69)."""
     assert errors(build(package), released=True) == []
     assert errors(build(package, OperatorSettings())) == []
 
 
-def test_a_released_bundle_names_images_by_digest() -> None:
-    """R-OP-70: a tag may mean something else tomorrow, and in a mirror."""
+def test_released_bundle_names_images_by_digest() -> None:
+    """A tag may name another image tomorrow, or in a mirror (R-OP-70)."""
     found = errors(build(chosen=OperatorSettings()), released=True)
     assert [one.endswith("not by digest") for one in found] == [True] * len(found)
     assert found
@@ -86,7 +86,7 @@ FAULTS: dict[str, Callable[[Bundle], Any]] = {
 
 
 @pytest.mark.parametrize("words", FAULTS)
-def test_each_fault_is_found(words: str) -> None:
+def test_each_fault_is_detected(words: str) -> None:
     found = copy.deepcopy(GOOD)
     FAULTS[words](found)
     assert [one for one in errors(found) if words in one]

@@ -1,4 +1,4 @@
-"""The manager's image, read without an engine: where it comes from, what is copied, as whom it runs."""
+"""The manager's image, read without an engine: its base, its files, and its user."""
 
 import ast
 import os
@@ -32,8 +32,8 @@ def test_all_instructions_are_known() -> None:
     assert {word for word, _ in STEPS} <= {"FROM", "ARG", "ENV", "LABEL", "COPY", "RUN", "USER", "ENTRYPOINT"}
 
 
-def test_the_base_has_no_default() -> None:
-    """No registry host: whoever builds decides where images come from, and which content they have."""
+def test_base_image_has_no_default() -> None:
+    """No registry is named: the builder selects the source and the content of the base."""
     assert "BASE_IMAGE" in of("ARG")
     assert {base.split(" AS ")[0] for base in of("FROM")} == {"${BASE_IMAGE}"}
 
@@ -53,8 +53,8 @@ def test_the_base_has_no_default() -> None:
         ("registry.example.com/library/python@sha256:0a", False),
     ],
 )
-def test_a_base_without_registry_or_digest_is_refused(base: str, accepted: bool) -> None:
-    """R-OP-78."""
+def test_base_without_registry_or_digest_is_refused(base: str, accepted: bool) -> None:
+    """The base image must be pinned (R-OP-78)."""
     (check,) = [run for run in of("RUN") if "BASE_IMAGE" in run]
     result = subprocess.run(
         ["sh", "-c", check], env={"PATH": os.defpath, "BASE_IMAGE": base}, capture_output=True, text=True, check=False
@@ -63,24 +63,24 @@ def test_a_base_without_registry_or_digest_is_refused(base: str, accepted: bool)
     assert accepted or f'BASE_IMAGE: Invalid value: "{base}"' in result.stderr
 
 
-def test_the_base_is_checked_before_anything_is_built() -> None:
+def test_base_is_checked_before_the_build() -> None:
     words = [word for word, _ in STEPS]
     assert words[:4] == ["ARG", "FROM", "ARG", "RUN"]
     assert "BASE_IMAGE" in STEPS[3][1]
 
 
 def test_stages_have_the_same_base() -> None:
-    """The virtual environment of the first runs in the second."""
+    """The second stage runs the virtual environment of the first."""
     assert len({base.split(" AS ")[0] for base in of("FROM")}) == 1
     assert len(of("FROM")) == 2
 
 
-def test_no_index_or_other_host_is_named() -> None:
+def test_no_package_index_or_other_host_is_named() -> None:
     assert not re.search(r"https?://|index-url|trusted-host|find-links", TEXT)
 
 
-def test_dependencies_come_from_the_lock_with_hashes() -> None:
-    """R-OP-78."""
+def test_dependencies_are_installed_from_the_lock_with_hashes() -> None:
+    """Builds are reproducible from the lock (R-OP-78)."""
     (install,) = [run for run in of("RUN") if "pip" in run and "install" in run]
     assert "--require-hashes" in install
     assert "-r /build/runtime.lock" in install
@@ -91,8 +91,8 @@ def test_dependencies_come_from_the_lock_with_hashes() -> None:
 
 
 @pytest.mark.parametrize("copy", of("COPY"))
-def test_what_is_copied_exists_and_is_sent(copy: str) -> None:
-    """`.containerignore` hides all but what is copied from the repository."""
+def test_copied_files_exist_and_are_sent_to_the_build(copy: str) -> None:
+    """`.containerignore` excludes all other files of the repository."""
     words = [word for word in shlex.split(copy) if not word.startswith("--chmod")]
     if words[0].startswith("--from="):
         assert words[0] == "--from=build"
@@ -103,8 +103,8 @@ def test_what_is_copied_exists_and_is_sent(copy: str) -> None:
         assert source in sent
 
 
-def test_the_packages_of_the_manager_are_copied_and_no_others() -> None:
-    """The cluster of one machine, `localkube`, is not in the image, nor sent to its build."""
+def test_exactly_the_manager_packages_are_copied() -> None:
+    """The embedded cluster, `localkube`, is neither in the image nor sent to its build."""
     copied = {word for copy in of("COPY") for word in shlex.split(copy)[:-1] if word.startswith("packages")}
     assert copied == {"packages/kuberuntime/src/kuberuntime", "packages/leaderworkerset/src/leaderworkerset"}
     (install,) = [run for run in of("RUN") if run.startswith("cp -R")]
@@ -112,21 +112,21 @@ def test_the_packages_of_the_manager_are_copied_and_no_others() -> None:
     assert "localkube" not in re.sub(r"(?m)^#.*$", "", TEXT + (ROOT / ".containerignore").read_text())
 
 
-def test_it_runs_as_a_user_without_rights() -> None:
-    """R-MGR-8, R-OP-78; the Deployment asks for `runAsNonRoot`, which needs a number here."""
+def test_image_runs_as_an_unprivileged_user() -> None:
+    """The Deployment sets `runAsNonRoot`, which requires a numeric user (R-MGR-8, R-OP-78)."""
     assert of("USER") == ["65532:65532"]
     last_stage = [word for word, _ in STEPS[[word for word, _ in STEPS].index("FROM", 1) :]]
     assert last_stage.index("USER") > last_stage.index("RUN")
 
 
-def test_its_entry_is_the_manager() -> None:
-    """R-MGR-8."""
+def test_entrypoint_is_the_manager() -> None:
+    """The image starts `/manager` (R-MGR-8)."""
     assert of("ENTRYPOINT") == ['["/manager"]']
     assert any(run == "ln -s /opt/lws/bin/manager /manager" for run in of("RUN"))
 
 
 @pytest.mark.parametrize("place", ["/manager", "/lws-operator", "/usr/bin/gather"])
-def test_an_entry_is_a_program_of_the_environment(place: str) -> None:
+def test_entrypoints_are_programs_of_the_environment(place: str) -> None:
     name = place.rpartition("/")[2]
     assert any(run == f"ln -s /opt/lws/bin/{name} {place}" for run in of("RUN"))
     script = ROOT / "deploy" / name
@@ -137,8 +137,8 @@ def test_an_entry_is_a_program_of_the_environment(place: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_entry_passes_flags_to_the_manager() -> None:
-    """R-MGR-8, with the interpreter of this test in place of the image's."""
+def test_entrypoint_passes_flags_to_the_manager() -> None:
+    """The test runs it with its own interpreter (R-MGR-8)."""
     words = [sys.executable, "-IBu", str(ROOT / "deploy/manager"), "-version"]
     result = subprocess.run(words, capture_output=True, text=True, check=True)
     assert [line.split(":")[0] for line in result.stdout.splitlines()] == ["Version", "Build Date", "Git Commit"]
@@ -149,8 +149,8 @@ def test_the_entry_passes_flags_to_the_manager() -> None:
     ("words", "code", "text"),
     [(["operator", "--help"], 0, "--terminate-on-files"), ([], 1, "usage: lws-operator operator")],
 )
-def test_the_entry_of_the_operator_wants_its_sub_command(words: list[str], code: int, text: str) -> None:
-    """R-OP-9."""
+def test_operator_entrypoint_requires_its_subcommand(words: list[str], code: int, text: str) -> None:
+    """The operator starts with a subcommand (R-OP-9)."""
     command = [sys.executable, "-IBu", str(ROOT / "deploy/lws-operator"), *words]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == code

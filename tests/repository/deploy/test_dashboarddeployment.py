@@ -1,4 +1,4 @@
-"""The dashboard on a cluster: it only reads, and what its manifests say fits the program."""
+"""The dashboard on a cluster: it only reads, and its manifests agree with the program."""
 
 import yaml
 from deploy.packages import dashboarddeployment
@@ -16,7 +16,7 @@ OBJECTS: dict[str, JSONObject] = {
 }
 
 
-def test_its_account_only_reads_and_no_secrets() -> None:
+def test_dashboard_account_reads_no_secrets() -> None:
     rules = OBJECTS["ClusterRole"]["rules"]
     assert {verb for rule in rules for verb in rule["verbs"]} <= {"get", "list", "watch"}
     read = {resource for rule in rules for resource in rule["resources"]}
@@ -25,7 +25,7 @@ def test_its_account_only_reads_and_no_secrets() -> None:
     assert [one["name"] for one in OBJECTS["ClusterRoleBinding"]["subjects"]] == [NAME]
 
 
-def test_its_command_line_is_one_that_the_program_accepts() -> None:
+def test_dashboard_arguments_are_accepted_by_the_program() -> None:
     assert COMMAND[-2:] == ("leaderworkerset.cli", "dashboard")
     given = dashboard.command.make_context("dashboard", list(ARGUMENTS)).params
     assert (given["listen"], given["port"], given["everywhere"], given["allows_actions"]) == (
@@ -36,7 +36,7 @@ def test_its_command_line_is_one_that_the_program_accepts() -> None:
     )
 
 
-def test_its_pods_follow_pod_security_and_are_not_the_managers() -> None:
+def test_dashboard_pods_are_restricted_and_separate() -> None:
     pod = meta.spec(meta.spec(OBJECTS["Deployment"])["template"])
     (container,) = pod["containers"]
     assert pod["securityContext"]["runAsNonRoot"]
@@ -48,7 +48,7 @@ def test_its_pods_follow_pod_security_and_are_not_the_managers() -> None:
     assert meta.spec(OBJECTS["NetworkPolicy"])["ingress"] == []
 
 
-def test_it_is_an_option_of_kustomize_and_of_the_chart() -> None:
+def test_dashboard_is_an_option_of_kustomize_and_the_chart() -> None:
     component = DEPLOY / "kustomize/components/dashboard"
     assert list(yaml.safe_load_all((component / "objects.yaml").read_text()))[-1]["metadata"]["name"] == NAME
     assert yaml.safe_load((component / "kustomization.yaml").read_text())["kind"] == "Component"

@@ -40,8 +40,8 @@ def identity(obj: JSONObject) -> tuple[str, str, str]:
 
 
 @pytest.mark.slow
-def test_files_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
-    """R-OP-56: `make generate` leaves no diff."""
+def test_generated_files_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
+    """`make generate` leaves no diff (R-OP-56)."""
     assert (generate.main(["--check"]), capsys.readouterr().out) == (0, "")
 
 
@@ -50,8 +50,8 @@ def images(suffix: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_release_names_images_by_digest(tmp_path: Path) -> None:
-    """R-OP-70: that of a bundle, too, which is known when the bundle has been written, built and pushed."""
+def test_release_names_images_by_digest(tmp_path: Path) -> None:
+    """Also the bundle image, whose digest is known after the bundle was written, built and pushed (R-OP-70)."""
     page = (DEPLOY.parent / "docs/how-to/operator.md").read_text().replace("DIGEST", "0a" * 32)
     commands = re.findall(r"^python deploy/generate.py --release release (.*)$", page, re.MULTILINE)
     bundles, catalog = (["--release", str(tmp_path), *words.split()] for words in commands)
@@ -68,23 +68,23 @@ def test_a_release_names_images_by_digest(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "image", ["lws-operator=registry.example.com/pushed:1", "another=x@sha256:" + "0" * 64, "none"]
 )
-def test_a_bundle_without_package_or_digest_is_refused(tmp_path: Path, image: str) -> None:
-    """R-OP-70."""
+def test_bundle_image_without_package_or_digest_is_refused(tmp_path: Path, image: str) -> None:
+    """A bundle is named with its package and its digest (R-OP-70)."""
     with pytest.raises(SystemExit, match=f"--bundle-image {image}: not PACKAGE=NAME@DIGEST"):
         generate.main(["--release", str(tmp_path), *images("@sha256:" + "0" * 64), "--bundle-image", image])
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
-def test_a_release_that_names_an_image_by_tag_is_refused(tmp_path: Path) -> None:
-    """R-OP-70: the message ends the program with exit code 1."""
+def test_release_with_an_image_tag_is_refused(tmp_path: Path) -> None:
+    """The program exits with code 1 and a message (R-OP-70)."""
     with pytest.raises(SystemExit, match="not by digest"):
         generate.main(["--release", str(tmp_path), *images(":1")])
     assert not list(tmp_path.iterdir())
 
 
-def test_files_for_the_operator_lifecycle_manager_begin_with_an_object() -> None:
-    """R-OP-36, R-OP-38: its readers take what is before the first `---` as a document, and a comment alone is none."""
+def test_olm_files_start_with_an_object() -> None:
+    """Readers count the text before the first `---` as a document, also a comment alone (R-OP-36, R-OP-38)."""
     firsts = [
         next(yaml.safe_load_all(re.sub("^#.*\n---", "---\n---", path.read_text())))
         for path in DEPLOY.glob("olm/**/*.yaml")
@@ -93,8 +93,8 @@ def test_files_for_the_operator_lifecycle_manager_begin_with_an_object() -> None
     assert None not in firsts
 
 
-def test_the_base_has_what_lws_install_applies() -> None:
-    """R-OP-56."""
+def test_base_has_the_objects_of_lws_install() -> None:
+    """All installers apply the same objects (R-OP-56)."""
     installed = {identity(obj) for _, obj in build_all(MANAGED, InstallSettings())}
     assert {identity(obj) for obj in resources(DEPLOY / "kustomize")} == installed
 
@@ -106,8 +106,8 @@ def test_every_file_of_the_base_is_used() -> None:
     assert {name for name in kustomization["resources"] if name.endswith(".yaml")} == files
 
 
-def test_the_operators_files_are_numbered_as_they_are_applied() -> None:
-    """R-OP-34: no placeholder is left, every image has a name; the object comes after all that kustomize applies."""
+def test_operator_files_are_numbered_in_order_of_application() -> None:
+    """No placeholder is left, every image has a name, and the object is applied last (R-OP-34)."""
     texts = generate.operator()
     files = [name for name in texts if not name.endswith("kustomization.yaml")]
     assert [name[9:11] for name in files] == [f"{number:02}" for number in range(len(files))]
@@ -121,11 +121,11 @@ def test_the_operators_files_are_numbered_as_they_are_applied() -> None:
 
 
 LAST_APPLIED = 256 * 1024
-"""What annotations of one object may hold, and so what `kubectl apply` can remember without `--server-side`."""
+"""The maximum size of annotations, and so of the content that `kubectl apply` can remember without `--server-side`."""
 
 
-def test_only_definitions_without_descriptions_fit_into_an_annotation() -> None:
-    """R-OP-36, R-OP-48: and none names a conversion."""
+def test_only_short_definitions_fit_into_an_annotation() -> None:
+    """No definition names a conversion (R-OP-36, R-OP-48)."""
     for flavor, fits in (("crds", True), ("crds/full", False)):
         (definition,) = load(DEPLOY / flavor / "leaderworkersets.yaml")
         assert (len(json.dumps(definition, separators=(",", ":"))) < LAST_APPLIED) is fits
@@ -133,7 +133,7 @@ def test_only_definitions_without_descriptions_fit_into_an_annotation() -> None:
 
 
 def test_deleting_the_release_deletes_namespace_and_definitions() -> None:
-    """R-OP-49: the file has both, and the guide warns of it."""
+    """The file has both, and the guide warns about it (R-OP-49)."""
     assert "`kubectl delete -f deploy/manifests.yaml`" in (DEPLOY.parent / "docs/how-to/install.md").read_text()
     identities = {(obj["kind"], meta.name(obj)) for obj in load(DEPLOY / "manifests.yaml")}
     assert ("Namespace", "lws-system") in identities

@@ -1,4 +1,4 @@
-"""What Argo CD, Flux and kstatus say of our objects: statuses are those that the controllers write, programs those that ship."""
+"""Health of our objects in Argo CD, Flux and kstatus: statuses of the controllers, and the shipped programs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -48,7 +48,7 @@ ROLLING: Final = (UPDATE_IN_PROGRESS, PROGRESSING)
 
 
 def written(*history: Sequence[ConditionOutcome], exhausted: bool = False) -> JSONObject:
-    """Return a LeaderWorkerSet whose conditions were these, one after the other; the last is of its newest generation."""
+    """Return a LeaderWorkerSet that had these conditions in turn; the last one is of its newest generation."""
     obj = builders.leaderworkerset_object(metadata={"generation": 2})
     for outcomes in history:
         found = leaderworkerset.decode(obj)
@@ -152,7 +152,7 @@ STATES: Final[Mapping[str, tuple[JSONObject, str, str, str]]] = {
         "Current",
     ),
 }
-"""Objects by state; what Argo CD, Flux with our expressions, and kstatus without them say of each."""
+"""Objects by state, with their health in Argo CD, in Flux with our expressions, and in kstatus alone."""
 
 
 def kind_of(obj: JSONObject) -> str:
@@ -171,7 +171,7 @@ def expressions() -> dict[str, JSONObject]:
     return {one["kind"]: one for one in found}
 
 
-def test_every_kind_with_a_definition_has_its_checks() -> None:
+def test_every_defined_kind_has_health_checks() -> None:
     assert set(health.HEALTH) == {*MANAGED.defined, OPERATORS}
     assert {kind_of(obj) for obj, *_ in STATES.values()} == {resource.kind for resource in health.HEALTH}
 
@@ -188,7 +188,7 @@ def test_argo_cd_shows_the_state_of_an_object(programs: dict[str, str], state: s
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_flux_waits_with_our_expressions_for_what_is_ready(expressions: dict[str, JSONObject], state: str) -> None:
+def test_flux_expressions_wait_until_an_object_is_ready(expressions: dict[str, JSONObject], state: str) -> None:
     cel = pytest.importorskip("cel", reason="common-expression-language is not installed")
     obj, _, expected, _ = STATES[state]
     told = expressions[kind_of(obj)]
@@ -200,7 +200,7 @@ def test_flux_waits_with_our_expressions_for_what_is_ready(expressions: dict[str
 
 
 def kstatus(obj: JSONObject) -> str:
-    """Return what kstatus computes for kinds that it does not know, restated from its documentation."""
+    """Return the result of kstatus for unknown kinds, according to its documentation."""
     told = meta.status(obj)
     states = {one["type"]: one["status"] for one in told.get("conditions") or []}
     if meta.is_deleting(obj):
@@ -215,20 +215,20 @@ def kstatus(obj: JSONObject) -> str:
 
 @pytest.mark.parametrize("state", STATES)
 def test_kstatus_alone_waits_only_until_a_change_is_observed(state: str) -> None:
-    """Its conditions are not ours, so that objects are those of the Go controller; the page says what to do."""
+    """It ignores our conditions, so objects equal those of the Go controller; the page has advice."""
     obj, _, _, expected = STATES[state]
     assert kstatus(obj) == expected
 
 
-def test_every_state_of_a_set_is_tried() -> None:
-    """Each condition of LeaderWorkerSets is True, and each is False, in some object above."""
+def test_every_condition_of_a_set_is_tested() -> None:
+    """Each condition of LeaderWorkerSets is True in one object above, and False in another."""
     objects = [obj for obj, *_ in STATES.values() if kind_of(obj) == "LeaderWorkerSet"]
     seen = {(one["type"], one["status"]) for obj in objects for one in obj.get("status", {}).get("conditions", [])}
     assert {(outcome.type, value) for outcome in CONDITIONS for value in ("True", "False")} == seen
 
 
 @pytest.mark.parametrize("resource", health.HEALTH, ids=lambda resource: resource.kind)
-def test_shipped_checks_name_each_condition_that_counts(
+def test_shipped_checks_name_each_relevant_condition(
     programs: dict[str, str], expressions: dict[str, JSONObject], resource: Resource
 ) -> None:
     conditions = health.HEALTH[resource].conditions
@@ -238,8 +238,8 @@ def test_shipped_checks_name_each_condition_that_counts(
     assert {kind for kind in counted if f'"{kind}"' in flux} == counted
 
 
-def test_keys_of_k9s_run_commands_that_there_are() -> None:
-    """Options and verbs are parsed as `lws` parses them; `--help` in place of running it."""
+def test_k9s_keys_run_existing_commands() -> None:
+    """Options and verbs are parsed by `lws`; `--help` replaces the run."""
     plugins = k9s.plugins()["plugins"]
     assert len({plugin["shortCut"] for plugin in plugins.values()}) == len(plugins) == len(k9s.KEYS)
     for key in k9s.KEYS:
@@ -248,7 +248,7 @@ def test_keys_of_k9s_run_commands_that_there_are() -> None:
     assert asks == {"lws-rollout-undo"}
 
 
-def test_columns_of_k9s_are_those_of_the_definitions() -> None:
+def test_k9s_columns_equal_the_definitions() -> None:
     views = k9s.views(MANAGED.definitions())["views"]
     assert set(views) == {f"{one.api_version}/{one.plural}" for one in MANAGED.defined}
     assert "READY:.status.readyReplicas" in views["leaderworkerset.x-k8s.io/v1/leaderworkersets"]["columns"]

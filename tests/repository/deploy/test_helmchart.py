@@ -1,4 +1,4 @@
-"""The files of the chart that ships, without Helm; what Helm renders of them is tested in tests/kubernetes/programs."""
+"""The files of the shipped chart, without Helm; rendering is tested in tests/kubernetes/programs."""
 
 import json
 import re
@@ -18,24 +18,24 @@ CHART = ROOT / "deploy/helm/lws"
 
 @cache
 def files() -> dict[str, str]:
-    """Return the files of the chart; `test_generate.py` shows that those of objects are up to date."""
+    """Return the files of the chart; `test_generate.py` checks that they are up to date."""
     return {str(path.relative_to(CHART)): path.read_text() for path in CHART.rglob("*") if path.is_file()}
 
 
-def test_alerts_keep_what_prometheus_fills_in() -> None:
-    """Helm would replace it by nothing; the namespace and the service are the release's."""
+def test_alert_texts_keep_prometheus_templates() -> None:
+    """Helm would replace them by nothing; namespace and service come from the release."""
     text = files()["templates/prometheusrule-controller-manager.yaml"]
     assert '{{ "{{ $labels.webhook }}" }}' in text
     assert not re.search(r"(?<!\")\{\{ \$labels", text)
 
 
-def test_no_mark_is_left() -> None:
-    """R-OP-47, R-OP-82: a render that leaves a token behind must fail."""
+def test_rendered_files_have_no_placeholder() -> None:
+    """A render with a remaining token must fail (R-OP-47, R-OP-82)."""
     assert {name for name, text in files().items() if re.search(r"__[A-Z]+__", text)} == set()
 
 
-def test_every_value_has_schema_and_default_and_is_used() -> None:
-    """R-OP-53: no value without effect but those that are accepted for other charts' sake."""
+def test_every_value_is_used_and_has_schema_and_default() -> None:
+    """Only values for compatibility with other charts have no effect (R-OP-53)."""
     schema = json.loads(files()["values.schema.json"])
     templates = "".join(text for name, text in files().items() if name.startswith("templates/"))
     for one in chartvalues.values():
@@ -56,8 +56,8 @@ UPSTREAM = {
 }
 
 
-def test_every_value_of_the_go_projects_chart_is_accepted() -> None:
-    """R-OP-52: by its name, with its default but for image and replicas."""
+def test_every_value_of_the_go_chart_is_accepted() -> None:
+    """Names and defaults are equal, except for image and replicas (R-OP-52)."""
     defaults = {one.name: one.default for one in chartvalues.values()}
     assert defaults.keys() >= UPSTREAM
     assert (defaults["service.type"], defaults["service.port"]) == ("ClusterIP", 9443)
@@ -66,8 +66,8 @@ def test_every_value_of_the_go_projects_chart_is_accepted() -> None:
     assert not any(defaults[name] for name in empty)
 
 
-def test_names_that_others_look_for_are_not_those_of_the_release() -> None:
-    """R-OP-52."""
+def test_well_known_names_do_not_depend_on_the_release() -> None:
+    """Names that other programs look up are fixed (R-OP-52)."""
     found = {
         re.search(r"^  name: (\S+)$", text, re.MULTILINE)[1]  # type: ignore[index] # every object has a name
         for name, text in files().items()
@@ -85,14 +85,14 @@ def test_names_that_others_look_for_are_not_those_of_the_release() -> None:
 
 
 def test_unknown_values_are_refused() -> None:
-    """R-OP-53."""
+    """The schema of the chart is closed (R-OP-53)."""
     schema = json.loads(files()["values.schema.json"])
     assert schema["additionalProperties"] is False
     assert schema["properties"]["service"]["properties"]["port"]["enum"] == [9443]
 
 
-def test_a_provider_that_the_manager_would_refuse_is_refused() -> None:
-    """R-OP-53: it would end with it, at every start."""
+def test_unknown_gang_scheduler_is_refused() -> None:
+    """The manager would exit at every start (R-OP-53)."""
     section = json.loads(files()["values.schema.json"])["properties"]["gangSchedulingManagement"]
     assert section["additionalProperties"] is False
     assert section["properties"].keys() == {
@@ -101,8 +101,8 @@ def test_a_provider_that_the_manager_would_refuse_is_refused() -> None:
     assert section["properties"]["schedulerProvider"]["enum"] == list(GANG_PROVIDERS)
 
 
-def test_the_longest_names_of_services_are_valid() -> None:
-    """R-OP-52: at most 63 characters, however long the name of the release is."""
+def test_longest_service_names_are_valid() -> None:
+    """Names have at most 63 characters for any name of the release (R-OP-52)."""
     texts = [text for name, text in files().items() if name.startswith("templates/service-")]
     tails = [
         tail
@@ -115,8 +115,8 @@ def test_the_longest_names_of_services_are_valid() -> None:
     assert len(re.findall("trunc", fullname)) == 3
 
 
-def test_a_section_of_the_configuration_has_every_field_in_its_schema() -> None:
-    """A field that is added to the manager's file is a value of the chart at once, and one that it lacks is refused."""
+def test_configuration_section_has_every_field_in_its_schema() -> None:
+    """A new field of the manager's file is a value of the chart immediately, and an unknown one is refused."""
     section = json.loads(files()["values.schema.json"])["properties"]["groupRestarts"]
     assert section["additionalProperties"] is False
     assert section["properties"].keys() == {field.encode_name for field in msgspec.structs.fields(GroupRestarts)}
@@ -128,15 +128,15 @@ def test_a_section_of_the_configuration_has_every_field_in_its_schema() -> None:
         assert not re.search(pattern, text)
 
 
-def test_conditions_are_closed() -> None:
+def test_template_blocks_are_closed() -> None:
     for name, text in files().items():
         if name.endswith((".yaml", ".tpl")):
             opened = len(re.findall(r"{{-? (?:if|with|range|define) ", text))
             assert len(re.findall(r"{{-? end ", text)) == opened, name
 
 
-def test_definitions_are_installed_by_helm_and_an_upgrade_that_would_delete_one_is_refused() -> None:
-    """R-OP-54."""
+def test_upgrade_that_would_delete_a_definition_is_refused() -> None:
+    """Helm installs the definitions, and never deletes them (R-OP-54)."""
     names = {meta.name(one) for one in MANAGED.definitions()}
     assert {name for name in files() if name.startswith("crds/")} == {
         f"crds/{name.split('.')[0]}.yaml" for name in names

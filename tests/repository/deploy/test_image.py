@@ -20,14 +20,14 @@ def build(directory: Path, *tools: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, cwd=image.ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_image_is_built_by_the_tool_that_is_there(tmp_path: Path) -> None:
+def test_image_is_built_by_the_available_tool(tmp_path: Path) -> None:
     done = build(tmp_path, "buildah")
     assert done.returncode == 0
     assert f"{tmp_path}/buildah build --file deploy/Containerfile --tag it:1" in done.stdout
     assert f"BASE_IMAGE={BASE}" in done.stdout
 
 
-def test_image_names_the_tools_when_none_is_there(tmp_path: Path) -> None:
+def test_missing_build_tools_are_named(tmp_path: Path) -> None:
     done = build(tmp_path)
     assert done.returncode == 1
     assert done.stderr == "error: no podman and no buildah on this machine: install one of them\n"

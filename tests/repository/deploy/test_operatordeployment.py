@@ -1,4 +1,4 @@
-"""What installs the operator itself: its Deployment, its rights, and the order in which all of it is applied."""
+"""The objects that install the operator: its Deployment, its permissions, and the order of application."""
 
 from typing import Any, Final
 
@@ -35,8 +35,8 @@ def allowed(rules: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
     }
 
 
-def test_everything_is_there_before_what_needs_it() -> None:
-    """R-OP-34: the definition first, the object `cluster` last; one name for the operator's own, another for what it hands on."""
+def test_objects_are_ordered_by_dependency() -> None:
+    """The definition is first, `cluster` last; own objects and granted ones have different names (R-OP-34)."""
     found = [(kind.kind, meta.name(obj)) for kind, obj in OBJECTS]
     roles = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
     assert found[:2] == [
@@ -48,22 +48,22 @@ def test_everything_is_there_before_what_needs_it() -> None:
     assert found[-2:] == [("Deployment", "openshift-lws-operator"), ("LeaderWorkerSetOperator", "cluster")]
 
 
-def test_the_namespace_is_monitored_and_restricted() -> None:
-    """R-OP-23, R-OP-34, R-OP-72."""
+def test_namespace_is_monitored_and_restricted() -> None:
+    """Labels of the namespace enable monitoring and Pod Security (R-OP-23, R-OP-34, R-OP-72)."""
     (namespace,) = of("Namespace")
     labels = meta.labels(namespace)
     assert labels["openshift.io/cluster-monitoring"] == "true"
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
-def test_the_object_is_the_published_sample() -> None:
-    """R-OP-34."""
+def test_cluster_object_equals_the_published_sample() -> None:
+    """The sample of the published operator applies unchanged (R-OP-34)."""
     (cluster,) = of("LeaderWorkerSetOperator")
     assert cluster["spec"] == {"managementState": "Managed", "logLevel": "Normal", "operatorLogLevel": "Normal"}
 
 
-def test_the_bindings_bind_the_account_of_the_namespace() -> None:
-    """R-OP-29, R-OP-34."""
+def test_bindings_bind_the_account_of_the_namespace() -> None:
+    """Bindings name the account in the operator's namespace (R-OP-29, R-OP-34)."""
     for obj in (*of("ClusterRoleBinding"), *of("RoleBinding")):
         assert obj["subjects"] == [
             {"kind": "ServiceAccount", "name": "openshift-lws-operator", "namespace": "operators"}
@@ -71,8 +71,8 @@ def test_the_bindings_bind_the_account_of_the_namespace() -> None:
         assert obj["roleRef"]["name"] == meta.name(obj)
 
 
-def test_one_operator_runs_without_privileges() -> None:
-    """R-OP-9, R-OP-35."""
+def test_single_operator_runs_without_privileges() -> None:
+    """One replica passes Pod Security `restricted` (R-OP-9, R-OP-35)."""
     (deployment,) = of("Deployment")
     assert deployment["spec"]["replicas"] == 1
     spec = pod()["spec"]
@@ -92,8 +92,8 @@ def test_one_operator_runs_without_privileges() -> None:
     assert [*container["command"], *container["args"]] == ["/lws-operator", "operator"]
 
 
-def test_its_environment_names_the_operand_and_itself() -> None:
-    """R-OP-9: also the pod, so that events can be attributed."""
+def test_environment_names_the_operand_and_the_pod() -> None:
+    """Events need the name of the pod (R-OP-9)."""
     (container,) = pod()["spec"]["containers"]
     variables = {one["name"]: one.get("value") or one["valueFrom"]["fieldRef"]["fieldPath"] for one in container["env"]}
     assert variables == {
@@ -105,8 +105,8 @@ def test_its_environment_names_the_operand_and_itself() -> None:
 
 
 @pytest.mark.parametrize(("probe", "path"), [("livenessProbe", "/livez"), ("readinessProbe", "/readyz")])
-def test_it_is_probed_and_asks_for_resources(probe: str, path: str) -> None:
-    """R-OP-73; differs from the Go operator, whose Deployment has neither (R-OP-35)."""
+def test_operator_has_probes_and_resource_requests(probe: str, path: str) -> None:
+    """The Deployment of the Go operator has neither (R-OP-73, R-OP-35)."""
     (container,) = pod()["spec"]["containers"]
     assert container[probe]["httpGet"] == {"path": path, "port": 8443, "scheme": "HTTPS"}
     assert set(container["resources"]["requests"]) == {"cpu", "memory"}
@@ -114,8 +114,8 @@ def test_it_is_probed_and_asks_for_resources(probe: str, path: str) -> None:
     assert container["imagePullPolicy"] == "IfNotPresent"
 
 
-def test_it_may_read_one_object_of_openshift_by_name() -> None:
-    """R-OP-12, R-OP-82: the Go operator's bundle grants nothing; lists and watches select the name, so RBAC allows them."""
+def test_openshift_objects_are_readable_by_name_only() -> None:
+    """Lists and watches select the name, so that RBAC allows them (R-OP-12, R-OP-82)."""
     rules = [one for one in operatordeployment.own_rights(KINDS).cluster if one["apiGroups"] == ["config.openshift.io"]]
     assert {tuple(rule["resourceNames"]) for rule in rules} == {("cluster",)}
     assert {(name, verb) for _, name, verb in allowed(rules)} == {
@@ -126,8 +126,8 @@ def test_it_may_read_one_object_of_openshift_by_name() -> None:
         assert cache.what.field_selector == "metadata.name=cluster"
 
 
-def test_its_lease_is_its_own() -> None:
-    """R-OP-12: no right to change another one."""
+def test_lease_permission_is_limited_to_the_own_lease() -> None:
+    """Other leases cannot be changed (R-OP-12)."""
     rules = [rule for rule in operatordeployment.own_rights(KINDS).namespace if "leases" in rule["resources"]]
     named = {verb: rule.get("resourceNames") for rule in rules for verb in rule["verbs"]}
     assert named == {
@@ -161,7 +161,7 @@ UPSTREAM: dict[tuple[str, str], tuple[str, ...]] = {
     ("cert-manager.io", "certificates"): ("create", "get", "list", "patch", "update"),
     ("cert-manager.io", "issuers"): ("create", "get", "list", "patch", "update"),
 }
-"""What the Go operator may do, of what concerns this one."""
+"""Permissions of the Go operator that concern this one."""
 
 MORE = {
     ("cert-manager.io", "certificates", "delete"),
@@ -173,11 +173,11 @@ MORE = {
     *(("events.k8s.io", "events", verb) for verb in ("create", "patch")),
     *(("policy", "poddisruptionbudgets", verb) for verb in ALL),
 }
-"""What this one may do beyond that: to watch and prune what it owns, and to follow profile and topology."""
+"""Additional permissions of this operator: to watch and prune owned objects, and to follow profile and topology."""
 
 
-def test_its_rights_are_those_of_the_go_operator_and_what_it_does_beyond() -> None:
-    """R-OP-32."""
+def test_permissions_extend_those_of_the_go_operator() -> None:
+    """Additional permissions are listed one by one (R-OP-32)."""
     own = operatordeployment.own_rights(KINDS)
     upstream = {(group, name, verb) for (group, name), verbs in UPSTREAM.items() for verb in verbs}
     assert allowed([*own.cluster, *own.namespace]) - upstream == MORE
@@ -186,11 +186,11 @@ def test_its_rights_are_those_of_the_go_operator_and_what_it_does_beyond() -> No
 
 READS: Final = {"get", "list", "watch"}
 UNNAMED: Final = {"events", "leases", "tokenreviews", "subjectaccessreviews"}
-"""What is created by requests that name nothing."""
+"""Kinds that are created by requests without a name."""
 
 
-def test_it_writes_only_objects_of_an_installation() -> None:
-    """R-OP-32: by name, so that no other role, binding or webhook configuration of the cluster can be changed with its token."""
+def test_operator_can_write_only_installed_objects() -> None:
+    """Its token cannot change other roles, bindings or webhook configurations of the cluster (R-OP-32)."""
     own = operatordeployment.own_rights(KINDS)
     writing = [rule for rule in (*own.cluster, *own.namespace) if not READS.issuperset(rule["verbs"])]
     unnamed = {name for rule in writing if "resourceNames" not in rule for name in rule["resources"]}

@@ -1,4 +1,4 @@
-"""The three packages of this repository: one version, and a complete list of what the product may not import."""
+"""The three packages of this repository: one version, and a complete list of forbidden imports of the product."""
 
 import re
 import tomllib
@@ -19,7 +19,7 @@ PROJECTS = {
     "leaderworkerset": ROOT / "packages/leaderworkerset/pyproject.toml",
 }
 OPTIONAL = {"nvidia-ml-py"}
-"""In no lock: whoever has GPUs installs it."""
+"""Packages in no lock: users with GPUs install them."""
 REQUIREMENT = re.compile(r"([A-Za-z0-9-]+)(.*)")
 
 
@@ -39,7 +39,7 @@ def test_all_packages_have_the_same_version() -> None:
     assert kuberuntime.__version__ == localkube.__version__ == leaderworkerset.__version__
 
 
-def test_each_package_needs_exactly_this_version_of_the_others() -> None:
+def test_each_package_requires_the_same_version_of_the_others() -> None:
     pin = f"=={leaderworkerset.__version__}"
     own = {
         name: {other: requirements(name)[other] for other in PROJECTS if other in requirements(name)}
@@ -52,16 +52,16 @@ def test_each_package_needs_exactly_this_version_of_the_others() -> None:
     }
 
 
-def test_the_cluster_of_one_machine_is_an_extra() -> None:
+def test_localkube_is_an_extra() -> None:
     declared = project("leaderworkerset")["project"]
     assert declared["optional-dependencies"]["local"] == [f"localkube=={leaderworkerset.__version__}"]
     assert declared["optional-dependencies"]["gpu"] == project("localkube")["project"]["optional-dependencies"]["gpu"]
 
 
-def test_it_is_a_plug_in_of_kubectl_with_the_commands_of_an_administrator(
+def test_kubectl_plugin_is_the_same_program(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """R-OP-77: one program by two names, which knows by which it was called; none of its exit codes is another."""
+    """The program detects its name; its exit codes are unique (R-OP-77)."""
     scripts = project("leaderworkerset")["project"]["scripts"]
     assert scripts["kubectl-lws"] == scripts["lws"]
     assert {"doctor", "install", "uninstall", "tree", "restart", "must-gather", "apply"} <= COMMANDS.keys()
@@ -72,8 +72,8 @@ def test_it_is_a_plug_in_of_kubectl_with_the_commands_of_an_administrator(
     assert app.run(["restart", "web", "--kubeconfig", "/no/such/file"]) == 1
 
 
-def test_who_reports_a_weakness_or_looks_for_a_change_finds_a_page() -> None:
-    """R-OP-79: where to report, what has changed, under which license; files that packages and readers expect."""
+def test_security_policy_and_changelog_exist() -> None:
+    """Reports, changes and license have files that packages and readers expect (R-OP-79)."""
     assert "report" in (ROOT / "SECURITY.md").read_text().lower()
     assert "(changelog.d/README.md)" in (ROOT / "CHANGELOG.md").read_text()
     declared = project("leaderworkerset")["project"]
@@ -82,8 +82,8 @@ def test_who_reports_a_weakness_or_looks_for_a_change_finds_a_page() -> None:
 
 
 @pytest.mark.parametrize("name", ["kuberuntime", "localkube"])
-def test_a_package_asks_for_the_same_as_the_whole(name: str) -> None:
-    """What the cluster of one machine alone needs is in the lock that has it, and not in that of the image."""
+def test_package_requirements_equal_those_of_the_product(name: str) -> None:
+    """Requirements of the embedded cluster alone are in its own lock, and not in the lock of the image."""
     whole, own = requirements("leaderworkerset"), requirements(name)
     assert {key: value for key, value in own.items() if whole.get(key, value) != value} == {}
     lock = (ROOT / "requirements" / ("local.lock" if name == "localkube" else "runtime.lock")).read_text()
@@ -91,7 +91,7 @@ def test_a_package_asks_for_the_same_as_the_whole(name: str) -> None:
     assert project(name)["project"]["requires-python"] == project("leaderworkerset")["project"]["requires-python"]
 
 
-def test_the_import_contract_names_every_module_of_localkube_but_its_public_one() -> None:
+def test_import_contract_names_every_private_module_of_localkube() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     (contract,) = [one for one in contracts if "through `localkube.cluster` only" in one["name"]]
     found = {

@@ -1,4 +1,4 @@
-"""What a release consists of, and what must agree before there is one. The built release: tests/e2e/test_wheels.py."""
+"""The content of a release, and the facts that must agree before it. The built release: tests/e2e/test_wheels.py."""
 
 import re
 import subprocess
@@ -29,13 +29,13 @@ def requirements(project: str) -> list[str]:
     return [*told["dependencies"], *(one for extra in told.get("optional-dependencies", {}).values() for one in extra)]
 
 
-def test_the_three_packages_have_one_version_and_need_each_other_in_it() -> None:
+def test_packages_have_one_version_and_require_each_other() -> None:
     assert {package.__version__ for package in (kuberuntime, localkube, leaderworkerset)} == {VERSION}
     own = [one for project in release.PROJECTS for one in requirements(project) if one.startswith(("kube", "local"))]
     assert sorted(own) == [f"kuberuntime=={VERSION}"] * 2 + [f"localkube=={VERSION}"]
 
 
-def test_pages_and_recipes_name_the_version_of_the_tree() -> None:
+def test_pages_and_recipes_name_the_current_version() -> None:
     pages = [*(ROOT / "docs/how-to").glob("*.md"), ROOT / "deploy/Containerfile", ROOT / "README.md"]
     found = {
         (page.name, version)
@@ -50,7 +50,7 @@ def test_pages_and_recipes_name_the_version_of_the_tree() -> None:
     assert {version for _, version in found - {("upgrade-with-olm.md", bundle.FORMER)}} == {VERSION}
 
 
-def test_the_newest_heading_of_the_changelog_is_the_version() -> None:
+def test_newest_changelog_heading_is_the_version() -> None:
     text = (ROOT / "CHANGELOG.md").read_text()
     newest = changelog.HEADING.search(text)
     assert newest is not None
@@ -59,22 +59,22 @@ def test_the_newest_heading_of_the_changelog_is_the_version() -> None:
     assert "### Added" in notes
 
 
-def test_every_page_of_the_site_says_which_version_it_is_about() -> None:
+def test_every_page_of_the_site_names_its_version() -> None:
     assert buildsite.configuration()["copyright"] == f"Version {VERSION}"
 
 
-def test_notes_end_where_those_of_the_release_before_begin() -> None:
+def test_release_notes_end_at_the_previous_release() -> None:
     text = "# Changelog\n\n## Unreleased\n- d\n\n## 1.1.0 - 1970-01-02\n\n- c\n\n### Fixed\n- b\n\n## 1.0.0 - 1970-01-01\n- a\n"
     assert changelog.released(text, "1.1.0") == ("- c\n\n### Fixed\n- b\n", 86400)
     assert changelog.released(text, "1.0.0") == ("- a\n", 0)
 
 
-def test_a_version_without_notes_is_not_released() -> None:
+def test_version_without_notes_is_not_released() -> None:
     with pytest.raises(SystemExit, match=r'no heading "## 9\.9\.9 - YYYY-MM-DD": write its notes'):
         changelog.released("## 1.0.0 - 1970-01-01\n", "9.9.9")
 
 
-def test_a_tree_with_unreleased_changes_is_refused() -> None:
+def test_tree_with_unreleased_changes_is_refused() -> None:
     """Its files would have the version of the last release."""
     changed = "# Changelog\n\n## Unreleased\n\n### Added\n- d\n\n## 1.1.0 - 1970-01-02\n- c\n"
     with pytest.raises(SystemExit, match=r'changes that 1\.1\.0 does not have: CHANGELOG\.md, heading "## Unreleased"'):
@@ -89,9 +89,7 @@ def test_a_tree_with_unreleased_changes_is_refused() -> None:
     changelog.refuse_unreleased("# Changelog\n\n## 1.1.0 - 1970-01-02\n- c\n", [], "1.1.0")
 
 
-def test_make_release_refuses_the_tree_while_notes_are_unreleased(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_make_release_refuses_unreleased_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "CHANGELOG.md").write_text("## Unreleased\n- d\n")
     monkeypatch.setattr(release, "ROOT", tmp_path)
     with pytest.raises(SystemExit, match="this tree has changes"):
@@ -101,7 +99,7 @@ def test_make_release_refuses_the_tree_while_notes_are_unreleased(
 
 COMMAND = re.compile(r"\b(?:kubectl|helm|podman|lws)\b[^`\n]*")
 PLACE = re.compile(r"(?<![\w/-])deploy/(?!lws-controller-manager)[\w./-]*\w")
-"""A file or folder; `deploy/lws-controller-manager` is what kubectl calls the Deployment."""
+"""A file or folder; in kubectl, `deploy/lws-controller-manager` is the Deployment."""
 
 
 def applied() -> set[tuple[str, str]]:
@@ -116,8 +114,8 @@ def applied() -> set[tuple[str, str]]:
     }
 
 
-def test_archives_of_a_release_hold_all_that_pages_apply() -> None:
-    """In the folders that the pages name; the chart is an archive of its own."""
+def test_release_archives_have_all_files_that_pages_apply() -> None:
+    """Archives have the folders that the pages name; the chart is a separate archive."""
     packed = release.packed(ROOT, VERSION, {})
     members = {name for _, files in packed.values() for name in files}
     folders = {parent.as_posix() for name in members for parent in Path(name).parents}
@@ -127,7 +125,7 @@ def test_archives_of_a_release_hold_all_that_pages_apply() -> None:
     assert {one for one in left_out if not one[1].startswith("deploy/helm/lws")} == set()
 
 
-def test_optional_permissions_are_in_the_archives_of_both_installers() -> None:
+def test_optional_permissions_are_in_both_archives() -> None:
     packed = release.packed(ROOT, VERSION, {})
     for name in ("kustomize", "operator"):
         folder, files = packed[f"lws-{name}-{VERSION}.tar.gz"]
@@ -136,19 +134,19 @@ def test_optional_permissions_are_in_the_archives_of_both_installers() -> None:
         assert {"deploy/maintenance/operator.yaml", "deploy/disruption-budgets/operator.yaml"} <= set(files)
 
 
-def test_what_a_directory_holds_is_neither_deleted_nor_released(tmp_path: Path) -> None:
+def test_nonempty_directory_is_neither_emptied_nor_used(tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
     with pytest.raises(SystemExit, match="is not empty: mine: empty it"):
         release.build(ROOT, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
-def test_every_package_brings_the_license() -> None:
+def test_every_package_has_the_license() -> None:
     texts = {(ROOT / project / "LICENSE").read_text() for project in release.PROJECTS}
     assert len(texts) == 1
 
 
-def test_the_image_is_built_of_what_its_archive_holds() -> None:
+def test_image_archive_has_all_copied_files() -> None:
     folder, members = release.packed(ROOT, VERSION, {})[f"lws-image-{VERSION}.tar.gz"]
     assert folder == f"lws-image-{VERSION}"
     copied = re.findall(
@@ -164,14 +162,14 @@ def jobs() -> dict[str, Any]:
     return found
 
 
-def test_the_workflow_pins_every_action_and_gives_each_job_only_what_it_needs() -> None:
+def test_workflow_pins_actions_and_limits_permissions() -> None:
     used = [step["uses"] for job in jobs().values() for step in job["steps"] if "uses" in step]
     assert [one for one in used if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", one)] == []
     assert {name for name, job in jobs().items() if job["permissions"].get("contents") == "write"} == {"publish"}
     assert all("secrets." not in str(step.get("run", "")) for job in jobs().values() for step in job["steps"])
 
 
-def test_the_workflow_runs_commands_of_the_makefile() -> None:
+def test_workflow_runs_make_targets() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     lines = [
         line.strip() for job in jobs().values() for step in job["steps"] for line in step.get("run", "").splitlines()
@@ -181,15 +179,15 @@ def test_the_workflow_runs_commands_of_the_makefile() -> None:
 
 
 @pytest.mark.skipif(not ZIZMOR.exists(), reason="zizmor is not installed")
-def test_the_linter_of_workflows_finds_nothing() -> None:
+def test_workflow_linter_finds_nothing() -> None:
     words = [str(ZIZMOR), "--offline", "--no-progress", "--pedantic", str(WORKFLOW)]
     found = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     assert found.returncode == 0, found.stdout + found.stderr
 
 
 @pytest.mark.slow
-def test_bundles_of_a_release_name_the_pushed_image_and_those_of_the_tree_none(tmp_path: Path) -> None:
-    """R-OP-70; and runbooks where the release is published."""
+def test_released_bundles_name_the_pushed_image(tmp_path: Path) -> None:
+    """Runbooks are named at the address of the release (R-OP-70)."""
     digest = f"registry.example.com/lws@sha256:{'0a' * 32}"
     chosen = OperatorSettings(image=digest, operand_image=digest)
     publication = publishing.published("https://example.com/lws")
@@ -215,7 +213,7 @@ def test_runbooks_may_be_published_elsewhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["--repository", "--runbooks"])
-def test_an_address_that_is_no_url_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
+def test_malformed_url_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
     with pytest.raises(SystemExit):
         release.main([str(tmp_path), option, "docs/how-to/alerts.md"])
     assert f"{option}: 'docs/how-to/alerts.md' is not a URL: write it with https://" in capsys.readouterr().err

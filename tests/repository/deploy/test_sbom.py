@@ -1,4 +1,4 @@
-"""The bill of materials: all that the lock pins, and only that."""
+"""The bill of materials lists exactly the pins of the lock."""
 
 import importlib.metadata
 import json
@@ -20,22 +20,22 @@ def graph() -> dict[str, list[str]]:
 
 
 def test_every_pin_is_a_component() -> None:
-    """R-OP-78."""
+    """The bill of materials lists the lock (R-OP-78)."""
     pinned = {tuple(one.split("==")) for one in re.findall(r"^([\w.-]+==[\w.]+)", LOCK, re.MULTILINE)}
     found = {(one["name"], one["version"]) for one in BILL["components"]}
     assert found == pinned | {("kuberuntime", leaderworkerset.__version__)}
 
 
-def test_every_hash_of_the_lock_is_in_it() -> None:
-    """The image is installed by these hashes, so one of them is what it holds."""
+def test_every_hash_of_the_lock_is_listed() -> None:
+    """The image is installed by these hashes, so it contains one of them."""
     found = [digest["content"] for one in BILL["components"] for digest in one.get("hashes", [])]
     assert sorted(found) == sorted(re.findall(r"sha256:([0-9a-f]{64})", LOCK))
     pinned = [one for one in BILL["components"] if one["purl"].startswith("pkg:pypi/")]
     assert all(one["hashes"] for one in pinned)
 
 
-def test_whatever_is_named_is_there_and_needed() -> None:
-    """References resolve, and every component is reached from the product."""
+def test_every_component_exists_and_is_required() -> None:
+    """References resolve, and every component is a dependency of the product."""
     known = [ROOT_REFERENCE, *(one["bom-ref"] for one in BILL["components"])]
     assert len(known) == len(set(known))
     assert set(graph()) == set(known)
@@ -48,7 +48,7 @@ def test_whatever_is_named_is_there_and_needed() -> None:
     assert reached == set(known)
 
 
-def test_who_needs_what_agrees_with_the_packages_themselves() -> None:
+def test_dependencies_agree_with_the_installed_packages() -> None:
     """An edge of the bill is a requirement that the installed package declares."""
     by_name = {reference: re.split(r"[/@]", reference)[1] for reference in graph()}
     for reference, needs in graph().items():
@@ -58,14 +58,14 @@ def test_who_needs_what_agrees_with_the_packages_themselves() -> None:
             assert {by_name[one] for one in needs} <= {one.replace("_", "-") for one in declared}, name
 
 
-def test_a_package_that_some_platforms_leave_out_is_optional() -> None:
+def test_platform_specific_package_is_optional() -> None:
     scopes = {one["name"]: one["scope"] for one in BILL["components"] if "scope" in one}
     assert (scopes["aiohttp"], scopes["cffi"]) == ("required", "optional")
 
 
 @pytest.mark.parametrize("line", ["click>=8 \\", "    --hash=md5:00", "-r other.txt", "    # via"])
-def test_a_line_that_is_not_understood_is_refused(line: str) -> None:
-    """A pin that were passed over would be missing from the bill."""
+def test_malformed_line_is_refused(line: str) -> None:
+    """An ignored pin would be missing from the bill."""
     text = f"aiohttp==3 \\\n{line}\n"
     if line.strip() == "# via":
         assert [one.name for one in sbom.read(text)] == ["aiohttp"]
@@ -74,5 +74,5 @@ def test_a_line_that_is_not_understood_is_refused(line: str) -> None:
             sbom.read(text)
 
 
-def test_the_file_is_the_bill() -> None:
+def test_file_equals_the_bill() -> None:
     assert json.loads((ROOT / "deploy/sbom.cdx.json").read_text()) == BILL

@@ -1,4 +1,4 @@
-"""One source of all packages: an object that several of them install is the same in each."""
+"""One source of all packages: an object in several of them is the same in each."""
 
 import re
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ DIFFERING = {"Deployment", "ConfigMap", "RoleBinding"}
 """Kinds that a choice of settings changes: certificates, replicas, the namespace of Prometheus."""
 
 ELSEWHERE = ("ClusterRoleBinding", "lws-metrics-reader-rolebinding")
-"""The binding to Prometheus, which each package expects in another namespace."""
+"""The binding to Prometheus, which has another namespace in each package."""
 
 
 IGNORED = {"ownerReferences", "labels", "annotations"}
@@ -38,7 +38,7 @@ def parsed(document: str) -> JSONObject | None:
 
 
 def load(*names: str) -> dict[tuple[str, str], JSONObject]:
-    """Return the objects of packages as they are generated; whether the files are, `test_generate.py` says."""
+    """Return the generated objects of packages; `test_generate.py` checks the files."""
     documents = (
         document for name in names for document in re.split(r"^---$", generate.everything()[name], flags=re.MULTILINE)
     )
@@ -50,7 +50,7 @@ def by_name(objects: Iterable[JSONObject]) -> dict[tuple[str, str], JSONObject]:
 
 
 def plain(obj: JSONObject) -> JSONObject:
-    """Leave out what marks an object as the operator's, or as one of an installation."""
+    """Remove marks of the operator, or of an installation, from an object."""
     own = {name: value for name, value in meta.metadata(obj).items() if name not in IGNORED}
     annotations = {name: text for name, text in meta.annotations(obj).items() if name != SPEC_HASH}
     kept = own | ({"annotations": annotations} if annotations else {})
@@ -58,7 +58,7 @@ def plain(obj: JSONObject) -> JSONObject:
 
 
 def operated(certificates: str) -> dict[tuple[str, str], JSONObject]:
-    """Return what the operator applies, in the namespace of the other packages."""
+    """Return the operand's objects, in the namespace of the other packages."""
     found = cluster()
     found["metadata"] |= {"uid": "u", "annotations": {"lws.x-k8s.io/certificates": certificates}}
     place = OperatorPlace(namespace=NAMESPACE, image="x", version="")
@@ -74,8 +74,8 @@ def base() -> dict[tuple[str, str], JSONObject]:
 
 
 @pytest.mark.slow
-def test_the_release_is_the_base_and_the_definitions() -> None:
-    """R-OP-46."""
+def test_release_contains_the_base_and_the_definitions() -> None:
+    """`manifests.yaml` equals the kustomize base (R-OP-46)."""
     definitions = load("crds/leaderworkersets.yaml")
     assert base().keys() | definitions.keys() <= release().keys()
     assert {key: release()[key] for key in base()} == base()
@@ -90,16 +90,16 @@ def test_the_release_is_the_base_and_the_definitions() -> None:
         ("manifests.yaml", "internal"),
     ],
 )
-def test_the_operator_applies_what_others_do(package: str, certificates: str) -> None:
-    """R-OP-47, R-OP-56: but for the settings that differ on purpose."""
+def test_operator_applies_the_objects_of_other_installers(package: str, certificates: str) -> None:
+    """Only some settings differ on purpose (R-OP-47, R-OP-56)."""
     theirs, ours = load(package), operated(certificates)
     shared = {key for key in theirs.keys() & ours.keys() if key[0] not in DIFFERING and key != ELSEWHERE}
     assert len(shared) >= 12
     assert {key: plain(ours[key]) for key in shared} == {key: plain(theirs[key]) for key in shared}
 
 
-def test_the_operators_pods_are_those_of_the_release() -> None:
-    """R-OP-56: but for image, replicas and the hashes that roll them."""
+def test_operand_pods_equal_those_of_the_release() -> None:
+    """Only image, replicas and the hashes that roll the pods differ (R-OP-56)."""
     pods = []
     for objects in (release(), operated("internal")):
         pod = objects["Deployment", "lws-controller-manager"]["spec"]["template"]["spec"]
@@ -109,13 +109,13 @@ def test_the_operators_pods_are_those_of_the_release() -> None:
     assert pods[0] == pods[1]
 
 
-def test_the_chart_installs_the_same_definitions() -> None:
-    """R-OP-54, R-OP-56."""
+def test_chart_installs_the_same_definitions() -> None:
+    """All installers have the same definitions (R-OP-54, R-OP-56)."""
     assert load("helm/lws/crds/leaderworkersets.yaml") == load("crds/leaderworkersets.yaml")
 
 
-def test_every_package_asks_our_webhooks_after_those_of_kueue() -> None:
-    """R-KQ-10: API servers ask configurations by name, and a manager finds its own by the one name that all packages have."""
+def test_webhook_names_sort_after_those_of_kueue() -> None:
+    """API servers call configurations by name, and all packages use the name that a manager expects (R-KQ-10)."""
     packages = [release(), base(), operated("internal"), operated("cert-manager")]
     packages += [load(f"kustomize/overlays/{name}/objects.yaml") for name in ("cert-manager", "prometheus")]
     for objects in packages:
@@ -126,8 +126,8 @@ def test_every_package_asks_our_webhooks_after_those_of_kueue() -> None:
     assert f"\n  name: {MUTATING_NAME}\n" in chart  # not that of the release
 
 
-def test_every_image_is_in_the_list_for_mirrors() -> None:
-    """R-OP-68, AT-003-1."""
+def test_every_image_is_in_the_mirror_list() -> None:
+    """Images for mirrors are listed in one file (R-OP-68, AT-003-1)."""
     listed = set((DEPLOY / "images.txt").read_text().split())
     files = ["manifests.yaml", *(str(path.relative_to(DEPLOY)) for path in DEPLOY.glob("operator/*deployment*.yaml"))]
     named = {
@@ -140,13 +140,13 @@ def test_every_image_is_in_the_list_for_mirrors() -> None:
     assert named <= listed
 
 
-def test_labels_of_groups_are_not_on_what_is_installed() -> None:
-    """The webhooks for pods select by the label of a LeaderWorkerSet: an installation must not call itself."""
+def test_installed_objects_lack_labels_of_groups() -> None:
+    """The webhooks for pods select this label: an installation must not call itself."""
     for obj in (*release().values(), *operated("internal").values()):
         template = meta.spec(obj).get("template", {}).get("metadata", {}).get("labels", {})
         assert labels.NAME not in {**meta.labels(obj), **template}
 
 
-def test_the_operator_is_known_as_its_own() -> None:
-    """R-OP-75."""
+def test_objects_of_the_operator_have_its_label() -> None:
+    """Objects of the operator are marked as owned (R-OP-75)."""
     assert all(OWNED_LABEL in meta.labels(obj) for obj in operated("internal").values())

@@ -1,4 +1,4 @@
-"""The roles for users: what they join, and what they let nobody do."""
+"""The roles for users: the roles that they extend, and permissions that they must not have."""
 
 from deploy.packages import userroles
 
@@ -23,15 +23,15 @@ def test_every_kind_has_two_roles() -> None:
             assert groups == (resource.group,)
 
 
-def test_they_join_the_roles_of_kubernetes() -> None:
-    """`admin` has what `edit` has, and `edit` what `view` has."""
+def test_roles_are_aggregated_to_those_of_kubernetes() -> None:
+    """`admin` includes `edit`, and `edit` includes `view`."""
     for name, role in ROLES.items():
         joined = {label for label in role["metadata"]["labels"] if label.startswith("rbac.")}
         joins = "edit" if name.endswith("-editor-role") else "view"
         assert joined == {f"rbac.authorization.k8s.io/aggregate-to-{joins}"}
 
 
-def test_who_edits_may_scale_and_who_views_may_not() -> None:
+def test_editors_may_scale_and_viewers_may_not() -> None:
     assert ("leaderworkersets/scale", "patch") in allowed("lws-leaderworkerset-editor-role")
     assert ("leaderworkersets", "deletecollection") in allowed("lws-leaderworkerset-editor-role")
     viewing = allowed("lws-leaderworkerset-viewer-role")
@@ -39,7 +39,7 @@ def test_who_edits_may_scale_and_who_views_may_not() -> None:
     assert {verb for _, verb in viewing} == {"get", "list", "watch"}
 
 
-def test_nobody_writes_the_status() -> None:
-    """It is the manager's."""
+def test_no_role_writes_the_status() -> None:
+    """Only the manager writes it."""
     for name in ROLES:
         assert not [one for one in allowed(name) if one[0].endswith("/status") and one[1] != "get"]

@@ -1,4 +1,4 @@
-"""The pages on Python's interfaces say what the docstrings and signatures do, of all that is public."""
+"""The pages on Python's interfaces equal the docstrings and signatures of all public objects."""
 
 import ast
 
@@ -36,7 +36,7 @@ async def visit(shop: Shop) -> AsyncIterator[int]:
 '''
 
 
-def test_a_definition_is_told_with_its_signature_fields_and_examples() -> None:
+def test_definition_is_described_with_signature_and_examples() -> None:
     shop, visit = (one for one in ast.parse(SOURCE).body if isinstance(one, apipages.Definition))
     assert "\n".join(apipages.described(shop)).split("\n\n") == [
         "### Shop",
@@ -56,14 +56,14 @@ def test_a_definition_is_told_with_its_signature_fields_and_examples() -> None:
 
 
 @pytest.mark.parametrize("api", apipages.APIS.values(), ids=lambda api: api.modules[0])
-def test_every_module_of_a_page_has_something_public_and_all_of_it_is_explained(api: apipages.Api) -> None:
+def test_every_public_object_of_a_page_has_a_docstring(api: apipages.Api) -> None:
     for module in api.modules:
         found = [*apipages.public(module, apipages.parsed(module))]
         assert found, module
         assert [one.name for one in found if not ast.get_docstring(one)] == []
 
 
-def test_a_package_is_described_by_what_it_lists() -> None:
+def test_package_is_described_by_its_all_list() -> None:
     import leaderworkerset.client
 
     tree = apipages.parsed("leaderworkerset.client")

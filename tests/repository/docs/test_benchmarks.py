@@ -11,7 +11,7 @@ from bench.record import Line
 RECORDED = sorted(page.RECORDED[0].glob("*.jsonl"))
 
 
-def test_every_recorded_run_is_on_the_page_and_nothing_is_loaded(tmp_path: Path) -> None:
+def test_every_recorded_run_is_shown_and_nothing_is_loaded(tmp_path: Path) -> None:
     page.write(RECORDED, tmp_path / "out" / "page.html")
     text = (tmp_path / "out" / "page.html").read_text()
 
@@ -29,7 +29,7 @@ def test_every_recorded_run_is_on_the_page_and_nothing_is_loaded(tmp_path: Path)
 
 
 @pytest.mark.parametrize("measurement", ["writes", "<script>"])
-def test_a_number_is_drawn_from_run_to_run(measurement: str, tmp_path: Path) -> None:
+def test_measurement_is_drawn_from_run_to_run(measurement: str, tmp_path: Path) -> None:
     """Three lines of a run count as their median, whatever the measurement is called."""
     for day, values in (("2026-01-01", [30, 10, 20]), ("2026-01-02", [10])):
         lines: list[Line] = [{"machine": {"load": [3.5], "revision": "abc"}}]

@@ -1,4 +1,4 @@
-"""The comparison with other projects says of this one what the code says."""
+"""The comparison with other projects agrees with the code of this one."""
 
 import re
 from typing import Final
@@ -19,16 +19,16 @@ def has_command(words: str) -> bool:
 
 
 def test_every_setting_and_new_field_is_compared_once() -> None:
-    """One without a row is named in `NOT_COMPARED`."""
+    """Settings without a row are named in `NOT_COMPARED`."""
     assert sorted(generate_choose.compared()) == sorted(generate_choose.to_compare())
 
 
-def test_the_table_is_that_of_the_settings_and_fields() -> None:
+def test_page_equals_the_generated_comparison() -> None:
     assert generate_choose.page() == text_of(CHOOSE)
 
 
 @pytest.mark.parametrize("feature", generate_choose.FEATURES, ids=lambda feature: feature.name)
-def test_a_feature_is_claimed_because_it_exists(feature: Feature) -> None:
+def test_claimed_feature_exists(feature: Feature) -> None:
     claims = bool(feature.settings or feature.fields or feature.command)
     assert feature.ours or not claims
     assert not feature.command or has_command(feature.command)
@@ -37,7 +37,7 @@ def test_a_feature_is_claimed_because_it_exists(feature: Feature) -> None:
     assert all(name in text_of(f"docs/{page}") for page in pages for name in names)
 
 
-def test_metrics_are_counted_as_the_reference_lists_them() -> None:
+def test_metrics_are_counted_like_the_reference() -> None:
     listed = {
         name
         for first, *_ in rows("docs/reference/manager.md", "## Metrics")

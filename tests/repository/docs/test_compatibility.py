@@ -1,4 +1,4 @@
-"""The page on compatibility: everything has a class, and results of runs are kept, one for each kind of run."""
+"""The page on compatibility: everything has a class, and there is one result for each kind of run."""
 
 from collections import Counter
 from datetime import UTC, datetime
@@ -17,18 +17,18 @@ from leaderworkerset.manager.config.configuration import FeatureGates
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def test_every_field_that_the_recorded_types_do_not_have_has_a_class() -> None:
+def test_every_field_absent_upstream_has_a_class() -> None:
     assert set(stability.FIELDS) == ADDED
 
 
-def test_every_label_and_annotation_of_ours_has_one_class() -> None:
+def test_every_label_and_annotation_has_one_class() -> None:
     named = Counter([*stability.CHOSEN, *stability.KEPT, *stability.UPSTREAM])
     own = {value for value in vars(labels).values() if isinstance(value, str) and value.startswith(labels.PREFIX)}
     assert set(named) == own - {labels.PREFIX}
     assert set(named.values()) == {1}
 
 
-def test_every_feature_gate_has_a_class_and_commands_are_those_of_the_table() -> None:
+def test_every_feature_gate_and_new_command_has_a_class() -> None:
     assert set(stability.GATES) == {field.encode_name for field in msgspec.structs.fields(FeatureGates)}
     assert set(stability.NEW_COMMANDS) <= set(COMMANDS)
 
@@ -45,7 +45,7 @@ def test_page_has_every_version_of_kubernetes() -> None:
     assert "| maxUnavailable of StatefulSets | 1.35, but not 1.35.4 until 1.37.0 | no | no | no | yes |" in page
 
 
-def test_a_test_that_is_named_for_a_difference_is_on_the_page(tmp_path: Path) -> None:
+def test_test_of_a_difference_is_on_the_page(tmp_path: Path) -> None:
     (tmp_path / "tests/unit").mkdir(parents=True)
     text = 'def test_differs_from_upstream_a_b() -> None:\n    """R-1: why | so."""\n\n\ndef test_c() -> None: ...\n'
     (tmp_path / "tests/unit/test_it.py").write_text(text)
@@ -54,7 +54,7 @@ def test_a_test_that_is_named_for_a_difference_is_on_the_page(tmp_path: Path) ->
     assert len(list(generate_compatibility.differences())) > 20
 
 
-def test_a_result_stands_in_place_of_the_former_one_of_its_kind(tmp_path: Path) -> None:
+def test_result_replaces_the_previous_one_of_its_kind(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     results.record(path, {"unit": Counter(passed=2), "integration on Kubernetes": Counter(passed=1, error=1)})
     results.record(path, {"unit": Counter(passed=3, skipped=1)})
@@ -63,7 +63,7 @@ def test_a_result_stands_in_place_of_the_former_one_of_its_kind(tmp_path: Path) 
     assert generate_compatibility.ran(results.read(path))
 
 
-def test_the_two_control_planes_of_one_run_are_told_apart() -> None:
+def test_two_control_planes_of_one_run_are_distinguished() -> None:
     counts = {"integration on Kubernetes": {"passed": 1}, "integration on the other Kubernetes": {"passed": 2}}
     first, second = results.results(counts, NOW)
     assert {first.kubernetes, second.kubernetes} == {build.VERSIONS[one] for one in build.CLUSTERS.values()}

@@ -1,4 +1,4 @@
-"""The page on extending names files that are there: a recipe is followed by its names."""
+"""The page on extending names existing files: readers follow its recipes by these names."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 PAGE = Path("docs/how-to/extend.md")
 ROOTS = (Path(), *(Path("packages") / name / "src" for name in ("kuberuntime", "localkube", "leaderworkerset")), Path("packages/leaderworkerset/src/leaderworkerset"), Path("packages/localkube/src/localkube"), Path("packages/localkube/src/localkube/kubelet"), Path("packages/localkube/src/localkube/apiserver"))  # fmt: skip
-"""What the paths of the page start from."""
+"""The folders at which paths of the page start."""
 
 SECTIONS = [part for part in PAGE.read_text().split("\n## ") if "`" in part]
 CODE = re.compile(r"`([\w./-]+)`")
@@ -28,26 +28,26 @@ def files_of(section: str) -> list[str]:
 
 
 def folders_of(section: str) -> set[Path]:
-    """Return the folders that a section speaks of: those it names, and those of the files that it names."""
+    """Return the folders in a section: named folders, and the folders of named files."""
     named = [word.replace(f"{PLACEHOLDER}.py", "") for word in CODE.findall(section) if "/" in word]
     found = {root / word for root in ROOTS for word in named if (root / word).exists()}
     return {path if path.is_dir() else path.parent for path in found} | {Path()}
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.splitlines()[0])
-def test_every_path_of_a_section_is_there(section: str) -> None:
+def test_every_path_of_a_section_exists(section: str) -> None:
     missing = [word for word in paths_of(section) if not any((root / word).exists() for root in ROOTS)]
     assert not missing
 
 
 @pytest.mark.parametrize("section", SECTIONS[1:], ids=lambda section: section.splitlines()[0])
-def test_a_file_that_is_named_alone_is_in_a_folder_of_its_section(section: str) -> None:
+def test_file_named_alone_is_in_a_folder_of_its_section(section: str) -> None:
     folders = folders_of(section)
     missing = [word for word in files_of(section) if not any((folder / word).exists() for folder in folders)]
     assert not missing
 
 
-def test_a_path_that_is_gone_would_be_found() -> None:
+def test_missing_path_is_detected() -> None:
     section = "A rule\n\nIn `localkube/controllers/scheduler/`: `podinfo.py`, `cluster.py`; see `localkube/gone/`."
     assert paths_of(section) == ["localkube/controllers/scheduler/", "localkube/gone/"]
     assert not any((root / "localkube/gone/").exists() for root in ROOTS)

@@ -1,4 +1,4 @@
-"""The manual pages: one for each command, of nothing but known macros, and shown by groff without a warning."""
+"""The manual pages: one for each command, with known macros only, and rendered by groff without a warning."""
 
 import re
 import shutil
@@ -23,7 +23,7 @@ def pages() -> dict[str, str]:
 
 
 def test_every_command_has_a_page() -> None:
-    """Whether the files are these, `docs.generate_cli --check` says."""
+    """`docs.generate_cli --check` compares the files."""
     assert set(pages()) == set(NAMES)
 
 
@@ -41,7 +41,7 @@ def test_every_page_has_its_sections_and_only_known_macros() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff shows manual pages")
 @pytest.mark.parametrize("name", ["lws.1", "lws-rollout.1", "lws-explain.1", "lws-run.1"])
-def test_a_page_is_shown_as_it_is_written(name: str, tmp_path: Path) -> None:
+def test_groff_renders_the_text_of_a_page(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(pages()[name])
     words = ["groff", "-man", "-ww", "-Tascii", "-P-c", "-rLL=200n", str(path)]
@@ -57,5 +57,5 @@ def test_a_page_is_shown_as_it_is_written(name: str, tmp_path: Path) -> None:
     assert expected[name] in text
 
 
-def test_no_character_of_a_text_is_a_command() -> None:
+def test_special_characters_are_escaped() -> None:
     assert manpages._text(".B it's -o `x` a\\b") == r"\&.B it\(aqs \-o \(gax\(ga a\eb"

@@ -1,4 +1,4 @@
-"""Numbers and names on the pages for operators: ports, times, sizes, versions are those of the code and of recorded runs."""
+"""The pages for operators have the numbers of the code and of recorded runs: ports, times, sizes, versions."""
 
 import json
 import re
@@ -48,7 +48,7 @@ def installed(*resources: object) -> Iterator[JSONObject]:
     return (obj for resource, obj in INSTALLED if resource in resources)
 
 
-def test_ports_of_the_manager_are_those_of_its_pods() -> None:
+def test_manager_ports_equal_those_of_its_pods() -> None:
     table = rows(PORTS, "# Ports for firewalls")
     to_manager = {port for _, to, port, *_ in table if to == "pods of the manager"}
     ports = {workload.WEBHOOK_PORT, workload.METRICS_PORT, workload.PROBE_PORT}
@@ -60,7 +60,7 @@ def test_ports_of_the_manager_are_those_of_its_pods() -> None:
     assert configuration.Configuration().webhook.port == workload.WEBHOOK_PORT
 
 
-def test_services_and_policy_of_the_page_are_the_installed_ones() -> None:
+def test_services_and_policy_of_the_page_are_installed() -> None:
     page = text_of(PORTS)
     for service in installed(SERVICES):
         (port,) = service["spec"]["ports"]
@@ -72,7 +72,7 @@ def test_services_and_policy_of_the_page_are_the_installed_ones() -> None:
     assert labels.NAME in page
 
 
-def test_port_of_the_operator_is_that_of_its_pod() -> None:
+def test_operator_port_equals_that_of_its_pod() -> None:
     (port,) = [port for _, to, port, *_ in rows(PORTS, "# Ports for firewalls") if to == "pods of the operator"]
     text = (ROOT / "deploy/operator/13_deployment_openshift-lws-operator.yaml").read_text()
     assert set(re.findall(r"(?:containerPort|port): (\d+)", text)) == {port.removeprefix("TCP ")}
@@ -82,7 +82,7 @@ def seconds(cell: str) -> float:
     return float(cell.removesuffix(" s"))
 
 
-def test_lease_times_are_those_of_the_programs() -> None:
+def test_lease_times_equal_those_of_the_programs() -> None:
     table = {name: tuple(map(seconds, cells)) for name, *cells in rows(TIMES, "## What the times mean")}
     election = configuration.LeaderElection()
     single = {"status": {"controlPlaneTopology": openshift.SINGLE_REPLICA}}
@@ -118,7 +118,7 @@ def test_lease_times_of_the_example_are_accepted() -> None:
     assert configurationrules._election_errors(shorter) != []
 
 
-def test_other_times_are_those_of_the_client() -> None:
+def test_other_times_equal_those_of_the_client() -> None:
     table = {what: time for what, time, _ in rows(TIMES, "## Other times")}
     assert table == {
         "a webhook must answer within": "10 s",  # the default of Kubernetes: see below
@@ -135,27 +135,27 @@ def test_other_times_are_those_of_the_client() -> None:
     assert all("timeoutSeconds" not in hook for hook in hooks)
 
 
-def test_alert_without_a_leader_has_the_time_of_the_page() -> None:
+def test_leader_alert_has_the_time_of_the_page() -> None:
     (alert,) = [alert for alert in ALERTS if alert.name == "LWSWithoutLeader"]
     assert alert.minutes == 5
     assert "fire after five minutes" in text_of(TIMES)
 
 
-def test_services_of_groups_leave_the_family_to_the_cluster() -> None:
+def test_group_services_leave_the_ip_family_to_the_cluster() -> None:
     service = services.build_shared(builders.leaderworkerset_object())
     assert not {"ipFamilies", "ipFamilyPolicy"} & service["spec"].keys()
     for service in installed(SERVICES):
         assert not {"ipFamilies", "ipFamilyPolicy"} & service["spec"].keys()
 
 
-def test_embedded_cluster_has_ipv4_addresses_only() -> None:
+def test_embedded_cluster_has_only_ipv4_addresses() -> None:
     assert addresses.POD_NETWORK.version == 4
     assert ("the embedded cluster (`lws run`, `lws up`)", "IPv4 only") in map(
         tuple, rows("docs/how-to/ipv6.md", "# IPv6 and dual stack")
     )
 
 
-def test_rendezvous_meets_a_rank_that_listens_on_ipv6() -> None:
+def test_rendezvous_reaches_a_rank_that_listens_on_ipv6() -> None:
     try:
         listener = socket.create_server(("::1", 0), family=socket.AF_INET6)
     except OSError:
@@ -172,7 +172,7 @@ MEASURED: Final[Mapping[str, tuple[str, int | None]]] = {
     "200 LeaderWorkerSets of 5 pods, until ready": ("many: all ready", 200),
     "2,000 LeaderWorkerSets of 5 pods, until ready": ("many: all ready", 2000),
 }
-"""By row of the page: the measurement of its raw line, and of how many LeaderWorkerSets."""
+"""By row of the page: the measurement of its raw line, and its number of LeaderWorkerSets."""
 
 
 def raw_lines() -> list[dict[str, Any]]:
@@ -186,7 +186,7 @@ def raw(measurement: str, sets: int | None) -> dict[str, Any]:
     return line
 
 
-def test_sizes_are_those_of_the_raw_lines() -> None:
+def test_sizes_equal_the_recorded_measurements() -> None:
     table = {load: cells for load, *cells in rows(SIZES, "# Sizing")}
     assert table.keys() == MEASURED.keys()
     for load, which in MEASURED.items():
@@ -200,7 +200,7 @@ def test_sizes_are_those_of_the_raw_lines() -> None:
         assert table[load] == shown, load
 
 
-def test_rules_of_sizing_follow_from_the_raw_lines_and_defaults() -> None:
+def test_sizing_rules_follow_from_measurements_and_defaults() -> None:
     page = " ".join(text_of(SIZES).split())
     many = raw("many: all ready", 2000)
     per_set = f"{many['kibibytes_per_set']:.0f} KiB for each further LeaderWorkerSet of 5 pods"
@@ -215,7 +215,7 @@ def test_rules_of_sizing_follow_from_the_raw_lines_and_defaults() -> None:
     assert "cpu" not in limits
 
 
-def test_sizing_asks_for_what_a_projection_allows() -> None:
+def test_recommended_memory_covers_a_projection() -> None:
     """50,000 pods take less than half of the limit."""
     kib = (
         raw("many: all ready", 200)["mebibytes"] * 1024 + 49_000 / 5 * raw("many: all ready", 2000)["kibibytes_per_set"]
@@ -223,7 +223,7 @@ def test_sizing_asks_for_what_a_projection_allows() -> None:
     assert kib < 2**20
 
 
-def test_backup_names_the_objects_that_there_are() -> None:
+def test_backup_page_names_all_kinds() -> None:
     table = {what for what, _ in rows(BACKUP, "# Backup and restore")}
     kinds = {resource.kind for resource in MANAGED.defined}
     (row,) = [what for what in table if "DisaggregatedSet," in what]
@@ -235,7 +235,7 @@ def test_backup_names_the_objects_that_there_are() -> None:
 
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
-def test_backup_of_objects_keeps_what_users_wrote() -> None:
+def test_backup_of_objects_keeps_user_content() -> None:
     own = {"controller": True, "kind": "DisaggregatedSet", "name": "split", "uid": "u"}
     mine: JSONObject = {
         "metadata": {

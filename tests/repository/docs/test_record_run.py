@@ -1,4 +1,4 @@
-"""The recording on the front page is drawn from the lines that are kept beside it."""
+"""The recording on the front page is drawn from recorded lines, which are kept next to it."""
 
 import xml.etree.ElementTree as ET
 from itertools import pairwise
@@ -10,29 +10,29 @@ from docs.record_run import COMMAND, PICTURE, ROWS, TEXT, Line, dump, load, pace
 LINES = [Line(0.5, "starting"), Line(1.25, "0/1 <rank> & more"), *(Line(2.0, f"1/0 {n}") for n in range(ROWS))]
 
 
-def test_the_picture_is_that_of_the_kept_lines() -> None:
+def test_picture_equals_the_recorded_lines() -> None:
     assert PICTURE.read_text() == render(load(TEXT.read_text())), "make recording, or docs/record_run.py --render"
 
 
-def test_kept_lines_are_read_as_they_were_written() -> None:
+def test_recorded_lines_survive_a_round_trip() -> None:
     assert load(dump(LINES)) == LINES
     assert load(TEXT.read_text())[-1].text == "8 ranks in 2 groups exited with code 0"
 
 
-def test_a_run_of_a_busy_machine_is_refused() -> None:
+def test_slow_recording_is_refused() -> None:
     record_run.refuse_slow([Line(3.9, "ready")])
     with pytest.raises(SystemExit, match=r"the run took 20.3 s, more than 4: record when the machine is quiet"):
         record_run.refuse_slow([Line(0.5, "starting"), Line(20.3, "ready")])
 
 
-def test_the_picture_is_never_still_for_long_and_can_be_read_and_begins_anew() -> None:
+def test_animation_has_readable_pauses_and_repeats() -> None:
     shown = paced([Line(8.3, "late"), *(Line(20.0, "many at once") for _ in range(40))])
     gaps = [after.seconds - before.seconds for before, after in pairwise([Line(record_run.HOLD, ""), *shown])]
     assert all(record_run.READABLE - 0.01 <= gap <= record_run.PAUSE + 0.01 for gap in gaps)
     assert "step-end infinite" in render(LINES)
 
 
-def test_every_line_is_drawn_with_the_moment_when_it_is_shown() -> None:
+def test_every_line_is_drawn_at_its_moment() -> None:
     root = ET.fromstring(render(LINES))
     drawn = [element for element in root.iter() if element.tag.endswith("text")]
     assert [element.text for element in drawn[:3]] == [f"$ {COMMAND}", "starting", "0/1 <rank> & more"]
@@ -43,12 +43,12 @@ def test_every_line_is_drawn_with_the_moment_when_it_is_shown() -> None:
     assert drawn[2].attrib["fill"] != drawn[3].attrib["fill"]
 
 
-def test_the_page_moves_up_by_what_does_not_fit() -> None:
+def test_page_scrolls_by_the_overflow() -> None:
     assert f"translateY(-{(len(LINES) + 1 - ROWS) * record_run.HEIGHT}px)" in render(LINES)
     assert "@keyframes scroll{0%{transform:none}}" in render(LINES[:2])
 
 
-def test_a_shape_is_what_two_runs_have_in_common() -> None:
+def test_shape_omits_numbers_that_differ_between_runs() -> None:
     assert shape("0/1 round 2: 4096 sums over 4 ranks are right, total 8186834328") == (
         shape("1/3 round 0: 4096 sums over 4 ranks are right, total 1")
     )

@@ -1,4 +1,4 @@
-"""What the documents point to is there: links and their sections, files, tests, options and the targets of `make`."""
+"""References of the documents resolve: links and sections, files, tests, options and the targets of `make`."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ LEFT_OUT = {".git", ".venv", ".venvs", "__pycache__", "build", "dist", "node_mod
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """Yield the files of the repository, without what is built or installed."""
+    """Yield the files of the repository, without built or installed ones."""
     for path in sorted(folder.iterdir()):
         if path.name not in LEFT_OUT and not path.name.startswith(".venv") and not path.name.endswith("_cache"):
             yield from files(path) if path.is_dir() else [path]
@@ -53,7 +53,7 @@ def prose_of(page: str) -> str:
 
 @cache
 def anchors(page: str) -> set[str]:
-    """Return the names of a page's sections, as they are made from its headings."""
+    """Return the anchors of a page's headings."""
     headings = re.findall(r"^#+ (.+)$", text_of(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -82,15 +82,15 @@ def missing_files(text: str) -> list[str]:
     )
 
 
-def test_every_link_leads_somewhere() -> None:
+def test_every_link_resolves() -> None:
     assert {page: links for page in pages() if (links := broken_links(page, prose_of(page)))} == {}
 
 
-def test_every_file_that_is_named_is_there() -> None:
+def test_every_named_file_exists() -> None:
     assert {page: named for page in own() if (named := missing_files(prose_of(page)))} == {}
 
 
-def test_every_test_that_is_named_is_there() -> None:
+def test_every_named_test_exists() -> None:
     named = {word for page in own() for word in re.findall(r"`(test_\w+)`", text_of(page))}
     modules = [name for name in names() if Path(name).name.startswith("test_") and name.endswith(".py")]
     defined = {word for name in modules for word in definitions_of(name)}
@@ -101,7 +101,7 @@ def definitions_of(name: str) -> list[str]:
     return re.findall(r"def (test_\w+)\(", text_of(name))
 
 
-def test_every_target_of_make_that_is_named_is_there() -> None:
+def test_every_named_make_target_exists() -> None:
     targets = set(re.findall(r"^([a-z0-9-]+):", text_of("Makefile"), re.MULTILINE))
     # The changelog also names what former versions had.
     named = {
@@ -122,7 +122,7 @@ def test_every_page_is_in_the_list_of_pages() -> None:
     assert found - listed == set()
 
 
-def test_what_is_gone_would_be_found() -> None:
+def test_missing_target_is_detected() -> None:
     text = "See [that](../gone.md), [this](#not-there) and `tests/virtualtime.py`; `kinds/managed.py` is there."
     assert broken_links("docs/adr/0001-shape.md", text) == ["../gone.md", "#not-there"]
     assert missing_files(text) == ["tests/virtualtime.py"]

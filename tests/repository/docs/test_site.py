@@ -1,4 +1,4 @@
-"""The site has every page of the repository, and what is wrong with a site is found."""
+"""The site has every page of the repository, and errors of a site are found."""
 
 import re
 import subprocess
@@ -10,10 +10,10 @@ from docs import apipages, buildsite
 LEFT_OUT = re.compile(
     r"deploy/helm/lws/README|tests/(controlplane|node)/|packages/(leaderworkerset|testkit)/README|changelog\.d/"
 )
-"""The page of the chart, which ships with it, and what only those read who change the code."""
+"""The page of the chart, which ships with it, and pages for developers of the code only."""
 
 
-def test_every_page_is_in_the_navigation_once_and_under_a_heading() -> None:
+def test_every_page_is_in_the_navigation_once() -> None:
     named = [page for _, page in buildsite.navigation(buildsite.configuration()["nav"])]
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md", ":!changelog.d"],
@@ -33,7 +33,7 @@ def test_every_decision_is_in_the_list_of_decisions() -> None:
     assert listed == sorted(path.name for path in folder.glob("0*.md"))
 
 
-def test_the_sections_come_in_the_order_in_which_people_need_them() -> None:
+def test_navigation_sections_have_their_order() -> None:
     sections = dict.fromkeys(section for section, _ in buildsite.navigation(buildsite.configuration()["nav"]))
     assert [*sections] == [
         "Choose", "First ten minutes", "Tasks", "Why is it stuck", "Operate", "Reference", "Proof", "Upgrade"
@@ -48,11 +48,11 @@ def test_the_sections_come_in_the_order_in_which_people_need_them() -> None:
         ("# A\n\n<!-- made. -->\n", "A", ""),
     ],
 )
-def test_a_page_is_introduced_by_its_title_and_first_sentence(page: str, title: str, sentence: str) -> None:
+def test_page_is_introduced_by_title_and_first_sentence(page: str, title: str, sentence: str) -> None:
     assert buildsite.introduction(page) == (title, sentence)
 
 
-def test_the_list_for_programs_names_every_page_with_its_section(tmp_path: Path) -> None:
+def test_list_for_programs_names_every_page_with_its_section(tmp_path: Path) -> None:
     for name, text in {"a.md": "# First\n\nIt is one. Two.", "b.md": "# Second\n"}.items():
         (tmp_path / name).write_text(text)
     told = {"site_name": "S", "site_description": "D", "nav": [{"Up": ["a.md", {"In": [{"Named": "b.md"}]}]}]}
@@ -80,9 +80,7 @@ def test_the_list_for_programs_names_every_page_with_its_section(tmp_path: Path)
         ),
     ],
 )
-def test_a_link_that_leads_nowhere_and_what_is_loaded_from_elsewhere_are_found(
-    tmp_path: Path, element: str, said: str | None
-) -> None:
+def test_broken_links_and_external_resources_are_detected(tmp_path: Path, element: str, said: str | None) -> None:
     site = tmp_path / "site"
     (site / "folder").mkdir(parents=True)
     (tmp_path / "outside.html").touch()

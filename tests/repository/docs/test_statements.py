@@ -1,4 +1,4 @@
-"""Tables of the documents that repeat what the program says: kinds, roles, codes, dependencies, benchmarks, numbers."""
+"""Tables of the documents that repeat facts of the program: kinds, roles, codes, dependencies, benchmarks, numbers."""
 
 import re
 import tomllib
@@ -42,13 +42,13 @@ def words(texts: Iterable[str]) -> set[str]:
     return {word for text in texts for word in re.findall(r"[\w.-]+", text)}
 
 
-def test_the_kinds_of_the_embedded_cluster_are_those_that_it_serves() -> None:
+def test_kinds_of_the_embedded_cluster_are_documented() -> None:
     named = words(cell for _, cell in rows("docs/reference/embedded-cluster.md", "## What it serves"))
     defined = {kind.resource.kind for kind in MANAGED.kinds if kind.definition}
     assert {kind.resource.kind for kind in registry.kinds()} | defined <= named
 
 
-def test_the_roles_of_the_decision_are_those_that_are_installed() -> None:
+def test_documented_roles_are_installed() -> None:
     granted: dict[str, set[str]] = defaultdict(set)
     for resource, obj in build_all(MANAGED, InstallSettings()):
         for rule in obj["rules"] if resource.kind in {"ClusterRole", "Role"} else ():
@@ -64,7 +64,7 @@ def test_the_roles_of_the_decision_are_those_that_are_installed() -> None:
     assert bound | {"leaderworkersets", "disaggregatedsets", "disaggregatedsetrolescalers"} <= page.keys()
 
 
-def test_the_codes_of_doctor_are_those_that_it_finds() -> None:
+def test_documented_codes_of_doctor_exist() -> None:
     source = "".join(
         path.read_text() for path in (ROOT / "packages/leaderworkerset/src/leaderworkerset/cli").rglob("*.py")
     )
@@ -93,7 +93,7 @@ def test_every_dependency_has_a_line() -> None:
     assert {re.split(r"[=<>]", one)[0] for one in wanted} - own == named
 
 
-def test_every_benchmark_is_described_and_make_bench_runs_the_first() -> None:
+def test_every_benchmark_is_documented_and_run_by_make() -> None:
     named = [re.findall(r"`bench\.([\w ]+)", row[0])[0].split() for row in rows("bench/README.md", "# Benchmarks")]
     single = {path.stem for path in (ROOT / "bench").glob("*.py") if '__name__ == "__main__"' in path.read_text()}
     subjects = {path.parent.name for path in (ROOT / "bench").glob("*/__main__.py")}
@@ -106,14 +106,14 @@ def test_every_benchmark_is_described_and_make_bench_runs_the_first() -> None:
     assert len(subjects | single) <= 10
 
 
-def test_the_controllers_of_the_metrics_are_those_that_run() -> None:
+def test_documented_controllers_of_metrics_exist() -> None:
     cell = next(row[1] for row in rows("docs/reference/manager.md", "## Metrics") if "reconcile_total" in row[0])
     running = {spec.name for kind in managed("built-in").kinds for spec in kind.controllers}
     assert running | {"built-in"} == set(re.findall(r"`([\w-]+)`", cell))
 
 
-def test_the_metrics_of_our_own_and_their_conditions_are_in_the_reference() -> None:
-    """What a manager shows is compared in `tests/kubernetes/manager/test_metrics.py`."""
+def test_own_metrics_and_conditions_are_in_the_reference() -> None:
+    """Served metrics are compared in `tests/kubernetes/manager/test_metrics.py`."""
     cells = {row[0].strip("`"): row[-1] for row in rows("docs/reference/manager.md", "## Metrics")}
     sources = [
         path.read_text()
@@ -125,29 +125,29 @@ def test_the_metrics_of_our_own_and_their_conditions_are_in_the_reference() -> N
     assert re.findall(r"`(\w+)`", cells["lws_leaderworkersets"]) == [one.type for one in CONDITIONS]
 
 
-def test_the_gang_schedulers_of_the_page_are_those_that_may_be_chosen() -> None:
+def test_documented_gang_schedulers_can_be_selected() -> None:
     values = [row[0] for row in rows("docs/how-to/gang-scheduling.md", "## Turn it on")]
     assert re.findall(r"`([\w-]+)`", " ".join(values)) == [*GANG_PROVIDERS]
 
 
-def test_the_numbers_of_the_front_page_are_measured() -> None:
+def test_numbers_of_the_front_page_are_measured() -> None:
     measured = text_of("docs/explanation/performance.md")
     for what, number in rows("README.md", "## Numbers"):
         assert re.search(rf"^\| {re.escape(what)} \|.*\| {re.escape(number)} \|", measured, re.MULTILINE), what
 
 
-def test_the_errors_of_the_python_client_can_be_imported_from_it() -> None:
+def test_documented_errors_of_the_client_can_be_imported() -> None:
     named = set(re.findall(r"`(\w+Error)`", text_of("docs/how-to/python-client.md"))) - {"TimeoutError"}
     assert named <= {*client.__all__}
     assert all(issubclass(getattr(client, name), Exception) for name in named)
 
 
-def test_the_page_of_the_python_client_lists_every_field() -> None:
+def test_client_page_lists_every_field() -> None:
     named = set(re.findall(r"`(\w+)`", text_of("docs/how-to/python-client.md")))
     assert {field.name for made in (client.Manifest, client.Container) for field in fields(made)} <= named
 
 
-def test_the_limits_of_requests_are_those_of_the_embedded_api_server() -> None:
+def test_documented_request_limits_equal_the_api_server() -> None:
     limits = {row[0]: row[1] for row in rows("docs/explanation/security.md", "## Limits")}
     assert (
         limits["body of a request to the embedded API server"] == f"{BODY_LIMIT / MEBIBYTE:g} MiB in {BODY_SECONDS:g} s"
@@ -155,7 +155,7 @@ def test_the_limits_of_requests_are_those_of_the_embedded_api_server() -> None:
     assert limits["an object in the embedded API server"].startswith(f"{LARGEST / MEBIBYTE:g} MiB")
 
 
-def test_every_command_and_option_of_lws_in_a_script_is_in_the_reference() -> None:
+def test_commands_and_options_of_scripts_are_in_the_reference() -> None:
     reference = text_of("docs/reference/cli.md")
     commands = set(re.findall(r"lws ([a-z-]+)", reference))
     options = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", reference)) | {"--help", "--version"}
@@ -166,7 +166,7 @@ def test_every_command_and_option_of_lws_in_a_script_is_in_the_reference() -> No
     assert {line.split()[0] for line in asked} <= commands
 
 
-def test_controllers_of_the_product_write_by_plans_only() -> None:
+def test_product_controllers_write_only_by_plans() -> None:
     folders = [
         ROOT / "packages/leaderworkerset/src/leaderworkerset" / name
         for name in ("controllers", "core", "diagnosis", "steering")
@@ -176,7 +176,7 @@ def test_controllers_of_the_product_write_by_plans_only() -> None:
     assert WRITES.search(text_of("packages/kuberuntime/src/kuberuntime/controller/executor.py"))
 
 
-def test_the_product_imports_the_cluster_of_one_machine_where_the_recipe_says() -> None:
+def test_product_imports_localkube_only_in_documented_modules() -> None:
     product = ROOT / "packages/leaderworkerset/src/leaderworkerset"
     importing = {
         path

@@ -1,1 +1,1 @@
-"""A package, so that its cluster ends with the last of its tests."""
+"""A package, so that its cluster is stopped after its last test."""

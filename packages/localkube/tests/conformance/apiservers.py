@@ -1,6 +1,6 @@
 """The two API servers that must agree: the embedded one in this process, and kube-apiserver with nothing but its etcd.
 
-No controller runs beside either, so that whatever changes was changed by the request itself.
+No controller runs next to them, so that whatever changes was changed by the request itself.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ async def embedded() -> AsyncIterator[Transport]:
 
 @dataclass(frozen=True)
 class Servers:
-    """The embedded server, the real one where it runs, and the loop that speaks to them."""
+    """The embedded server, the real one if it runs, and their event loop."""
 
     runner: asyncio.Runner
     embedded: Transport

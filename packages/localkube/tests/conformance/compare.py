@@ -1,4 +1,4 @@
-"""Playing one sequence of requests to both servers, and telling where their answers part."""
+"""Play one sequence of requests to both servers, and report where their answers differ."""
 
 import asyncio
 import re
@@ -17,7 +17,7 @@ LIST_ITEM = re.compile(r"^(\.items)?\[\d+\](\.object)?|^\.items\[\d+\]")
 
 
 def answers(runner: asyncio.Runner, transport: Transport, namespace: str, sequence: Sequence) -> list[Entry]:
-    """Play the sequence to a server in a namespace of its own; return its answers, with what depends on it replaced."""
+    """Play the sequence to a server in a namespace of its own; return its answers without the name of the namespace."""
     return normalized(runner.run(play(transport, namespace, sequence)))
 
 
@@ -37,7 +37,7 @@ async def play(transport: Transport, namespace: str, sequence: Sequence) -> list
 
 
 def compare(embedded: Iterable[Entry], real: Iterable[Entry]) -> Iterator[Difference]:
-    """Yield the differences of two transcripts; what was reported of one answer is not reported again of a later one."""
+    """Yield the differences of two transcripts; a repeated difference is reported once."""
     told: set[str] = set()
     for ours, theirs in zip_longest(embedded, real):
         if ours is None or theirs is None or ours.request != theirs.request:

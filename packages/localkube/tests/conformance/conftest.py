@@ -49,7 +49,7 @@ def is_live(config: pytest.Config) -> bool:
 
 @pytest.fixture(scope="session")
 def recordings(request: pytest.FixtureRequest) -> Iterator[Recordings]:
-    """Read what was recorded; with `--renew`, write at the end what was heard."""
+    """Read the recorded answers; with `--renew`, write new ones at the end."""
     recordings = Recordings()
     yield recordings
     if request.config.getoption("renew", default=False):
@@ -58,7 +58,7 @@ def recordings(request: pytest.FixtureRequest) -> Iterator[Recordings]:
 
 @pytest.fixture(scope="package")
 def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """Both API servers with the LWS definition; of the real one only a recording, where none shall run."""
+    """Both API servers with the LWS definition; without a real one, its recording."""
     with ExitStack() as stack:
         real: Transport | None = None
         if is_live(request.config):
@@ -98,14 +98,14 @@ async def _define(transport: Transport) -> None:
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Note that not all of these tests will run."""
+    """Record that only some of these tests will run."""
     for item in comparing(items):
         item.config.stash[NARROWED] = True
 
 
 @pytest.fixture(scope="package")
 def witness(request: pytest.FixtureRequest) -> Iterator[Witness]:
-    """Note what occurs; at the end of a whole run, fail where something that is refused has not."""
+    """Record the differences that occur; after a complete run, fail if an accepted difference did not occur."""
     one = Witness()
     yield one
     if one.saw_everything(request.session):
@@ -116,9 +116,9 @@ def witness(request: pytest.FixtureRequest) -> Iterator[Witness]:
 
 @pytest.fixture
 def same(servers: Servers, witness: Witness, recordings: Recordings, request: pytest.FixtureRequest) -> CheckSame:
-    """Play a sequence to both servers, in a namespace of its own; fail where their answers part.
+    """Play a sequence to both servers, in a namespace of its own; fail if their answers differ.
 
-    What may only come from the second in which each server was asked is played again, from the begin of a second on.
+    If a difference may come only from the second of the request, the sequence is played again at the start of a second.
     """
     module, test = request.node.path.stem, request.node.name
     words = f"{module}-{zlib.crc32(test.encode()):08x}".replace("_", "-")

@@ -1,4 +1,4 @@
-"""Where two values part."""
+"""Differences of two values."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ ABSENT = "<absent>"
 
 @dataclass(frozen=True)
 class Difference:
-    """Where the answers to one request part."""
+    """A difference in the answers to one request."""
 
     request: str
     path: str
@@ -19,7 +19,7 @@ class Difference:
 
     @property
     def may_come_from_time(self) -> bool:
-        """Return whether the answers part in what depends on the second: the order of owners, and the version."""
+        """Return whether the difference may depend on the second: the order of owners, and the version."""
         return self.path.endswith(".resourceVersion") or ".managedFields" in self.path
 
     def __str__(self) -> str:

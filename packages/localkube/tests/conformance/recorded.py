@@ -1,4 +1,4 @@
-"""What kube-apiserver and its controllers answered, recorded: one file for each module of tests.
+"""Recorded answers of kube-apiserver and its controllers: one file for each module of tests.
 
 `make conformance` plays every test to a living control plane and writes the files again. `make test` compares the embedded
 servers with the files, `make test-kubernetes` the living ones, and fails where these say something else than the files.
@@ -20,19 +20,19 @@ RENEW: Final = "make conformance"
 
 
 class Unrecorded(AssertionError):
-    """Nothing was recorded for what a test plays; the text says what to do."""
+    """A test has no recorded answer; the text has the command that records it."""
 
 
 @dataclass
 class Recordings:
-    """The recorded answers by module and test, read when they are asked for, and those of this run."""
+    """The recorded answers by module and test, read on demand, and the answers of this run."""
 
     folder: Path = FOLDER
     kept: dict[str, dict[str, JSON]] = field(default_factory=dict)
     heard: dict[str, dict[str, JSON]] = field(default_factory=dict)
 
     def of(self, module: str, test: str) -> JSON:
-        """Return what was recorded for a test; raise `Unrecorded` where nothing was."""
+        """Return the recorded answers of a test; raise `Unrecorded` if there are none."""
         if module not in self.kept:
             path = self._path(module)
             self.kept[module] = msgspec.json.decode(lzma.decompress(path.read_bytes())) if path.exists() else {}
@@ -41,11 +41,11 @@ class Recordings:
         return self.kept[module][test]
 
     def note(self, module: str, test: str, answers: JSON) -> None:
-        """Note what a living server answered."""
+        """Record the answers of a real server."""
         self.heard.setdefault(module, {})[test] = answers
 
     def write(self) -> None:
-        """Write what was noted, in place of what was recorded for the same tests."""
+        """Write the answers of this run, in place of the recorded answers of the same tests."""
         self.folder.mkdir(exist_ok=True)
         for module, heard in self.heard.items():
             path = self._path(module)

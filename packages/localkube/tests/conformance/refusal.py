@@ -1,4 +1,4 @@
-"""What one line of the tables of differences that stay is (`refused.py`, `refusedwords.py`)."""
+"""One line in the tables of accepted differences (`refused.py`, `refusedwords.py`)."""
 
 import re
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class RefusedError:
     rest: Callable[[Any], JSON] | None = None
 
     def covers(self, found: Difference) -> bool:
-        """Return whether a difference is this one."""
+        """Return whether this line accepts a difference."""
         pairs = (
             (self.request, found.request),
             (self.path, found.path),

@@ -243,5 +243,5 @@ TABLE: tuple[RefusedError, ...] = (
 
 
 def covering(found: Difference) -> Sequence[RefusedError]:
-    """Return those of the table that a difference is."""
+    """Return the lines of the table that accept a difference."""
     return [one for one in TABLE if one.covers(found)]

@@ -1,4 +1,4 @@
-"""The differences that stay in what a refused request, or a warning, is told: words, causes and details."""
+"""Accepted differences in the text of refusals and warnings: messages, causes and details."""
 
 import re
 

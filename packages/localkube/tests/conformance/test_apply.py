@@ -29,7 +29,7 @@ def test_two_managers_share_an_object(same: CheckSame) -> None:
     same(sequence)
 
 
-def test_updates_take_fields_from_those_who_applied_them(same: CheckSame) -> None:
+def test_updates_take_over_applied_fields(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         made = await session.apply(CONFIG_MAPS, named("one", data={"a": "1", "b": "1"}), manager="first")
         await session.update(CONFIG_MAPS, {**made, "data": {"a": "2", "b": "1", "c": "1"}}, fieldManager="editor")
@@ -44,7 +44,7 @@ def test_updates_take_fields_from_those_who_applied_them(same: CheckSame) -> Non
     same(sequence)
 
 
-def test_an_object_that_was_made_is_applied(same: CheckSame) -> None:
+def test_created_object_can_be_applied(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         await session.create(CONFIG_MAPS, named("one", data={"a": "1", "b": "2"}), fieldManager="maker")
         await session.apply(CONFIG_MAPS, named("one", data={"a": "2"}), manager="first")
@@ -95,7 +95,7 @@ def test_pod_templates_are_applied(same: CheckSame, spec: JSONObject) -> None:
     same(sequence)
 
 
-def test_subresources_have_owners_of_their_own(same: CheckSame) -> None:
+def test_subresources_have_their_own_field_managers(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         for resource, obj in ((STATEFULSETS, statefulset("one")), (LEADERWORKERSETS, lws("one"))):
             await session.apply(resource, obj, manager="first")
@@ -143,7 +143,7 @@ def test_metadata_is_applied(same: CheckSame) -> None:
     same(sequence)
 
 
-def test_bad_applies_are_refused(same: CheckSame) -> None:
+def test_malformed_applies_are_refused(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         path = session.path(CONFIG_MAPS, "one")
         whole = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}, "data": {"a": "1"}}

@@ -87,14 +87,14 @@ INVALID: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", [*VALID, *INVALID])
-def test_what_is_asked_for_is_filled_in_or_refused(same: CheckSame, name: str) -> None:
+def test_autoscaler_is_defaulted_or_refused(same: CheckSame, name: str) -> None:
     async def sequence(session: Session) -> None:
         await session.create(HORIZONTAL_POD_AUTOSCALERS, autoscaler(**(VALID | INVALID)[name]))
 
     same(sequence)
 
 
-def test_an_autoscaler_lives_with_its_status(same: CheckSame) -> None:
+def test_autoscaler_is_written_and_read_with_its_status(same: CheckSame) -> None:
     current = {"averageUtilization": 35, "averageValue": "350m"}
     status = {
         "currentReplicas": 2,
@@ -121,7 +121,7 @@ def test_an_autoscaler_lives_with_its_status(same: CheckSame) -> None:
 
 
 @pytest.mark.parametrize("given", [{}, {"targetCPUUtilizationPercentage": 50, "minReplicas": 2}], ids=["least", "cpu"])
-def test_an_object_of_v1_is_one_of_v2(same: CheckSame, given: dict[str, Any]) -> None:
+def test_v1_autoscaler_is_served_as_v2(same: CheckSame, given: dict[str, Any]) -> None:
     async def sequence(session: Session) -> None:
         made = await session.create(HORIZONTAL_POD_AUTOSCALERS_V1, autoscaler(**given))
         await session.get(HORIZONTAL_POD_AUTOSCALERS, "web")
@@ -140,7 +140,7 @@ def test_an_object_of_v1_is_one_of_v2(same: CheckSame, given: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("given", [{"targetCPUUtilizationPercentage": 0}, {"maxReplicas": 0}], ids=["target", "most"])
-def test_an_object_of_v1_is_refused_with_the_paths_of_v2(same: CheckSame, given: dict[str, Any]) -> None:
+def test_v1_autoscaler_is_refused_with_field_paths_of_v2(same: CheckSame, given: dict[str, Any]) -> None:
     async def sequence(session: Session) -> None:
         await session.create(HORIZONTAL_POD_AUTOSCALERS_V1, autoscaler(**given))
 

@@ -1,4 +1,4 @@
-"""The LeaderWorkerSet definition at work: pruning, defaults, what is wrong with a value."""
+"""The LeaderWorkerSet definition in use: pruning, defaults, errors of values."""
 
 import pytest
 from testkit.customkind import LEADERWORKERSETS
@@ -48,7 +48,7 @@ SPECS: tuple[JSON, ...] = (
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda value: str(value)[:80])
-def test_specs_are_checked(same: CheckSame, spec: JSON) -> None:
+def test_specs_are_validated(same: CheckSame, spec: JSON) -> None:
     async def sequence(session: Session) -> None:
         await session.create(LEADERWORKERSETS, named("one", spec=spec))
         await session.create(LEADERWORKERSETS, named("two", spec=spec), fieldValidation="Strict")
@@ -66,7 +66,7 @@ WHOLE: tuple[JSONObject, ...] = (
 
 @pytest.mark.parametrize("obj", WHOLE, ids=lambda value: str(value)[:80])
 @pytest.mark.parametrize("validation", ["Ignore", "Warn", "Strict", "Odd"])
-def test_whole_objects_are_checked(same: CheckSame, obj: JSONObject, validation: str) -> None:
+def test_complete_objects_are_validated(same: CheckSame, obj: JSONObject, validation: str) -> None:
     async def sequence(session: Session) -> None:
         await session.create(LEADERWORKERSETS, obj, fieldValidation=validation)
 
@@ -82,7 +82,7 @@ STATUSES: tuple[JSON, ...] = (
 
 
 @pytest.mark.parametrize("status", STATUSES, ids=lambda value: str(value)[:80])
-def test_statuses_are_checked(same: CheckSame, status: JSON) -> None:
+def test_statuses_are_validated(same: CheckSame, status: JSON) -> None:
     async def sequence(session: Session) -> None:
         made = await session.create(LEADERWORKERSETS, lws("one"))
         made = await session.update(LEADERWORKERSETS, {**made, "status": status}, subresource="status")
@@ -115,7 +115,7 @@ DEFINITIONS: tuple[JSONObject, ...] = (
 
 
 @pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda value: str(value)[:120])
-def test_definitions_are_checked(same: CheckSame, definition: JSONObject) -> None:
+def test_definitions_are_validated(same: CheckSame, definition: JSONObject) -> None:
     async def sequence(session: Session) -> None:
         await session.create(CUSTOM_RESOURCE_DEFINITIONS, definition, dryRun="All")
 

@@ -21,7 +21,7 @@ OPTIONS: tuple[JSONObject, ...] = (
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_options_of_deletions(same: CheckSame, options: JSONObject) -> None:
+def test_deletion_options_are_validated(same: CheckSame, options: JSONObject) -> None:
     async def sequence(session: Session) -> None:
         for resource, obj in (
             (CONFIG_MAPS, named("one")), (STATEFULSETS, statefulset("one")), (LEADERWORKERSETS, lws("one")),
@@ -35,7 +35,7 @@ def test_options_of_deletions(same: CheckSame, options: JSONObject) -> None:
     same(sequence)
 
 
-def test_finalizers_hold_an_object(same: CheckSame) -> None:
+def test_finalizers_keep_an_object(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         for resource, obj in ((CONFIG_MAPS, named("one")), (LEADERWORKERSETS, lws("one"))):
             held = {**obj, "metadata": {**obj["metadata"], "finalizers": ["example.com/a", "example.com/b"]}}
@@ -54,7 +54,7 @@ def test_finalizers_hold_an_object(same: CheckSame) -> None:
     same(sequence)
 
 
-def test_pods_get_time_to_end(same: CheckSame) -> None:
+def test_pods_are_deleted_after_their_grace_period(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         await session.create(PODS, pod("one", nodeName="n"))
         await session.delete(PODS, "one")
@@ -96,7 +96,7 @@ def test_collections_are_deleted(same: CheckSame) -> None:
     same(sequence)
 
 
-def test_dry_runs_leave_nothing(same: CheckSame) -> None:
+def test_dry_runs_store_nothing(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         await session.create(CONFIG_MAPS, named("one"), dryRun="All")
         await session.get(CONFIG_MAPS, "one")
@@ -113,7 +113,7 @@ def test_dry_runs_leave_nothing(same: CheckSame) -> None:
     same(sequence)
 
 
-def test_namespaces_end(same: CheckSame) -> None:
+def test_namespaces_are_terminated(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         await session.send("POST", "/api/v1/namespaces", {"metadata": {"name": "test-deletion-ending"}})
         await session.delete(NAMESPACES, "test-deletion-ending")

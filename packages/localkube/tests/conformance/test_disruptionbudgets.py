@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets: which ones are refused, and how; which changes make a new generation."""
+"""PodDisruptionBudgets: refused budgets, and changes that increment the generation."""
 
 from typing import Any
 
@@ -23,14 +23,14 @@ SPECS: tuple[dict[str, Any], ...] = (
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
-def test_budgets_are_admitted_alike(same: CheckSame, spec: dict[str, Any]) -> None:
+def test_disruption_budgets_are_admitted_alike(same: CheckSame, spec: dict[str, Any]) -> None:
     async def sequence(session: Session) -> None:
         await session.create(POD_DISRUPTION_BUDGETS, named("one", spec=spec), dryRun="All")
 
     same(sequence)
 
 
-def test_a_change_of_the_spec_makes_a_new_generation(same: CheckSame) -> None:
+def test_spec_change_increments_the_generation(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         budget = named("one", spec={"minAvailable": 1, "selector": SELECTOR})
         await session.create(POD_DISRUPTION_BUDGETS, budget)

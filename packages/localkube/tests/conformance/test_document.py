@@ -3,5 +3,5 @@
 from tests.conformance import document
 
 
-def test_the_page_lists_every_difference() -> None:
+def test_page_lists_every_difference() -> None:
     assert document.PAGE.read_text() == document.build(), "run python -m tests.conformance.document"

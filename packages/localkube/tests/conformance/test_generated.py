@@ -1,4 +1,4 @@
-"""Sequences that nobody thought of: a few objects, written by two managers in any way, always with the same outcome."""
+"""Random sequences: a few objects, written by two managers, always with the same result."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ operations = st.sampled_from(
 
 @st.composite
 def changes(draw: st.DrawFn) -> tuple[Resource, JSONObject]:
-    """Return a kind, and what to write of an object of it."""
+    """Return a kind, and the content to write of an object of it."""
     resource = draw(st.sampled_from([CONFIG_MAPS, STATEFULSETS, LEADERWORKERSETS]))
     content: JSONObject
     if resource is CONFIG_MAPS:
@@ -62,7 +62,7 @@ steps = st.tuples(operations, changes(), managers, booleans)
 async def perform(
     session: Session, operation: str, change: tuple[Resource, JSONObject], manager: str, *, force: bool
 ) -> None:
-    """Make one write, and look at what came of it."""
+    """Make one write, and read the result."""
     resource, content = change
     match operation:
         case "create":
@@ -102,7 +102,7 @@ async def perform(
     await session.get(resource, "one")
 
 
-def test_any_sequence_of_writes_ends_alike(same: CheckSame) -> None:
+def test_random_writes_have_the_same_result(same: CheckSame) -> None:
     @settings(
         max_examples=EXAMPLES, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
     )

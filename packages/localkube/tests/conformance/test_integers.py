@@ -1,4 +1,4 @@
-"""Numbers that are not integers of 32 bits, where such are wanted: a wrong type, not an invalid value."""
+"""Values that are not 32-bit integers in integer fields are type errors, not invalid values."""
 
 import pytest
 from tests.conformance.conftest import CheckSame
@@ -9,7 +9,7 @@ from kuberuntime.objects.resources import PODS, SERVICES
 
 
 @pytest.mark.parametrize("number", [2**31, 2**40, 1.5, 2**31 - 1, -(2**31)])
-def test_an_integer_has_32_bits(same: CheckSame, number: float) -> None:
+def test_integers_are_limited_to_32_bits(same: CheckSame, number: float) -> None:
     async def sequence(session: Session) -> None:
         await session.send("POST", session.path(SERVICES), service("plain", ports=[{"port": number}]))
         await session.send("POST", session.path(SERVICES), service("named", ports=[{"port": 80, "targetPort": number}]))

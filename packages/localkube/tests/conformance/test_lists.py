@@ -1,4 +1,4 @@
-"""Lists: selectors, pages, versions, and what is refused about them."""
+"""Lists: selectors, pages, versions, and refused options."""
 
 import pytest
 from testkit.customkind import LEADERWORKERSETS
@@ -20,7 +20,7 @@ FIELD_SELECTORS = (
 
 
 @pytest.mark.parametrize("selector", LABEL_SELECTORS)
-def test_labels_select(same: CheckSame, selector: str) -> None:
+def test_label_selectors_filter_lists(same: CheckSame, selector: str) -> None:
     async def sequence(session: Session) -> None:
         for name, labels in (("a", {"app": "web", "tier": "2"}), ("b", {"app": "db"}), ("c", {"tier": "a"}), ("d", {})):
             await session.create(CONFIG_MAPS, labeled(name, labels))
@@ -32,7 +32,7 @@ def test_labels_select(same: CheckSame, selector: str) -> None:
 
 
 @pytest.mark.parametrize("selector", FIELD_SELECTORS)
-def test_fields_select(same: CheckSame, selector: str) -> None:
+def test_field_selectors_filter_lists(same: CheckSame, selector: str) -> None:
     async def sequence(session: Session) -> None:
         for name, spec in (("a", {"nodeName": "n"}), ("b", {})):
             await session.create(PODS, pod(name, **spec))
@@ -43,7 +43,7 @@ def test_fields_select(same: CheckSame, selector: str) -> None:
     same(sequence)
 
 
-def test_pages_show_one_moment(same: CheckSame) -> None:
+def test_pages_show_one_snapshot(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         for name in "abcde":
             await session.create(CONFIG_MAPS, named(name))
@@ -72,7 +72,7 @@ VERSIONS = (
 
 
 @pytest.mark.parametrize("query", VERSIONS, ids=str)
-def test_options_of_lists_are_checked(same: CheckSame, query: dict[str, str]) -> None:
+def test_list_options_are_validated(same: CheckSame, query: dict[str, str]) -> None:
     async def sequence(session: Session) -> None:
         await session.create(CONFIG_MAPS, named("a"))
         await session.get(CONFIG_MAPS)  # waits for kube-apiserver's cache, which answers where any version will do
@@ -82,7 +82,7 @@ def test_options_of_lists_are_checked(same: CheckSame, query: dict[str, str]) ->
     same(sequence)
 
 
-def test_a_list_of_an_exact_version(same: CheckSame) -> None:
+def test_list_of_an_exact_version_is_served(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         made = await session.create(CONFIG_MAPS, named("a"))
         version = made["metadata"]["resourceVersion"]
@@ -93,7 +93,7 @@ def test_a_list_of_an_exact_version(same: CheckSame) -> None:
     same(sequence)
 
 
-def test_tables_of_sets_and_pods(same: CheckSame) -> None:
+def test_tables_of_sets_and_pods_are_served(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         await session.create(STATEFULSETS, statefulset("web"))
         waiting = {"name": "first", "ready": False, "restartCount": 2, "image": "i", "imageID": ""}

@@ -1,4 +1,4 @@
-"""Bodies, formats, options and patches that nobody should send: both servers answer them alike, as in `test_misuse.py`."""
+"""Malformed bodies, formats, options and patches: both servers answer them alike, as in `test_misuse.py`."""
 
 from typing import Final
 
@@ -169,7 +169,7 @@ def test_malformed_patches_are_refused_alike(same: CheckSame, media: str) -> Non
     same(sequence)
 
 
-def test_subresources_and_logs_that_are_not_there_are_refused_alike(same: CheckSame) -> None:
+def test_missing_subresources_and_logs_are_refused_alike(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         await session.create(PODS, pod("one"))
         for name in ("one", "absent"):

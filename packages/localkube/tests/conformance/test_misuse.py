@@ -19,7 +19,7 @@ from kuberuntime.objects.resources import CONFIG_MAPS, NODES, PODS, STATEFULSETS
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 TOLD_APART: Final = ("<nil>", "patch")
-"""Fields that one server only names, for what it also names otherwise."""
+"""Fields that only one server names, which the other one names differently."""
 
 HUGE: Final[tuple[JSON, ...]] = (
     2**31,
@@ -38,7 +38,7 @@ HUGE: Final[tuple[JSON, ...]] = (
 
 
 async def outcome(session: Session, method: str, path: str, body: object = None, **options: Any) -> None:
-    """Send a request; write down the code, the reason and the fields of a refusal, and nothing of what is accepted."""
+    """Send a request; record only the code, reason and fields of a refusal."""
     answer = await session.send(method, path, body, **options)
     entry = session.entries.pop()
     sent = body.decode(errors="replace") if isinstance(body, bytes) else json.dumps(body)
@@ -83,14 +83,14 @@ NUMBERS: Final = (
 
 
 @pytest.mark.parametrize("path", NUMBERS)
-def test_numbers_of_pods_are_bounded_alike(same: CheckSame, path: str) -> None:
+def test_integers_of_pods_are_limited_alike(same: CheckSame, path: str) -> None:
     async def sequence(session: Session) -> None:
         await create_each(session, PODS, (bent(pod("one"), path, value) for value in HUGE))
 
     same(sequence)
 
 
-def test_numbers_of_sets_are_bounded_alike(same: CheckSame) -> None:
+def test_integers_of_sets_are_limited_alike(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         for path in ("spec.replicas", "spec.minReadySeconds", "spec.revisionHistoryLimit", "spec.ordinals.start"):
             await create_each(session, STATEFULSETS, (bent(statefulset("one"), path, value) for value in HUGE))
@@ -99,7 +99,7 @@ def test_numbers_of_sets_are_bounded_alike(same: CheckSame) -> None:
     same(sequence)
 
 
-def test_texts_with_odd_characters_are_stored_alike(same: CheckSame) -> None:
+def test_texts_with_unusual_characters_are_stored_alike(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         for text in ("a\x00b", "\x00", "\x7f", "\ufeff", "\u2028", "\U0001f600"):
             await create_each(
@@ -277,7 +277,7 @@ def test_malformed_metadata_is_refused_alike(same: CheckSame, resource: Resource
     same(sequence)
 
 
-def test_nodes_with_odd_numbers_are_refused_alike(same: CheckSame) -> None:
+def test_nodes_with_unusual_quantities_are_refused_alike(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         for index, text in enumerate(("odd", "1e400", "-1", "1.5", "9" * 40, 5, 1.5, True, [])):
             obj = named(f"{session.namespace}-{index}", status={"capacity": {"cpu": text}})

@@ -36,7 +36,7 @@ JSON_PATCHES: tuple[object, ...] = (
 
 
 @pytest.mark.parametrize("patch", JSON_PATCHES, ids=lambda value: str(value)[:60])
-def test_json_patches(same: CheckSame, patch: object) -> None:
+def test_json_patches_have_the_same_result(same: CheckSame, patch: object) -> None:
     async def sequence(session: Session) -> None:
         await session.create(CONFIG_MAPS, named("one", data={"a": "1", "b": "2"}))
         await session.patch(CONFIG_MAPS, "one", patch, media=JSON_PATCH)
@@ -70,7 +70,7 @@ MERGE_PATCHES: tuple[object, ...] = (
 
 
 @pytest.mark.parametrize("patch", MERGE_PATCHES, ids=lambda value: str(value)[:60])
-def test_merge_patches(same: CheckSame, patch: object) -> None:
+def test_merge_patches_have_the_same_result(same: CheckSame, patch: object) -> None:
     async def sequence(session: Session) -> None:
         await session.create(CONFIG_MAPS, named("one", data={"a": "1", "b": "2"}))
         await session.patch(CONFIG_MAPS, "one", patch, media=MERGE_PATCH)
@@ -107,7 +107,7 @@ SET_PATCHES: tuple[object, ...] = (
 
 
 @pytest.mark.parametrize("patch", SET_PATCHES, ids=lambda value: str(value)[:80])
-def test_strategic_patches_of_pod_templates(same: CheckSame, patch: object) -> None:
+def test_strategic_patches_of_pod_templates_have_the_same_result(same: CheckSame, patch: object) -> None:
     spec = {
         "containers": [container(env=[{"name": "A", "value": "1"}, {"name": "B", "value": "1"}], ports=[{"containerPort": 80}]), container(name="side")],
         "volumes": [{"name": "v", "emptyDir": {}}],
@@ -124,7 +124,7 @@ def test_strategic_patches_of_pod_templates(same: CheckSame, patch: object) -> N
     same(sequence)
 
 
-def test_patches_of_other_kinds(same: CheckSame) -> None:
+def test_patches_of_other_kinds_have_the_same_result(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         await session.create(LEADERWORKERSETS, lws("one"))
         await session.patch(LEADERWORKERSETS, "one", {"spec": {"replicas": 2}}, media=STRATEGIC_PATCH)

@@ -1,4 +1,4 @@
-"""Pods: what is filled in for every family of fields, and what is wrong with a value."""
+"""Pods: the defaults of every family of fields, and the errors of invalid values."""
 
 import pytest
 from tests.conformance.conftest import CheckSame
@@ -74,7 +74,7 @@ GOOD: tuple[JSONObject, ...] = (
 
 
 @pytest.mark.parametrize("spec", GOOD, ids=lambda value: str(value)[:90])
-def test_what_is_left_out_is_filled_in(same: CheckSame, spec: JSONObject) -> None:
+def test_pod_defaults_are_set(same: CheckSame, spec: JSONObject) -> None:
     async def sequence(session: Session) -> None:
         await session.create(PODS, pod("one", **spec))
 
@@ -110,7 +110,7 @@ BAD: tuple[JSONObject, ...] = (
 
 
 @pytest.mark.parametrize("spec", BAD, ids=lambda value: str(value)[:90])
-def test_faults_are_told(same: CheckSame, spec: JSONObject) -> None:
+def test_pod_errors_are_reported(same: CheckSame, spec: JSONObject) -> None:
     async def sequence(session: Session) -> None:
         await session.create(PODS, pod("one", **spec))
 

@@ -1,4 +1,4 @@
-"""Requests that ask for nothing there is, or in a way nobody understands."""
+"""Requests for missing objects, and malformed requests."""
 
 import pytest
 from testkit.customkind import LEADERWORKERSETS
@@ -21,7 +21,7 @@ PATHS = (
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
-def test_what_is_not_there_is_refused(same: CheckSame, method: str, path: str) -> None:
+def test_unknown_paths_are_refused(same: CheckSame, method: str, path: str) -> None:
     async def sequence(session: Session) -> None:
         media = "application/merge-patch+json" if method == "PATCH" else "application/json"
         await session.send(method, path, None if method in {"GET", "DELETE"} else {}, media=media)
@@ -40,7 +40,7 @@ BODIES: tuple[object, ...] = (
 
 
 @pytest.mark.parametrize("body", BODIES, ids=str)
-def test_bodies_are_read(same: CheckSame, body: object) -> None:
+def test_request_bodies_are_decoded(same: CheckSame, body: object) -> None:
     async def sequence(session: Session) -> None:
         await session.send("POST", session.path(CONFIG_MAPS), body)
         await session.send("POST", session.path(LEADERWORKERSETS), body)
@@ -71,7 +71,7 @@ VALIDATIONS = ("", "Ignore", "Warn", "Strict", "Odd")
 
 
 @pytest.mark.parametrize("validation", VALIDATIONS)
-def test_unknown_and_double_fields(same: CheckSame, validation: str) -> None:
+def test_unknown_and_duplicate_fields_are_reported(same: CheckSame, validation: str) -> None:
     async def sequence(session: Session) -> None:
         odd = pod("one", odd=1)
         odd["spec"]["containers"][0] |= {"odd": {}, "env": [{"name": "a", "odd": 1}]}
@@ -95,7 +95,7 @@ DOCUMENTS = (
 
 
 @pytest.mark.parametrize("path", DOCUMENTS[5:])
-def test_the_kind_is_discovered(same: CheckSame, path: str) -> None:
+def test_kinds_are_discovered(same: CheckSame, path: str) -> None:
     async def sequence(session: Session) -> None:
         await session.send("GET", path)
 
@@ -105,8 +105,8 @@ def test_the_kind_is_discovered(same: CheckSame, path: str) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 @pytest.mark.parametrize("resource", [LEADERWORKERSETS, STATEFULSETS], ids=["LeaderWorkerSet", "StatefulSet"])
-def test_objects_larger_than_etcd_takes_are_refused(same: CheckSame, resource: Resource) -> None:
-    """From 2 MiB on the client of etcd refuses them in other words, with the same code."""
+def test_objects_above_the_etcd_limit_are_refused(same: CheckSame, resource: Resource) -> None:
+    """From 2 MiB on, the client of etcd refuses them with another message and the same code."""
 
     async def sequence(session: Session) -> None:
         for name, length in (("little", 10), ("much", 1_400_000), ("more", 1_600_000)):

@@ -1,4 +1,4 @@
-"""`pods/resize`: what it writes, what it drops, and what it refuses."""
+"""`pods/resize`: written, dropped and refused fields."""
 
 import pytest
 from tests.conformance.conftest import CheckSame
@@ -44,7 +44,7 @@ def of(name: str = "main", **resources: JSONObject) -> JSONObject:
     ],
     ids=lambda value: str(value)[:90],
 )
-def test_only_cpu_and_memory_of_containers_change(same: CheckSame, change: JSONObject) -> None:
+def test_resize_changes_only_cpu_and_memory(same: CheckSame, change: JSONObject) -> None:
     async def sequence(session: Session) -> None:
         await session.create(PODS, SIZED)
         await session.patch(PODS, "one", change, media=STRATEGIC_PATCH, subresource="resize")
@@ -53,7 +53,7 @@ def test_only_cpu_and_memory_of_containers_change(same: CheckSame, change: JSONO
     same(sequence)
 
 
-def test_the_class_of_a_pod_stays(same: CheckSame) -> None:
+def test_resize_keeps_the_qos_class(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         await session.create(PODS, pod("one"))
         await session.patch(PODS, "one", of(requests={"cpu": "1"}), media=STRATEGIC_PATCH, subresource="resize")
@@ -66,7 +66,7 @@ def test_the_class_of_a_pod_stays(same: CheckSame) -> None:
     same(sequence)
 
 
-def test_a_node_that_reports_no_resources_does_not_resize(same: CheckSame) -> None:
+def test_node_without_resources_does_not_resize(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         await session.create(PODS, SIZED)
         for resources in ({}, {"resources": {"requests": {"cpu": "1"}}}):
@@ -79,7 +79,7 @@ def test_a_node_that_reports_no_resources_does_not_resize(same: CheckSame) -> No
     same(sequence)
 
 
-def test_it_is_read_and_replaced_as_a_whole(same: CheckSame) -> None:
+def test_resize_is_read_and_replaced_completely(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         await session.create(PODS, SIZED)
         found = await session.send("GET", session.path(PODS, "one", "resize"))

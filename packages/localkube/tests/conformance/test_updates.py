@@ -1,4 +1,4 @@
-"""Replacing objects: versions, identities, what the server keeps, generations, subresources."""
+"""Replacing objects: versions, UIDs, server-managed fields, generations, subresources."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def with_metadata(obj: JSONObject, **fields: Any) -> JSONObject:
 
 
 @pytest.mark.parametrize(("resource", "obj"), OBJECTS, ids=IDS)
-def test_versions_and_identities_are_held_against_the_stored_object(
+def test_versions_and_uids_are_compared_with_the_stored_object(
     same: CheckSame, resource: Resource, obj: JSONObject
 ) -> None:
     async def sequence(session: Session) -> None:
@@ -58,7 +58,7 @@ def test_versions_and_identities_are_held_against_the_stored_object(
 
 
 @pytest.mark.parametrize(("resource", "obj"), OBJECTS, ids=IDS)
-def test_what_the_server_keeps_cannot_be_written(same: CheckSame, resource: Resource, obj: JSONObject) -> None:
+def test_server_managed_fields_cannot_be_written(same: CheckSame, resource: Resource, obj: JSONObject) -> None:
     async def sequence(session: Session) -> None:
         sent = with_metadata(
             obj,
@@ -95,7 +95,7 @@ BAD_METADATA: tuple[JSONObject, ...] = (
 
 
 @pytest.mark.parametrize("metadata", BAD_METADATA, ids=lambda value: str(value)[:50])
-def test_metadata_is_checked(same: CheckSame, metadata: JSONObject) -> None:
+def test_metadata_is_validated(same: CheckSame, metadata: JSONObject) -> None:
     async def sequence(session: Session) -> None:
         for resource, obj in OBJECTS[:2]:
             await session.create(resource, with_metadata(obj, **metadata))
@@ -104,7 +104,7 @@ def test_metadata_is_checked(same: CheckSame, metadata: JSONObject) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.b", "2.web", "Upper", "x" * 64, "-"])
-def test_names_are_checked(same: CheckSame, name: str) -> None:
+def test_names_are_validated(same: CheckSame, name: str) -> None:
     async def sequence(session: Session) -> None:
         await session.create(NAMESPACES, named(name))
         await session.create(SERVICES, service(name))
@@ -127,7 +127,7 @@ def test_names_are_generated(same: CheckSame) -> None:
     same(sequence)
 
 
-def test_generations_count_what_is_wanted(same: CheckSame) -> None:
+def test_generation_counts_spec_changes(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         for resource, obj in ((STATEFULSETS, statefulset("one")), (LEADERWORKERSETS, lws("one")), (PODS, pod("one"))):
             made = await session.create(resource, obj)
@@ -166,7 +166,7 @@ def test_scale_reads_and_writes_replicas(same: CheckSame, resource: Resource, ob
     same(sequence)
 
 
-def test_immutable_objects_stay_as_they_are(same: CheckSame) -> None:
+def test_immutable_objects_cannot_be_changed(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         for resource, field in ((CONFIG_MAPS, "data"), (SECRETS, "stringData")):
             await session.create(resource, named("one", immutable=True, **{field: {"a": "1"}}))
@@ -183,7 +183,7 @@ def test_immutable_objects_stay_as_they_are(same: CheckSame) -> None:
     same(sequence)
 
 
-def test_services_are_checked(same: CheckSame) -> None:
+def test_services_are_validated(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         await session.create(SERVICES, service("Upper"))
         await session.create(SERVICES, service("9lives"))
@@ -208,7 +208,7 @@ def test_services_are_checked(same: CheckSame) -> None:
     same(sequence)
 
 
-def test_namespaces_are_made_and_checked(same: CheckSame) -> None:
+def test_namespaces_are_created_and_validated(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         await session.send(
             "POST", "/api/v1/namespaces", {"metadata": {"name": "test-updates-made", "labels": {"a": "b"}}}
@@ -242,7 +242,7 @@ SETS: tuple[JSONObject, ...] = (
 
 
 @pytest.mark.parametrize("spec", SETS, ids=lambda value: str(value)[:50])
-def test_statefulsets_are_checked(same: CheckSame, spec: JSONObject) -> None:
+def test_statefulsets_are_validated(same: CheckSame, spec: JSONObject) -> None:
     async def sequence(session: Session) -> None:
         await session.create(STATEFULSETS, statefulset("one", **spec))
         made = await session.create(STATEFULSETS, statefulset("two"))

@@ -1,4 +1,4 @@
-"""The verbs on every kind: create, read, list, replace, patch, delete; and what a client sees as a table."""
+"""The verbs on every kind: create, read, list, replace, patch, delete; and the table for clients."""
 
 import pytest
 from tests.conformance.conftest import CheckSame
@@ -24,7 +24,7 @@ def words(value: object) -> str:
 
 
 @pytest.mark.parametrize(("resource", "obj"), ANY_KIND, ids=words)
-def test_an_object_lives_from_creation_to_deletion(same: CheckSame, resource: Resource, obj: JSONObject) -> None:
+def test_object_supports_all_verbs(same: CheckSame, resource: Resource, obj: JSONObject) -> None:
     name = obj["metadata"]["name"]
 
     async def sequence(session: Session) -> None:
@@ -47,7 +47,7 @@ def test_an_object_lives_from_creation_to_deletion(same: CheckSame, resource: Re
     same(sequence)
 
 
-def test_a_claim_lives_from_creation_to_deletion(same: CheckSame) -> None:
+def test_claim_supports_all_verbs(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         await session.create(PERSISTENT_VOLUME_CLAIMS, claim("one"))
         await session.patch(PERSISTENT_VOLUME_CLAIMS, "one", {"metadata": {"finalizers": None, "labels": {"a": "b"}}})
@@ -61,7 +61,7 @@ def test_a_claim_lives_from_creation_to_deletion(same: CheckSame) -> None:
     same(sequence)
 
 
-def test_an_event_is_seen_through_both_groups(same: CheckSame) -> None:
+def test_event_is_served_in_both_groups(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         await session.create(CORE_EVENTS, event("one", session.namespace))
         await session.get(CORE_EVENTS, "one")
@@ -83,7 +83,7 @@ def test_an_event_is_seen_through_both_groups(same: CheckSame) -> None:
     same(sequence)
 
 
-def test_the_bytes_of_a_revision_are_kept(same: CheckSame) -> None:
+def test_revision_data_keeps_its_bytes(same: CheckSame) -> None:
     data = b'{"a":"\\u003c\\u0026\\u003e","b":[1,1.5],"spec":{"z":"\xc3\xa9","\\u003ck\\u003e":"<"}}'
     body = (
         b'{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"one"},"revision":1,"data":%s}' % data

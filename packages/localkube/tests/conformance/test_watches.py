@@ -1,4 +1,4 @@
-"""Watches: what comes, in which order, from which version."""
+"""Watches: events, their order, and the start at a version."""
 
 from testkit.customkind import LEADERWORKERSETS
 from tests.conformance.conftest import CheckSame
@@ -8,7 +8,7 @@ from tests.conformance.transcript import Session
 from kuberuntime.objects.resources import CONFIG_MAPS, PODS
 
 
-def test_changes_come_in_order(same: CheckSame) -> None:
+def test_changes_arrive_in_order(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         first = await session.create(CONFIG_MAPS, labeled("a", {"x": "1"}))
         version = first["metadata"]["resourceVersion"]
@@ -50,7 +50,7 @@ def test_pods_and_custom_resources_are_watched(same: CheckSame) -> None:
     same(sequence)
 
 
-def test_odd_watches_are_refused(same: CheckSame) -> None:
+def test_malformed_watches_are_refused(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         await session.watch(CONFIG_MAPS, 1, resourceVersionMatch="Exact")
         await session.watch(CONFIG_MAPS, 1, sendInitialEvents="true")

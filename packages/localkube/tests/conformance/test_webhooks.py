@@ -1,4 +1,4 @@
-"""Admission webhooks: what they are asked, what they change, and what becomes of their refusals."""
+"""Admission webhooks: their requests, their changes, and their refusals."""
 
 import base64
 import json
@@ -82,7 +82,7 @@ def webhook(how: str, address: str, bundle: str, namespace: str, **fields: Any) 
 
 
 def asked(seen: list[JSONObject]) -> list[JSONObject]:
-    """Return what the webhooks were asked, without what the servers made up."""
+    """Return the requests of the webhooks, without generated values."""
     return [{name: value for name, value in one.items() if name not in {"uid", "userInfo"}} for one in seen]
 
 
@@ -92,12 +92,12 @@ def probing(how: str) -> JSONObject:
 
 
 def shapes(questions: list[JSONObject]) -> JSON:
-    """Return what questions look like; kube-apiserver asks again where its cache was behind, so each counts once."""
+    """Return the shapes of requests; kube-apiserver repeats a request if its cache was behind, so each counts once."""
     found = [[one["operation"], one.get("name"), sorted(one), sorted(one.get("options") or {})] for one in questions]
     return [shape for shape, _ in groupby(found)]
 
 
-def test_webhooks_change_and_deny(same: CheckSame) -> None:
+def test_webhooks_mutate_and_deny(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         seen: list[JSONObject] = []
         async with answering(seen) as (address, bundle):

@@ -1,7 +1,7 @@
-"""Talking to one API server and writing down what was said, in a form that does not depend on which server it was.
+"""Send requests to one API server and record the answers, in a form that does not depend on the server.
 
-What differs by nature is replaced: UIDs by `uid-1`, `uid-2` in the order they appear; resourceVersions by their rank;
-moments, continue tokens and generated suffixes by a word.
+Values that always differ are replaced: UIDs by `uid-1`, `uid-2` in their order, and resourceVersions by their
+rank. Times, continue tokens and generated suffixes are replaced by a word.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ USER_AGENT: Final = "conformance/1"
 
 @dataclass(frozen=True)
 class Entry:
-    """One request in words, and what came back."""
+    """One request in words, and its answer."""
 
     request: str
     status: int
@@ -85,7 +85,7 @@ class Session:
         return await self.send("POST", self.path(resource), identified(resource, obj), **query)
 
     async def await_known(self, resource: Resource, obj: JSONObject, shows: Callable[[Any], bool]) -> None:
-        """Wait until admission, which reads caches, knows what was written: a dry creation, not written down, shows it."""
+        """Wait until admission, which reads caches, knows the write: an unrecorded dry run of a creation shows it."""
         rehearsal = Session(self.transport, self.namespace)
         async with asyncio.timeout(PATIENCE):
             while not shows(await rehearsal.create(resource, obj, dryRun="All")):  # noqa: ASYNC110 - nothing tells when
@@ -145,7 +145,7 @@ class Session:
 
 
 def _distinct(causes: list[JSONObject]) -> list[JSONObject]:
-    """Sort causes; kube-apiserver has no fixed order of them, and tells some twice."""
+    """Sort causes; kube-apiserver has no fixed order, and repeats some."""
     ordered = sorted(causes, key=lambda cause: (str(cause.get("field")), str(cause.get("message"))))
     return [one for index, one in enumerate(ordered) if one not in ordered[:index]]
 
@@ -170,7 +170,7 @@ def bytes_of(content: bytes, name: str) -> str:
 
 
 def decode(content: bytes) -> Any:
-    """Read JSON; what is none is shown as text."""
+    """Decode JSON; other bodies are returned as text."""
     try:
         return msgspec.json.decode(content)
     except msgspec.DecodeError:
@@ -186,7 +186,7 @@ def normalized(entries: Iterable[Entry]) -> list[Entry]:
 
 @dataclass
 class Names:
-    """The words for what one server made up."""
+    """Replacements for the generated values of one server."""
 
     versions: Mapping[str, str]
     uids: dict[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Which refused differences occurred, and whether all should have: those of the table that do not occur are a lie."""
+"""The accepted differences that occurred, and a check that all of the table did."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ NARROWED = pytest.StashKey[bool]()
 
 @dataclass
 class Witness:
-    """Notes which tests ran, and which refused differences they met."""
+    """Records the tests that ran, and their accepted differences."""
 
     ran: set[str] = field(default_factory=set)
     met: set[str] = field(default_factory=set)
@@ -31,7 +31,7 @@ class Witness:
         return [one.what for one in refused.TABLE if one.what not in self.met]
 
     def saw_everything(self, session: pytest.Session) -> bool:
-        """Return whether all tests there are ran, here and in one go: not a choice of them, nor in several processes."""
+        """Return whether all existing tests ran in this process: no selection, and no distribution."""
         config = session.config
         if config.stash.get(NARROWED, False) or any("::" in one for one in config.args):
             return False

@@ -1,4 +1,4 @@
-"""Values and objects that nobody should send: of the wrong type, at the edge of a type, or bent in one place."""
+"""Malformed values and objects: of the wrong type, at the edge of a type, or changed in one place."""
 
 from collections.abc import Iterator
 from random import Random
@@ -85,7 +85,7 @@ def places(document: JSON, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ..
 
 
 def schema_at(schema: Schema | None, path: tuple[Any, ...]) -> Schema | None:
-    """Return the schema of what is at a path, where it is known."""
+    """Return the schema of the value at a path, if it is known."""
     for key in path:
         if schema is None:
             return None
@@ -106,7 +106,7 @@ def replaced(document: JSON, path: tuple[Any, ...], wanted: JSON) -> JSON:
 
 
 def without(document: JSON, path: tuple[Any, ...]) -> JSON:
-    """Return the document without what is at a path."""
+    """Return the document without the value at a path."""
     if not path:
         return None
     key, rest = path[0], path[1:]
@@ -122,7 +122,7 @@ def without(document: JSON, path: tuple[Any, ...]) -> JSON:
 
 
 def bent(random: Random, document: JSON, schema: Schema | None = None) -> JSON:
-    """Return the document with one to three places changed: to what nobody expects, or to what fits but for its value."""
+    """Return the document with one to three changed places: unexpected types, or invalid values."""
     for _ in range(random.choice((1, 1, 1, 2, 3))):
         found = list(places(document))
         if not found:

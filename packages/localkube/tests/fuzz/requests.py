@@ -1,4 +1,4 @@
-"""Requests to the API server, made from a seed: all verbs, kinds and subresources, mostly nearly valid, some hopeless."""
+"""Random requests to the API server from a seed: all verbs, kinds and subresources, most of them nearly valid."""
 
 import gzip
 import zlib
@@ -85,7 +85,7 @@ PATHS: Final = (
 
 
 def served() -> list[Kind]:
-    """Return the kinds that requests are about: those built in, and one of a CRD."""
+    """Return the kinds of the requests: the built-in ones, and one of a CRD."""
     return [*specimens.kinds(), kind_from_crd(specimens.CRD)]
 
 

@@ -26,19 +26,19 @@ AS_UPSTREAM: Final = (
     "resourceVersion should not be set on objects to be created",
     "failed to create typed patch object",
 )
-"""How the texts begin with which kube-apiserver itself answers 500; packages/localkube/tests/conformance holds us to them."""
+"""Starts of messages with which kube-apiserver itself answers 500; the conformance tests compare them."""
 
 
 @dataclass(frozen=True)
 class Defect:
-    """What a server did that it must not: the request, and what came of it."""
+    """A forbidden behavior of a server: the request, and the result."""
 
     request: Request
     what: str
 
     @property
     def place(self) -> str:
-        """Return where in the code it happened, to tell defects apart."""
+        """Return the place in the code, which identifies a defect."""
         lines = [line.strip() for line in self.what.splitlines()]
         files = [line for line in lines if line.startswith("File") and "/leaderworkerset/" in line]
         return f"{lines[-1][:60]} {files[-1] if files else ''}"
@@ -113,13 +113,13 @@ async def play(requests: Sequence[Request], seed: int = 0) -> Defect | None:
 
 
 def _words(context: dict[str, Any]) -> str:
-    """Return an exception that nobody handled in words."""
+    """Return the text of an unhandled exception."""
     error = context.get("exception")
     return "".join(traceback.format_exception(error)) if error else str(context)
 
 
 async def _ask(server: ApiServer, request: Request) -> str:
-    """Return what is wrong with the answer."""
+    """Return the error of an answer."""
     try:
         answer = await server.handle(request, "admin")
         if isinstance(answer, StreamResponse):
@@ -182,7 +182,7 @@ def smallest(requests: Sequence[Request], defect: Defect, seed: int) -> tuple[li
 
 
 def _smaller(request: Request) -> Iterator[Request]:
-    """Yield what might do: without query, without headers, with ever less of the body."""
+    """Yield smaller candidates: without query, without headers, with smaller bodies."""
     yield replace(request, query=())
     yield replace(request, headers={name: value for name, value in request.headers.items() if name == "content-type"})
     try:
@@ -194,7 +194,7 @@ def _smaller(request: Request) -> Iterator[Request]:
 
 
 def describe(seed: int, requests: Sequence[Request], defect: Defect) -> str:
-    """Say how to see a defect again."""
+    """Describe how to reproduce a defect."""
     sent = "\n".join(
         f"  {one.method} {one.path} {dict(one.query)} {dict(one.headers)} {one.body[:2000]!r}" for one in requests
     )

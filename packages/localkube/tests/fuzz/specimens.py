@@ -1,4 +1,4 @@
-"""Valid objects of every kind that the embedded API server has, to be bent."""
+"""Valid objects of every kind of the embedded API server, to be changed."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Any bytes on a connection are answered or refused, and leave nothing behind: no task, no descriptor, no traceback."""
+"""Any bytes on a connection are answered or refused, and leave no task, descriptor or traceback."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,14 +23,14 @@ Send = Callable[[Wire, Random], Awaitable[tuple[bytes, bytes]]]
 
 
 async def ask(server: Wire, random: Random) -> tuple[bytes, bytes]:
-    """Send a request; return it and what came back."""
+    """Send a request; return it and the answer."""
     made = requests.Requests(random.randrange(2**32), KINDS).sequence(4)[-1]
     content = wire.raw_request(random, server.port, made)
     return content, await server.exchange(content)
 
 
 async def upgrade(server: Wire, random: Random) -> tuple[bytes, bytes]:
-    """Ask for a WebSocket and send frames; return them and what came back."""
+    """Ask for a WebSocket and send frames; return them and the answer."""
     protocol, path = random.choice(PROTOCOLS), random.choice(PATHS)
     opening = wire.upgrade(server.port, path, protocol)
     frames = wire.spdy_frames(random) if "portforward" in path else wire.channel_frames(random)

@@ -1,4 +1,4 @@
-"""A server behind a socket, and what is sent to it byte by byte: HTTP/1.1, WebSockets, SPDY in them."""
+"""A server behind a socket, and the bytes to send: HTTP/1.1, WebSockets, SPDY in them."""
 
 import asyncio
 import logging
@@ -34,7 +34,7 @@ BODY: Final = b'{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"},"spec"
 
 
 class Records(logging.Handler):
-    """Collects what is logged as an error."""
+    """Collects logged errors."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -46,7 +46,7 @@ class Records(logging.Handler):
 
 
 class Session(EchoSession):
-    """A command that repeats its input, and takes no more after its end."""
+    """A command that repeats its input, and accepts nothing after its end."""
 
     async def write(self, data: bytes) -> None:
         if not self.stdout.at_eof() and not self.killed.is_set() and not self._ended.is_set():
@@ -58,7 +58,7 @@ class Session(EchoSession):
 
 
 class Node(FakeNode):
-    """A node whose commands are each their own."""
+    """A node with a separate session for each command."""
 
     async def exec(
         self, pod: JSONObject, container: str, command: tuple[str, ...], *, stdin: bool, tty: bool
@@ -69,7 +69,7 @@ class Node(FakeNode):
 
 @contextmanager
 def errors() -> Iterator[list[str]]:
-    """Collect what is logged as an error by anyone."""
+    """Collect all logged errors."""
     records = Records()
     logging.getLogger().addHandler(records)
     try:
@@ -87,7 +87,7 @@ class Wire:
     port: int
 
     async def exchange(self, content: bytes, *more: bytes, patience: float = QUIET) -> bytes:
-        """Send bytes, and return what comes back until the server ends the connection, or has nothing more to say."""
+        """Send bytes, and return the answer until the server closes the connection or becomes silent."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
             writer.write(content)
@@ -192,7 +192,7 @@ def upgrade(port: int, path: str, protocol: str) -> bytes:
 
 
 def frame(random: Random, payload: bytes, opcode: int = 2) -> bytes:
-    """Return a frame of a client, mostly a whole one."""
+    """Return a client's frame, which is complete in most cases."""
     mask = random.randbytes(4)
     masked = bytes(byte ^ mask[index % 4] for index, byte in enumerate(payload))
     first = 0x80 | opcode

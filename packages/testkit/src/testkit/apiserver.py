@@ -17,14 +17,14 @@ from localkube.apiserver.storage.store import Store
 from localkube.controllers.composition import ControllerSettings, run_controllers
 
 START: Final = 60.0
-"""Seconds in which controllers must be ready."""
+"""Seconds until controllers must be ready."""
 
 
 @asynccontextmanager
 async def serving(
     clock: Clock, store: Store | None = None, *, random: Random | None = None, max_pods: int | None = None
 ) -> AsyncIterator[ApiServer]:
-    """Serve the built-in kinds in the body, from a store in memory where none is given."""
+    """Serve the built-in kinds in the body, from the given store or from one in memory."""
     server = ApiServer(store or Store(), builtin.kinds(), clock, ServerOptions(random=random, max_pods=max_pods))
     try:
         await server.start()

@@ -12,7 +12,7 @@ import hypothesis
 IS_THOROUGH: Final = bool(os.environ.get("THOROUGH"))
 
 USUAL: Final = 50
-"""Examples of a property that names no number."""
+"""Examples of a property without its own number."""
 
 
 def examples(usual: int) -> int:
@@ -25,6 +25,6 @@ def examples(usual: int) -> int:
 
 
 def load_profile() -> None:
-    """Let properties that name no number try `USUAL` examples, and none fail because the machine is busy."""
+    """Use `USUAL` examples for properties without a number, and no deadline, because the machine may be busy."""
     hypothesis.settings.register_profile("tests", deadline=None, max_examples=examples(USUAL))
     hypothesis.settings.load_profile("tests")

@@ -91,11 +91,11 @@ class SmallServer:
             stream.put_nowait(None)
 
     def mute(self) -> None:
-        """Let all streams that are open say nothing more."""
+        """Stop sending on all open streams."""
         self._muted |= self._streams
 
     def expire(self) -> None:
-        """Forget the log: watches from before are refused."""
+        """Forget the log: watches from older versions are refused."""
         self.oldest = self.version
 
     def bookmark(self) -> None:

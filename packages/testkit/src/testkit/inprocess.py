@@ -1,4 +1,4 @@
-"""An API server of the embedded cluster without a network, for tests that need no more of a cluster."""
+"""An API server of the embedded cluster without a network, for tests that need only an API server."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""A kubelet that runs nothing: what is bound becomes ready at once, what is deleted ends at once."""
+"""A kubelet without processes: bound pods become ready immediately, deleted pods end immediately."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Where the repository is, and where each package has its sources and tests."""
+"""The paths of the repository, and of the sources and tests of each package."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ TESTS: Final = (
     *(ROOT / "packages" / package / "tests" for package in PACKAGES),
     ROOT / "packages/testkit/src",
 )
-"""The folders of tests: what needs several packages, those of each package, and the harness that they share."""
+"""The folders of tests: of several packages, of each package, and the shared harness."""
 
 PATHS: Final = (
     *(ROOT / "packages" / package / "src" for package in (*PACKAGES, "testkit")),

@@ -1,10 +1,10 @@
-"""A clock that shows the time that a test sets."""
+"""A clock that tests set."""
 
 from datetime import UTC, datetime
 
 
 class SetClock:
-    """Stands still at `time` until a test sets another."""
+    """Shows `time` until a test changes it."""
 
     def __init__(self, time: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self.time = time

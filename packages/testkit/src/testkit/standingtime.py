@@ -11,11 +11,11 @@ from contextlib import suppress
 from typing import Final, Self
 
 LIMIT: Final = 20.0
-"""Real seconds in which anything must come true."""
+"""Real seconds until any awaited condition must be true."""
 
 POLL: Final = 0.01
 TURNS: Final = 20
-"""Turns of a loop in which a request that is answered comes to wait for the rest of its body."""
+"""Turns of a loop after which an answered request waits for the rest of its body."""
 
 
 class StandingTime:
@@ -69,7 +69,7 @@ class HalfSent:
 
 
 async def tasks_end(loop: asyncio.AbstractEventLoop, count: int) -> bool:
-    """Wait until a loop has no more than so many tasks; return whether that came true."""
+    """Wait until a loop has at most so many tasks; return whether this happened."""
     for _ in range(int(LIMIT / POLL)):
         if len(asyncio.all_tasks(loop)) <= count:
             return True

@@ -39,10 +39,10 @@ SHARED: Final = (
 """Folders whose tests share a cluster, which is started once."""
 
 GENERATED: Final = "packages/localkube/tests/conformance/test_generated.py"
-"""The file whose sequences are generated each time: there is nothing to record."""
+"""The file with generated sequences, which have no recorded answers."""
 
 LIVE: Final = ("tests/kubernetes/", GENERATED)
-"""Folders and files whose tests need the programs of Kubernetes, whatever their parameters."""
+"""Folders and files whose tests need the programs of Kubernetes, with any parameters."""
 
 BOTH: Final = ("packages/localkube/tests/conformance/",)
 """Folders whose tests compare with recorded answers of Kubernetes or, with `--tier kubernetes`, with the living one."""
@@ -54,7 +54,7 @@ BROWSER: Final = "tests/browser/"
 """The folder whose tests only `make browser` runs."""
 
 PAGES: Final = ("tests/e2e/test_documents.py", "tests/e2e/test_examples.py")
-"""Tests that may not meet: some of what they run uses port 8080."""
+"""Tests that must not run at the same time: some of their commands use port 8080."""
 
 Tier: TypeAlias = Literal["fast", "kubernetes", "node"]
 """The tests of `make test`, tests that need a control plane or are long, and tests that need a real node."""
@@ -63,13 +63,13 @@ COMMANDS: Final = "tests/e2e/"
 """The folder whose tests start real processes for each step. Most are for the second tier."""
 
 SHOWN: Final = (*PAGES, "tests/e2e/test_first_hour.py")
-"""Those of the first tier: every command of the README and of the pages, one example, a newcomer's first hour."""
+"""Tests of this folder in the first tier: every command of the pages, one example, a newcomer's first hour."""
 
 MOST_UNSTABLE: Final = 3
-"""Tests of a run that may pass only when they are tried again."""
+"""The maximum number of tests in a run that pass only at the second try."""
 
 AT_ONCE: Final = 5
-"""Tests of `make test` that run at once."""
+"""The number of parallel processes of `make test`."""
 
 COLLECT_AFTER: Final = 10_000
 """Objects made after which the garbage collector runs."""
@@ -86,7 +86,7 @@ def pytest_configure() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let `make test` say that it tries again what failed (it gives `--last-failed` with it), and `make nightly` keep counts."""
+    """Add the options for the second try of `make test` (with `--last-failed`), and for recorded counts."""
     parser.addoption("--second-try", action="store_true", help="list the tests that pass: they failed before")
     parser.addoption(
         "--tier",
@@ -97,7 +97,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests of other tiers."""
+    """Deselect the tests of other tiers."""
     if wanted := config.getoption("tier"):
         groups: dict[bool, list[pytest.Item]] = {True: [], False: []}
         for item in items:
@@ -107,7 +107,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def tiers_of_item(item: pytest.Item) -> tuple[Tier, ...]:
-    """Return the tiers of a test: a long one is for the second tier, whatever it needs."""
+    """Return the tiers of a test: a long one is always for the second tier."""
     is_long = item.get_closest_marker("long") is not None and not item.nodeid.startswith(NODE)
     return ("kubernetes",) if is_long else tiers_of(item.nodeid)
 
@@ -165,14 +165,14 @@ class ByGroup(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no
         return group_of(nodeid)
 
     def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
-        """Forget the groups that are done before what is left is counted, which happens after each test."""
+        """Forget completed groups before pending tests are counted, which happens after each test."""
         for done in [scope for scope, tests in workload.items() if all(tests.values())]:
             del workload[done]
         return int(super()._pending_of(workload))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
-    """Let those tests that share a cluster run one after the other, where several processes run tests (`-n`)."""
+    """Return a scheduler that runs tests of a shared cluster in one process, if several processes run tests (`-n`)."""
     return ByGroup(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 

@@ -19,7 +19,7 @@ PATIENCE: Final = 5.0
 
 
 class _JumpingSelector(selectors.SelectSelector):
-    """Instead of waiting, moves the clock."""
+    """A selector that moves the clock instead of waiting."""
 
     def __init__(self, tick: float) -> None:
         super().__init__()

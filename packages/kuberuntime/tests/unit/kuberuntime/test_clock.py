@@ -1,4 +1,4 @@
-"""How it is noticed that the wall clock was set."""
+"""Changes of the wall clock are detected."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -24,14 +24,14 @@ class TwoClocks:
         self.wall += timedelta(seconds=seconds + jump)
 
 
-def test_time_that_passes_is_no_jump() -> None:
+def test_passing_time_is_not_a_jump() -> None:
     clock = TwoClocks()
     jumps = ClockJumps(clock)
     clock.move(86400)
     assert jumps.take() == timedelta()
 
 
-def test_a_jump_is_returned_once_in_both_directions() -> None:
+def test_jump_in_either_direction_is_returned_once() -> None:
     clock = TwoClocks()
     jumps = ClockJumps(clock)
     clock.move(5, jump=3600)
@@ -40,7 +40,7 @@ def test_a_jump_is_returned_once_in_both_directions() -> None:
     assert (jumps.take(), jumps.take()) == (timedelta(hours=-2), timedelta())
 
 
-def test_small_corrections_count_once_they_add_up() -> None:
+def test_small_corrections_count_when_they_accumulate() -> None:
     clock = TwoClocks()
     jumps = ClockJumps(clock)
     found = []

@@ -1,4 +1,4 @@
-"""Errors are typed by what the API server says."""
+"""The type of an error follows the Status of the API server."""
 
 import pytest
 
@@ -26,14 +26,14 @@ from kuberuntime import errors
         (418, "Teapot", errors.APIError),
     ],
 )
-def test_the_reason_decides_then_the_code(code: int, reason: str, expected: type[errors.APIError]) -> None:
+def test_error_type_follows_the_reason_then_the_code(code: int, reason: str, expected: type[errors.APIError]) -> None:
     error = errors.from_status({"kind": "Status", "code": code, "reason": reason, "message": "no"})
 
     assert type(error) is expected
     assert (error.code, error.reason, str(error)) == (code, reason, "no")
 
 
-def test_a_status_keeps_its_details() -> None:
+def test_status_keeps_its_details() -> None:
     status = {"kind": "Status", "code": 422, "reason": "Invalid", "details": {"causes": [{"field": "spec.size"}]}}
 
     error = errors.from_status(status)
@@ -52,11 +52,11 @@ def test_a_status_keeps_its_details() -> None:
     ],
     ids=["page of a proxy", "nothing", "other JSON", "long"],
 )
-def test_an_answer_that_is_no_status_is_shown(body: bytes, message: str) -> None:
+def test_malformed_status_is_shown(body: bytes, message: str) -> None:
     error = errors.from_response(502, body)
 
     assert (error.code, str(error)) == (502, message)
 
 
-def test_a_status_without_code_takes_that_of_the_answer() -> None:
+def test_status_without_a_code_uses_the_http_status() -> None:
     assert isinstance(errors.from_response(404, b'{"kind":"Status","message":"gone"}'), errors.NotFoundError)

@@ -1,4 +1,4 @@
-"""Actions that are made of others, and those without one of them."""
+"""Composite actions are flattened, and single actions removed from them."""
 
 from kuberuntime.objects.meta import ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import CONFIG_MAPS
@@ -9,13 +9,13 @@ ONE, TWO, THREE = (Delete(resource=CONFIG_MAPS, key=ObjectKey("default", name)) 
 TELL = Emit(events=())
 
 
-def test_actions_are_found_inside_of_others_in_their_order() -> None:
+def test_nested_actions_are_flattened_in_order() -> None:
     inner = Together(sequences=((ONE, TWO), (Finally(actions=(THREE,), after=(STATUS,)),)))
 
     assert list(flat((TELL, inner))) == [TELL, ONE, TWO, THREE, STATUS]
 
 
-def test_what_comes_after_an_action_that_is_left_out_stays() -> None:
+def test_removing_an_action_keeps_later_actions() -> None:
     both = Finally(actions=(ONE, STATUS), after=(TWO,))
 
     assert without((TELL, both, THREE), STATUS) == (TELL, Finally(actions=(ONE,), after=(TWO,)), THREE)

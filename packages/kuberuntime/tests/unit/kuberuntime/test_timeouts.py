@@ -27,7 +27,7 @@ async def expire() -> str:
 
 
 async def in_a_task_that_is_being_cancelled(clean_up: Callable[[], Awaitable[str]]) -> str:
-    """Return what `clean_up` returns in a task that was cancelled before."""
+    """Return the result of `clean_up` in a task that was cancelled before."""
     ended = ""
 
     async def work() -> None:
@@ -45,22 +45,22 @@ async def in_a_task_that_is_being_cancelled(clean_up: Callable[[], Awaitable[str
     return ended
 
 
-def test_a_limit_that_expires_raises_timeout_error() -> None:
+def test_expired_limit_raises_timeout_error() -> None:
     assert run(expire()) == "TimeoutError at 3 s"
 
 
-def test_a_limit_expires_in_a_task_that_is_being_cancelled_as_in_any_other() -> None:
+def test_limit_expires_in_a_task_that_is_being_cancelled() -> None:
     """Before Python 3.11.3 `asyncio.timeout` raises CancelledError there, and the clean-up ends."""
     assert run(in_a_task_that_is_being_cancelled(expire)) == "TimeoutError at 3 s"
 
 
-async def test_an_inner_limit_expires_while_an_outer_one_lasts() -> None:
+async def test_inner_limit_expires_before_an_outer_limit() -> None:
     async with timeouts.within(10):
         assert await expire() == "TimeoutError at 3 s"
         await asyncio.sleep(1)
 
 
-async def test_whoever_is_cancelled_from_outside_within_a_limit_is_cancelled() -> None:
+async def test_external_cancellation_within_a_limit_is_raised() -> None:
     task = asyncio.create_task(expire())
     await asyncio.sleep(1)
     task.cancel()
@@ -68,14 +68,14 @@ async def test_whoever_is_cancelled_from_outside_within_a_limit_is_cancelled() -
         await task
 
 
-async def test_a_cancellation_at_the_moment_of_expiry_is_not_lost() -> None:
+async def test_cancellation_at_the_moment_of_expiry_is_not_lost() -> None:
     task = asyncio.create_task(expire())
     asyncio.get_running_loop().call_later(3, task.cancel)
     with pytest.raises(asyncio.CancelledError):
         await task
 
 
-def test_no_limit_lasts_for_ever_and_can_be_moved() -> None:
+def test_unlimited_limit_can_be_rescheduled() -> None:
     async def scenario() -> None:
         async with timeouts.within(None) as limit:
             await asyncio.sleep(1_000_000)

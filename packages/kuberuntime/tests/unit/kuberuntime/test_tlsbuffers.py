@@ -14,8 +14,8 @@ LARGE = bytes(range(256)) * 8192
 """2 MiB: many records, many buffers."""
 
 
-def test_both_ends_of_a_connection_have_small_buffers_and_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fails where a Python takes the size from elsewhere: then `shrink` needs another way."""
+def test_tls_connection_with_small_buffers_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This fails if a new Python reads the size from elsewhere: `shrink` then needs another way."""
     monkeypatch.setattr(SSLProtocol, "max_size", SSLProtocol.max_size)
     context = serving.server_context(certificates.issue().chain)
     trusting = ssl.create_default_context(cadata=certificates.TRUSTED.decode())

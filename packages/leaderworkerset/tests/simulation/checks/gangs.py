@@ -91,6 +91,8 @@ class GangInvariants(Invariants):
         pods = self.facts.objects.get(PODS.group_resource, {}).values()
         if "schedulingPolicy" in scheduling:
             (lws,) = (one for one in self.facts.objects[LEADERWORKERSETS.group_resource].values())
+            if meta.uid(lws) not in self.facts.line(meta.uid(change.object)):  # of a set that was replaced
+                return
             bound = sum(_is_bound(pod) for pod in pods if meta.uid(lws) in self.facts.line(meta.uid(pod)))
             least = min(spec["replicas"] * spec["leaderWorkerTemplate"]["size"] for spec in self.facts.specs)
             never = [

@@ -1,4 +1,4 @@
-"""Both clusters at the same time, with their own controllers and nobody else's."""
+"""Both clusters at the same time, each with only its own controllers."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ CheckSame = Callable[[Scenario], None]
 
 @dataclass(frozen=True)
 class Clusters:
-    """The embedded cluster, the real one where it runs, and the loop that speaks to them."""
+    """The embedded cluster, the real one if it runs, and their event loop."""
 
     runner: asyncio.Runner
     embedded: Cluster
@@ -39,7 +39,7 @@ class Clusters:
 
 @pytest.fixture(scope="package")
 def clusters(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
-    """Run both clusters; of the real one there is only a recording, where none shall run."""
+    """Run both clusters; without a real one, its recording is used."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     directory = tmp_path_factory.mktemp("plane")
     with asyncio.Runner() as runner, ExitStack() as stack:

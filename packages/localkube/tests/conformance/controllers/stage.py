@@ -1,4 +1,4 @@
-"""One namespace of one cluster: what a scenario does there, and what is there when the controllers are at rest."""
+"""One namespace of one cluster: the actions of a scenario, and the objects when the controllers have settled."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ from kuberuntime.objects.resources import (
 )
 
 LIMIT: Final = 20.0
-"""Seconds in which anything must come true."""
+"""Seconds until any awaited condition must be true."""
 
 FOLLOWED: Final = (
     HORIZONTAL_POD_AUTOSCALERS,
@@ -48,9 +48,9 @@ Expectation: TypeAlias = Callable[["Stage"], bool]
 
 @dataclass
 class Stage:
-    """A namespace; `told` is what the scenario has seen of it, `order` the pods that came and went since.
+    """A namespace; `told` has its recorded states, `order` the pods that were created and deleted since.
 
-    `seen` are the names of all objects there ever were; `read` is what was read anew, where that counts.
+    `seen` are the names of all objects that ever existed; `read` has objects that were read again.
     """
 
     cluster: Cluster
@@ -84,7 +84,7 @@ class Stage:
         await self.client.delete(resource, self.key(name), propagation=propagation)
 
     async def provide_volumes(self, storage_class: str, count: int) -> None:
-        """Have so many volumes that claims of this class may be bound to."""
+        """Provide so many volumes for claims of this class."""
         await self.cluster.provide_volumes(self.client, f"{self.namespace}-{storage_class}", storage_class, count)
 
     def key(self, name: str) -> ObjectKey:
@@ -92,7 +92,7 @@ class Stage:
         return ObjectKey(self.namespace, name)
 
     async def until(self, what: str, expectation: Expectation) -> None:
-        """Wait until the expectation holds; `what` says which."""
+        """Wait until the expectation holds; `what` names it."""
         try:
             async with asyncio.timeout(LIMIT):
                 while not expectation(self):
@@ -103,7 +103,7 @@ class Stage:
             raise AssertionError(f"{self.namespace}: {what} did not come true: {found}") from None
 
     async def tell(self, what: str, expectation: Expectation, *, ordered: bool = False) -> None:
-        """Wait until the expectation holds, and write down what is there then; `ordered`: and which pods came and went."""
+        """Wait until the expectation holds, and record the objects; with `ordered`, also the order of pods."""
         while True:
             await self.until(what, expectation)
             again = replace(self, read={resource: await self._read(resource) for resource in FOLLOWED})
@@ -130,7 +130,7 @@ class Stage:
 
 
 def shown(resource: Resource, obj: JSONObject) -> JSONObject:
-    """Return of an object what the controllers that are compared have made."""
+    """Return the part of an object that the compared controllers have written."""
     metadata = {name: value for name, value in meta.metadata(obj).items() if name not in UNTOLD}
     result: JSONObject = {**obj, "metadata": metadata}
     if resource is PODS:
@@ -157,7 +157,7 @@ Scenario: TypeAlias = Callable[[Stage], Awaitable[None]]
 
 
 async def play(cluster: Cluster, scenario: Scenario) -> JSON:
-    """Play a scenario in a namespace of its own; return what it told."""
+    """Play a scenario in a namespace of its own; return the recorded states."""
     client = Client(transport(cluster, "conformance"))
     made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "conformance-"}}
     namespace = meta.name(await client.create(NAMESPACES, made))

@@ -1,4 +1,4 @@
-"""The controller of autoscalers where no load is needed: bounds, targets that are not there, and none at all."""
+"""The controller of autoscalers without load: bounds, missing targets, and zero replicas."""
 
 from tests.conformance.controllers.conftest import CheckSame
 from tests.conformance.controllers.stage import Stage
@@ -38,7 +38,7 @@ async def until(stage: Stage, name: str, reason: str) -> None:
     tell(stage)
 
 
-def test_bounds_are_kept_and_zero_is_left_alone(same: CheckSame) -> None:
+def test_autoscaler_respects_bounds_and_ignores_zero_replicas(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         spec = {"replicas": 1, "selector": {"matchLabels": LABELS}, "template": TEMPLATE}
         await stage.create(HORIZONTAL_POD_AUTOSCALERS, autoscaler(scaleTargetRef=REPLICA_SET | {"kind": "Odd"}))

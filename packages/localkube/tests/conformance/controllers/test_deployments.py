@@ -1,4 +1,4 @@
-"""The Deployment controller: scenarios on both clusters; names end in hashes, which are not the same, so they are left out."""
+"""The Deployment controller in scenarios on both clusters; names are omitted, because they end in hashes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -46,7 +46,7 @@ def reason(stage: Stage) -> str:
 
 
 def is_at_rest(stage: Stage) -> bool:
-    """Return whether all has been observed, no pod is leaving, and the status counts what the ReplicaSets report."""
+    """Return whether everything was observed, no pod is being deleted, and the status is up to date."""
     deployment, sets = deployment_of(stage), sets_by_revision(stage)
     pods = stage.objects(PODS).values()
     counts, statuses = meta.status(deployment), [meta.status(one) for one in (deployment, *sets)]
@@ -131,7 +131,7 @@ async def patch(stage: Stage, change: Any, **more: Any) -> None:
     await stage.patch(DEPLOYMENTS, "web", change, **more)
 
 
-def test_a_template_rolls_out_and_back_and_the_size_changes(same: CheckSame) -> None:
+def test_deployment_rolls_out_and_back_and_scales(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         await stage.create(
             DEPLOYMENTS, web(minReadySeconds=1) | {"metadata": {"name": "web", "annotations": {"team": "a"}}}
@@ -151,7 +151,7 @@ def test_a_template_rolls_out_and_back_and_the_size_changes(same: CheckSame) -> 
     same(scenario)
 
 
-def test_a_rollout_that_cannot_proceed_stays_within_its_bounds(same: CheckSame) -> None:
+def test_blocked_rollout_stays_within_its_bounds(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         bounds = {"rollingUpdate": {"maxSurge": 3, "maxUnavailable": "20%"}}
         await stage.create(DEPLOYMENTS, web(replicas=10, strategy=bounds))
@@ -184,7 +184,7 @@ def test_recreate_stops_all_old_pods_before_it_starts_new_ones(same: CheckSame) 
     same(scenario)
 
 
-def test_a_paused_deployment_changes_its_size_and_nothing_else(same: CheckSame) -> None:
+def test_paused_deployment_only_scales(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         await stage.create(DEPLOYMENTS, web())
         await tell(stage, 3, shows=is_complete)
@@ -199,8 +199,8 @@ def test_a_paused_deployment_changes_its_size_and_nothing_else(same: CheckSame) 
     same(scenario)
 
 
-def test_a_rollout_stays_where_it_is_if_the_size_becomes_that_of_the_only_set_with_pods(same: CheckSame) -> None:
-    """Such a set keeps the size that it was made for, so that the Deployment is being scaled for ever (docs/adr/0017)."""
+def test_rollout_stops_when_scaled_to_the_size_of_its_only_set(same: CheckSame) -> None:
+    """Such a set keeps the annotation of its former size, so that the Deployment scales forever (docs/adr/0017)."""
 
     async def scenario(stage: Stage) -> None:
         await stage.create(DEPLOYMENTS, web(strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}))
@@ -219,7 +219,7 @@ def test_a_rollout_stays_where_it_is_if_the_size_becomes_that_of_the_only_set_wi
     same(scenario)
 
 
-def test_only_as_many_old_sets_are_kept_as_the_limit_says(same: CheckSame) -> None:
+def test_revision_history_limit_bounds_the_old_sets(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         await stage.create(DEPLOYMENTS, web(revisionHistoryLimit=1, replicas=1))
         await tell(stage, 1, shows=is_complete)
@@ -233,7 +233,7 @@ def test_only_as_many_old_sets_are_kept_as_the_limit_says(same: CheckSame) -> No
     same(scenario)
 
 
-def test_a_rollout_without_progress_times_out(same: CheckSame) -> None:
+def test_rollout_without_progress_times_out(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         await stage.create(DEPLOYMENTS, web(progressDeadlineSeconds=2))
         await tell(stage, 3, shows=is_complete)
@@ -245,7 +245,7 @@ def test_a_rollout_without_progress_times_out(same: CheckSame) -> None:
     same(scenario)
 
 
-def test_orphaned_sets_are_adopted_and_those_of_other_labels_released(same: CheckSame) -> None:
+def test_matching_orphans_are_adopted_and_others_released(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         await stage.create(DEPLOYMENTS, web())
         await tell(stage, 3, shows=is_complete)
@@ -257,7 +257,7 @@ def test_orphaned_sets_are_adopted_and_those_of_other_labels_released(same: Chec
     same(scenario)
 
 
-def test_a_deleted_deployment_takes_its_pods_along(same: CheckSame) -> None:
+def test_deleted_deployment_deletes_its_pods(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         await stage.create(DEPLOYMENTS, web())
         await tell(stage, 3, shows=is_complete)

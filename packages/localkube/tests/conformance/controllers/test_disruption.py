@@ -1,4 +1,4 @@
-"""Disruption budgets: what both controllers count, and which evictions both API servers grant."""
+"""Disruption budgets: the counts of both controllers, and the evictions that both API servers grant."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def statefulset() -> JSONObject:
 
 
 async def counted(stage: Stage, wanted: JSONObject) -> None:
-    """Wait until the controller has counted so many; write down the counts and the condition."""
+    """Wait until the controller has counted so many; record the counts and the condition."""
     await stage.client.patch(POD_DISRUPTION_BUDGETS, ObjectKey(stage.namespace, "web"), {"spec": wanted}, kind="merge")
     while not meta.is_observed(found := await stage.client.get(POD_DISRUPTION_BUDGETS, stage.key("web"))):
         await stage.client.list(PODS, namespace=stage.namespace)
@@ -34,7 +34,7 @@ async def counted(stage: Stage, wanted: JSONObject) -> None:
 
 
 async def evict(stage: Stage, name: str) -> None:
-    """Evict a pod; write down what the API server says."""
+    """Evict a pod; record the answer of the API server."""
     evictions = Resource("", "v1", f"pods/{name}/eviction", "Eviction")
     metadata = {"name": name, "namespace": stage.namespace}
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
@@ -51,7 +51,7 @@ def all_ready(stage: Stage) -> bool:
     return sum(meta.is_condition_true(pod, "Ready") for pod in stage.objects(PODS).values()) == 3
 
 
-def test_budgets_are_counted_and_followed_alike(same: CheckSame) -> None:
+def test_disruption_budgets_are_counted_and_enforced_alike(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         await stage.create(STATEFULSETS, statefulset())
         await stage.until("three pods", all_ready)

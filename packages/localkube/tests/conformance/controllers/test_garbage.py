@@ -1,4 +1,4 @@
-"""The garbage collector: the three ways to delete, owners that are gone, owners that block."""
+"""The garbage collector: three propagation policies, deleted owners, blocked owners."""
 
 import pytest
 from tests.conformance.controllers.conftest import CheckSame
@@ -26,7 +26,7 @@ def names(stage: Stage) -> list[str]:
 
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
-def test_dependents_go_with_their_owner(same: CheckSame, propagation: str) -> None:
+def test_dependents_are_deleted_with_their_owner(same: CheckSame, propagation: str) -> None:
     async def scenario(stage: Stage) -> None:
         top = await stage.create(CONFIG_MAPS, {"metadata": {"name": "top"}})
         middle = await stage.create(CONFIG_MAPS, owned("middle", top, blocking=True))
@@ -46,7 +46,7 @@ def test_dependents_go_with_their_owner(same: CheckSame, propagation: str) -> No
     same(scenario)
 
 
-def test_orphans_stay(same: CheckSame) -> None:
+def test_orphans_are_kept(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         top = await stage.create(CONFIG_MAPS, {"metadata": {"name": "top"}})
         await stage.create(CONFIG_MAPS, owned("leaf", top))
@@ -56,7 +56,7 @@ def test_orphans_stay(same: CheckSame) -> None:
     same(scenario)
 
 
-def test_a_dependent_with_a_finalizer_holds_its_owner(same: CheckSame) -> None:
+def test_dependent_with_a_finalizer_blocks_its_owner(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         top = await stage.create(CONFIG_MAPS, {"metadata": {"name": "top"}})
         held = owned("leaf", top, blocking=True)
@@ -70,7 +70,7 @@ def test_a_dependent_with_a_finalizer_holds_its_owner(same: CheckSame) -> None:
     same(scenario)
 
 
-def test_an_object_whose_owner_never_was_goes(same: CheckSame) -> None:
+def test_object_with_an_unknown_owner_is_deleted(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         top = await stage.create(CONFIG_MAPS, {"metadata": {"name": "top"}})
         stranger = {**top, "metadata": {"name": "top", "uid": "11111111-2222-3333-4444-555555555555"}}
@@ -81,7 +81,7 @@ def test_an_object_whose_owner_never_was_goes(same: CheckSame) -> None:
 
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
-def test_a_statefulset_takes_its_pods_with_it(same: CheckSame, propagation: str) -> None:
+def test_statefulset_is_deleted_with_its_pods(same: CheckSame, propagation: str) -> None:
     async def scenario(stage: Stage) -> None:
         await stage.create(STATEFULSETS, web())
         await stage.until("two pods", settled("web-0", "web-1"))

@@ -1,4 +1,4 @@
-"""Evictions by taints: scenarios on both clusters, what they leave compared."""
+"""Evictions by taints: the resulting objects of scenarios on both clusters are compared."""
 
 from tests.conformance.controllers.conftest import CheckSame
 from tests.conformance.controllers.stage import Stage
@@ -19,7 +19,7 @@ def pod(name: str, *tolerations: JSONObject) -> JSONObject:
     return named(name, spec={**spec, "tolerations": [*tolerations]})
 
 
-def test_pods_leave_a_node_whose_taints_they_do_not_tolerate(same: CheckSame) -> None:
+def test_pods_are_evicted_from_a_node_with_untolerated_taints(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         exists = {"key": "pool", "operator": "Exists", "effect": "NoExecute"}
         await stage.create(PODS, pod("hasty"))

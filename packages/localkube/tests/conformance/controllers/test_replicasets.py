@@ -1,4 +1,4 @@
-"""The ReplicaSet controller: scenarios on both clusters; names of pods are random, so what is compared is counted."""
+"""The ReplicaSet controller: scenarios on both clusters; pods have random names, so their counts are compared."""
 
 from tests.conformance.controllers.conftest import CheckSame
 from tests.conformance.controllers.stage import Stage
@@ -17,7 +17,7 @@ COUNTS = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplica
 
 
 async def tell(stage: Stage, count: int, pods: int) -> None:
-    """Wait until the set counts so many pods of all there are, and write down its status and what its pods have."""
+    """Wait until the set counts so many pods, and record its status and the fields of its pods."""
 
     def holds(current: Stage) -> bool:
         found, sets = current.objects(PODS).values(), current.objects(REPLICA_SETS)
@@ -41,7 +41,7 @@ def web(**spec: object) -> JSONObject:
     return named("web", spec={"replicas": 2, "selector": {"matchLabels": LABELS}, "template": TEMPLATE, **spec})
 
 
-def test_pods_come_and_go_to_the_number(same: CheckSame) -> None:
+def test_replicaset_creates_and_deletes_pods_to_its_size(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         await stage.create(REPLICA_SETS, web(minReadySeconds=1))
         await tell(stage, 2, 2)
@@ -54,7 +54,7 @@ def test_pods_come_and_go_to_the_number(same: CheckSame) -> None:
     same(scenario)
 
 
-def test_pods_that_match_are_adopted_and_those_that_no_longer_do_are_released(same: CheckSame) -> None:
+def test_matching_pods_are_adopted_and_others_released(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         await stage.create(PODS, {"metadata": {"name": "orphan", "labels": LABELS}, "spec": TEMPLATE["spec"]})
         await stage.create(REPLICA_SETS, web())
@@ -66,7 +66,7 @@ def test_pods_that_match_are_adopted_and_those_that_no_longer_do_are_released(sa
     same(scenario)
 
 
-def test_the_pod_that_costs_least_is_deleted_first(same: CheckSame) -> None:
+def test_cheapest_pod_is_deleted_first(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         await stage.create(REPLICA_SETS, web(replicas=3))
         await tell(stage, 3, 3)

@@ -1,4 +1,4 @@
-"""The StatefulSet controller: scenarios on both clusters, what they leave compared."""
+"""The StatefulSet controller: the resulting objects of scenarios on both clusters are compared."""
 
 import pytest
 from tests.conformance.controllers.conftest import CheckSame
@@ -38,7 +38,7 @@ CLAIMS = [
 
 
 def settled(*pods: str, updated: int | None = None) -> Expectation:
-    """Expect exactly these pods, all ready, and a status that says so."""
+    """Expect exactly these pods, all ready, and a matching status."""
 
     def holds(stage: Stage) -> bool:
         found, sets = stage.objects(PODS), stage.objects(STATEFULSETS)
@@ -58,7 +58,7 @@ def settled(*pods: str, updated: int | None = None) -> Expectation:
     return holds
 
 
-def test_pods_come_and_go_one_after_the_other(same: CheckSame) -> None:
+def test_ordered_pods_are_created_and_deleted_one_by_one(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         await stage.create(STATEFULSETS, web(replicas=3))
         await stage.tell("three pods", settled("web-0", "web-1", "web-2"), ordered=True)
@@ -72,7 +72,7 @@ def test_pods_come_and_go_one_after_the_other(same: CheckSame) -> None:
     same(scenario)
 
 
-def test_pods_come_and_go_all_at_once(same: CheckSame) -> None:
+def test_parallel_pods_are_created_and_deleted_together(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         await stage.create(STATEFULSETS, web(replicas=3, podManagementPolicy="Parallel", ordinals={"start": 5}))
         await stage.tell("three pods", settled("web-5", "web-6", "web-7"))
@@ -84,7 +84,7 @@ def test_pods_come_and_go_all_at_once(same: CheckSame) -> None:
     same(scenario)
 
 
-def test_a_new_template_rolls_out_from_the_last_pod(same: CheckSame) -> None:
+def test_rolling_update_starts_at_the_last_pod(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         await stage.create(STATEFULSETS, web(replicas=3))
         await stage.tell("three pods", settled("web-0", "web-1", "web-2"))
@@ -96,7 +96,7 @@ def test_a_new_template_rolls_out_from_the_last_pod(same: CheckSame) -> None:
     same(scenario)
 
 
-def test_the_partition_holds_pods_back(same: CheckSame) -> None:
+def test_partition_holds_pods_back(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         rolling = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
         await stage.create(STATEFULSETS, web(replicas=3, updateStrategy=rolling, podManagementPolicy="Parallel"))
@@ -111,7 +111,7 @@ def test_the_partition_holds_pods_back(same: CheckSame) -> None:
     same(scenario)
 
 
-def test_on_delete_waits_for_a_deletion(same: CheckSame) -> None:
+def test_on_delete_update_waits_for_a_deletion(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         await stage.create(STATEFULSETS, web(updateStrategy={"type": "OnDelete"}))
         await stage.tell("two pods", settled("web-0", "web-1"))
@@ -135,7 +135,7 @@ def _rolled(stage: Stage, wanted: str, count: int) -> bool:
 
 @pytest.mark.parametrize("when_deleted", ["Retain", "Delete"])
 @pytest.mark.parametrize("when_scaled", ["Retain", "Delete"])
-def test_claims_are_made_kept_and_deleted(same: CheckSame, when_deleted: str, when_scaled: str) -> None:
+def test_claims_are_created_kept_and_deleted(same: CheckSame, when_deleted: str, when_scaled: str) -> None:
     def claims(*names: str) -> Expectation:
         return lambda one: [*one.objects(PERSISTENT_VOLUME_CLAIMS)] == [f"data-{name}" for name in names]
 
@@ -176,7 +176,7 @@ def _orphaned(stage: Stage) -> bool:
     return not any(meta.metadata(pod).get("ownerReferences") for pod in stage.objects(PODS).values())
 
 
-def test_a_failed_pod_is_replaced(same: CheckSame) -> None:
+def test_failed_pod_is_replaced(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         await stage.create(STATEFULSETS, web())
         await stage.until("two pods", settled("web-0", "web-1"))

@@ -1,4 +1,4 @@
-"""The store survives the death of its process: what was acknowledged is there, and revisions go on."""
+"""The store survives the death of its process: acknowledged writes are kept, and revisions continue."""
 
 import itertools
 import signal
@@ -53,7 +53,7 @@ def kill_after(writer: subprocess.Popen[str], acknowledgements: int) -> dict[str
     return {name: int(revision) for name, revision in (line.split() for line in lines)}
 
 
-def test_all_acknowledged_writes_survive_every_kill(tmp_path: Path) -> None:
+def test_acknowledged_writes_survive_every_kill(tmp_path: Path) -> None:
     path, acknowledged = tmp_path / "cluster.db", dict[str, int]()
     for life, patience in enumerate((1, 40, 333, 1500)):
         acknowledged |= kill_after(start(path, f"life-{life}"), patience)
@@ -67,7 +67,7 @@ def test_all_acknowledged_writes_survive_every_kill(tmp_path: Path) -> None:
         store.close()
 
 
-async def test_a_running_process_keeps_others_out_and_a_dead_one_does_not(tmp_path: Path) -> None:
+async def test_store_is_locked_only_while_its_process_runs(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
     writer = start(path, "first")
     assert writer.stdout is not None

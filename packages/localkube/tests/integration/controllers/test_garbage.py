@@ -45,7 +45,7 @@ async def delete(world: ControlledServer, resource: Resource, name: str, propaga
     await world.client.delete(resource, ObjectKey(NAMESPACE, name), propagation=propagation)
 
 
-async def test_background_deletion_takes_the_whole_tree(world: ControlledServer) -> None:
+async def test_background_deletion_deletes_the_whole_tree(world: ControlledServer) -> None:
     top = await create(world, CONFIG_MAPS, "a")
     middle = await create(world, CONFIG_MAPS, "b", top)
     await create(world, CONFIG_MAPS, "c", middle)
@@ -54,7 +54,7 @@ async def test_background_deletion_takes_the_whole_tree(world: ControlledServer)
     await world.until_named(CONFIG_MAPS, "unrelated")
 
 
-async def test_foreground_deletion_takes_dependents_first(world: ControlledServer) -> None:
+async def test_foreground_deletion_deletes_dependents_first(world: ControlledServer) -> None:
     top = await create(world, CONFIG_MAPS, "a")
     middle = await create(world, CONFIG_MAPS, "b", top)
     held = await create(world, CONFIG_MAPS, "c", middle)
@@ -67,7 +67,7 @@ async def test_foreground_deletion_takes_dependents_first(world: ControlledServe
     await world.until_named(CONFIG_MAPS)
 
 
-async def test_orphaning_leaves_dependents_without_owner(world: ControlledServer) -> None:
+async def test_orphan_deletion_keeps_dependents_without_owner(world: ControlledServer) -> None:
     top = await create(world, CONFIG_MAPS, "a")
     await create(world, CONFIG_MAPS, "b", top)
     await delete(world, CONFIG_MAPS, "a", "Orphan")
@@ -77,7 +77,7 @@ async def test_orphaning_leaves_dependents_without_owner(world: ControlledServer
 
 @dataclass
 class Gathering:
-    """A transport whose PATCHes of config maps are held until two of them are under way."""
+    """A transport that holds PATCHes of config maps until two of them are in progress."""
 
     inner: Transport
     both: asyncio.Barrier = field(default_factory=lambda: asyncio.Barrier(2))
@@ -95,7 +95,7 @@ class Gathering:
 
 
 async def test_dependents_are_orphaned_at_the_same_time(tmp_path: Path) -> None:
-    """Else a StatefulSet on its way out tells for long of fewer and fewer pods."""
+    """Otherwise a StatefulSet that is being deleted reports fewer and fewer pods for a long time."""
     async with cluster(tmp_path, through=Gathering) as world:
         top = await create(world, CONFIG_MAPS, "top")
         await create(world, CONFIG_MAPS, "leaf-0", top)
@@ -105,7 +105,7 @@ async def test_dependents_are_orphaned_at_the_same_time(tmp_path: Path) -> None:
         assert not any(meta.metadata(one).get("ownerReferences") for one in left)
 
 
-async def test_an_object_stays_while_one_owner_is_left(world: ControlledServer) -> None:
+async def test_object_is_kept_while_one_owner_exists(world: ControlledServer) -> None:
     one = await create(world, CONFIG_MAPS, "a")
     two = await create(world, CONFIG_MAPS, "b")
     await create(world, CONFIG_MAPS, "c", one, two)
@@ -126,7 +126,9 @@ async def test_an_object_stays_while_one_owner_is_left(world: ControlledServer) 
         pytest.param({"kind": "Unheard", "uid": "never-was"}, False, id="a kind that is not served: doubtful"),
     ],
 )
-async def test_objects_born_with_a_wrong_owner(world: ControlledServer, *, change: JSONObject, goes: bool) -> None:
+async def test_object_created_with_a_wrong_owner_is_deleted(
+    world: ControlledServer, *, change: JSONObject, goes: bool
+) -> None:
     owner = await create(world, CONFIG_MAPS, "a")
     reference = meta.controller_reference(owner) | change
     head = {"name": "b", "namespace": NAMESPACE, "ownerReferences": [reference]}
@@ -137,7 +139,7 @@ async def test_objects_born_with_a_wrong_owner(world: ControlledServer, *, chang
     await world.until_named(CONFIG_MAPS, *([] if goes else ["b"]))
 
 
-async def test_circles_are_broken_in_the_foreground(world: ControlledServer) -> None:
+async def test_cyclic_owners_are_deleted_in_the_foreground(world: ControlledServer) -> None:
     one = await create(world, CONFIG_MAPS, "a")
     two = await create(world, CONFIG_MAPS, "b", one)
     change = {"metadata": {"ownerReferences": [meta.controller_reference(two)]}}
@@ -146,7 +148,7 @@ async def test_circles_are_broken_in_the_foreground(world: ControlledServer) -> 
     await world.until_named(CONFIG_MAPS)
 
 
-async def test_custom_resources_own_and_are_owned(world: ControlledServer) -> None:
+async def test_custom_resources_can_be_owners_and_dependents(world: ControlledServer) -> None:
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     version = {"name": "v1", "served": True, "storage": True, "schema": schema}
     names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
@@ -167,7 +169,7 @@ async def test_custom_resources_own_and_are_owned(world: ControlledServer) -> No
     await world.until_named(WIDGETS)
 
 
-async def test_a_leader_goes_in_the_foreground_after_the_set_it_owns(world: ControlledServer) -> None:
+async def test_leader_is_deleted_after_the_set_it_owns(world: ControlledServer) -> None:
     world.start_kubelet()
     head = {"name": "leader", "namespace": NAMESPACE, "labels": {"app": "leader"}}
     spec = {"terminationGracePeriodSeconds": 1, "containers": [{"name": "main", "image": "x"}]}
@@ -206,7 +208,7 @@ class Counting:
         await self.inner.close()
 
 
-async def test_the_end_of_fifty_groups_costs_few_requests(tmp_path: Path) -> None:
+async def test_deletion_of_fifty_groups_needs_few_requests(tmp_path: Path) -> None:
     counts: Counter[str] = Counter()
     async with cluster(tmp_path, through=lambda inner: Counting(inner, counts)) as world:
         world.start_kubelet()
@@ -231,7 +233,7 @@ async def test_the_end_of_fifty_groups_costs_few_requests(tmp_path: Path) -> Non
         assert counts.total() < 6 * (1 + 50 * (1 + 1 + 4))  # sets, their revisions and pods: 4 each, in fact
 
 
-async def test_services_go_with_their_owner(world: ControlledServer) -> None:
+async def test_service_is_deleted_with_its_owner(world: ControlledServer) -> None:
     owner = await create(world, CONFIG_MAPS, "a")
     head = {
         "name": "s",

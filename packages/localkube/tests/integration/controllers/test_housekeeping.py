@@ -52,7 +52,7 @@ async def until_bound(world: ControlledServer, name: str) -> JSONObject:
     return next(one for one in found if meta.name(one) == name)
 
 
-async def test_a_namespace_goes_with_all_it_holds(world: ControlledServer) -> None:
+async def test_namespace_is_deleted_with_its_contents(world: ControlledServer) -> None:
     await world.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
     head: JSONObject = {"name": "held", "namespace": "team", "finalizers": ["example.com/hold"]}
     await world.client.create(CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": head})
@@ -74,7 +74,7 @@ async def test_a_namespace_goes_with_all_it_holds(world: ControlledServer) -> No
     await world.until(NAMESPACES, lambda found: "team" not in map(meta.name, found))
 
 
-async def test_a_claim_gets_a_directory_that_goes_with_it(world: ControlledServer, tmp_path: Path) -> None:
+async def test_claim_has_a_directory_that_is_deleted_with_it(world: ControlledServer, tmp_path: Path) -> None:
     await world.client.create(PERSISTENT_VOLUME_CLAIMS, build_claim("data"))
     claim = await until_bound(world, "data")
     assert claim["status"]["capacity"] == {"storage": "1Gi"}
@@ -99,7 +99,7 @@ EPHEMERAL: JSONObject = {
 }
 
 
-async def test_an_ephemeral_volume_has_a_claim_of_its_pod(world: ControlledServer) -> None:
+async def test_ephemeral_volume_has_a_claim_owned_by_its_pod(world: ControlledServer) -> None:
     pod = build_pod("user", {}, volumes=[{"name": "v", "ephemeral": EPHEMERAL}])
     first = await world.client.create(PODS, pod)
     claim = await until_bound(world, "user-v")
@@ -115,7 +115,7 @@ async def test_an_ephemeral_volume_has_a_claim_of_its_pod(world: ControlledServe
     await until_bound(world, "user-v")
 
 
-async def test_a_claim_of_another_object_is_not_used(world: ControlledServer) -> None:
+async def test_claim_of_another_object_is_not_used(world: ControlledServer) -> None:
     await world.client.create(PERSISTENT_VOLUME_CLAIMS, build_claim("user-v"))
     await until_bound(world, "user-v")
     await world.client.create(PODS, build_pod("user", {}, volumes=[{"name": "v", "ephemeral": EPHEMERAL}]))
@@ -126,7 +126,7 @@ async def test_a_claim_of_another_object_is_not_used(world: ControlledServer) ->
     )
 
 
-async def test_a_pending_claim_takes_the_first_volume_that_fits(world: ControlledServer) -> None:
+async def test_pending_claim_binds_the_first_volume_that_fits(world: ControlledServer) -> None:
     await world.client.create(PERSISTENT_VOLUME_CLAIMS, build_claim("data", storageClassName=""))
     for name, size in (("tiny", "1Mi"), ("fitting", "2Gi")):
         spec = {
@@ -147,7 +147,9 @@ async def test_a_pending_claim_takes_the_first_volume_that_fits(world: Controlle
         ("", "FailedBinding", "no persistent volumes available for this claim and no storage class is set"),
     ],
 )
-async def test_a_claim_nobody_serves_says_why(world: ControlledServer, name: str, reason: str, note: str) -> None:
+async def test_claim_without_a_provisioner_has_an_event(
+    world: ControlledServer, name: str, reason: str, note: str
+) -> None:
     await world.client.create(PERSISTENT_VOLUME_CLAIMS, build_claim("data", storageClassName=name))
     events = await world.until(EVENTS, lambda found: any(event["reason"] == reason for event in found))
     assert note in [event["note"] for event in events]
@@ -155,7 +157,7 @@ async def test_a_claim_nobody_serves_says_why(world: ControlledServer, name: str
     assert meta.status(claim)["phase"] == "Pending"
 
 
-async def test_slices_follow_the_pods_of_a_service(world: ControlledServer) -> None:
+async def test_endpoint_slices_follow_the_pods_of_a_service(world: ControlledServer) -> None:
     world.start_kubelet()
     service = {
         "apiVersion": "v1",
@@ -181,7 +183,7 @@ async def test_slices_follow_the_pods_of_a_service(world: ControlledServer) -> N
     await world.until_named(ENDPOINT_SLICES)
 
 
-async def test_nodes_are_as_the_settings_say_and_written_only_when_they_differ(tmp_path: Path) -> None:
+async def test_nodes_equal_the_settings_and_are_written_once(tmp_path: Path) -> None:
     settings = NodeSettings(
         count=3,
         labels=(parse_label("rack=r{i//2}"),),
@@ -202,7 +204,7 @@ async def test_nodes_are_as_the_settings_say_and_written_only_when_they_differ(t
         assert not meta.spec(await world.get(NODES, meta.name(node))).get("taints")
 
 
-async def test_nodes_of_an_earlier_version_are_taken_over_or_removed(tmp_path: Path) -> None:
+async def test_nodes_of_an_earlier_version_are_adopted_or_removed(tmp_path: Path) -> None:
     async with cluster(tmp_path, NodeSettings(count=2)) as world:
         for name in ("node-0", "node-1"):
             former = {wellknown.SIMULATED: None, wellknown.FORMER_SIMULATED: "true"}
@@ -230,7 +232,7 @@ async def set_ready(world: ControlledServer, status: str) -> None:
     )
 
 
-async def test_pods_leave_a_node_that_is_not_ready_when_their_patience_ends(world: ControlledServer) -> None:
+async def test_pods_leave_an_unready_node_after_their_toleration(world: ControlledServer) -> None:
     world.start_kubelet()
     for name, seconds in (("hasty", 0), ("patient", 300), ("steadfast", None), ("brief", 1)):
         await world.client.create(PODS, patient(name, seconds))

@@ -51,7 +51,7 @@ async def until_refused(world: ControlledServer, name: str) -> str:
     return next(message(pod) for pod in pods if meta.name(pod) == name)
 
 
-async def test_what_does_not_fit_says_why_and_is_tried_again_when_room_is_made(tmp_path: Path) -> None:
+async def test_unschedulable_pod_has_a_reason_and_is_retried(tmp_path: Path) -> None:
     async with cluster(tmp_path, NodeSettings(count=2, capacity={"nvidia.com/gpu": "8"})) as world:
         world.start_kubelet()
         for name in ("a", "b"):
@@ -68,14 +68,14 @@ async def test_what_does_not_fit_says_why_and_is_tried_again_when_room_is_made(t
         assert meta.is_condition_true(pod, "PodScheduled")
 
 
-async def test_a_changed_node_is_reason_to_try_again(world: ControlledServer) -> None:
+async def test_changed_node_causes_another_scheduling_attempt(world: ControlledServer) -> None:
     await create_pod(world, "a", nodeSelector={"disk": "fast"})
     assert "node affinity/selector" in await until_refused(world, "a")
     await world.patch(NODES, "node-0", {"metadata": {"labels": {"disk": "fast"}}})
     assert await until_bound(world, "a") == "node-0"
 
 
-async def test_gated_pods_and_those_of_other_schedulers_wait(world: ControlledServer) -> None:
+async def test_gated_pods_and_pods_of_other_schedulers_wait(world: ControlledServer) -> None:
     await create_pod(world, "gated", schedulingGates=[{"name": "example.com/gate"}])
     await create_pod(world, "foreign", schedulerName="volcano")
     await create_pod(world, "plain")
@@ -87,7 +87,7 @@ async def test_gated_pods_and_those_of_other_schedulers_wait(world: ControlledSe
     await until_bound(world, "gated")
 
 
-async def test_groups_get_racks_of_their_own(tmp_path: Path) -> None:
+async def test_exclusive_groups_are_placed_in_separate_racks(tmp_path: Path) -> None:
     async with cluster(tmp_path, TWO_RACKS) as world:
         required = "requiredDuringSchedulingIgnoredDuringExecution"
         for group in ("a", "b", "c"):
@@ -109,7 +109,7 @@ async def test_groups_get_racks_of_their_own(tmp_path: Path) -> None:
         )
 
 
-async def test_pods_of_a_node_that_is_gone_are_removed(tmp_path: Path) -> None:
+async def test_pods_of_a_deleted_node_are_removed(tmp_path: Path) -> None:
     async with cluster(tmp_path, NodeSettings(count=2)) as world:
         await create_pod(world, "a", nodeSelector={"kubernetes.io/hostname": "node-1"})
         await until_bound(world, "a")
@@ -117,7 +117,7 @@ async def test_pods_of_a_node_that_is_gone_are_removed(tmp_path: Path) -> None:
         await world.until_named(PODS)
 
 
-async def test_pods_of_a_node_that_never_was_are_removed(world: ControlledServer) -> None:
+async def test_pods_of_an_unknown_node_are_removed(world: ControlledServer) -> None:
     await create_pod(world, "stranded", nodeName="ghost")
     await create_pod(world, "settled", nodeName="node-0")
     await world.until_named(PODS, "settled")

@@ -38,7 +38,7 @@ async def until_settled(world: ControlledServer, replicas: int, revision: str | 
     return (await world.until(STATEFULSETS, settled))[0]
 
 
-async def test_parallel_pods_come_and_go_with_the_scale(world: ControlledServer) -> None:
+async def test_parallel_pods_follow_the_scale(world: ControlledServer) -> None:
     world.start_kubelet()
     await world.client.create(STATEFULSETS, build_set(**PARALLEL))
     created = await until_settled(world, 3)
@@ -61,7 +61,7 @@ async def test_ordered_pods_wait_for_their_predecessors(world: ControlledServer)
     await until_settled(world, 3)
 
 
-async def test_a_rollout_stops_at_the_partition_and_completes_below_it(world: ControlledServer) -> None:
+async def test_rollout_stops_at_the_partition_and_completes_later(world: ControlledServer) -> None:
     world.start_kubelet()
     await world.client.create(STATEFULSETS, build_set(**PARALLEL))
     before = await until_settled(world, 3)
@@ -87,7 +87,7 @@ async def test_a_rollout_stops_at_the_partition_and_completes_below_it(world: Co
     assert sorted(revision["revision"] for revision in history) == [2, 3]
 
 
-async def test_pods_that_end_are_replaced(world: ControlledServer) -> None:
+async def test_ended_pods_are_replaced(world: ControlledServer) -> None:
     world.start_kubelet()
     await world.client.create(STATEFULSETS, build_set(replicas=1, **PARALLEL))
     await until_settled(world, 1)
@@ -99,7 +99,7 @@ async def test_pods_that_end_are_replaced(world: ControlledServer) -> None:
     await world.until(EVENTS, lambda events: notes <= {event["note"] for event in events})
 
 
-async def test_orphans_that_fit_are_adopted_and_members_that_do_not_fit_are_let_go(world: ControlledServer) -> None:
+async def test_matching_orphans_are_adopted_and_others_released(world: ControlledServer) -> None:
     world.start_kubelet()
     orphan = {
         "apiVersion": "v1",
@@ -124,8 +124,8 @@ def note(told: dict[str, list[int]], change: Change) -> None:
         counts.append(count)
 
 
-async def test_a_set_counts_the_pods_that_it_adopts_all_at_once(world: ControlledServer) -> None:
-    """As kube-controller-manager does: nobody reads that a pod is missing which was there all the time."""
+async def test_adopted_pods_are_counted_in_one_status(world: ControlledServer) -> None:
+    """As in kube-controller-manager: no reader sees a missing pod that existed all the time."""
     world.start_kubelet()
     await world.client.create(STATEFULSETS, build_set(replicas=4, **PARALLEL))
     await until_settled(world, 4)
@@ -163,7 +163,7 @@ async def test_claims_follow_the_retention_policy(world: ControlledServer) -> No
     await world.until_named(PERSISTENT_VOLUME_CLAIMS)
 
 
-async def test_a_settled_set_writes_nothing(world: ControlledServer) -> None:
+async def test_settled_set_writes_nothing(world: ControlledServer) -> None:
     world.start_kubelet()
     await world.client.create(STATEFULSETS, build_set(**PARALLEL))
     await until_settled(world, 3)
@@ -177,7 +177,7 @@ async def test_a_settled_set_writes_nothing(world: ControlledServer) -> None:
     assert len(events.store) == len(await world.until(EVENTS, bool))
 
 
-async def test_a_name_taken_by_another_template_gets_another_hash(world: ControlledServer) -> None:
+async def test_hash_collision_creates_another_revision_name(world: ControlledServer) -> None:
     world.start_kubelet()
     await world.client.create(STATEFULSETS, build_set(replicas=1, **PARALLEL))
     first = await until_settled(world, 1)
@@ -209,7 +209,7 @@ async def test_two_hundred_pods_of_fifty_sets_are_bound(world: ControlledServer)
     await world.until(PODS, lambda pods: len(pods) == 200 and all(meta.spec(pod).get("nodeName") for pod in pods))
 
 
-async def test_a_set_that_is_deleted_while_it_is_created_leaves_nothing(world: ControlledServer) -> None:
+async def test_set_deleted_during_its_creation_leaves_nothing(world: ControlledServer) -> None:
     world.start_kubelet()
     await world.client.create(STATEFULSETS, build_set(replicas=20, **PARALLEL))
     await world.until(PODS, lambda pods: len(pods) > 3)
@@ -221,7 +221,7 @@ async def test_a_set_that_is_deleted_while_it_is_created_leaves_nothing(world: C
         await world.get(STATEFULSETS, "web")
 
 
-async def test_two_billion_replicas_get_what_the_quota_allows_and_the_set_says_why(tmp_path: Path) -> None:
+async def test_quota_limits_two_billion_replicas_with_an_event(tmp_path: Path) -> None:
     def is_refused(events: Sequence[JSONObject]) -> bool:
         notes = [event.get("note") or "" for event in events if event.get("reason") == "FailedCreate"]
         return any("exceeded quota: max-pods, requested: count/pods=1, used: count/pods=10" in note for note in notes)

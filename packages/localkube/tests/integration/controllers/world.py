@@ -1,4 +1,4 @@
-"""An embedded API server with all its controllers in this process, in real time, as a test sees it."""
+"""An embedded API server with all its controllers in this process, in real time."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -21,7 +21,7 @@ from localkube.controllers.composition import ControllerSettings
 from localkube.controllers.nodes.nodes import NodeSettings
 
 LIMIT = 60.0
-"""Seconds in which anything must come true."""
+"""Seconds until any awaited condition must be true."""
 
 NAMESPACE = "default"
 
@@ -41,7 +41,7 @@ class ControlledServer:
         self.tasks.append(self.group.create_task(work))
 
     def stop(self) -> None:
-        """End what was started."""
+        """Stop everything that was started."""
         for task in self.tasks:
             task.cancel()
 
@@ -77,7 +77,7 @@ class ControlledServer:
             raise AssertionError(f"never came true; last: {[(meta.name(o), o.get('status')) for o in found]}") from None
 
     async def until_named(self, resource: Resource, *names: str) -> Sequence[JSONObject]:
-        """Wait until exactly these objects are there and none of them is being deleted."""
+        """Wait until exactly these objects exist, and none of them is being deleted."""
         return await self.until(
             resource,
             lambda found: [meta.name(one) for one in found] == sorted(names) and not any(map(meta.is_deleting, found)),

@@ -52,7 +52,7 @@ def object_of(kind: str, name: str, **fields: Any) -> JSONObject:
 
 
 def status_of(found: JSONObject, name: str = "main") -> JSONObject:
-    """Return the status of one container, or what it is before the kubelet wrote any."""
+    """Return the status of one container; before the first write, an empty one."""
     status = meta.status(found)
     entries = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
     none: JSONObject = {"name": name, "state": {}, "lastState": {}, "restartCount": 0}
@@ -66,7 +66,7 @@ def is_over(found: JSONObject) -> bool:
 
 @dataclass
 class Events:
-    """Remembers what was recorded."""
+    """Stores the recorded events."""
 
     recorded: list[Event] = field(default_factory=list)
 
@@ -76,7 +76,7 @@ class Events:
 
 @dataclass
 class KubeletWithProcesses:
-    """What a test needs to see."""
+    """A cluster with a kubelet that runs processes, as tests see it."""
 
     client: Client
     kubelet: Kubelet
@@ -173,7 +173,7 @@ async def process(command: str) -> int:
 
 
 async def until_ended(command: str) -> None:
-    """Wait until none is left: whoever is killed dies by itself, which may be after the command's end is known."""
+    """Wait until no process is left: a killed process may die after the end of its command is known."""
     async with asyncio.timeout(10):
         while pids(command):  # noqa: ASYNC110 - nothing tells when
             await asyncio.sleep(0.01)

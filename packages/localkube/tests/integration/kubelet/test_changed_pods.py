@@ -1,4 +1,4 @@
-"""What changes in a pod that runs: images, CPU and memory, and restarts of all its containers."""
+"""Changes of a running pod: images, CPU and memory, and restarts of all its containers."""
 
 import asyncio
 from pathlib import Path
@@ -21,8 +21,8 @@ from kuberuntime.objects.resources import PODS
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 
-async def test_another_image_starts_in_the_same_pod(it: KubeletWithProcesses) -> None:
-    """Namespaces of processes and network, address and object stay; the restart policy is not asked (ADR 24)."""
+async def test_changed_image_restarts_the_container_in_the_same_pod(it: KubeletWithProcesses) -> None:
+    """PID and network namespaces, address and object are kept; the restart policy does not matter (ADR 24)."""
     show = "readlink /proc/self/ns/pid /proc/self/ns/net; exec sleep 1000"
     first = await it.start(never(container(show), shareProcessNamespace=True))
     before = await printed(it, first)
@@ -39,10 +39,8 @@ async def test_another_image_starts_in_the_same_pod(it: KubeletWithProcesses) ->
     assert "Container main definition changed, will be restarted" in notes
 
 
-async def test_all_containers_start_anew_in_the_same_network_with_the_same_volumes(
-    it: KubeletWithProcesses, tmp_path: Path
-) -> None:
-    """Init containers run again, volumes keep what is in them, and nobody waits for a program that ignores its end."""
+async def test_restart_all_keeps_the_network_and_volumes(it: KubeletWithProcesses, tmp_path: Path) -> None:
+    """Init containers run again, volumes keep their content, and a program that ignores SIGTERM is not awaited."""
     rules = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [88]}}]
     mount = [{"name": "scratch", "mountPath": "/scratch"}]
     init = container("echo init >> /scratch/runs", "init", volumeMounts=mount)
@@ -69,8 +67,8 @@ async def test_all_containers_start_anew_in_the_same_network_with_the_same_volum
         assert status["lastState"]["terminated"]["reason"] == "RestartingAllContainers"
 
 
-async def test_other_cpu_and_memory_come_to_the_process_that_runs(it: KubeletWithProcesses) -> None:
-    """Nothing is started again: the same process, at the same address (ADR 24)."""
+async def test_resize_changes_limits_of_the_running_process(it: KubeletWithProcesses) -> None:
+    """Nothing restarts: the process and its address are the same (ADR 24)."""
     sized = container("exec sleep 1618", resources={"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}})
     first = await it.start(never(sized))
     before = await process("sleep 1618")

@@ -42,7 +42,7 @@ def launcher() -> int:
     raise AssertionError("no launcher runs")
 
 
-async def test_a_process_has_name_variables_arguments_and_directory(it: KubeletWithProcesses) -> None:
+async def test_process_has_hostname_variables_arguments_and_directory(it: KubeletWithProcesses) -> None:
     env = [
         {"name": "A", "value": "1"},
         {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
@@ -53,7 +53,7 @@ async def test_a_process_has_name_variables_arguments_and_directory(it: KubeletW
     assert meta.status(found)["phase"] == "Succeeded"
 
 
-async def test_names_of_pods_and_services_are_resolved_in_pods(it: KubeletWithProcesses) -> None:
+async def test_names_of_pods_and_services_resolve_in_pods(it: KubeletWithProcesses) -> None:
     spec = {"clusterIP": "None", "selector": {"app": "web"}, "publishNotReadyAddresses": True}
     await it.client.create(SERVICES, object_of("Service", "web", spec=spec))
     first = await it.start(pod(hostname="web-0", subdomain="web"))
@@ -65,7 +65,7 @@ async def test_names_of_pods_and_services_are_resolved_in_pods(it: KubeletWithPr
     assert (await it.logs(second)).split() == [ip, ip, ip, meta.status(second)["podIP"]]
 
 
-async def test_init_containers_share_volumes_with_the_others(it: KubeletWithProcesses) -> None:
+async def test_init_containers_share_volumes_with_other_containers(it: KubeletWithProcesses) -> None:
     mount = [{"name": "scratch", "mountPath": "/scratch"}]
     init = container("echo made > /scratch/file", "init", volumeMounts=mount)
     main = container("cat /scratch/file", volumeMounts=mount)
@@ -73,7 +73,7 @@ async def test_init_containers_share_volumes_with_the_others(it: KubeletWithProc
     assert await it.output(never(main, initContainers=[init], volumes=volumes)) == "made\n"
 
 
-async def test_files_from_objects_are_read_only_and_follow_their_source(it: KubeletWithProcesses) -> None:
+async def test_projected_files_are_read_only_and_follow_their_source(it: KubeletWithProcesses) -> None:
     await it.client.create(CONFIG_MAPS, object_of("ConfigMap", "settings", data={"mode": "slow"}))
     await it.client.create(SECRETS, object_of("Secret", "token", data={"t": "czNjcmV0"}))
     sources = [
@@ -96,7 +96,7 @@ async def test_files_from_objects_are_read_only_and_follow_their_source(it: Kube
     assert "writable" not in lines
 
 
-async def test_a_sub_path_is_a_single_file(it: KubeletWithProcesses) -> None:
+async def test_sub_path_mounts_a_single_file(it: KubeletWithProcesses) -> None:
     await it.client.create(CONFIG_MAPS, object_of("ConfigMap", "settings", data={"a": "1", "b": "2"}))
     mount = {"name": "v", "mountPath": "/opt/app/one.txt", "subPath": "a"}
     main = container("cat /opt/app/one.txt; ls /opt/app", volumeMounts=[mount])
@@ -104,13 +104,13 @@ async def test_a_sub_path_is_a_single_file(it: KubeletWithProcesses) -> None:
     assert await it.output(never(main, volumes=volumes)) == "1one.txt\n"
 
 
-async def test_a_message_left_behind_is_shown(it: KubeletWithProcesses) -> None:
+async def test_termination_message_is_reported(it: KubeletWithProcesses) -> None:
     found = await it.run_to_end(never(container("echo -n why > /dev/termination-log; exit 3")))
     ended = status_of(found)["state"]["terminated"]
     assert (ended["exitCode"], ended["reason"], ended["message"]) == (3, "Error", "why")
 
 
-async def test_a_process_that_ignores_sigterm_is_killed_after_its_grace(it: KubeletWithProcesses) -> None:
+async def test_process_that_ignores_sigterm_is_killed_after_the_grace(it: KubeletWithProcesses) -> None:
     await it.start(pod(container("trap '' TERM; while :; do sleep 1; done")))
     began = asyncio.get_running_loop().time()
     last = await it.delete()
@@ -118,7 +118,7 @@ async def test_a_process_that_ignores_sigterm_is_killed_after_its_grace(it: Kube
     assert status_of(last)["state"]["terminated"]["exitCode"] == 137
 
 
-async def test_a_process_killed_from_outside_is_restarted_and_then_held_back(it: KubeletWithProcesses) -> None:
+async def test_killed_process_is_restarted_and_then_backs_off(it: KubeletWithProcesses) -> None:
     await it.start(pod())
     os.kill(await process("sleep 1000"), signal.SIGKILL)
     found = await it.until(lambda found: status_of(found)["restartCount"] == 1)
@@ -165,7 +165,7 @@ async def test_exec_probes_and_hooks_run_inside_the_container(it: KubeletWithPro
     assert (tmp_path / "shared" / "stopped").read_text() == "web-0\n"
 
 
-async def test_a_stop_hook_that_takes_the_grace_period_fails(it: KubeletWithProcesses) -> None:
+async def test_stop_hook_beyond_the_grace_period_fails(it: KubeletWithProcesses) -> None:
     """As on a real kubelet: `tests/node` compares both."""
     hooks = {"preStop": {"sleep": {"seconds": 100}}}
     await it.start(pod(container(lifecycle=hooks), terminationGracePeriodSeconds=1))
@@ -174,7 +174,7 @@ async def test_a_stop_hook_that_takes_the_grace_period_fails(it: KubeletWithProc
 
 
 @pytest.mark.parametrize("tty", [False, True])
-async def test_a_shell_in_a_container_talks(it: KubeletWithProcesses, tty: bool) -> None:
+async def test_shell_in_a_container_is_interactive(it: KubeletWithProcesses, tty: bool) -> None:
     found = await it.start(pod())
     script = "read line; echo got $line; stty size 2>/dev/null; exit 5"
     session = await it.kubelet.exec(found, "main", ("/bin/sh", "-c", script), stdin=True, tty=tty)
@@ -187,7 +187,7 @@ async def test_a_shell_in_a_container_talks(it: KubeletWithProcesses, tty: bool)
     await session.kill()
 
 
-async def test_a_command_is_killed_with_what_it_started(it: KubeletWithProcesses) -> None:
+async def test_killed_command_ends_with_its_children(it: KubeletWithProcesses) -> None:
     found = await it.start(pod())
     session = await it.kubelet.exec(
         found, "main", ("/bin/sh", "-c", "sleep 777 & echo on; wait"), stdin=False, tty=False
@@ -199,7 +199,7 @@ async def test_a_command_is_killed_with_what_it_started(it: KubeletWithProcesses
     await until_ended("sleep 777")
 
 
-async def test_a_log_is_followed_while_it_is_written(it: KubeletWithProcesses) -> None:
+async def test_log_is_followed_while_it_is_written(it: KubeletWithProcesses) -> None:
     script = "for i in 1 2 3; do echo out $i; echo err $i >&2; sleep 0.1; done"
     found = await it.start(never(container(script)))
     lines = (await it.logs(found, follow=True)).splitlines()
@@ -207,7 +207,7 @@ async def test_a_log_is_followed_while_it_is_written(it: KubeletWithProcesses) -
     assert (await it.logs(found, tail_lines=2)).splitlines() == lines[-2:]
 
 
-async def test_a_flood_of_output_is_kept_within_bounds(it: KubeletWithProcesses, tmp_path: Path) -> None:
+async def test_large_output_is_kept_within_bounds(it: KubeletWithProcesses, tmp_path: Path) -> None:
     flood = "import sys\nfor i in range(700_000): sys.stdout.write(f'{i:099d}\\n')"
     found = await it.run_to_end(never(container([sys.executable, "-c", flood])))
     files = list((tmp_path / "pods" / meta.uid(found) / "logs" / "main").iterdir())
@@ -227,7 +227,7 @@ async def test_pods_survive_the_death_of_the_launcher(it: KubeletWithProcesses) 
     assert await session.wait() == 0
 
 
-async def test_programs_may_open_as_many_files_as_whoever_started_the_cluster(tmp_path: Path) -> None:
+async def test_programs_have_the_file_limit_of_the_cluster(tmp_path: Path) -> None:
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     fewer = min(allowed, most) - 1
     resource.setrlimit(resource.RLIMIT_NOFILE, (fewer, most))
@@ -240,7 +240,7 @@ async def test_programs_may_open_as_many_files_as_whoever_started_the_cluster(tm
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
 
 
-async def test_a_stub_answers_where_the_container_would(tmp_path: Path) -> None:
+async def test_stub_answers_on_the_ports_of_its_container(tmp_path: Path) -> None:
     main = {
         "name": "main",
         "image": "vllm/vllm-openai:v1",
@@ -254,7 +254,7 @@ async def test_a_stub_answers_where_the_container_would(tmp_path: Path) -> None:
         assert status_of(found)["imageID"] == "stub://vllm/vllm-openai:v1"
 
 
-async def test_on_the_shared_network_the_pod_that_lost_a_port_says_to_whom(tmp_path: Path) -> None:
+async def test_port_conflict_on_the_shared_network_names_the_owner(tmp_path: Path) -> None:
     main = container(
         [*SERVER[:-1], "18080"], ports=[{"containerPort": 18080}], readinessProbe={"tcpSocket": {"port": 18080}}
     )
@@ -266,7 +266,7 @@ async def test_on_the_shared_network_the_pod_that_lost_a_port_says_to_whom(tmp_p
         assert "port 18080 is taken by pod default/web-0" in status_of(found)["state"]["waiting"]["message"]
 
 
-async def test_a_program_that_cannot_be_executed_is_a_start_error(tmp_path: Path) -> None:
+async def test_unexecutable_program_is_a_start_error(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("#!/no/such/interpreter\n")
     script.chmod(0o755)
@@ -277,7 +277,7 @@ async def test_a_program_that_cannot_be_executed_is_a_start_error(tmp_path: Path
         assert "no such file or directory" in ended["message"]
 
 
-async def test_without_namespaces_pods_are_plain_processes(tmp_path: Path) -> None:
+async def test_pods_without_namespaces_are_plain_processes(tmp_path: Path) -> None:
     async with cluster(tmp_path, plain=True, network="shared") as it:
         found = await it.run_to_end(never(container('echo "$HOSTNAME"; exit 4')))
         assert await it.logs(found) == "web-0\n"

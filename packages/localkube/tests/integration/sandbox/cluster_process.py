@@ -28,7 +28,7 @@ REPORT = "hostname; id -u; cat /etc/hosts; hostname >/lws-volume/$(hostname); ls
 
 
 async def main() -> None:
-    """Start two pods, say what they see, wait."""
+    """Start two pods, print their state, and wait."""
     directory, network, isolation = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     volume = directory / "volume"
     volume.mkdir()

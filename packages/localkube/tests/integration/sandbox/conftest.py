@@ -1,4 +1,4 @@
-"""Skips what this machine refuses, saying why."""
+"""Skips tests of refused kernel features, with the reason."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager

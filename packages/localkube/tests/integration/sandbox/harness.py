@@ -1,4 +1,4 @@
-"""A runner on real namespaces, and pods in it whose output can be read line by line."""
+"""A runner on real namespaces, with pods whose output can be read line by line."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ DEADLINE = 20.0
 
 @dataclass
 class Program:
-    """A program that was started: its PID on the host, its end, and what it prints."""
+    """A started program: its PID on the host, its exit, and its output."""
 
     id: str
     pid: int
@@ -101,14 +101,14 @@ class Machine:
         return await self._piped(program.id, begin)
 
     async def close(self) -> None:
-        """End everything, and read no more of what still writes."""
+        """End everything, and stop reading output."""
         await self.runner.stop()
         for pipe in self.pipes:
             pipe.close()
         await asyncio.sleep(0)  # a transport is closed in the next turn of the loop
 
     async def _piped(self, identity: str, begin: Callable[[int, Callable[[Exit], None]], Any]) -> Program:
-        """Begin something whose output goes into a pipe."""
+        """Start something whose output is written to a pipe."""
         loop = asyncio.get_running_loop()
         reading, writing = os.pipe()
         ended: asyncio.Future[Exit] = loop.create_future()
@@ -152,7 +152,7 @@ def is_alive(pid: int) -> bool:
 
 
 def eventually(holds: Callable[[], bool], seconds: float = DEADLINE) -> bool:
-    """Wait for what the kernel does in its own time and tells nobody."""
+    """Wait for an effect in the kernel that has no notification."""
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:

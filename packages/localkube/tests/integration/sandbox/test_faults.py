@@ -1,4 +1,4 @@
-"""Packets that are lost, slow or late, and disks that are full, as programs in pods meet them."""
+"""Packets that are lost, slow or late, and full disks, as seen by programs in pods."""
 
 import json
 from pathlib import Path
@@ -53,14 +53,14 @@ except TimeoutError:
 
 
 async def ping(made: Machine, asking: str, asked: str, count: int = 3) -> dict[str, float]:
-    """Send datagrams from one pod to another; return how many came back, and the seconds."""
+    """Send datagrams from one pod to another; return the number of answers, and the seconds."""
     words = ("python3", "-c", PING, made.addresses[asked], str(count))
     _, output = await (await made.start(asking, *words)).finish()
     found: dict[str, float] = json.loads(output)
     return found
 
 
-async def test_packets_between_two_pods_are_lost_as_long_as_a_rule_says_so_and_others_pass(made: Machine) -> None:
+async def test_rule_drops_packets_only_between_its_pods(made: Machine) -> None:
     for name in ("a", "b", "c"):
         pod = await made.pod(name)
         assert await (await made.start(pod, "python3", "-c", ECHO)).line() == "listening"
@@ -87,7 +87,7 @@ async def test_packets_between_two_pods_are_lost_as_long_as_a_rule_says_so_and_o
     assert (await ping(made, "a", "b"))["came"] == (await ping(made, "c", "b"))["came"] == 3
 
 
-async def test_packets_to_a_pod_are_late_or_the_missing_module_is_named(made: Machine) -> None:
+async def test_packets_are_delayed_or_the_missing_module_is_named(made: Machine) -> None:
     for name in ("a", "b"):
         pod = await made.pod(name)
         assert await (await made.start(pod, "python3", "-c", ECHO)).line() == "listening"
@@ -103,8 +103,8 @@ async def test_packets_to_a_pod_are_late_or_the_missing_module_is_named(made: Ma
     assert (await ping(made, "a", "b"))["seconds"] < 0.3
 
 
-async def test_a_file_system_of_a_container_is_full_and_has_its_space_again(made: Machine) -> None:
-    """Read what was written before: the file system is bounded, not replaced."""
+async def test_full_file_system_is_restored_with_its_files(made: Machine) -> None:
+    """Existing files stay readable: the file system is limited, not replaced."""
     pod = await made.pod("a")
     for path in ("/tmp", "/dev/shm"):
         script = f"echo kept > {path}/before; echo ready; exec sleep 60"
@@ -127,9 +127,7 @@ async def test_a_file_system_of_a_container_is_full_and_has_its_space_again(made
 
 
 @pytest.mark.parametrize(("network", "isolation"), [("shared", "namespaces"), ("isolated", "plain")])
-async def test_pods_without_networks_of_their_own_lose_no_packets_and_say_so(
-    tmp_path: Path, network: str, isolation: str
-) -> None:
+async def test_packet_loss_is_refused_without_pod_networks(tmp_path: Path, network: str, isolation: str) -> None:
     async with machine(tmp_path, network=network, isolation=isolation) as made:  # type: ignore[arg-type]
         pod = await made.pod("a")
         with pytest.raises(StartError, match="pods share the network of this machine"):

@@ -1,4 +1,4 @@
-"""What containers see of files: volumes, made-up mount points, roots."""
+"""The files of containers: volumes, generated mount points, roots."""
 
 import os
 import sys
@@ -24,7 +24,7 @@ def volume(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("target", ["/lws-missing", "/etc/lws-missing/deep", "/opt/lws/missing", "/mnt"])
-async def test_volume_is_seen_at_any_path_and_the_host_keeps_no_trace(made: Machine, volume: Path, target: str) -> None:
+async def test_volume_is_mounted_at_any_path_without_a_host_trace(made: Machine, volume: Path, target: str) -> None:
     end, output = await made.sh(
         await made.pod("a"),
         f"cat {target}/file; echo new >{target}/made; ls -d /usr /home /etc/passwd",
@@ -35,7 +35,7 @@ async def test_volume_is_seen_at_any_path_and_the_host_keeps_no_trace(made: Mach
     assert target == "/mnt" or not Path(target).exists()
 
 
-async def test_single_file_is_mounted_over_a_file_and_at_a_missing_one(made: Machine, volume: Path) -> None:
+async def test_file_is_mounted_over_a_file_and_at_a_missing_path(made: Machine, volume: Path) -> None:
     file = volume / "file"
     mounts = (Mount(file, "/etc/passwd"), Mount(file, "/srv/lws/settings.conf"))
     _, output = await made.sh(await made.pod("a"), "cat /etc/passwd /srv/lws/settings.conf", mounts=mounts)
@@ -50,7 +50,7 @@ async def test_read_only_volume_cannot_be_written(made: Machine, volume: Path) -
     assert "Read-only file system" in output
 
 
-async def test_volume_inside_a_volume(tmp_path: Path, volume: Path) -> None:
+async def test_volume_is_mounted_inside_a_volume(tmp_path: Path, volume: Path) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()
     async with machine(tmp_path) as made:
@@ -60,9 +60,7 @@ async def test_volume_inside_a_volume(tmp_path: Path, volume: Path) -> None:
         assert (inner / "x").read_text() == "hit\n"
 
 
-async def test_hosts_file_is_seen_when_a_volume_hides_the_state_directory(
-    made: Machine, tmp_path: Path, volume: Path
-) -> None:
+async def test_hosts_file_is_visible_over_a_hidden_state_directory(made: Machine, tmp_path: Path, volume: Path) -> None:
     made.write_hosts("10.1.1.1 still-here\n")
     mounts = (Mount(volume, str(tmp_path)),)
     _, output = await made.sh(await made.pod("a"), "cat /etc/hosts", mounts=mounts)
@@ -74,7 +72,7 @@ async def test_missing_source_is_named(made: Machine, tmp_path: Path) -> None:
         await made.start(await made.pod("a"), "true", mounts=(Mount(tmp_path / "no-such-volume", "/data"),))
 
 
-async def test_temporary_files_are_the_containers_own_but_the_hosts_are_seen(tmp_path: Path) -> None:
+async def test_temporary_files_are_private_and_host_files_visible(tmp_path: Path) -> None:
     mark = Path(f"/tmp/lws-test-{os.getpid()}")
     mark.write_text("host\n")
     try:
@@ -88,7 +86,7 @@ async def test_temporary_files_are_the_containers_own_but_the_hosts_are_seen(tmp
         mark.unlink()
 
 
-async def test_shared_memory_is_the_pods(made: Machine) -> None:
+async def test_shared_memory_belongs_to_the_pod(made: Machine) -> None:
     await made.sh(await made.pod("a"), "echo x >/dev/shm/lws-segment")
     end, _ = await made.sh("a", "cat /dev/shm/lws-segment")
     assert end.code == 0
@@ -96,7 +94,7 @@ async def test_shared_memory_is_the_pods(made: Machine) -> None:
     assert end.code != 0
 
 
-async def test_a_memory_volume_is_in_memory_and_shared(made: Machine, tmp_path: Path) -> None:
+async def test_memory_volume_is_in_memory_and_shared(made: Machine, tmp_path: Path) -> None:
     volume = tmp_path / "memory"
     volume.mkdir()
     pod = await made.pod("a", memory=((str(volume), 1 << 20),))
@@ -111,7 +109,7 @@ async def test_a_memory_volume_is_in_memory_and_shared(made: Machine, tmp_path: 
     volume.rmdir()
 
 
-async def test_read_only_root_leaves_volumes_writable(made: Machine, tmp_path: Path, volume: Path) -> None:
+async def test_read_only_root_keeps_volumes_writable(made: Machine, tmp_path: Path, volume: Path) -> None:
     for place in ("/usr", "/tmp", str(tmp_path)):
         end, _ = await made.sh(
             await made.pod(f"pod{len(made.addresses)}"),
@@ -129,7 +127,7 @@ async def test_read_only_root_leaves_volumes_writable(made: Machine, tmp_path: P
     assert end.code == 0
 
 
-async def test_root_directory_replaces_the_hosts(tmp_path: Path, volume: Path) -> None:
+async def test_root_directory_replaces_the_root_of_the_host(tmp_path: Path, volume: Path) -> None:
     root = tmp_path / "image"
     for name in ("bin", "usr", "lib", "lib64"):
         (root / name).mkdir(parents=True)
@@ -148,7 +146,7 @@ async def test_root_directory_replaces_the_hosts(tmp_path: Path, volume: Path) -
         assert sorted(path.name for path in root.iterdir()) == ["bin", "lib", "lib64", "usr"]
 
 
-async def test_a_sub_path_never_shows_what_an_exchanged_link_points_to(tmp_path: Path, volume: Path) -> None:
+async def test_sub_path_never_follows_an_exchanged_link(tmp_path: Path, volume: Path) -> None:
     """A container of the pod swaps the directory for a link to a directory of the host, as fast as it can."""
     secret = tmp_path / "secret"
     secret.mkdir()
@@ -176,9 +174,7 @@ async def test_a_sub_path_never_shows_what_an_exchanged_link_points_to(tmp_path:
         assert seen <= {"the pod\n"}
 
 
-async def test_a_mount_point_in_a_volume_is_not_made_where_a_link_of_the_volume_leads(
-    tmp_path: Path, volume: Path
-) -> None:
+async def test_mount_point_is_not_created_through_a_link(tmp_path: Path, volume: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (volume / "place").symlink_to(outside)

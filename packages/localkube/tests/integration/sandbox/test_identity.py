@@ -11,7 +11,7 @@ from localkube.kubelet.processes.runner import StartError
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 
-async def test_pod_has_its_own_host_name_address_and_processes(made: Machine) -> None:
+async def test_pod_has_its_own_hostname_address_and_processes(made: Machine) -> None:
     pod = await made.pod("train-0-1")
     end, output = await made.sh(pod, "hostname; cat /etc/hostname; ls -d /proc/[0-9]* | wc -l; cat /proc/1/comm")
     assert end.code == 0
@@ -23,7 +23,7 @@ async def test_pod_has_its_own_host_name_address_and_processes(made: Machine) ->
     assert links.split() == ["eth0", "lo"]
 
 
-async def test_programs_run_as_the_user_who_runs_the_cluster(made: Machine) -> None:
+async def test_programs_run_as_the_user_of_the_cluster(made: Machine) -> None:
     _, output = await made.sh(await made.pod("a"), "id -u; id -g")
     assert output.split() == [str(os.geteuid()), str(os.getegid())]
 
@@ -37,14 +37,14 @@ async def test_root_can_run_a_program_as_another_user(made: Machine) -> None:
     assert output.splitlines() == ["1234", "4321", "9.9.9.9 elsewhere"]
 
 
-async def test_programs_of_root_have_a_containers_capabilities_only(made: Machine) -> None:
+async def test_root_programs_have_only_container_capabilities(made: Machine) -> None:
     end, _ = await made.sh(await made.pod("a"), "mount -t tmpfs none /mnt")
     assert end.code != 0
     end, _ = await made.sh("a", "echo 1 >/proc/sys/net/ipv4/ip_forward")
     assert end.code != 0
 
 
-async def test_hosts_file_is_the_newest_in_running_containers(made: Machine) -> None:
+async def test_running_containers_see_the_newest_hosts_file(made: Machine) -> None:
     pod = await made.pod("a")
     program = await made.start(pod, "sleep", "600")
     for number in range(5):
@@ -55,7 +55,7 @@ async def test_hosts_file_is_the_newest_in_running_containers(made: Machine) -> 
         assert fresh == f"10.0.0.{number} peer\n"
 
 
-async def test_hosts_file_is_never_torn(made: Machine) -> None:
+async def test_hosts_file_is_replaced_atomically(made: Machine) -> None:
     reader = "import time\nend=time.time()+0.5\nwhile time.time()<end:\n n=len(open('/etc/hosts').read())\n assert n==80000, n\n"
     made.write_hosts("x" * 80000)
     program = await made.start(await made.pod("a"), "python3", "-c", reader)
@@ -74,7 +74,7 @@ async def test_shared_process_namespace_shows_all_containers(made: Machine) -> N
     assert "sleep 543" in output
 
 
-async def test_environment_is_the_one_asked_for_and_directory_too(made: Machine) -> None:
+async def test_environment_and_directory_are_set(made: Machine) -> None:
     end, output = await made.sh(
         await made.pod("a"),
         "env | grep -v ^_= | grep -v ^PWD= | sort; pwd",
@@ -97,7 +97,7 @@ async def test_environment_is_the_one_asked_for_and_directory_too(made: Machine)
     ],
     ids=["not-in-path", "no-such-file", "not-executable", "no-directory"],
 )
-async def test_a_program_that_cannot_start_is_named(
+async def test_program_that_cannot_start_is_named(
     made: Machine, argv: tuple[str, ...], options: dict[str, object], words: str
 ) -> None:
     with pytest.raises(StartError) as caught:

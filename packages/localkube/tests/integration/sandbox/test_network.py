@@ -42,7 +42,7 @@ async def answer(made: Machine, pod: str | None, address: tuple[str, int], reque
     return data
 
 
-async def test_two_pods_bind_the_same_port_and_find_each_other_by_name(made: Machine) -> None:
+async def test_two_pods_bind_the_same_port_and_resolve_each_other(made: Machine) -> None:
     pods = [await made.pod(name) for name in ("lws-0", "lws-0-1")]
     made.write_hosts("127.0.0.1 localhost\n" + "".join(f"{made.addresses[pod]} {pod}.lws.default\n" for pod in pods))
     for pod in pods:
@@ -53,8 +53,8 @@ async def test_two_pods_bind_the_same_port_and_find_each_other_by_name(made: Mac
         assert (end.code, output) == (0, f"{asked}\n")
 
 
-async def test_pods_that_talk_and_are_probed_take_no_place_in_the_machines_table_of_neighbours(made: Machine) -> None:
-    """The kernel counts each entry but the permanent ones (flag 4), over all namespaces: 1,024 by default."""
+async def test_pods_use_no_entry_of_the_neighbor_table(made: Machine) -> None:
+    """The kernel counts all entries except permanent ones (flag 4), over all namespaces: 1,024 by default."""
     table = "for line in open('/proc/net/arp').readlines()[1:]: print(*line.split()[:3:2], end=' ')"
     pods = [await made.pod(name) for name in ("a", "b")]
     for pod in pods:
@@ -71,7 +71,7 @@ async def test_pods_that_talk_and_are_probed_take_no_place_in_the_machines_table
     assert all(f"{made.addresses[pod]} 0x6 " in bridges for pod in pods)
 
 
-async def test_pods_are_not_reachable_from_the_host_but_by_its_sockets(made: Machine) -> None:
+async def test_pods_are_reachable_only_through_cluster_sockets(made: Machine) -> None:
     pod = await made.pod("a")
     server = await made.start(pod, "python3", "-c", SERVER)
     assert await server.line() == "listening"
@@ -83,7 +83,7 @@ async def test_pods_are_not_reachable_from_the_host_but_by_its_sockets(made: Mac
     assert await answer(made, None, (made.addresses[pod], 8080), b"") == b"a\n"
 
 
-async def test_the_hosts_loopback_is_not_reachable_from_pods(tmp_path: Path) -> None:
+async def test_loopback_of_the_host_is_unreachable_from_pods(tmp_path: Path) -> None:
     with socket.create_server(("0.0.0.0", 0)) as listener:
         port = listener.getsockname()[1]
         async with machine(tmp_path) as made:
@@ -96,14 +96,14 @@ async def test_the_hosts_loopback_is_not_reachable_from_pods(tmp_path: Path) -> 
                     assert end.code == 1
 
 
-async def test_names_that_nobody_has_fail_at_once_without_a_way_out(made: Machine) -> None:
+async def test_unknown_names_fail_immediately_without_a_way_out(made: Machine) -> None:
     script = "import socket, time\nt=time.time()\ntry: socket.gethostbyname('no-such.example')\nexcept OSError: print(time.time()-t < 2)"
     if NO_WAY_OUT not in str(made.capabilities.lost):
         pytest.skip("this machine grants a way out")
     assert (await (await made.start(await made.pod("a"), "python3", "-c", script)).finish())[1] == "True\n"
 
 
-async def test_pods_of_the_host_network_share_the_bridges_network(made: Machine) -> None:
+async def test_host_network_pods_share_the_network_of_the_bridge(made: Machine) -> None:
     server = await made.start(await made.pod("a", host_network=True), "python3", "-c", SERVER)
     assert await server.line() == "listening"
     assert made.addresses["a"] == "10.88.0.1"
@@ -111,7 +111,7 @@ async def test_pods_of_the_host_network_share_the_bridges_network(made: Machine)
     assert (await asked.finish())[1] == "a\n"
 
 
-async def test_stub_answers_200_on_all_its_ports_and_logs_and_ends_on_term(made: Machine) -> None:
+async def test_stub_answers_on_all_ports_and_exits_on_sigterm(made: Machine) -> None:
     pod = await made.pod("a")
     stub = await made.start(pod, stub_ports=(80, 8080))
     assert await stub.line() == "stub: answering 200 on ports 80, 8080"
@@ -124,8 +124,8 @@ async def test_stub_answers_200_on_all_its_ports_and_logs_and_ends_on_term(made:
     assert await stub.end() == Exit(0)
 
 
-async def test_a_stub_outlives_clients_that_leave_before_its_answer(made: Machine) -> None:
-    """A probe that times out does; the pod would have failed for it."""
+async def test_stub_survives_clients_that_disconnect_early(made: Machine) -> None:
+    """A probe with a timeout disconnects early; otherwise the pod would fail."""
     stub = await made.start(await made.pod("a"), stub_ports=(8080,))
     assert await stub.line() == "stub: answering 200 on port 8080"
     address = made.addresses["a"], 8080
@@ -161,7 +161,7 @@ async def test_shared_network_gives_each_pod_a_loopback_address(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("network", ["isolated", "shared"])
-async def test_two_clusters_on_one_machine_do_not_meet(tmp_path: Path, network: Network) -> None:
+async def test_two_clusters_on_one_machine_are_isolated(tmp_path: Path, network: Network) -> None:
     (tmp_path / "1").mkdir()
     (tmp_path / "2").mkdir()
     async with machine(tmp_path / "1", network=network) as one, machine(tmp_path / "2", network=network) as two:
@@ -173,7 +173,7 @@ async def test_two_clusters_on_one_machine_do_not_meet(tmp_path: Path, network: 
         assert network == "isolated" or one.addresses["same"] != two.addresses["same"]
 
 
-async def test_removed_pods_leave_no_interface_behind(tmp_path: Path) -> None:
+async def test_removed_pods_leave_no_network_interface(tmp_path: Path) -> None:
     async def interfaces(made: Machine) -> set[str]:
         return set((await made.sh("node", "ls /sys/class/net"))[1].split())
 

@@ -1,4 +1,4 @@
-"""Where namespaces are refused: plain processes, and clear words about what is lost."""
+"""Without namespaces: plain processes, and clear messages about lost features."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ from localkube.kubelet.sandbox import plainnames
 pytestmark = pytest.mark.slow
 
 
-async def test_what_is_lost_is_said(tmp_path: Path) -> None:
+async def test_plain_isolation_reports_lost_features(tmp_path: Path) -> None:
     async with machine(tmp_path, network="isolated", isolation="plain") as made:
         granted = made.capabilities
         assert (granted.namespaces, granted.network) == (False, "shared")
@@ -21,7 +21,7 @@ async def test_what_is_lost_is_said(tmp_path: Path) -> None:
         assert (plainnames.ONLY_PYTHON in granted.lost) == (plainnames.find_wrapper() is None)
 
 
-async def test_volumes_are_refused_by_name_but_where_the_host_has_the_same(tmp_path: Path) -> None:
+async def test_plain_volumes_must_exist_on_the_host(tmp_path: Path) -> None:
     volume = tmp_path / "volume"
     volume.mkdir()
     async with machine(tmp_path, network="shared", isolation="plain") as made:
@@ -34,7 +34,7 @@ async def test_volumes_are_refused_by_name_but_where_the_host_has_the_same(tmp_p
             await made.start(pod, "true", root=volume)
 
 
-async def test_a_python_program_resolves_the_names_of_pods(tmp_path: Path) -> None:
+async def test_python_program_resolves_names_of_pods(tmp_path: Path) -> None:
     look_up = "import socket; print(socket.gethostname(), socket.gethostbyname('b.web.default'))"
     async with machine(tmp_path, network="shared", isolation="plain") as made:
         one, other = await made.pod("a"), await made.pod("b")
@@ -47,7 +47,7 @@ async def test_a_python_program_resolves_the_names_of_pods(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(plainnames.find_wrapper() is None, reason="libnss_wrapper is not installed")
-async def test_other_programs_do_with_the_wrapper(tmp_path: Path) -> None:
+async def test_other_programs_resolve_names_with_the_wrapper(tmp_path: Path) -> None:
     async with machine(tmp_path, network="shared", isolation="plain") as made:
         assert plainnames.ONLY_PYTHON not in made.capabilities.lost
         pod = await made.pod("a")

@@ -70,13 +70,13 @@ def made(tmp_path: Path, isolation: Isolation, network: Network) -> AbstractAsyn
         ("kill -SEGV $$", Exit(139, 11)),
     ],
 )
-async def test_exit_is_passed_on_exactly(made: Machine, share: bool, script: str, expected: Exit) -> None:
+async def test_exit_status_is_reported_exactly(made: Machine, share: bool, script: str, expected: Exit) -> None:
     end, _ = await made.sh(await made.pod("a", share_process_namespace=share), f"ulimit -c 0; {script}")
     assert end == expected
 
 
 @on_every_ground
-async def test_term_ends_a_program_that_does_not_handle_it(made: Machine, share: bool) -> None:
+async def test_sigterm_ends_a_program_without_a_handler(made: Machine, share: bool) -> None:
     program = await made.start(await made.pod("a", share_process_namespace=share), "sleep", "1000")
     assert is_alive(program.pid)
     assert b"sleep" in Path(f"/proc/{program.pid}/cmdline").read_bytes()
@@ -86,7 +86,7 @@ async def test_term_ends_a_program_that_does_not_handle_it(made: Machine, share:
 
 
 @on_every_ground
-async def test_program_that_ignores_term_is_killed(made: Machine, share: bool) -> None:
+async def test_program_that_ignores_sigterm_is_killed(made: Machine, share: bool) -> None:
     pod = await made.pod("a", share_process_namespace=share)
     program = await made.start(pod, "python3", "-c", IGNORE_TERM)
     assert await program.line() == "ready"
@@ -117,7 +117,7 @@ async def test_signal_to_everything_reaches_children(made: Machine, share: bool)
 
 
 @on_every_ground
-async def test_removing_the_sandbox_ends_everything(made: Machine, share: bool) -> None:
+async def test_removing_the_sandbox_ends_all_processes(made: Machine, share: bool) -> None:
     pod = await made.pod("a", share_process_namespace=share)
     programs = [await made.start(pod, "python3", "-c", IGNORE_TERM) for _ in range(3)]
     command = await made.exec(programs[0], "sleep", "1000")
@@ -139,7 +139,7 @@ async def test_zombies_are_reaped(made: Machine, share: bool) -> None:
 
 
 @on_every_ground
-async def test_command_in_a_container_shares_it(made: Machine, isolation: Isolation, share: bool) -> None:
+async def test_command_shares_environment_and_namespaces(made: Machine, isolation: Isolation, share: bool) -> None:
     pod = await made.pod("a", share_process_namespace=share)
     program = await made.start(pod, "sleep", "1000", env={"RANK": "7"}, cwd="/usr")
     command = await made.exec(program, "sh", "-c", "echo $RANK; pwd; hostname; exit 5")
@@ -152,7 +152,7 @@ async def test_command_in_a_container_shares_it(made: Machine, isolation: Isolat
 
 
 @on_every_ground
-async def test_command_can_be_killed_with_what_it_started(made: Machine, share: bool) -> None:
+async def test_killed_command_ends_with_its_children(made: Machine, share: bool) -> None:
     program = await made.start(await made.pod("a", share_process_namespace=share), "sleep", "1000")
     command = await made.exec(program, "sh", "-c", "sleep 998 & echo up; wait")
     assert await command.line() == "up"
@@ -165,7 +165,7 @@ async def test_command_can_be_killed_with_what_it_started(made: Machine, share: 
 
 
 @on_every_ground
-async def test_command_in_a_container_that_ended_is_refused(made: Machine, share: bool) -> None:
+async def test_command_in_an_ended_container_is_refused(made: Machine, share: bool) -> None:
     program = await made.start(await made.pod("a", share_process_namespace=share), "true")
     await program.end()
     with pytest.raises(StartError, match="not running"):
@@ -173,7 +173,7 @@ async def test_command_in_a_container_that_ended_is_refused(made: Machine, share
 
 
 @on_every_ground
-async def test_command_on_a_terminal_controls_it(made: Machine, share: bool) -> None:
+async def test_command_controls_its_terminal(made: Machine, share: bool) -> None:
     program = await made.start(await made.pod("a", share_process_namespace=share), "sleep", "1000")
     ended: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
     terminal, slave = pty.openpty()
@@ -186,7 +186,7 @@ async def test_command_on_a_terminal_controls_it(made: Machine, share: bool) -> 
 
 
 @on_every_ground
-async def test_the_cluster_process_keeps_no_descriptor(made: Machine, share: bool) -> None:
+async def test_cluster_process_leaks_no_descriptor(made: Machine, share: bool) -> None:
     before = _descriptors()
     for number in range(5):
         pod = await made.pod(f"pod{number}", share_process_namespace=share)
@@ -200,7 +200,7 @@ async def test_the_cluster_process_keeps_no_descriptor(made: Machine, share: boo
 
 
 @on_every_ground
-async def test_a_program_gets_its_three_streams_and_no_other_descriptor(made: Machine, share: bool) -> None:
+async def test_program_has_only_three_descriptors(made: Machine, share: bool) -> None:
     pod = await made.pod("a", share_process_namespace=share)
     program = await made.start(pod, "sleep", "1000")
     listing = "import os; print(*sorted(os.listdir('/proc/self/fd')))"  # 3 is the listing's own
@@ -236,7 +236,7 @@ def _children(pid: int) -> list[int]:
     ],
     ids=["command", "argument", "directory", "value", "variable", "surrogate"],
 )
-async def test_nul_in_what_is_run_is_refused_and_other_containers_go_on(
+async def test_nul_in_arguments_is_refused_and_others_continue(
     made: Machine, share: bool, argv: tuple[str, ...], options: dict[str, Any]
 ) -> None:
     pod = await made.pod("a", share_process_namespace=share)
@@ -247,7 +247,7 @@ async def test_nul_in_what_is_run_is_refused_and_other_containers_go_on(
     assert not made.lost
 
 
-async def test_a_pod_that_cannot_be_made_does_not_end_the_others(tmp_path: Path) -> None:
+async def test_failed_sandbox_does_not_end_other_pods(tmp_path: Path) -> None:
     async with machine(tmp_path) as made:
         other = await made.start(await made.pod("a"), "sleep", "60")
         spec = SandboxSpec(id="b\0", hostname="b", directory=tmp_path, hosts_directory=made.hosts)

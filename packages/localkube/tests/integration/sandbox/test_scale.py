@@ -1,4 +1,4 @@
-"""How long pods take to start, and what a stub costs."""
+"""The time that pods take to start, and the cost of a stub."""
 
 import asyncio
 import os
@@ -45,7 +45,7 @@ async def test_fifty_stub_pods_start_within_seconds_and_stay_small(made: Machine
     print(f"{STUBS} stubs: {seconds:.2f} s, {sum(own) / STUBS / 2**10:.0f} KiB each of their own")  # noqa: T201
 
 
-async def test_the_socket_of_a_probe_does_not_wait_for_all_pods_that_start_or_end(made: Machine) -> None:
+async def test_probe_socket_does_not_wait_for_other_pods(made: Machine) -> None:
     names = [f"pod-{number}" for number in range(100)]
     for change in (made.pod, made.runner.remove_sandbox):
         changing = [asyncio.create_task(change(name)) for name in names]
@@ -56,7 +56,7 @@ async def test_the_socket_of_a_probe_does_not_wait_for_all_pods_that_start_or_en
         assert before <= 2 * AT_ONCE
 
 
-async def test_pods_start_end_and_reach_each_other_beyond_1024_files_and_1024_ports(made: Machine) -> None:
+async def test_pods_work_beyond_1024_files_and_1024_ports(made: Machine) -> None:
     first = await made.start(await made.pod("first"), stub_ports=(8080,))
     assert (await first.line()).startswith("stub: answering")
     await asyncio.gather(*(made.pod(f"empty-{number}") for number in range(FILLING)))
@@ -70,14 +70,14 @@ async def test_pods_start_end_and_reach_each_other_beyond_1024_files_and_1024_po
     assert not made.lost
 
 
-async def test_addresses_of_removed_pods_are_not_reused_at_once(made: Machine) -> None:
+async def test_addresses_of_removed_pods_are_not_reused_immediately(made: Machine) -> None:
     for number in range(3):
         await made.pod(f"pod-{number}")
         await made.runner.remove_sandbox(f"pod-{number}")
     assert len(set(made.addresses.values())) == 3
 
 
-async def test_a_container_does_not_carry_the_mounts_of_other_pods(made: Machine) -> None:
+async def test_container_lacks_the_mounts_of_other_pods(made: Machine) -> None:
     counts = []
     for number in range(10):
         _, output = await made.sh(await made.pod(f"pod-{number}"), "grep -c /state/sandbox /proc/self/mountinfo")

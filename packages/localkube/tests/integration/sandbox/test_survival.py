@@ -1,4 +1,4 @@
-"""What is left when the cluster process or the launcher dies: nothing."""
+"""Nothing is left when the cluster process or the launcher dies."""
 
 import asyncio
 import json
@@ -89,7 +89,7 @@ def test_nothing_survives_the_cluster_process(
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become someone else; the other tests show the same")
 @pytest.mark.sandbox
 @pytest.mark.parametrize("network", ["isolated", "shared"])
-def test_an_unprivileged_user_gets_the_same(network: str) -> None:
+def test_unprivileged_user_has_the_same_guarantees(network: str) -> None:
     python = _python_for(NOBODY)
     if python is None:
         pytest.skip("no Python >= 3.11 that user nobody may run")
@@ -114,9 +114,7 @@ def test_an_unprivileged_user_gets_the_same(network: str) -> None:
         ("max_net_namespaces", True, "a network per pod: all pods share the host's"),
     ],
 )
-def test_what_a_machine_refuses_is_done_without_and_said(
-    tmp_path: Path, limit: str, namespaces: bool, words: str
-) -> None:
+def test_refused_kernel_features_are_reported_as_lost(tmp_path: Path, limit: str, namespaces: bool, words: str) -> None:
     refusing = ("unshare", "-Ur", "sh", "-c", f'echo 0 >/proc/sys/user/{limit}; exec "$@"', "sh")
     with cluster_process(tmp_path, "isolated", "namespaces", prefix=refusing) as (_, facts):
         assert (facts["namespaces"], facts["network"]) == (namespaces, "shared")
@@ -124,7 +122,7 @@ def test_what_a_machine_refuses_is_done_without_and_said(
 
 
 @pytest.mark.parametrize(("network", "isolation"), GROUNDS)
-async def test_a_launcher_that_dies_is_replaced_after_all_that_is_lost_was_told(
+async def test_dead_launcher_is_replaced_after_reporting_losses(
     tmp_path: Path, network: Network, isolation: Isolation
 ) -> None:
     async with machine(tmp_path, network=network, isolation=isolation) as made:
@@ -148,7 +146,7 @@ async def test_a_launcher_that_dies_is_replaced_after_all_that_is_lost_was_told(
             await made.pod("d")
 
 
-async def test_stop_reports_what_still_ran(tmp_path: Path) -> None:
+async def test_stop_reports_running_programs(tmp_path: Path) -> None:
     async with machine(tmp_path, network="shared", isolation="plain") as made:
         program = await made.start(await made.pod("a"), "sleep", "1000")
         await made.runner.stop()
@@ -156,7 +154,7 @@ async def test_stop_reports_what_still_ran(tmp_path: Path) -> None:
         assert eventually(lambda: not is_alive(program.pid))
 
 
-async def test_an_end_is_reported_after_the_start_and_once(tmp_path: Path) -> None:
+async def test_exit_is_reported_once_after_the_start(tmp_path: Path) -> None:
     async with machine(tmp_path, network="shared", isolation="plain") as made:
         pod = await made.pod("a")
         told: list[str] = []
@@ -187,10 +185,10 @@ print(pid, flush=True)
 os.kill(os.getpid(), signal.SIGTERM)
 supervise.watch(pid, report.link)
 """
-"""The first process of a container without namespaces; its launcher ends as soon as the program has begun."""
+"""The first process of a container without namespaces; its launcher exits when the program has started."""
 
 
-def test_a_program_whose_launcher_dies_while_it_starts_is_ended_too() -> None:
+def test_program_ends_if_its_launcher_dies_during_the_start() -> None:
     first = subprocess.run([sys.executable, "-c", STARTING], capture_output=True, text=True, timeout=30, check=False)
     assert (first.returncode, first.stderr) == (supervise.FAILED, "")
     assert not is_alive(int(first.stdout))

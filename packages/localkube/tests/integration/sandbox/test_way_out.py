@@ -1,4 +1,4 @@
-"""The way out of the pods' network, by whichever program is installed."""
+"""The way out of the pods' network, with any installed program."""
 
 import shutil
 import subprocess
@@ -40,7 +40,9 @@ async def test_installed_program_is_used(
         assert output == f"nameserver {nameserver}\n"
 
 
-async def test_program_that_fails_is_said_and_pods_run_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failing_program_is_reported_and_pods_run_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", install(tmp_path, "slirp4netns", "echo no tun device >&2; exit 3"))
 
     async def scenario(made: Machine) -> None:
@@ -55,7 +57,7 @@ async def test_program_that_fails_is_said_and_pods_run_without(tmp_path: Path, m
         await scenario(made)
 
 
-def test_kernel_takes_the_masquerading_rule() -> None:
+def test_kernel_accepts_the_masquerading_rule() -> None:
     code = "from localkube.kubelet.sandbox.launcher.kernel.packetrules import masquerade; masquerade(1)"
     tried = subprocess.run(
         ["unshare", "-Urn", sys.executable, "-c", code],

@@ -1,4 +1,4 @@
-"""The public face of the package: settings in words, errors of one class, a cluster with as much as is asked for."""
+"""The public module of the package: settings as text, errors of one class, clusters with selected parts."""
 
 import asyncio
 import re
@@ -32,13 +32,13 @@ from localkube.cluster import DamagedDataError, LocalkubeError, Nodes, Settings,
     ],
     ids=["label", "later label", "later taint", "taint", "capacity", "twice"],
 )
-def test_an_invalid_setting_of_nodes_is_named(nodes: Nodes, setting: str, message: str) -> None:
+def test_invalid_node_setting_is_named(nodes: Nodes, setting: str, message: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(message)) as caught:
         nodes.check()
     assert caught.value.setting == setting
 
 
-async def test_words_on_nodes_become_nodes() -> None:
+async def test_node_texts_become_nodes() -> None:
     words = Nodes(count=4, labels=("rack=r{i//2}",), taints=("pool=p{i//2}:NoSchedule",), capacity=("cpu=8",), gpus=2)
 
     async with testing.temporary("controllers", nodes=words) as server:
@@ -50,7 +50,7 @@ async def test_words_on_nodes_become_nodes() -> None:
         assert (last["status"]["capacity"]["cpu"], last["status"]["capacity"]["nvidia.com/gpu"]) == ("8", "2")
 
 
-async def test_an_api_server_alone_has_no_nodes_and_no_classes() -> None:
+async def test_api_server_alone_has_no_nodes_and_classes() -> None:
     async with testing.temporary() as server:
         assert (await server.client().list(NODES)).items == []
         assert (await server.client().list(STORAGE_CLASSES)).items == []
@@ -58,7 +58,7 @@ async def test_an_api_server_alone_has_no_nodes_and_no_classes() -> None:
             await server.client().get(NODES, ObjectKey("", "node-0"))
 
 
-def test_nothing_of_a_temporary_cluster_is_left() -> None:
+def test_temporary_cluster_leaves_nothing() -> None:
     async def scenario() -> Path:
         async with testing.temporary() as server:
             assert server.kubeconfig.exists()
@@ -67,7 +67,7 @@ def test_nothing_of_a_temporary_cluster_is_left() -> None:
     assert not asyncio.run(scenario()).parent.exists()
 
 
-def test_a_damaged_file_is_an_error_of_its_own(tmp_path: Path) -> None:
+def test_damaged_file_has_its_own_error(tmp_path: Path) -> None:
     (tmp_path / cluster.DATABASE).write_bytes(b"no database" * 1000)
     with pytest.raises(DamagedDataError, match=cluster.DATABASE):
         asyncio.run(serve_once(Settings(directory=tmp_path)))
@@ -81,14 +81,14 @@ def test_a_damaged_file_is_an_error_of_its_own(tmp_path: Path) -> None:
     ],
     ids=["identity", "folder"],
 )
-def test_whatever_prevents_the_start_is_one_class_of_errors(tmp_path: Path, spoil: object) -> None:
+def test_start_errors_have_one_base_class(tmp_path: Path, spoil: object) -> None:
     assert callable(spoil)
     spoil(tmp_path)
     with pytest.raises(LocalkubeError, match=re.escape(str(tmp_path))):
         asyncio.run(serve_once(Settings(directory=tmp_path)))
 
 
-def test_a_cluster_in_a_thread_reports_why_it_does_not_start(tmp_path: Path) -> None:
+def test_cluster_in_a_thread_reports_its_start_error(tmp_path: Path) -> None:
     (tmp_path / "identity.json").write_text("{")
     broken = partial(cluster.serve, Settings(directory=tmp_path))
     with pytest.raises(RuntimeError, match="did not start") as caught, testing.in_thread(broken):
@@ -96,14 +96,14 @@ def test_a_cluster_in_a_thread_reports_why_it_does_not_start(tmp_path: Path) -> 
     assert isinstance(caught.value.__cause__, LocalkubeError)
 
 
-def test_importing_the_public_face_imports_no_server() -> None:
+def test_public_module_imports_no_server() -> None:
     script = "import sys; from localkube import cluster; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert not {"aiohttp", "cryptography", "msgspec", "sqlite3", "localkube.assembly"} & set(modules)
 
 
 @pytest.mark.slow
-def test_an_api_server_imports_nothing_that_pods_alone_need() -> None:
+def test_api_server_does_not_import_pod_modules() -> None:
     script = "import sys; from localkube import assembly; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     lazily = ("localkube.controllers", "localkube.kubelet", "localkube.apiserver.front.spdy", "localkube.workloads")

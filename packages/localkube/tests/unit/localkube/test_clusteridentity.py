@@ -12,7 +12,7 @@ from localkube import clusteridentity
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def test_an_identity_is_made_once_and_kept(tmp_path: Path) -> None:
+def test_identity_is_created_once_and_kept(tmp_path: Path) -> None:
     path = tmp_path / "identity.json"
     first = clusteridentity.load_or_create(path, NOW)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -23,7 +23,7 @@ def test_an_identity_is_made_once_and_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"token": 1}'])
-def test_a_broken_file_is_named_and_kept(tmp_path: Path, content: bytes) -> None:
+def test_broken_identity_file_is_named_and_kept(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "identity.json"
     path.write_bytes(content)
     with pytest.raises(clusteridentity.IdentityError, match=r"identity\.json"):

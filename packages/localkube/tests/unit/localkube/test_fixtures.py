@@ -27,10 +27,10 @@ def names(path: Path, resource: Resource) -> list[str]:
     return asyncio.run(read())
 
 
-def test_an_api_server_alone_answers(kubernetes_api: Path) -> None:
+def test_api_server_fixture_answers(kubernetes_api: Path) -> None:
     assert "default" in names(kubernetes_api, NAMESPACES)
     assert names(kubernetes_api, NODES) == []
 
 
-def test_a_cluster_has_a_node(kubernetes: Path) -> None:
+def test_cluster_fixture_has_a_node(kubernetes: Path) -> None:
     assert names(kubernetes, NODES) == ["node-0"]

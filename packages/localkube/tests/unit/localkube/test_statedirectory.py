@@ -1,4 +1,4 @@
-"""What lies in a state directory is its owner's alone, whatever was there before."""
+"""The content of a state directory is private to its owner."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ def mode(path: Path) -> int:
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o777], ids=oct)
-def test_a_new_directory_is_private_whatever_the_umask(umask: int, tmp_path: Path) -> None:
+def test_new_directory_is_private_with_any_umask(umask: int, tmp_path: Path) -> None:
     before = os.umask(umask)
     try:
         make_private(tmp_path / "home" / "lws" / "default")
@@ -26,7 +26,7 @@ def test_a_new_directory_is_private_whatever_the_umask(umask: int, tmp_path: Pat
     assert [mode(tmp_path / path) for path in ("home", "home/lws", "home/lws/default")] == [0o700] * 3
 
 
-def test_a_directory_from_before_becomes_private_with_its_files(tmp_path: Path) -> None:
+def test_existing_directory_becomes_private_with_its_files(tmp_path: Path) -> None:
     directory = tmp_path / "default"
     (directory / "pods").mkdir(parents=True)
     for name in FILES:
@@ -40,20 +40,20 @@ def test_a_directory_from_before_becomes_private_with_its_files(tmp_path: Path) 
     assert mode(directory / "pods") == 0o755
 
 
-def test_the_directories_above_stay_as_they_are(tmp_path: Path) -> None:
+def test_parent_directories_are_unchanged(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     make_private(tmp_path / "default")
     assert mode(tmp_path) == 0o755
 
 
-def test_a_link_to_a_directory_of_ones_own_is_followed(tmp_path: Path) -> None:
+def test_link_to_an_own_directory_is_followed(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir(mode=0o755)
     (tmp_path / "default").symlink_to("disk")
     make_private(tmp_path / "default")
     assert mode(tmp_path / "disk") == 0o700
 
 
-def test_a_link_among_the_files_is_refused(tmp_path: Path) -> None:
+def test_linked_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").touch(mode=0o644)
     (tmp_path / "default").mkdir()
     (tmp_path / "default" / "state.db").symlink_to("../elsewhere")
@@ -62,7 +62,7 @@ def test_a_link_among_the_files_is_refused(tmp_path: Path) -> None:
     assert mode(tmp_path / "elsewhere") == 0o644
 
 
-def test_a_link_to_a_directory_of_data_is_left_alone(tmp_path: Path) -> None:
+def test_link_to_a_data_directory_is_unchanged(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir(mode=0o755)
     (tmp_path / "default").mkdir()
     (tmp_path / "default" / "claims").symlink_to("../disk")
@@ -72,7 +72,7 @@ def test_a_link_to_a_directory_of_data_is_left_alone(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 @pytest.mark.parametrize("foreign", ["default", "default/state.db"])
-def test_what_belongs_to_someone_else_is_refused(foreign: str, tmp_path: Path) -> None:
+def test_file_of_another_user_is_refused(foreign: str, tmp_path: Path) -> None:
     (tmp_path / "default").mkdir()
     (tmp_path / "default" / "state.db").touch(mode=0o644)
     os.chown(tmp_path / foreign, NOBODY, NOBODY)
@@ -82,7 +82,7 @@ def test_what_belongs_to_someone_else_is_refused(foreign: str, tmp_path: Path) -
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_a_link_that_someone_else_made_is_refused(tmp_path: Path) -> None:
+def test_link_of_another_user_is_refused(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir(mode=0o755)
     (tmp_path / "default").symlink_to("disk")
     os.lchown(tmp_path / "default", NOBODY, NOBODY)
@@ -91,7 +91,7 @@ def test_a_link_that_someone_else_made_is_refused(tmp_path: Path) -> None:
     assert mode(tmp_path / "disk") == 0o755
 
 
-def test_a_new_log_is_private_and_an_old_one_goes_on(tmp_path: Path) -> None:
+def test_new_log_is_private_and_an_old_one_continues(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         for text in (b"one ", b"two"):

@@ -1,4 +1,4 @@
-"""Controllers and a kubelet on an API server: what waits for what at the start."""
+"""Controllers and a kubelet on an API server: the order of their start."""
 
 import subprocess
 import sys
@@ -36,20 +36,20 @@ asyncio.run(main())
 
 
 class RefusedRunner(ModelRunner):
-    """Cannot start its process."""
+    """A runner that cannot start its process."""
 
     async def start(self) -> Capabilities:
         raise StartError("cannot start the launcher of the pods: no")
 
 
 @pytest.mark.slow
-def test_the_process_of_the_pods_starts_while_controllers_and_kubelet_are_imported(tmp_path: Path) -> None:
+def test_pod_process_starts_during_the_imports(tmp_path: Path) -> None:
     command = [sys.executable, "-c", IMPORTED_AT_THE_START, str(tmp_path)]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert result.stdout.splitlines()[:2] == ["[]", "True"]
 
 
-async def test_a_runner_that_cannot_start_is_reported_as_it_is(tmp_path: Path) -> None:
+async def test_error_of_the_runner_is_raised_unchanged(tmp_path: Path) -> None:
     async with assembly.serving(Settings(directory=tmp_path), SystemClock()) as cluster:
         with pytest.raises(StartError, match="cannot start the launcher"):
             async with workloads.working(cluster, RefusedRunner()):

@@ -1,1 +1,1 @@
-"""The clusters that tests run on: the embedded one, and a control plane with nodes that kwok plays."""
+"""The clusters of tests: the embedded one, and a control plane with nodes of kwok."""

@@ -26,16 +26,16 @@ REST_SECONDS: Final = 60.0
 """Seconds that kube-controller-manager may take to untaint a node that is Ready again; it looks every second."""
 
 RESTART_ALL: Final = 88
-"""The exit code of a container after which all containers of its pod restart in place, by a rule of its own."""
+"""The exit code of a container after which a rule restarts all containers of its pod in place."""
 
 START_DELAY: Final = "START_DELAY"
-"""The variable of containers whose image comes late."""
+"""The variable of containers whose image arrives late."""
 
 CAPACITY: Final = {"cpu": "32", "memory": "256Gi", "pods": "110"}
 
 
 class Cluster(Protocol):
-    """A running cluster, and what only its makers can do to pods."""
+    """A running cluster, with actions on pods that need its internals."""
 
     name: str
     kubeconfig: Path
@@ -49,7 +49,7 @@ class Cluster(Protocol):
         ...
 
     async def restart_all(self, client: Client, pod: JSONObject) -> None:
-        """Let all containers of a running pod restart in place, by the rule of its first one on the exit code 88."""
+        """Restart all containers of a running pod in place, by the rule of its first one on the exit code 88."""
         ...
 
     async def complete_container(self, client: Client, pod: JSONObject) -> None:
@@ -65,11 +65,11 @@ class Cluster(Protocol):
         ...
 
     def hung_node(self, client: Client, name: str, ready: str) -> AbstractAsyncContextManager[None]:
-        """Let a node end none of its pods until the context is left; `ready` is what its condition says meanwhile."""
+        """Keep a node from ending its pods until the context is left; `ready` is its condition meanwhile."""
         ...
 
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
-        """Have so many volumes that claims of this class may be bound to."""
+        """Provide so many volumes for claims of this class."""
         ...
 
 
@@ -132,5 +132,5 @@ class Manager(Protocol):
         ...
 
     def check(self) -> None:
-        """Raise what ended it, if something did."""
+        """Raise the exception that ended it, if any."""
         ...

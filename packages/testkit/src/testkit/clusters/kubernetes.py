@@ -1,4 +1,4 @@
-"""A real control plane for tests, with nodes that kwok plays."""
+"""A real control plane for tests, with nodes of kwok."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,16 +19,16 @@ from kuberuntime.objects.resources import PERSISTENT_VOLUMES, PODS, SERVICE_ACCO
 from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE, pods_on, report_ready
 
 HUNG = "tests.example.com/hung"
-"""The annotation of nodes and pods that kwok does not play any more."""
+"""The annotation of nodes and pods that kwok no longer handles."""
 
 RESTARTS = "tests.example.com/restarts"
 """The annotation of a pod with the restarts that kwok reports."""
 
 RESTARTED_AFTER = "tests.example.com/restarted-after"
-"""The annotation of a pod with the exit code before the last of them."""
+"""The annotation of a pod with the exit code before its last restart."""
 
 ENDED = "tests.example.com/ended"
-"""The annotation of a pod with the exit code that its containers ended with."""
+"""The annotation of a pod with the exit code of its containers."""
 
 KWOK = {"kwok.x-k8s.io/node": "fake"}
 
@@ -57,11 +57,11 @@ class KubernetesCluster:
         await asyncio.wait([following])
 
     async def restart_container(self, client: Client, pod: JSONObject) -> None:
-        """Have kwok report one restart more."""
+        """Make kwok report another restart."""
         await client.patch(PODS, meta.key(pod), restarted(pod, 1), kind="merge")
 
     async def restart_all(self, client: Client, pod: JSONObject) -> None:
-        """Report what a kubelet does then: one restart more of all containers, and a pod that is not ready for a moment."""
+        """Report it like a kubelet: another restart of all containers, and a pod that is briefly not ready."""
         ended = {"terminated": {"exitCode": KILLED, "reason": ALL_RESTARTED}}
         again = [
             {"name": one["name"], "restartCount": one["restartCount"] + 1, "lastState": ended}
@@ -85,12 +85,12 @@ class KubernetesCluster:
         await client.patch(PODS, meta.key(pod), restarted(pod, 0), kind="merge")
 
     async def end_kept(self, client: Client, pod: JSONObject) -> None:
-        """Report it as a kubelet does: kwok says nothing more of a pod that it has deleted."""
+        """Report it like a kubelet: kwok no longer reports a pod that it has deleted."""
         patch = {"metadata": {"uid": meta.uid(pod)}, "status": {"phase": "Succeeded"}}
         await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
 
     async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
-        """Have kwok report that all containers ended, for good."""
+        """Make kwok report that all containers ended permanently."""
         await client.patch(PODS, meta.key(pod), annotated(ENDED, str(code), meta.uid(pod)), kind="merge")
 
     @asynccontextmanager
@@ -114,7 +114,7 @@ class KubernetesCluster:
 
 
 def restarted(pod: JSONObject, code: int) -> JSONObject:
-    """Return the patch after which kwok reports one restart more of this pod's first container, which ended with this code."""
+    """Return the patch by which kwok reports another restart of this pod's first container, with this exit code."""
     restarts = meta.status(pod)["containerStatuses"][0]["restartCount"] + 1
     annotations = {RESTARTS: str(restarts), RESTARTED_AFTER: str(code)}
     return {"metadata": {"annotations": annotations, "uid": meta.uid(pod)}}
@@ -145,7 +145,7 @@ def build_node(index: int) -> JSONObject:
 
 
 def build_volume(name: str, storage_class: str) -> JSONObject:
-    """Return a volume that nobody but its claim ever sees."""
+    """Return a volume that only its claim uses."""
     return {
         "apiVersion": PERSISTENT_VOLUMES.api_version,
         "kind": PERSISTENT_VOLUMES.kind,

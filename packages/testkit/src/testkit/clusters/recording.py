@@ -1,4 +1,4 @@
-"""A transport that remembers the writes that went through it."""
+"""A transport that records writes."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -9,7 +9,7 @@ from kuberuntime.client.transport import Request, Response, StreamResponse, Tran
 
 @dataclass
 class RecordingTransport:
-    """Passes everything on; `writes` are the requests that could change something, oldest first."""
+    """Forwards all requests; `writes` are the requests that could change something, oldest first."""
 
     inner: Transport
     writes: list[Request] = field(default_factory=list)
@@ -25,7 +25,7 @@ class RecordingTransport:
         return await self.inner.request(request)
 
     def write_number(self, number: int) -> asyncio.Event:
-        """Forget what was written, and return what happens when so many requests have been sent from now on."""
+        """Forget the recorded writes, and return an event that is set after so many writes."""
         self.writes.clear()
         self._limit, self._reached = number, asyncio.Event()
         return self._reached

@@ -1,4 +1,4 @@
-"""A machine with GPUs for tests: `pynvml.py` here is loaded in the place of the real module."""
+"""A machine with GPUs for tests: `pynvml.py` in this folder replaces the real module."""
 
 import json
 import sys
@@ -48,5 +48,5 @@ class FakeMachine:
 
 
 def gpus(number: int, **fields: Any) -> list[dict[str, Any]]:
-    """Return the descriptions of so many GPUs; the first half are close to each other, as are the others."""
+    """Return the descriptions of so many GPUs; each half has GPUs that are close to each other."""
     return [{"uuid": f"GPU-{index}", "near": index * 2 // number, **fields} for index in range(number)]

@@ -94,7 +94,7 @@ def nvmlInit() -> None:
 
 
 def nvmlShutdown() -> None:
-    """Nothing is held."""
+    """Release nothing."""
 
 
 def nvmlSystemGetDriverVersion() -> str:
@@ -172,7 +172,7 @@ def nvmlEventSetCreate() -> set[tuple[str, int]]:
 
 
 def nvmlDeviceRegisterEvents(handle: Handle, types: int, events: set[tuple[str, int]]) -> None:
-    """All events of all GPUs are reported."""
+    """Report all events of all GPUs."""
 
 
 def nvmlEventSetWait_v2(events: set[tuple[str, int]], timeout: int) -> Event:

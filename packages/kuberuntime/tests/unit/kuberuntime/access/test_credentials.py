@@ -23,7 +23,7 @@ def token_file(path: Path) -> StoredCredentials:
 
 
 @pytest.mark.virtual_time
-async def test_a_token_file_is_read_again_after_a_minute(tmp_path: Path) -> None:
+async def test_token_file_is_read_again_after_a_minute(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("one\n")
     source = token_file(path)
@@ -37,7 +37,7 @@ async def test_a_token_file_is_read_again_after_a_minute(tmp_path: Path) -> None
 
 
 @pytest.mark.virtual_time
-async def test_a_refused_token_is_read_again_at_once(tmp_path: Path) -> None:
+async def test_refused_token_is_read_again_immediately(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("one")
     source = token_file(path)
@@ -49,13 +49,13 @@ async def test_a_refused_token_is_read_again_at_once(tmp_path: Path) -> None:
     assert (await source.get()).token == "two"
 
 
-def test_a_token_that_stands_in_the_kubeconfig_cannot_be_renewed() -> None:
+def test_token_in_the_kubeconfig_cannot_be_renewed() -> None:
     source = StoredCredentials(token=Material("token", b"one"), certificate=NOTHING, key=NOTHING)
 
     assert not run(source.renew(Credentials("one")))
 
 
-def test_an_empty_token_file_is_an_error(tmp_path: Path) -> None:
+def test_empty_token_file_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("\n")
 
@@ -64,7 +64,7 @@ def test_an_empty_token_file_is_an_error(tmp_path: Path) -> None:
 
 
 class StoppedClock:
-    """It is always the start of 2026."""
+    """A clock that always shows the start of 2026."""
 
     def now(self) -> datetime:
         return START
@@ -101,7 +101,7 @@ def printing(**status: Any) -> str:
     return f"echo {shlex.quote(json.dumps(credential))}"
 
 
-async def test_a_plugin_without_expiry_runs_once_for_all(tmp_path: Path) -> None:
+async def test_plugin_without_expiry_runs_once(tmp_path: Path) -> None:
     plugin = Plugin(tmp_path, printing(token="t"))
 
     assert (await asyncio.gather(*[plugin.source.get() for _ in range(20)])) == [Credentials("t")] * 20
@@ -109,9 +109,7 @@ async def test_a_plugin_without_expiry_runs_once_for_all(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("seconds", "runs"), [(-1, 2), (5, 2), (3600, 1)])
-async def test_a_plugin_runs_again_when_its_credentials_are_about_to_expire(
-    tmp_path: Path, seconds: int, runs: int
-) -> None:
+async def test_plugin_runs_again_when_its_credentials_expire_soon(tmp_path: Path, seconds: int, runs: int) -> None:
     expiry = (START + timedelta(seconds=seconds)).isoformat()
     plugin = Plugin(tmp_path, printing(token="t", expirationTimestamp=expiry))
 
@@ -120,7 +118,7 @@ async def test_a_plugin_runs_again_when_its_credentials_are_about_to_expire(
     assert plugin.runs == runs
 
 
-async def test_a_refused_credential_is_asked_for_again_once(tmp_path: Path) -> None:
+async def test_refused_credential_is_requested_again_once(tmp_path: Path) -> None:
     first, later = printing(token="t"), printing(token="other")
     plugin = Plugin(tmp_path, f'if [ "$(wc -l < {tmp_path}/runs)" = 1 ]; then {first}; else {later}; fi')
 
@@ -131,13 +129,13 @@ async def test_a_refused_credential_is_asked_for_again_once(tmp_path: Path) -> N
     assert plugin.runs == 2
 
 
-def test_a_plugin_may_give_a_client_certificate(tmp_path: Path) -> None:
+def test_plugin_can_return_a_client_certificate(tmp_path: Path) -> None:
     plugin = Plugin(tmp_path, printing(clientCertificateData="CERT", clientKeyData="KEY"))
 
     assert asyncio.run(plugin.source.get()) == Credentials("", b"CERT", b"KEY")
 
 
-def test_a_plugin_gets_its_arguments_environment_and_the_cluster(tmp_path: Path) -> None:
+def test_plugin_receives_arguments_environment_and_cluster(tmp_path: Path) -> None:
     script = f'printf %s "$1 $STAGE $KUBERNETES_EXEC_INFO" > {tmp_path}/seen\n' + printing(token="t")
     plugin = Plugin(tmp_path, script, args=["a b"], env=[{"name": "STAGE", "value": "prod"}], provideClusterInfo=True)
 
@@ -172,7 +170,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize(("script", "config", "message"), ERRORS.values(), ids=ERRORS)
-def test_a_plugin_that_fails_is_one_clear_sentence(
+def test_plugin_failure_is_reported_in_one_sentence(
     tmp_path: Path, script: str, config: dict[str, Any], message: str
 ) -> None:
     plugin = Plugin(tmp_path, script, **config)
@@ -184,20 +182,20 @@ def test_a_plugin_that_fails_is_one_clear_sentence(
     assert message in str(caught.value)
 
 
-def test_a_plugin_that_never_stops_printing_is_ended(tmp_path: Path) -> None:
-    """Before, all of it was read until the memory or the 300 seconds were over."""
+def test_plugin_that_prints_without_end_is_stopped(tmp_path: Path) -> None:
+    """Without a limit, the output fills the memory, or the 300 seconds pass."""
     plugin = Plugin(tmp_path, "exec yes")
 
     with pytest.raises(ConfigError, match=r"users\[dev\].user.exec: \./plugin printed more than 1 MiB"):
         asyncio.run(plugin.source.get())
 
 
-def test_what_a_plugin_prints_may_be_large(tmp_path: Path) -> None:
+def test_plugin_output_may_be_large(tmp_path: Path) -> None:
     credential = printing(token="t" * 100_000)
     assert asyncio.run(Plugin(tmp_path, credential).source.get()).token == "t" * 100_000
 
 
-def test_a_plugin_that_never_ends_is_ended(tmp_path: Path) -> None:
+def test_plugin_that_never_exits_is_stopped(tmp_path: Path) -> None:
     plugin = Plugin(tmp_path, "exec sleep 1000")
 
     with pytest.raises(ConfigError, match=r"\./plugin printed nothing in 300 s"):

@@ -1,4 +1,4 @@
-"""Kubeconfigs are found, merged and followed as kubectl does, and every error is one clear sentence."""
+"""Kubeconfigs are found, merged and read as by kubectl, and every error is one clear sentence."""
 
 import base64
 from pathlib import Path
@@ -43,7 +43,7 @@ def b64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def test_a_kubeconfig_comes_down_to_an_access(tmp_path: Path) -> None:
+def test_kubeconfig_resolves_to_an_access(tmp_path: Path) -> None:
     cluster = {
         "server": "https://dev:6443/",
         "certificate-authority-data": b64("CA"),
@@ -61,7 +61,7 @@ def test_a_kubeconfig_comes_down_to_an_access(tmp_path: Path) -> None:
     assert credentials(access) == Credentials(token="dev")
 
 
-def test_the_context_can_be_chosen(tmp_path: Path) -> None:
+def test_context_can_be_selected(tmp_path: Path) -> None:
     both = document("dev")
     other = document("prod")
     for part in ("contexts", "clusters", "users"):
@@ -72,7 +72,7 @@ def test_the_context_can_be_chosen(tmp_path: Path) -> None:
     assert load(path, "prod").server == "https://prod:6443"
 
 
-def test_kubeconfig_names_several_files_and_the_first_wins(tmp_path: Path) -> None:
+def test_kubeconfig_variable_names_files_and_the_first_wins(tmp_path: Path) -> None:
     first = write(tmp_path / "1", document("dev") | {"current-context": ""})
     second = write(tmp_path / "2", document("prod"))
     third = write(tmp_path / "3", document("dev", cluster={"server": "https://late:1"}))
@@ -82,20 +82,20 @@ def test_kubeconfig_names_several_files_and_the_first_wins(tmp_path: Path) -> No
     assert kubeconfig.load(environment, context="dev").server == "https://dev:6443"
 
 
-def test_the_file_in_the_home_is_the_default(tmp_path: Path) -> None:
+def test_kubeconfig_in_the_home_directory_is_the_default(tmp_path: Path) -> None:
     write(tmp_path / ".kube" / "config", document())
 
     assert kubeconfig.load({"HOME": str(tmp_path)}).server == "https://dev:6443"
 
 
-def test_a_given_file_is_the_only_one(tmp_path: Path) -> None:
+def test_explicit_kubeconfig_replaces_the_environment(tmp_path: Path) -> None:
     path = write(tmp_path / "given", document("given"))
     other = write(tmp_path / "other", document("other"))
 
     assert kubeconfig.load({"KUBECONFIG": str(other)}, kubeconfig=str(path)).server == "https://given:6443"
 
 
-def test_paths_belong_to_the_file_that_has_them(tmp_path: Path) -> None:
+def test_relative_paths_start_at_the_kubeconfig_that_has_them(tmp_path: Path) -> None:
     user = {"client-certificate": "tls/cert", "client-key": "tls/key", "tokenFile": "token"}
     path = write(tmp_path / "sub" / "config", document(user=user, cluster={"certificate-authority": "ca"}))
     for name in ("tls/cert", "tls/key", "token", "ca"):
@@ -107,7 +107,7 @@ def test_paths_belong_to_the_file_that_has_them(tmp_path: Path) -> None:
     assert credentials(access) == Credentials("token", b"tls/cert", b"tls/key")
 
 
-def test_data_wins_over_files(tmp_path: Path) -> None:
+def test_inline_data_wins_over_files(tmp_path: Path) -> None:
     user = {
         "client-certificate": "missing",
         "client-certificate-data": b64("CERT"),
@@ -118,7 +118,7 @@ def test_data_wins_over_files(tmp_path: Path) -> None:
     assert credentials(load(path)) == Credentials(certificate=b"CERT", key=b"KEY")
 
 
-def test_nulls_and_unknown_fields_mean_nothing(tmp_path: Path) -> None:
+def test_nulls_and_unknown_fields_are_ignored(tmp_path: Path) -> None:
     path = write(
         tmp_path / "config",
         document(preferences={}, users=None, extensions=[{}], cluster={"proxy-url": None})
@@ -128,14 +128,14 @@ def test_nulls_and_unknown_fields_mean_nothing(tmp_path: Path) -> None:
     assert credentials(load(path)) == Credentials()
 
 
-def test_an_exec_plugin_is_taken_from_the_user(tmp_path: Path) -> None:
+def test_exec_plugin_is_read_from_the_user(tmp_path: Path) -> None:
     plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "login", "args": None}
     path = write(tmp_path / "config", document(user={"exec": plugin}))
 
     assert isinstance(load(path).credentials, ExecCredentials)
 
 
-def test_insecure_skips_verification(tmp_path: Path) -> None:
+def test_insecure_skip_tls_verify_disables_verification(tmp_path: Path) -> None:
     path = write(tmp_path / "config", document(cluster={"insecure-skip-tls-verify": True}))
 
     assert load(path).tls.insecure
@@ -265,7 +265,7 @@ ERRORS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("content", "message"), ERRORS.values(), ids=ERRORS)
-def test_a_fault_is_one_clear_sentence(tmp_path: Path, content: Any, message: str) -> None:
+def test_malformed_kubeconfig_is_reported_in_one_line(tmp_path: Path, content: Any, message: str) -> None:
     path = write(tmp_path / "config", content)
 
     with pytest.raises(ConfigError) as caught:
@@ -275,7 +275,7 @@ def test_a_fault_is_one_clear_sentence(tmp_path: Path, content: Any, message: st
     assert "\n" not in str(caught.value)
 
 
-def test_a_secret_never_shows_in_a_message_or_a_representation(tmp_path: Path) -> None:
+def test_secrets_are_absent_from_messages_and_representations(tmp_path: Path) -> None:
     path = write(tmp_path / "config", document(user={"token": "s3cret", "client-key-data": b64("s3cret")}))
 
     with pytest.raises(ConfigError) as caught:
@@ -285,7 +285,7 @@ def test_a_secret_never_shows_in_a_message_or_a_representation(tmp_path: Path) -
     assert "s3cret" not in repr(Credentials("s3cret", b"", b"s3cret"))
 
 
-def test_what_is_read_of_a_user_never_shows_in_a_representation(tmp_path: Path) -> None:
+def test_secrets_of_a_user_are_absent_from_representations(tmp_path: Path) -> None:
     plugin = {
         "apiVersion": "client.authentication.k8s.io/v1",
         "command": "login",
@@ -303,7 +303,7 @@ def test_what_is_read_of_a_user_never_shows_in_a_representation(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("server", ["http://127.0.0.1:6443", "http://localhost:6443", "http://[::1]:6443"])
-def test_a_token_may_be_sent_unencrypted_within_this_machine(tmp_path: Path, server: str) -> None:
+def test_token_may_be_sent_unencrypted_within_this_machine(tmp_path: Path, server: str) -> None:
     path = write(tmp_path / "config", document(cluster={"server": server}))
 
     assert credentials(load(path)) == Credentials("dev")
@@ -323,42 +323,42 @@ def test_http_without_a_token_is_allowed(tmp_path: Path) -> None:
     ],
     ids=["unknown user", "long name"],
 )
-def test_a_path_that_cannot_be_followed_is_named(name: str, message: str) -> None:
+def test_unusable_path_is_named_in_the_error(name: str, message: str) -> None:
     for environment, given in (({}, name), ({"KUBECONFIG": name}, "")):
         with pytest.raises(ConfigError) as caught:
             kubeconfig.find(environment, given)
         assert str(caught.value).startswith(message)
 
 
-def test_a_file_without_end_is_refused() -> None:
+def test_endless_file_is_refused() -> None:
     with pytest.raises(ConfigError, match="/dev/zero: cannot read it: larger than 16 MiB"):
         kubeconfig.parse(Path("/dev/zero"))
 
 
 @pytest.mark.parametrize("port", ["x", "99999", "443/../x?y", "4 4"])
-def test_an_odd_address_of_the_cluster_of_a_pod_is_named(tmp_path: Path, port: str) -> None:
+def test_invalid_address_in_the_environment_of_a_pod_is_named(tmp_path: Path, port: str) -> None:
     (tmp_path / "token").write_text("t")
     (tmp_path / "ca.crt").write_text("CA")
     with pytest.raises(ConfigError, match="KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT: Invalid value"):
         incluster.access({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": port}, tmp_path)
 
 
-def test_a_given_file_that_is_missing_is_an_error(tmp_path: Path) -> None:
+def test_explicit_kubeconfig_that_is_missing_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such file: give the path of a kubeconfig"):
         load(tmp_path / "missing")
 
 
-def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+def test_unreadable_kubeconfig_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot read it: Is a directory"):
         load(tmp_path)
 
 
-def test_without_any_file_the_message_says_where_one_may_be(tmp_path: Path) -> None:
+def test_missing_kubeconfig_error_lists_where_it_is_searched(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"no kubeconfig: set KUBECONFIG, write ~/.kube/config, or give --kubeconfig"):
         kubeconfig.load({"HOME": str(tmp_path)})
 
 
-def test_files_that_kubeconfig_names_and_that_do_not_exist_are_said(tmp_path: Path) -> None:
+def test_missing_files_of_the_kubeconfig_variable_are_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"KUBECONFIG names no file that exists: /absent:/gone"):
         kubeconfig.load({"HOME": str(tmp_path), "KUBECONFIG": "/absent:/gone"})
 
@@ -366,7 +366,7 @@ def test_files_that_kubeconfig_names_and_that_do_not_exist_are_said(tmp_path: Pa
 POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
 
 
-def test_a_pod_has_the_access_of_its_service_account(tmp_path: Path) -> None:
+def test_pod_uses_the_access_of_its_service_account(tmp_path: Path) -> None:
     for name in ("token", "ca.crt", "namespace"):
         write(tmp_path / name, f"{name}\n")
 
@@ -377,7 +377,7 @@ def test_a_pod_has_the_access_of_its_service_account(tmp_path: Path) -> None:
     assert credentials(access) == Credentials(token="token")
 
 
-def test_an_ipv6_address_is_bracketed(tmp_path: Path) -> None:
+def test_ipv6_address_is_bracketed(tmp_path: Path) -> None:
     for name in ("token", "ca.crt"):
         write(tmp_path / name, name)
 
@@ -386,12 +386,12 @@ def test_an_ipv6_address_is_bracketed(tmp_path: Path) -> None:
     assert (access.server, access.namespace) == ("https://[fd00::1]:443", "default")
 
 
-def test_a_pod_without_service_account_is_told_so(tmp_path: Path) -> None:
+def test_pod_without_a_service_account_token_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"token: no such file, though KUBERNETES_SERVICE_HOST is set: set automount"):
         kubeconfig.load(POD | {"HOME": str(tmp_path)})
 
 
-def test_a_kubeconfig_wins_over_the_pod(tmp_path: Path) -> None:
+def test_kubeconfig_wins_over_the_service_account(tmp_path: Path) -> None:
     path = write(tmp_path / "config", document())
 
     assert kubeconfig.load(POD | {"KUBECONFIG": str(path)}).server == "https://dev:6443"

@@ -20,19 +20,19 @@ def directory(tmp_path: Path) -> Path:
     return made
 
 
-def test_private_directory_may_be_read(directory: Path) -> None:
+def test_private_directory_is_accepted(directory: Path) -> None:
     require_private(directory)
     require_own(directory / "kubeconfig")
 
 
 @pytest.mark.parametrize("above", ["home", "home/lws"])
-def test_directory_below_one_that_others_write_is_refused(directory: Path, tmp_path: Path, above: str) -> None:
+def test_directory_below_a_writable_directory_is_refused(directory: Path, tmp_path: Path, above: str) -> None:
     (tmp_path / above).chmod(0o777)
     with pytest.raises(OwnershipError, match=rf"/{above}: others may write to it \(mode 0777\): run `chmod go-w "):
         require_private(directory)
 
 
-def test_sticky_directory_above_is_accepted_but_not_the_directory(directory: Path, tmp_path: Path) -> None:
+def test_sticky_directory_is_accepted_only_as_a_parent(directory: Path, tmp_path: Path) -> None:
     (tmp_path / "home").chmod(0o777 | stat.S_ISVTX)
     require_private(directory)
     directory.chmod(0o777 | stat.S_ISVTX)
@@ -42,7 +42,7 @@ def test_sticky_directory_above_is_accepted_but_not_the_directory(directory: Pat
 
 @only_root
 @pytest.mark.parametrize(("group", "is_refused"), [(0, False), (NOBODY, True)])
-def test_group_that_others_are_in_must_not_write(directory: Path, group: int, is_refused: bool) -> None:
+def test_directory_writable_by_a_shared_group_is_refused(directory: Path, group: int, is_refused: bool) -> None:
     os.chown(directory.parent, 0, group)
     directory.parent.chmod(0o775)
     if is_refused:
@@ -71,7 +71,7 @@ def test_links_are_followed_and_their_targets_checked(directory: Path, tmp_path:
 
 
 @only_root
-def test_foreign_link_is_refused_as_the_path_itself(directory: Path, tmp_path: Path) -> None:
+def test_link_of_another_user_is_refused(directory: Path, tmp_path: Path) -> None:
     (tmp_path / "way").symlink_to("home")
     os.lchown(tmp_path / "way", NOBODY, NOBODY)
     require_private(tmp_path / "way" / "lws" / "default")
@@ -79,7 +79,7 @@ def test_foreign_link_is_refused_as_the_path_itself(directory: Path, tmp_path: P
         require_own(tmp_path / "way")
 
 
-def test_circle_of_links_is_an_error(tmp_path: Path) -> None:
+def test_cycle_of_links_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "one").symlink_to("two")
     (tmp_path / "two").symlink_to("one")
     with pytest.raises(OwnershipError, match="too many links"):

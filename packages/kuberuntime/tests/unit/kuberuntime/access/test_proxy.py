@@ -1,4 +1,4 @@
-"""The proxy is chosen as Go's programs do."""
+"""The proxy is selected as in Go's programs."""
 
 import pytest
 
@@ -25,21 +25,19 @@ PROXY = {"HTTPS_PROXY": "http://proxy:3128", "http_proxy": "plain:3128"}
         ("https://11.1.2.3:6443", "10.0.0.0/8,example", "http://proxy:3128"),
     ],
 )
-def test_the_environment_names_a_proxy_except_for_this_machine_and_exclusions(
-    server: str, no_proxy: str, chosen: str
-) -> None:
+def test_proxy_comes_from_the_environment_unless_excluded(server: str, no_proxy: str, chosen: str) -> None:
     assert urls.choose(server, "", PROXY | {"NO_PROXY": no_proxy}) == chosen
 
 
-def test_the_proxy_of_the_kubeconfig_is_always_used() -> None:
+def test_proxy_of_the_kubeconfig_is_always_used() -> None:
     assert urls.choose("https://127.0.0.1:6443", "http://mine:1", PROXY) == "http://mine:1"
 
 
-def test_without_any_there_is_none() -> None:
+def test_no_proxy_is_used_by_default() -> None:
     assert urls.choose("https://api.example:6443", "", {}) == ""
 
 
-def test_a_socks_proxy_is_refused() -> None:
+def test_socks_proxy_is_refused() -> None:
     with pytest.raises(ConfigError, match="only http:// and https:// proxies are supported"):
         urls.choose("https://api.example:6443", "socks5://proxy:1080", {})
 
@@ -47,7 +45,7 @@ def test_a_socks_proxy_is_refused() -> None:
 @pytest.mark.parametrize(
     "url", ["socks5://me:s3cret@proxy:1080", "http://me:s3cret@[::1", "me:s3cret@proxy:1", "http://:x"]
 )
-def test_a_proxy_that_cannot_be_used_is_told_without_its_password(url: str) -> None:
+def test_unusable_proxy_is_reported_without_its_password(url: str) -> None:
     with pytest.raises(ConfigError, match=r"proxy of https://api\.example:6443: Invalid value: ") as caught:
         urls.choose("https://api.example:6443", url, {})
     assert "s3cret" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""URLs that cannot be used are refused with their entry, and no password in one is ever shown."""
+"""Unusable URLs are refused with their entry, and passwords in them are never shown."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from kuberuntime.errors import ConfigError
 
 
 @pytest.mark.parametrize("url", ["https://api:6443", "http://127.0.0.1", "https://[::1]:6443/path", "HTTPS://api"])
-def test_urls_of_servers_are_taken(url: str) -> None:
+def test_server_urls_are_accepted(url: str) -> None:
     assert urls.check_server(url, "server").hostname
 
 
@@ -18,7 +18,7 @@ def test_urls_of_servers_are_taken(url: str) -> None:
         "https://a b", "https://api\n", "https://\x1b[2J", "https://bücher", "https://api?a=b", "https://api#a",
     ],
 )  # fmt: skip
-def test_other_urls_are_refused_in_one_line(url: str) -> None:
+def test_invalid_server_urls_are_refused_in_one_line(url: str) -> None:
     with pytest.raises(
         ConfigError, match=r"^server: Invalid value: .*: must be a URL like https://host:6443$"
     ) as caught:
@@ -26,7 +26,7 @@ def test_other_urls_are_refused_in_one_line(url: str) -> None:
     assert str(caught.value).isprintable()
 
 
-def test_a_password_in_the_url_of_a_server_is_refused_and_not_shown() -> None:
+def test_password_in_a_server_url_is_refused_and_not_shown() -> None:
     with pytest.raises(ConfigError, match="a user and password in the URL are not supported") as caught:
         urls.check_server("https://me:s3cret@api:6443", "server")
     assert "s3cret" not in str(caught.value)
@@ -36,6 +36,6 @@ def test_a_password_in_the_url_of_a_server_is_refused_and_not_shown() -> None:
 @pytest.mark.parametrize(
     "url", ["http://me:s3cret@p:1", "me:s3cret@p:1", "http://me:s3cr@et@p", "socks5://s3cret@[::1"]
 )
-def test_what_is_before_the_host_is_redacted(url: str) -> None:
+def test_user_and_password_in_urls_are_redacted(url: str) -> None:
     assert "s3cr" not in urls.redacted(url)
     assert "et@" not in urls.redacted(url)

@@ -34,7 +34,7 @@ def filled(*objects: JSONObject) -> Writer:
     return writer
 
 
-def test_objects_of_a_listing_show_only_when_it_is_complete() -> None:
+def test_objects_of_a_list_appear_when_it_is_complete() -> None:
     writer = filled(pod("old"))
 
     assert writer.take(Started()) == []
@@ -47,7 +47,7 @@ def test_objects_of_a_listing_show_only_when_it_is_complete() -> None:
     assert changes == [Change(pod("old"), None), Change(None, pod("a"))]
 
 
-def test_an_object_that_did_not_change_while_the_watch_was_down_is_no_change() -> None:
+def test_unchanged_object_is_not_reported_after_a_new_list() -> None:
     writer = filled(pod("a"), pod("b"))
 
     writer.take(Started())
@@ -56,7 +56,7 @@ def test_an_object_that_did_not_change_while_the_watch_was_down_is_no_change() -
     assert writer.take(END) == [Change(pod("b"), pod("b", 2))]
 
 
-def test_an_object_that_was_replaced_under_its_name_is_deleted_and_added() -> None:
+def test_replaced_object_is_reported_as_deleted_and_added() -> None:
     writer = filled(pod("a", uid="1"))
 
     writer.take(Started())
@@ -65,7 +65,7 @@ def test_an_object_that_was_replaced_under_its_name_is_deleted_and_added() -> No
     assert writer.take(END) == [Change(pod("a", uid="1"), None), Change(None, pod("a", 2, uid="2"))]
 
 
-def test_a_listing_that_starts_over_forgets_the_unfinished_one() -> None:
+def test_new_list_discards_an_unfinished_one() -> None:
     writer = filled()
     for output in (Started(), Found((pod("a"),)), Started(), Found((pod("b"),))):
         writer.take(output)
@@ -73,7 +73,7 @@ def test_a_listing_that_starts_over_forgets_the_unfinished_one() -> None:
     assert writer.take(END) == [Change(None, pod("b"))]
 
 
-def test_an_object_dropped_from_an_unfinished_listing_does_not_come() -> None:
+def test_object_dropped_from_an_unfinished_list_does_not_appear() -> None:
     writer = filled()
     for output in (Started(), Found((pod("a"), pod("b"))), Dropped(pod("a", 2))):
         writer.take(output)
@@ -81,7 +81,7 @@ def test_an_object_dropped_from_an_unfinished_listing_does_not_come() -> None:
     assert writer.take(END) == [Change(None, pod("b"))]
 
 
-def test_changes_show_at_once() -> None:
+def test_changes_appear_immediately() -> None:
     writer = filled()
 
     assert writer.take(Applied(pod("a"))) == [Change(None, pod("a"))]
@@ -92,15 +92,15 @@ def test_changes_show_at_once() -> None:
     assert len(writer) == 0
 
 
-def test_a_deletion_of_something_unknown_is_no_change() -> None:
+def test_deletion_of_an_unknown_object_is_not_a_change() -> None:
     assert filled().take(Deleted(pod("a"))) == []
 
 
-def test_a_bookmark_is_no_change() -> None:
+def test_bookmark_is_not_a_change() -> None:
     assert filled(pod("a")).take(Progressed(ResourceVersion("9"))) == []
 
 
-def test_an_index_follows_the_objects() -> None:
+def test_index_follows_the_objects() -> None:
     writer = filled(pod("a"), pod("b"))
 
     writer.take(Applied(pod("a", 2, group="1")))
@@ -111,12 +111,12 @@ def test_an_index_follows_the_objects() -> None:
     assert writer.by_index("group", "1") == ()
 
 
-def test_an_unknown_index_is_an_error_that_names_the_known_ones() -> None:
+def test_unknown_index_error_names_the_known_ones() -> None:
     with pytest.raises(KeyError, match="no index 'grup'; there are: group"):
         filled().by_index("grup", "0")
 
 
-def test_a_change_tells_the_newest_state() -> None:
+def test_change_returns_the_newest_object() -> None:
     assert Change(pod("a"), None).object == pod("a")
     assert Change(pod("a"), pod("a", 2)).object == pod("a", 2)
 
@@ -133,7 +133,7 @@ OUTPUTS = st.one_of(
 
 
 @given(st.lists(OUTPUTS, max_size=30))
-def test_replaying_the_changes_gives_the_store_and_its_index(
+def test_replayed_changes_equal_the_store_and_its_index(
     outputs: list[Applied | Deleted | Started | Found | Completed],
 ) -> None:
     writer, replayed = filled(), dict[ObjectKey, JSONObject]()

@@ -20,7 +20,7 @@ from kuberuntime.objects.resources import PODS
 pytestmark = pytest.mark.virtual_time
 
 
-async def test_a_line_that_is_no_event_costs_the_stream_and_nothing_else() -> None:
+async def test_malformed_event_line_only_ends_the_stream() -> None:
     server = SmallServer()
     async with running(server) as informer:
         server.babble(b"<html>\n")
@@ -33,9 +33,7 @@ async def test_a_line_that_is_no_event_costs_the_stream_and_nothing_else() -> No
 @pytest.mark.parametrize(
     "hostile", [b'"\\ud800"', b'{"a":' * 200_000 + b"1" + b"}" * 200_000], ids=["surrogate", "deep"]
 )
-async def test_an_object_that_cannot_be_decoded_is_absent_and_the_others_are_followed(
-    streaming: bool, hostile: bytes
-) -> None:
+async def test_undecodable_object_is_absent_and_others_are_followed(streaming: bool, hostile: bytes) -> None:
     server = SmallServer(streaming_lists=streaming)
     server.put("a")
     server.put("listed", data=msgspec.Raw(hostile))
@@ -64,7 +62,7 @@ async def test_an_object_that_cannot_be_decoded_is_absent_and_the_others_are_fol
         assert len(server.requests) <= 3
 
 
-async def test_an_object_that_a_subscriber_fails_on_is_absent_for_all() -> None:
+async def test_object_that_fails_a_subscriber_is_absent_for_all() -> None:
     def fail(change: Change) -> None:
         if meta.name(change.object) == "bad":
             raise RecursionError
@@ -87,7 +85,7 @@ async def test_an_object_that_a_subscriber_fails_on_is_absent_for_all() -> None:
         assert known == names(informer) == {"a"}
 
 
-async def test_an_object_that_an_index_fails_on_is_absent() -> None:
+async def test_object_that_fails_an_index_is_absent() -> None:
     server = SmallServer()
     server.put("bad")
     server.put("a", spec={"nodeName": "n"})
@@ -103,7 +101,7 @@ async def test_an_object_that_an_index_fails_on_is_absent() -> None:
         task.cancel()
 
 
-async def test_an_ignored_object_is_one_line_and_its_traceback_is_for_debugging() -> None:
+async def test_ignored_object_logs_one_line_and_a_debug_traceback() -> None:
     server = SmallServer()
     async with running(server):
         with capture_logs() as lines:
@@ -117,7 +115,7 @@ async def test_an_ignored_object_is_one_line_and_its_traceback_is_for_debugging(
 
 
 @pytest.mark.slow
-async def test_the_names_of_ignored_objects_are_bounded() -> None:
+async def test_remembered_names_of_ignored_objects_are_bounded() -> None:
     server = SmallServer()
     async with running(server) as informer:
         named: list[JSONObject] = []
@@ -129,7 +127,7 @@ async def test_the_names_of_ignored_objects_are_bounded() -> None:
 
 
 @pytest.mark.parametrize("streaming", [True, False], ids=["streaming lists", "pages"])
-async def test_what_a_projection_drops_never_reaches_the_store_or_a_subscriber(streaming: bool) -> None:
+async def test_fields_dropped_by_a_projection_are_not_stored(streaming: bool) -> None:
     server = SmallServer(streaming_lists=streaming)
     server.put("a", spec={"large": "x"}, status={"phase": "Running"})
     informer = Informer(Client(server), PODS, keep=lambda _: Projection("status.phase"))
@@ -148,7 +146,7 @@ async def test_what_a_projection_drops_never_reaches_the_store_or_a_subscriber(s
     assert informer.version == str(server.version)
 
 
-async def test_a_projection_may_differ_from_object_to_object() -> None:
+async def test_projection_may_differ_between_objects() -> None:
     server = SmallServer()
     server.put("a", spec={"x": 1})
     server.put("b", spec={"x": 1})
@@ -162,8 +160,8 @@ async def test_a_projection_may_differ_from_object_to_object() -> None:
     assert {meta.name(obj): meta.spec(obj) for obj in informer.store.list()} == {"a": {"x": 1}, "b": {}}
 
 
-async def test_a_kind_that_may_be_missing_is_empty_until_it_is_served() -> None:
-    """Also where its definition goes: what was known of it is gone then."""
+async def test_optional_kind_is_empty_until_it_is_served() -> None:
+    """If its definition is deleted, its cached objects are dropped."""
     server = SmallServer()
     server.put("a")
     missing = failure(404, "NotFound", "the server could not find the requested resource")
@@ -187,8 +185,8 @@ async def test_a_kind_that_may_be_missing_is_empty_until_it_is_served() -> None:
         task.cancel()
 
 
-async def test_a_kind_that_was_not_served_is_requested_again_when_it_is() -> None:
-    """While it is not, nothing is sent; once it is, its objects are known within seconds."""
+async def test_optional_kind_is_requested_again_when_it_is_served() -> None:
+    """While the kind is not served, no request is sent; afterwards its objects appear within seconds."""
     server, served = SmallServer(), asyncio.Event()
     server.put("a")
     asked: list[object] = []
@@ -210,7 +208,7 @@ async def test_a_kind_that_was_not_served_is_requested_again_when_it_is() -> Non
         task.cancel()
 
 
-async def test_a_kind_that_has_to_be_there_is_waited_for() -> None:
+async def test_informer_waits_for_a_required_kind() -> None:
     server = SmallServer()
     server.refuse = lambda _: failure(404, "NotFound", "not served")
     informer = Informer(Client(server), PODS)
@@ -221,8 +219,8 @@ async def test_a_kind_that_has_to_be_there_is_waited_for() -> None:
         task.cancel()
 
 
-async def test_equal_texts_of_two_caches_are_one() -> None:
-    """What many caches hold of one object, such as labels of its kind, and what is remembered of texts that went, is there once."""
+async def test_equal_texts_of_two_caches_are_shared() -> None:
+    """Caches share equal values, such as the labels of a kind, and the values of deleted objects."""
     server = SmallServer()
     server.put("a")
     projection = Projection("metadata.labels")

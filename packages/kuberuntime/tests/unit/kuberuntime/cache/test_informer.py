@@ -1,4 +1,4 @@
-"""The informer's store equals the server's objects, whatever happens to the line between them."""
+"""The informer's store converges to the server's objects despite connection failures."""
 
 import asyncio
 from collections.abc import Callable
@@ -26,7 +26,7 @@ A = ObjectKey("default", "a")
 
 
 @pytest.mark.parametrize("streaming", [True, False], ids=["streaming lists", "pages"])
-async def test_the_store_fills_and_follows(streaming: bool) -> None:
+async def test_store_is_filled_and_follows_changes(streaming: bool) -> None:
     server = SmallServer(streaming_lists=streaming)
     server.put("a")
     server.put("b")
@@ -39,7 +39,7 @@ async def test_the_store_fills_and_follows(streaming: bool) -> None:
         assert informer.version == str(server.version)
 
 
-async def test_streaming_lists_are_asked_for_once_where_they_are_not_served() -> None:
+async def test_unsupported_streaming_list_is_requested_once() -> None:
     server = SmallServer(streaming_lists=False)
     async with running(server):
         server.expire()
@@ -49,7 +49,7 @@ async def test_streaming_lists_are_asked_for_once_where_they_are_not_served() ->
     assert len(streamed) == 1
 
 
-async def test_selectors_are_part_of_every_request() -> None:
+async def test_selectors_are_sent_with_every_request() -> None:
     server = SmallServer(streaming_lists=False)
     async with running(server):
         await settle()
@@ -57,7 +57,7 @@ async def test_selectors_are_part_of_every_request() -> None:
     assert all(("labelSelector", "app=x") in request.query for request in server.requests)
 
 
-async def test_a_cut_stream_goes_on_where_it_ended() -> None:
+async def test_cut_stream_continues_at_its_last_version() -> None:
     server = SmallServer()
     server.put("a")
     async with running(server) as informer:
@@ -69,7 +69,7 @@ async def test_a_cut_stream_goes_on_where_it_ended() -> None:
         assert [(change.old, meta.name(change.object)) for change in changes] == [(None, "a"), (None, "b")]
 
 
-async def test_what_happened_during_an_outage_comes_as_changes_after_it() -> None:
+async def test_changes_during_an_outage_are_reported_afterwards() -> None:
     server = SmallServer()
     server.put("a")
     server.put("b")
@@ -89,7 +89,7 @@ async def test_what_happened_during_an_outage_comes_as_changes_after_it() -> Non
         assert [(meta.name(change.object), change.new is None) for change in changes] == [("a", True), ("b", False)]
 
 
-async def test_a_stream_that_says_nothing_is_left_after_its_time() -> None:
+async def test_silent_stream_is_closed_after_its_timeout() -> None:
     server = SmallServer()
     server.put("a")
     async with running(server) as informer:
@@ -101,7 +101,7 @@ async def test_a_stream_that_says_nothing_is_left_after_its_time() -> None:
         assert names(informer) == {"a", "b"}
 
 
-async def test_an_idle_watch_costs_one_request_per_time_out() -> None:
+async def test_idle_watch_costs_one_request_per_timeout() -> None:
     server = SmallServer()
     async with running(server):
         await asyncio.sleep(3600)
@@ -109,7 +109,7 @@ async def test_an_idle_watch_costs_one_request_per_time_out() -> None:
 
 
 def forbids(verb: str) -> Callable[[Request], Response | None]:
-    """Return what refuses lists, or watches, for want of a permission."""
+    """Return a function that refuses lists, or watches, as forbidden."""
 
     def refuse(request: Request) -> Response | None:
         is_watch = ("watch", "true") in request.query
@@ -119,7 +119,7 @@ def forbids(verb: str) -> Callable[[Request], Response | None]:
 
 
 @pytest.mark.parametrize(("verb", "streaming"), [("list", False), ("watch", False), ("watch", True)])
-async def test_whoever_may_not_watch_learns_it_at_once_where_that_is_wanted(verb: str, streaming: bool) -> None:
+async def test_forbidden_watch_fails_at_once_if_requested(verb: str, streaming: bool) -> None:
     server = SmallServer(streaming_lists=streaming)
     server.refuse = forbids(verb)
     informer = Informer(Client(server), Selection(PODS))
@@ -127,8 +127,8 @@ async def test_whoever_may_not_watch_learns_it_at_once_where_that_is_wanted(verb
         await informer.run(gives_up=True)
 
 
-async def test_a_refusal_after_the_first_stream_is_waited_out() -> None:
-    """An API server that starts may answer 403 before it has read its roles."""
+async def test_refusal_after_the_first_stream_is_retried() -> None:
+    """A starting API server may answer 403 before it has read its roles."""
     server = SmallServer()
     informer = Informer(Client(server), Selection(PODS))
     async with asyncio.TaskGroup() as group:
@@ -145,7 +145,7 @@ async def test_a_refusal_after_the_first_stream_is_waited_out() -> None:
 
 
 @pytest.mark.parametrize(("code", "reason"), [(410, "Expired"), (403, "Forbidden"), (500, "InternalError")])
-async def test_a_server_that_refuses_every_request_is_not_asked_in_a_hot_loop(code: int, reason: str) -> None:
+async def test_failing_server_is_not_retried_in_a_hot_loop(code: int, reason: str) -> None:
     server = SmallServer()
     server.refuse = lambda _: failure(code, reason)
     informer = Informer(Client(server), PODS)
@@ -156,7 +156,7 @@ async def test_a_server_that_refuses_every_request_is_not_asked_in_a_hot_loop(co
     assert 15 < len(server.requests) < 80
 
 
-async def test_versions_that_expire_at_once_are_not_asked_for_in_a_hot_loop() -> None:
+async def test_expired_versions_are_not_retried_in_a_hot_loop() -> None:
     def refuse_watches(request: Request) -> Response | None:
         return failure(410, "Expired") if ("watch", "true") in request.query else None
 
@@ -167,7 +167,7 @@ async def test_versions_that_expire_at_once_are_not_asked_for_in_a_hot_loop() ->
     assert len(server.requests) < 60 * 20
 
 
-async def test_a_relist_brings_what_a_mute_stream_kept() -> None:
+async def test_relist_delivers_changes_that_a_mute_stream_withheld() -> None:
     server = SmallServer()
     async with running(server) as informer:
         done = asyncio.Event()
@@ -185,7 +185,7 @@ async def test_a_relist_brings_what_a_mute_stream_kept() -> None:
         assert names(informer) == {"b", "c"}
 
 
-async def test_two_relists_at_once_are_both_answered() -> None:
+async def test_two_concurrent_relists_are_both_answered() -> None:
     server = SmallServer()
     async with running(server) as informer:
         answered: list[int] = []
@@ -195,7 +195,7 @@ async def test_two_relists_at_once_are_both_answered() -> None:
         assert answered == [1, 2]
 
 
-async def test_a_late_subscriber_hears_of_what_is_there() -> None:
+async def test_late_subscriber_receives_existing_objects() -> None:
     server = SmallServer()
     server.put("a")
     async with running(server) as informer:
@@ -204,7 +204,7 @@ async def test_a_late_subscriber_hears_of_what_is_there() -> None:
         assert [meta.name(change.object) for change in changes] == ["a"]
 
 
-async def test_progress_is_told_after_the_store_shows_it() -> None:
+async def test_progress_is_reported_after_the_store_is_updated() -> None:
     server = SmallServer()
     async with running(server) as informer:
         seen: list[tuple[str, bool]] = []
@@ -222,7 +222,7 @@ STEPS = st.sampled_from(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(STEPS, max_size=25), st.booleans())
-def test_the_store_and_the_changes_always_end_up_at_the_servers_state(steps: list[str], streaming: bool) -> None:
+def test_store_and_changes_converge_to_the_server_state(steps: list[str], streaming: bool) -> None:
     async def scenario() -> None:
         server = SmallServer(streaming_lists=streaming)
         replayed: dict[ObjectKey, str] = {}

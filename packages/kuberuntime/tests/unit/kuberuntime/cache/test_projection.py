@@ -1,4 +1,4 @@
-"""Projections keep the declared paths, share texts, and leave what has another shape as it is."""
+"""Projections keep the declared paths, share texts, and keep values of another shape unchanged."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ values = st.recursive(
 )
 
 
-def test_declared_paths_are_kept_and_all_others_dropped() -> None:
+def test_projection_keeps_declared_paths_and_drops_others() -> None:
     projection = Projection("metadata.labels", "spec.nodeName", "status.conditions[].type")
     obj = {
         "kind": "Pod",
@@ -35,7 +35,7 @@ def test_declared_paths_are_kept_and_all_others_dropped() -> None:
     }
 
 
-def test_what_identifies_an_object_is_kept_of_each() -> None:
+def test_identifying_metadata_is_always_kept() -> None:
     metadata = {
         "name": "a",
         "namespace": "b",
@@ -49,34 +49,34 @@ def test_what_identifies_an_object_is_kept_of_each() -> None:
     assert Projection()(obj) == obj
 
 
-def test_a_key_with_dots_is_one_step() -> None:
+def test_key_with_dots_is_one_step() -> None:
     projection = Projection("metadata.annotations['example.com/a']")
     kept = projection({"metadata": {"annotations": {"example.com/a": "1", "example": {"com/a": "2"}}}})
     assert kept == {"metadata": {"annotations": {"example.com/a": "1"}}}
 
 
 @pytest.mark.parametrize("value", [None, "text", 3, [], {}])
-def test_a_value_of_another_shape_is_kept_as_it_is(value: Any) -> None:
-    """A reader meets what the server sent, and says so."""
+def test_value_of_another_shape_is_kept_unchanged(value: Any) -> None:
+    """A reader receives the server's value, and can report it."""
     projection = Projection("status.conditions[].type", "spec.a.b")
     assert projection({"status": {"conditions": value}}) == {"status": {"conditions": value}}
     assert projection({"spec": value}) == {"spec": value}
 
 
-def test_a_path_above_others_keeps_them_all() -> None:
+def test_path_above_others_keeps_all_of_them() -> None:
     for paths in (("spec", "spec.a"), ("spec.a", "spec")):
         assert Projection(*paths)({"spec": {"a": 1, "b": 2}}) == {"spec": {"a": 1, "b": 2}}
 
 
 @pytest.mark.parametrize("text", ["spec.", "spec.containers[0]", "metadata.annotations['']", "a b"])
-def test_a_path_that_is_none_is_refused(text: str) -> None:
+def test_malformed_path_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="want a field"):
         parse(text)
 
 
 @given(st.dictionaries(st.sampled_from(["spec", "status", "metadata"]), values))
 @settings(max_examples=examples(20))
-def test_projection_decodes_what_it_keeps(obj: dict[str, Any]) -> None:
+def test_decoding_with_a_projection_equals_projecting(obj: dict[str, Any]) -> None:
     projection = Projection("spec.a", "spec['b c'].d", "status.conditions[].type", "status.whole")
     assert projection.decode(msgspec.json.encode(obj)) == projection(obj)
 
@@ -84,12 +84,12 @@ def test_projection_decodes_what_it_keeps(obj: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "status", [None, {"conditions": None}, {"conditions": [None]}, {"conditions": {}}, {"conditions": [{"type": 1}]}]
 )
-def test_decoding_keeps_a_value_of_another_shape(status: Any) -> None:
+def test_decoding_keeps_values_of_another_shape(status: Any) -> None:
     projection = Projection("status.conditions[].type")
     assert projection.decode(msgspec.json.encode({"status": status, "spec": 1})) == {"status": status}
 
 
-def test_decoding_chooses_the_projection_by_the_identity() -> None:
+def test_projection_is_selected_by_the_identity_of_an_object() -> None:
     decode = decoding(lambda obj: Projection("spec") if obj["kind"] == "Pod" else Projection("status"))
     assert decode(b'{"kind": "Pod", "spec": 1, "status": 2}') == {"kind": "Pod", "spec": 1}
     assert decode(b'{"kind": "Node", "spec": 1, "status": 2}') == {"kind": "Node", "status": 2}
@@ -97,11 +97,11 @@ def test_decoding_chooses_the_projection_by_the_identity() -> None:
 
 @given(values, values)
 @settings(max_examples=examples(20))
-def test_sharing_with_an_earlier_version_changes_no_value(value: Any, last: Any) -> None:
+def test_sharing_with_a_previous_version_changes_no_value(value: Any, last: Any) -> None:
     assert Strings().shared({"a": value, "b": 1}, {"a": last, "b": 1}) == {"a": value, "b": 1}
 
 
-def test_parts_of_an_earlier_version_are_used_again() -> None:
+def test_parts_of_a_previous_version_are_reused() -> None:
     last: dict[str, Any] = {"metadata": {"labels": {"a": "b"}, "resourceVersion": "1"}, "status": {"phase": "Pending"}}
     new = {"metadata": {"labels": {"a": "b"}, "resourceVersion": "2"}, "status": {"phase": "Running"}}
     shared = Strings().shared(new, last)
@@ -117,19 +117,19 @@ def test_sharing_texts_changes_no_value(value: Any) -> None:
 
 @given(st.dictionaries(st.sampled_from(["spec", "status", "metadata"]), values))
 @settings(max_examples=examples(20))
-def test_keeping_twice_keeps_the_same(obj: dict[str, Any]) -> None:
+def test_projection_is_idempotent(obj: dict[str, Any]) -> None:
     projection = Projection("spec.a", "status.conditions[].type")
     once = projection(obj)
     assert projection(once) == once
 
 
-def test_the_object_that_came_stays_as_it_was() -> None:
+def test_projection_leaves_its_input_unchanged() -> None:
     obj = {"metadata": {"labels": {"a": "b"}}, "spec": {"x": 1}}
     Strings().shared(Projection("metadata.labels")(obj))
     assert obj == {"metadata": {"labels": {"a": "b"}}, "spec": {"x": 1}}
 
 
-def test_values_far_deeper_than_texts_are_shared_pass_unharmed() -> None:
+def test_deeply_nested_values_are_returned_unchanged() -> None:
     value: Any = "text"
     for _ in range(20 * DEPTH):
         value = [value]
@@ -141,7 +141,7 @@ def fresh(text: str) -> str:
     return text.encode().decode()
 
 
-def test_equal_texts_of_different_objects_are_one() -> None:
+def test_equal_texts_of_different_objects_are_shared() -> None:
     strings = Strings()
     objects = [{"metadata": {"labels": {fresh("key" * SHORT_KEY): fresh("value")}}} for _ in range(2)]
     (one,), (other,) = (strings.shared(obj)["metadata"]["labels"].items() for obj in objects)
@@ -149,13 +149,13 @@ def test_equal_texts_of_different_objects_are_one() -> None:
     assert one[1] is other[1]
 
 
-def test_short_keys_of_different_objects_are_one() -> None:
+def test_equal_short_keys_of_different_objects_are_shared() -> None:
     text = b'{"metadata": {"labels": {"app.kubernetes.io/name": 1}}}'
     (one,), (other,) = (Projection("metadata.labels").decode(text)["metadata"]["labels"] for _ in range(2))
     assert one is other
 
 
-def test_texts_that_never_come_again_are_forgotten() -> None:
+def test_texts_that_do_not_recur_are_forgotten() -> None:
     strings = Strings(most=10)
     for number in range(1000):
         strings.share(f"uid-{number}")
@@ -163,7 +163,7 @@ def test_texts_that_never_come_again_are_forgotten() -> None:
     assert len(strings) <= 20
 
 
-def test_a_text_that_comes_again_and_again_stays_shared() -> None:
+def test_recurring_text_stays_shared() -> None:
     strings = Strings(most=10)
     first = strings.share(fresh("label"))
     for number in range(1000):
@@ -171,7 +171,7 @@ def test_a_text_that_comes_again_and_again_stays_shared() -> None:
         assert strings.share(fresh("label")) is first
 
 
-def test_long_texts_are_not_held() -> None:
+def test_long_texts_are_not_kept() -> None:
     strings = Strings()
     strings.share("x" * (LONGEST_STRING + 1))
     assert len(strings) == 0

@@ -216,7 +216,9 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
 
 
 @pytest.mark.parametrize(("state", "happened", "after", "outputs"), TABLE.values(), ids=TABLE)
-def test_transition(state: State, happened: Input, after: State, outputs: tuple[Output, ...]) -> None:
+def test_step_returns_the_next_state_and_outputs(
+    state: State, happened: Input, after: State, outputs: tuple[Output, ...]
+) -> None:
     assert step(state, happened) == (after, outputs)
 
 
@@ -248,7 +250,7 @@ def fitting(state: State) -> st.SearchStrategy[Input]:
 @settings(max_examples=50)
 @given(st.data())
 @pytest.mark.slow
-def test_listings_are_never_mixed_and_changes_only_come_after_one(data: st.DataObject) -> None:
+def test_changes_follow_a_complete_list_and_lists_never_mix(data: st.DataObject) -> None:
     state, listing, complete = State(), False, False
     for _ in range(data.draw(st.integers(0, 30))):
         state, outputs = step(state, data.draw(fitting(state)))
@@ -268,11 +270,11 @@ def test_listings_are_never_mixed_and_changes_only_come_after_one(data: st.DataO
 
 
 @given(st.integers(0, 1000), st.floats(0, 1))
-def test_the_wait_is_bounded(failures: int, jitter: float) -> None:
+def test_wait_is_bounded(failures: int, jitter: float) -> None:
     assert 0 <= State(failures=failures).wait(jitter) <= 30
 
 
-def test_a_first_attempt_is_not_delayed_and_a_second_is() -> None:
+def test_only_the_first_attempt_is_not_delayed() -> None:
     assert State().wait(1.0) == 0
     assert State(failures=1).wait(1.0) == pytest.approx(0.2)
     assert State(failures=1).wait(0.0) == pytest.approx(0.1)
@@ -282,7 +284,7 @@ NOT_SERVED = from_status({"code": 404, "reason": "NotFound", "message": "the ser
 
 
 @pytest.mark.parametrize("phase", [Phase.EMPTY, Phase.LISTED, Phase.WATCHING, Phase.PAGING, Phase.INITIAL])
-def test_an_optional_kind_that_is_not_served_has_no_objects(phase: Phase) -> None:
+def test_optional_kind_that_is_not_served_has_no_objects(phase: Phase) -> None:
     """Its definition may appear later, or be deleted: waiting for the cache does not block."""
     state = State(phase=phase, version=ResourceVersion("7"), failures=2, optional=True)
 
@@ -292,7 +294,7 @@ def test_an_optional_kind_that_is_not_served_has_no_objects(phase: Phase) -> Non
     assert (after.phase, after.failures, after.optional) == (Phase.EMPTY, 3, True)
 
 
-def test_a_kind_that_must_be_served_is_waited_for() -> None:
+def test_required_kind_that_is_not_served_blocks() -> None:
     after, outputs = step(State(), Refused(NOT_SERVED))
 
     assert outputs == ()

@@ -1,4 +1,4 @@
-"""The exit code of a command comes out of the Status that ends it."""
+"""The exit code of a command is in the Status that ends its channel."""
 
 import msgspec
 import pytest
@@ -7,7 +7,7 @@ from kuberuntime.client.channels import exit_code
 from kuberuntime.errors import ConnectionFailedError
 
 
-def test_an_exit_code_is_a_cause_of_the_failure() -> None:
+def test_exit_code_is_read_from_the_causes_of_a_status() -> None:
     status = {
         "status": "Failure",
         "reason": "NonZeroExitCode",
@@ -17,12 +17,12 @@ def test_an_exit_code_is_a_cause_of_the_failure() -> None:
     assert exit_code(msgspec.json.encode(status)) == 137
 
 
-def test_a_failure_without_exit_code_is_a_fault() -> None:
+def test_failure_without_an_exit_code_is_a_connection_error() -> None:
     with pytest.raises(ConnectionFailedError, match="container not running"):
         exit_code(b'{"status":"Failure","message":"container not running"}')
 
 
 @pytest.mark.parametrize("status", [b"", b"[]", b'{"status":1}', b'{"details":{"causes":[1]}}', b"\xff"])
-def test_status_that_cannot_be_read_is_an_error(status: bytes) -> None:
+def test_malformed_exit_status_is_an_error(status: bytes) -> None:
     with pytest.raises(ConnectionFailedError, match="cannot be read"):
         exit_code(status)

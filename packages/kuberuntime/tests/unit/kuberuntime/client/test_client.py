@@ -27,22 +27,22 @@ def test_get_returns_the_object() -> None:
     assert run(client.get(PODS, KEY)) == POD
 
 
-def test_a_refusal_is_raised_by_its_type() -> None:
+def test_error_type_follows_the_reason() -> None:
     client = Client(ScriptedTransport(failure(404, "NotFound", 'pods "web" not found')))
 
     with pytest.raises(NotFoundError, match='pods "web" not found'):
         run(client.get(PODS, KEY))
 
 
-def test_an_answer_that_is_no_object_is_an_error() -> None:
+def test_malformed_answer_is_an_error() -> None:
     client = Client(ScriptedTransport(answer(200, b"<html>login</html>")))
 
     with pytest.raises(APIError, match="the server answered 200: <html>login</html>"):
         run(client.get(PODS, KEY))
 
 
-def test_an_answer_that_is_too_deep_is_an_error() -> None:
-    """API servers store objects of 10,000 levels, whoever wrote them; how many are read depends on the Python."""
+def test_answer_that_is_nested_too_deeply_is_an_error() -> None:
+    """API servers store objects of 10,000 levels; the depth that can be read depends on the Python."""
     deep = answer(200, b'{"items":' * 100_000 + b"1" + b"}" * 100_000)
 
     with pytest.raises(APIError, match="the server answered 200: "):
@@ -51,7 +51,7 @@ def test_an_answer_that_is_too_deep_is_an_error() -> None:
         run(Client(ScriptedTransport(deep)).list(PODS))
 
 
-def test_list_follows_continue_and_gives_items_their_kind_back() -> None:
+def test_list_follows_continue_and_restores_kinds() -> None:
     transport = ScriptedTransport(
         answer(200, {"metadata": {"resourceVersion": "7", "continue": "t"}, "items": [{"metadata": {"name": "a"}}]}),
         answer(200, {"metadata": {"resourceVersion": "7"}, "items": [{"metadata": {"name": "b"}}]}),
@@ -66,7 +66,7 @@ def test_list_follows_continue_and_gives_items_their_kind_back() -> None:
     assert [dict(request.query) for request in transport.requests] == [{"limit": "1"}, {"limit": "1", "continue": "t"}]
 
 
-def test_the_next_page_is_asked_for_before_this_one_is_decoded() -> None:
+def test_next_page_is_requested_before_decoding_the_current() -> None:
     transport = ScriptedTransport(
         answer(200, {"metadata": {"continue": "t"}, "items": 5}),  # cannot be decoded to a page
         answer(200, {"metadata": {}, "items": []}),
@@ -77,7 +77,7 @@ def test_the_next_page_is_asked_for_before_this_one_is_decoded() -> None:
     assert len(transport.requests) == 2
 
 
-def test_a_token_that_expired_ends_in_one_whole_list() -> None:
+def test_expired_continue_token_leads_to_one_complete_list() -> None:
     first, second = {"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}
     transport = ScriptedTransport(
         answer(200, {"metadata": {"continue": "t", "resourceVersion": "7"}, "items": [first]}),
@@ -91,7 +91,7 @@ def test_a_token_that_expired_ends_in_one_whole_list() -> None:
     assert transport.requests[2].query == (("labelSelector", "app=web"),)
 
 
-def test_a_whole_list_that_is_refused_ends_the_list() -> None:
+def test_refused_complete_list_is_an_error() -> None:
     transport = ScriptedTransport(
         answer(200, {"metadata": {"continue": "t"}, "items": []}),
         failure(410, "Expired", "too old"),
@@ -104,7 +104,7 @@ def test_a_whole_list_that_is_refused_ends_the_list() -> None:
 
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("items", [5, []], ids=["a page that cannot be decoded", "a list that is abandoned"])
-async def test_no_request_for_a_page_outlives_its_list(items: object) -> None:
+async def test_page_request_ends_with_its_list(items: object) -> None:
     class Slow(ScriptedTransport):
         async def request(self, request: Request) -> Response:
             if dict(request.query).get("continue"):
@@ -118,19 +118,19 @@ async def test_no_request_for_a_page_outlives_its_list(items: object) -> None:
     assert (asyncio.all_tasks() - before) == set()
 
 
-def test_a_page_that_is_no_object_is_an_error() -> None:
+def test_malformed_page_is_an_error() -> None:
     with pytest.raises(APIError, match="the server answered 200: <html>login</html>"):
         run(Client(ScriptedTransport(answer(200, b"<html>login</html>"))).list(PODS))
 
 
-def test_an_empty_list_may_have_no_items() -> None:
+def test_empty_list_may_omit_its_items() -> None:
     client = Client(ScriptedTransport(answer(200, {"metadata": {"resourceVersion": "7"}, "items": None})))
 
     assert run(client.list(PODS)) == Listing([], ResourceVersion("7"))
 
 
 @pytest.mark.virtual_time
-async def test_a_busy_server_is_asked_again_after_the_time_it_named() -> None:
+async def test_busy_server_is_retried_after_its_retry_time() -> None:
     transport = ScriptedTransport(busy("2"), busy("3", 503), answer(200, POD))
 
     await Client(transport).get(PODS, KEY)
@@ -139,7 +139,7 @@ async def test_a_busy_server_is_asked_again_after_the_time_it_named() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_patience_with_a_busy_server_ends() -> None:
+async def test_retries_of_a_busy_server_are_bounded() -> None:
     transport = ScriptedTransport(*[busy("3600")] * (RETRIES + 1))
 
     with pytest.raises(TooManyRequestsError):
@@ -147,7 +147,7 @@ async def test_patience_with_a_busy_server_ends() -> None:
     assert asyncio.get_running_loop().time() == pytest.approx(RETRIES * 10)
 
 
-def test_a_server_that_names_no_time_is_not_asked_again() -> None:
+def test_server_without_a_retry_time_is_not_retried() -> None:
     transport = ScriptedTransport(failure(503, "ServiceUnavailable"))
 
     with pytest.raises(ServiceUnavailableError):
@@ -173,13 +173,13 @@ async def test_writes_carry_dry_run_and_field_validation() -> None:
     ]
 
 
-def test_delete_returns_what_the_server_says() -> None:
+def test_delete_returns_the_answer_of_the_server() -> None:
     client = Client(ScriptedTransport(answer(200, {"kind": "Status", "status": "Success"})))
 
     assert run(client.delete(PODS, KEY, uid="u")) == {"kind": "Status", "status": "Success"}
 
 
-def test_a_stream_that_is_refused_raises_what_its_body_says() -> None:
+def test_refused_stream_raises_the_error_in_its_body() -> None:
     client = Client(ScriptedTransport(failure(404, "NotFound", "no such pod")))
 
     async def scenario() -> None:
@@ -190,7 +190,7 @@ def test_a_stream_that_is_refused_raises_what_its_body_says() -> None:
         run(scenario())
 
 
-def test_a_stream_gives_its_chunks() -> None:
+def test_stream_yields_its_chunks() -> None:
     client = Client(ScriptedTransport(answer(200, b"line\n")))
 
     async def scenario() -> list[bytes]:

@@ -1,4 +1,4 @@
-"""No write leaves after the lease allows it, whatever it waited for, and none takes longer."""
+"""No write is sent after the end of the lease, however long it waited, and no write takes longer."""
 
 import asyncio
 import socket
@@ -41,7 +41,7 @@ class Gate:
 
 @dataclass
 class Until:
-    """A fence that closes at a moment of the loop."""
+    """A fence that closes at a given time of the loop."""
 
     deadline: float
 
@@ -51,7 +51,7 @@ class Until:
 
 @dataclass
 class Server:
-    """Notes what arrives whole; answers `/slow` when it is released."""
+    """Records complete requests; answers `/slow` when it is released."""
 
     access: Access
     arrived: list[str] = field(default_factory=list)
@@ -96,8 +96,8 @@ async def leader(server: Server, gate: Gate, *, connections: int = 4, qps: float
 
 
 @pytest.mark.slow
-async def test_a_write_that_waited_for_the_rate_limiter_is_not_sent() -> None:
-    """As of a process that stood still while its writes waited: the limiter lets them go when it wakes."""
+async def test_write_delayed_by_the_rate_limiter_is_not_sent() -> None:
+    """The process is paused while its writes wait. When it resumes, the limiter releases them."""
     gate = Gate()
     async with server() as running, leader(running, gate, qps=50.0) as transport:
         await transport.request(POST)
@@ -109,7 +109,7 @@ async def test_a_write_that_waited_for_the_rate_limiter_is_not_sent() -> None:
         assert running.arrived == ["POST /pods"]
 
 
-async def test_a_write_that_waited_for_a_connection_is_not_sent() -> None:
+async def test_write_delayed_by_a_missing_connection_is_not_sent() -> None:
     gate = Gate()
     async with server() as running, leader(running, gate, connections=1) as transport:
         async with asyncio.TaskGroup() as tasks:
@@ -124,8 +124,8 @@ async def test_a_write_that_waited_for_a_connection_is_not_sent() -> None:
         assert running.arrived == ["POST /slow"]
 
 
-def test_the_rest_of_a_write_is_not_sent() -> None:
-    """The server reads the first part, the process stands still, and the server would read on."""
+def test_rest_of_a_delayed_write_is_not_sent() -> None:
+    """The server reads the first part, the process is paused, and the server continues to read."""
     gate = Gate()
     with (
         socket.create_server(("127.0.0.1", 0)) as listening,
@@ -140,7 +140,7 @@ def test_the_rest_of_a_write_is_not_sent() -> None:
             sending.sendmsg([b"rest"])
 
 
-async def test_a_write_that_waited_for_its_handshake_is_not_sent() -> None:
+async def test_write_delayed_by_the_handshake_is_not_sent() -> None:
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
@@ -166,8 +166,8 @@ async def test_reads_pass_a_closed_fence() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_write_is_given_up_when_the_lease_allows_no_more() -> None:
-    """Both sides give up: the server is asked to, since a process that stands still cannot."""
+async def test_write_is_abandoned_when_the_lease_ends() -> None:
+    """The server also has a timeout, because a paused process cannot give up."""
     silent = SilentTransport()
     with pytest.raises(NotLeadingError, match="POST /pods was given up"):
         await FencedTransport(silent, Until(3.0)).request(POST)
@@ -176,7 +176,7 @@ async def test_a_write_is_given_up_when_the_lease_allows_no_more() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_write_without_an_answer_is_a_connection_fault_while_the_process_leads() -> None:
+async def test_unanswered_write_of_a_leader_is_a_connection_error() -> None:
     with pytest.raises(ConnectionFailedError, match="POST /pods was not answered within 2"):
         await FencedTransport(SilentTransport(), Gate(2.0)).request(POST)
     transport = ScriptedTransport(ConnectionFailedError("refused"), answer(201, {}))
@@ -187,7 +187,7 @@ async def test_a_write_without_an_answer_is_a_connection_fault_while_the_process
 
 
 class SilentTransport(ScriptedTransport):
-    """Never answers."""
+    """A transport that never answers."""
 
     async def request(self, request: Request) -> Response:
         self.requests.append(request)
@@ -203,8 +203,8 @@ async def outcome(transport: Transport, request: Request) -> Response | Exceptio
 
 
 @pytest.mark.virtual_time
-async def test_keys_that_are_due_while_the_fence_is_closed_are_not_tried_as_fast_as_they_fail() -> None:
-    """A leader with thousands of them would be too busy failing to renew its lease in time."""
+async def test_due_keys_are_retried_slowly_while_the_fence_is_closed() -> None:
+    """Otherwise thousands of failing keys would keep a leader from renewing its lease in time."""
     tried: list[int] = []
 
     transport = FencedTransport(ScriptedTransport(), Gate(0.0))

@@ -38,7 +38,7 @@ class Renewable:
         return Credentials(self.tokens[0]) != refused
 
 
-async def test_a_request_arrives_as_it_is_and_so_does_its_answer() -> None:
+async def test_request_and_answer_arrive_unchanged() -> None:
     seen: list[tuple[str, str, dict[str, str], bytes]] = []
 
     async def handler(request: web.Request) -> web.Response:
@@ -60,7 +60,7 @@ async def test_a_request_arrives_as_it_is_and_so_does_its_answer() -> None:
 
 
 @pytest.mark.parametrize("size", [2**18 + 1, 3 * 2**20])
-async def test_a_large_body_arrives_whole_and_once_more_after_its_credentials_were_refused(size: int) -> None:
+async def test_large_body_is_sent_again_with_renewed_credentials(size: int) -> None:
     body, received = bytes(range(256)) * (size // 256) + b"end", []
 
     async def handler(request: web.Request) -> web.Response:
@@ -73,7 +73,7 @@ async def test_a_large_body_arrives_whole_and_once_more_after_its_credentials_we
     assert received == [(len(body), body)] * 2
 
 
-def test_a_server_may_live_below_a_path() -> None:
+def test_server_may_be_below_a_path() -> None:
     async def handler(request: web.Request) -> web.Response:
         return web.Response(text=request.path)
 
@@ -105,12 +105,12 @@ async def answer_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     await reader.read(1)
 
 
-async def test_a_read_over_a_connection_that_went_stale_is_sent_again() -> None:
+async def test_read_over_a_stale_connection_is_sent_again() -> None:
     async with listening(answer_once) as access, transport(access) as made:
         assert [(await made.request(GET)).status for _ in range(3)] == [200, 200, 200]
 
 
-async def test_a_create_over_a_connection_that_went_stale_is_not() -> None:
+async def test_create_over_a_stale_connection_is_not_sent_again() -> None:
     async with listening(answer_once) as access, transport(access) as made:
         await made.request(GET)
         with pytest.raises(ConnectionFailedError, match="it closed the connection without an answer"):
@@ -131,7 +131,7 @@ async def test_refused_credentials_are_renewed_once() -> None:
     assert tried == ["Bearer old", "Bearer new", "Bearer old", "Bearer older", "Bearer t"]
 
 
-def test_a_redirect_is_not_followed() -> None:
+def test_redirect_is_not_followed() -> None:
     async def handler(_: web.Request) -> web.Response:
         raise web.HTTPFound("http://127.0.0.1:1/elsewhere")
 
@@ -142,14 +142,14 @@ def test_a_redirect_is_not_followed() -> None:
     assert asyncio.run(scenario()) == 302
 
 
-async def test_a_server_that_is_not_there_is_named() -> None:
+async def test_unreachable_server_is_named() -> None:
     async with serving(hello) as access:
         pass
     with pytest.raises(ConnectionFailedError, match=f"cannot reach {access.server}: Connection refused"):
         await ask(access)
 
 
-async def test_a_server_that_does_not_answer_is_given_up() -> None:
+async def test_silent_server_times_out() -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
@@ -161,7 +161,7 @@ async def test_a_server_that_does_not_answer_is_given_up() -> None:
                 pass
 
 
-async def test_an_answer_that_breaks_off_is_a_fault() -> None:
+async def test_truncated_answer_is_a_connection_error() -> None:
     async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{")
@@ -171,7 +171,7 @@ async def test_an_answer_that_breaks_off_is_a_fault() -> None:
             await ask(access)
 
 
-async def test_a_server_that_does_not_speak_http_is_a_fault() -> None:
+async def test_answer_that_is_not_http_is_a_connection_error() -> None:
     async def noise(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"SSH-2.0-OpenSSH\r\n\r\n")
@@ -181,7 +181,7 @@ async def test_a_server_that_does_not_speak_http_is_a_fault() -> None:
             await ask(access)
 
 
-async def test_a_stream_gives_chunks_as_they_come_and_ends_when_left() -> None:
+async def test_stream_yields_chunks_and_is_closed_when_left() -> None:
     left = asyncio.Event()
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -202,7 +202,7 @@ async def test_a_stream_gives_chunks_as_they_come_and_ends_when_left() -> None:
         await asyncio.wait_for(left.wait(), 5)
 
 
-async def test_a_stream_that_breaks_off_is_a_fault() -> None:
+async def test_broken_stream_is_a_connection_error() -> None:
     async def broken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\ntick\n\r\n")
@@ -214,7 +214,7 @@ async def test_a_stream_that_breaks_off_is_a_fault() -> None:
             await anext(chunks)
 
 
-async def test_many_open_streams_do_not_take_the_places_of_requests() -> None:
+async def test_open_streams_do_not_block_requests() -> None:
     done = asyncio.Event()
 
     async def handler(request: web.Request) -> web.StreamResponse:

@@ -23,7 +23,7 @@ BEGINNING = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"
 
 @contextmanager
 def server_without_farewell(authority: trustme.CA) -> Iterator[Access]:
-    """Answer one request over TLS with the beginning of a stream; then neither read nor close."""
+    """Answer one request over TLS with the start of a stream; then neither read nor close."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("127.0.0.1").configure_cert(context)
     over = threading.Event()
@@ -51,7 +51,7 @@ async def leave_a_stream(access: Access) -> None:
     await transport.close()
 
 
-def test_a_stream_that_was_left_is_closed_before_the_event_loop_ends() -> None:
+def test_abandoned_stream_is_closed_before_the_event_loop_ends() -> None:
     with server_without_farewell(trustme.CA()) as access, warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         asyncio.run(leave_a_stream(access))

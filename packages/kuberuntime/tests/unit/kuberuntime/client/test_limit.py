@@ -14,7 +14,7 @@ from kuberuntime.client.transport import Request
 pytestmark = pytest.mark.virtual_time
 
 
-async def test_a_burst_passes_and_the_rest_keeps_the_rate() -> None:
+async def test_burst_passes_and_later_requests_keep_the_rate() -> None:
     inner = ScriptedTransport(*[answer(200, {})] * 6)
     limited = LimitedTransport(inner, TokenBucket(rate=2, burst=3), VirtualClock())
     loop = asyncio.get_running_loop()
@@ -36,7 +36,7 @@ async def test_a_burst_passes_and_the_rest_keeps_the_rate() -> None:
     assert times == [0.0, 0.0, 0.0, 0.5, 1.0, 11.0]
 
 
-async def test_a_namespace_does_not_wait_for_the_thousand_requests_of_another() -> None:
+async def test_busy_namespace_does_not_delay_another_one() -> None:
     limited = LimitedTransport(
         ScriptedTransport(*[answer(200, {})] * 1003), TokenBucket(rate=10, burst=1), VirtualClock()
     )
@@ -64,9 +64,7 @@ async def test_a_namespace_does_not_wait_for_the_thousand_requests_of_another() 
     burst=st.integers(1, 20),
     gaps=st.lists(st.floats(0, 5), min_size=1, max_size=50),
 )
-def test_in_no_stretch_of_time_is_more_sent_than_burst_and_rate_allow(
-    rate: float, burst: int, gaps: list[float]
-) -> None:
+def test_burst_and_rate_hold_in_every_interval(rate: float, burst: int, gaps: list[float]) -> None:
     bucket, now, sent = TokenBucket(rate, burst), 0.0, []
     for gap in gaps:
         now += gap

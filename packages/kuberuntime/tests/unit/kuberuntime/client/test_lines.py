@@ -1,4 +1,4 @@
-"""Lines come out whole, wherever the chunks end."""
+"""Lines are complete, independent of chunk boundaries."""
 
 from collections.abc import AsyncIterator, Iterable
 
@@ -21,14 +21,14 @@ def batches(chunks: Iterable[bytes]) -> list[list[bytes]]:
 
 
 @given(st.lists(st.binary(min_size=1).filter(lambda line: b"\n" not in line and line.strip())), st.data())
-def test_lines_do_not_depend_on_where_chunks_end(lines: list[bytes], data: st.DataObject) -> None:
+def test_lines_do_not_depend_on_chunk_boundaries(lines: list[bytes], data: st.DataObject) -> None:
     stream = b"".join(line + b"\n" for line in lines)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=10)))
     chunks = [stream[start:end] for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
     assert [line for batch in batches(chunks) for line in batch] == lines
 
 
-def test_a_line_of_ten_megabytes_in_small_chunks_is_put_together_in_linear_time() -> None:
+def test_long_line_in_small_chunks_is_joined_in_linear_time() -> None:
     assert [len(line) for line in batches([b"x" * 4096] * 2500 + [b"\n"])[0]] == [2500 * 4096]
 
 

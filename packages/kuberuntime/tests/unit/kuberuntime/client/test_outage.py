@@ -1,4 +1,4 @@
-"""A minute without an API server is one line in the log when it begins and one when it ends."""
+"""An outage of the API server logs one line at its start and one at its end."""
 
 import asyncio
 
@@ -77,15 +77,15 @@ def logged(*, outage: Outage | None) -> list[tuple[str, str]]:
     return [(line["log_level"], line["event"]) for line in lines if line["log_level"] != "debug"]
 
 
-def test_an_outage_is_one_line_and_its_end_another() -> None:
+def test_outage_logs_one_line_at_its_start_and_its_end() -> None:
     assert logged(outage=Outage(structlog.get_logger())) == [
         ("warning", "API server does not answer"),
         ("info", "API server answers again"),
     ]
 
 
-def test_without_a_report_each_retry_is_a_line() -> None:
-    """Commands have no shared report: the watch that a user waits for logs by itself."""
+def test_each_retry_logs_a_line_without_an_outage_report() -> None:
+    """Commands have no shared report: the watch of a user's command logs by itself."""
     assert [line for line in logged(outage=None) if line[1] == "watch interrupted"]
 
 
@@ -94,7 +94,7 @@ async def forever() -> None:
     await asyncio.Event().wait()
 
 
-async def test_an_outage_that_comes_back_is_reported_again() -> None:
+async def test_repeated_outage_is_reported_again() -> None:
     outage = Outage(structlog.get_logger())
     with capture_logs() as lines:
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""Requests are built as the API server expects them."""
+"""Requests have the form that the API server expects."""
 
 import msgspec
 import pytest
@@ -34,7 +34,7 @@ def test_list_page_carries_selectors_limit_and_token() -> None:
     )
 
 
-def test_watch_asks_for_bookmarks_from_a_version() -> None:
+def test_watch_requests_bookmarks_from_a_version() -> None:
     assert requests.watch(Selection(PODS), version="7", timeout=290) == Request(
         "GET",
         "/api/v1/pods",
@@ -42,7 +42,7 @@ def test_watch_asks_for_bookmarks_from_a_version() -> None:
     )
 
 
-def test_a_streaming_list_is_a_watch_that_begins_with_the_objects() -> None:
+def test_streaming_list_is_a_watch_with_initial_events() -> None:
     assert requests.watch(Selection(PODS), version="", timeout=290, initial=True).query == (
         ("watch", "true"),
         ("allowWatchBookmarks", "true"),
@@ -65,7 +65,7 @@ def test_update_puts_the_object_or_a_subresource() -> None:
     )
 
 
-def test_apply_names_manager_and_force() -> None:
+def test_apply_sends_field_manager_and_force() -> None:
     assert requests.apply(PODS, POD, manager="lws", force=True) == Request(
         "PATCH",
         "/api/v1/namespaces/default/pods/web",
@@ -75,8 +75,8 @@ def test_apply_names_manager_and_force() -> None:
     )
 
 
-def test_apply_escapes_what_no_reader_of_yaml_accepts() -> None:
-    """kube-apiserver reads an apply as YAML, and refuses controls, or folds lines that end within a text."""
+def test_apply_escapes_characters_that_yaml_readers_refuse() -> None:
+    """kube-apiserver reads an apply as YAML, refuses control characters, and folds line breaks inside of texts."""
     text = "a\x00\t\x7f\x85\x9b\u2028\u2029\ufeff\ufffe\uffffé日😀"
     obj = {"metadata": {"name": "web", "namespace": "default", "annotations": {"note": text}}}
 
@@ -95,13 +95,13 @@ def test_apply_escapes_what_no_reader_of_yaml_accepts() -> None:
         ("strategic", "application/strategic-merge-patch+json"),
     ],
 )
-def test_patches_differ_by_content_type(kind: requests.PatchKind, content_type: str) -> None:
+def test_patch_kind_sets_the_content_type(kind: requests.PatchKind, content_type: str) -> None:
     request = requests.patch(PODS, KEY, {"a": None}, kind=kind)
 
     assert (request.method, request.headers, request.body) == ("PATCH", {"content-type": content_type}, b'{"a":null}')
 
 
-def test_delete_carries_its_options() -> None:
+def test_delete_sends_its_options() -> None:
     request = requests.delete(PODS, KEY, propagation="Foreground", uid="u", grace_period=0)
 
     assert (request.method, request.path) == ("DELETE", "/api/v1/namespaces/default/pods/web")
@@ -115,16 +115,16 @@ def test_delete_carries_its_options() -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a%2fb"])
-def test_a_name_that_would_address_something_else_is_refused(name: str) -> None:
+def test_name_with_path_characters_is_refused(name: str) -> None:
     with pytest.raises(UnusableNameError, match=r"Pod: name: (Required|Invalid) value"):
         requests.get(PODS, ObjectKey("default", name))
 
 
-def test_a_namespaced_object_needs_its_namespace() -> None:
+def test_namespaced_object_requires_a_namespace() -> None:
     with pytest.raises(UnusableNameError, match="Pod: namespace: Required value: give the namespace of the object"):
         requests.create(PODS, {"metadata": {"name": "web"}})
 
 
-def test_a_namespace_cannot_leave_its_place_in_the_path() -> None:
+def test_namespace_with_path_characters_is_refused() -> None:
     with pytest.raises(UnusableNameError, match=r"Pod: namespace: Invalid value: '\.\./nodes'"):
         requests.list_page(Selection(PODS, "../nodes"))

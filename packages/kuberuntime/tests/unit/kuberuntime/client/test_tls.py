@@ -1,4 +1,4 @@
-"""The HTTP transport where servers speak TLS, and where a proxy or a channel lies between."""
+"""The HTTP transport with TLS servers, proxies and channels."""
 
 import asyncio
 import ssl
@@ -45,17 +45,17 @@ async def ask_tls(context: ssl.SSLContext, tls: TLS) -> int:
         return (await ask(replace(access, tls=tls))).status
 
 
-def test_a_server_is_trusted_by_its_authority(authority: trustme.CA) -> None:
+def test_server_of_the_trusted_authority_is_accepted(authority: trustme.CA) -> None:
     assert asyncio.run(ask_tls(server_context(authority), TLS(pem(authority)))) == 200
 
 
-def test_a_server_of_another_authority_is_not(authority: trustme.CA) -> None:
+def test_server_of_another_authority_is_refused(authority: trustme.CA) -> None:
     with pytest.raises(ConnectionFailedError, match=r"its certificate is not trusted: .*unable to get local issuer"):
         asyncio.run(ask_tls(server_context(authority), TLS(pem(trustme.CA()))))
 
 
-def test_an_authority_that_was_replaced_is_read_again(authority: trustme.CA, tmp_path: Path) -> None:
-    """The authority of a cluster is replaced while its pods run; without this, a manager could never lead again."""
+def test_replaced_authority_file_is_read_again(authority: trustme.CA, tmp_path: Path) -> None:
+    """The authority of a cluster is replaced while its pods run; otherwise a manager could never lead again."""
     file = tmp_path / "ca.crt"
     file.write_bytes(pem(trustme.CA()))
     trust = TLS(file.read_bytes(), file=file)
@@ -74,7 +74,7 @@ def test_an_authority_that_was_replaced_is_read_again(authority: trustme.CA, tmp
 
 
 @pytest.mark.parametrize("content", [None, b"", b"text"], ids=["gone", "empty", "not PEM"])
-def test_an_authority_that_cannot_be_read_again_is_an_error_like_others(
+def test_unreadable_authority_is_a_connection_error(
     authority: trustme.CA, tmp_path: Path, content: bytes | None
 ) -> None:
     """A client that repeats failed requests succeeds once the file is complete."""
@@ -97,7 +97,7 @@ def test_an_authority_that_cannot_be_read_again_is_an_error_like_others(
     assert asyncio.run(scenario()) == 200
 
 
-def test_a_server_of_another_name_is_not_unless_that_name_is_given(authority: trustme.CA) -> None:
+def test_server_of_another_name_is_refused_unless_given(authority: trustme.CA) -> None:
     context = server_context(authority, "kubernetes.default")
 
     with pytest.raises(ConnectionFailedError, match=r"its certificate is not trusted: .*IP address mismatch"):
@@ -109,7 +109,7 @@ def test_verification_can_be_skipped(authority: trustme.CA) -> None:
     assert asyncio.run(ask_tls(server_context(authority, "elsewhere"), TLS(insecure=True))) == 200
 
 
-def test_an_authority_that_is_no_certificate_names_its_entry() -> None:
+def test_malformed_authority_is_named_in_the_error() -> None:
     with pytest.raises(ConfigError, match=r"config: ca: not a PEM certificate"):
         asyncio.run(ask(Access("https://127.0.0.1:1", token("t"), TLS(b"no", entry="config: ca"))))
 
@@ -120,7 +120,7 @@ def certificate(leaf: trustme.LeafCert) -> StoredCredentials:
     return StoredCredentials(token=NOTHING, certificate=Material("cert", chain), key=Material("key", key))
 
 
-def test_a_client_certificate_is_shown(authority: trustme.CA) -> None:
+def test_client_certificate_is_presented(authority: trustme.CA) -> None:
     context = server_context(authority)
     context.verify_mode = ssl.CERT_REQUIRED
     authority.configure_trust(context)
@@ -138,7 +138,7 @@ def test_a_client_certificate_is_shown(authority: trustme.CA) -> None:
     assert asyncio.run(scenario()) == b'"alice"'
 
 
-def test_a_key_that_does_not_fit_is_an_error_not_a_question(authority: trustme.CA) -> None:
+def test_key_of_another_certificate_is_an_error(authority: trustme.CA) -> None:
     one, other = authority.issue_cert("a"), authority.issue_cert("b")
     credentials = StoredCredentials(
         token=NOTHING,
@@ -150,7 +150,7 @@ def test_a_key_that_does_not_fit_is_an_error_not_a_question(authority: trustme.C
         asyncio.run(ask(Access("https://127.0.0.1:1", credentials)))
 
 
-async def test_a_proxy_is_asked_for_the_server() -> None:
+async def test_request_is_sent_through_the_proxy() -> None:
     seen: list[str] = []
 
     async def proxying(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -162,7 +162,7 @@ async def test_a_proxy_is_asked_for_the_server() -> None:
     assert seen == ["GET http://api.example/version HTTP/1.1"]
 
 
-def test_a_proxy_over_tls_is_trusted_by_the_same_authority_for_a_server_without_tls(authority: trustme.CA) -> None:
+def test_proxy_over_tls_is_verified_with_the_same_authority(authority: trustme.CA) -> None:
     async def ask_through(trusted: trustme.CA) -> int:
         async with serving(hello, server_context(authority)) as proxy:
             access = Access("http://api.example:80", token("t"), tls=TLS(pem(trusted)), proxy=proxy.server)
@@ -173,7 +173,7 @@ def test_a_proxy_over_tls_is_trusted_by_the_same_authority_for_a_server_without_
         asyncio.run(ask_through(trustme.CA()))
 
 
-async def test_a_proxy_that_refuses_is_told_without_its_password() -> None:
+async def test_refusal_of_a_proxy_is_reported_without_its_password() -> None:
     async def refusing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
@@ -187,7 +187,7 @@ async def test_a_proxy_that_refuses_is_told_without_its_password() -> None:
     assert str(caught.value) == said
 
 
-def test_channels_carry_pieces_of_several_streams() -> None:
+def test_channel_carries_several_streams() -> None:
     async def handler(request: web.Request) -> web.StreamResponse:
         socket = web.WebSocketResponse(protocols=(channels.EXEC_PROTOCOL,))
         await socket.prepare(request)
@@ -218,7 +218,7 @@ def test_channels_carry_pieces_of_several_streams() -> None:
     assert asyncio.run(scenario()) == [(channels.STDOUT, b"HELLO"), (channels.STATUS, b'{"status":"Success"}')]
 
 
-def test_channels_accept_any_media_type() -> None:
+def test_channel_accepts_any_media_type() -> None:
     """A kubelet declares no media types for its streams, and answers 406 to every Accept header without `*/*`."""
     accepted = []
 
@@ -235,7 +235,7 @@ def test_channels_accept_any_media_type() -> None:
     assert accepted == [("websocket", "*/*")] * 2
 
 
-def test_channels_that_are_refused_say_why() -> None:
+def test_refused_channel_raises_the_error_of_the_server() -> None:
     async def handler(request: web.Request) -> web.Response:
         if request.headers.get("upgrade") != "websocket":
             return web.json_response({"kind": "Status", "code": 400, "message": "Upgrade request required"}, status=400)

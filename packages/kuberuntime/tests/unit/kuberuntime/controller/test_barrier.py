@@ -1,4 +1,4 @@
-"""The barrier holds a key until the caches show its writes, and never for ever."""
+"""The barrier holds a key until the caches show its writes, for a bounded time."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ A = ObjectKey("default", "a")
 
 @dataclass
 class Rig:
-    """Two kinds with an informer each, and a barrier before them."""
+    """Two kinds with an informer each, and a barrier for them."""
 
     pods: SmallServer
     sets: SmallServer
@@ -59,7 +59,7 @@ def written(version: int, key: ObjectKey = A) -> Written:
     return Written(PODS, key, ResourceVersion(str(version)))
 
 
-async def test_a_write_that_is_not_seen_yet_holds_its_key_until_it_is() -> None:
+async def test_unseen_write_holds_its_key_until_it_is_seen() -> None:
     async with rig() as r:
         r.barrier.expect(LWS, [written(2)])
         await r.settle()
@@ -71,7 +71,7 @@ async def test_a_write_that_is_not_seen_yet_holds_its_key_until_it_is() -> None:
 
 
 @pytest.mark.parametrize("how", ["another object", "a bookmark", "its own deletion"])
-async def test_any_word_of_that_version_or_a_later_one_ends_the_hold(how: str) -> None:
+async def test_event_at_that_version_or_later_ends_the_hold(how: str) -> None:
     async with rig() as r:
         r.barrier.expect(LWS, [written(2)])
         match how:
@@ -95,7 +95,7 @@ NOTHING_TO_WAIT_FOR: dict[str, Write] = {
 
 
 @pytest.mark.parametrize("write", NOTHING_TO_WAIT_FOR.values(), ids=NOTHING_TO_WAIT_FOR)
-async def test_what_is_seen_already_holds_nothing(write: Write) -> None:
+async def test_write_that_was_already_seen_holds_nothing(write: Write) -> None:
     async with rig() as r:
         r.barrier.expect(LWS, [write])
         assert not r.holds()
@@ -104,7 +104,7 @@ async def test_what_is_seen_already_holds_nothing(write: Write) -> None:
 
 @pytest.mark.parametrize("uid", [UID("u1"), None], ids=["with UID", "without UID"])
 @pytest.mark.parametrize("how", ["it is gone", "it is terminating"])
-async def test_a_deletion_holds_its_key_until_the_cache_shows_it(uid: UID | None, how: str) -> None:
+async def test_deletion_holds_its_key_until_the_cache_shows_it(uid: UID | None, how: str) -> None:
     async with rig() as r:
         r.barrier.expect(LWS, [Removed(PODS, A, uid)])
         r.pods.put("b")  # a newer version of the kind says nothing of the deletion
@@ -118,7 +118,7 @@ async def test_a_deletion_holds_its_key_until_the_cache_shows_it(uid: UID | None
         assert not r.holds()
 
 
-async def test_all_writes_of_all_kinds_must_be_seen() -> None:
+async def test_key_is_held_until_writes_of_all_kinds_are_seen() -> None:
     async with rig() as r:
         r.barrier.expect(LWS, [written(2), written(3), Written(STATEFULSETS, A, ResourceVersion("1"))])
         r.pods.put("a")
@@ -131,7 +131,7 @@ async def test_all_writes_of_all_kinds_must_be_seen() -> None:
         assert len(r.released) == 1
 
 
-async def test_a_mute_watch_ends_by_a_relist_when_patience_does() -> None:
+async def test_mute_watch_is_relisted_after_the_patience() -> None:
     async with rig() as r:
         started = asyncio.get_running_loop().time()
         r.pods.mute()
@@ -143,7 +143,7 @@ async def test_a_mute_watch_ends_by_a_relist_when_patience_does() -> None:
         assert PATIENCE <= at - started < PATIENCE + 0.1
 
 
-async def test_versions_that_are_no_numbers_end_with_their_object_or_by_a_relist() -> None:
+async def test_hold_of_an_opaque_version_ends_by_a_relist() -> None:
     async with rig() as r:
         r.barrier.expect(LWS, [Written(PODS, A, ResourceVersion("abc"))])
         r.pods.put("b")
@@ -153,7 +153,7 @@ async def test_versions_that_are_no_numbers_end_with_their_object_or_by_a_relist
         assert not r.holds()
 
 
-async def test_while_the_server_is_away_the_key_is_held_and_after_that_released() -> None:
+async def test_key_is_held_while_the_server_is_unavailable() -> None:
     async with rig() as r:
         r.pods.down = True
         r.pods.cut()
@@ -166,7 +166,7 @@ async def test_while_the_server_is_away_the_key_is_held_and_after_that_released(
         assert not r.holds()
 
 
-async def test_a_thousand_held_keys_of_a_mute_watch_cost_one_relist() -> None:
+async def test_many_held_keys_of_a_mute_watch_cost_one_relist() -> None:
     async with rig() as r:
         before = len(r.pods.requests)
         r.pods.mute()
@@ -178,7 +178,7 @@ async def test_a_thousand_held_keys_of_a_mute_watch_cost_one_relist() -> None:
         assert len(r.pods.requests) == before + 1
 
 
-async def test_closing_ends_all_holds_without_releasing_them() -> None:
+async def test_closing_ends_all_holds_without_a_release() -> None:
     async with rig() as r:
         r.barrier.expect(LWS, [written(9)])
         r.barrier.close()
@@ -187,7 +187,7 @@ async def test_closing_ends_all_holds_without_releasing_them() -> None:
         assert r.released == []
 
 
-async def test_the_order_in_which_kinds_catch_up_does_not_matter() -> None:
+async def test_release_does_not_depend_on_the_order_of_the_kinds() -> None:
     async with rig() as r:
         r.barrier.expect(LWS, [Removed(PODS, A, UID("u1")), Written(STATEFULSETS, A, ResourceVersion("1"))])
         r.barrier.expect(OTHER, [written(2)])

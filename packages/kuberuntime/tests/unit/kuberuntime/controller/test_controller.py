@@ -1,4 +1,4 @@
-"""A controller brings every key to where its plan wants it, whatever fails on the way."""
+"""A controller reconciles every key to its plan, despite failures."""
 
 import asyncio
 from collections import Counter
@@ -44,7 +44,7 @@ class NoEvents:
 
 @dataclass
 class Doubler:
-    """Wants a pod `x-twin` beside every pod `x`; counts its looks and never lets two run for one key."""
+    """Creates a pod `x-twin` for every pod `x`; counts reconciliations, and fails if two run for one key."""
 
     informer: Informer
     looks: Counter[str] = field(default_factory=Counter)
@@ -110,7 +110,7 @@ def posts(server: SmallServer) -> int:
     return sum(request.method == "POST" for request in server.requests)
 
 
-async def test_every_object_gets_its_twin_by_one_create() -> None:
+async def test_every_object_receives_its_twin_by_one_create() -> None:
     async with rig() as r:
         for name in "abcde":
             r.server.put(name)
@@ -119,7 +119,7 @@ async def test_every_object_gets_its_twin_by_one_create() -> None:
         assert posts(r.server) == 5
 
 
-async def test_what_a_plan_wrote_is_reported() -> None:
+async def test_writes_of_a_plan_are_reported() -> None:
     async with rig() as r:
         r.server.put("a")
         await asyncio.sleep(1)
@@ -130,7 +130,7 @@ async def test_what_a_plan_wrote_is_reported() -> None:
 
 
 @pytest.mark.parametrize(("quiet", "level"), [(False, "info"), (True, "debug")], ids=["usual", "quiet"])
-def test_a_plan_that_was_performed_is_logged(quiet: bool, level: str) -> None:
+def test_performed_plan_is_logged(quiet: bool, level: str) -> None:
     async def scenario() -> None:
         async with rig(quiet=quiet) as r:
             r.server.put("a")
@@ -144,7 +144,7 @@ def test_a_plan_that_was_performed_is_logged(quiet: bool, level: str) -> None:
     assert line["writes"] == ["wrote pods/a-twin"]
 
 
-async def test_a_cache_that_lags_does_not_create_twice() -> None:
+async def test_lagging_cache_does_not_cause_a_second_create() -> None:
     async with rig() as r:
         r.server.put("a")
         await asyncio.sleep(0.0005)  # the look has begun, its create is under way
@@ -159,7 +159,7 @@ async def test_a_cache_that_lags_does_not_create_twice() -> None:
         assert r.doubler.looks["a"] > 1
 
 
-async def test_one_key_is_never_looked_at_twice_at_a_time() -> None:
+async def test_key_is_reconciled_by_one_worker_at_a_time() -> None:
     async with rig(workers=8) as r:
         r.doubler.seconds = 0.3
         for _ in range(20):
@@ -170,7 +170,7 @@ async def test_one_key_is_never_looked_at_twice_at_a_time() -> None:
         assert set(r.server.objects) == {"a", "b", "a-twin", "b-twin"}
 
 
-async def test_a_fault_in_one_key_neither_stops_it_nor_others() -> None:
+async def test_failing_key_is_retried_and_does_not_block_others() -> None:
     async with rig(workers=1) as r:
         r.doubler.failures = [RuntimeError("a bug"), KubeError("no connection"), ZeroDivisionError("another bug")]
         r.server.put("a")
@@ -179,7 +179,7 @@ async def test_a_fault_in_one_key_neither_stops_it_nor_others() -> None:
         assert r.server.objects.keys() == {"a", "b", "a-twin", "b-twin"}
 
 
-async def test_a_key_that_keeps_failing_backs_off() -> None:
+async def test_repeatedly_failing_key_backs_off() -> None:
     async with rig() as r:
         r.doubler.failures = [KubeError("no")] * 1000
         r.server.put("a")
@@ -187,7 +187,7 @@ async def test_a_key_that_keeps_failing_backs_off() -> None:
         assert 8 <= r.doubler.looks["a"] <= 12
 
 
-async def test_a_key_that_succeeded_starts_its_back_off_anew() -> None:
+async def test_success_resets_the_back_off_of_a_key() -> None:
     async with rig() as r:
         for _ in range(3):
             r.doubler.failures = [KubeError("no")] * 5
@@ -198,7 +198,7 @@ async def test_a_key_that_succeeded_starts_its_back_off_anew() -> None:
             assert now() - started < 0.31
 
 
-async def test_a_plan_may_ask_to_be_made_again() -> None:
+async def test_plan_can_request_a_later_reconciliation() -> None:
     async with rig() as r:
         r.doubler.requeue_after = 5
         r.server.put("a")
@@ -208,7 +208,7 @@ async def test_a_plan_may_ask_to_be_made_again() -> None:
         assert r.doubler.looks["a"] - looks in {10, 11}
 
 
-async def test_at_rest_nothing_is_written_and_nothing_is_looked_at() -> None:
+async def test_idle_controller_neither_writes_nor_reconciles() -> None:
     async with rig() as r:
         r.server.put("a")
         await asyncio.sleep(1)
@@ -217,7 +217,7 @@ async def test_at_rest_nothing_is_written_and_nothing_is_looked_at() -> None:
         assert (r.doubler.looks.total(), posts(r.server)) == (looks, writes)
 
 
-async def test_a_refused_write_is_tried_again_until_it_is_accepted() -> None:
+async def test_refused_write_is_retried_until_it_is_accepted() -> None:
     def refuse(request: Request) -> Response | None:
         return failure(403, "Forbidden", "quota") if request.method == "POST" and now() < 3 else None
 
@@ -228,8 +228,8 @@ async def test_a_refused_write_is_tried_again_until_it_is_accepted() -> None:
         assert "a-twin" in r.server.objects
 
 
-def test_a_no_op_apply_does_not_hold_its_key() -> None:
-    """Differs from a create: the server answers with a version the cache has long seen."""
+def test_no_op_apply_does_not_hold_its_key() -> None:
+    """Unlike after a create, the server returns a version that the cache already has."""
 
     async def scenario() -> None:
         server = SmallServer()
@@ -257,7 +257,7 @@ def test_a_no_op_apply_does_not_hold_its_key() -> None:
     run(scenario())
 
 
-async def test_a_change_nobody_foresaw_does_not_stop_the_informer() -> None:
+async def test_failing_mapping_does_not_stop_the_informer() -> None:
     server = SmallServer()
     informer = Informer(Client(server), PODS)
     seen: list[str] = []

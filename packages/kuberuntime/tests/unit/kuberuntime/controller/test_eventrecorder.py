@@ -36,7 +36,7 @@ CREATED = Event("Normal", "GroupsProgressing", "Create", "Created leader statefu
 
 
 class EventsServer:
-    """Keeps event objects; `errors` are raised or answered first."""
+    """Stores event objects; `errors` are raised or answered first."""
 
     def __init__(self) -> None:
         self.objects: dict[str, JSONObject] = {}
@@ -76,7 +76,7 @@ class EventsServer:
 
 @dataclass
 class Rig:
-    """A recorder that runs, and the server it writes to."""
+    """A running recorder, and the server to which it writes."""
 
     server: EventsServer
     recorder: EventRecorder
@@ -98,7 +98,7 @@ async def rig() -> AsyncIterator[Rig]:
         task.cancel()
 
 
-async def test_an_event_has_the_form_of_the_contract() -> None:
+async def test_event_has_the_form_of_the_contract() -> None:
     async with rig() as r:
         pod = {"kind": "Pod", "name": "lws-0"}
         r.recorder.record(replace(CREATED, related=pod))
@@ -121,7 +121,7 @@ async def test_an_event_has_the_form_of_the_contract() -> None:
         }
 
 
-async def test_repetitions_fold_into_one_series_with_few_writes() -> None:
+async def test_repetitions_become_one_series_with_few_writes() -> None:
     async with rig() as r:
         for _ in range(100):
             r.recorder.record(CREATED)
@@ -144,7 +144,7 @@ async def test_repetitions_fold_into_one_series_with_few_writes() -> None:
     ],
     ids=lambda other: next(iter(other)),
 )
-async def test_an_event_that_differs_is_one_of_its_own(other: dict[str, Any]) -> None:
+async def test_event_with_a_different_field_is_separate(other: dict[str, Any]) -> None:
     async with rig() as r:
         r.recorder.record(CREATED)
         r.recorder.record(replace(CREATED, **other))
@@ -153,7 +153,7 @@ async def test_an_event_that_differs_is_one_of_its_own(other: dict[str, Any]) ->
         assert not any("series" in event for event in r.all())
 
 
-async def test_differs_from_upstream_a_status_write_in_between_does_not_split_a_series() -> None:
+async def test_differs_from_upstream_status_write_keeps_the_series() -> None:
     async with rig() as r:
         r.recorder.record(CREATED)
         r.recorder.record(replace(CREATED, regarding=LWS | {"resourceVersion": "8"}))
@@ -161,7 +161,7 @@ async def test_differs_from_upstream_a_status_write_in_between_does_not_split_a_
         assert [event["series"]["count"] for event in r.all()] == [2]
 
 
-async def test_a_repetition_after_a_long_pause_is_a_new_event() -> None:
+async def test_repetition_after_a_long_pause_is_a_new_event() -> None:
     async with rig() as r:
         r.recorder.record(CREATED)
         await asyncio.sleep(SERIES_SECONDS + 1)
@@ -170,7 +170,7 @@ async def test_a_repetition_after_a_long_pause_is_a_new_event() -> None:
         assert len(r.all()) == 2
 
 
-async def test_a_flush_writes_the_repetitions_that_wait_for_their_series() -> None:
+async def test_flush_writes_pending_repetitions_of_a_series() -> None:
     async with rig() as r:
         r.recorder.record(CREATED)
         await r.recorder.flush()
@@ -183,7 +183,7 @@ async def test_a_flush_writes_the_repetitions_that_wait_for_their_series() -> No
         assert r.methods() == ["POST", "PATCH"]
 
 
-async def test_a_series_whose_event_expired_is_created_again() -> None:
+async def test_series_of_an_expired_event_is_created_again() -> None:
     async with rig() as r:
         r.recorder.record(CREATED)
         await r.recorder.flush()
@@ -194,7 +194,7 @@ async def test_a_series_whose_event_expired_is_created_again() -> None:
 
 
 @pytest.mark.parametrize(("code", "reason"), [(503, "ServiceUnavailable"), (429, "TooManyRequests")])
-async def test_an_event_waits_for_a_server_that_restarts_or_has_no_time(code: int, reason: str) -> None:
+async def test_event_is_retried_while_the_server_is_unavailable(code: int, reason: str) -> None:
     async with rig() as r:
         r.server.failures = [ConnectionFailedError("down"), failure(code, reason), ConnectionFailedError("down")]
         r.recorder.record(CREATED)
@@ -203,7 +203,7 @@ async def test_an_event_waits_for_a_server_that_restarts_or_has_no_time(code: in
 
 
 @pytest.mark.parametrize("count", [1, 6])
-async def test_an_event_that_cannot_be_written_is_dropped_and_the_next_is_not(count: int) -> None:
+async def test_unwritable_event_is_dropped_and_the_next_is_written(count: int) -> None:
     failures: list[Response | Exception] = [failure(403, "Forbidden", "the namespace is terminating")]
 
     async with rig() as r:
@@ -225,7 +225,7 @@ async def test_recording_never_waits_and_memory_is_bounded() -> None:
     assert len(server.objects) == QUEUE
 
 
-async def test_a_namespace_with_many_events_neither_delays_nor_loses_those_of_another() -> None:
+async def test_busy_namespace_does_not_affect_events_of_another() -> None:
     server = EventsServer()
     recorder = EventRecorder(Client(server), "leaderworkerset", "host", VirtualClock())
     with capture_logs() as lines:
@@ -240,7 +240,7 @@ async def test_a_namespace_with_many_events_neither_delays_nor_loses_those_of_an
     assert (written.count("busy"), written.index("prod")) == (QUEUE - 1, 1)
 
 
-async def test_series_that_ended_are_forgotten() -> None:
+async def test_ended_series_are_forgotten() -> None:
     async with rig() as r:
         for number in range(100):
             r.recorder.record(replace(CREATED, note=str(number)))
@@ -250,7 +250,7 @@ async def test_series_that_ended_are_forgotten() -> None:
         assert len(r.recorder._series) == 1
 
 
-async def test_as_many_series_as_fit_go_on() -> None:
+async def test_series_continue_up_to_the_limit() -> None:
     async with rig() as r:
         for _ in range(2):
             for number in range(SERIES):
@@ -270,7 +270,7 @@ async def test_names_are_unique_within_a_microsecond() -> None:
         assert len(r.all()) == 50
 
 
-async def test_recorders_that_name_an_event_in_the_same_microsecond_lose_none() -> None:
+async def test_recorders_with_equal_event_names_lose_no_event() -> None:
     async with rig() as r:
         others = [EventRecorder(Client(r.server), f"other-{number}", "host", VirtualClock()) for number in range(4)]
         tasks = [asyncio.ensure_future(one.run()) for one in others]
@@ -286,7 +286,7 @@ async def test_recorders_that_name_an_event_in_the_same_microsecond_lose_none() 
             task.cancel()
 
 
-async def test_an_event_whose_answer_was_lost_is_there_once_and_goes_on() -> None:
+async def test_event_with_a_lost_answer_is_written_once() -> None:
     async with rig() as r:
         r.server.loses_answers = 1
         r.recorder.record(CREATED)
@@ -296,7 +296,7 @@ async def test_an_event_whose_answer_was_lost_is_there_once_and_goes_on() -> Non
         assert [event["series"]["count"] for event in r.all()] == [2]
 
 
-async def test_an_event_is_dropped_when_no_name_is_free() -> None:
+async def test_event_is_dropped_when_no_name_is_available() -> None:
     async with rig() as r:
         r.server.failures = [failure(409, "AlreadyExists")] * NAMES
         r.recorder.record(CREATED)
@@ -305,7 +305,7 @@ async def test_an_event_is_dropped_when_no_name_is_free() -> None:
         assert [event["note"] for event in r.all()] == ["another"]
 
 
-async def test_a_long_note_is_cut_at_a_whole_character() -> None:
+async def test_long_note_is_cut_at_a_character_boundary() -> None:
     async with rig() as r:
         r.recorder.record(replace(CREATED, note="x" + "é" * 1000))
         await r.recorder.flush()
@@ -313,7 +313,7 @@ async def test_a_long_note_is_cut_at_a_whole_character() -> None:
         assert event["note"] == "x" + "é" * 511
 
 
-async def test_events_of_cluster_scoped_objects_live_in_default() -> None:
+async def test_events_of_cluster_scoped_objects_use_default() -> None:
     async with rig() as r:
         r.recorder.record(replace(CREATED, regarding={"kind": "Node", "name": "n"}))
         await r.recorder.flush()
@@ -321,7 +321,7 @@ async def test_events_of_cluster_scoped_objects_live_in_default() -> None:
 
 
 @pytest.mark.slow
-async def test_a_series_that_waits_for_repetitions_takes_little_memory() -> None:
+async def test_waiting_series_take_little_memory() -> None:
     async with rig() as r:
 
         async def write(numbers: range) -> None:
@@ -352,8 +352,8 @@ def one_of_many(number: int) -> Event:
     )
 
 
-async def test_differs_from_upstream_simultaneous_events_are_one_event_with_ranges() -> None:
-    """Contract 8.3."""
+async def test_differs_from_upstream_concurrent_events_become_ranges() -> None:
+    """Events within five seconds become one event with ranges (contract 8.3)."""
     async with rig() as r:
         for number in (3, 0, 1, 2, 5, 6):
             r.recorder.record(one_of_many(number))

@@ -1,4 +1,4 @@
-"""The executor performs plans as `kuberuntime/plan.py` says."""
+"""The executor performs plans as documented in `kuberuntime/plan.py`."""
 
 from dataclasses import dataclass, field
 
@@ -140,7 +140,7 @@ def execute(plan: Plan, *script: Response | Exception) -> Outcome:
         "delete a collection",
     ],
 )
-def test_an_action_that_succeeds(
+def test_successful_action_returns_writes_and_events(
     action: Action, script: Response, writes: tuple[Write, ...], events: list[Event]
 ) -> None:
     outcome = execute(Plan((action,)), script)
@@ -149,7 +149,7 @@ def test_an_action_that_succeeds(
 
 
 def owned(name: str, uid: str, **spec: JSON) -> JSONObject:
-    """Return the pod, controlled by the node `name`, or by none."""
+    """Return the pod, controlled by the node `name`, or without a controller."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid, "controller": True}
     return POD | {"metadata": POD["metadata"] | ({"ownerReferences": [owner]} if uid else {}), "spec": spec}
 
@@ -178,8 +178,8 @@ REFUSED = "it exists: it has no controller, its spec.kind is not right, and its 
         *("without members", "with another value", "with another member"),
     ],
 )
-def test_an_object_of_another_owner_is_named(existing: JSONObject, message: str) -> None:
-    """The answer to the creation was lost, and no cache has the object yet; or the name is used."""
+def test_object_of_another_owner_is_named(existing: JSONObject, message: str) -> None:
+    """Either the answer to the creation was lost, and no cache has the object yet, or the name is used."""
     found = answer(200, {"metadata": {"resourceVersion": "7"}, "items": [existing]})
     create = replace(CREATE, object=owned("n", "u"), unless_own=True, accepted=ACCEPTED)
 
@@ -193,7 +193,7 @@ def test_an_object_of_another_owner_is_named(existing: JSONObject, message: str)
 
 
 @pytest.mark.parametrize("items", [[owned("n", "earlier")], []], ids=["of a predecessor", "deleted meanwhile"])
-def test_an_object_of_a_predecessor_is_planned_again(items: list[JSONObject]) -> None:
+def test_object_of_a_predecessor_causes_a_requeue(items: list[JSONObject]) -> None:
     found = answer(200, {"metadata": {"resourceVersion": "7"}, "items": items})
     create = replace(CREATE, object=owned("n", "u"), unless_own=True)
 
@@ -206,8 +206,8 @@ def test_an_object_of_a_predecessor_is_planned_again(items: list[JSONObject]) ->
 @pytest.mark.parametrize(
     ("script", "statuses"), [(failure(403, "Forbidden", "quota"), 1), (failure(409, "Conflict", "newer"), 0)]
 )
-def test_a_plan_that_fails_performs_its_patches_for_that(script: Response, statuses: int) -> None:
-    """One that was computed from an older object is only made again."""
+def test_failed_plan_performs_its_failure_patches(script: Response, statuses: int) -> None:
+    """A plan that was computed from an older object is only computed again."""
     put = replace(PUT, subresource="")
 
     outcome = execute(Plan((put, DELETE), on_failure=(PATCH,)), script, answer(200, WRITTEN))
@@ -218,7 +218,7 @@ def test_a_plan_that_fails_performs_its_patches_for_that(script: Response, statu
 
 @pytest.mark.parametrize(("action", "kept"), [(APPLY, WRITTEN), (CREATE, {}), (PATCH, {}), (PUT, {}), (STATUS, {})])
 def test_only_the_answer_to_an_apply_is_kept(action: WriteAction, kept: JSONObject) -> None:
-    """A plan may create a thousand objects; all their answers would be held until its end."""
+    """A plan may create a thousand objects; otherwise all answers would be kept until its end."""
     (write,) = execute(Plan((action,)), answer(200, WRITTEN)).writes
     assert isinstance(write, Written)
     assert write.object == kept
@@ -249,7 +249,7 @@ def test_only_the_answer_to_an_apply_is_kept(action: WriteAction, kept: JSONObje
         "delete a collection",
     ],
 )
-def test_an_action_that_is_refused_tells_so_by_its_event(action: Action, script: Response, message: str) -> None:
+def test_refused_action_emits_its_failure_event(action: Action, script: Response, message: str) -> None:
     outcome = execute(Plan((action,)), script)
 
     reason = message.rsplit(": ", 1)[1]
@@ -258,7 +258,7 @@ def test_an_action_that_is_refused_tells_so_by_its_event(action: Action, script:
     assert outcome.events == [replace(FAILED, note=f"Failed to create pod web: {reason}")]
 
 
-def test_an_action_without_an_answer_has_no_event() -> None:
+def test_action_without_an_answer_has_no_event() -> None:
     outcome = execute(Plan((CREATE,)), ConnectionFailedError("cannot reach it"))
 
     assert isinstance(outcome.error, ActionError)
@@ -266,14 +266,14 @@ def test_an_action_without_an_answer_has_no_event() -> None:
 
 
 @pytest.mark.parametrize("action", [STATUS, PUT], ids=["put status", "put"])
-def test_a_replacement_that_met_a_newer_object_is_silent(action: Action) -> None:
+def test_replacement_of_a_newer_object_requeues_without_event(action: Action) -> None:
     outcome = execute(Plan((action,)), CONFLICT)
 
     assert isinstance(outcome.error, RequeueError)
     assert outcome.events == []
 
 
-def test_a_status_is_written_at_the_version_it_was_computed_from() -> None:
+def test_status_is_written_at_its_observed_version() -> None:
     outcome = execute(Plan((STATUS,)), answer(200, WRITTEN))
 
     request = outcome.transport.requests[0]
@@ -294,13 +294,13 @@ def test_a_status_is_written_at_the_version_it_was_computed_from() -> None:
     ],
     ids=["patch", "put", "bind", "delete a collection"],
 )
-def test_an_action_goes_to_its_address(action: Action, method: str, path: str) -> None:
+def test_action_uses_its_method_and_path(action: Action, method: str, path: str) -> None:
     outcome = execute(Plan((action,)), answer(200, WRITTEN))
 
     assert [(request.method, request.path) for request in outcome.transport.requests] == [(method, path)]
 
 
-def test_a_deletion_without_propagation_leaves_that_to_the_kind() -> None:
+def test_deletion_without_propagation_uses_the_default() -> None:
     outcome = execute(Plan((Delete(resource=PODS, key=KEY, uid=UID("u"), grace_period=0),)), answer(200, WRITTEN))
 
     assert msgspec.json.decode(outcome.transport.requests[0].body) == {
@@ -311,7 +311,7 @@ def test_a_deletion_without_propagation_leaves_that_to_the_kind() -> None:
     }
 
 
-def test_what_comes_finally_is_performed_after_a_failure_too() -> None:
+def test_finally_actions_run_after_a_failure() -> None:
     plan = Plan((Finally(actions=(CREATE, DELETE), after=(STATUS,)), APPLY))
 
     outcome = execute(plan, failure(403, "Forbidden", "quota"), answer(200, WRITTEN))
@@ -321,7 +321,7 @@ def test_what_comes_finally_is_performed_after_a_failure_too() -> None:
     assert [request.method for request in outcome.transport.requests] == ["POST", "PUT"]
 
 
-def test_the_first_of_two_failures_is_the_one_reported() -> None:
+def test_first_of_two_failures_is_reported() -> None:
     plan = Plan((Finally(actions=(CREATE,), after=(STATUS,)),))
 
     outcome = execute(plan, failure(403, "Forbidden", "quota"), CONFLICT)
@@ -334,7 +334,7 @@ REPORT = Patch(
 )
 
 
-def test_a_failure_is_reported_where_the_plan_says_so() -> None:
+def test_failure_is_reported_if_the_plan_requests_it() -> None:
     plan = Plan((Finally(actions=(CREATE, DELETE), after=(), on_failure=(REPORT,)), APPLY))
 
     outcome = execute(plan, failure(403, "Forbidden", "quota"), answer(200, WRITTEN))
@@ -355,9 +355,7 @@ def test_a_failure_is_reported_where_the_plan_says_so() -> None:
     ],
     ids=["forbidden", "invalid", "a fault of the server", "no answer"],
 )
-def test_a_refusal_is_recorded_where_the_plan_says_so_and_no_other_failure(
-    script: Response | Exception, patches: int
-) -> None:
+def test_only_a_refusal_is_reported_by_on_refusal(script: Response | Exception, patches: int) -> None:
     """An error that a second attempt may resolve is not a refusal."""
     plan = Plan((Finally(actions=(CREATE,), on_refusal=(REPORT,)),))
 
@@ -367,7 +365,7 @@ def test_a_refusal_is_recorded_where_the_plan_says_so_and_no_other_failure(
 
 
 @pytest.mark.parametrize("answers", [[answer(200, WRITTEN)], [CONFLICT]], ids=["success", "a newer object"])
-def test_nothing_is_reported_where_nothing_failed(answers: list[Response]) -> None:
+def test_success_and_conflicts_report_no_failure(answers: list[Response]) -> None:
     """A conflict of a replacement is not a failure: the key is planned again."""
     plan = Plan((Finally(actions=(STATUS,), after=(), on_failure=(REPORT,)),))
 
@@ -376,7 +374,7 @@ def test_nothing_is_reported_where_nothing_failed(answers: list[Response]) -> No
     assert len(outcome.transport.requests) == 1
 
 
-def test_after_what_comes_finally_the_plan_goes_on() -> None:
+def test_plan_continues_after_finally_actions() -> None:
     plan = Plan((Finally(actions=(CREATE,), after=(STATUS,)), DELETE))
 
     outcome = execute(plan, *[answer(200, WRITTEN)] * 3)
@@ -385,13 +383,13 @@ def test_after_what_comes_finally_the_plan_goes_on() -> None:
     assert outcome.writes == (WRITE, WRITE, GONE)
 
 
-def test_a_given_body_is_sent_verbatim() -> None:
+def test_given_body_is_sent_verbatim() -> None:
     outcome = execute(Plan((replace(CREATE, body=b'{ "a": 1 }'),)), answer(201, WRITTEN))
 
     assert outcome.transport.requests[0].body == b'{ "a": 1 }'
 
 
-def test_the_first_failure_ends_the_plan_and_keeps_what_was_written() -> None:
+def test_first_failure_ends_the_plan_and_keeps_its_writes() -> None:
     outcome = execute(Plan((APPLY, CREATE, DELETE)), answer(200, WRITTEN), failure(403, "Forbidden", "quota"))
 
     assert isinstance(outcome.error, ActionError)
@@ -400,7 +398,7 @@ def test_the_first_failure_ends_the_plan_and_keeps_what_was_written() -> None:
     assert len(outcome.transport.requests) == 2
 
 
-def test_a_finding_is_raised_after_the_actions() -> None:
+def test_error_of_a_plan_is_raised_after_its_actions() -> None:
     outcome = execute(Plan((APPLY,), error="group 3 has no leader"), answer(200, WRITTEN))
 
     assert isinstance(outcome.error, PlanError)
@@ -413,7 +411,7 @@ def test_events_without_a_write_are_recorded() -> None:
     assert outcome.events == [DONE, FAILED]
 
 
-def test_the_kind_is_part_of_what_was_written() -> None:
+def test_written_object_includes_its_kind() -> None:
     outcome = execute(Plan((Create(resource=STATEFULSETS, object=POD),)), answer(201, WRITTEN))
 
     assert outcome.writes == (Written(STATEFULSETS, KEY, ResourceVersion("7")),)

@@ -9,7 +9,7 @@ from kuberuntime.controller.manager import Manager
 
 
 class Part:
-    """Runs for ever, or for some seconds until it fails."""
+    """Runs forever, or fails after some seconds."""
 
     def __init__(self, fails_after: float | None = None) -> None:
         self.ended = False
@@ -23,7 +23,7 @@ class Part:
             self.ended = True
 
 
-def test_a_part_that_fails_ends_the_others() -> None:
+def test_failing_part_ends_the_others() -> None:
     steady = Part()
 
     with pytest.raises(ExceptionGroup) as caught:
@@ -34,7 +34,7 @@ def test_a_part_that_fails_ends_the_others() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_cancelling_ends_all_parts() -> None:
+async def test_cancellation_ends_all_parts() -> None:
     parts = [Part(), Part()]
 
     task = asyncio.ensure_future(Manager(informers=[], runnables=parts).run())

@@ -1,4 +1,4 @@
-"""Sequences of actions that are performed concurrently: what is written, what is returned, what a failure ends."""
+"""Concurrent sequences of actions: their writes, their results, and the effect of a failure."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -37,7 +37,7 @@ class Echo:
         raise NotImplementedError(request.path)
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Release nothing."""
 
 
 def create(name: str) -> Create:
@@ -46,12 +46,12 @@ def create(name: str) -> Create:
 
 
 def written(name: str) -> Written:
-    """Return what is remembered of a write."""
+    """Return the record of a write."""
     return Written(CONFIG_MAPS, ObjectKey("default", name), ResourceVersion("7"))
 
 
 async def perform(sequences: list[Actions], *, slow: bool = True) -> tuple[set[Write], int, str]:
-    """Perform sequences together; return what was written, how many requests were sent, and the failure."""
+    """Perform sequences together; return the writes, the number of requests, and the failure."""
     server = Echo()
     executor = Executor(Client(server), NoEvents(), SystemClock())
     plan = Plan((Together(sequences=tuple(sequences), slow_start=slow),))
@@ -61,15 +61,15 @@ async def perform(sequences: list[Actions], *, slow: bool = True) -> tuple[set[W
         return set(error.writes), len(server.sent), str(error)
 
 
-def test_all_sequences_are_performed_and_remembered() -> None:
+def test_all_sequences_are_performed_and_reported() -> None:
     sequences: list[Actions] = [(create(f"a{number}"), create(f"b{number}")) for number in range(5)]
     names = {f"{letter}{number}" for letter in "ab" for number in range(5)}
     assert asyncio.run(perform(sequences)) == (set(map(written, names)), 10, "")
 
 
 @pytest.mark.parametrize("slow", [True, False])
-def test_a_plan_of_many_writes_has_few_under_way_at_once(slow: bool) -> None:
-    """Writes of others wait behind them in API servers and webhooks."""
+def test_plan_with_many_writes_limits_its_concurrency(slow: bool) -> None:
+    """Otherwise writes of other users wait in API servers and webhooks."""
     under_way: list[int] = [0]
 
     class Slow(Echo):
@@ -85,7 +85,7 @@ def test_a_plan_of_many_writes_has_few_under_way_at_once(slow: bool) -> None:
     assert max(under_way) == AT_ONCE
 
 
-def test_a_failure_ends_its_sequence_and_the_batches_after_it() -> None:
+def test_failure_ends_its_sequence_and_later_batches() -> None:
     sequences: list[Actions] = [(create("a"),), (create("bad"), create("never")), (create("b"),), (create("late"),)]
     writes, requests, failure = asyncio.run(perform(sequences))
     assert writes == {written("a"), written("b")}
@@ -93,7 +93,7 @@ def test_a_failure_ends_its_sequence_and_the_batches_after_it() -> None:
     assert failure.endswith("bad is refused")
 
 
-def test_without_a_slow_start_all_sequences_are_begun() -> None:
+def test_all_sequences_start_without_slow_start() -> None:
     sequences: list[Actions] = [(create("bad"), create("never")), (create("a"),), (create("b"),)]
     writes, requests, failure = asyncio.run(perform(sequences, slow=False))
     assert writes == {written("a"), written("b")}
@@ -110,14 +110,14 @@ def test_failures_that_are_not_raised_are_logged() -> None:
     assert [error.rpartition(": ")[2] for error in lines[-1]["errors"]] == ["bad-2 is refused", "bad-3 is refused"]
 
 
-def test_a_conflict_does_not_hide_another_failure() -> None:
+def test_conflict_does_not_hide_another_failure() -> None:
     seen = {"metadata": {"name": "stale", "namespace": "default"}}
     stale = PutStatus(resource=CONFIG_MAPS, object=seen, resource_version=ResourceVersion("1"))
     failure = asyncio.run(perform([(stale,), (create("bad"),)], slow=False))[2]
     assert failure.endswith("bad is refused")
 
 
-def test_a_patch_carries_what_was_seen_and_is_remembered() -> None:
+def test_patch_carries_the_observed_version_and_is_reported() -> None:
     seen = {"metadata": {"name": "a", "namespace": "default", "uid": "u", "resourceVersion": "3"}}
     patch = guarded_patch(CONFIG_MAPS, seen, {"metadata": {"labels": {"x": "y"}}, "data": {"k": "v"}})
     assert patch.patch == {
@@ -128,5 +128,5 @@ def test_a_patch_carries_what_was_seen_and_is_remembered() -> None:
 
 
 @pytest.mark.parametrize(("number", "batches"), [(0, []), (1, [1]), (3, [1, 2]), (10, [1, 2, 4, 3])])
-def test_batches_double(number: int, batches: list[int]) -> None:
+def test_slow_start_doubles_the_batches(number: int, batches: list[int]) -> None:
     assert [len(batch) for batch in slow_start(range(number))] == batches

@@ -1,4 +1,4 @@
-"""Workers: what becomes of a key after success, after failure, and while it is held."""
+"""Workers: the handling of a key after success, after failure, and while it is held."""
 
 import asyncio
 from collections import Counter
@@ -14,8 +14,8 @@ from kuberuntime.errors import ConflictError, KubeError
 
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("error", [RequeueError("stale", ()), KubeError("refused"), RuntimeError("a bug")], ids=repr)
-async def test_an_error_brings_the_key_again_with_back_off(error: Exception) -> None:
-    """R-ARC-9: whatever was raised."""
+async def test_failed_key_is_retried_with_back_off(error: Exception) -> None:
+    """Any exception is retried (R-ARC-9)."""
     times: list[float] = []
 
     async def work(_: str) -> None:
@@ -31,7 +31,7 @@ async def test_an_error_brings_the_key_again_with_back_off(error: Exception) -> 
     assert times == pytest.approx([0, 0.005, 0.015, 0.035])
 
 
-def test_a_conflict_is_reported_only_when_it_lasts() -> None:
+def test_conflict_is_logged_as_warning_only_if_it_persists() -> None:
     conflict = ConflictError({"code": 409, "reason": "Conflict", "message": "changed meanwhile"})
 
     async def work(_: str) -> None:
@@ -51,7 +51,7 @@ def test_a_conflict_is_reported_only_when_it_lasts() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_held_key_is_neither_a_success_nor_a_failure() -> None:
+async def test_held_key_counts_neither_as_success_nor_failure() -> None:
     held = {"a"}
     looks: Counter[str] = Counter()
 
@@ -72,7 +72,7 @@ async def test_a_held_key_is_neither_a_success_nor_a_failure() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_workers_end_when_the_queue_is_shut_down() -> None:
+async def test_workers_end_when_the_queue_shuts_down() -> None:
     async def work(_: str) -> None:
         raise AssertionError
 

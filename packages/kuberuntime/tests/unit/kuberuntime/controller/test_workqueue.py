@@ -1,4 +1,4 @@
-"""The work queue: nothing lost, nothing doubled, never one key twice at a time."""
+"""The work queue loses and duplicates no key, and never has a key twice at a time."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def test_keys_leave_in_the_order_they_came_and_once() -> None:
+async def test_keys_are_returned_once_in_order() -> None:
     queue = WorkQueue[str]()
     for key in "abcab":
         queue.add(key)
@@ -26,7 +26,7 @@ async def test_keys_leave_in_the_order_they_came_and_once() -> None:
     assert [await queue.get() for _ in range(4)] == ["a", "b", "c", None]
 
 
-async def test_a_key_added_while_worked_on_comes_again_when_that_is_done() -> None:
+async def test_key_added_during_its_work_is_returned_afterwards() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     assert await queue.get() == "a"
@@ -38,7 +38,7 @@ async def test_a_key_added_while_worked_on_comes_again_when_that_is_done() -> No
     assert len(queue) == 0
 
 
-async def test_of_several_delays_the_earliest_counts() -> None:
+async def test_earliest_of_several_delays_is_used() -> None:
     queue = WorkQueue[str]()
     times = []
     for delays in ((10, 3), (3, 10)):
@@ -51,7 +51,7 @@ async def test_of_several_delays_the_earliest_counts() -> None:
     assert times == [3, 3]
 
 
-async def test_an_add_does_not_wait_for_a_delay() -> None:
+async def test_add_does_not_wait_for_a_delay() -> None:
     queue = WorkQueue[str]()
     queue.add_after("a", 10)
     queue.add("a")
@@ -59,7 +59,7 @@ async def test_an_add_does_not_wait_for_a_delay() -> None:
     assert now() == 0
 
 
-async def test_failures_back_off_by_key_until_forgotten() -> None:
+async def test_failures_back_off_until_the_key_is_forgotten() -> None:
     queue = WorkQueue[str](Backoff(base=0.005, limit=1000))
     assert [queue.add_rate_limited("a") for _ in range(4)] == [0.005, 0.01, 0.02, 0.04]
     assert queue.add_rate_limited("b") == 0.005
@@ -68,7 +68,7 @@ async def test_failures_back_off_by_key_until_forgotten() -> None:
     assert [queue.add_rate_limited("a") for _ in range(30)][-1] == 1000
 
 
-async def test_a_queue_that_is_shut_down_takes_nothing_and_releases_all_workers() -> None:
+async def test_shut_down_queue_accepts_nothing_and_releases_workers() -> None:
     queue = WorkQueue[str]()
     queue.add_after("late", 5)
     workers = [asyncio.ensure_future(queue.get()) for _ in range(3)]
@@ -80,7 +80,7 @@ async def test_a_queue_that_is_shut_down_takes_nothing_and_releases_all_workers(
     assert (await asyncio.gather(*workers)) == [None, None, None]
 
 
-async def test_a_worker_that_is_cancelled_while_waiting_takes_no_key_with_it() -> None:
+async def test_cancelled_worker_takes_no_key() -> None:
     queue = WorkQueue[str]()
     waiting = asyncio.ensure_future(queue.get())
     await asyncio.sleep(0)
@@ -96,7 +96,7 @@ ADDS = st.lists(st.tuples(st.floats(0, 5), KEYS, st.sampled_from(["add", "after"
 @settings(max_examples=100, deadline=None)
 @given(ADDS, st.integers(1, 4), st.lists(st.floats(0, 2), min_size=1, max_size=5))
 @pytest.mark.slow
-def test_every_add_is_followed_by_work_and_no_key_has_two_workers(
+def test_every_add_is_processed_and_no_key_has_two_workers(
     adds: list[tuple[float, str, str]], workers: int, durations: list[float]
 ) -> None:
     async def scenario() -> None:
@@ -136,7 +136,7 @@ def test_every_add_is_followed_by_work_and_no_key_has_two_workers(
     run(scenario())
 
 
-async def test_a_key_that_is_always_busy_does_not_starve_others() -> None:
+async def test_busy_key_does_not_starve_others() -> None:
     queue = WorkQueue[str]()
     for key in "abc":
         queue.add(key)
@@ -156,7 +156,7 @@ async def test_tenants_take_turns() -> None:
     assert [await queue.get() for _ in range(7)] == ["a1", "b1", "c1", "a2", "b2", "a3", None]
 
 
-async def test_a_tenant_has_no_more_than_its_share_of_the_workers() -> None:
+async def test_tenant_is_limited_to_its_share_of_the_workers() -> None:
     queue = WorkQueue[str](tenant=lambda key: key[0], share=2)
     for key in ("a1", "a2", "a3"):
         queue.add(key)
@@ -185,7 +185,7 @@ async def test_key_wakes_another_worker_when_the_first_is_cancelled() -> None:
     assert (await asyncio.gather(first, return_exceptions=True))[0].__class__ is asyncio.CancelledError
 
 
-async def test_all_workers_end_when_shares_hold_back_the_last_keys() -> None:
+async def test_workers_end_when_shares_hold_back_the_last_keys() -> None:
     queue, worked = WorkQueue[str](tenant=lambda key: key[0], share=1), list[str]()
 
     async def work() -> None:
@@ -204,7 +204,7 @@ async def test_all_workers_end_when_shares_hold_back_the_last_keys() -> None:
     assert sorted(worked) == ["a1", "a2", "a3", "b1"]
 
 
-async def test_what_waits_can_be_discarded_while_work_under_way_is_finished() -> None:
+async def test_waiting_keys_are_discarded_while_busy_ones_finish() -> None:
     queue = WorkQueue[str]()
     for key in "abc":
         queue.add(key)

@@ -1,4 +1,4 @@
-"""The depth of values is known without recursion, and JSON that is too deep is refused."""
+"""The depth of values is computed without recursion, and JSON that is too deep is refused."""
 
 from typing import Any
 
@@ -17,17 +17,17 @@ def nested(depth: int) -> Any:
 
 
 @pytest.mark.parametrize("value", [None, "text", 3, {}, [], nested(MAX_DEPTH // 2)])
-def test_what_may_be_sent_is_not_too_deep(value: object) -> None:
+def test_value_within_the_depth_limit_is_accepted(value: object) -> None:
     assert not nesting.is_too_deep(value)
     assert nesting.decode(msgspec.json.encode(value)) == value
 
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 900, 5_000, 500_000])
-def test_json_that_is_too_deep_is_refused(depth: int) -> None:
+def test_json_that_is_nested_too_deeply_is_refused(depth: int) -> None:
     with pytest.raises(DepthError, match="exceeded max depth: more than 100 objects"):
         nesting.decode("[" * depth + "]" * depth)
 
 
-def test_the_limit_may_be_what_a_place_leaves() -> None:
+def test_depth_limit_can_be_reduced() -> None:
     assert nesting.is_too_deep({}, 0)
     assert not nesting.is_too_deep("text", 0)

@@ -1,4 +1,4 @@
-"""YAML becomes JSON values as Kubernetes reads it, and text that would need much memory or time is refused."""
+"""YAML becomes JSON values as in Kubernetes, and text that would need much memory or time is refused."""
 
 import json
 import re
@@ -51,7 +51,7 @@ from kuberuntime.manifests.yamltext import MAX_ALIASED, YamlError
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("loader", [yaml.CSafeLoader, yaml.SafeLoader], ids=["libyaml", "PyYAML"])
-def test_values_are_those_that_kubernetes_reads(
+def test_values_are_read_as_kubernetes_reads_them(
     monkeypatch: pytest.MonkeyPatch, text: str | bytes, value: object, loader: type
 ) -> None:
     """Also where PyYAML was built without libyaml."""
@@ -98,7 +98,7 @@ def test_errors_name_line_and_problem(text: str | bytes, message: str) -> None:
     assert str(caught.value).startswith(message)
 
 
-def test_halves_of_a_surrogate_pair_are_an_error_without_libyaml_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_surrogates_are_an_error_without_libyaml(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(yamltext, "SafeLoader", yaml.SafeLoader)
     with pytest.raises(YamlError, match="not text: surrogates not allowed"):
         yamltext.load(r'{"a": "\ud83d\ude00"}')
@@ -107,7 +107,7 @@ def test_halves_of_a_surrogate_pair_are_an_error_without_libyaml_too(monkeypatch
 
 
 @pytest.mark.parametrize("text", ["a: 1\nb: 2\na: 3", "{1: a, b: 2,\n '1': c}", "? a\n: 1\n? !!str a\n: 2"])
-def test_a_key_given_twice_is_an_error_where_keys_are_unique(text: str) -> None:
+def test_duplicate_key_is_an_error_where_keys_are_unique(text: str) -> None:
     with pytest.raises(YamlError, match=r"line [23]: key '[a1]' is given twice, first in line 1"):
         yamltext.load(text, unique_keys=True)
 
@@ -144,7 +144,7 @@ def merges(count: int, levels: int) -> str:
     ],
 )  # fmt: skip
 @pytest.mark.slow
-def test_a_bomb_is_refused_in_little_memory_and_time(text: str) -> None:
+def test_yaml_bomb_is_refused_in_little_memory_and_time(text: str) -> None:
     started = time.process_time()
     tracemalloc.start()
     try:
@@ -157,7 +157,7 @@ def test_a_bomb_is_refused_in_little_memory_and_time(text: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_limits_are_met_exactly() -> None:
+def test_limits_are_exact() -> None:
     deepest = "[" * MAX_DEPTH + "]" * MAX_DEPTH
     assert yamltext.load(deepest) is not None
     with pytest.raises(YamlError, match="line 1: nested more than 100 levels deep"):
@@ -168,14 +168,14 @@ def test_the_limits_are_met_exactly() -> None:
         yamltext.load(f"[&a x{half}, *a, *a]")
 
 
-def test_documents_tell_where_they_begin() -> None:
+def test_documents_report_their_first_line() -> None:
     found = list(yamltext.documents("# first\na: 1\n---\n# none\n---\n\n- b\n"))
     assert [(document.value, document.line) for document in found] == [({"a": 1}, 2), (None, 5), (["b"], 7)]
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp"]), max_size=8)
 EXPONENT = re.compile(r"[-+]?[0-9][0-9_.]*[eE][-+]?[0-9]+")
-"""Numbers for kubectl and for us, texts for PyYAML, which writes them without quotes."""
+"""Numbers for kubectl and for this project, but texts for PyYAML, which writes them without quotes."""
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
@@ -185,5 +185,5 @@ VALUES = st.recursive(
 
 
 @given(VALUES.filter(lambda value: not EXPONENT.search(json.dumps(value))))
-def test_what_is_written_is_read_back(value: Any) -> None:
+def test_written_values_are_read_back(value: Any) -> None:
     assert yamltext.load(yaml.safe_dump(value, allow_unicode=True)) == value

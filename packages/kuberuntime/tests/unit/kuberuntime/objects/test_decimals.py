@@ -1,4 +1,4 @@
-"""Integers from texts, as `strconv` reads them, and never a longer one."""
+"""Integers are parsed from texts as by `strconv`, with a limited length."""
 
 import pytest
 from hypothesis import given
@@ -7,23 +7,23 @@ from hypothesis import strategies as st
 from kuberuntime.objects import decimals, ordinals
 
 HUGE = "9" * 4301
-"""Python's `int` refuses one digit less already."""
+"""Python's `int` refuses this number of digits."""
 
 
 @pytest.mark.parametrize("text", ["", "-", "1.0", " 1", "1\n", "1_0", "٣", "0x1", HUGE, str(2**63)])
-def test_what_is_no_number_of_64_bits_is_none(text: str) -> None:
+def test_text_that_is_not_a_64_bit_integer_is_none(text: str) -> None:
     assert (decimals.natural(text), decimals.integer(text)) == (None, None)
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_every_number_of_64_bits_is_read(number: int) -> None:
+def test_every_64_bit_integer_is_read(number: int) -> None:
     assert decimals.integer(str(number)) == number
     assert decimals.natural(str(number)) == (number if number >= 0 else None)
 
 
-def test_a_number_below_64_bits_is_none() -> None:
+def test_integer_below_64_bits_is_none() -> None:
     assert decimals.integer(str(-(2**63) - 1)) is None
 
 
-def test_a_name_with_a_huge_number_is_no_pods_of_a_statefulset() -> None:
+def test_name_with_a_huge_ordinal_is_not_split() -> None:
     assert ordinals.split(f"web-{HUGE}") is None

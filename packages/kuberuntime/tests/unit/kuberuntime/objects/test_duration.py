@@ -11,7 +11,7 @@ from kuberuntime.objects import duration
     ("text", "seconds"),
     [("15s", 15), ("1m30s", 90), ("500ms", 0.5), ("1.5h", 5400), (".5s", 0.5), ("-2s", -2), ("+2s", 2), ("0", 0)],
 )
-def test_what_go_reads_is_read(text: str, seconds: float) -> None:
+def test_duration_is_parsed_as_in_go(text: str, seconds: float) -> None:
     assert duration.parse(text) == pytest.approx(seconds)
 
 
@@ -30,13 +30,13 @@ def test_what_go_reads_is_read(text: str, seconds: float) -> None:
         ("2562048h", 'time: invalid duration "2562048h"'),
     ],
 )
-def test_what_go_refuses_is_refused_in_its_words(text: str, message: str) -> None:
+def test_malformed_duration_error_equals_the_error_of_go(text: str, message: str) -> None:
     with pytest.raises(ValueError, match="time") as caught:
         duration.parse(text)
     assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("seconds", [2**62, -(2**62), 1e300, 0, 90])
-def test_any_seconds_are_a_duration_that_dates_can_bear(seconds: float) -> None:
+def test_durations_stay_within_the_range_of_dates(seconds: float) -> None:
     moment = datetime(2026, 1, 2, tzinfo=UTC)
     assert abs((moment + duration.of_seconds(seconds)) - moment) <= duration.LONGEST

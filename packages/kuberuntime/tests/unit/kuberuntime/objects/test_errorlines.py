@@ -1,4 +1,4 @@
-"""The line of a program's output that says why it ended, against last lines in the style of many programs."""
+"""The line of a program's output that explains its end, tested with the output of many programs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ CORPUS = Path(__file__).with_name("lastlines.txt")
 
 
 class Case(NamedTuple):
-    """The lines of a program, and what is to be quoted of them."""
+    """The lines of a program, and the line to quote."""
 
     lines: tuple[str, ...]
     telling: Telling
@@ -29,9 +29,9 @@ def cases() -> Iterator[Case]:
 
 
 @pytest.mark.parametrize("case", [*cases()], ids=lambda case: case.telling.line[:40])
-def test_the_telling_line_of_a_program_is_quoted(case: Case) -> None:
+def test_relevant_line_of_a_program_is_quoted(case: Case) -> None:
     assert errorlines.telling(case.lines) == case.telling
 
 
-def test_the_corpus_has_over_a_hundred_programs() -> None:
+def test_corpus_has_over_a_hundred_programs() -> None:
     assert len([*cases()]) >= 100

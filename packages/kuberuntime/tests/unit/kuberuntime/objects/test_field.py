@@ -1,10 +1,10 @@
-"""Errors of fields as they are written, and as an answer's `details.causes` has them."""
+"""Errors of fields as text, and as entries of `details.causes`."""
 
 from kuberuntime.objects import field
 
 
-def test_a_fault_is_a_line_and_a_cause() -> None:
-    """Contract 10.2: path, kind, value, what to do."""
+def test_field_error_has_a_line_and_a_cause() -> None:
+    """An error has a path, a kind, a value and advice (contract 10.2)."""
     error = field.invalid("spec.replicas", -1, "must be positive")
 
     assert str(error) == "spec.replicas: Invalid value: -1: must be positive"

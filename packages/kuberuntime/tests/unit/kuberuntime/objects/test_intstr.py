@@ -11,7 +11,7 @@ from kuberuntime.objects import intstr
     ("value", "whole", "down", "up"),
     [(3, 10, 3, 3), ("25%", 10, 2, 3), ("30%", 10, 3, 3), ("0%", 10, 0, 0), ("1%", 2, 0, 1), ("-50%", 3, -2, -1)],
 )
-def test_scaling(value: int | str, whole: int, down: int, up: int) -> None:
+def test_percentages_are_scaled_and_rounded(value: int | str, whole: int, down: int, up: int) -> None:
     assert (intstr.scale_down(value, whole), intstr.scale_up(value, whole)) == (down, up)
 
 
@@ -28,7 +28,7 @@ def test_numbers_and_percentages_can_be_scaled() -> None:
 
 
 @pytest.mark.parametrize("value", ["5", "five", "%", "1.5%", "9" * 19 + "%"])
-def test_what_is_no_percentage_cannot_be_scaled(value: str) -> None:
+def test_text_that_is_not_a_percentage_cannot_be_scaled(value: str) -> None:
     assert not intstr.is_scalable(value)
     with pytest.raises(ValueError, match="is neither a number nor a percentage"):
         intstr.scale_up(value, 1)
@@ -48,5 +48,5 @@ def test_what_is_no_percentage_cannot_be_scaled(value: str) -> None:
         ("x", False),
     ],
 )
-def test_more_than_the_whole(value: int | str, exceeds: bool) -> None:
+def test_exceeds_whole_compares_with_the_whole(value: int | str, exceeds: bool) -> None:
     assert intstr.exceeds_whole(value) is exceeds

@@ -21,20 +21,20 @@ OWNER: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name":
     ],
     ids=["nobody's", "its own", "its predecessor's", "another kind's", "another one's", "not controlled"],
 )
-def test_what_a_predecessor_controls(controller: dict[str, Any] | None, *, expected: bool) -> None:
+def test_predecessor_is_recognized_by_name_and_uid(controller: dict[str, Any] | None, *, expected: bool) -> None:
     references = [] if controller is None else [{**meta.controller_reference(OWNER), **controller}]
     obj = {"metadata": {"name": "x", "ownerReferences": references}}
 
     assert meta.is_of_predecessor(obj, OWNER) is expected
 
 
-def test_a_status_is_of_the_spec_as_it_is_where_the_generations_are_equal() -> None:
+def test_status_is_observed_when_the_generations_are_equal() -> None:
     assert meta.is_observed({"metadata": {"generation": 2}, "status": {"observedGeneration": 2}})
     assert not meta.is_observed({"metadata": {"generation": 2}, "status": {"observedGeneration": 1}})
     assert not meta.is_observed({"metadata": {"generation": 2}})
 
 
-def test_the_oldest_object_comes_first_and_one_that_was_not_created_before_all() -> None:
+def test_objects_are_sorted_by_age_and_uncreated_ones_first() -> None:
     found = [
         {"metadata": {"name": name} | ({"creationTimestamp": time} if time else {})}
         for name, time in (

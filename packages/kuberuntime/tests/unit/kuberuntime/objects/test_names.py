@@ -21,7 +21,7 @@ from kuberuntime.objects import names
         (names.label_value, "A_b-c.d"),
     ],
 )
-def test_valid_texts_have_no_faults(check: Callable[[str], list[str]], text: str) -> None:
+def test_valid_texts_have_no_errors(check: Callable[[str], list[str]], text: str) -> None:
     assert check(text) == []
 
 
@@ -48,16 +48,14 @@ def test_valid_texts_have_no_faults(check: Callable[[str], list[str]], text: str
         (names.label_value, "a b", ["a valid label must be an empty string"]),
     ],
 )
-def test_faults_are_told_in_the_words_of_kubernetes(
-    check: Callable[[str], list[str]], text: str, failures: list[str]
-) -> None:
+def test_errors_use_the_texts_of_kubernetes(check: Callable[[str], list[str]], text: str, failures: list[str]) -> None:
     found = check(text)
     assert len(found) == len(failures)
     assert all(failure.startswith(start) for failure, start in zip(found, failures, strict=True))
 
 
-def test_the_text_of_a_service_name_is_complete() -> None:
-    """R-VAL-1."""
+def test_service_name_error_is_complete() -> None:
+    """The error states the whole DNS-1035 rule (R-VAL-1)."""
     (failure,) = names.dns_1035_label("2cube")
     assert failure == (
         "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic"

@@ -26,7 +26,7 @@ def errors(**metadata: Any) -> list[str]:
         {"annotations": {"a": "x" * (256 * 1024 - 1)}},
     ],
 )
-def test_good_metadata(metadata: dict[str, Any]) -> None:
+def test_valid_metadata_has_no_errors(metadata: dict[str, Any]) -> None:
     assert errors(**metadata) == []
 
 
@@ -74,12 +74,12 @@ def test_good_metadata(metadata: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_one_fault_each(metadata: dict[str, Any], start: str) -> None:
+def test_each_violation_is_one_error(metadata: dict[str, Any], start: str) -> None:
     (error,) = errors(**metadata)
     assert error.startswith(start)
 
 
-def test_two_controllers_are_named() -> None:
+def test_second_controller_reference_is_an_error() -> None:
     owners = [OWNER | {"controller": True}, OWNER | {"kind": "Node", "name": "n", "controller": True}]
     (error,) = errors(ownerReferences=owners)
     assert error.endswith(

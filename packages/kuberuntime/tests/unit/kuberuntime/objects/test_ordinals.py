@@ -7,7 +7,7 @@ from kuberuntime.objects.ordinals import ranges
 
 
 @given(st.sets(st.integers(0, 300), min_size=1))
-def test_ranges_name_the_first_and_count_what_they_leave_out(numbers: set[int]) -> None:
+def test_ranges_name_the_first_and_count_omitted_numbers(numbers: set[int]) -> None:
     text = ranges(numbers, most=6)
     assert text.split(",")[0].split("-")[0] == str(min(numbers))
     assert len(text) < 60

@@ -24,12 +24,12 @@ def strictly(value: Any) -> str:
 
 @given(old=VALUES, new=VALUES)
 @settings(max_examples=examples(50))
-def test_applying_the_diff_gives_the_new_value(old: Any, new: Any) -> None:
+def test_applied_diff_gives_the_new_value(old: Any, new: Any) -> None:
     patched = jsonpatch.apply_patch(json.loads(json.dumps({"root": old})), diff({"root": old}, {"root": new}))
     assert strictly(patched["root"]) == strictly(new)
 
 
-def test_removals_come_in_the_order_of_the_object() -> None:
+def test_removals_follow_the_order_of_the_object() -> None:
     names = [f"name-{number}" for number in range(20)]
     assert [operation["path"] for operation in diff(dict.fromkeys(names), {})] == [f"/{name}" for name in names]
 
@@ -63,11 +63,11 @@ def test_equal_values_need_no_patch(value: Any) -> None:
         pytest.param(1, {}, [{"op": "replace", "path": "", "value": {}}], id="the whole document"),
     ],
 )
-def test_diff_is_small(old: Any, new: Any, operations: list[dict[str, Any]]) -> None:
+def test_diff_is_minimal(old: Any, new: Any, operations: list[dict[str, Any]]) -> None:
     assert diff(old, new) == operations
 
 
-def test_equality_looks_at_types_at_any_depth() -> None:
+def test_equality_compares_types_at_any_depth() -> None:
     assert equal({"a": [1, {"b": None}]}, {"a": [1, {"b": None}]})
     assert not equal({"a": [1]}, {"a": [True]})
     assert not equal([1], [1, 2])

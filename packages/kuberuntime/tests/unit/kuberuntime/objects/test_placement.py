@@ -1,4 +1,4 @@
-"""The fields of a pod's spec that decide about one node."""
+"""The fields of a pod's spec that restrict its nodes."""
 
 import pytest
 
@@ -20,13 +20,13 @@ TAINT = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
         ({"key": "other", "operator": "Exists"}, False),
     ],
 )
-def test_a_toleration_matches_what_it_names(toleration: JSONObject, expected: bool) -> None:
+def test_toleration_matches_its_taints(toleration: JSONObject, expected: bool) -> None:
     (one,) = placement.read_tolerations({"tolerations": [toleration]})
 
     assert one.tolerates(TAINT) is expected
 
 
-def test_a_node_has_to_fulfil_one_of_the_terms_and_all_of_its_parts() -> None:
+def test_node_must_match_all_parts_of_one_term() -> None:
     terms = [
         {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]},
         {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n7"]}]},
@@ -41,7 +41,7 @@ def test_a_node_has_to_fulfil_one_of_the_terms_and_all_of_its_parts() -> None:
     assert [one.matches("n7", {"zone": "c"}) for one in found] == [False, True, False]
 
 
-def test_a_term_that_cannot_be_read_is_fulfilled_by_no_node_and_says_why() -> None:
+def test_malformed_term_matches_no_node_and_has_an_error() -> None:
     """API servers store `Gt` with a text; kube-scheduler ignores such a term, and reads the others."""
     term = {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["abc"]}]}
 
@@ -51,13 +51,13 @@ def test_a_term_that_cannot_be_read_is_fulfilled_by_no_node_and_says_why() -> No
     assert "operator Gt needs one integer" in found.error
 
 
-def test_a_pod_that_asks_for_nothing_may_run_anywhere() -> None:
+def test_pod_without_requirements_matches_every_node() -> None:
     assert placement.read_node_terms({}) is None
     assert placement.read_node_selector({}) == ()
     assert placement.read_tolerations({}) == ()
 
 
-def test_a_node_selector_is_a_requirement_on_each_label() -> None:
+def test_node_selector_requires_each_label() -> None:
     (requirement,) = placement.read_node_selector({"nodeSelector": {"pool": "gpu"}})
 
     assert requirement.matches({"pool": "gpu"})

@@ -1,4 +1,4 @@
-"""The words of kubectl's STATUS column, and the sentence behind them."""
+"""The values of kubectl's STATUS column, and the sentence that explains them."""
 
 from collections.abc import Sequence
 
@@ -48,18 +48,18 @@ def container(name: str = "main", *, ready: bool = False, restarts: int = 0, **s
         (pod(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}, reason="NodeLost"), "Unknown"),
     ],
 )
-def test_the_most_telling_reason_is_the_word(given: JSONObject, word: str) -> None:
+def test_state_is_the_most_specific_reason(given: JSONObject, word: str) -> None:
     assert podstate.state(given) == word
 
 
-def test_a_pod_with_a_completed_container_beside_a_running_one_is_not_completed() -> None:
+def test_pod_with_a_completed_container_is_not_completed() -> None:
     containers = [container("a", running={}, ready=True), container("b", terminated={"reason": "Completed"})]
     assert podstate.state(pod(containers=containers)) == "NotReady"
     ready = pod(containers=containers, conditions=[{"type": "Ready", "status": "True"}])
     assert podstate.state(ready) == "Running"
 
 
-def test_a_started_sidecar_does_not_count_as_initialization() -> None:
+def test_started_sidecar_does_not_count_as_initialization() -> None:
     sidecar = {"name": "proxy", "restartPolicy": "Always"}
     status = {**container("proxy", running={}, ready=True, restarts=2), "started": True}
     given = pod(init=[status], containers=[container(running={}, ready=True)], spec={"initContainers": [sidecar]})
@@ -68,11 +68,11 @@ def test_a_started_sidecar_does_not_count_as_initialization() -> None:
     assert podstate.ready_containers(given) == (2, 2)
 
 
-def test_a_pod_that_nobody_has_a_status_of_has_no_ready_container() -> None:
+def test_pod_without_status_has_no_ready_container() -> None:
     assert podstate.ready_containers({"spec": {"containers": [{"name": "main"}]}}) == (0, 1)
 
 
-def test_scheduling_gates_show() -> None:
+def test_scheduling_gates_are_shown() -> None:
     condition = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": "gated"}
     assert podstate.state(pod("Pending", conditions=[condition])) == "SchedulingGated"
 
@@ -116,23 +116,23 @@ def test_scheduling_gates_show() -> None:
         (pod(), ""),
     ],
 )
-def test_a_pod_that_is_not_ready_says_why(given: JSONObject, sentence: str) -> None:
+def test_unready_pod_has_a_reason(given: JSONObject, sentence: str) -> None:
     assert podstate.why(given) == sentence
 
 
-def test_before_the_initial_containers_are_done_their_restarts_count() -> None:
+def test_restarts_of_init_containers_count_during_initialization() -> None:
     init = [container("a", terminated={"exitCode": 0}, restarts=1), container("b", running={}, restarts=2)]
     later = container("c", restarts=4)
     assert podstate.restarts(pod("Pending", init=[*init, later], containers=[container(restarts=8)])) == 3
 
 
-def test_a_container_without_a_state_and_one_that_ended_well_say_nothing() -> None:
+def test_running_and_succeeded_containers_have_no_reason() -> None:
     assert podstate.state(pod(containers=[container(ready=True)])) == "Running"
     done = pod(containers=[container(terminated={"exitCode": 0})])
     assert podstate.why(done) == ""
 
 
-def test_a_ready_pod_that_is_being_deleted_does_not_stay_ready() -> None:
+def test_ready_pod_does_not_stay_ready_during_its_deletion() -> None:
     ready = {"metadata": {}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
     assert podstate.stays_ready(ready)
     assert not podstate.stays_ready(ready | {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
@@ -152,7 +152,7 @@ DELETED = {"deletionTimestamp": "2026-01-01T00:00:40Z", "deletionGracePeriodSeco
     ],
     ids=["by its signal", "later with an error", "with an error before", "by an earlier signal"],
 )
-def test_a_pod_that_is_deleted_is_ending_unless_it_failed_before(code: int, second: int, sentence: str) -> None:
+def test_deleted_pod_is_terminating_unless_it_failed_before(code: int, second: int, sentence: str) -> None:
     """The deletion was requested at second 10."""
     run = {"exitCode": code, "reason": "Error", "finishedAt": f"2026-01-01T00:00:{second:02}Z"}
     assert podstate.why(pod(metadata=DELETED, containers=[container(terminated=run)])) == sentence

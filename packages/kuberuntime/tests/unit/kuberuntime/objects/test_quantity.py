@@ -39,7 +39,7 @@ from kuberuntime.objects.quantity import QuantityError, canonical, canonical_lis
         ("1.", "1"), (".5", "500m"), (" 1 ", "1"), ("007", "7"),
     ],
 )  # fmt: skip
-def test_canonical_form(value: Any, expected: str) -> None:
+def test_canonical_form_is_stable(value: Any, expected: str) -> None:
     assert canonical(value) == expected
     assert canonical(expected) == expected
 
@@ -47,18 +47,18 @@ def test_canonical_form(value: Any, expected: str) -> None:
 @pytest.mark.parametrize(
     "value", ["", ".", "-", "1x", "1 Gi", "1ki", "1KI", "e3", "1e", "1e+", "0x10", "1_000", "1.2.3", "9" * 101, "m"]
 )
-def test_what_is_no_quantity(value: str) -> None:
+def test_malformed_quantity_is_refused(value: str) -> None:
     with pytest.raises(QuantityError, match="must be a quantity like"):
         parse(value)
 
 
 @pytest.mark.parametrize("value", [True, None, [], {}])
-def test_what_is_not_even_a_number(value: Any) -> None:
+def test_quantity_of_another_type_is_refused(value: Any) -> None:
     with pytest.raises(QuantityError, match="a number, or a string"):
         parse(value)
 
 
-def test_an_exponent_beyond_reason() -> None:
+def test_huge_exponent_is_refused() -> None:
     with pytest.raises(QuantityError, match="exponent between -99 and 99"):
         parse("1e100")
 
@@ -71,7 +71,7 @@ AMOUNTS = st.builds(
 
 
 @given(AMOUNTS)
-def test_the_canonical_form_is_the_same_amount_and_stable(text: str) -> None:
+def test_canonical_form_keeps_the_amount(text: str) -> None:
     amount = parse(text)
     assert parse(str(amount)) == amount
     assert canonical(str(amount)) == str(amount)
@@ -88,7 +88,7 @@ def test_sums_and_order_agree_with_fractions(left: str, right: str) -> None:
     assert (a == b) == (hash(a) == hash(b))
 
 
-def test_arithmetic() -> None:
+def test_arithmetic_returns_canonical_quantities() -> None:
     assert str(parse("100m") * 3) == "300m"
     assert str(quantity.total([parse("1Gi"), parse("512Mi")])) == "1536Mi"
     assert str(quantity.total([])) == "0"
@@ -111,7 +111,7 @@ WHOLE_AMOUNTS = st.builds(
 
 @given(st.lists(WHOLE_AMOUNTS))
 @settings(max_examples=examples(50))
-def test_a_list_of_amounts_is_read_as_each_of_them(amounts: list[str]) -> None:
+def test_list_of_amounts_equals_its_single_amounts(amounts: list[str]) -> None:
     resources = {str(index): amount for index, amount in enumerate(amounts)}
     try:
         expected = {name: str(parse(amount)) for name, amount in resources.items()}

@@ -1,4 +1,4 @@
-"""Where resources are served and how errors name them."""
+"""API paths of resources, and their names in errors."""
 
 import pytest
 
@@ -14,10 +14,10 @@ from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS, Resource
         (NODES, ("ignored", "node-0"), "/api/v1/nodes/node-0"),
     ],
 )
-def test_paths(resource: Resource, arguments: tuple[str, ...], path: str) -> None:
+def test_path_has_group_version_namespace_and_name(resource: Resource, arguments: tuple[str, ...], path: str) -> None:
     assert resource.path(*arguments) == path
 
 
-def test_names_in_errors_and_versions() -> None:
+def test_group_resource_and_api_version_are_qualified() -> None:
     assert (PODS.group_resource, STATEFULSETS.group_resource) == ("pods", "statefulsets.apps")
     assert (PODS.api_version, STATEFULSETS.api_version) == ("v1", "apps/v1")

@@ -42,7 +42,7 @@ LABELS = {"app": "web", "tier": "a", "example.com/empty": "", "cores": "8"}
         "app=web,!gone,tier in (a,b),cores>1",
     ],
 )
-def test_selector_matches(text: str) -> None:
+def test_selector_matches_labels(text: str) -> None:
     assert parse_labels(text).matches(LABELS)
 
 
@@ -63,7 +63,7 @@ def test_selector_matches(text: str) -> None:
         "gone=",
     ],
 )
-def test_selector_does_not_match(text: str) -> None:
+def test_selector_does_not_match_labels(text: str) -> None:
     assert not parse_labels(text).matches(LABELS)
 
 
@@ -82,12 +82,12 @@ def test_selector_does_not_match(text: str) -> None:
         ("a>b", "operator Gt needs one integer"),
     ],
 )
-def test_a_bad_selector_is_refused(text: str, message: str) -> None:
+def test_malformed_selector_is_refused(text: str, message: str) -> None:
     with pytest.raises(SelectorError, match=message):
         parse_labels(text)
 
 
-def test_the_object_form() -> None:
+def test_selector_object_equals_its_text_form() -> None:
     selector = from_object(
         {
             "matchLabels": {"app": "web"},
@@ -104,13 +104,13 @@ def test_the_object_form() -> None:
     assert parse_labels(str(selector)) == selector
 
 
-def test_an_empty_object_selects_everything_and_null_nothing() -> None:
+def test_empty_object_selects_everything_and_null_nothing() -> None:
     assert from_object({}).matches({})
     assert from_object({"matchLabels": None, "matchExpressions": None}).matches(LABELS)
     assert not from_object(None).matches({})
 
 
-def test_every_operator_is_written_as_it_is_read() -> None:
+def test_every_operator_is_formatted_as_parsed() -> None:
     text = "a=1,b!=2,c in (x,y),d notin (x,y),e,!f,g>3,h<4"
     assert str(parse_labels(text)) == text
 
@@ -130,7 +130,7 @@ def test_node_selectors_compare_integers() -> None:
         ({"key": "a"}, "operator None of label 'a' must be one of"),
     ],
 )
-def test_a_bad_expression_is_refused(expression: dict[str, Any], message: str) -> None:
+def test_malformed_expression_is_refused(expression: dict[str, Any], message: str) -> None:
     with pytest.raises(SelectorError, match=message):
         from_object({"matchExpressions": [expression]})
 
@@ -155,11 +155,11 @@ POD = {"metadata": {"name": "web-0"}, "spec": {"nodeName": "n,1", "hostNetwork":
         ("metadata.name.deeper=x", False),
     ],
 )
-def test_field_selectors(text: str, matches: bool) -> None:
+def test_field_selectors_match_fields(text: str, matches: bool) -> None:
     assert all(term.matches(field_text(POD, term.path)) for term in parse_fields(text)) is matches
 
 
 @pytest.mark.parametrize("text", ["metadata.name", "=a", "a=b=c", "a=b\\x", "a=b,,c=d"])
-def test_a_bad_field_selector_is_refused(text: str) -> None:
+def test_malformed_field_selector_is_refused(text: str) -> None:
     with pytest.raises(SelectorError, match="unable to parse field selector"):
         parse_fields(text)

@@ -1,4 +1,4 @@
-"""At most one leader, whatever is stopped, killed, frozen or cut off."""
+"""There is at most one leader, even if candidates are stopped, killed, paused or cut off."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager, suppress
@@ -45,7 +45,7 @@ def lease(**spec: Any) -> JSONObject:
 
 
 class FixedClock(VirtualClock):
-    """Shows one moment."""
+    """A clock that shows a fixed time."""
 
     def __init__(self, at: float) -> None:
         super().__init__()
@@ -68,13 +68,15 @@ class FixedClock(VirtualClock):
     ],
     ids=["no lease", "held", "over", "its own duration counts", "never seen before", "released", "ours"],
 )
-def test_who_may_claim_the_lease(found: JSONObject | None, seen_at: float | None, now: float, decision: str) -> None:
+def test_lease_is_claimed_only_when_free_or_expired(
+    found: JSONObject | None, seen_at: float | None, now: float, decision: str
+) -> None:
     seen = None if found is None or seen_at is None else Sighting(found["spec"], seen_at)
     decided = decide(settings(), found, seen, FixedClock(now))
     assert isinstance(decided, Claim if decision == "claim" else Wait)
 
 
-def test_a_claim_counts_transitions_and_keeps_the_time_of_acquisition() -> None:
+def test_claim_counts_transitions_and_keeps_the_acquire_time() -> None:
     taken = decide(settings(), lease(), Sighting(lease()["spec"], 0.0), FixedClock(20.0))
     renewed = decide(settings(), lease(holderIdentity="me", acquireTime="then"), None, FixedClock(0.0))
     first = decide(settings(), None, None, FixedClock(0.0))
@@ -86,14 +88,14 @@ def test_a_claim_counts_transitions_and_keeps_the_time_of_acquisition() -> None:
     assert (first.spec["leaseTransitions"], first.replaces) == (0, None)
 
 
-def test_the_age_of_a_lease_begins_anew_only_when_it_changes() -> None:
-    """Nobody's wall clock counts: a renewal an hour in the past or future is a change like any other."""
+def test_age_of_a_lease_restarts_only_when_it_changes() -> None:
+    """Wall clocks are ignored: a renewal an hour in the past or future is a change like any other."""
     first = see(None, lease(), 1.0)
     assert see(first, lease(), 5.0) == first
     assert see(first, lease(renewTime="1970-01-01T00:00:00.000000Z"), 5.0).at == 5.0
 
 
-def test_a_released_lease_names_nobody() -> None:
+def test_released_lease_has_no_holder() -> None:
     freed = released(lease(), START)
     assert (freed["holderIdentity"], freed["leaseDurationSeconds"], freed["leaseTransitions"]) == ("", 1, 3)
 
@@ -152,7 +154,7 @@ class Line:
 
 
 class Candidate:
-    """A process that campaigns, and notes when it acts."""
+    """A process that campaigns, and records when it acts."""
 
     def __init__(self, name: str, server: LeaseServer, acting: dict[str, float]) -> None:
         self.name = name
@@ -177,8 +179,8 @@ class Candidate:
         await self.election.run(self.lead)
 
 
-async def test_one_leads_and_a_clean_stop_hands_over_at_once() -> None:
-    """R-MGR-3, R-OP-12: the lease is released at an orderly end."""
+async def test_clean_stop_hands_the_lease_over_immediately() -> None:
+    """The lease is released at an orderly end (R-MGR-3, R-OP-12)."""
     server, acting = LeaseServer(), dict[str, float]()
     first, second = (Candidate(name, server, acting) for name in ("first", "second"))
     task = asyncio.create_task(first.run())
@@ -198,7 +200,7 @@ async def test_one_leads_and_a_clean_stop_hands_over_at_once() -> None:
     assert server.writes[-1] == ""
 
 
-async def test_a_leader_that_is_cut_off_has_stopped_before_another_begins() -> None:
+async def test_isolated_leader_stops_before_another_starts() -> None:
     server, acting = LeaseServer(), dict[str, float]()
     first, second = (Candidate(name, server, acting) for name in ("first", "second"))
     tasks = [asyncio.create_task(first.run())]
@@ -239,7 +241,7 @@ async def test_leader_keeps_the_lease_when_the_server_is_slow(delay: float) -> N
 
 @pytest.mark.parametrize("delay", [6.0, 9.0], ids=["6 s", "9 s"])
 async def test_differs_from_upstream_leader_waits_for_a_late_answer(delay: float) -> None:
-    """ADR 31: client-go gives a request up after 5 s, so a server that is slow for 9.5 s ends the tenure."""
+    """client-go abandons a request after 5 s, so a server that is slow for 9.5 s ends the tenure (ADR 31)."""
     server, acting = LeaseServer(), dict[str, float]()
     only = Candidate("only", server, acting)
     task = asyncio.create_task(only.run())
@@ -289,7 +291,7 @@ def test_tenure_of_a_leader_ends_before_its_lease() -> None:
     assert (settings().tenure, slow.tenure) == (12.0, 122.0)
 
 
-async def test_an_answer_that_never_comes_does_not_keep_a_leader_beyond_its_deadline() -> None:
+async def test_missing_answer_does_not_extend_the_tenure() -> None:
     server, acting = LeaseServer(), dict[str, float]()
     only = Candidate("only", server, acting)
     task = asyncio.create_task(only.run())
@@ -301,8 +303,8 @@ async def test_an_answer_that_never_comes_does_not_keep_a_leader_beyond_its_dead
     await asyncio.wait([task])
 
 
-async def test_a_leader_that_is_stopped_while_no_answer_comes_reports_that_it_leads_no_more() -> None:
-    """The release is given up in time; before Python 3.11.3 its time limit ended the clean-up instead."""
+async def test_leader_stopped_without_an_answer_reports_its_end() -> None:
+    """The release is abandoned in time; before Python 3.11.3 its time limit ended the clean-up."""
     only = Candidate("only", LeaseServer(), {})
     task = asyncio.create_task(only.run())
     await asyncio.sleep(5)
@@ -313,8 +315,8 @@ async def test_a_leader_that_is_stopped_while_no_answer_comes_reports_that_it_le
     assert only.states == [False, True, False]
 
 
-async def test_a_long_retry_period_does_not_keep_a_process_from_ending() -> None:
-    """R-OP-13: the operator retries every 26 s, but ends within 10 s, also where no answer comes."""
+async def test_long_retry_period_does_not_delay_the_exit() -> None:
+    """The operator retries every 26 s, but exits within 10 s, even without an answer (R-OP-13)."""
     only = Candidate("only", LeaseServer(), {})
     slow = ElectionSettings(KEY, "only", lease_duration=137.0, renew_deadline=107.0, retry_period=26.0)
     election = LeaderElection(Client(only.line), slow, only.clock, only)
@@ -327,8 +329,8 @@ async def test_a_long_retry_period_does_not_keep_a_process_from_ending() -> None
 
 
 @pytest.mark.parametrize("thief", [None, "thief"])
-async def test_a_leader_that_is_stopped_in_a_renewal_frees_what_the_renewal_made(thief: str | None) -> None:
-    """The server performs it, and its answer comes too late to be known."""
+async def test_leader_stopped_during_a_renewal_releases_the_lease(thief: str | None) -> None:
+    """The server performs the renewal, and its answer arrives too late."""
     server = LeaseServer()
     only = Candidate("only", server, {})
     task = asyncio.create_task(only.run())
@@ -346,7 +348,7 @@ async def test_a_leader_that_is_stopped_in_a_renewal_frees_what_the_renewal_made
 
 
 def steal(server: LeaseServer, thief: str) -> None:
-    """Let somebody else hold the lease, as only a clock that runs wild or a hand could."""
+    """Give the lease to another holder, as only a wrong clock or a manual edit could."""
     assert server.lease is not None
     server.version += 1
     spec = server.lease["spec"] | {"holderIdentity": thief}
@@ -354,7 +356,7 @@ def steal(server: LeaseServer, thief: str) -> None:
     server.lease = server.lease | {"metadata": metadata, "spec": spec}
 
 
-async def test_a_leader_whose_lease_was_taken_stops_at_its_next_look() -> None:
+async def test_leader_stops_after_its_lease_was_taken() -> None:
     server, acting = LeaseServer(), dict[str, float]()
     only = Candidate("only", server, acting)
     task = asyncio.create_task(only.run())
@@ -368,7 +370,7 @@ async def test_a_leader_whose_lease_was_taken_stops_at_its_next_look() -> None:
     await asyncio.wait([task])
 
 
-async def test_when_the_work_ends_by_itself_the_lease_is_free() -> None:
+async def test_lease_is_released_when_the_work_ends() -> None:
     server = LeaseServer()
     candidate = Candidate("only", server, {})
 
@@ -380,7 +382,7 @@ async def test_when_the_work_ends_by_itself_the_lease_is_free() -> None:
     assert candidate.clock.monotonic() < 3.2
 
 
-async def test_work_that_fails_ends_the_election_and_frees_the_lease() -> None:
+async def test_failing_work_ends_the_election_and_releases_the_lease() -> None:
     server = LeaseServer()
 
     async def work() -> None:
@@ -391,7 +393,7 @@ async def test_work_that_fails_ends_the_election_and_frees_the_lease() -> None:
     assert server.writes[-1] == ""
 
 
-async def test_clocks_that_are_apart_by_an_hour_do_not_matter() -> None:
+async def test_clock_skew_of_an_hour_is_harmless() -> None:
     class LateClock(VirtualClock):
         def now(self) -> Any:
             return super().now() - timedelta(hours=1)
@@ -421,8 +423,8 @@ async def test_clocks_that_are_apart_by_an_hour_do_not_matter() -> None:
     )
 )
 @pytest.mark.slow
-def test_whatever_happens_no_two_act_and_in_the_end_one_does(happenings: list[tuple[int, str, float]]) -> None:
-    """`Candidate.lead` asserts that it acts alone; three of them are cut off, slowed down, killed, stopped, started."""
+def test_at_most_one_candidate_acts_and_one_finally_does(happenings: list[tuple[int, str, float]]) -> None:
+    """`Candidate.lead` asserts that it acts alone; three of them are cut off, slowed, killed, stopped, started."""
 
     async def scenario() -> None:
         server, acting = LeaseServer(), dict[str, float]()

@@ -1,4 +1,4 @@
-"""Whoever connects and says nothing, or too much, keeps nobody else out."""
+"""Clients that send nothing, or too much, do not keep others out."""
 
 import asyncio
 import logging
@@ -27,7 +27,7 @@ from kuberuntime.serving.serving import Listener
 pytestmark = pytest.mark.slow
 
 LIMIT = 20.0
-"""Seconds in which anything must come true."""
+"""Seconds until any awaited condition must be true."""
 
 FEW = 8
 CROWD = 300
@@ -36,7 +36,7 @@ BEGINNING = b"POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"
 
 
 class Application:
-    """Answers `/hello` at once, `/held` when it is released."""
+    """Answers `/hello` immediately, `/held` when it is released."""
 
     def __init__(self) -> None:
         self.held = asyncio.Event()
@@ -74,7 +74,7 @@ async def get(session: aiohttp.ClientSession, url: str) -> str:
 
 @contextmanager
 def connected(port: int, count: int, text: bytes = b"") -> Iterator[list[socket.socket]]:
-    """Connect so often, send some text, and say nothing more."""
+    """Open so many connections, send some text, and nothing more."""
     with ExitStack() as stack:
         made = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(count)]
         for one in made:
@@ -93,7 +93,7 @@ async def end_of(one: socket.socket) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tls", [True, False], ids=["https", "http"])
-async def test_a_crowd_that_says_nothing_keeps_nobody_out(tls: bool) -> None:
+async def test_idle_connections_do_not_block_others(tls: bool) -> None:
     async with listener(Bounds(FEW), tls=tls) as (_, url, port), client() as session:
         with connected(port, CROWD) as crowd:
             assert await get(session, f"{url}/hello") == "hello"
@@ -101,20 +101,20 @@ async def test_a_crowd_that_says_nothing_keeps_nobody_out(tls: bool) -> None:
 
 
 @pytest.mark.parametrize(("tls", "text"), [(True, b""), (False, b""), (False, BEGINNING)], ids=["tls", "http", "half"])
-async def test_a_connection_without_a_request_is_closed_in_time(tls: bool, text: bytes) -> None:
+async def test_connection_without_a_request_is_closed_in_time(tls: bool, text: bytes) -> None:
     async with listener(Bounds(FEW, headers=0.2), tls=tls) as (_, _, port):
         with connected(port, 1, text) as made:
             await end_of(made[0])
 
 
-async def test_a_connection_at_rest_is_closed_in_time() -> None:
+async def test_idle_connection_is_closed_in_time() -> None:
     async with listener(Bounds(FEW, idle=0.2), tls=False) as (_, _, port):
         with connected(port, 1, b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n") as made:
             await end_of(made[0])
 
 
-async def test_probes_and_metrics_wait_for_no_rest_of_a_body() -> None:
-    """Their connections end with the answer, though no time passes."""
+async def test_probes_and_metrics_do_not_wait_for_a_body() -> None:
+    """Their connections end with the answer, before any time passes."""
     async with listener(Bounds(FEW), tls=False) as (_, _, port):
         loop = asyncio.get_running_loop()
         at_rest = len(asyncio.all_tasks())
@@ -128,8 +128,8 @@ async def test_probes_and_metrics_wait_for_no_rest_of_a_body() -> None:
 
 
 @pytest.mark.slow
-async def test_a_request_that_is_served_has_no_bound_of_these() -> None:
-    """Others come and go meanwhile, more than there may be."""
+async def test_request_being_served_has_no_time_limit() -> None:
+    """Meanwhile, more connections than the limit come and go."""
     limits = Bounds(2, headers=0.2, idle=0.2)
     async with listener(limits) as (handlers, url, port), client() as session, asyncio.TaskGroup() as tasks:
         held = tasks.create_task(get(session, f"{url}/held"))
@@ -142,7 +142,7 @@ async def test_a_request_that_is_served_has_no_bound_of_these() -> None:
 
 
 @pytest.mark.slow
-async def test_connections_beyond_the_limit_are_served_when_others_have_been() -> None:
+async def test_connections_beyond_the_limit_are_served_later() -> None:
     async with listener(Bounds(1)) as (handlers, url, _), client() as session, asyncio.TaskGroup() as tasks:
         held = tasks.create_task(get(session, f"{url}/held"))
         await handlers.held.wait()
@@ -153,7 +153,7 @@ async def test_connections_beyond_the_limit_are_served_when_others_have_been() -
         assert (await held, await waiting) == ("held", "hello")
 
 
-def test_whoever_does_not_speak_http_fills_no_log() -> None:
+def test_connections_without_http_log_at_most_one_line() -> None:
     records: SimpleQueue[logging.LogRecord] = SimpleQueue()
     handler = QueueHandler(records)
 
@@ -172,7 +172,7 @@ def test_whoever_does_not_speak_http_fills_no_log() -> None:
 
 
 @pytest.mark.slow
-async def test_too_few_descriptors_are_logged_once_and_survived() -> None:
+async def test_exhausted_descriptors_are_logged_once_and_survived() -> None:
     async with listener(Bounds(CROWD), tls=False) as (_, url, port), client() as session:
         with capture_logs() as logs, connected(port, 1, b"") as made, exhausted():
             with suppress(OSError):
@@ -185,7 +185,7 @@ async def test_too_few_descriptors_are_logged_once_and_survived() -> None:
 
 @contextmanager
 def exhausted() -> Iterator[None]:
-    """Leave no descriptor for anybody."""
+    """Use up all descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     highest = max(int(one.name) for one in Path("/proc/self/fd").iterdir())
     resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, hard))
@@ -200,7 +200,7 @@ def exhausted() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("soft", "expected"), [(1024, 256), (100, 50), (1, 1)])
-def test_only_a_share_of_the_descriptors_is_taken(soft: int, expected: int) -> None:
+def test_connections_use_a_share_of_the_descriptors(soft: int, expected: int) -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, before[1]))
     try:

@@ -1,4 +1,4 @@
-"""The counted facts, and their names."""
+"""Metrics and their names."""
 
 import asyncio
 
@@ -56,7 +56,7 @@ async def test_every_step_of_a_key_is_counted() -> None:
     assert found['controller_runtime_active_workers{controller="pod"}'] == 0
 
 
-async def test_requests_are_counted_with_their_answers() -> None:
+async def test_requests_are_counted_with_their_status() -> None:
     metrics = Metrics(api_requests="my_requests_total")
     inner = ScriptedTransport(answer(200, {}), answer(409, {}), ConnectionFailedError("gone"), answer(200, {}))
     transport = ObservedTransport(inner, "api:6443", metrics)
@@ -77,7 +77,7 @@ async def test_requests_are_counted_with_their_answers() -> None:
     assert found['my_requests_total{resource="pods",verb="watch"}'] == 1
 
 
-async def test_a_stream_that_breaks_is_counted_once() -> None:
+async def test_broken_stream_is_counted_once() -> None:
     metrics = Metrics()
     transport = ObservedTransport(ScriptedTransport(answer(200, {}), ConnectionFailedError("refused")), "h", metrics)
     request = Request("GET", "/api/v1/pods", (("watch", "true"),))
@@ -105,11 +105,11 @@ async def test_a_stream_that_breaks_is_counted_once() -> None:
         ("GET", "/version", "get", "/version"),
     ],
 )
-def test_verbs_and_resources_are_those_of_the_audit_log(method: str, path: str, verb: str, resource: str) -> None:
+def test_verbs_and_resources_equal_those_of_the_audit_log(method: str, path: str, verb: str, resource: str) -> None:
     assert verb_and_resource(Request(method, path)) == (verb, resource)
 
 
-def test_webhooks_leadership_and_certificates_are_shown() -> None:
+def test_webhooks_leadership_and_certificates_have_metrics() -> None:
     metrics = Metrics()
     metrics.prepare_webhook("/mutate")
     assert samples(metrics)['controller_runtime_webhook_requests_total{code="200",webhook="/mutate"}'] == 0

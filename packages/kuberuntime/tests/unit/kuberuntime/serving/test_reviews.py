@@ -1,4 +1,4 @@
-"""Who may read metrics (R-MGR-6)."""
+"""Access to metrics is reviewed by the API server (R-MGR-6)."""
 
 import asyncio
 import sys
@@ -47,14 +47,14 @@ DENIED = answer(201, {"status": {"allowed": False}})
     ],
 )
 @pytest.mark.virtual_time
-async def test_the_answers_of_the_api_server_decide(header: str, script: list[Response], status: int) -> None:
+async def test_reviews_of_the_api_server_decide(header: str, script: list[Response], status: int) -> None:
     transport = ScriptedTransport(*script)
     assert await Authorizer(Client(transport), VirtualClock()).status(header, "/metrics") == status
     assert len(transport.requests) == len(script)
 
 
 @pytest.mark.virtual_time
-async def test_the_path_and_the_whole_user_are_asked_about() -> None:
+async def test_review_contains_the_path_and_the_complete_user() -> None:
     transport = ScriptedTransport(KNOWN, ALLOWED)
     await Authorizer(Client(transport), VirtualClock()).status("Bearer t", "/metrics")
     first, second = (msgspec.json.decode(request.body)["spec"] for request in transport.requests)
@@ -69,7 +69,7 @@ async def test_the_path_and_the_whole_user_are_asked_about() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_answers_are_believed_for_a_short_while() -> None:
+async def test_reviews_are_cached_for_a_short_time() -> None:
     transport = ScriptedTransport(KNOWN, ALLOWED, KNOWN, DENIED, KNOWN, ALLOWED)
     authorizer = Authorizer(Client(transport), VirtualClock())
     for expected, wait in ((200, 0.0), (200, ALLOWED_SECONDS), (403, 0.0), (403, DENIED_SECONDS), (200, 0.0)):
@@ -79,7 +79,7 @@ async def test_answers_are_believed_for_a_short_while() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_invented_tokens_fill_no_memory() -> None:
+async def test_cache_of_denied_tokens_is_bounded() -> None:
     authorizer = Authorizer(Client(ScriptedTransport(*[UNKNOWN] * (LIMIT + 10))), VirtualClock())
     for number in range(LIMIT + 10):
         assert await authorizer.status(f"Bearer {number}", "/metrics") == 401
@@ -99,8 +99,8 @@ async def test_invented_tokens_do_not_flood_the_api_server() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_scraper_is_answered_during_a_flood_of_invented_tokens() -> None:
-    """Its verdict is not pushed out by theirs, and its next review does not wait behind theirs."""
+async def test_scraper_is_answered_during_a_flood_of_invented_tokens() -> None:
+    """Its cached review is not evicted by theirs, and its next review does not wait for theirs."""
     flood = [UNKNOWN] * (1 + UNKNOWN_BURST)
     transport = ScriptedTransport(KNOWN, ALLOWED, *flood, KNOWN, ALLOWED)
     authorizer = Authorizer(Client(transport), VirtualClock())
@@ -113,8 +113,8 @@ async def test_a_scraper_is_answered_during_a_flood_of_invented_tokens() -> None
 
 
 @pytest.mark.virtual_time
-async def test_a_scraper_with_a_new_token_is_answered_during_a_flood_from_elsewhere() -> None:
-    """Tokens of service accounts are exchanged every hour, and a manager that begins to lead knows none."""
+async def test_scraper_with_a_new_token_is_answered_during_a_flood() -> None:
+    """Tokens of service accounts change every hour, and a new leader knows none of them."""
     transport = ScriptedTransport(*[UNKNOWN] * (1 + UNKNOWN_BURST), KNOWN, ALLOWED)
     authorizer = Authorizer(Client(transport), VirtualClock())
     for number in range(2 * LIMIT):
@@ -122,15 +122,15 @@ async def test_a_scraper_with_a_new_token_is_answered_during_a_flood_from_elsewh
     assert await authorizer.status("Bearer new", "/metrics", "10.0.0.2") == 200
 
 
-def test_many_unknown_tokens_of_one_address_at_once_leave_room_for_others() -> None:
-    """None of them is reviewed yet when the last one comes."""
+def test_unknown_tokens_of_one_address_leave_room_for_others() -> None:
+    """The last request arrives before any review of the others."""
     unknown = UnknownTokens()
     assert [unknown.take("10.0.0.1", 0.0) for _ in range(100)].count(True) == 1 + UNKNOWN_BURST
     assert [unknown.take(f"10.0.1.{number}", 0.0) for number in range(100)].count(True) == UNKNOWN_BURST - 1
 
 
 @pytest.mark.parametrize("becomes_good", ["by time", "by a valid token"])
-def test_an_address_is_not_suspected_for_ever(becomes_good: str) -> None:
+def test_address_is_not_suspected_forever(becomes_good: str) -> None:
     unknown, now = UnknownTokens(), 0.0
     while unknown.take("10.0.0.1", now):
         pass
@@ -144,7 +144,7 @@ def test_an_address_is_not_suspected_for_ever(becomes_good: str) -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_valid_token_clears_its_address_whatever_it_may_read() -> None:
+async def test_valid_token_clears_its_address() -> None:
     transport = ScriptedTransport(KNOWN, DENIED, *[UNKNOWN] * (1 + UNKNOWN_BURST))
     authorizer = Authorizer(Client(transport), VirtualClock())
     assert await authorizer.status("Bearer t", "/metrics", "10.0.0.1") == 403
@@ -152,7 +152,7 @@ async def test_a_valid_token_clears_its_address_whatever_it_may_read() -> None:
     assert found.count(401) == 1 + UNKNOWN_BURST
 
 
-def test_addresses_fill_no_memory() -> None:
+def test_memory_of_suspected_addresses_is_bounded() -> None:
     unknown = UnknownTokens()
     taken = [unknown.take(f"10.0.{number >> 8}.{number & 255}", number / UNKNOWN_RATE) for number in range(LIMIT + 10)]
     assert all(taken)
@@ -169,7 +169,7 @@ def test_addresses_fill_no_memory() -> None:
         ([failure(403, "Forbidden", "no reviews for you")], 503, "no reviews for you"),
     ],
 )
-async def test_over_http(script: list[Response | Exception], status: int, text: str) -> None:
+async def test_metrics_are_served_after_a_review(script: list[Response | Exception], status: int, text: str) -> None:
     authorizer = Authorizer(Client(ScriptedTransport(*script)), VirtualClock())
     served = reviews.application("/metrics", lambda: b"numbers", "text/plain", authorizer)
     async with (
@@ -182,7 +182,7 @@ async def test_over_http(script: list[Response | Exception], status: int, text: 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there every 127.x.x.x is an address of the machine")
-async def test_over_http_the_address_of_a_request_counts() -> None:
+async def test_flood_is_limited_by_the_address_of_its_requests() -> None:
     """A flood from one address of this machine, and a scraper with a new token at another."""
     transport = ScriptedTransport(*[UNKNOWN] * (1 + UNKNOWN_BURST), KNOWN, ALLOWED)
     authorizer = Authorizer(Client(transport), VirtualClock())

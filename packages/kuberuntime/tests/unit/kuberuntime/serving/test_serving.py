@@ -20,12 +20,12 @@ OTHER = certificates.issue()
 
 
 @pytest.mark.parametrize("text", ["8443", "host", ":x", ":70000", "host:"])
-def test_an_address_that_is_none_is_told(text: str) -> None:
+def test_malformed_address_is_an_error(text: str) -> None:
     with pytest.raises(ConfigError, match="expected host:port"):
         parse_address(text)
 
 
-def test_a_port_in_use_is_told() -> None:
+def test_port_in_use_is_an_error() -> None:
     async def scenario(port: int) -> None:
         with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{port}"):
             async with Listener(web.Application(), Address("127.0.0.1", port)):
@@ -48,8 +48,8 @@ def has_ipv6() -> bool:
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
 @pytest.mark.parametrize("text", [":{}", "0.0.0.0:{}", "[::]:{}"])
-def test_everywhere_is_both_families(text: str) -> None:
-    """As in Go; on a cluster of IPv6 only, probes of a pod that listens on 0.0.0.0 would fail (R-OP-11)."""
+def test_unspecified_address_listens_on_both_families(text: str) -> None:
+    """On a cluster with only IPv6, probes of a pod that listens on 0.0.0.0 would fail (R-OP-11)."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -65,7 +65,7 @@ def test_everywhere_is_both_families(text: str) -> None:
     assert asyncio.run(scenario()) == [0, 0]
 
 
-def test_tls_settings_reach_the_context() -> None:
+def test_tls_settings_are_applied_to_the_context() -> None:
     context = serving.server_context(
         SERVING.chain, TLSSettings(ssl.TLSVersion.TLSv1_3, "ECDHE-ECDSA-AES128-GCM-SHA256")
     )
@@ -74,13 +74,13 @@ def test_tls_settings_reach_the_context() -> None:
     assert {name for name in names if not name.startswith("TLS_")} == {"ECDHE-ECDSA-AES128-GCM-SHA256"}
 
 
-def test_a_certificate_with_another_key_is_told() -> None:
+def test_certificate_with_another_key_is_an_error() -> None:
     with pytest.raises(ConfigError, match="do not fit together"):
         serving.server_context(SERVING.certificate + OTHER.key)
 
 
 @pytest.mark.parametrize(("ready", "status", "text"), [(True, 200, "ok"), (False, 503, "not ready: caches")])
-async def test_probes_tell_what_is_missing(ready: bool, status: int, text: str) -> None:
+async def test_probes_name_failed_checks(ready: bool, status: int, text: str) -> None:
     checks = {"caches": lambda: ready, "webhooks": lambda: True}
     application = serving.application(liveness="/healthz", readiness="readyz", checks=checks)
     async with Listener(application, Address("127.0.0.1", 0)) as listener, ClientSession() as client:
@@ -90,8 +90,8 @@ async def test_probes_tell_what_is_missing(ready: bool, status: int, text: str) 
             assert (answer.status, await answer.text()) == (200, "ok")
 
 
-def test_a_body_that_nobody_asked_for_is_not_waited_for() -> None:
-    """aiohttp waits ten seconds for it, also when the client has left."""
+def test_probes_do_not_wait_for_a_request_body() -> None:
+    """aiohttp waits ten seconds for the body, even if the client has left."""
 
     async def scenario() -> bytes:
         application = serving.application(liveness="/healthz", readiness="readyz", checks={})
@@ -106,8 +106,8 @@ def test_a_body_that_nobody_asked_for_is_not_waited_for() -> None:
     assert asyncio.run(scenario()).startswith(b"HTTP/1.1 200")
 
 
-async def test_a_tls_connection_that_was_closed_twice_can_be_aborted() -> None:
-    """Before Python 3.11.3 `abort` alone raises AttributeError there."""
+async def test_tls_connection_closed_twice_can_be_aborted() -> None:
+    """Before Python 3.11.3 `abort` alone raises AttributeError in this case."""
     async with Listener(web.Application(), Address("127.0.0.1", 0), serving.server_context(SERVING.chain)) as server:
         trust = ssl.create_default_context(cadata=certificates.TRUSTED.decode())
         _, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=trust)
@@ -119,7 +119,7 @@ async def test_a_tls_connection_that_was_closed_twice_can_be_aborted() -> None:
 
 
 class Readings:
-    """Counts readings."""
+    """Counts the readings of files."""
 
     def __init__(self) -> None:
         self.failed: list[bool] = []
@@ -134,7 +134,7 @@ def write(directory: Path, certificate: bytes, key: bytes) -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_renewed_pair_is_used_and_half_of_one_is_not(tmp_path: Path) -> None:
+async def test_renewed_pair_is_used_and_half_a_pair_is_not(tmp_path: Path) -> None:
     readings, used = Readings(), list[bytes]()
 
     async def use(chain: bytes) -> None:

@@ -1,4 +1,4 @@
-"""What tests of the API server are given."""
+"""Fixtures of the tests of the API server."""
 
 from contextlib import AbstractAsyncContextManager
 

@@ -1,4 +1,4 @@
-"""An API server in memory, a clock that stands still until moved, and short ways to send requests and compare answers."""
+"""An API server in memory, a clock that tests move, and helpers to send requests and compare answers."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 class StoppedClock:
-    """Time that moves when told to, and wall time that jumps when told to."""
+    """A clock whose time moves, and whose wall time jumps, only on request."""
 
     def __init__(self) -> None:
         self.time = START
@@ -48,7 +48,7 @@ class StoppedClock:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back; `body` decoded where it is JSON."""
+    """An answer of the server; `body` is decoded if it is JSON."""
 
     code: int
     headers: dict[str, str]
@@ -59,7 +59,7 @@ class Answer:
 
     @property
     def refusal(self) -> tuple[int, str, str]:
-        """Code, reason and message of a Status."""
+        """Return code, reason and message of a Status."""
         return self.code, self.body.get("reason", ""), self.body.get("message", "")
 
 
@@ -140,7 +140,7 @@ def served() -> tuple[Kind, ...]:
 
 @asynccontextmanager
 async def serving(store: Store | None = None, *, max_pods: int | None = None) -> AsyncIterator[Api]:
-    """Start a fresh server; tests whose argument is `api` have one."""
+    """Start a new server for tests with the argument `api`."""
     clock = StoppedClock()
     server = ApiServer(store or Store(), served(), clock, ServerOptions(random=Random(1), max_pods=max_pods))
     try:

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions come, change and go."""
+"""CustomResourceDefinitions are created, changed and deleted."""
 
 import asyncio
 from pathlib import Path
@@ -10,7 +10,7 @@ from localkube.apiserver.storage.store import Store
 DEFINITION = f"{CRDS}/widgets.example.org"
 
 
-async def test_a_kind_is_served_from_its_definition_on(api: Api) -> None:
+async def test_kind_is_served_once_it_is_defined(api: Api) -> None:
     assert (await api.get(WIDGETS)).code == 404
     created = await api.create(CRDS, definition())
     assert {"Established", "NamesAccepted"} <= {one["type"] for one in created["status"]["conditions"]}
@@ -22,7 +22,7 @@ async def test_a_kind_is_served_from_its_definition_on(api: Api) -> None:
     assert invalid.refusal[:2] == (422, "Invalid")
 
 
-async def test_a_definition_that_changes_ends_the_watches_of_its_kind(api: Api) -> None:
+async def test_changed_definition_ends_the_watches_of_its_kind(api: Api) -> None:
     await api.create(CRDS, definition())
     async with api.watch(WIDGETS) as watch:
         ending = asyncio.ensure_future(watch.next())
@@ -32,7 +32,7 @@ async def test_a_definition_that_changes_ends_the_watches_of_its_kind(api: Api) 
     assert (await api.get(WIDGETS)).code == 200
 
 
-async def test_a_kind_is_built_anew_when_the_spec_of_its_definition_changes_and_by_no_other_write(api: Api) -> None:
+async def test_kind_is_rebuilt_only_when_its_definition_changes(api: Api) -> None:
     await api.create(CRDS, definition())
     registry = api.server.backend.registry
     first = registry.find("example.org", "v1", "widgets")
@@ -45,7 +45,7 @@ async def test_a_kind_is_built_anew_when_the_spec_of_its_definition_changes_and_
     assert redefined.kind.short_names == ("wi",)
 
 
-async def test_a_definition_goes_when_its_objects_are_gone(api: Api) -> None:
+async def test_definition_is_deleted_after_its_objects(api: Api) -> None:
     await api.create(CRDS, definition())
     held = widget("held")
     held["metadata"]["finalizers"] = ["example.org/hold"]
@@ -59,7 +59,7 @@ async def test_a_definition_goes_when_its_objects_are_gone(api: Api) -> None:
     assert (await api.get(WIDGETS)).code == 404
 
 
-def test_a_restart_serves_what_was_defined(tmp_path: Path) -> None:
+def test_restart_serves_stored_definitions(tmp_path: Path) -> None:
     async def define(api: Api) -> None:
         await api.create(CRDS, definition())
         await api.create(WIDGETS, widget())

@@ -1,4 +1,4 @@
-"""Objects as deep as they may be are served by every verb; deeper ones are refused with 400, whatever brings them."""
+"""The deepest permitted objects are served by every verb; deeper ones are refused with 400."""
 
 import sys
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ YAML = {"content-type": "application/yaml"}
 TOO_DEEP = f"exceeded max depth: more than {MAX_DEPTH} objects and lists in one another"
 REFUSED = (400, "BadRequest", f"couldn't get version/kind; json parse error: {TOO_DEEP}")
 MARGIN = 200
-"""Frames that must be left of Python's recursion limit."""
+"""Frames that must remain of Python's recursion limit."""
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def less_stack() -> Iterator[None]:
 
 
 def nested(depth: int, end: Any = "end") -> Any:
-    """Return objects and lists in one another, in turn."""
+    """Return alternately nested objects and lists."""
     for level in range(depth):
         end = [end] if level % 4 == 3 else {"a": end}
     return end
@@ -46,7 +46,7 @@ def deep_definition(depth: int) -> dict[str, Any]:
     return definition(properties={"spec": {"type": "object", "properties": {"data": schema}}})
 
 
-async def test_the_deepest_object_is_served_by_every_verb(api: Api, less_stack: None) -> None:
+async def test_deepest_object_is_served_by_every_verb(api: Api, less_stack: None) -> None:
     await api.create(CRDS, definition(**OPEN))
     made = deep_widget(MAX_DEPTH)
     assert (await api.create(WIDGETS, made)).code == 201
@@ -69,7 +69,7 @@ async def test_the_deepest_object_is_served_by_every_verb(api: Api, less_stack: 
 
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH - 6, MAX_DEPTH - 5, MAX_DEPTH - 4, MAX_DEPTH])
-def test_the_deepest_object_can_be_sent_back_with_its_managed_fields(depth: int, less_stack: None) -> None:
+def test_deepest_object_can_be_written_with_managed_fields(depth: int, less_stack: None) -> None:
     data: Any = {}
     for _ in range(depth - 3):
         data = {"a": data}
@@ -86,7 +86,7 @@ def test_the_deepest_object_can_be_sent_back_with_its_managed_fields(depth: int,
     run(scenario)
 
 
-async def test_the_deepest_definition_is_served(api: Api, less_stack: None) -> None:
+async def test_deepest_definition_is_served(api: Api, less_stack: None) -> None:
     made = deep_definition(MAX_DEPTH)
     assert (await api.create(CRDS, made)).code == 201
     assert (await api.apply(f"{CRDS}/widgets.example.org", made, force="true")).code == 200
@@ -108,7 +108,7 @@ async def test_annotations_of_kubectl_may_be_as_deep(api: Api, less_stack: None)
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 9_000, 200_000])
 @pytest.mark.parametrize("media", ["json", "merge-patch+json", "json-patch+json", "apply-patch+yaml"])
-def test_what_is_deeper_is_refused(media: str, depth: int) -> None:
+def test_deeper_object_is_refused(media: str, depth: int) -> None:
     body = b'{"metadata":{"name":"settings"},"data":' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
 
     async def scenario(api: Api) -> None:
@@ -123,7 +123,7 @@ def test_what_is_deeper_is_refused(media: str, depth: int) -> None:
     run(scenario)
 
 
-async def test_a_json_patch_cannot_make_an_object_deeper(api: Api) -> None:
+async def test_json_patch_cannot_exceed_the_depth(api: Api) -> None:
     await api.create(CRDS, definition(**OPEN))
     await api.create(WIDGETS, deep_widget(MAX_DEPTH))
     deeper = [{"op": "copy", "from": "/spec", "path": "/spec/data/a"}]
@@ -134,7 +134,7 @@ async def test_a_json_patch_cannot_make_an_object_deeper(api: Api) -> None:
     )
 
 
-async def test_many_operations_of_a_json_patch_cannot_either(api: Api) -> None:
+async def test_json_patch_cannot_exceed_the_depth_by_many_operations(api: Api) -> None:
     await api.create(CRDS, definition(**OPEN))
     await api.create(WIDGETS, widget(data={}))
     part = nested(40, {})
@@ -144,7 +144,7 @@ async def test_many_operations_of_a_json_patch_cannot_either(api: Api) -> None:
     assert answer.refusal == (400, "BadRequest", f"json: {TOO_DEEP}")
 
 
-async def test_copies_of_a_json_patch_cannot_fill_the_memory(api: Api) -> None:
+async def test_json_patch_copies_are_bounded_in_size(api: Api) -> None:
     await api.create(CRDS, definition(**OPEN))
     await api.create(WIDGETS, widget(data={"text": "x" * 1000}))
     doubled = [{"op": "copy", "from": "/spec/data", "path": f"/spec/data/{number}"} for number in range(60)]
@@ -169,13 +169,13 @@ BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
     ids=["billion laughs", "deep", "recursive", "key"],
 )
 @pytest.mark.parametrize("media", ["application/yaml", "application/apply-patch+yaml"])
-async def test_yaml_that_would_fill_the_memory_is_refused(api: Api, media: str, text: str, problem: str) -> None:
+async def test_yaml_bomb_is_refused(api: Api, media: str, text: str, problem: str) -> None:
     method, path = ("POST", CONFIG_MAPS) if media == "application/yaml" else ("PATCH", f"{CONFIG_MAPS}/settings")
     answer = await api.send(method, path, text.encode(), headers={"content-type": media}, fieldManager="a")
     assert answer.refusal == (400, "BadRequest", f"error converting YAML to JSON: yaml: {problem}")
 
 
-async def test_keys_of_yaml_become_strings_as_json_has_them(api: Api) -> None:
+async def test_yaml_keys_become_json_strings(api: Api) -> None:
     text = b"metadata: {name: settings}\ndata: {1: a, on: b, 1.5: c, 1e3: d}\n"
     answer = await api.send("POST", CONFIG_MAPS, text, headers=YAML)
     assert answer["data"] == {"1": "a", "true": "b", "1.5": "c", "1000": "d"}

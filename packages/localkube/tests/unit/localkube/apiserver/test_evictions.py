@@ -1,4 +1,4 @@
-"""Evictions and the disruption budgets that forbid them."""
+"""Evictions, and disruption budgets that refuse them."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ async def evict(api: Api, **options: Any) -> Any:
     return await api.create(f"{PODS}/web/eviction", body)
 
 
-async def test_a_granted_eviction_is_recorded_before_the_pod_goes(api: Api) -> None:
+async def test_granted_eviction_is_recorded_before_the_deletion(api: Api) -> None:
     await create_pod(api)
     await create_budget(api, {"disruptionsAllowed": 1})
     assert (await evict(api, dryRun=["All"])).code == 201
@@ -67,7 +67,7 @@ async def test_a_granted_eviction_is_recorded_before_the_pod_goes(api: Api) -> N
         ),
     ],
 )
-async def test_an_eviction_that_the_budget_does_not_allow_says_why(api: Api, status: dict[str, Any], why: str) -> None:
+async def test_refused_eviction_states_the_reason(api: Api, status: dict[str, Any], why: str) -> None:
     await create_pod(api)
     await create_budget(api, status)
     refused = await evict(api)
@@ -76,7 +76,7 @@ async def test_an_eviction_that_the_budget_does_not_allow_says_why(api: Api, sta
     assert (await api.get(f"{PODS}/web")).code == 200
 
 
-async def test_a_budget_that_cannot_be_counted_with_forbids_evictions(api: Api) -> None:
+async def test_invalid_budget_status_forbids_evictions(api: Api) -> None:
     await create_pod(api)
     many = {f"pod-{index}": "2026-01-01T00:00:00Z" for index in range(2001)}
     await create_budget(api, {"disruptionsAllowed": 5, "disruptedPods": many})
@@ -86,7 +86,7 @@ async def test_a_budget_that_cannot_be_counted_with_forbids_evictions(api: Api) 
     assert (await evict(api)).code == 403
 
 
-async def test_a_pod_of_two_budgets_is_not_evicted(api: Api) -> None:
+async def test_pod_with_two_budgets_is_not_evicted(api: Api) -> None:
     await create_pod(api)
     await create_budget(api, {"disruptionsAllowed": 1})
     await create_budget(api, {"disruptionsAllowed": 1}, name="other")
@@ -95,7 +95,7 @@ async def test_a_pod_of_two_budgets_is_not_evicted(api: Api) -> None:
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Succeeded", "Failed"])
-async def test_no_budget_protects_a_pod_that_does_not_run(api: Api, phase: str) -> None:
+async def test_pod_that_does_not_run_is_evicted_despite_a_budget(api: Api, phase: str) -> None:
     await create_pod(api, phase=phase)
     await create_budget(api, {})
     assert (await evict(api)).code == 201
@@ -110,7 +110,7 @@ async def test_no_budget_protects_a_pod_that_does_not_run(api: Api, phase: str) 
         ("AlwaysAllow", {"currentHealthy": 0}, 201),
     ],
 )
-async def test_a_pod_that_is_not_ready_may_go_by_policy(
+async def test_unready_pod_is_evicted_by_policy(
     api: Api, policy: str | None, status: dict[str, Any], code: int
 ) -> None:
     await create_pod(api, ready=False)

@@ -1,4 +1,4 @@
-"""What clients are told when the store does not work."""
+"""Errors that clients receive when the store does not work."""
 
 import os
 import sqlite3
@@ -25,7 +25,7 @@ class Unclosable:
         raise RuntimeError("a socket that is stuck")
 
 
-async def test_the_store_is_released_even_where_connections_to_webhooks_cannot_be_closed(tmp_path: Path) -> None:
+async def test_store_is_closed_even_if_webhook_connections_fail(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
 
     server = ApiServer(Store(path), served(), StoppedClock(), ServerOptions(webhooks=Unclosable()))
@@ -36,7 +36,7 @@ async def test_the_store_is_released_even_where_connections_to_webhooks_cannot_b
 
 
 @pytest.mark.slow
-def test_a_locked_file_is_unavailable_for_the_while(tmp_path: Path) -> None:
+def test_locked_file_is_temporarily_unavailable(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
 
     async def scenario(api: Api) -> None:
@@ -53,7 +53,7 @@ def test_a_locked_file_is_unavailable_for_the_while(tmp_path: Path) -> None:
     run(scenario, Store(path))
 
 
-def test_a_full_disk_fails_writes_with_the_name_of_the_file(tmp_path: Path) -> None:
+def test_full_disk_fails_writes_and_names_the_file(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
 
     async def scenario(api: Api) -> None:
@@ -73,7 +73,7 @@ def test_a_full_disk_fails_writes_with_the_name_of_the_file(tmp_path: Path) -> N
     run(scenario, Store(path))
 
 
-def test_a_file_damaged_in_the_middle_is_named(tmp_path: Path) -> None:
+def test_damaged_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
 
     async def fill(api: Api) -> None:

@@ -1,4 +1,4 @@
-"""Scale, binding, eviction, and what is refused."""
+"""Scale, binding, eviction, and refused subresources."""
 
 import pytest
 from tests.unit.localkube.apiserver.harness import CRDS, PODS, WIDGETS, Api, definition, pod, widget
@@ -10,7 +10,7 @@ async def with_widget(api: Api) -> None:
     await api.patch(f"{WIDGETS}/a/status", {"status": {"replicas": 2, "selector": "app=a"}})
 
 
-async def test_a_scale_shows_replicas_and_selector(api: Api) -> None:
+async def test_scale_has_replicas_and_selector(api: Api) -> None:
     await with_widget(api)
     answer = await api.get(f"{WIDGETS}/a/scale")
     assert (answer["kind"], answer["apiVersion"]) == ("Scale", "autoscaling/v1")
@@ -18,7 +18,7 @@ async def test_a_scale_shows_replicas_and_selector(api: Api) -> None:
     assert answer["metadata"]["name"] == "a"
 
 
-async def test_a_scale_changes_the_replicas_only(api: Api) -> None:
+async def test_scale_changes_only_the_replicas(api: Api) -> None:
     await with_widget(api)
     scale = (await api.get(f"{WIDGETS}/a/scale")).body
     updated = await api.update(f"{WIDGETS}/a/scale", scale | {"spec": {"replicas": 5}})
@@ -30,14 +30,14 @@ async def test_a_scale_changes_the_replicas_only(api: Api) -> None:
     assert stored["metadata"]["generation"] == 3
 
 
-async def test_a_scale_below_zero_is_invalid(api: Api) -> None:
+async def test_negative_scale_is_invalid(api: Api) -> None:
     await with_widget(api)
     answer = await api.patch(f"{WIDGETS}/a/scale", {"spec": {"replicas": -1}})
     text = 'Widget.example.org "a" is invalid: .spec.replicas: Invalid value: -1: should be a non-negative integer'
     assert answer.refusal == (422, "Invalid", text)
 
 
-async def test_a_pod_is_bound_once(api: Api) -> None:
+async def test_pod_is_bound_once(api: Api) -> None:
     await api.create(PODS, pod())
     target = {"target": {"kind": "Node", "name": "node-0"}}
     bound = await api.create(f"{PODS}/web/binding", target)
@@ -67,10 +67,10 @@ async def test_a_pod_is_bound_once(api: Api) -> None:
     ],
     ids=["of the whole pod", "with a restart"],
 )
-async def test_a_resize_that_the_kubelet_cannot_do_is_refused_with_its_field(
+async def test_unsupported_resize_is_refused_with_its_field(
     api: Api, spec: dict[str, object], field: str, why: str
 ) -> None:
-    """What else is refused is compared with kube-apiserver: packages/localkube/tests/conformance/test_resizes.py."""
+    """Other refusals are compared with kube-apiserver: packages/localkube/tests/conformance/test_resizes.py."""
     obj = pod()
     (main,) = obj["spec"]["containers"]
     main["resources"] = {"requests": {"cpu": "1"}}
@@ -81,7 +81,7 @@ async def test_a_resize_that_the_kubelet_cannot_do_is_refused_with_its_field(
     assert answer.refusal == (422, "Invalid", f'Pod "web" is invalid: {field}: Forbidden: {why}')
 
 
-async def test_an_eviction_deletes_the_pod(api: Api) -> None:
+async def test_eviction_deletes_the_pod(api: Api) -> None:
     await api.create(PODS, pod())
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web"}}
     evicted = await api.create(f"{PODS}/web/eviction", body)
@@ -116,5 +116,5 @@ async def test_an_eviction_deletes_the_pod(api: Api) -> None:
     ],
     ids=["resource", "group", "subresource", "no namespace", "cluster-scoped", "method", "proxy", "path", "version"],
 )
-async def test_what_is_not_served_says_so(api: Api, method: str, path: str, refusal: tuple[int, str, str]) -> None:
+async def test_unserved_path_is_refused(api: Api, method: str, path: str, refusal: tuple[int, str, str]) -> None:
     assert (await api.send(method, path)).refusal == refusal

@@ -1,4 +1,4 @@
-"""Builders of the objects that tests of the embedded controllers start from."""
+"""Builders of objects for tests of the embedded controllers."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -58,7 +58,7 @@ def build_pod(name: str, change: JSONObject | None = None) -> JSONObject:
 
 
 def build_node(name: str, labels: Mapping[str, str] | None = None, **allocatable: str) -> JSONObject:
-    """Build a ready node; keywords replace what it has to give."""
+    """Build a ready node; keywords replace its allocatable resources."""
     resources = {"cpu": "8", "memory": "32Gi", "pods": "110"} | allocatable
     return {
         "apiVersion": "v1",

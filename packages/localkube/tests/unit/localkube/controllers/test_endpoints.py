@@ -41,7 +41,7 @@ def conditions(service: JSONObject, pod: JSONObject) -> JSONObject:
     return found
 
 
-def test_readiness_decides_unless_the_service_publishes_all() -> None:
+def test_readiness_counts_unless_the_service_publishes_all() -> None:
     waiting = build_endpoint_pod("a")
     assert conditions(build_service(), waiting) == {"ready": False, "serving": False, "terminating": False}
     ready = build_endpoint_pod("a", ready_status())
@@ -52,19 +52,19 @@ def test_readiness_decides_unless_the_service_publishes_all() -> None:
     assert conditions(always, waiting) == {"ready": True, "serving": True, "terminating": False}
 
 
-def test_pods_without_address_or_at_their_end_are_left_out() -> None:
+def test_pods_without_address_or_ended_are_omitted() -> None:
     pods = [build_pod("a", {"metadata": {"labels": {"app": "web"}}}), build_endpoint_pod("b", {"phase": "Succeeded"})]
     [one] = endpoints.build(build_service(), pods)
     assert one["endpoints"] == []
 
 
-def test_slices_hold_a_hundred_endpoints() -> None:
+def test_slices_have_a_hundred_endpoints() -> None:
     pods = [build_endpoint_pod(f"p{number:03}") for number in range(201)]
     slices = endpoints.build(build_service(), pods)
     assert [(meta.name(one), len(one["endpoints"])) for one in slices] == [("web-0", 100), ("web-1", 100), ("web-2", 1)]
 
 
-def test_named_ports_are_looked_up_in_the_pods() -> None:
+def test_named_ports_are_resolved_in_the_pods() -> None:
     pod = build_endpoint_pod("a")
     pod["spec"]["containers"] = [{"name": "main", "ports": [{"name": "http", "containerPort": 8080}]}]
     ports = [
@@ -89,7 +89,7 @@ def test_only_differences_are_written() -> None:
     assert isinstance(delete, Delete)
 
 
-def test_a_service_without_selector_selects_nothing() -> None:
+def test_service_without_selector_selects_nothing() -> None:
     assert not selects(build_service(selector=None), build_endpoint_pod("a"))
 
 
@@ -103,7 +103,7 @@ def names(endpoint_slice: JSONObject) -> list[str]:
     return [endpoint["targetRef"]["name"] for endpoint in endpoint_slice["endpoints"]]
 
 
-def test_a_pod_that_comes_or_goes_changes_one_slice_of_many() -> None:
+def test_changed_pod_changes_one_slice() -> None:
     service, pods = build_service(), [build_endpoint_pod(f"p{number:03}") for number in range(300)]
     existing = live(service, pods)
     first, last = build_endpoint_pod("a"), build_endpoint_pod("z")
@@ -120,7 +120,7 @@ def test_a_pod_that_comes_or_goes_changes_one_slice_of_many() -> None:
     assert (meta.name(further.object), names(further.object)) == ("web-3", ["a", "z"])
 
 
-def test_a_slice_whose_pods_are_all_gone_is_deleted() -> None:
+def test_slice_without_pods_is_deleted() -> None:
     service, pods = build_service(), [build_endpoint_pod(f"p{number:03}") for number in range(300)]
     [delete] = endpoints.corrections(service, [*pods[:100], *pods[200:]], live(service, pods))
     assert isinstance(delete, Delete)
@@ -143,7 +143,7 @@ def with_driver(
     check: Callable[[endpoints.EndpointSlices], None],
     clock: type[VirtualClock] = VirtualClock,
 ) -> None:
-    """Call `check` with the driver over a service and its pods, whose slices are as they should be."""
+    """Call `check` with the driver for a service and its pods, whose slices are correct."""
 
     async def scenario() -> None:
         servers = {resource: SmallServer() for resource in (SERVICES, PODS, ENDPOINT_SLICES)}
@@ -173,14 +173,14 @@ def with_driver(
 
 
 def plan(driver: endpoints.EndpointSlices) -> Plan:
-    """Return the plan of the service, for which nothing is awaited."""
+    """Return the plan of the service, which waits for nothing."""
     with pytest.raises(StopIteration) as caught:
         driver.plan(ObjectKey("default", "web")).send(None)
     found: Plan = caught.value.value
     return found
 
 
-def test_a_service_is_planned_once_a_second_however_many_pods_change() -> None:
+def test_service_is_planned_once_a_second() -> None:
     costs: dict[int, list[int]] = {}
 
     def check(driver: endpoints.EndpointSlices) -> None:
@@ -193,14 +193,14 @@ def test_a_service_is_planned_once_a_second_however_many_pods_change() -> None:
     assert costs[300][1] == costs[10][1]
 
 
-def test_planning_a_service_takes_a_twentieth_of_the_time_at_most() -> None:
+def test_planning_takes_a_twentieth_of_the_time() -> None:
     def check(driver: endpoints.EndpointSlices) -> None:
         assert [plan(driver).requeue_after for _ in range(3)] == [None, pytest.approx(3.6), pytest.approx(3.4)]
 
     with_driver(10, build_service(), check, BusyClock)
 
 
-def test_readiness_of_a_pod_concerns_only_services_that_do_not_publish_all() -> None:
+def test_readiness_does_not_enqueue_services_that_publish_all() -> None:
     change = Change(build_endpoint_pod("p0"), build_endpoint_pod("p0", ready_status()))
 
     def keys(service: JSONObject) -> list[ObjectKey]:

@@ -1,4 +1,4 @@
-"""What a namespace that is being emptied says about itself."""
+"""The conditions of a terminating namespace."""
 
 from collections import Counter
 
@@ -8,7 +8,7 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.controllers.namespaces import with_remaining
 
 
-def test_what_is_left_is_counted_and_said_once() -> None:
+def test_remaining_objects_are_counted_and_reported_once() -> None:
     namespace: JSONObject = {"metadata": {"name": "team"}, "status": {"conditions": [{"type": "Other"}]}}
     conditions = with_remaining(namespace, Counter({"pods": 2, "configmaps": 1}), NOW)
     assert conditions == [

@@ -1,4 +1,4 @@
-"""Faults on a cluster with modelled pods: whom they concern, and what is left of them."""
+"""Faults on a cluster with modelled pods: their targets, and their effects afterwards."""
 # ruff: noqa: ASYNC110 - controllers and kubelet take their time
 
 import asyncio
@@ -57,7 +57,7 @@ async def names(client: Client) -> Sequence[str]:
     return [meta.name(one) for one in (await client.list(PODS)).items]
 
 
-async def test_a_killed_container_starts_again_and_a_pod_without_one_is_named() -> None:
+async def test_killed_container_restarts_and_a_pod_without_is_named() -> None:
     async with temporary("modelled pods") as cluster:
         client = cluster.client()
         await client.create(PODS, pod("a"))
@@ -79,7 +79,7 @@ async def test_a_killed_container_starts_again_and_a_pod_without_one_is_named() 
                 await begin(client, "kill", f"default/{name}")
 
 
-async def test_what_a_machine_cannot_do_is_refused_and_nothing_of_it_is_kept() -> None:
+async def test_unsupported_fault_is_refused_without_effect() -> None:
     async with temporary("modelled pods") as cluster:
         client = cluster.client()
         await client.create(PODS, pod("a"))
@@ -92,7 +92,7 @@ async def test_what_a_machine_cannot_do_is_refused_and_nothing_of_it_is_kept() -
 
 
 @pytest.mark.parametrize("kind", ["drain", "lose-node"])
-async def test_a_node_is_emptied_and_takes_pods_again_after_the_fault(kind: str) -> None:
+async def test_drained_node_accepts_pods_after_the_fault(kind: str) -> None:
     async with temporary("modelled pods", nodes=Nodes(taints=("a=b:NoSchedule",))) as cluster:
         client = cluster.client()
         before = await client.get(NODES, NODE)
@@ -116,7 +116,7 @@ async def test_a_node_is_emptied_and_takes_pods_again_after_the_fault(kind: str)
         assert leavingnodes.MARK not in meta.annotations(after)
 
 
-async def test_a_cluster_that_starts_again_undoes_what_a_killed_one_left_on_nodes() -> None:
+async def test_restarted_cluster_removes_faults_from_nodes() -> None:
     async with temporary("modelled pods") as cluster:
         client = cluster.client()
         left = {"metadata": {"annotations": {leavingnodes.MARK: "drain"}}, "spec": {"unschedulable": True}}
@@ -129,13 +129,13 @@ async def test_a_cluster_that_starts_again_undoes_what_a_killed_one_left_on_node
         assert meta.spec(await client.get(NODES, NODE))["unschedulable"] is True  # it was no fault
 
 
-async def test_without_pods_there_are_no_faults() -> None:
+async def test_cluster_without_pods_serves_no_faults() -> None:
     async with temporary("controllers") as cluster:
         with pytest.raises(NotFoundError):
             await begin(cluster.client(), "kill", "default/a")
 
 
-async def test_a_manager_leaves_its_context_and_enters_a_new_one() -> None:
+async def test_manager_fault_restarts_the_manager() -> None:
     seen: list[str] = []
 
     @asynccontextmanager
@@ -160,8 +160,8 @@ async def test_a_manager_leaves_its_context_and_enters_a_new_one() -> None:
             assert seen == ["there", "away", "there"]
 
 
-async def test_a_manager_that_cannot_begin_keeps_no_other_fault_from_ending() -> None:
-    """As one that comes back while the API server is away."""
+async def test_manager_that_cannot_restart_blocks_no_other_fault() -> None:
+    """Such a manager starts while the API server is unavailable."""
     free = asyncio.Event()
 
     @asynccontextmanager

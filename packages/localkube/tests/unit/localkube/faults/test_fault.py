@@ -1,4 +1,4 @@
-"""One fault as it is requested: what is read, and what is refused with its field."""
+"""The request of one fault: parsed fields, and refused fields."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ def body(**fields: Any) -> bytes:
 
 
 @pytest.mark.parametrize("kind", list(FaultKind))
-def test_every_kind_has_a_form_and_is_read(kind: FaultKind) -> None:
+def test_every_kind_of_fault_is_parsed(kind: FaultKind) -> None:
     form = FORMS[kind]
     targets = tuple([POD if form.of_pods else "node-0"] * form.most)
     amount = form.amounts[1] if form.amounts else 0.0
@@ -46,7 +46,7 @@ def test_every_kind_has_a_form_and_is_read(kind: FaultKind) -> None:
     ],
     ids=range(15),
 )
-def test_a_wrong_field_is_named(request_body: bytes, message: str) -> None:
+def test_wrong_field_is_named(request_body: bytes, message: str) -> None:
     with pytest.raises(FaultError) as caught:
         parse(request_body)
     assert message in str(caught.value)

@@ -1,4 +1,4 @@
-"""The keeper of faults: deadlines, undoing, refusals; with effects that only note what is asked of them."""
+"""The keeper of faults: deadlines, undoing, refusals; effects are only recorded."""
 
 import asyncio
 import json
@@ -18,14 +18,14 @@ KILL = Fault(kind=FaultKind.KILL, seconds=0.0, targets=("default/web-0",))
 
 
 class Noting:
-    """Notes each fault when it begins, and with a minus when it is undone; `problem` is raised when it is undone."""
+    """Records each fault at its start, and with a minus at its end; `problem` is raised at the end."""
 
     def __init__(self) -> None:
         self.noted: list[str] = []
         self.problem: Exception | None = None
 
     async def begin(self, fault: Fault) -> Undo:
-        """Note the begin."""
+        """Record the start."""
         if fault.targets == ("default/nobody",):
             raise FaultError("pod default/nobody is not there")
         self.noted.append(fault.targets[0])
@@ -39,7 +39,7 @@ class Noting:
 
 
 def keeping(scenario: Callable[[FaultKeeper, Noting], Awaitable[None]]) -> Noting:
-    """Run a scenario beside a keeper in virtual time, and end the keeper; return what was noted."""
+    """Run a scenario with a keeper in virtual time, and end the keeper; return what was noted."""
     effect = Noting()
 
     async def main() -> None:
@@ -65,7 +65,7 @@ async def ask(keeper: FaultKeeper, method: str, path: str = "", body: object = N
     return response.status, json.loads(response.body)
 
 
-def test_each_fault_is_undone_at_its_own_deadline_whoever_asked() -> None:
+def test_each_fault_ends_at_its_own_deadline() -> None:
     async def scenario(keeper: FaultKeeper, effect: Noting) -> None:
         await keeper.begin(stop("slow", 30))
         await keeper.begin(stop("fast", 10))
@@ -77,7 +77,7 @@ def test_each_fault_is_undone_at_its_own_deadline_whoever_asked() -> None:
     assert len(keeping(scenario).noted) == 4
 
 
-def test_all_faults_are_undone_newest_first_when_the_cluster_ends() -> None:
+def test_faults_are_undone_newest_first_at_the_end() -> None:
     async def scenario(keeper: FaultKeeper, _: Noting) -> None:
         await keeper.begin(stop("a", 100))
         await keeper.begin(stop("b", 100))
@@ -85,7 +85,7 @@ def test_all_faults_are_undone_newest_first_when_the_cluster_ends() -> None:
     assert keeping(scenario).noted[2:] == ["-default/b", "-default/a"]
 
 
-def test_a_fault_whose_target_is_gone_ends_and_the_keeper_goes_on() -> None:
+def test_fault_with_a_deleted_target_ends() -> None:
     async def scenario(keeper: FaultKeeper, effect: Noting) -> None:
         for problem in (StartError("the container is not running"), ConnectionFailedError("no")):
             effect.problem = problem
@@ -99,7 +99,7 @@ def test_a_fault_whose_target_is_gone_ends_and_the_keeper_goes_on() -> None:
     keeping(scenario)
 
 
-def test_requests_begin_list_and_undo() -> None:
+def test_requests_begin_list_and_undo_faults() -> None:
     async def scenario(keeper: FaultKeeper, effect: Noting) -> None:
         fault = {"kind": "stop", "seconds": 60, "targets": ["default/a"]}
         assert await ask(keeper, "POST", body=fault) == (201, {"kind": "Fault", "number": 1})
@@ -120,7 +120,7 @@ def test_requests_begin_list_and_undo() -> None:
     keeping(scenario)
 
 
-def test_what_cannot_be_had_is_refused_with_its_reason() -> None:
+def test_refused_fault_states_the_reason() -> None:
     async def scenario(keeper: FaultKeeper, _: Noting) -> None:
         status, refused = await ask(keeper, "POST", body={"kind": "stop", "seconds": 1, "targets": ["default/nobody"]})
         assert (status, refused["message"]) == (400, "pod default/nobody is not there")

@@ -44,7 +44,7 @@ def container(name: str = "main", **fields: object) -> JSONObject:
 
 
 LONGEST = 6 * 3600.0
-"""Seconds until what did not come true never will."""
+"""Seconds after which an awaited condition has failed."""
 
 
 class LosingRunner(ModelRunner):
@@ -67,7 +67,7 @@ class LosingRunner(ModelRunner):
 
 @dataclass
 class Events:
-    """Remembers what was recorded."""
+    """Stores the recorded events."""
 
     recorded: list[Event] = field(default_factory=list)
 
@@ -90,7 +90,7 @@ class CountingTransport(InProcessTransport):
 
 @dataclass
 class ModeledKubelet:
-    """One API server, one kubelet, and what a test needs to see of them."""
+    """One API server and one kubelet, as tests see them."""
 
     client: Client
     transport: CountingTransport
@@ -137,7 +137,7 @@ class ModeledKubelet:
 
 
 def status_of(found: JSONObject, name: str = "main") -> JSONObject:
-    """Return the status of one container, or what it is before the kubelet wrote any."""
+    """Return the status of one container; before the first write, an empty one."""
     status = meta.status(found)
     entries = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
     none: JSONObject = {"name": name, "state": {}, "lastState": {}, "restartCount": 0}
@@ -146,7 +146,7 @@ def status_of(found: JSONObject, name: str = "main") -> JSONObject:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What a cluster starts with."""
+    """The settings of a cluster for a test."""
 
     directory: Path
     script: Script = run_forever

@@ -21,12 +21,12 @@ async def logs(it: ModeledKubelet, found: JSONObject, name: str = "main", **opti
 
 
 def counting(*programs: Program) -> Any:
-    """Play the programs one after the other, the last one for ever."""
+    """Play the programs in turn, the last one forever."""
     left = list(programs)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
 
-async def test_the_log_of_a_running_container_is_read_and_followed_to_its_end(tmp_path: Path) -> None:
+async def test_log_of_a_running_container_is_followed_to_its_end(tmp_path: Path) -> None:
     program = Program(output="one\ntwo\n", exits=(10, Exit(0)))
     async with cluster(Machine(directory=tmp_path, script=lambda _: program)) as it:
         await it.create(pod(restartPolicy="Never"))
@@ -36,7 +36,7 @@ async def test_the_log_of_a_running_container_is_read_and_followed_to_its_end(tm
         assert asyncio.get_running_loop().time() == pytest.approx(10, abs=0.1)
 
 
-async def test_the_log_of_the_previous_run_is_kept(tmp_path: Path) -> None:
+async def test_log_of_the_previous_run_is_kept(tmp_path: Path) -> None:
     programs = (Program(output="first\n", exits=(1, Exit(1))), Program(output="second\n"))
     async with cluster(Machine(directory=tmp_path, script=counting(*programs))) as it:
         created = await it.create(pod())
@@ -48,7 +48,7 @@ async def test_the_log_of_the_previous_run_is_kept(tmp_path: Path) -> None:
         assert await logs(it, found, previous=True) == b"first\n"
 
 
-async def test_the_log_of_a_pod_that_is_gone_is_the_previous_one_of_the_next_pod_of_its_name(tmp_path: Path) -> None:
+async def test_log_of_a_deleted_pod_is_the_previous_one_of_the_next(tmp_path: Path) -> None:
     programs = (Program(output="no such model\n", exits=(1, Exit(1))), Program(output="second\n"), Program())
     async with cluster(Machine(directory=tmp_path, script=counting(*programs))) as it:
         first = await it.create(pod(restartPolicy="Never"))
@@ -65,7 +65,7 @@ async def test_the_log_of_a_pod_that_is_gone_is_the_previous_one_of_the_next_pod
             await logs(it, await it.create(pod("web-1")), previous=True)
 
 
-async def test_a_container_in_back_off_shows_the_log_of_its_end(tmp_path: Path) -> None:
+async def test_container_in_back_off_shows_its_last_log(tmp_path: Path) -> None:
     program = Program(output="oops\n", exits=(1, Exit(1)))
     async with cluster(Machine(directory=tmp_path, script=lambda _: program)) as it:
         await it.create(pod())
@@ -75,7 +75,7 @@ async def test_a_container_in_back_off_shows_the_log_of_its_end(tmp_path: Path) 
         assert await logs(it, found) == await logs(it, found, previous=True) == b"oops\n"
 
 
-async def test_a_container_that_has_not_started_has_no_log(tmp_path: Path) -> None:
+async def test_unstarted_container_has_no_log(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         found = await it.create(pod("web-0", container(command=["no-such-program"])))
         waiting = await it.until(lambda found: "waiting" in status_of(found).get("state", {}))
@@ -85,7 +85,7 @@ async def test_a_container_that_has_not_started_has_no_log(tmp_path: Path) -> No
             await logs(it, found, "other")
 
 
-async def test_the_end_of_the_log_becomes_the_message_where_the_policy_says_so(tmp_path: Path) -> None:
+async def test_end_of_the_log_becomes_the_message_by_policy(tmp_path: Path) -> None:
     program = Program(output="before\nthe reason\n", exits=(1, Exit(1)))
     main = container(terminationMessagePolicy="FallbackToLogsOnError")
     async with cluster(Machine(directory=tmp_path, script=lambda _: program)) as it:
@@ -99,7 +99,7 @@ async def test_the_end_of_the_log_becomes_the_message_where_the_policy_says_so(t
     [(1, True, "line 2\nline 3\n"), (1, False, None), (0, True, None)],
     ids=["quoted", "as a cluster has it", "success"],
 )
-async def test_a_cluster_that_quotes_failures_shows_the_end_of_their_logs(
+async def test_failures_quote_the_end_of_the_log_if_enabled(
     tmp_path: Path, code: int, quote: bool, message: str | None
 ) -> None:
     output = "".join(f"line {number}\n" for number in range(4))
@@ -112,7 +112,7 @@ async def test_a_cluster_that_quotes_failures_shows_the_end_of_their_logs(
         assert len(ended.get("message", "")) <= 1024
 
 
-async def test_what_a_container_writes_to_its_message_file_is_its_message(tmp_path: Path) -> None:
+async def test_termination_message_file_becomes_the_message(tmp_path: Path) -> None:
     def script(spec: ContainerSpec) -> Program:
         mount = next(mount for mount in spec.mounts if mount.target == "/dev/termination-log")
         mount.source.write_text("last words")
@@ -125,7 +125,7 @@ async def test_what_a_container_writes_to_its_message_file_is_its_message(tmp_pa
 
 
 @pytest.mark.parametrize("tty", [False, True])
-async def test_a_command_runs_in_a_container(tmp_path: Path, tty: bool) -> None:
+async def test_command_runs_in_a_container(tmp_path: Path, tty: bool) -> None:
     program = Program(commands={("check", "it"): (5, 7)})
     async with cluster(Machine(directory=tmp_path, script=lambda _: program)) as it:
         await it.create(pod())
@@ -139,7 +139,7 @@ async def test_a_command_runs_in_a_container(tmp_path: Path, tty: bool) -> None:
         await session.kill()
 
 
-async def test_a_command_can_be_killed(tmp_path: Path) -> None:
+async def test_command_can_be_killed(tmp_path: Path) -> None:
     program = Program(commands={("hang",): (1000, 0)})
     async with cluster(Machine(directory=tmp_path, script=lambda _: program)) as it:
         await it.create(pod())
@@ -149,7 +149,7 @@ async def test_a_command_can_be_killed(tmp_path: Path) -> None:
         assert asyncio.get_running_loop().time() < 1
 
 
-async def test_a_command_needs_a_running_container(tmp_path: Path) -> None:
+async def test_command_needs_a_running_container(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         found = await it.create(pod("web-0", container(command=["no-such-program"])))
         await it.until(lambda found: "message" in status_of(found)["state"].get("waiting", {}))
@@ -157,7 +157,7 @@ async def test_a_command_needs_a_running_container(tmp_path: Path) -> None:
             await it.kubelet.exec(found, "main", ("x",), stdin=False, tty=False)
 
 
-async def test_whoever_attaches_hears_of_the_end_of_the_container(tmp_path: Path) -> None:
+async def test_attached_client_receives_the_end_of_the_container(tmp_path: Path) -> None:
     program = Program(output="before\n", exits=(10, Exit(1)))
     async with cluster(Machine(directory=tmp_path, script=lambda _: program)) as it:
         await it.create(pod(restartPolicy="Never"))
@@ -170,7 +170,7 @@ async def test_whoever_attaches_hears_of_the_end_of_the_container(tmp_path: Path
 
 
 @pytest.mark.parametrize("network", ["isolated", "shared"])
-async def test_a_port_inside_a_pod_is_reached(tmp_path: Path, network: Any) -> None:
+async def test_port_inside_a_pod_is_reachable(tmp_path: Path, network: Any) -> None:
     listening = Machine(directory=tmp_path, network=network, script=lambda _: Program(listens={8080: 0}))
     async with cluster(listening) as it:
         await it.create(pod())
@@ -183,14 +183,14 @@ async def test_a_port_inside_a_pod_is_reached(tmp_path: Path, network: Any) -> N
             await it.kubelet.dial(found, 9)
 
 
-async def test_a_pod_that_is_not_there_cannot_be_reached(tmp_path: Path) -> None:
+async def test_missing_pod_is_unreachable(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         with pytest.raises(NodeError, match='pod "web-0" is not running'):
             await it.kubelet.dial({**pod(), "metadata": {"name": "web-0", "uid": "no"}}, 80)
 
 
-async def test_a_worker_that_broke_is_asked_for_nothing(tmp_path: Path) -> None:
-    """Its pod is tried again after ten seconds; until then no container of it runs."""
+async def test_broken_pod_worker_refuses_requests(tmp_path: Path) -> None:
+    """Its pod is retried after ten seconds; until then none of its containers runs."""
     starts = iter(range(3))
 
     def script(spec: ContainerSpec) -> Program:

@@ -1,4 +1,4 @@
-"""The kubelet with real devices: each container has its own, until no process of its pod exists."""
+"""The kubelet with real devices: each container has its own until no process of its pod exists."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ def seen(it: ModeledKubelet) -> dict[str, str]:
     }
 
 
-async def test_containers_see_their_own_devices_only(tmp_path: Path) -> None:
+async def test_containers_have_only_their_own_devices(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path, 3)) as it:
         await it.create(pod("web-0", with_gpus(1, "a"), with_gpus(2, "b"), container("none")))
         found = await it.ready()
@@ -58,7 +58,7 @@ async def test_containers_see_their_own_devices_only(tmp_path: Path) -> None:
         assert env["NVIDIA_VISIBLE_DEVICES"] == "GPU-0"
 
 
-async def test_containers_of_simulated_gpus_have_no_variables(tmp_path: Path) -> None:
+async def test_simulated_gpus_set_no_variables(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         await it.create(pod("web-0", with_gpus(8)))
         found = await it.ready()
@@ -66,7 +66,7 @@ async def test_containers_of_simulated_gpus_have_no_variables(tmp_path: Path) ->
         assert wellknown.DEVICES not in meta.annotations(found)
 
 
-async def test_init_container_leaves_its_devices_to_the_next(tmp_path: Path) -> None:
+async def test_init_container_releases_its_devices(tmp_path: Path) -> None:
     async with cluster(
         machine(tmp_path, script=lambda spec: Program(exits=(1, Exit(0))) if "-init-" in spec.id else Program())
     ) as it:
@@ -74,7 +74,7 @@ async def test_init_container_leaves_its_devices_to_the_next(tmp_path: Path) -> 
         assert ledger.recorded(await it.ready()) == {"init": ["GPU-0", "GPU-1"], "main": ["GPU-0", "GPU-1"]}
 
 
-async def test_a_pod_waits_while_a_process_of_another_lives(tmp_path: Path) -> None:
+async def test_pod_waits_while_a_process_of_another_pod_lives(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path)) as it:
         await it.create(pod("web-0", with_gpus(2)))
         first = await it.ready()
@@ -91,7 +91,7 @@ async def test_a_pod_waits_while_a_process_of_another_lives(tmp_path: Path) -> N
         assert seen(it) == {"main": "GPU-0"}
 
 
-async def test_a_pod_that_ended_frees_its_devices(tmp_path: Path) -> None:
+async def test_ended_pod_releases_its_devices(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path, 1, script=lambda _: Program(exits=(1, Exit(0))))) as it:
         for name in ("web-0", "web-1"):
             await it.create(pod(name, with_gpus(1), restartPolicy="Never"))
@@ -99,7 +99,7 @@ async def test_a_pod_that_ended_frees_its_devices(tmp_path: Path) -> None:
         assert it.kubelet.devices.held() == []
 
 
-async def test_a_pod_keeps_its_devices_over_a_loss_of_its_sandbox(tmp_path: Path) -> None:
+async def test_pod_keeps_its_devices_when_its_sandbox_is_lost(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path, 2)) as it:
         await it.create(pod("web-0", with_gpus(1)))
         await it.create(pod("web-1", with_gpus(1)))
@@ -111,7 +111,7 @@ async def test_a_pod_keeps_its_devices_over_a_loss_of_its_sandbox(tmp_path: Path
         assert it.kubelet.devices.held() == before
 
 
-async def test_a_failed_pod_without_sandbox_frees_its_devices(tmp_path: Path) -> None:
+async def test_failed_pod_without_sandbox_releases_its_devices(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path, 1)) as it:
         await it.create(pod("web-0", with_gpus(1), restartPolicy="Never"))
         await it.ready()
@@ -121,7 +121,7 @@ async def test_a_failed_pod_without_sandbox_frees_its_devices(tmp_path: Path) ->
         assert it.kubelet.devices.held() == []
 
 
-async def test_devices_are_taken_back_after_a_restart(tmp_path: Path) -> None:
+async def test_devices_are_restored_after_a_restart(tmp_path: Path) -> None:
     store = Store(str(tmp_path / "objects.db"))
     async with cluster(machine(tmp_path, 2, store=store)) as it:
         await it.create(pod("web-0", with_gpus(1)))
@@ -139,7 +139,7 @@ async def test_devices_are_taken_back_after_a_restart(tmp_path: Path) -> None:
         assert sorted(device for _, _, device in it.kubelet.devices.held()) == ["GPU-0", "GPU-1"]
 
 
-async def test_a_failed_device_is_named_on_pod_and_node(tmp_path: Path) -> None:
+async def test_failed_device_is_named_on_pod_and_node(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path)) as it:
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
         node["status"] = {"capacity": {wellknown.GPU: "2"}, "allocatable": {wellknown.GPU: "2", "pods": "9"}}
@@ -162,7 +162,7 @@ async def test_a_failed_device_is_named_on_pod_and_node(tmp_path: Path) -> None:
         assert seen(it) == {"main": "GPU-1"}
 
 
-async def test_pods_have_the_time_since_when_their_devices_are_idle(tmp_path: Path) -> None:
+async def test_pods_have_the_start_of_idle_devices(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path)) as it:
         await it.create(pod("web-0", with_gpus(2)))
         await it.ready()

@@ -21,7 +21,7 @@ LIMIT = 60.0
 
 @pytest.fixture(name="interned")
 def _interned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Note what is interned from now on."""
+    """Record texts that are interned from now on."""
     texts: list[str] = []
     intern = sys.intern
 
@@ -50,7 +50,7 @@ async def test_names_in_the_trash_are_not_interned(tmp_path: Path, interned: lis
     assert [text for text in interned if text.startswith(("one", "two", "logs", "main"))] == []
 
 
-def test_programs_that_are_searched_are_not_interned(interned: list[str]) -> None:
+def test_searched_programs_are_not_interned(interned: list[str]) -> None:
     host = ProgramSource("host://")
     images.check_program("a", "sh", "/usr/bin:/bin", host, [])
     with pytest.raises(UnrunnableError):

@@ -37,7 +37,7 @@ def seconds() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def test_a_bound_pod_becomes_ready_with_two_status_writes(tmp_path: Path) -> None:
+async def test_bound_pod_becomes_ready_with_two_status_writes(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         await it.create(pod())
         ready = await it.ready()
@@ -48,7 +48,7 @@ async def test_a_bound_pod_becomes_ready_with_two_status_writes(tmp_path: Path) 
 
 
 @pytest.mark.slow
-async def test_a_pod_at_rest_is_never_written(tmp_path: Path) -> None:
+async def test_idle_pod_is_not_written(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         await it.create(pod("web-0", container(readinessProbe={"tcpSocket": {"port": 80}})))
         await it.create(pod("web-1", container(command=["no-such-program"])))
@@ -60,7 +60,7 @@ async def test_a_pod_at_rest_is_never_written(tmp_path: Path) -> None:
         assert (it.transport.writes, len(it.events.recorded)) == (before, told)
 
 
-async def test_pods_of_other_nodes_are_left_alone(tmp_path: Path) -> None:
+async def test_pods_of_other_nodes_are_ignored(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         await it.create(pod("elsewhere", nodeName="other"))
         await it.create(pod("unbound", nodeName=None))
@@ -69,7 +69,7 @@ async def test_pods_of_other_nodes_are_left_alone(tmp_path: Path) -> None:
         assert len(it.runner.sandboxes) == 1
 
 
-async def test_a_container_that_crashes_is_restarted_with_back_off(tmp_path: Path) -> None:
+async def test_crashed_container_restarts_with_back_off(tmp_path: Path) -> None:
     starts: list[float] = []
 
     def script(_: ContainerSpec) -> Program:
@@ -84,7 +84,7 @@ async def test_a_container_that_crashes_is_restarted_with_back_off(tmp_path: Pat
         assert "BackOff" in it.events.reasons()
 
 
-async def test_a_crash_shows_the_restart_and_then_the_back_off(tmp_path: Path) -> None:
+async def test_crash_shows_the_restart_and_then_the_back_off(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path, script=lambda _: crashing())) as it:
         await it.create(pod())
         found = await it.until(waiting_for("CrashLoopBackOff"))
@@ -93,7 +93,7 @@ async def test_a_crash_shows_the_restart_and_then_the_back_off(tmp_path: Path) -
         assert not meta.is_condition_true(found, "Ready")
 
 
-async def test_all_containers_restart_in_place_and_the_next_time_later(tmp_path: Path) -> None:
+async def test_restart_of_all_containers_backs_off(tmp_path: Path) -> None:
     rules = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [88]}}]
     init, watcher = container("init"), container("watcher", restartPolicy="Never", restartPolicyRules=rules)
 
@@ -123,7 +123,7 @@ async def test_all_containers_restart_in_place_and_the_next_time_later(tmp_path:
 
 
 @pytest.mark.parametrize(("code", "phase"), [(0, "Succeeded"), (3, "Failed")])
-async def test_a_pod_that_never_restarts_ends_as_its_container_did(tmp_path: Path, code: int, phase: str) -> None:
+async def test_pod_without_restarts_ends_with_its_container(tmp_path: Path, code: int, phase: str) -> None:
     async with cluster(Machine(directory=tmp_path, script=lambda _: crashing(code=code))) as it:
         await it.create(pod(restartPolicy="Never"))
         found = await it.until(is_phase(phase))
@@ -150,7 +150,7 @@ async def test_init_containers_run_in_order_before_the_others(tmp_path: Path) ->
         assert status_of(found, "init-1")["state"]["terminated"]["reason"] == "Completed"
 
 
-async def test_sidecars_start_first_and_end_last(tmp_path: Path) -> None:
+async def test_sidecars_start_first_and_stop_last(tmp_path: Path) -> None:
     sidecars = [container(name, restartPolicy="Always") for name in ("one", "two")]
     async with cluster(Machine(directory=tmp_path)) as it:
         await it.create(pod(initContainers=sidecars))
@@ -166,7 +166,7 @@ async def test_sidecars_start_first_and_end_last(tmp_path: Path) -> None:
         assert asked == ["main", "two", "one"]
 
 
-async def test_a_deleted_pod_is_asked_to_end_and_its_object_removed(tmp_path: Path) -> None:
+async def test_deleted_pod_is_stopped_and_its_object_removed(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         await it.create(pod())
         await it.ready()
@@ -179,7 +179,7 @@ async def test_a_deleted_pod_is_asked_to_end_and_its_object_removed(tmp_path: Pa
         assert "Killing" in it.events.reasons()
 
 
-async def test_a_container_that_ignores_sigterm_is_killed_after_the_grace_period(tmp_path: Path) -> None:
+async def test_container_ignoring_sigterm_is_killed_after_its_grace(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path, script=lambda _: Program(term=None))) as it:
         await it.create(pod(terminationGracePeriodSeconds=7))
         await it.ready()
@@ -189,7 +189,7 @@ async def test_a_container_that_ignores_sigterm_is_killed_after_the_grace_period
         assert status_of(last)["state"]["terminated"]["exitCode"] == 137
 
 
-async def test_a_second_deletion_shortens_the_grace_period(tmp_path: Path) -> None:
+async def test_second_deletion_shortens_the_grace_period(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path, script=lambda _: Program(term=None))) as it:
         await it.create(pod())
         await it.ready()
@@ -200,7 +200,7 @@ async def test_a_second_deletion_shortens_the_grace_period(tmp_path: Path) -> No
         assert seconds() == pytest.approx(4, abs=0.5)
 
 
-async def test_a_pod_whose_object_vanished_is_killed_at_once(tmp_path: Path) -> None:
+async def test_pod_without_an_object_is_killed_immediately(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path, script=lambda _: Program(term=None))) as it:
         await it.create(pod())
         await it.ready()
@@ -211,7 +211,7 @@ async def test_a_pod_whose_object_vanished_is_killed_at_once(tmp_path: Path) -> 
         assert not it.runner.sandboxes
 
 
-async def test_a_pod_of_the_same_name_starts_while_the_old_one_is_cleaned_up(tmp_path: Path) -> None:
+async def test_pod_starts_while_its_predecessor_is_removed(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         old = await it.create(pod())
         await it.ready()
@@ -223,7 +223,7 @@ async def test_a_pod_of_the_same_name_starts_while_the_old_one_is_cleaned_up(tmp
         assert meta.status(found)["podIP"] != "10.88.0.3"
 
 
-async def test_a_finalizer_keeps_the_object_but_not_the_processes(tmp_path: Path) -> None:
+async def test_finalizer_keeps_the_object_but_not_the_processes(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         held = pod()
         held["metadata"]["finalizers"] = ["example.com/hold"]
@@ -239,7 +239,7 @@ async def test_a_finalizer_keeps_the_object_but_not_the_processes(tmp_path: Path
         assert it.transport.writes == before + 1
 
 
-async def test_a_pod_past_its_deadline_fails_and_keeps_its_object(tmp_path: Path) -> None:
+async def test_pod_fails_after_its_deadline_and_keeps_its_object(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         await it.create(pod(activeDeadlineSeconds=60))
         found = await it.until(is_phase("Failed"))
@@ -252,7 +252,7 @@ async def running_cluster(it: ModeledKubelet) -> JSONObject:
     return await it.ready()
 
 
-async def test_after_a_restart_of_the_cluster_pods_go_on_with_their_identity(tmp_path: Path) -> None:
+async def test_pods_keep_their_identity_after_a_cluster_restart(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     async with cluster(Machine(directory=tmp_path, store=Store(path))) as it:
         before = await running_cluster(it)
@@ -267,7 +267,7 @@ async def test_after_a_restart_of_the_cluster_pods_go_on_with_their_identity(tmp
         assert it.events.reasons() == ["ClusterRestarted", "Created", "Started"]
 
 
-async def test_when_the_machine_loses_all_processes_pods_go_on_as_after_a_restart(tmp_path: Path) -> None:
+async def test_loss_of_all_processes_is_handled_like_a_restart(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         before = await running_cluster(it)
         await it.create(pod("web-1", restartPolicy="Never"))
@@ -283,7 +283,7 @@ async def test_when_the_machine_loses_all_processes_pods_go_on_as_after_a_restar
         assert "NodeRestarted" in it.events.reasons()
 
 
-async def test_what_pods_left_that_were_deleted_meanwhile_is_removed(tmp_path: Path) -> None:
+async def test_directories_of_deleted_pods_are_removed(tmp_path: Path) -> None:
     orphan = tmp_path / "pods" / "no-such-uid"
     orphan.mkdir(parents=True)
     async with cluster(Machine(directory=tmp_path)) as it:
@@ -291,7 +291,7 @@ async def test_what_pods_left_that_were_deleted_meanwhile_is_removed(tmp_path: P
         assert not orphan.exists()
 
 
-async def test_a_fault_in_one_pod_is_told_on_it_and_ends_no_other(tmp_path: Path) -> None:
+async def test_error_in_one_pod_is_reported_and_affects_no_other(tmp_path: Path) -> None:
     errors = iter([RuntimeError("a fault")])
 
     def script(spec: ContainerSpec) -> Program:
@@ -308,14 +308,14 @@ async def test_a_fault_in_one_pod_is_told_on_it_and_ends_no_other(tmp_path: Path
         assert seconds() == pytest.approx(10, abs=1)
 
 
-async def test_the_clock_of_the_status_is_the_clusters(tmp_path: Path) -> None:
+async def test_status_uses_the_clock_of_the_cluster(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         await asyncio.sleep(30)
         found = await running_cluster(it)
         assert meta.status(found)["startTime"] == START.strftime("%Y-%m-%dT00:00:30Z")
 
 
-async def test_a_completed_container_stays_ended_and_the_pod_running_when_completion_is_held(tmp_path: Path) -> None:
+async def test_held_completion_keeps_the_pod_running(tmp_path: Path) -> None:
     holding = Machine(directory=tmp_path, script=lambda _: crashing(code=0), hold_completed=True)
     async with cluster(holding) as it:
         await it.create(pod())
@@ -326,7 +326,7 @@ async def test_a_completed_container_stays_ended_and_the_pod_running_when_comple
         assert status_of(found)["restartCount"] == 0
 
 
-async def test_when_the_cluster_ends_containers_are_asked_to_end_and_their_pods_left_as_they_are(
+async def test_cluster_shutdown_stops_containers_but_keeps_pods(
     tmp_path: Path,
 ) -> None:
     machine = Machine(directory=tmp_path, script=lambda _: Program(term=3), farewell=5)
@@ -341,9 +341,7 @@ async def test_when_the_cluster_ends_containers_are_asked_to_end_and_their_pods_
 
 
 @pytest.mark.parametrize(("grace", "patience"), [(30, 5), (2, 2), (0, 0)])
-async def test_the_end_of_the_cluster_waits_for_the_deaf_as_long_as_their_grace_and_the_farewell_allow(
-    tmp_path: Path, grace: int, patience: int
-) -> None:
+async def test_cluster_shutdown_waits_within_grace_and_farewell(tmp_path: Path, grace: int, patience: int) -> None:
     machine = Machine(directory=tmp_path, script=lambda _: Program(term=None), farewell=5)
     async with cluster(machine) as it:
         await it.create(pod(terminationGracePeriodSeconds=grace))
@@ -352,7 +350,7 @@ async def test_the_end_of_the_cluster_waits_for_the_deaf_as_long_as_their_grace_
     assert seconds() - began == pytest.approx(patience, abs=0.1)
 
 
-async def test_a_kubelet_has_caught_up_once_no_pod_shows_what_was_before(tmp_path: Path) -> None:
+async def test_kubelet_has_caught_up_when_no_old_status_remains(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     async with cluster(Machine(directory=tmp_path, store=Store(path))) as it:
         await running_cluster(it)
@@ -367,14 +365,14 @@ NUL = "a\0b"
 
 
 def stored(found: JSONObject) -> Store:
-    """Return a store with a pod that no API server has validated: one of today would refuse it."""
+    """Return a store with a pod that no API server has validated: current ones would refuse it."""
     store = Store()
     metadata = meta.metadata(found) | {"uid": "u1", "creationTimestamp": "2026-01-01T00:00:00Z"}
     store.create(StoreKey(PODS.group_resource, "default", meta.name(found)), found | {"metadata": metadata})
     return store
 
 
-async def test_a_pod_whose_times_are_beyond_all_dates_runs_and_can_be_deleted(tmp_path: Path) -> None:
+async def test_pod_with_times_beyond_all_dates_runs(tmp_path: Path) -> None:
     made = pod("web-0", terminationGracePeriodSeconds=2**62, activeDeadlineSeconds=2**62)
 
     async with cluster(Machine(directory=tmp_path, store=stored(made))) as it:

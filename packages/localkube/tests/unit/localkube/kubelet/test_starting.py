@@ -1,4 +1,4 @@
-"""What pods need before they start: variables, volumes, claims, what the machine has; and what they say while it is missing."""
+"""The needs of pods before they start: variables, volumes, claims, the machine; and the status while one is missing."""
 
 import asyncio
 from pathlib import Path
@@ -63,7 +63,7 @@ async def test_volumes_follow_their_sources(tmp_path: Path) -> None:
         assert (directory / "a").read_text() == "2"
 
 
-async def test_a_secret_becomes_files(tmp_path: Path) -> None:
+async def test_secret_becomes_files(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         await it.create(object_of("Secret", "token", data={"t": "czNjcmV0"}), SECRETS)
         created = await it.create(pod(volumes=[{"name": "s", "secret": {"secretName": "token"}}]))
@@ -71,7 +71,7 @@ async def test_a_secret_becomes_files(tmp_path: Path) -> None:
         assert (tmp_path / "pods" / meta.uid(created) / "volumes" / "s" / "t").read_text() == "s3cret"
 
 
-async def test_a_pod_waits_until_its_claim_is_bound(tmp_path: Path) -> None:
+async def test_pod_waits_until_its_claim_is_bound(tmp_path: Path) -> None:
     resources = {"requests": {"storage": "1Gi"}}
     claim = object_of("PersistentVolumeClaim", "data", spec={"accessModes": ["ReadWriteOnce"], "resources": resources})
     disk = {
@@ -92,7 +92,7 @@ async def test_a_pod_waits_until_its_claim_is_bound(tmp_path: Path) -> None:
         assert seconds() < 1
 
 
-async def test_names_lead_to_pods_before_they_are_ready_where_the_service_says_so(tmp_path: Path) -> None:
+async def test_published_unready_pods_can_be_resolved(tmp_path: Path) -> None:
     spec = {"clusterIP": "None", "selector": {"app": "web"}, "publishNotReadyAddresses": True}
     async with cluster(Machine(directory=tmp_path)) as it:
         await it.create(object_of("Service", "web", spec=spec), SERVICES)
@@ -106,7 +106,7 @@ async def test_names_lead_to_pods_before_they_are_ready_where_the_service_says_s
         assert "10.88.0.3" not in (tmp_path / "hosts" / "default" / "hosts").read_text()
 
 
-async def test_a_start_that_is_refused_counts_as_a_crash(tmp_path: Path) -> None:
+async def test_refused_start_counts_as_a_crash(tmp_path: Path) -> None:
     refused = Program(refused="exec: permission denied")
     async with cluster(Machine(directory=tmp_path, script=lambda _: refused)) as it:
         await it.create(pod())
@@ -119,7 +119,7 @@ async def test_a_start_that_is_refused_counts_as_a_crash(tmp_path: Path) -> None
         )
 
 
-async def test_what_the_machine_cannot_give_is_shown_and_tried_again(tmp_path: Path) -> None:
+async def test_refused_sandbox_is_reported_and_retried(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         created = await it.create(pod(initContainers=[container("init")]))
         await it.until(lambda found: "running" in status_of(found, "init")["state"])
@@ -133,7 +133,7 @@ async def test_what_the_machine_cannot_give_is_shown_and_tried_again(tmp_path: P
         assert seconds() == pytest.approx(10, abs=1)
 
 
-async def test_a_container_that_cannot_run_here_waits_and_says_what_to_do(tmp_path: Path) -> None:
+async def test_unrunnable_container_waits_with_advice(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         await it.create(pod("web-0", {"name": "main", "image": "vllm/vllm-openai:v1"}))
         found = await it.until(waiting_for("ImageNotMapped"))
@@ -142,7 +142,7 @@ async def test_a_container_that_cannot_run_here_waits_and_says_what_to_do(tmp_pa
         assert "--image vllm/vllm-openai=DIR" in status_of(found)["state"]["waiting"]["message"]
 
 
-async def test_with_stubs_such_a_container_is_replaced_and_shown_as_a_stub(tmp_path: Path) -> None:
+async def test_unrunnable_container_is_replaced_by_a_stub(tmp_path: Path) -> None:
     main = {
         "name": "main",
         "image": "vllm/vllm-openai:v1",
@@ -163,7 +163,7 @@ async def test_with_stubs_such_a_container_is_replaced_and_shown_as_a_stub(tmp_p
         assert stub.stub_ports == (8000,)
 
 
-async def test_a_port_that_another_pod_took_on_the_shared_network_is_named(tmp_path: Path) -> None:
+async def test_port_conflict_on_the_shared_network_is_named(tmp_path: Path) -> None:
     main = container(ports=[{"containerPort": 8080}])
     listening = Machine(directory=tmp_path, network="shared", script=lambda _: Program(listens={8080: 0}))
     async with cluster(listening) as it:
@@ -196,16 +196,14 @@ async def test_a_port_that_another_pod_took_on_the_shared_network_is_named(tmp_p
     ],
     ids=["hostPath", "subPath"],
 )
-async def test_a_path_with_nul_is_told_on_its_pod_and_is_no_error_of_the_kubelet(
-    tmp_path: Path, made: JSONObject, reason: str, event: str
-) -> None:
+async def test_path_with_nul_is_reported_on_its_pod(tmp_path: Path, made: JSONObject, reason: str, event: str) -> None:
     async with cluster(Machine(directory=tmp_path, store=stored(made))) as it:
         found = await it.until(lambda it: "NUL" in str(status_of(it)["state"].get("waiting")))
         assert status_of(found)["state"]["waiting"]["reason"] == reason
         assert it.events.reasons() == [event]
 
 
-async def test_a_container_for_which_nothing_is_left_waits_with_the_reason_and_starts_later(tmp_path: Path) -> None:
+async def test_container_without_resources_waits_and_starts_later(tmp_path: Path) -> None:
     attempts = []
 
     def script(_: ContainerSpec) -> Program:

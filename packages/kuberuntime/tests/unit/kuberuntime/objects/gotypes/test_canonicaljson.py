@@ -1,4 +1,4 @@
-"""JSON in the bytes that Go writes."""
+"""JSON has the bytes that Go writes."""
 
 import json
 from decimal import Decimal
@@ -29,13 +29,13 @@ from kuberuntime.objects.gotypes.canonicaljson import MAX_EXACT_INTEGER, canonic
         ({"z": {"b": 0, "a": 1}, "é": [], "😀": 1, "": 2}, '{"":2,"z":{"a":1,"b":0},"é":[],"😀":1}'.encode()),
     ],
 )
-def test_canonical_json_is_what_go_writes(value: Any, expected: bytes) -> None:
-    """R-REV-6.7 and R-REV-6.8."""
+def test_canonical_json_equals_the_output_of_go(value: Any, expected: bytes) -> None:
+    """Revision data is encoded in the bytes of Go (R-REV-6.7 and R-REV-6.8)."""
     assert canonical_json(value) == expected
 
 
 TEXTS = ["", "<", "\\u003c", "1.5", ":1.5", ",12345678901234567", '":-1.5', "\\", "[1e5", "app:1", "1.1.1.1"]
-"""Some look like a number outside of texts."""
+"""Texts that contain characters like numbers."""
 
 NUMBERS = st.sampled_from(
     [
@@ -64,7 +64,7 @@ VALUES = st.recursive(
 
 
 def written_number_by_number(value: Any) -> bytes:
-    """Write as Go does, without looking for what can be written faster."""
+    """Write as Go does, without the fast path."""
 
     def rounded(part: Any) -> Any:
         if isinstance(part, dict):
@@ -81,6 +81,6 @@ def written_number_by_number(value: Any) -> bytes:
 
 
 @given(VALUES)
-def test_odd_numbers_are_found_wherever_they_are(value: Any) -> None:
-    """R-REV-6.8: also beside texts that look like them."""
+def test_unusual_numbers_are_found_anywhere(value: Any) -> None:
+    """Unusual numbers are found also next to similar texts (R-REV-6.8)."""
     assert canonical_json(value) == written_number_by_number(value)

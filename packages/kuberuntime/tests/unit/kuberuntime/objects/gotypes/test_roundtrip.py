@@ -54,13 +54,13 @@ from kuberuntime.objects.gotypes.roundtrip import round_trip
         pytest.param("TypedLocalObjectReference", {}, {"apiGroup": None, "kind": "", "name": ""}, id="always three"),
     ],
 )
-def test_round_trip(type_name: str, value: Any, expected: Any) -> None:
-    """R-REV-6.1 to 6.6, contract appendix B."""
+def test_round_trip_equals_the_expected_value(type_name: str, value: Any, expected: Any) -> None:
+    """Fields are dropped, defaulted and ordered as in Go (R-REV-6.1 to 6.6, contract appendix B)."""
     assert round_trip(KUBERNETES, type_name, value) == expected
 
 
-def test_what_is_written_shares_nothing() -> None:
-    """Defaults and small quantities are shared while they are read, and never after."""
+def test_round_trip_results_share_nothing() -> None:
+    """Defaults and small quantities are shared only while they are read."""
     claim = {"spec": {"resources": {"requests": {"storage": "1000m"}}}}
 
     one, other = (round_trip(KUBERNETES, "PersistentVolumeClaim", claim) for _ in range(2))
@@ -103,7 +103,7 @@ def test_what_is_written_shares_nothing() -> None:
         ),
     ],
 )
-def test_a_wrong_type_is_an_error_that_names_the_field(value: Any, message: str) -> None:
+def test_wrong_type_error_names_the_field(value: Any, message: str) -> None:
     with pytest.raises(GoTypeError) as caught:
         round_trip(KUBERNETES, "PodSpec", value, "spec")
     assert str(caught.value).startswith(message)
@@ -113,16 +113,16 @@ def test_a_wrong_type_is_an_error_that_names_the_field(value: Any, message: str)
     ("field", "value"),
     [("priority", 2**31 - 1), ("priority", -(2**31)), ("activeDeadlineSeconds", 2**63 - 1)],
 )
-def test_integers_may_be_as_large_as_their_type(field: str, value: int) -> None:
+def test_integers_reach_the_limits_of_their_type(field: str, value: int) -> None:
     assert round_trip(KUBERNETES, "PodSpec", {field: value})[field] == value
 
 
 @pytest.mark.parametrize("value", ["yesterday", "2026-01-31T12:00:00", 5])
-def test_a_time_must_be_a_moment(value: Any) -> None:
+def test_time_must_be_a_timestamp(value: Any) -> None:
     with pytest.raises(GoTypeError, match=r"deletionTimestamp: Invalid value: .*: must be a time"):
         round_trip(KUBERNETES, "ObjectMeta", {"deletionTimestamp": value})
 
 
-def test_an_unknown_type_is_named() -> None:
+def test_unknown_type_is_named() -> None:
     with pytest.raises(KeyError, match="no Go type 'Ingress' is recorded"):
         round_trip(KUBERNETES, "Ingress", {})

@@ -1,4 +1,4 @@
-"""Scalars with a syntax of their own, as Go reads and writes them, and the errors that Go gives."""
+"""Scalars with their own syntax, as Go reads and writes them, and Go's errors."""
 
 from typing import Any
 
@@ -21,8 +21,8 @@ LAYOUT = "2006-01-02T15:04:05Z07:00"
         (Base64, "YQ==", "YQ=="),
     ],
 )
-def test_a_scalar_becomes_canonical(kind: type[Scalar], value: Any, text: str) -> None:
-    """R-REV-6.6."""
+def test_scalar_becomes_canonical(kind: type[Scalar], value: Any, text: str) -> None:
+    """Quantities, times and durations are canonical (R-REV-6.6)."""
     assert scalars.encode(scalars.decode(kind, value)) == text
 
 
@@ -40,20 +40,20 @@ def test_a_scalar_becomes_canonical(kind: type[Scalar], value: Any, text: str) -
         (Base64, "a", "illegal base64 data"),
     ],
 )
-def test_what_cannot_be_read_says_why(kind: type[Scalar], value: Any, message: str) -> None:
+def test_unreadable_scalar_error_states_the_reason(kind: type[Scalar], value: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared below
         scalars.decode(kind, value)
     assert message in str(caught.value)
 
 
-def test_other_values_are_not_written() -> None:
+def test_non_scalar_values_are_refused() -> None:
     with pytest.raises(TypeError, match="object is not a scalar of JSON"):
         scalars.encode(object())
 
 
 @pytest.mark.parametrize("amounts", [{"a" * 300: "1"}, {"cpu": 1}, {f"r{n}": "1" for n in range(5)}])
-def test_long_or_odd_amounts_are_read_and_not_remembered(amounts: dict[str, Any]) -> None:
-    """Whoever edits one object a thousand times does not fill the manager's memory."""
+def test_long_or_unusual_amounts_are_not_cached(amounts: dict[str, Any]) -> None:
+    """A thousand edits of one object must not fill the memory of the manager."""
     known = scalars._few_amounts.cache_info().currsize
     read = scalars.decode(Amounts, amounts)
     assert isinstance(read, Amounts)

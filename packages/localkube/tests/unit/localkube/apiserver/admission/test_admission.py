@@ -1,4 +1,4 @@
-"""Webhooks are asked as the stored configurations say."""
+"""Webhooks are called according to the stored configurations."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def configuration(**changes: Any) -> dict[str, Any]:
     return {"metadata": {"name": "check"}, "webhooks": [webhook | changes]}
 
 
-async def test_a_webhook_is_asked_from_the_commit_of_its_configuration_to_its_end(api: Api) -> None:
+async def test_webhook_is_called_while_its_configuration_exists(api: Api) -> None:
     await api.create(CONFIG_MAPS, config_map("before"))
     assert (await api.create(CONFIGURATIONS, configuration())).code == 201
     code, reason, message = (await api.create(CONFIG_MAPS, config_map("a"))).refusal
@@ -32,6 +32,6 @@ async def test_a_webhook_is_asked_from_the_commit_of_its_configuration_to_its_en
     assert (await api.create(CONFIG_MAPS, config_map("a"))).code == 201
 
 
-async def test_a_webhook_whose_failure_is_ignored_does_not_stop_anyone(api: Api) -> None:
+async def test_ignored_webhook_failure_does_not_fail_the_request(api: Api) -> None:
     await api.create(CONFIGURATIONS, configuration(failurePolicy="Ignore"))
     assert (await api.create(CONFIG_MAPS, config_map("a"))).code == 201

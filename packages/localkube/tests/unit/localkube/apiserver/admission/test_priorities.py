@@ -37,11 +37,11 @@ def resolve(given: dict[str, Any], **classes: dict[str, Any]) -> dict[str, Any]:
         ),
     ],
 )  # fmt: skip
-def test_a_class_gives_its_priority(spec: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_priority_class_sets_the_priority(spec: dict[str, Any], expected: dict[str, Any]) -> None:
     assert resolve(spec, high={"value": 9, "preemptionPolicy": "Never"}) == expected
 
 
-def test_the_lowest_default_class_is_given_to_pods_that_name_none() -> None:
+def test_lowest_default_class_is_used_by_default() -> None:
     spec = resolve({}, a={"value": 5, "globalDefault": True}, b={"value": 3, "globalDefault": True})
     assert (spec["priorityClassName"], spec["priority"]) == ("b", 3)
 
@@ -54,6 +54,6 @@ def test_the_lowest_default_class_is_given_to_pods_that_name_none() -> None:
         ({"preemptionPolicy": "Never"}, r"the string value of PreemptionPolicy \(Never\) must not be provided"),
     ],
 )
-def test_a_pod_cannot_choose_its_priority_itself(spec: dict[str, Any], why: str) -> None:
+def test_pod_cannot_set_its_own_priority(spec: dict[str, Any], why: str) -> None:
     with pytest.raises(RefusalError, match=why):
         resolve(spec)

@@ -1,4 +1,4 @@
-"""Calls of webhooks: what they answer is read within a bound."""
+"""Calls of webhooks have a limit for answers."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from localkube.apiserver.admission.webhook_transport import WebhookConnectionErr
 
 
 def answered(size: int) -> Response:
-    """Return what the transport makes of an answer of this many bytes, sent in pieces without their length."""
+    """Return the transport's result for an answer of this many bytes, sent in pieces without their length."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
@@ -37,11 +37,11 @@ def answered(size: int) -> Response:
     return asyncio.run(scenario())
 
 
-def test_a_usual_answer_is_read_whole() -> None:
+def test_answer_below_the_limit_is_read_completely() -> None:
     assert answered(100_000).body == b"x" * 100_000
 
 
-def test_an_answer_beyond_reason_is_an_error() -> None:
-    """Before, a webhook could fill the memory of the API server."""
+def test_answer_above_the_limit_is_an_error() -> None:
+    """Without a limit, a webhook could fill the memory of the API server."""
     with pytest.raises(WebhookConnectionError, match="the answer is larger than 8 MiB"):
         answered(LARGEST_ANSWER + 1)

@@ -1,4 +1,4 @@
-"""Admission webhooks, asked over HTTPS as kube-apiserver asks them."""
+"""Admission webhooks, called over HTTPS as by kube-apiserver."""
 
 import base64
 import ssl
@@ -35,7 +35,7 @@ def _authority() -> trustme.CA:
 
 
 class Hooks:
-    """Webhooks on a port of this machine; each path is answered by a function, and what was asked is kept."""
+    """Webhooks on a port of this machine; a function answers each path, and requests are kept."""
 
     def __init__(self, authority: trustme.CA) -> None:
         self.authority = authority
@@ -122,7 +122,7 @@ def label(name: str, value: str) -> Answer:
     return patch({"op": "add", "path": f"/metadata/labels/{name}", "value": value})
 
 
-def test_certificates_need_no_key_identifiers_on_any_python(authority: trustme.CA) -> None:
+def test_certificates_without_key_identifiers_are_accepted(authority: trustme.CA) -> None:
     """From Python 3.13 on, default contexts refuse certificates without them, as `openssl x509 -req` makes them."""
     for bundle in ("", base64.b64encode(authority.cert_pem.bytes()).decode()):
         context = tls_context(bundle)
@@ -130,7 +130,7 @@ def test_certificates_need_no_key_identifiers_on_any_python(authority: trustme.C
         assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
 
 
-async def test_mutating_webhooks_patch_one_after_the_other(authority: trustme.CA) -> None:
+async def test_mutating_webhooks_patch_in_sequence(authority: trustme.CA) -> None:
     async with serving(authority) as (hooks, admission):
         hooks.handlers["/first"] = lambda _: label("one", "1") | {"warnings": ["look out"]}
         hooks.handlers["/second"] = lambda review: label("two", review["object"]["metadata"]["labels"]["one"] + "2")
@@ -144,7 +144,7 @@ async def test_mutating_webhooks_patch_one_after_the_other(authority: trustme.CA
         assert asked.warnings == ["look out"]
 
 
-async def test_the_review_says_what_is_asked(authority: trustme.CA) -> None:
+async def test_review_describes_the_request(authority: trustme.CA) -> None:
     async with serving(authority) as (hooks, admission):
         hooks.handlers["/check"] = lambda _: {}
         admission.use_validating([configuration(VALIDATING.kind(), hooks.webhook("/check"))])
@@ -169,7 +169,7 @@ async def test_the_review_says_what_is_asked(authority: trustme.CA) -> None:
         }
 
 
-async def test_a_match_condition_exempts_objects_that_are_being_deleted(authority: trustme.CA) -> None:
+async def test_match_condition_exempts_objects_being_deleted(authority: trustme.CA) -> None:
     async with serving(authority) as (hooks, admission):
         hooks.handlers["/check"] = lambda _: {}
         conditions = [{"name": "not-deleting", "expression": match_conditions.NOT_DELETING}]
@@ -187,7 +187,7 @@ async def test_a_match_condition_exempts_objects_that_are_being_deleted(authorit
         assert [review["operation"] for _, review in hooks.asked] == ["UPDATE", "DELETE"]
 
 
-async def test_what_a_webhook_adds_is_defaulted(authority: trustme.CA) -> None:
+async def test_fields_added_by_a_webhook_are_defaulted(authority: trustme.CA) -> None:
     async with serving(authority) as (hooks, admission):
         added = {"name": "side", "image": "busybox", "unknown": 1}
         hooks.handlers["/inject"] = lambda _: patch({"op": "add", "path": "/spec/containers/-", "value": added})
@@ -198,7 +198,7 @@ async def test_what_a_webhook_adds_is_defaulted(authority: trustme.CA) -> None:
         assert (container["imagePullPolicy"], "unknown" in container) == ("Always", False)
 
 
-async def test_a_webhook_that_asks_for_it_sees_what_later_ones_made(authority: trustme.CA) -> None:
+async def test_reinvoked_webhook_sees_later_changes(authority: trustme.CA) -> None:
     async with serving(authority) as (hooks, admission):
         hooks.handlers["/first"] = lambda review: label(
             "seen", "-".join(sorted(review["object"]["metadata"]["labels"]))
@@ -220,7 +220,9 @@ DENIALS: list[tuple[Answer, int, str, str]] = [
 
 
 @pytest.mark.parametrize(("answer", "code", "reason", "text"), DENIALS)
-async def test_a_denial_is_passed_on(authority: trustme.CA, answer: Answer, code: int, reason: str, text: str) -> None:
+async def test_denial_is_returned_to_the_client(
+    authority: trustme.CA, answer: Answer, code: int, reason: str, text: str
+) -> None:
     async with serving(authority) as (hooks, admission):
         hooks.handlers["/deny"] = lambda _: {"allowed": False} | answer
         admission.use_validating([configuration(VALIDATING.kind(), hooks.webhook("/deny"))])
@@ -241,7 +243,7 @@ FAILURES: list[tuple[Answer, str]] = [
 
 
 @pytest.mark.parametrize(("answer", "text"), FAILURES, ids=[text[:30] for _, text in FAILURES])
-async def test_a_failing_webhook_fails_the_request(authority: trustme.CA, answer: Answer, text: str) -> None:
+async def test_failing_webhook_fails_the_request(authority: trustme.CA, answer: Answer, text: str) -> None:
     async with serving(authority) as (hooks, admission):
         hooks.handlers["/fail"] = lambda _: answer
         admission.use_mutating([configuration(MUTATING.kind(), hooks.webhook("/fail"))])
@@ -252,7 +254,7 @@ async def test_a_failing_webhook_fails_the_request(authority: trustme.CA, answer
         assert text in caught.value.message
 
 
-async def test_a_webhook_that_is_not_there_fails_the_request_unless_it_may_be_ignored(authority: trustme.CA) -> None:
+async def test_unreachable_webhook_fails_the_request_unless_ignored(authority: trustme.CA) -> None:
     async with serving(authority) as (hooks, admission):
         gone = hooks.webhook("/gone")
         gone["clientConfig"]["url"] = "https://127.0.0.1:1/gone"
@@ -267,7 +269,7 @@ async def test_a_webhook_that_is_not_there_fails_the_request_unless_it_may_be_ig
         await admission.validate(attempt())
 
 
-async def test_a_webhook_that_takes_too_long_fails_the_request(authority: trustme.CA) -> None:
+async def test_slow_webhook_fails_the_request(authority: trustme.CA) -> None:
     async with serving(authority) as (hooks, admission):
         hooks.handlers["/slow"] = lambda _: {"never": True}
         declared = configuration(VALIDATING.kind(), hooks.webhook("/slow"))
@@ -277,7 +279,7 @@ async def test_a_webhook_that_takes_too_long_fails_the_request(authority: trustm
             await admission.validate(attempt())
 
 
-async def test_a_connection_that_the_webhook_closed_meanwhile_is_opened_anew(authority: trustme.CA) -> None:
+async def test_connection_closed_by_the_webhook_is_reopened(authority: trustme.CA) -> None:
     async with serving(authority) as (hooks, admission):
         hooks.handlers["/x"] = lambda _: {}
         admission.use_validating([configuration(VALIDATING.kind(), hooks.webhook("/x"))])
@@ -287,7 +289,7 @@ async def test_a_connection_that_the_webhook_closed_meanwhile_is_opened_anew(aut
         assert len(hooks.asked) == 2
 
 
-async def test_an_answer_that_is_no_review_fails_the_request(authority: trustme.CA) -> None:
+async def test_malformed_review_fails_the_request(authority: trustme.CA) -> None:
     async with serving(authority) as (hooks, admission):
         admission.use_validating([configuration(VALIDATING.kind(), hooks.webhook("/raw"))])
         for raw, text in ((b"<html>", "received invalid webhook response"), (b"{}", "webhook response is absent")):
@@ -296,7 +298,7 @@ async def test_an_answer_that_is_no_review_fails_the_request(authority: trustme.
                 await admission.validate(attempt())
 
 
-async def test_a_certificate_that_is_not_trusted_fails_the_request(authority: trustme.CA) -> None:
+async def test_untrusted_certificate_fails_the_request(authority: trustme.CA) -> None:
     async with serving(authority) as (hooks, admission):
         hooks.handlers["/x"] = lambda _: {}
         stranger = hooks.webhook("/x")
@@ -307,7 +309,7 @@ async def test_a_certificate_that_is_not_trusted_fails_the_request(authority: tr
             await admission.validate(attempt())
 
 
-async def test_a_service_cannot_be_reached(authority: trustme.CA) -> None:
+async def test_webhook_service_is_not_supported(authority: trustme.CA) -> None:
     async with serving(authority) as (hooks, admission):
         service = {"service": {"namespace": "default", "name": "webhook", "path": "/x"}}
         admission.use_validating([configuration(VALIDATING.kind(), hooks.webhook("/x", clientConfig=service))])
@@ -315,7 +317,7 @@ async def test_a_service_cannot_be_reached(authority: trustme.CA) -> None:
             await admission.validate(attempt())
 
 
-async def test_dry_run_does_not_reach_webhooks_with_side_effects(authority: trustme.CA) -> None:
+async def test_dry_run_skips_webhooks_with_side_effects(authority: trustme.CA) -> None:
     async with serving(authority) as (hooks, admission):
         declared = configuration(VALIDATING.kind(), hooks.webhook("/x"))
         declared["webhooks"][0]["sideEffects"] = "Some"
@@ -341,7 +343,7 @@ SELECTED: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [
 @pytest.mark.parametrize(
     ("fields", "change", "expected"), [case[1:] for case in SELECTED], ids=[case[0] for case in SELECTED]
 )
-async def test_who_is_asked(
+async def test_webhook_is_selected_by_its_rules_and_selectors(
     authority: trustme.CA, fields: dict[str, Any], change: dict[str, Any], expected: bool
 ) -> None:
     async with serving(authority) as (hooks, admission):
@@ -351,7 +353,7 @@ async def test_who_is_asked(
         assert bool(hooks.asked) is expected
 
 
-async def test_webhook_configurations_themselves_are_never_asked_about(authority: trustme.CA) -> None:
+async def test_webhook_configurations_are_exempt_from_webhooks(authority: trustme.CA) -> None:
     async with serving(authority) as (hooks, admission):
         everything = hooks.webhook("/x", rules=[{**RULE, "apiGroups": ["*"], "resources": ["*"]}])
         declared = configuration(MUTATING.kind(), everything)

@@ -37,7 +37,7 @@ class Api:
         return self.kind.prepare("create", {**identity, **obj, "metadata": metadata | obj.get("metadata", {})}, None)
 
     def errors(self, obj: dict[str, Any]) -> list[str]:
-        """Return what is wrong with a new object."""
+        """Return the errors of a new object."""
         return texts(self.kind.validate("create", self.create(obj), None))
 
     def update(self, old: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class Api:
         return self.kind.prepare("update", old | change, old)
 
     def update_faults(self, old: dict[str, Any], change: dict[str, Any]) -> list[str]:
-        """Return what is wrong with an update."""
+        """Return the errors of an update."""
         return texts(self.kind.validate("update", self.update(old, change), old))
 
 

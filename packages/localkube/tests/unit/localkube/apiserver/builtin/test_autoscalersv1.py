@@ -1,4 +1,4 @@
-"""Autoscalers of autoscaling/v1: what they say in the form of v2, and that nothing is lost on the way there and back."""
+"""Autoscalers of autoscaling/v1: their form in v2, and a lossless round trip."""
 
 import json
 from typing import Any
@@ -33,7 +33,7 @@ def autoscaler(version: str, **spec: Any) -> JSONObject:
     }
 
 
-def test_what_v1_has_no_field_for_is_kept_in_annotations_when_it_is_written_back() -> None:
+def test_v2_fields_survive_a_v1_write_in_annotations() -> None:
     async def scenario(api: Api) -> None:
         behavior = {"scaleDown": {"selectPolicy": "Disabled"}}
         stored = await api.create(V2, autoscaler("v2", metrics=[MEMORY, cpu(50)], behavior=behavior))
@@ -50,7 +50,7 @@ def test_what_v1_has_no_field_for_is_kept_in_annotations_when_it_is_written_back
     run(scenario)
 
 
-def test_the_status_has_the_processor_time_and_all_else_in_annotations() -> None:
+def test_v1_status_has_cpu_and_other_metrics_in_annotations() -> None:
     current = {
         "type": "Resource",
         "resource": {"name": "cpu", "current": {"averageUtilization": 35, "averageValue": "1"}},
@@ -65,7 +65,7 @@ def test_the_status_has_the_processor_time_and_all_else_in_annotations() -> None
 
 
 @pytest.mark.parametrize("text", ["", "{", "7", '[{"type": 7}]', '{"scaleUp": 1}'])
-def test_an_annotation_that_cannot_be_read_counts_as_absent(text: str) -> None:
+def test_malformed_annotation_counts_as_absent(text: str) -> None:
     given = autoscaler("v1")
     given["metadata"]["annotations"] = {f"{PREFIX}metrics": text, f"{PREFIX}behavior": text, "mine": "stays"}
     found = autoscalersv1.to_v2(given)
@@ -74,7 +74,7 @@ def test_an_annotation_that_cannot_be_read_counts_as_absent(text: str) -> None:
     assert found["metadata"]["annotations"] == {"mine": "stays"}
 
 
-def test_metrics_in_the_form_of_the_old_annotation_are_refused_by_name() -> None:
+def test_metrics_of_the_old_annotation_format_are_refused() -> None:
     async def scenario(api: Api) -> None:
         old = [{"type": "Resource", "resource": {"name": "memory", "targetAverageUtilization": 80}}]
         given = autoscaler("v1")
@@ -86,7 +86,7 @@ def test_metrics_in_the_form_of_the_old_annotation_are_refused_by_name() -> None
     run(scenario)
 
 
-def test_the_newest_version_of_the_group_is_preferred() -> None:
+def test_newest_version_of_the_group_is_preferred() -> None:
     async def scenario(api: Api) -> None:
         group = await api.get("/apis/autoscaling")
         assert group["preferredVersion"]["version"] == "v2"

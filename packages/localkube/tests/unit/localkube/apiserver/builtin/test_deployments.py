@@ -1,4 +1,4 @@
-"""Deployments and ReplicaSets as kube-apiserver has them."""
+"""Deployments and ReplicaSets as in kube-apiserver."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ def workload(**fields: Any) -> dict[str, Any]:
     return {"spec": {"selector": {"matchLabels": LABELS}, "template": TEMPLATE} | fields}
 
 
-def test_a_new_deployment_is_filled_with_defaults(api: Make) -> None:
+def test_new_deployment_receives_defaults(api: Make) -> None:
     found = api("deployments.apps").create(workload())
     spec = {name: value for name, value in found["spec"].items() if name not in {"template", "selector"}}
     assert spec == {
@@ -29,7 +29,7 @@ def test_a_new_deployment_is_filled_with_defaults(api: Make) -> None:
     assert found["metadata"]["generation"] == 1
 
 
-def test_a_new_replica_set_is_filled_with_defaults(api: Make) -> None:
+def test_new_replica_set_receives_defaults(api: Make) -> None:
     found = api("replicasets.apps").create(workload())
     assert found["spec"]["replicas"] == 1
     assert found["status"] == {"replicas": 0}
@@ -43,13 +43,13 @@ def test_a_new_replica_set_is_filled_with_defaults(api: Make) -> None:
         ("deployments.apps", {}, 1),
     ],
 )
-def test_a_change_of_the_spec_is_a_new_generation(api: Make, plural: str, change: Any, generation: int) -> None:
+def test_spec_change_increments_the_generation(api: Make, plural: str, change: Any, generation: int) -> None:
     kind = api(plural)
     old = kind.create(workload())
     assert kind.update(old, {"spec": old["spec"] | change})["metadata"]["generation"] == generation
 
 
-def test_an_annotation_of_a_deployment_is_a_new_generation_unless_the_status_brings_it(api: Make) -> None:
+def test_annotation_increments_the_generation_except_by_status(api: Make) -> None:
     kind = api("deployments.apps")
     old = kind.create(workload())
     noted = old | {"metadata": old["metadata"] | {"annotations": {"note": "x"}}}
@@ -75,12 +75,12 @@ ROLLING = "spec.strategy.rollingUpdate"
         ({"strategy": {"rollingUpdate": {"maxSurge": -1}}}, f"{ROLLING}.maxSurge: Invalid value: -1"),
     ],
 )
-def test_a_deployment_that_cannot_work_is_refused(api: Make, fields: Any, fragment: str) -> None:
+def test_invalid_deployment_is_refused(api: Make, fields: Any, fragment: str) -> None:
     assert [error for error in api("deployments.apps").errors(workload(**fields)) if fragment in error]
 
 
 @pytest.mark.parametrize("plural", ["deployments.apps", "replicasets.apps"])
-def test_a_selector_never_changes(api: Make, plural: str) -> None:
+def test_selector_is_immutable(api: Make, plural: str) -> None:
     kind = api(plural)
     old = kind.create(workload())
     assert kind.errors(workload()) == []

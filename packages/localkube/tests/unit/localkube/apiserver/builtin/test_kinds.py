@@ -34,11 +34,11 @@ ONLY_ON_CLUSTERS = {
     resources.TOKEN_REVIEWS,
     resources.SUBJECT_ACCESS_REVIEWS,
 }
-"""What an installation of the manager needs: on one machine there is one user, and nothing to install."""
+"""Kinds for an installation of the manager. One machine has one user, and no installation."""
 
 
 MEASURED = {resources.POD_METRICS, resources.NODE_METRICS}
-"""What has no objects: it is measured when somebody asks."""
+"""Kinds without stored objects: they are measured on request."""
 
 
 def test_every_other_resource_is_served(kinds: dict[str, Kind]) -> None:
@@ -47,8 +47,8 @@ def test_every_other_resource_is_served(kinds: dict[str, Kind]) -> None:
     assert set(kinds) == {resource.group_resource for resource in served}
 
 
-def test_list_keys_are_those_of_core_v1(kinds: dict[str, Kind]) -> None:
-    """R-API-8."""
+def test_list_keys_equal_those_of_core_v1(kinds: dict[str, Kind]) -> None:
+    """Pod templates merge as in core/v1 (R-API-8)."""
     fields = (kinds["pods"].schema.fields or {})["spec"].fields or {}
     container = (fields["containers"].items or Schema("any")).fields or {}
     assert fields["containers"].keys == ("name",)
@@ -98,13 +98,13 @@ DEFAULTS: list[tuple[str, dict[str, Any], str, Any]] = [
 
 
 @pytest.mark.parametrize(("plural", "given", "field", "expected"), DEFAULTS)
-def test_defaults(api: Make, plural: str, given: dict[str, Any], field: str, expected: Any) -> None:
+def test_defaults_are_set_once(api: Make, plural: str, given: dict[str, Any], field: str, expected: Any) -> None:
     stored = api(plural).create(given)
     assert stored[field] == expected
     assert api(plural).update(stored, {}) == stored
 
 
-def test_webhooks_are_filled_with_defaults(api: Make) -> None:
+def test_webhooks_receive_defaults(api: Make) -> None:
     plural = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
     (webhook,) = api(plural).create({"webhooks": [WEBHOOK]})["webhooks"]
     defaults = {
@@ -190,7 +190,7 @@ ERRORS: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(
     ("plural", "given", "text"), ERRORS, ids=[f"{plural} {text[:40]}" for plural, _, text in ERRORS]
 )
-def test_faults(api: Make, plural: str, given: dict[str, Any], text: str) -> None:
+def test_invalid_objects_are_refused(api: Make, plural: str, given: dict[str, Any], text: str) -> None:
     assert text in api(plural).errors(given)
 
 
@@ -209,29 +209,31 @@ CHANGES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("plural", "given", "change", "text"), CHANGES)
-def test_forbidden_changes(api: Make, plural: str, given: dict[str, Any], change: dict[str, Any], text: str) -> None:
+def test_forbidden_changes_are_refused(
+    api: Make, plural: str, given: dict[str, Any], change: dict[str, Any], text: str
+) -> None:
     assert text in api(plural).update_faults(api(plural).create(given), change)
 
 
-def test_a_service_keeps_its_address_when_an_update_leaves_it_out(api: Make) -> None:
+def test_service_keeps_its_address_when_an_update_omits_it(api: Make) -> None:
     stored = api("services").create({"spec": {"clusterIP": "10.0.0.1", "ports": [PORT]}})
     updated = api("services").update(stored, {"spec": {"ports": [PORT]}})
     assert updated["spec"]["clusterIP"] == "10.0.0.1"
 
 
-def test_a_namespace_keeps_its_spec(api: Make) -> None:
+def test_namespace_keeps_its_spec(api: Make) -> None:
     stored = api("namespaces").create({})
     assert api("namespaces").update(stored, {"spec": {}})["spec"] == {"finalizers": ["kubernetes"]}
     assert stored["metadata"]["labels"] == {"kubernetes.io/metadata.name": "web-0"}
 
 
-def test_a_service_reference_gets_a_port(api: Make) -> None:
+def test_service_reference_receives_a_port(api: Make) -> None:
     client = {"service": {"namespace": "n", "name": "s"}}
     (webhook,) = api(VALIDATING).create({"webhooks": [WEBHOOK | {"clientConfig": client}]})["webhooks"]
     assert webhook["clientConfig"]["service"]["port"] == 443
 
 
-def test_a_claim_is_bound_once(api: Make) -> None:
+def test_claim_is_bound_once(api: Make) -> None:
     stored = api("persistentvolumeclaims").create({"spec": CLAIM})
     bound = {"spec": stored["spec"] | {"volumeName": "pv-1"}}
     assert api("persistentvolumeclaims").update_faults(stored, bound) == []
@@ -240,7 +242,7 @@ def test_a_claim_is_bound_once(api: Make) -> None:
     assert api("persistentvolumeclaims").update_faults(taken, moved)
 
 
-def test_owners_are_checked(api: Make) -> None:
+def test_owner_references_are_validated(api: Make) -> None:
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "u", "controller": True}
     assert api("configmaps").errors({"metadata": {"ownerReferences": [owner]}}) == []
     errors = api("configmaps").errors({"metadata": {"ownerReferences": [owner, owner | {"name": "b", "uid": ""}]}})
@@ -250,7 +252,7 @@ def test_owners_are_checked(api: Make) -> None:
     assert any(error.endswith("/v1, Kind=Event is disallowed from being an owner") for error in event)
 
 
-def test_finalizers_of_built_in_kinds_name_a_domain(api: Make) -> None:
+def test_finalizers_of_built_in_kinds_need_a_domain(api: Make) -> None:
     text = 'metadata.finalizers[1]: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified'
     assert api("configmaps").errors({"metadata": {"finalizers": ["orphan", "mine"]}}) == [text]
     both = api("configmaps").errors({"metadata": {"finalizers": ["orphan", "foregroundDeletion"]}})

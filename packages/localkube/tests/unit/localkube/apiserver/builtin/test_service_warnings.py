@@ -1,4 +1,4 @@
-"""Writing a service says what it will not do on one machine."""
+"""Writing a service causes a warning about features that one machine lacks."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def warned(**spec: object) -> list[str]:
     return list(KIND.warnings(KIND.prepare("create", service, None)))
 
 
-def test_a_port_that_is_not_forwarded_is_named_with_the_one_to_use() -> None:
+def test_warning_names_the_port_that_is_not_forwarded() -> None:
     (text,) = warned(ports=[{"port": 9000, "name": "a"}, {"port": 80, "targetPort": 8080, "name": "b"}])
     assert text == (
         "spec.ports[1].targetPort: inside pods port 80 is not forwarded to 8080 on this machine, as the name web leads "
@@ -24,7 +24,7 @@ def test_a_port_that_is_not_forwarded_is_named_with_the_one_to_use() -> None:
     )
 
 
-def test_a_port_that_is_forwarded_to_a_name_is_named_as_the_pods_name_it() -> None:
+def test_warning_names_a_named_target_port() -> None:
     (text,) = warned(ports=[{"port": 80, "targetPort": "http"}])
     assert "connect to web, at the port that the pods call http;" in text
 
@@ -40,19 +40,19 @@ def test_a_port_that_is_forwarded_to_a_name_is_named_as_the_pods_name_it() -> No
     ],
     ids=["ports of the pods", "headless", "headless, where Kubernetes forwards nothing either", "a name", "no pods"],
 )
-def test_a_service_that_does_what_it_does_on_kubernetes_is_no_warning(spec: JSONObject) -> None:
+def test_supported_service_has_no_warning(spec: JSONObject) -> None:
     assert warned(**spec) == []
 
 
 @pytest.mark.parametrize("kind", ["NodePort", "LoadBalancer"])
-def test_a_service_that_gets_no_address_says_how_to_reach_it(kind: str) -> None:
+def test_warning_explains_how_to_reach_the_service(kind: str) -> None:
     address, port = warned(type=kind, ports=[{"port": 80, "targetPort": 8080}])
     assert f"spec.type: {kind} services get no address" in address
     assert "`kubectl port-forward service/web`, or inside pods by the name web" in address
     assert "connect to web:8080" in port
 
 
-def test_an_address_at_which_nothing_answers_is_named() -> None:
+def test_warning_names_an_address_that_does_not_answer() -> None:
     (text,) = warned(clusterIP="10.0.0.7", ports=[{"port": 80}])
     assert text.startswith(
         "spec.clusterIP: nothing answers at 10.0.0.7 on this machine: inside pods connect to the name web"

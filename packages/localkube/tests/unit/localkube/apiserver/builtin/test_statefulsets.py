@@ -1,4 +1,4 @@
-"""StatefulSets and ControllerRevisions as kube-apiserver has them."""
+"""StatefulSets and ControllerRevisions as in kube-apiserver."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ def statefulset(**fields: Any) -> dict[str, Any]:
     return {"spec": {"selector": {"matchLabels": LABELS}, "template": TEMPLATE, "serviceName": "web"} | fields}
 
 
-def test_a_new_statefulset_is_filled_with_defaults(api: Make) -> None:
+def test_new_statefulset_receives_defaults(api: Make) -> None:
     found = api(STATEFULSETS).create(statefulset())
     spec = found["spec"]
     assert spec["replicas"] == 1
@@ -39,28 +39,28 @@ def test_a_new_statefulset_is_filled_with_defaults(api: Make) -> None:
     assert found["metadata"]["generation"] == 1
 
 
-def test_max_unavailable_is_dropped_as_its_gate_is_off(api: Make) -> None:
-    """T-11."""
+def test_max_unavailable_is_dropped_without_its_feature_gate(api: Make) -> None:
+    """The API server drops the field as upstream does (T-11)."""
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2, "maxUnavailable": 3}}
     found = api(STATEFULSETS).create(statefulset(updateStrategy=strategy))
     assert found["spec"]["updateStrategy"]["rollingUpdate"] == {"partition": 2}
 
 
-def test_an_empty_retention_policy_becomes_retain(api: Make) -> None:
-    """R-LSTS-2: an unset key is sent as the empty string."""
+def test_empty_retention_policy_becomes_retain(api: Make) -> None:
+    """An unset key is sent as the empty string (R-LSTS-2)."""
     policy = {"whenDeleted": "Delete", "whenScaled": ""}
     found = api(STATEFULSETS).create(statefulset(persistentVolumeClaimRetentionPolicy=policy))
     assert found["spec"]["persistentVolumeClaimRetentionPolicy"] == {"whenDeleted": "Delete", "whenScaled": "Retain"}
 
 
-def test_containers_may_mount_what_claim_templates_will_be(api: Make) -> None:
+def test_containers_may_mount_claim_templates(api: Make) -> None:
     mounting = {"name": "c", "image": "x:1", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
     template = TEMPLATE | {"spec": {"containers": [mounting]}}
     found = api(STATEFULSETS).create(statefulset(template=template, volumeClaimTemplates=[CLAIM]))
     assert "volumes" not in found["spec"]["template"]["spec"]
 
 
-def test_claim_templates_are_whole_claims(api: Make) -> None:
+def test_claim_templates_receive_all_defaults(api: Make) -> None:
     found = api(STATEFULSETS).create(statefulset(volumeClaimTemplates=[CLAIM]))
     (claim,) = found["spec"]["volumeClaimTemplates"]
     assert (claim["kind"], claim["apiVersion"]) == ("PersistentVolumeClaim", "v1")
@@ -89,7 +89,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("given", "text"), ERRORS, ids=[text[:50] for _, text in ERRORS])
-def test_faults_are_told_in_the_words_of_kube_apiserver(api: Make, given: dict[str, Any], text: str) -> None:
+def test_errors_use_the_texts_of_kube_apiserver(api: Make, given: dict[str, Any], text: str) -> None:
     assert text in api(STATEFULSETS).errors(given)
 
 
@@ -106,8 +106,8 @@ def test_only_some_fields_may_change(api: Make) -> None:
     assert sets.update_faults(stored, {"spec": stored["spec"] | {"serviceName": "other"}}) == [forbidden]
 
 
-def test_applying_the_same_leader_set_again_is_no_write(api: Make) -> None:
-    """R-LSTS-1: the set is applied on every reconcile; only a change may cost a new version."""
+def test_applying_the_same_leader_set_writes_nothing(api: Make) -> None:
+    """The set is applied on every reconcile; only a change may cost a new version (R-LSTS-1)."""
     kind = api(STATEFULSETS).kind
     rolling = {"partition": 0, "maxUnavailable": 1}
     applied = statefulset(replicas=2, updateStrategy={"type": "RollingUpdate", "rollingUpdate": rolling})
@@ -118,7 +118,7 @@ def test_applying_the_same_leader_set_again_is_no_write(api: Make) -> None:
     assert ownership.settle(stored, again) is stored
 
 
-def test_the_generation_counts_changes_of_the_spec(api: Make) -> None:
+def test_generation_counts_spec_changes(api: Make) -> None:
     sets = api(STATEFULSETS)
     stored = sets.create(statefulset())
     labeled = stored | {"metadata": stored["metadata"] | {"labels": {"a": "b"}}}
@@ -126,8 +126,8 @@ def test_the_generation_counts_changes_of_the_spec(api: Make) -> None:
     assert sets.update(stored, {"spec": stored["spec"] | {"replicas": 2}})["metadata"]["generation"] == 2
 
 
-def test_revision_data_is_kept_and_never_changes(api: Make) -> None:
-    """R-REV-7: order, nulls and texts stay; what a client reads back encodes to the bytes it sent."""
+def test_revision_data_is_kept_and_immutable(api: Make) -> None:
+    """Order, nulls and texts are kept; the data encodes to the bytes that were sent (R-REV-7)."""
     revisions = api("controllerrevisions.apps")
     data = {"spec": {"leaderWorkerTemplate": {"$patch": "replace", "workerTemplate": {"spec": {"containers": None}}}}}
     stored = revisions.create({"data": data, "revision": 1})

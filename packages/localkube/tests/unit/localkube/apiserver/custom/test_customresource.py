@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: from the definition to its kind, with that of LeaderWorkerSet as the example."""
+"""CustomResourceDefinitions: from the definition to its kind, with LeaderWorkerSets as the example."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -31,8 +31,8 @@ def leaderworkerset(**spec: Any) -> Object:
     }
 
 
-def test_the_kind_has_the_names_and_subresources_of_the_definition(kind: Kind) -> None:
-    """R-API-1, R-API-2, R-API-3."""
+def test_kind_has_the_names_and_subresources_of_its_definition(kind: Kind) -> None:
+    """Names, scope and subresources come from the definition (R-API-1, R-API-2, R-API-3)."""
     assert (kind.resource.group_resource, kind.singular, kind.short_names) == (
         "leaderworkersets.leaderworkerset.x-k8s.io", "leaderworkerset", ("lws",),
     )  # fmt: skip
@@ -41,8 +41,8 @@ def test_the_kind_has_the_names_and_subresources_of_the_definition(kind: Kind) -
     assert [column.name for column in kind.columns] == ["Name", "Ready", "Desired", "Up-to-date", "Age"]
 
 
-def test_objects_are_pruned_and_filled(kind: Kind) -> None:
-    """R-API-5, R-API-7."""
+def test_objects_are_pruned_and_defaulted(kind: Kind) -> None:
+    """Unknown fields are pruned and defaults set (R-API-5, R-API-7)."""
     found = kind.prepare("create", leaderworkerset(unknown=1) | {"status": {"replicas": 3}}, None)
     assert found["spec"]["replicas"] == 1
     assert found["spec"]["startupPolicy"] == "LeaderCreated"
@@ -55,12 +55,12 @@ def test_objects_are_pruned_and_filled(kind: Kind) -> None:
     assert kind.validate("create", found, None) == []
 
 
-def test_unknown_fields_are_named(kind: Kind) -> None:
+def test_unknown_fields_are_reported(kind: Kind) -> None:
     assert list(kind.unknown_fields(leaderworkerset(unknown=1))) == ["spec.unknown"]
 
 
-def test_faults_of_an_object(kind: Kind) -> None:
-    """R-VAL-3: negative replicas are found by the schema and by the scale subresource."""
+def test_invalid_object_is_refused(kind: Kind) -> None:
+    """The schema and the scale subresource find negative replicas (R-VAL-3)."""
     found = kind.prepare("create", leaderworkerset(replicas=-1, startupPolicy="Whenever"), None)
     assert [str(error) for error in kind.validate("create", found, None)] == [
         "spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0",
@@ -69,14 +69,14 @@ def test_faults_of_an_object(kind: Kind) -> None:
     ]
 
 
-def test_metadata_is_that_of_every_object(kind: Kind) -> None:
+def test_metadata_is_validated_as_for_built_in_kinds(kind: Kind) -> None:
     with pytest.raises(UndecodableError, match=r"ObjectMeta\.metadata\.labels"):
         kind.prepare("create", leaderworkerset() | {"metadata": {"labels": {"a": 1}}}, None)
     found = kind.prepare("create", leaderworkerset() | {"metadata": {"name": "A", "namespace": "default"}}, None)
     assert [error.path for error in kind.validate("create", found, None)] == ["metadata.name"]
 
 
-def test_generations_and_status_are_apart(kind: Kind) -> None:
+def test_generation_ignores_status_and_labels(kind: Kind) -> None:
     stored = kind.prepare("create", leaderworkerset(), None)
     labeled = stored | {"metadata": stored["metadata"] | {"labels": {"a": "b"}}}
     assert kind.prepare("update", labeled, stored)["metadata"]["generation"] == 1
@@ -86,7 +86,7 @@ def test_generations_and_status_are_apart(kind: Kind) -> None:
     assert status == stored | {"status": {"replicas": 2}}
 
 
-def test_without_a_status_subresource_all_content_counts(kind: Kind) -> None:
+def test_generation_counts_all_content_without_status(kind: Kind) -> None:
     definition = DEFINITIONS.prepare("create", customkind.definition(), None)
     (version,) = definition["spec"]["versions"]
     definition["spec"]["versions"] = [{name: value for name, value in version.items() if name != "subresources"}]
@@ -96,15 +96,15 @@ def test_without_a_status_subresource_all_content_counts(kind: Kind) -> None:
     assert plain.prepare("update", stored | {"status": {"replicas": 2}}, stored)["metadata"]["generation"] == 2
 
 
-def test_columns_show_nothing_where_there_is_nothing(kind: Kind) -> None:
-    """R-API-10: kubectl shows a blank READY cell, not 0."""
+def test_columns_are_blank_for_missing_values(kind: Kind) -> None:
+    """kubectl shows a blank READY cell, not 0 (R-API-10)."""
     obj = leaderworkerset(replicas=2) | {"metadata": {"name": "web", "creationTimestamp": "2026-01-01T00:00:00Z"}}
     now = datetime(2026, 1, 1, 0, 3, 10, tzinfo=UTC)
     assert kind.cells(obj, now) == ["web", None, 2, None, "3m10s"]
     assert kind.cells(obj | {"status": {"readyReplicas": 1}}, now)[1] == 1
 
 
-def test_columns_of_other_types_are_texts() -> None:
+def test_columns_of_other_types_are_text() -> None:
     declared = [
         {"name": "List", "type": "string", "jsonPath": ".spec.list[*]"},
         {"name": "Flag", "type": "boolean", "jsonPath": ".spec.flag"},
@@ -119,7 +119,7 @@ def test_columns_of_other_types_are_texts() -> None:
     assert [column.name for column in kind_from_crd(definition()).columns] == ["Name", "Age"]
 
 
-def test_a_new_definition_is_established() -> None:
+def test_new_definition_is_established() -> None:
     found = DEFINITIONS.prepare("create", customkind.definition(), None)
     assert DEFINITIONS.validate("create", found, None) == []
     assert [condition["type"] for condition in found["status"]["conditions"]] == ["NamesAccepted", "Established"]
@@ -143,7 +143,7 @@ def definition(schema: Object | None = None, **spec: Any) -> Object:
     }
 
 
-def test_rules_that_are_not_evaluated_are_told() -> None:
+def test_unsupported_validation_rules_are_reported() -> None:
     rules = {"x-kubernetes-validations": [{"rule": "self.a > 0"}]}
     schema = {"type": "object", "properties": {"spec": {"type": "object"} | rules}}
     found = DEFINITIONS.prepare("create", definition(schema), None)
@@ -188,12 +188,12 @@ ERRORS: list[tuple[Object, str]] = [
 
 
 @pytest.mark.parametrize(("given", "text"), ERRORS, ids=[text[:70] for _, text in ERRORS])
-def test_faults_of_a_definition(given: Object, text: str) -> None:
+def test_invalid_definition_is_refused(given: Object, text: str) -> None:
     errors = DEFINITIONS.validate("create", DEFINITIONS.prepare("create", given, None), None)
     assert any(str(error).startswith(text) for error in errors), list(map(str, errors))
 
 
-def test_what_a_definition_may_not_change() -> None:
+def test_immutable_fields_of_a_definition_are_refused() -> None:
     stored = DEFINITIONS.prepare("create", definition(), None)
     changed = DEFINITIONS.prepare("update", definition(scope="Cluster"), stored)
     assert 'spec.scope: Invalid value: "Cluster": field is immutable' in map(
@@ -202,14 +202,14 @@ def test_what_a_definition_may_not_change() -> None:
 
 
 class Unread(dict[str, Any]):
-    """A mapping that nobody may go through."""
+    """A mapping that must not be iterated."""
 
     def items(self) -> Any:
         raise AssertionError("the schema was read")
 
 
-def test_the_shape_of_a_kind_is_built_when_it_is_needed_and_once() -> None:
-    """A large definition whose kind nobody writes costs little at the start of a cluster."""
+def test_schema_of_a_kind_is_built_once_when_needed() -> None:
+    """A large definition of an unused kind costs little at the start of a cluster."""
     definition = DEFINITIONS.prepare("create", customkind.definition(), None)
     kind = kind_from_crd(definition)
     assert kind.schema is kind.schema

@@ -1,4 +1,4 @@
-"""Patterns of definitions: those of RE2, as RE2 matches them, in linear time."""
+"""Patterns of definitions have the syntax and results of RE2, in linear time."""
 
 import re
 import time
@@ -42,7 +42,7 @@ DNS = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
         (r"^(a?){3}$", ["", "aaa"], ["aaaa"]),
     ],
 )
-def test_patterns_match_as_those_of_re2(pattern: str, found: list[str], not_found: list[str]) -> None:
+def test_patterns_match_as_in_re2(pattern: str, found: list[str], not_found: list[str]) -> None:
     compiled = keywords.compile_pattern(pattern)
     assert [text for text in found if not compiled.matches(text)] == []
     assert [text for text in not_found if compiled.matches(text)] == []
@@ -55,19 +55,19 @@ def test_patterns_match_as_those_of_re2(pattern: str, found: list[str], not_foun
         r"\Z", r"\q", "\\", "[[:odd:]]", "[b-a]", "(" * 5000, "((a{100}){100}){100}",
     ],
 )  # fmt: skip
-def test_what_re2_does_not_have_is_refused(pattern: str) -> None:
+def test_syntax_that_re2_lacks_is_refused(pattern: str) -> None:
     with pytest.raises(PatternError):
         keywords.compile_pattern(pattern)
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "^(a|aa)*$", "^(a?){50}a{50}$", "(.*)*x", "^(([a-z])+.)+[A-Z]([a-z])+$"])
-def test_patterns_that_backtrack_for_ever_elsewhere_are_fast(pattern: str) -> None:
+def test_backtracking_patterns_are_fast(pattern: str) -> None:
     started = time.thread_time()
     assert not keywords.compile_pattern(pattern).matches("a" * 10_000 + "!")
     assert time.thread_time() - started < 5
 
 
-def test_a_match_that_would_block_the_server_is_given_up() -> None:
+def test_match_that_would_block_the_server_is_refused() -> None:
     text = "".join("ab"[number * number % 7 % 2] for number in range(300_000))
     with pytest.raises(PatternError, match="too long to be matched: 300000 characters"):
         keywords.compile_pattern("a[ab]{1000}c").matches(text)
@@ -88,13 +88,13 @@ PATTERNS = st.recursive(
 
 @settings(max_examples=examples(50))
 @given(PATTERNS, st.text("ab1", max_size=8))
-def test_patterns_find_what_python_finds(pattern: str, text: str) -> None:
+def test_patterns_match_the_same_texts_as_python(pattern: str, text: str) -> None:
     expected = re.search(pattern.replace("$", r"\Z"), text) is not None
     assert keywords.compile_pattern(pattern).matches(text) is expected
 
 
-def test_a_pattern_that_was_stored_before_patterns_were_checked_is_skipped() -> None:
-    """New definitions are refused for it (`definition_rules.py`); objects of an old one can still be written."""
+def test_stored_pattern_that_is_invalid_is_skipped() -> None:
+    """New definitions with it are refused (`definition_rules.py`); objects of an old one can still be written."""
     errors: list[FieldError] = []
     keywords._pattern("(?=a)")("b", "spec.name", errors)
     assert errors == []

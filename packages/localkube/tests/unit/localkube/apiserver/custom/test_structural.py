@@ -39,7 +39,7 @@ KEPT: list[tuple[str, dict[str, Any], Any, Any]] = [
 
 
 @pytest.mark.parametrize(("schema", "value", "expected"), [case[1:] for case in KEPT], ids=[case[0] for case in KEPT])
-def test_normalizing(schema: dict[str, Any], value: Any, expected: Any) -> None:
+def test_normalize_prunes_and_sets_defaults(schema: dict[str, Any], value: Any, expected: Any) -> None:
     assert Structural(schema).normalize(value) == expected
 
 
@@ -73,18 +73,18 @@ ERRORS: list[tuple[dict[str, Any], Any, str]] = [
 
 
 @pytest.mark.parametrize(("schema", "value", "text"), ERRORS, ids=[text[:60] for _, _, text in ERRORS])
-def test_faults_are_told_in_the_words_of_kube_apiserver(schema: dict[str, Any], value: Any, text: str) -> None:
+def test_errors_use_the_texts_of_kube_apiserver(schema: dict[str, Any], value: Any, text: str) -> None:
     assert faults_of(schema, value) == [text]
 
 
-def test_valid_values_have_no_faults() -> None:
+def test_valid_values_have_no_errors() -> None:
     schema = object_of({"a": INTEGER | {"minimum": 0}, "b": {"x-kubernetes-int-or-string": True}, "c": LIST})
     assert faults_of(schema, {"a": 1.0, "b": "5%", "c": [{"name": "a"}, {"name": "b"}]}) == []
 
 
 @settings(max_examples=40)
 @given(st.recursive(st.none() | st.integers() | st.text(max_size=2), lambda v: st.lists(v, max_size=2) | st.dictionaries(st.sampled_from(["replicas", "leaderWorkerTemplate", "size", "x"]), v, max_size=3)))  # fmt: skip
-def test_normalizing_twice_is_normalizing_once(value: Any) -> None:
+def test_normalize_is_idempotent(value: Any) -> None:
     node = Structural(definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"])
     once = node.normalize(value)
     assert node.normalize(once) == once

@@ -1,4 +1,4 @@
-"""Frames of SPDY, short to write."""
+"""Builders of SPDY frames."""
 
 from localkube.apiserver.front.spdy import NO_HEADERS, Frame, Headers, Status, Type
 

@@ -1,4 +1,4 @@
-"""Who may speak to the server."""
+"""The guard accepts only requests with the token, addressed to this machine."""
 
 import pytest
 
@@ -9,7 +9,7 @@ GOOD = {"host": "127.0.0.1:8443", "authorization": "Bearer secret"}
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8443", "localhost:8443", "LOCALHOST:8443", "[::1]:8443"])
-def test_whoever_knows_the_token_and_speaks_to_this_machine_is_let_in(host: str) -> None:
+def test_request_with_the_token_for_this_machine_is_accepted(host: str) -> None:
     assert GUARD.check(GOOD | {"host": host}) is None
 
 
@@ -36,13 +36,13 @@ def test_whoever_knows_the_token_and_speaks_to_this_machine_is_let_in(host: str)
     ],
     ids=str,
 )
-def test_everybody_else_is_not(headers: dict[str, str], code: int) -> None:
+def test_other_requests_are_refused(headers: dict[str, str], code: int) -> None:
     refused = GUARD.check(GOOD | headers)
     assert refused is not None
     assert refused.code == code
 
 
-def test_a_browser_that_a_user_points_at_the_server_still_needs_the_token() -> None:
+def test_browser_navigation_still_needs_the_token() -> None:
     refused = GUARD.check({"host": "127.0.0.1:8443", "sec-fetch-site": "none"})
     assert refused is not None
     assert refused.code == 401

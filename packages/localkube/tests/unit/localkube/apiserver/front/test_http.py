@@ -1,4 +1,4 @@
-"""The front door over real sockets."""
+"""The HTTP server over real sockets."""
 
 import asyncio
 import io
@@ -82,32 +82,32 @@ async def test_requests_are_answered(door: Door) -> None:
     ],
     ids=["no token", "wrong token", "rebound name", "page"],
 )
-async def test_another_user_and_a_web_page_get_nothing(door: Door, headers: dict[str, str], code: int) -> None:
+async def test_other_users_and_web_pages_are_refused(door: Door, headers: dict[str, str], code: int) -> None:
     for method, path in (("GET", CONFIG_MAPS), ("POST", CONFIG_MAPS), ("GET", "/healthz"), ("GET", "/version")):
         status, body = await door.send(method, path, headers=headers, data=b"{}")
         assert (status, body["kind"], body["status"]) == (code, "Status", "Failure")
     assert (await door.send("GET", CONFIG_MAPS))[1]["items"] == []
 
 
-async def test_a_page_may_not_ask_beforehand_either(door: Door) -> None:
+async def test_preflight_request_of_a_page_is_refused(door: Door) -> None:
     headers = {"origin": "https://page.example", "access-control-request-method": "POST", "authorization": ""}
     assert (await door.send("OPTIONS", CONFIG_MAPS, headers=headers))[0] == 403
 
 
-async def test_a_form_of_a_page_is_refused_even_with_the_token(door: Door) -> None:
+async def test_form_post_is_refused_even_with_the_token(door: Door) -> None:
     status, body = await door.send("POST", CONFIG_MAPS, data={"metadata": "x"})
     assert (status, body["reason"]) == (415, "UnsupportedMediaType")
     text = {"content-type": "text/plain"}
     assert (await door.send("POST", CONFIG_MAPS, data=b"{}", headers=text))[0] == 415
 
 
-async def test_a_body_over_the_limit_is_refused(door: Door) -> None:
+async def test_body_over_the_limit_is_refused(door: Door) -> None:
     large = io.BytesIO(json.dumps(config_map("a", k="x" * BODY_LIMIT)).encode())
     status, body = await door.send("POST", CONFIG_MAPS, data=large, headers={"content-type": "application/json"})
     assert (status, body["reason"]) == (413, "RequestEntityTooLarge")
 
 
-async def test_a_watch_is_streamed_and_ends_with_the_server(door: Door) -> None:
+async def test_watch_is_streamed_and_ends_with_the_server(door: Door) -> None:
     url = f"http://127.0.0.1:{door.port}{CONFIG_MAPS}?watch=true"
     async with door.session.get(url, headers={"authorization": f"Bearer {TOKEN}"}) as watch:
         await door.send("POST", CONFIG_MAPS, json=config_map("a"))
@@ -119,7 +119,7 @@ async def test_a_watch_is_streamed_and_ends_with_the_server(door: Door) -> None:
         assert asyncio.get_running_loop().time() - before < 1
 
 
-async def test_a_watcher_that_leaves_is_forgotten(door: Door) -> None:
+async def test_disconnected_watcher_is_forgotten(door: Door) -> None:
     url = f"http://127.0.0.1:{door.port}{PODS}?watch=true"
     async with door.session.get(url, headers={"authorization": f"Bearer {TOKEN}"}):
         assert door.api.backend.hub.watching == 1
@@ -127,13 +127,13 @@ async def test_a_watcher_that_leaves_is_forgotten(door: Door) -> None:
         await door.send("POST", PODS, json=pod(f"p{id(object())}"))
 
 
-async def test_a_port_in_use_is_named(door: Door) -> None:
+async def test_port_in_use_is_named(door: Door) -> None:
     other = HttpServer(door.api, token=TOKEN)
     with pytest.raises(ListenError, match=rf"127\.0\.0\.1:{door.port}: in use by another program: choose another"):
         await other.start(door.port)
 
 
-async def test_a_certificate_makes_it_https() -> None:
+async def test_certificate_enables_https() -> None:
     certificate, key = build_certificate(datetime.now(UTC))
     async with door(ssl_context=server_context(certificate, key)) as opened:
         trusted = ssl.create_default_context(cadata=certificate.decode())
@@ -144,8 +144,8 @@ async def test_a_certificate_makes_it_https() -> None:
                 assert answer.status == 200
 
 
-async def test_a_client_that_hangs_does_not_hold_up_the_end() -> None:
-    """It never answers the TLS farewell, for which asyncio waits 30 s, and a server's end from Python 3.12.1 on, too."""
+async def test_hanging_client_does_not_delay_the_shutdown() -> None:
+    """It never answers the TLS farewell. asyncio waits 30 s for it; so does closing a server from Python 3.12.1 on."""
     certificate, key = build_certificate(datetime.now(UTC))
 
     def connect(port: int) -> ssl.SSLSocket:
@@ -164,8 +164,8 @@ async def test_a_client_that_hangs_does_not_hold_up_the_end() -> None:
 
 
 @pytest.mark.slow
-async def test_connections_that_say_nothing_keep_no_client_out() -> None:
-    """More than may be open; the one that has waited longest is closed for the next one."""
+async def test_idle_connections_keep_no_client_out() -> None:
+    """There are more connections than the limit. The oldest one is closed for the next one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (CROWD, hard))
     try:
@@ -180,8 +180,8 @@ async def test_connections_that_say_nothing_keep_no_client_out() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-async def test_the_rest_of_a_body_is_waited_for_no_longer_than_its_bound() -> None:
-    """Of a client that stays: the connection is closed. Of one that leaves: nothing of it is kept."""
+async def test_rest_of_a_request_body_is_awaited_for_a_bounded_time() -> None:
+    """If the client stays, the connection is closed. If it leaves, nothing of it is kept."""
     async with door() as opened:
         loop = asyncio.get_running_loop()
         at_rest = len(asyncio.all_tasks())

@@ -12,7 +12,7 @@ from localkube.apiserver.front.kubeconfig import Access, build_kubeconfig, write
 ACCESS = Access("lws", "https://127.0.0.1:6443", "secret", b"PEM")
 
 
-def test_it_names_the_server_the_token_and_the_certificate() -> None:
+def test_kubeconfig_has_server_token_and_certificate() -> None:
     config = build_kubeconfig(ACCESS)
     assert config["current-context"] == "lws"
     cluster = config["clusters"][0]["cluster"]
@@ -21,7 +21,7 @@ def test_it_names_the_server_the_token_and_the_certificate() -> None:
     assert config["users"] == [{"name": "lws", "user": {"token": "secret"}}]
 
 
-def test_only_its_owner_can_read_it_also_where_an_older_one_was_open(tmp_path: Path) -> None:
+def test_kubeconfig_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text("old")
     path.chmod(0o644)
@@ -31,7 +31,7 @@ def test_only_its_owner_can_read_it_also_where_an_older_one_was_open(tmp_path: P
     assert [one.name for one in tmp_path.iterdir()] == ["config"]
 
 
-def test_nothing_is_left_where_it_cannot_be_written(tmp_path: Path) -> None:
+def test_failed_write_leaves_no_temporary_file(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.mkdir()
     with pytest.raises(OSError, match="directory"):

@@ -22,7 +22,7 @@ V4, V5 = ("v4.channel.k8s.io",), ("v5.channel.k8s.io", "v4.channel.k8s.io")
 
 
 class EchoSession:
-    """A command that repeats its input until that ends, says so on its error stream, and exits with 3."""
+    """A command that repeats its input to its end, reports it on its error stream, and exits with code 3."""
 
     def __init__(self) -> None:
         self.stdout = asyncio.StreamReader()
@@ -110,7 +110,7 @@ def connect(door: Door, path: str, protocols: tuple[str, ...]) -> Any:
     return door.session.ws_connect(url, protocols=protocols, headers={"authorization": f"Bearer {TOKEN}"})
 
 
-def test_a_log_is_streamed_with_its_options() -> None:
+def test_log_is_streamed_with_its_options() -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
         api = Api(door.api, StoppedClock())
         answer = await api.get(f"{PODS}/web/log", follow="true", tailLines="5", limitBytes="100", timestamps="true")
@@ -121,7 +121,7 @@ def test_a_log_is_streamed_with_its_options() -> None:
     run(scenario)
 
 
-def test_what_the_node_refuses_is_a_status() -> None:
+def test_refusal_of_the_node_is_returned_as_a_status() -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
         api = Api(door.api, StoppedClock())
         answer = await api.get(f"{PODS}/web/log", previous="true")
@@ -137,7 +137,7 @@ def test_what_the_node_refuses_is_a_status() -> None:
     run(scenario)
 
 
-def test_several_containers_must_be_told_apart() -> None:
+def test_ambiguous_container_must_be_named() -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
         api = Api(door.api, StoppedClock())
         containers = [{"name": "a", "image": "i"}, {"name": "b", "image": "i"}]
@@ -150,7 +150,7 @@ def test_several_containers_must_be_told_apart() -> None:
     run(scenario)
 
 
-def test_a_pod_without_a_node_has_no_log_yet() -> None:
+def test_log_of_an_unscheduled_pod_is_empty() -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
         api = Api(door.api, StoppedClock())
         await api.create(PODS, pod("waiting"))
@@ -159,7 +159,7 @@ def test_a_pod_without_a_node_has_no_log_yet() -> None:
     run(scenario)
 
 
-def test_a_command_talks_over_channels_and_reports_its_exit() -> None:
+def test_command_uses_channels_and_reports_its_exit_code() -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
         async with connect(door, EXEC, V5) as socket:
             assert socket.protocol == "v5.channel.k8s.io"
@@ -179,7 +179,7 @@ def test_a_command_talks_over_channels_and_reports_its_exit() -> None:
     run(scenario)
 
 
-def test_a_client_that_leaves_ends_the_command() -> None:
+def test_disconnected_client_ends_the_command() -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
         async with connect(door, EXEC, V4):
             pass
@@ -189,7 +189,7 @@ def test_a_client_that_leaves_ends_the_command() -> None:
 
 
 @pytest.mark.parametrize(("tty", "channels"), [("false", (1, 2)), ("true", (1, 1))])
-def test_whoever_attaches_sees_the_output_to_its_end(tty: str, channels: tuple[int, int]) -> None:
+def test_attached_client_sees_the_output_to_its_end(tty: str, channels: tuple[int, int]) -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
         async with connect(door, f"{PODS}/web/attach?stdout=true&stderr=true&tty={tty}", V5) as socket:
             assert await socket.receive_bytes() == b"\x01"
@@ -203,7 +203,7 @@ def test_whoever_attaches_sees_the_output_to_its_end(tty: str, channels: tuple[i
     run(scenario)
 
 
-def test_whoever_attached_and_leaves_is_not_waited_for() -> None:
+def test_disconnected_attached_client_is_forgotten() -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
         async with connect(door, f"{PODS}/web/attach", V5) as socket:
             await socket.receive_bytes()
@@ -219,7 +219,7 @@ def test_whoever_attached_and_leaves_is_not_waited_for() -> None:
         (f"{PODS}/two/attach?container=side&stderr=true", 'container "side" in pod "web" is not running'),
     ],
 )
-def test_what_cannot_be_attached_to_is_told_on_the_error_channel(path: str, text: str) -> None:
+def test_attach_error_is_sent_on_the_error_channel(path: str, text: str) -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
         containers = [{"name": "main", "image": "i"}, {"name": "side", "image": "i"}]
         await Api(door.api, StoppedClock()).create(PODS, pod("two", containers=containers, nodeName="node-0"))
@@ -233,8 +233,8 @@ def test_what_cannot_be_attached_to_is_told_on_the_error_channel(path: str, text
     run(scenario)
 
 
-def test_a_command_that_cannot_begin_is_told_on_the_error_channel() -> None:
-    """kubectl would take a refusal of the upgrade for a server without WebSockets, and tell about SPDY instead."""
+def test_start_error_of_a_command_is_sent_on_the_error_channel() -> None:
+    """If the upgrade were refused, kubectl would assume a server without WebSockets, and fall back to SPDY."""
 
     async def scenario(door: Door, node: FakeNode) -> None:
         async with connect(door, f"{PODS}/web/exec?command=nothing&stderr=true", V5) as socket:
@@ -256,7 +256,7 @@ def test_a_command_that_cannot_begin_is_told_on_the_error_channel() -> None:
         ("attach", "KUBECTL_REMOTE_COMMAND_WEBSOCKETS"),
     ],
 )
-def test_error_of_spdy_without_websocket_says_what_to_use(subresource: str, variable: str) -> None:
+def test_spdy_without_websocket_error_explains_what_to_use(subresource: str, variable: str) -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
         headers = {"upgrade": "SPDY/3.1", "connection": "Upgrade"}
         code, body = await door.send("POST", f"{PODS}/web/{subresource}", headers=headers)
@@ -279,7 +279,7 @@ def test_error_of_spdy_without_websocket_says_what_to_use(subresource: str, vari
     ],
     ids=["container", "no command", "protocol", "no ports", "port", "not a stream"],
 )
-def test_what_cannot_be_upgraded_is_refused_beforehand(path: str, protocols: tuple[str, ...]) -> None:
+def test_invalid_upgrade_is_refused_before_the_handshake(path: str, protocols: tuple[str, ...]) -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
         with pytest.raises(aiohttp.WSServerHandshakeError) as caught:
             async with connect(door, path, protocols):
@@ -297,7 +297,7 @@ STREAMS = [EXEC, f"{PODS}/web/attach?stdout=true", f"{PODS}/web/portforward?port
     ("accept", "code"),
     [("application/json", 406), ("text/*", 406), ("*/*;q=0.1, text/html", 101), ("text/html, */*", 101), ("", 101)],
 )
-def test_upgrade_needs_any_media_type_as_on_a_kubelet(path: str, accept: str, code: int) -> None:
+def test_upgrade_requires_any_media_type_like_a_kubelet(path: str, accept: str, code: int) -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
         key = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-version": "13"}
         key |= {"sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==", "sec-websocket-protocol": V4[0]}
@@ -312,7 +312,7 @@ def test_upgrade_needs_any_media_type_as_on_a_kubelet(path: str, accept: str, co
     run(scenario)
 
 
-def test_a_port_is_forwarded_both_ways() -> None:
+def test_port_is_forwarded_in_both_directions() -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
         async def shout(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write((await reader.read(100)).upper())
@@ -331,7 +331,7 @@ def test_a_port_is_forwarded_both_ways() -> None:
     run(scenario)
 
 
-def test_a_port_nobody_listens_on_is_told_on_its_error_channel() -> None:
+def test_closed_port_is_reported_on_the_error_channel() -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
         node.port = 1
         async with connect(door, f"{PODS}/web/portforward?ports=8080", V4) as socket:
@@ -341,7 +341,7 @@ def test_a_port_nobody_listens_on_is_told_on_its_error_channel() -> None:
     run(scenario)
 
 
-def test_a_port_is_forwarded_over_a_tunnel_whose_frames_are_spread_over_messages() -> None:
+def test_tunnel_frames_may_span_several_messages() -> None:
     async def shout(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write((await reader.read()).upper())
         await writer.drain()
@@ -372,7 +372,7 @@ def test_a_port_is_forwarded_over_a_tunnel_whose_frames_are_spread_over_messages
     run(scenario)
 
 
-def test_a_tunnel_that_breaks_the_protocol_is_closed_with_the_reason() -> None:
+def test_tunnel_that_violates_the_protocol_is_closed() -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
         async with connect(door, f"{PODS}/web/portforward", TUNNEL) as socket:
             await socket.send_bytes(FrameWriter().write(syn_stream(2)))

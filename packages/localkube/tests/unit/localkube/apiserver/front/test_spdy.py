@@ -1,4 +1,4 @@
-"""SPDY: blocks of headers, frames against bytes that another implementation wrote, the state of a connection."""
+"""SPDY: blocks of headers, frames compared with recorded bytes, the state of a connection."""
 
 import struct
 import zlib
@@ -28,7 +28,7 @@ BLOCKS = st.dictionaries(
 )
 
 
-def test_the_dictionary_is_that_of_the_specification() -> None:
+def test_dictionary_equals_the_specification() -> None:
     """Every compressor of SPDY/3 writes this checksum into its first block."""
     assert (len(DICTIONARY), zlib.adler32(DICTIONARY)) == (1423, 0xE3C6A7C2)
 
@@ -36,7 +36,7 @@ def test_the_dictionary_is_that_of_the_specification() -> None:
 @settings(max_examples=30, deadline=None)
 @given(st.lists(BLOCKS))
 @pytest.mark.slow
-def test_blocks_come_out_as_they_went_in(blocks: list[dict[str, str]]) -> None:
+def test_header_blocks_survive_a_round_trip(blocks: list[dict[str, str]]) -> None:
     writer, reader = FrameWriter(), FrameReader()
     line = b"".join(writer.write(syn_stream(1, block)) for block in blocks)
     assert [frame.headers for frame in reader.feed(line)] == blocks
@@ -44,7 +44,7 @@ def test_blocks_come_out_as_they_went_in(blocks: list[dict[str, str]]) -> None:
 
 @settings(deadline=None)
 @given(st.binary())
-def test_any_other_block_is_refused_or_read(block: bytes) -> None:
+def test_random_header_block_is_parsed_or_refused(block: bytes) -> None:
     try:
         headers = parse_headers(block)
     except ProtocolError:
@@ -66,24 +66,24 @@ def test_any_other_block_is_refused_or_read(block: bytes) -> None:
     ],
     ids=["no pair", "short value", "long name", "many", "longer", "upper case", "twice", "empty"],
 )
-def test_a_block_that_is_wrong_is_told(block: bytes, text: str) -> None:
+def test_malformed_header_block_is_refused(block: bytes, text: str) -> None:
     with pytest.raises(ProtocolError, match=text):
         parse_headers(block)
 
 
-def test_a_block_that_is_not_compressed_is_refused() -> None:
+def test_uncompressed_header_block_is_refused() -> None:
     with pytest.raises(ProtocolError, match="cannot be decompressed"):
         FrameReader().feed(bytes.fromhex("80030002 00000008 00000001 00000000"))
 
 
-def test_a_small_block_cannot_unfold_into_a_large_one() -> None:
+def test_small_header_block_cannot_expand_into_a_large_one() -> None:
     line = FrameWriter().write(syn_stream(1, {"a": "b" * LONGEST["control"]}))
     assert len(line) < 1000
     with pytest.raises(ProtocolError, match=f"longer than {LONGEST['control']} bytes"):
         FrameReader().feed(line)
 
 
-def test_another_dictionary_is_refused() -> None:
+def test_header_block_of_another_dictionary_is_refused() -> None:
     compressor = zlib.compressobj(zdict=b"another")
     block = compressor.compress(struct.pack(">I", 0)) + compressor.flush(zlib.Z_SYNC_FLUSH)
     with pytest.raises(ProtocolError, match="cannot be decompressed"):
@@ -103,7 +103,7 @@ c64c50f2663400000000ffff
 800300090000000800000003000003e8
 80030007000000080000000300000000
 """
-"""One frame after the other as the client library of kubectl (moby/spdystream 0.5.1) writes them."""
+"""Recorded frames of the client library of kubectl (moby/spdystream 0.5.1)."""
 
 MEANT = (
     syn_stream(1, {"streamtype": "error", "port": "8080", "requestid": "0"}),
@@ -127,13 +127,13 @@ FRAMES = st.one_of(
 )
 
 
-def test_the_frames_of_kubectl_are_understood() -> None:
+def test_recorded_frames_of_kubectl_are_decoded() -> None:
     assert FrameReader().feed(bytes.fromhex(RECORDED)) == list(MEANT)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(FRAMES), st.data())
-def test_frames_are_the_same_wherever_their_bytes_are_split(frames: list[Frame], data: st.DataObject) -> None:
+def test_frames_do_not_depend_on_chunk_boundaries(frames: list[Frame], data: st.DataObject) -> None:
     writer, reader = FrameWriter(), FrameReader()
     line = b"".join(map(writer.write, frames))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(line)))))
@@ -143,14 +143,14 @@ def test_frames_are_the_same_wherever_their_bytes_are_split(frames: list[Frame],
 
 @settings(deadline=None)
 @given(st.lists(st.binary()))
-def test_any_bytes_are_frames_or_a_fault_of_the_peer(pieces: list[bytes]) -> None:
+def test_random_bytes_are_frames_or_a_protocol_error(pieces: list[bytes]) -> None:
     reader = FrameReader()
     with suppress(ProtocolError):
         for piece in pieces:
             reader.feed(piece)
 
 
-def test_frames_of_types_that_nobody_knows_are_skipped() -> None:
+def test_frames_of_unknown_types_are_skipped() -> None:
     assert FrameReader().feed(bytes.fromhex("8003000a00000003616263" + "80030006 00000004 00000009")) == [ping(9)]
 
 
@@ -169,7 +169,7 @@ def test_frames_of_types_that_nobody_knows_are_skipped() -> None:
         ("00000001 00ffffff", f"a data frame has 16777215 bytes: at most {LONGEST['data']} are taken"),
     ],
 )
-def test_a_frame_that_is_wrong_is_told(line: str, text: str) -> None:
+def test_malformed_frame_is_refused(line: str, text: str) -> None:
     reader = FrameReader()
     with pytest.raises(ProtocolError, match=text):
         reader.feed(bytes.fromhex(line))
@@ -191,7 +191,7 @@ class Peer:
         return self._reader.feed(self.connection.take())
 
 
-def test_a_stream_is_opened_accepted_and_ended_in_both_directions() -> None:
+def test_stream_is_opened_accepted_and_closed() -> None:
     peer = Peer(syn_stream(1, {"port": "80"}), data_frame(1, b"question"), data_frame(1, b"!", fin=True))
     assert peer.events == [
         syn_stream(1, {"port": "80"}),
@@ -205,7 +205,7 @@ def test_a_stream_is_opened_accepted_and_ended_in_both_directions() -> None:
     assert peer.hear() == []
 
 
-def test_the_client_may_go_on_when_the_server_has_finished() -> None:
+def test_client_may_send_after_the_server_has_finished() -> None:
     peer = Peer(syn_stream(1))
     peer.connection.send(1, b"", fin=True)
     assert peer.tell(data_frame(1, b"more"), data_frame(1, b"", fin=True)) == [
@@ -232,7 +232,7 @@ def test_frames_without_effect_change_nothing(line: str) -> None:
     assert peer.hear() == [data_frame(1, b"as before")]
 
 
-def test_a_stream_may_be_opened_with_its_last_frame() -> None:
+def test_stream_may_be_opened_with_its_last_frame() -> None:
     peer = Peer(syn_stream(1, fin=True))
     assert peer.events == [syn_stream(1, fin=True)]
     peer.connection.send(1, b"", fin=True)
@@ -240,7 +240,7 @@ def test_a_stream_may_be_opened_with_its_last_frame() -> None:
     assert peer.hear() == [data_frame(1, b"", fin=True)]
 
 
-def test_nothing_is_sent_on_a_stream_that_the_client_dropped() -> None:
+def test_nothing_is_sent_on_a_stream_reset_by_the_client() -> None:
     peer = Peer(syn_stream(1), rst_stream(1, Status.CANCEL), rst_stream(1, Status.CANCEL))
     assert peer.events == [syn_stream(1, {}), rst_stream(1)]
     peer.connection.accept(1)
@@ -250,26 +250,26 @@ def test_nothing_is_sent_on_a_stream_that_the_client_dropped() -> None:
     assert peer.hear() == []
 
 
-def test_what_arrives_after_a_reset_of_ours_is_forgotten() -> None:
+def test_data_after_a_reset_by_the_server_is_ignored() -> None:
     peer = Peer(syn_stream(1))
     peer.connection.reset(1, Status.CANCEL)
     assert peer.tell(data_frame(1, b"too late"), data_frame(1, b"", fin=True)) == []
     assert peer.hear() == [rst_stream(1, Status.CANCEL)]
 
 
-def test_bytes_after_the_end_reset_the_stream() -> None:
+def test_data_after_the_end_resets_the_stream() -> None:
     peer = Peer(syn_stream(1, fin=True), data_frame(1, b"more"))
     assert peer.events[1:] == [rst_stream(1, Status.STREAM_ALREADY_CLOSED)]
     assert peer.hear() == [rst_stream(1, Status.STREAM_ALREADY_CLOSED)]
 
 
-def test_bytes_of_a_stream_that_nobody_opened_are_refused() -> None:
+def test_data_of_an_unopened_stream_is_refused() -> None:
     peer = Peer(data_frame(7, b"?"))
     assert (peer.events, peer.hear()) == ([], [rst_stream(7, Status.INVALID_STREAM)])
 
 
 @pytest.mark.parametrize("second", [2, 3, 1])
-def test_numbers_of_streams_are_odd_and_rise(second: int) -> None:
+def test_stream_ids_must_be_odd_and_increase(second: int) -> None:
     with pytest.raises(ProtocolError, match=f"stream {second} is opened after stream 3: take odd, rising numbers"):
         Peer(syn_stream(3), syn_stream(second))
 

@@ -32,7 +32,7 @@ def owners(obj: Object) -> dict[str, Any]:
     return {f"{entry['manager']}/{entry['operation']}": entry["fieldsV1"] for entry in obj["metadata"]["managedFields"]}
 
 
-def test_an_apply_creates_the_object_and_owns_what_it_names() -> None:
+def test_apply_creates_the_object_and_owns_its_fields() -> None:
     created = apply(CONFIG_MAPS, None, config_map({"a": "1"}, labels={"x": "y"}), writer("one"))
     assert created["data"] == {"a": "1"}
     assert created["metadata"]["managedFields"] == [
@@ -54,7 +54,7 @@ def test_two_managers_share_an_object() -> None:
     assert owners(both) == {"one/Apply": {"f:data": {"f:a": {}}}, "two/Apply": {"f:data": {"f:b": {}}}}
 
 
-def test_a_field_that_only_this_manager_wanted_goes_when_it_no_longer_does() -> None:
+def test_field_is_removed_when_its_only_manager_drops_it() -> None:
     both = apply(CONFIG_MAPS, None, config_map({"a": "1", "b": "2"}), writer("one"))
     both = apply(CONFIG_MAPS, both, config_map({"b": "2"}), writer("two"))
     left = apply(CONFIG_MAPS, both, config_map({}), writer("one"))
@@ -64,7 +64,7 @@ def test_a_field_that_only_this_manager_wanted_goes_when_it_no_longer_does() -> 
     assert alone["data"] == {}, "one still wants the map itself"
 
 
-def test_another_value_for_an_owned_field_is_a_conflict_that_names_its_owner() -> None:
+def test_other_value_for_an_owned_field_is_a_conflict() -> None:
     stored = apply(CONFIG_MAPS, None, config_map({"a": "1"}), writer("one"))
     with pytest.raises(RefusalError) as caught:
         apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("two"))
@@ -85,7 +85,7 @@ def test_several_conflicts_are_listed_by_manager() -> None:
     )
 
 
-def test_the_same_value_is_shared_ownership_and_no_conflict() -> None:
+def test_same_value_is_shared_without_a_conflict() -> None:
     stored = apply(CONFIG_MAPS, None, config_map({"a": "1"}), writer("one"))
     shared = apply(CONFIG_MAPS, stored, config_map({"a": "1"}), writer("two"))
     assert owners(shared) == {"one/Apply": {"f:data": {"f:a": {}}}, "two/Apply": {"f:data": {"f:a": {}}}}
@@ -94,14 +94,14 @@ def test_the_same_value_is_shared_ownership_and_no_conflict() -> None:
     assert owners(given_up) == {"two/Apply": {"f:data": {"f:a": {}}}}
 
 
-def test_force_takes_the_field() -> None:
+def test_forced_apply_takes_over_the_field() -> None:
     stored = apply(CONFIG_MAPS, None, config_map({"a": "1"}), writer("one"))
     forced = apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("two"), force=True)
     assert forced["data"] == {"a": "2"}
     assert owners(forced) == {"two/Apply": {"f:data": {"f:a": {}}}}
 
 
-def test_an_update_takes_what_it_changes_and_an_apply_finds_the_conflict() -> None:
+def test_update_takes_over_changed_fields() -> None:
     stored = apply(CONFIG_MAPS, None, config_map({"a": "1"}), writer("one"))
     edited = ownership.track(CONFIG_MAPS, stored, stored | {"data": {"a": "2"}}, writer("edit", "Update"))
     assert owners(edited) == {"edit/Update": {"f:data": {"f:a": {}}}}
@@ -109,13 +109,13 @@ def test_an_update_takes_what_it_changes_and_an_apply_finds_the_conflict() -> No
         apply(CONFIG_MAPS, edited, config_map({"a": "1"}), writer("one"))
 
 
-def test_what_an_update_removes_is_owned_by_nobody() -> None:
+def test_removed_field_has_no_owner() -> None:
     stored = apply(CONFIG_MAPS, None, config_map({"a": "1", "b": "2"}), writer("one"))
     edited = ownership.track(CONFIG_MAPS, stored, stored | {"data": {"b": "2"}}, writer("edit", "Update"))
     assert owners(edited) == {"one/Apply": {"f:data": {"f:b": {}}}}
 
 
-def test_a_plain_object_belongs_to_before_first_apply() -> None:
+def test_object_without_managers_belongs_to_before_first_apply() -> None:
     stored = config_map({"a": "1"})
     with pytest.raises(RefusalError, match="before-first-apply"):
         apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("one"))
@@ -123,12 +123,12 @@ def test_a_plain_object_belongs_to_before_first_apply() -> None:
     assert owners(taken) == {"one/Apply": {"f:data": {"f:a": {}}}, "before-first-apply/Update": {"f:data": {}}}
 
 
-def test_objects_of_kinds_that_are_owned_lazily_carry_no_entries_until_they_are_applied() -> None:
+def test_managed_fields_of_lazy_kinds_start_with_an_apply() -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
     assert ownership.track(PODS, None, pod, writer("kubectl", "Update")) is pod
 
 
-def test_the_creator_owns_what_is_not_the_zero_value() -> None:
+def test_creator_owns_all_non_zero_values() -> None:
     pod = PODS.prepare(
         "create",
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": {"a": "b"}}, "spec": {
@@ -157,7 +157,7 @@ def names(obj: Object) -> list[str]:
     return [container["name"] for container in obj["spec"]["template"]["spec"]["containers"]]
 
 
-def test_list_items_are_merged_by_key_in_the_applied_order() -> None:
+def test_list_items_are_merged_by_key_in_applied_order() -> None:
     stored = apply(SETS, None, template({"name": "a"}, {"name": "b", "image": "1"}), writer("one"))
     stored = apply(SETS, stored, template({"name": "side", "image": "s"}), writer("two"))
     assert names(stored) == ["a", "b", "side"]
@@ -167,14 +167,14 @@ def test_list_items_are_merged_by_key_in_the_applied_order() -> None:
     assert names(dropped) == ["a", "side"]
 
 
-def test_an_abandoned_item_goes_with_what_the_server_defaulted_in_it() -> None:
+def test_dropped_item_is_removed_with_its_defaults() -> None:
     stored = SETS.prepare("create", apply(SETS, None, template({"name": "a"}, {"name": "b"}), writer("one")), None)
     left = apply(SETS, stored, template({"name": "a"}), writer("one"))
     assert names(left) == ["a"]
 
 
-def test_an_abandoned_struct_keeps_what_others_own_in_it() -> None:
-    """R-LSTS-1: fields dropped from the template go, if the same manager owned them."""
+def test_dropped_struct_keeps_fields_of_other_managers() -> None:
+    """Fields dropped from the template are removed, if the same manager owned them (R-LSTS-1)."""
     stored = apply(SETS, None, template(updateStrategy={"type": "OnDelete"}, replicas=3), writer("lws"))
     scaled = ownership.track(
         SETS,
@@ -197,7 +197,7 @@ def test_status_belongs_to_its_subresource() -> None:
     assert (entry["subresource"], entry["fieldsV1"]) == ("status", {"f:status": {"f:replicas": {}}})
 
 
-def test_an_apply_that_changes_nothing_is_none() -> None:
+def test_apply_without_changes_writes_nothing() -> None:
     stored = apply(CONFIG_MAPS, None, config_map({"a": "1"}), writer("one"))
     again = apply(CONFIG_MAPS, stored, config_map({"a": "1"}), writer("one", second=9))
     assert again == stored, "not even its time is new"
@@ -206,7 +206,7 @@ def test_an_apply_that_changes_nothing_is_none() -> None:
     assert ownership.settle(stored, other) is other
 
 
-def test_entries_may_be_given_up_but_not_applied() -> None:
+def test_managed_fields_may_be_cleared_but_not_applied() -> None:
     stored = apply(CONFIG_MAPS, None, config_map({"a": "1"}), writer("one"))
     with pytest.raises(RefusalError, match=r"metadata\.managedFields must be nil"):
         apply(CONFIG_MAPS, stored, stored, writer("two"))
@@ -219,7 +219,7 @@ def test_entries_may_be_given_up_but_not_applied() -> None:
     assert "managedFields" not in given_up["metadata"]
 
 
-def test_later_updates_of_one_manager_are_one_entry() -> None:
+def test_later_updates_of_one_manager_share_an_entry() -> None:
     stored = apply(CONFIG_MAPS, None, config_map({"a": "1"}), writer("one"))
     for second, key in enumerate("bc", 1):
         changed = stored | {"data": stored["data"] | {key: "1"}}
@@ -228,7 +228,7 @@ def test_later_updates_of_one_manager_are_one_entry() -> None:
     assert stored["metadata"]["managedFields"][1]["time"] == "2026-01-01T00:00:02Z"
 
 
-def test_a_conflict_names_list_items_and_subresources() -> None:
+def test_conflict_names_list_items_and_subresources() -> None:
     stored = apply(SETS, None, template({"name": "a", "image": "1"}, replicas=1), writer("one"))
     scaled = stored | {"spec": stored["spec"] | {"replicas": 5}}
     stored = ownership.track(SETS, stored, scaled, writer("hpa", "Update", subresource="scale"))
@@ -241,7 +241,7 @@ def test_a_conflict_names_list_items_and_subresources() -> None:
     ]
 
 
-def test_a_list_that_has_items_twice_is_replaced_as_a_whole() -> None:
+def test_list_with_duplicate_items_is_replaced_completely() -> None:
     stored = template({"name": "a", "env": [{"name": "X"}, {"name": "X"}]})
     found = apply(
         SETS, stored, template({"name": "a", "env": [{"name": "X", "value": "1"}]}), writer("one"), force=True
@@ -249,7 +249,7 @@ def test_a_list_that_has_items_twice_is_replaced_as_a_whole() -> None:
     assert found["spec"]["template"]["spec"]["containers"][0]["env"] == [{"name": "X", "value": "1"}]
 
 
-def test_an_item_without_its_key_is_refused() -> None:
+def test_item_without_its_key_is_refused() -> None:
     with pytest.raises(RefusalError, match='omits key field "name"'):
         apply(SETS, None, template({"image": "x"}), writer("one"))
 
@@ -259,7 +259,7 @@ DATA = st.dictionaries(st.sampled_from("abcd"), st.sampled_from("12"), max_size=
 
 @settings(max_examples=40)
 @given(DATA, DATA, DATA)
-def test_applying_twice_is_applying_once(first: dict[str, str], other: dict[str, str], again: dict[str, str]) -> None:
+def test_second_apply_changes_nothing(first: dict[str, str], other: dict[str, str], again: dict[str, str]) -> None:
     stored = apply(CONFIG_MAPS, None, config_map(first), writer("one"))
     stored = apply(CONFIG_MAPS, stored, config_map(other), writer("two"), force=True)
     once = apply(CONFIG_MAPS, stored, config_map(again), writer("one"), force=True)
@@ -272,7 +272,7 @@ def test_applying_twice_is_applying_once(first: dict[str, str], other: dict[str,
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def test_kubectl_takes_over_what_it_applied_on_the_client() -> None:
+def test_kubectl_takes_over_its_client_side_fields() -> None:
     annotation = '{"apiVersion":"v1","data":{"a":"1","b":"1"},"kind":"ConfigMap","metadata":{"name":"m"}}'
     made = config_map({"a": "1", "b": "9"}, annotations={LAST_APPLIED: annotation})
     stored = ownership.track(CONFIG_MAPS, None, made, writer("kubectl-client-side-apply", "Update"))
@@ -285,14 +285,14 @@ def test_kubectl_takes_over_what_it_applied_on_the_client() -> None:
         apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("other"))
 
 
-def test_a_broken_annotation_allows_nothing() -> None:
+def test_malformed_last_applied_annotation_is_ignored() -> None:
     made = config_map({"a": "1"}, annotations={LAST_APPLIED: "{"})
     stored = ownership.track(CONFIG_MAPS, None, made, writer("someone", "Update"))
     with pytest.raises(RefusalError, match="1 conflict"):
         apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("kubectl"))
 
 
-def test_a_duplicate_key_is_refused_with_its_path() -> None:
+def test_duplicate_key_is_refused_with_its_path() -> None:
     env = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
     with pytest.raises(RefusalError) as caught:
         apply(SETS, None, template({"name": "main", "env": env}), writer("one"))

@@ -1,4 +1,4 @@
-"""Field sets: laws of sets, and what becomes of an object."""
+"""Field sets: laws of sets, and the sets of objects."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ SETS = OBJECTS.map(lambda obj: fieldset.children(fieldsof.of_whole(FREE, obj))) 
 @settings(max_examples=40)
 @given(SETS, SETS, SETS)
 @pytest.mark.slow
-def test_laws_of_sets(left: FieldSet, right: FieldSet, third: FieldSet) -> None:
+def test_field_sets_obey_the_laws_of_sets(left: FieldSet, right: FieldSet, third: FieldSet) -> None:
     assert union(left, left) == left
     assert union(left, right) == union(right, left)
     assert union(union(left, right), third) == union(left, union(right, third))
@@ -42,7 +42,7 @@ def test_laws_of_sets(left: FieldSet, right: FieldSet, third: FieldSet) -> None:
 
 @settings(max_examples=40)
 @given(OBJECTS, OBJECTS)
-def test_a_difference_names_exactly_what_changed(old: dict[str, Any], new: dict[str, Any]) -> None:
+def test_difference_contains_exactly_the_changes(old: dict[str, Any], new: dict[str, Any]) -> None:
     found = compare(FREE, old, new)
     assert (found.added, found.modified, found.removed) == ({}, {}, {}) if old == new else found != Difference()
     back = compare(FREE, new, old)
@@ -50,7 +50,7 @@ def test_a_difference_names_exactly_what_changed(old: dict[str, Any], new: dict[
     assert intersection(found.added, found.removed) == {}
 
 
-def test_list_items_are_told_apart_by_their_keys_with_defaults() -> None:
+def test_list_items_are_identified_by_keys_with_defaults() -> None:
     pod = {"spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}}
     found = fieldsof.of_applied(POD, pod)
     container = found["f:spec"]["f:containers"]['k:{"name":"c"}']
@@ -66,7 +66,7 @@ def test_atomic_values_are_leaves() -> None:
     }
 
 
-def test_lists_with_twice_the_same_key_are_compared_as_a_whole() -> None:
+def test_lists_with_duplicate_keys_are_compared_completely() -> None:
     twice = {"spec": {"containers": [{"name": "c", "env": [{"name": "A"}, {"name": "A", "value": "x"}]}]}}
     once = {"spec": {"containers": [{"name": "c", "env": [{"name": "A"}]}]}}
     found = compare(POD, once, twice)

@@ -1,4 +1,4 @@
-"""Sets of fields that clients send: read, or refused, however odd."""
+"""Field sets of clients are read or refused."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_malformed_path_elements_are_refused(element: str) -> None:
         fieldset.parse({element: {}})
 
 
-def test_values_in_path_elements_may_be_as_deep_as_values_elsewhere() -> None:
+def test_values_in_path_elements_have_the_usual_depth_limit() -> None:
     element = "v:" + "[" * MAX_DEPTH + "]" * MAX_DEPTH
     assert fieldset.parse({element: {}}) == {element: {}}
     with pytest.raises(FieldSetError, match="exceeded max depth"):

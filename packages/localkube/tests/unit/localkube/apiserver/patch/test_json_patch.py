@@ -1,4 +1,4 @@
-"""JSON patch, by itself and against the jsonpatch library."""
+"""JSON patch, alone and compared with the jsonpatch library."""
 
 from typing import Any
 
@@ -30,13 +30,13 @@ OPERATIONS = st.one_of(
 
 @settings(max_examples=40)
 @given(DOCUMENTS, DOCUMENTS)
-def test_applies_what_was_made_from_a_difference(old: dict[str, Any], new: dict[str, Any]) -> None:
+def test_applied_difference_gives_the_new_value(old: dict[str, Any], new: dict[str, Any]) -> None:
     assert json_patch.apply(old, diff(old, new)) == new
 
 
 @settings(max_examples=40)
 @given(DOCUMENTS, OPERATIONS)
-def test_agrees_with_the_jsonpatch_library(document: dict[str, Any], operation: dict[str, Any]) -> None:
+def test_result_agrees_with_the_jsonpatch_library(document: dict[str, Any], operation: dict[str, Any]) -> None:
     try:
         expected = jsonpatch.JsonPatch([operation]).apply(document)
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, TypeError):
@@ -50,7 +50,7 @@ def test_agrees_with_the_jsonpatch_library(document: dict[str, Any], operation: 
     assert found == expected
 
 
-def test_the_document_stays_as_it_was() -> None:
+def test_apply_leaves_its_input_unchanged() -> None:
     document = {"a": {"b": [1, 2]}}
     json_patch.apply(document, [{"op": "add", "path": "/a/b/-", "value": 3}, {"op": "remove", "path": "/a/b/0"}])
     assert document == {"a": {"b": [1, 2]}}
@@ -67,7 +67,7 @@ def test_the_document_stays_as_it_was() -> None:
         ({"op": "test", "path": "/a/0", "value": 1}, {"a": [1, 2]}),
     ],
 )
-def test_operations(operation: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_operations_change_the_document(operation: dict[str, Any], expected: dict[str, Any]) -> None:
     assert json_patch.apply({"a": [1, 2]}, [operation]) == expected
 
 
@@ -89,7 +89,7 @@ def test_operations(operation: dict[str, Any], expected: dict[str, Any]) -> None
         ([{"op": "remove", "path": "/a"}] * 10_001, 413, "maximum operations in a JSON patch is 10000"),
     ],
 )
-def test_what_does_not_fit_is_refused(operations: Any, code: int, text: str) -> None:
+def test_inapplicable_operations_are_refused(operations: Any, code: int, text: str) -> None:
     with pytest.raises(RefusalError) as caught:
         json_patch.apply({"a": [1, 2]}, operations)
     assert caught.value.code == code

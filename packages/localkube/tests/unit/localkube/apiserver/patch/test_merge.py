@@ -17,18 +17,18 @@ OBJECTS = st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3)
 
 @settings(max_examples=40)
 @given(OBJECTS, OBJECTS)
-def test_a_patch_applied_twice_is_applied_once(target: dict[str, Any], patch: dict[str, Any]) -> None:
+def test_merge_patch_is_idempotent(target: dict[str, Any], patch: dict[str, Any]) -> None:
     once = merge.apply(target, patch)
     assert merge.apply(once, patch) == once
 
 
 @settings(max_examples=40)
 @given(OBJECTS)
-def test_the_empty_patch_changes_nothing(target: dict[str, Any]) -> None:
+def test_empty_patch_changes_nothing(target: dict[str, Any]) -> None:
     assert merge.apply(target, {}) == target
 
 
-def test_examples_of_the_rfc() -> None:
+def test_examples_of_the_rfc_hold() -> None:
     assert merge.apply({"a": "b"}, {"a": None}) == {}
     assert merge.apply({"a": ["b"]}, {"a": "c"}) == {"a": "c"}
     assert merge.apply({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}) == {"a": {"b": "d"}}

@@ -35,11 +35,13 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("spec", "change", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_merging(spec: dict[str, Any], change: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_strategic_patch_merges_lists_by_key(
+    spec: dict[str, Any], change: dict[str, Any], expected: dict[str, Any]
+) -> None:
     assert patch_spec(spec, change) == expected
 
 
-def test_lists_of_values_merge_as_sets() -> None:
+def test_lists_of_scalars_merge_as_sets() -> None:
     obj = {"metadata": {"finalizers": ["a", "b"]}}
     added = strategic.apply(obj, {"metadata": {"finalizers": ["b", "c"]}}, POD)
     assert added["metadata"]["finalizers"] == ["a", "b", "c"]
@@ -47,13 +49,13 @@ def test_lists_of_values_merge_as_sets() -> None:
     assert removed["metadata"]["finalizers"] == ["b"]
 
 
-def test_items_only_the_server_knows_stay_before_those_they_were_before() -> None:
+def test_items_absent_from_the_set_order_keep_their_position() -> None:
     spec = {"containers": [A, {"name": "sidecar"}, B]}
     change = {"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}]}
     assert [item["name"] for item in patch_spec(spec, change)["containers"]] == ["sidecar", "b", "a"]
 
 
-def test_the_object_stays_as_it_was() -> None:
+def test_apply_leaves_its_input_unchanged() -> None:
     obj = {"spec": {"containers": [dict(A)]}}
     strategic.apply(obj, {"spec": {"containers": [{"name": "a", "image": "9"}]}}, POD)
     assert obj == {"spec": {"containers": [A]}}

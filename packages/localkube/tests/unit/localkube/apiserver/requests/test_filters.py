@@ -1,4 +1,4 @@
-"""Which objects a request concerns."""
+"""Objects selected by a request."""
 
 import pytest
 
@@ -20,5 +20,5 @@ OBJECT = {"metadata": {"name": "a", "namespace": "default"}, "status": {"phase":
         ("metadata.name=a,spec.unschedulable=false", True),
     ],
 )
-def test_all_terms_must_hold(fields: str, expected: bool) -> None:
+def test_field_selector_requires_all_terms(fields: str, expected: bool) -> None:
     assert Selection("default", fields=parse_fields(fields)).matches(OBJECT) is expected

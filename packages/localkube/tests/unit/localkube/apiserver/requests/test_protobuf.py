@@ -27,7 +27,7 @@ METADATA = field(
 )
 
 
-def test_zero_values_are_left_out() -> None:
+def test_zero_values_are_omitted() -> None:
     assert protobuf.decode(whole("v1", "Namespace", METADATA + field(2, b"") + field(3, b""))) == {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -35,7 +35,7 @@ def test_zero_values_are_left_out() -> None:
     }
 
 
-def test_maps_bytes_and_numbers() -> None:
+def test_maps_bytes_and_numbers_are_decoded() -> None:
     secret = METADATA + field(2, entry(b"k", b"\x00\x01")) + field(3, b"Opaque")
     assert protobuf.decode(whole("v1", "Secret", secret)) == {
         "apiVersion": "v1",
@@ -53,7 +53,7 @@ def test_maps_bytes_and_numbers() -> None:
     }
 
 
-def test_an_autoscaler_as_kubectl_autoscale_sends_it() -> None:
+def test_autoscaler_of_kubectl_autoscale_is_decoded() -> None:
     wanted = field(1, b"AverageValue") + field(3, field(1, b"500m"))
     metric = field(1, b"Resource") + field(4, field(1, b"cpu") + field(2, wanted))
     spec = field(1, field(1, b"Deployment") + field(2, b"web")) + field(3, 4) + field(4, metric)
@@ -67,7 +67,7 @@ def test_an_autoscaler_as_kubectl_autoscale_sends_it() -> None:
         protobuf.decode(whole("autoscaling/v2", "HorizontalPodAutoscaler", METADATA + field(2, field(5, b"x"))))
 
 
-def test_a_zero_that_somebody_set_is_kept() -> None:
+def test_explicit_zero_is_kept() -> None:
     assert protobuf.decode(whole("v1", "DeleteOptions", field(1, 0)))["gracePeriodSeconds"] == 0
 
 
@@ -83,6 +83,6 @@ def test_a_zero_that_somebody_set_is_kept() -> None:
         (whole("v1", "ConfigMap", field(1, b"") + field(4, b"x")), "written in another way"),
     ],
 )
-def test_other_bytes_are_not_read(content: bytes, why: str) -> None:
+def test_malformed_bytes_are_refused(content: bytes, why: str) -> None:
     with pytest.raises(protobuf.UnreadableError, match=why):
         protobuf.decode(content)

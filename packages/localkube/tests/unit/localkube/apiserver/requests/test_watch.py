@@ -1,4 +1,4 @@
-"""The watch hub: who fails to show a change ends alone."""
+"""The watch hub: a feed that fails to show a change ends alone."""
 
 import asyncio
 
@@ -23,7 +23,7 @@ def refuse(obj: JSONObject, _value: bytes | None) -> bytes:
     raise ValueError(obj["metadata"]["name"])
 
 
-async def test_a_feed_that_cannot_show_a_change_is_ended_and_others_go_on() -> None:
+async def test_failing_feed_is_ended_and_others_continue() -> None:
     hub = WatchHub()
     assert CONFIG_MAPS is not None
     _, broken = hub.attach(CONFIG_MAPS, Selection(), Encoder("broken", {}, refuse))

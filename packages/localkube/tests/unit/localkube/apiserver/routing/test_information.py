@@ -8,7 +8,7 @@ from localkube.apiserver.routing import openapi
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
 
-async def test_the_resources_of_a_version_come_with_verbs_and_subresources(api: Api) -> None:
+async def test_api_resources_have_verbs_and_subresources(api: Api) -> None:
     found = {one["name"]: one for one in (await api.get("/api/v1"))["resources"]}
     assert found["pods"]["shortNames"] == ["po"]
     assert found["pods"]["verbs"] == [
@@ -22,7 +22,7 @@ async def test_the_resources_of_a_version_come_with_verbs_and_subresources(api: 
     assert {"statefulsets", "statefulsets/status", "statefulsets/scale"} <= apps
 
 
-async def test_groups_come_and_go_with_definitions(api: Api) -> None:
+async def test_groups_follow_their_definitions(api: Api) -> None:
     async def groups() -> list[str]:
         return [group["name"] for group in (await api.get("/apis"))["groups"]]
 
@@ -35,7 +35,7 @@ async def test_groups_come_and_go_with_definitions(api: Api) -> None:
     assert (await api.get("/api"))["versions"] == ["v1"]
 
 
-async def test_everything_can_be_discovered_at_once(api: Api) -> None:
+async def test_aggregated_discovery_lists_all_resources(api: Api) -> None:
     core = await api.send("GET", "/api", headers={"accept": AGGREGATED})
     assert core["kind"] == "APIGroupDiscoveryList"
     pods = next(one for one in core["items"][0]["versions"][0]["resources"] if one["resource"] == "pods")
@@ -46,7 +46,7 @@ async def test_everything_can_be_discovered_at_once(api: Api) -> None:
     assert groups.headers["content-type"].endswith("as=APIGroupDiscoveryList")
 
 
-async def test_openapi_tells_kubectl_that_fields_are_validated(api: Api) -> None:
+async def test_openapi_announces_field_validation(api: Api) -> None:
     index = (await api.get("/openapi/v3"))["paths"]
     document = await api.get(index["apis/apps/v1"]["serverRelativeURL"])
     path = "/apis/apps/v1/namespaces/{namespace}/statefulsets/{name}"
@@ -71,18 +71,18 @@ async def test_openapi_v2_has_no_definitions_in_both_forms(api: Api) -> None:
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
-async def test_the_server_says_that_it_is_well(api: Api, path: str) -> None:
+async def test_health_checks_return_ok(api: Api, path: str) -> None:
     answer = await api.get(path)
     assert (answer.code, answer.body) == (200, b"ok")
 
 
-async def test_the_version_is_that_of_the_semantics(api: Api) -> None:
+async def test_version_equals_the_emulated_version(api: Api) -> None:
     version = await api.get("/version")
     assert (version["major"], version["minor"]) == ("1", "36")
     assert (await api.send("POST", "/version")).code == 405
 
 
-async def test_reviews_tell_who_asks_and_that_everything_is_allowed(api: Api) -> None:
+async def test_reviews_name_the_user_and_allow_everything(api: Api) -> None:
     own = await api.create("/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
     assert own["status"]["userInfo"]["username"] == "tester"
     spec = {"resourceAttributes": {"verb": "delete", "resource": "pods"}}

@@ -1,4 +1,4 @@
-"""What the OpenAPI documents say of kinds and their types."""
+"""The OpenAPI documents describe kinds and their types."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -39,7 +39,7 @@ def registry(*crds: JSONObject) -> Registry:
     return served
 
 
-def test_every_kind_and_type_says_what_it_is_and_where_its_fields_are_described() -> None:
+def test_every_kind_and_type_has_a_description() -> None:
     for name in openapi.index(registry())["paths"]:
         for component, schema in schemas(openapi.document(registry(), name)).items():
             if not component.endswith("IntOrString"):
@@ -47,14 +47,14 @@ def test_every_kind_and_type_says_what_it_is_and_where_its_fields_are_described(
                 assert len(schema["description"]) > len(ELSEWHERE) + 10, component
 
 
-def test_every_reference_leads_somewhere() -> None:
+def test_every_reference_resolves() -> None:
     crd = definition()
     for name in openapi.index(registry(crd))["paths"]:
         document = openapi.document(registry(crd), name)
         assert {*references(document)} <= {*schemas(document)}
 
 
-def test_a_definition_without_words_is_given_those_of_every_object() -> None:
+def test_definition_without_descriptions_has_standard_ones() -> None:
     shown = schemas(openapi.document(registry(definition()), LWS))["io.x-k8s.leaderworkerset.v1.LeaderWorkerSet"]
     assert "description" not in shown
     assert shown["properties"]["kind"] == {"description": "The kind of the object.", "type": "string"}

@@ -1,4 +1,4 @@
-"""Free memory is given back to the system, where the C library can."""
+"""Free memory is returned to the system if the C library supports it."""
 
 import ctypes
 import platform
@@ -27,7 +27,7 @@ del blocks
 assert allocator.trim()
 print(full - used(), len(last))
 """
-"""A program that frees 64 MB in front of something that lives, and prints by how much it is smaller then."""
+"""A program that frees 64 MB below a live object, and prints how much memory was returned."""
 
 
 @pytest.fixture(autouse=True)
@@ -38,13 +38,13 @@ def _found_anew() -> Iterator[None]:
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc gives free memory back when asked")
-def test_holes_in_the_heap_are_given_back() -> None:
+def test_free_heap_memory_is_returned_to_the_system() -> None:
     printed = subprocess.run([sys.executable, "-c", HOLES], capture_output=True, text=True, check=True).stdout
     assert int(printed.split()[0]) > 32 * 2**20
 
 
 @pytest.mark.parametrize("error", [AttributeError, OSError, ImportError])
-def test_a_c_library_that_cannot_is_left_alone(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
+def test_c_library_without_malloc_trim_is_ignored(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
     def refuse(*_: Any) -> None:
         raise error
 
@@ -52,7 +52,7 @@ def test_a_c_library_that_cannot_is_left_alone(monkeypatch: pytest.MonkeyPatch, 
     assert not allocator.trim()
 
 
-async def test_a_store_gives_memory_back_when_it_forgets_history(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_store_returns_memory_when_it_compacts(monkeypatch: pytest.MonkeyPatch) -> None:
     trimmed: list[int] = []
 
     objects = Store(remembered=10)

@@ -1,4 +1,4 @@
-"""Whatever happens to the files of the store: a correct start, or a refusal that leaves file and log as they were."""
+"""Damaged files of the store lead to a correct start, or to a refusal that leaves file and log unchanged."""
 
 import asyncio
 import os
@@ -44,12 +44,12 @@ async def populate(store: Store, turns: int = OBJECTS) -> list[Contents]:
 
 
 def contents(store: Store) -> Contents:
-    """Return what a reader sees: objects, and the history of a watch."""
+    """Return the state that a reader sees: objects, and the history of a watch."""
     return [list(store.list("pods")), [change.value for change in store.changes_since(store.compacted, "pods")]]
 
 
 def abandon(store: Store) -> None:
-    """Let go of the lock as the kernel does for a killed process; the files stay as they are."""
+    """Release the lock as the kernel does for a killed process; the files are unchanged."""
     assert store._lock is not None
     store._lock.release()
 
@@ -64,7 +64,7 @@ def files(directory: Path) -> dict[str, bytes | None]:
 
 
 def start(path: Path) -> Contents | None:
-    """Start and stop; None for a refusal, which must have changed nothing."""
+    """Start and stop; return None for a refusal, which must have changed nothing."""
     before = files(path.parent)
     try:
         store = Store(path)
@@ -79,7 +79,7 @@ def start(path: Path) -> Contents | None:
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Contents]:
-    """Return the file of a store that was closed, and what it holds."""
+    """Return the file of a closed store, and its content."""
     path = tmp_path_factory.mktemp("stopped") / "state.db"
 
     async def scenario() -> Contents:
@@ -93,7 +93,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Contents]:
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Contents]]:
-    """Return the file and the log of a store whose process was killed, and what they held after every commit."""
+    """Return the file and the log of a killed store, and its content after every commit."""
     source = tmp_path_factory.mktemp("running")
     target = tmp_path_factory.mktemp("killed")
 
@@ -121,7 +121,7 @@ def flip(path: Path, position: int, bit: int) -> None:
 
 
 def positions(seed: int, size: int, count: int, *, header: range) -> Iterator[tuple[int, int]]:
-    """Yield positions and bits: those of the file's header, and any others."""
+    """Yield positions and bits in the file's header, and random others."""
     chosen = random.Random(seed)
     for position in header:
         yield position, chosen.randrange(8)
@@ -130,7 +130,7 @@ def positions(seed: int, size: int, count: int, *, header: range) -> Iterator[tu
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_flipped_bit_is_found_or_does_not_matter(seed: int, stopped: tuple[Path, Contents], tmp_path: Path) -> None:
+def test_flipped_bit_is_detected_or_harmless(seed: int, stopped: tuple[Path, Contents], tmp_path: Path) -> None:
     original, expected = stopped
     refused = 0
     for position, bit in positions(seed, original.stat().st_size, 15, header=range(seed, 100, 2)):
@@ -143,7 +143,7 @@ def test_a_flipped_bit_is_found_or_does_not_matter(seed: int, stopped: tuple[Pat
 
 
 @pytest.mark.parametrize("seed", range(1))
-def test_a_file_that_was_cut_off_is_found(seed: int, stopped: tuple[Path, Contents], tmp_path: Path) -> None:
+def test_truncated_file_is_detected(seed: int, stopped: tuple[Path, Contents], tmp_path: Path) -> None:
     original, _ = stopped
     size = original.stat().st_size
     chosen = random.Random(seed)
@@ -154,7 +154,7 @@ def test_a_file_that_was_cut_off_is_found(seed: int, stopped: tuple[Path, Conten
 
 
 @pytest.mark.parametrize("seed", range(1))
-def test_a_flipped_bit_beside_a_log_is_found_or_does_not_matter(
+def test_flipped_bit_next_to_a_log_is_detected_or_harmless(
     seed: int, killed: tuple[Path, list[Contents]], tmp_path: Path
 ) -> None:
     original, states = killed
@@ -165,7 +165,7 @@ def test_a_flipped_bit_beside_a_log_is_found_or_does_not_matter(
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_log_with_a_flipped_bit_is_refused_or_a_state_of_before(
+def test_log_with_a_flipped_bit_is_refused_or_an_earlier_state(
     seed: int, killed: tuple[Path, list[Contents]], tmp_path: Path
 ) -> None:
     original, states = killed
@@ -177,7 +177,7 @@ def test_a_log_with_a_flipped_bit_is_refused_or_a_state_of_before(
         assert start(path) in (None, *states), f"byte {position}"
 
 
-def test_a_log_that_was_cut_off_is_a_state_of_before(killed: tuple[Path, list[Contents]], tmp_path: Path) -> None:
+def test_truncated_log_restores_an_earlier_state(killed: tuple[Path, list[Contents]], tmp_path: Path) -> None:
     original, states = killed
     size = original.with_name("state.db-wal").stat().st_size
     chosen = random.Random(1)
@@ -187,7 +187,7 @@ def test_a_log_that_was_cut_off_is_a_state_of_before(killed: tuple[Path, list[Co
         assert start(path) in states, length
 
 
-def test_a_killed_store_starts_with_all_that_was_committed(killed: tuple[Path, list[Contents]], tmp_path: Path) -> None:
+def test_killed_store_starts_with_all_committed_writes(killed: tuple[Path, list[Contents]], tmp_path: Path) -> None:
     original, states = killed
     path = copied(original, tmp_path / "state")
     assert start(path) == states[-1]
@@ -235,7 +235,7 @@ def change_row(statement: str) -> Callable[[Path], None]:
         ),
     ],
 )
-def test_what_is_wrong_is_named(
+def test_damage_is_named_in_the_error(
     harm: Callable[[Path], None], said: str, stopped: tuple[Path, Contents], tmp_path: Path
 ) -> None:
     path = copied(stopped[0], tmp_path / "state")
@@ -248,7 +248,7 @@ def test_what_is_wrong_is_named(
 
 
 @pytest.mark.parametrize("harm", [remove, lambda path: path.write_bytes(b"")], ids=["missing", "empty"])
-def test_a_log_without_its_file_is_kept(
+def test_log_without_its_file_is_kept(
     harm: Callable[[Path], object], killed: tuple[Path, list[Contents]], tmp_path: Path
 ) -> None:
     path = copied(killed[0], tmp_path / "state")
@@ -287,7 +287,7 @@ def refused_to_nobody(path: Path) -> str:
     return done.stdout
 
 
-def test_a_file_that_cannot_be_read_is_refused(stopped: tuple[Path, Contents], public: Path) -> None:
+def test_unreadable_file_is_refused(stopped: tuple[Path, Contents], public: Path) -> None:
     path = copied(stopped[0], public)
     (path.parent / "state.db.lock").touch()
     (path.parent / "state.db.lock").chmod(0o666)
@@ -298,7 +298,7 @@ def test_a_file_that_cannot_be_read_is_refused(stopped: tuple[Path, Contents], p
     )
 
 
-def test_a_file_that_cannot_be_written_is_refused_at_the_start(stopped: tuple[Path, Contents], public: Path) -> None:
+def test_read_only_file_is_refused_at_the_start(stopped: tuple[Path, Contents], public: Path) -> None:
     path = copied(stopped[0], public)
     (path.parent / "state.db.lock").touch()
     (path.parent / "state.db.lock").chmod(0o666)
@@ -308,14 +308,14 @@ def test_a_file_that_cannot_be_written_is_refused_at_the_start(stopped: tuple[Pa
     assert files(path.parent) == before
 
 
-def test_a_directory_that_cannot_be_written_is_refused(stopped: tuple[Path, Contents], public: Path) -> None:
+def test_read_only_directory_is_refused(stopped: tuple[Path, Contents], public: Path) -> None:
     path = copied(stopped[0], public)
     (path.parent / "state.db.lock").unlink(missing_ok=True)
     path.chmod(0o444)
     assert "state.db.lock: Permission denied: use a directory that can be written to" in refused_to_nobody(path)
 
 
-def test_a_file_that_another_program_locks_is_refused_soon(stopped: tuple[Path, Contents], tmp_path: Path) -> None:
+def test_file_locked_by_another_program_is_refused_soon(stopped: tuple[Path, Contents], tmp_path: Path) -> None:
     path = copied(stopped[0], tmp_path / "state")
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -327,7 +327,7 @@ def test_a_file_that_another_program_locks_is_refused_soon(stopped: tuple[Path, 
         other.close()
 
 
-def test_a_new_file_is_private_whatever_the_umask(tmp_path: Path) -> None:
+def test_new_file_is_private_with_any_umask(tmp_path: Path) -> None:
     before = os.umask(0o777)
     try:
         store = Store(tmp_path / "state.db")

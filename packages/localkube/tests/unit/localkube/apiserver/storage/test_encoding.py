@@ -1,4 +1,4 @@
-"""JSON as Go writes it."""
+"""JSON as written by Go."""
 
 import msgspec
 import pytest
@@ -14,7 +14,7 @@ from localkube.apiserver.storage.encoding import encode
         ("é\n\\", '"é\\n\\\\"'.encode()),
     ],
 )
-def test_what_html_gives_a_meaning_is_escaped(text: str, expected: bytes) -> None:
-    """R-REV-7."""
+def test_html_characters_are_escaped(text: str, expected: bytes) -> None:
+    """Revision data keeps its bytes (R-REV-7)."""
     assert encode(text) == expected
     assert msgspec.json.decode(encode({text: [text]})) == {text: [text]}

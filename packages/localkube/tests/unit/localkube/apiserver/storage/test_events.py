@@ -1,4 +1,4 @@
-"""Events: one store, two groups, an hour to live."""
+"""Events: one store, two groups, a lifetime of an hour."""
 
 import tracemalloc
 from pathlib import Path
@@ -30,7 +30,7 @@ def event(name: str) -> dict[str, Any]:
     }
 
 
-async def test_an_event_of_one_group_is_seen_in_the_other(api: Api) -> None:
+async def test_event_is_served_in_both_groups(api: Api) -> None:
     async with api.watch(CORE, fieldSelector="involvedObject.name=demo") as watch:
         created = await api.create(NEW, event("a"))
         assert (created.code, created["apiVersion"], created["note"]) == (
@@ -49,7 +49,7 @@ async def test_an_event_of_one_group_is_seen_in_the_other(api: Api) -> None:
     assert (patched.code, patched["series"]["count"]) == (200, 2)
 
 
-async def test_an_event_is_forgotten_an_hour_after_it_was_last_written(api: Api) -> None:
+async def test_event_expires_an_hour_after_its_last_write(api: Api) -> None:
     async def left() -> list[str]:
         return [item["metadata"]["name"] for item in (await api.get(NEW))["items"]]
 
@@ -63,7 +63,7 @@ async def test_an_event_is_forgotten_an_hour_after_it_was_last_written(api: Api)
 
 
 @pytest.mark.parametrize("days", [400, -400])
-async def test_who_sets_the_wall_clock_deletes_no_event_and_keeps_none_for_ever(api: Api, days: float) -> None:
+async def test_clock_jump_neither_deletes_nor_keeps_events(api: Api, days: float) -> None:
     async def left() -> list[str]:
         return [item["metadata"]["name"] for item in (await api.get(NEW))["items"]]
 
@@ -77,7 +77,7 @@ async def test_who_sets_the_wall_clock_deletes_no_event_and_keeps_none_for_ever(
     assert await left() == ["c"]
 
 
-def test_events_of_an_earlier_life_are_forgotten_too(tmp_path: Path) -> None:
+def test_events_of_an_earlier_process_expire(tmp_path: Path) -> None:
     async def before(api: Api) -> None:
         await api.create(NEW, event("a"))
 
@@ -90,7 +90,7 @@ def test_events_of_an_earlier_life_are_forgotten_too(tmp_path: Path) -> None:
     run(after, Store(tmp_path / "cluster.db"))
 
 
-async def test_events_are_bounded_in_number() -> None:
+async def test_number_of_events_is_bounded() -> None:
     store = Store()
     store.subscribe(Expiry(store, StoppedClock(), limit=10).observe)
     await write_events(store, range(23))
@@ -100,7 +100,7 @@ async def test_events_are_bounded_in_number() -> None:
     store.close()
 
 
-async def test_too_many_events_of_an_earlier_life_are_forgotten_at_the_start(tmp_path: Path) -> None:
+async def test_excess_events_of_an_earlier_process_are_deleted(tmp_path: Path) -> None:
     store = Store(tmp_path / "cluster.db")
     for number in range(20):
         key = StoreKey(STORED_AS, "default", f"e-{number}")
@@ -123,7 +123,7 @@ async def write_events(store: Store, numbers: range) -> None:
 
 
 @pytest.mark.slow
-async def test_an_event_takes_no_more_memory_than_its_age() -> None:
+async def test_event_expiry_needs_little_memory() -> None:
     store, clock = Store(), StoppedClock()
     store.subscribe(Expiry(store, clock).observe)
     await write_events(store, range(100))
@@ -139,7 +139,7 @@ async def test_an_event_takes_no_more_memory_than_its_age() -> None:
     store.close()
 
 
-async def test_events_written_again_meanwhile_are_kept() -> None:
+async def test_rewritten_events_are_kept() -> None:
     store, clock = Store(), StoppedClock()
     store.subscribe(Expiry(store, clock, limit=10).observe)
     await write_events(store, range(10))

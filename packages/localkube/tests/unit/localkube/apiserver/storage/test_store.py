@@ -1,4 +1,4 @@
-"""The store: revisions, group commit, history, and what happens when the file does not work."""
+"""The store: revisions, group commit, history, and failures of its file."""
 
 import asyncio
 import os
@@ -43,7 +43,7 @@ def run(scenario: Callable[[Store], Awaitable[None]], store: Store) -> None:
     asyncio.run(act())
 
 
-async def test_every_write_gets_the_next_revision() -> None:
+async def test_every_write_has_the_next_revision() -> None:
     with closing(Store()) as store:
         first = store.create(A, obj("a", "1"))
         second = store.update(A, first | {"value": "2"}, first)
@@ -53,7 +53,7 @@ async def test_every_write_gets_the_next_revision() -> None:
         assert store.get(A) is None
 
 
-async def test_writes_are_made_only_against_what_is_there() -> None:
+async def test_writes_require_the_current_revision() -> None:
     with closing(Store()) as store:
         first = store.create(A, obj("a"))
         with pytest.raises(ExistsError):
@@ -67,7 +67,7 @@ async def test_writes_are_made_only_against_what_is_there() -> None:
         assert store.revision == 2
 
 
-async def test_what_lives_at_a_revision_is_found_until_it_is_written_again() -> None:
+async def test_object_is_found_by_its_revision_until_it_changes() -> None:
     with closing(Store()) as store:
         first = store.create(A, obj("a", "1"))
         other = store.create(B, obj("b"))
@@ -90,7 +90,7 @@ async def test_writes_of_one_turn_are_committed_together() -> None:
         assert [[change.key for change in commit] for commit in commits] == [[A, B]]
 
 
-async def test_a_reader_may_force_the_commit() -> None:
+async def test_reader_can_force_the_commit() -> None:
     with closing(Store()) as store:
         commits: list[Sequence[Change]] = []
         store.subscribe(commits.append)
@@ -101,7 +101,7 @@ async def test_a_reader_may_force_the_commit() -> None:
         assert len(commits) == 1
 
 
-async def test_lists_are_ordered_and_may_begin_anywhere() -> None:
+async def test_lists_are_ordered_and_may_start_at_any_key() -> None:
     with closing(Store()) as store:
         for namespace, name in (("b", "y"), ("a", "z"), ("a", "x")):
             store.create(StoreKey("pods", namespace, name), obj(name, f"{namespace}/{name}"))
@@ -112,7 +112,7 @@ async def test_lists_are_ordered_and_may_begin_anywhere() -> None:
         assert (store.count("pods"), store.count("pods", "b")) == (3, 1)
 
 
-async def test_the_past_can_be_listed() -> None:
+async def test_past_revision_can_be_listed() -> None:
     with closing(Store()) as store:
         a = store.create(A, obj("a", "a1"))
         store.create(B, obj("b", "b1"))
@@ -130,7 +130,7 @@ async def test_the_past_can_be_listed() -> None:
         assert values(store.list_at(1, "pods")) == ["a1"]
 
 
-async def test_changes_come_with_what_they_replaced() -> None:
+async def test_changes_include_the_replaced_object() -> None:
     with closing(Store()) as store:
         first = store.create(A, obj("a", "1"))
         store.create(StoreKey("services", "a", "s"), obj("s"))
@@ -142,7 +142,7 @@ async def test_changes_come_with_what_they_replaced() -> None:
         assert [change.previous and change.previous["value"] for change in changes] == ["1", "2"]
 
 
-async def test_history_is_bounded_and_what_is_current_stays() -> None:
+async def test_history_is_bounded_and_current_objects_are_kept() -> None:
     with closing(Store(remembered=500)) as store:
         store.create(B, obj("b", "kept"))
         current = store.create(A, obj("a", "0"))
@@ -161,7 +161,7 @@ async def test_history_is_bounded_and_what_is_current_stays() -> None:
             list(store.list_at(1, "pods"))
 
 
-def test_a_file_continues_where_it_stopped(tmp_path: Path) -> None:
+def test_store_continues_from_its_file(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
 
     async def write(store: Store) -> None:
@@ -188,7 +188,7 @@ async def churn(store: Store, writes: int, size: int) -> None:
     assert store.get(B) == kept
 
 
-async def test_the_history_is_bounded_in_bytes_too() -> None:
+async def test_history_is_bounded_in_bytes() -> None:
     with closing(Store(remembered_bytes=1000000)) as store:
         await churn(store, 400, 10_000)
         remembered = sum(len(change.value) for change in store.changes_since(store.compacted, "pods"))
@@ -197,7 +197,7 @@ async def test_the_history_is_bounded_in_bytes_too() -> None:
             list(store.changes_since(1, "pods"))
 
 
-def test_the_file_and_its_log_shrink_after_a_burst(tmp_path: Path) -> None:
+def test_file_and_log_shrink_after_a_burst(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
 
     async def burst(store: Store) -> None:
@@ -216,7 +216,7 @@ def test_the_file_and_its_log_shrink_after_a_burst(tmp_path: Path) -> None:
     assert path.stat().st_size < 8_000_000
 
 
-def test_a_second_user_of_the_file_is_told_of_the_first(tmp_path: Path) -> None:
+def test_second_process_is_refused_with_the_first_one_named(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
     first = Store(path)
     with pytest.raises(StoreError, match=r"cluster\.db: in use by process \d+: stop it, or use another file"):
@@ -225,12 +225,12 @@ def test_a_second_user_of_the_file_is_told_of_the_first(tmp_path: Path) -> None:
     Store(path).close()
 
 
-def test_a_directory_that_is_missing_is_named(tmp_path: Path) -> None:
+def test_missing_directory_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"cluster\.db\.lock: No such file or directory: use a directory"):
         Store(tmp_path / "missing" / "cluster.db")
 
 
-def test_a_damaged_file_is_named_and_left_as_it_is(tmp_path: Path) -> None:
+def test_damaged_file_is_named_and_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
     path.write_bytes(b"these are not the bytes of a database" * 100)
     before = path.read_bytes()
@@ -241,7 +241,7 @@ def test_a_damaged_file_is_named_and_left_as_it_is(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
+def test_file_of_another_program_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("CREATE TABLE theirs (x)")
@@ -250,7 +250,7 @@ def test_a_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
         Store(path)
 
 
-def test_a_file_without_its_counters_is_closed_again(tmp_path: Path) -> None:
+def test_file_without_counters_is_closed_again(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
     Store(path).close()
     with closing(sqlite3.connect(path)) as other, other:
@@ -261,7 +261,7 @@ def test_a_file_without_its_counters_is_closed_again(tmp_path: Path) -> None:
 
 
 def open_files() -> list[str]:
-    """Return what this process has open."""
+    """Return the open files of this process."""
     return [str(entry.readlink()) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
 
 
@@ -276,7 +276,7 @@ def file_size_limit(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_full_disk_fails_the_writes_and_keeps_the_old_data(tmp_path: Path) -> None:
+def test_full_disk_fails_writes_and_keeps_the_old_data(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
 
     async def scenario(store: Store) -> None:
@@ -294,7 +294,7 @@ def test_a_full_disk_fails_the_writes_and_keeps_the_old_data(tmp_path: Path) -> 
     run(scenario, Store(path))
 
 
-def test_a_file_that_another_program_locks_fails_for_the_while(tmp_path: Path) -> None:
+def test_locked_file_fails_writes_temporarily(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
 
     async def scenario(store: Store) -> None:
@@ -311,7 +311,7 @@ def test_a_file_that_another_program_locks_fails_for_the_while(tmp_path: Path) -
     run(scenario, Store(path))
 
 
-async def test_an_object_larger_than_etcd_takes_is_refused_and_others_of_its_turn_are_kept() -> None:
+async def test_too_large_object_is_refused_and_others_are_kept() -> None:
     with closing(Store()) as store:
         first = store.create(A, obj("a", "1"))
         with pytest.raises(TooLargeError, match="etcdserver: request is too large"):
@@ -324,7 +324,7 @@ async def test_an_object_larger_than_etcd_takes_is_refused_and_others_of_its_tur
         assert store.revision == 2
 
 
-async def test_a_failing_write_undoes_its_whole_turn() -> None:
+async def test_failing_write_reverts_its_whole_turn() -> None:
     with closing(Store()) as store:
         commits: list[Sequence[Change]] = []
         store.subscribe(commits.append)
@@ -342,7 +342,7 @@ async def test_a_failing_write_undoes_its_whole_turn() -> None:
         assert len(commits) == 1
 
 
-async def test_a_failing_disk_is_told_to_who_writes_and_not_to_who_reads() -> None:
+async def test_failing_disk_fails_writes_but_not_reads() -> None:
     with closing(Store()) as store:
         store.create(A, obj("a", "1"))
         await store.settle()
@@ -362,7 +362,7 @@ async def test_a_failing_disk_is_told_to_who_writes_and_not_to_who_reads() -> No
         assert seen == ["1"]
 
 
-async def test_a_subscriber_that_fails_keeps_nobody_from_the_changes_and_no_write_from_being_made() -> None:
+async def test_failing_subscriber_affects_no_other_and_no_write() -> None:
     with closing(Store()) as store:
         heard: list[str] = []
 

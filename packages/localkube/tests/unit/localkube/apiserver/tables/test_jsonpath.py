@@ -27,11 +27,11 @@ OBJECT = {
         (".metadata.annotations['a.b/c']", ["x"]),
     ],
 )
-def test_paths(path: str, expected: list[Any]) -> None:
+def test_path_selects_values(path: str, expected: list[Any]) -> None:
     assert jsonpath.parse(path)(OBJECT) == expected
 
 
 @pytest.mark.parametrize("path", ["spec.replicas", ".spec[?(@.a>1)].b[", ".spec..x"])
-def test_what_is_not_supported_is_refused(path: str) -> None:
+def test_unsupported_syntax_is_refused(path: str) -> None:
     with pytest.raises(jsonpath.JSONPathError, match="is not supported"):
         jsonpath.parse(path)

@@ -54,17 +54,17 @@ ROWS: list[tuple[str, dict[str, Any], list[object]]] = [
 
 
 @pytest.mark.parametrize(("plural", "obj", "expected"), ROWS, ids=[plural for plural, _, _ in ROWS])
-def test_rows(plural: str, obj: dict[str, Any], expected: list[object]) -> None:
+def test_rows_equal_the_output_of_kubectl(plural: str, obj: dict[str, Any], expected: list[object]) -> None:
     assert cells(plural, obj) == expected
 
 
-def test_every_kind_can_show_an_empty_object() -> None:
+def test_every_kind_can_print_an_empty_object() -> None:
     empty: dict[str, Any] = {"spec": {"template": {"spec": {}}}}
     for plural, kind in KINDS.items():
         assert len(cells(plural, empty, wide=True)) == len(kind.columns)
 
 
-def test_wide_columns() -> None:
+def test_wide_columns_are_appended() -> None:
     assert cells("pods", POD, wide=True)[5:] == ["10.0.0.1", "n1", "<none>", "<none>"]
     names = [column.name for column in KINDS["pods"].columns]
     assert names == ["Name", "Ready", "Status", "Restarts", "Age", "IP", "Node", "Nominated Node", "Readiness Gates"]
@@ -76,18 +76,18 @@ def test_wide_columns() -> None:
      (8 * 3600, "8h"), (2 * 86400, "2d"), (2 * 86400 + 3600, "2d1h"), (9 * 86400, "9d"), (800 * 86400, "2y70d"),
      (3000 * 86400, "8y")],
 )  # fmt: skip
-def test_durations_have_two_digits_of_meaning(seconds: float, text: str) -> None:
+def test_durations_have_two_significant_units(seconds: float, text: str) -> None:
     assert table.human_duration(seconds) == text
 
 
 @pytest.mark.parametrize(
     ("timestamp", "text"), [(None, "<unknown>"), ("soon", "<unknown>"), ("2026-01-01T00:59:59", "1s")]
 )
-def test_ages(timestamp: str | None, text: str) -> None:
+def test_age_is_the_time_since_creation(timestamp: str | None, text: str) -> None:
     assert table.age(timestamp, NOW) == text
 
 
-def test_a_table_carries_of_each_object_what_was_asked_for() -> None:
+def test_table_row_includes_the_requested_object_form() -> None:
     obj = {"metadata": {"name": "a", "resourceVersion": "7"}, "data": {"x": "y"}}
     kind = KINDS["configmaps"]
     found = table.render(kind, [obj], NOW)

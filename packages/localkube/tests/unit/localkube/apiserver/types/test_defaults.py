@@ -1,4 +1,4 @@
-"""The plain defaults of the built-in kinds: the table, and the walk that fills it."""
+"""The simple defaults of the built-in kinds: the table, and the function that sets them."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from localkube.apiserver.types import defaults
 from localkube.apiserver.types.typed import SERVED, normalize
 
 
-def test_the_table_names_existing_fields_with_values_that_fit() -> None:
+def test_default_table_names_existing_fields_with_valid_values() -> None:
     for struct, fields in defaults.DEFAULTS.items():
         assert fields.keys() <= SERVED.fields(struct).keys(), struct
         filled: dict[str, Any] = {}
@@ -16,14 +16,14 @@ def test_the_table_names_existing_fields_with_values_that_fit() -> None:
         assert normalize(struct, filled).items() >= {name: filled[name] for name in fields}.items(), struct
 
 
-def test_what_is_set_stays() -> None:
+def test_set_values_are_kept() -> None:
     probe = {"timeoutSeconds": 7, "httpGet": {"port": 1, "path": "/ready"}}
     defaults.fill("Probe", probe)
     assert probe["timeoutSeconds"] == 7
     assert probe["httpGet"] == {"port": 1, "path": "/ready", "scheme": "HTTP"}
 
 
-def test_defaults_reach_every_depth() -> None:
+def test_defaults_are_set_at_every_depth() -> None:
     container = {"name": "c", "ports": [{"containerPort": 1}], "readinessProbe": {"grpc": {"port": 1, "service": None}}}
     statefulset = {"spec": {"template": {"spec": {"initContainers": [container], "volumes": [{"secret": {}}]}}}}
     defaults.fill("StatefulSet", statefulset)
@@ -33,7 +33,7 @@ def test_defaults_reach_every_depth() -> None:
     assert spec["volumes"] == [{"secret": {"defaultMode": 420}}]
 
 
-def test_a_default_that_is_an_object_gets_defaults_and_is_shared_with_nobody() -> None:
+def test_default_object_receives_defaults_and_is_not_shared() -> None:
     first: Any = {"spec": {}}
     second: Any = {"spec": {}}
     for statefulset in (first, second):
@@ -50,7 +50,7 @@ def test_a_default_that_is_an_object_gets_defaults_and_is_shared_with_nobody() -
         ("CustomResourceDefinitionSpec", ("conversion", "webhook", "clientConfig", "service", "port")),
     ],
 )
-def test_a_type_has_its_defaults_wherever_it_stands(struct: str, path: tuple[str, ...]) -> None:
+def test_type_receives_its_defaults_at_any_path(struct: str, path: tuple[str, ...]) -> None:
     obj: Any = {}
     inner = obj
     for name in path[:-1]:

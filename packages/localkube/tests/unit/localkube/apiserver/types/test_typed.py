@@ -1,4 +1,4 @@
-"""Reading objects into their Go types (R-REV-6 has the rules of what is written)."""
+"""Reading objects into their Go types (R-REV-6 defines the written form)."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ def pod(spec: dict[str, Any]) -> dict[str, Any]:
     return POD | {"spec": spec}
 
 
-def test_unknown_fields_and_zero_values_vanish() -> None:
+def test_unknown_fields_and_zero_values_are_dropped() -> None:
     container = {"name": "c", "image": "", "tty": False, "command": [], "unknown": 1}
     found = typed.normalize("Pod", pod({"containers": [container], "nodeName": ""}))
     assert found["spec"] == {"containers": [{"name": "c", "resources": {}}]}
 
 
-def test_zero_values_behind_pointers_stay() -> None:
+def test_zero_values_behind_pointers_are_kept() -> None:
     spec = {"containers": [], "terminationGracePeriodSeconds": 0, "securityContext": {}, "priority": 0}
     assert typed.normalize("Pod", pod(spec))["spec"] == spec
 
@@ -35,7 +35,7 @@ def test_null_is_the_zero_value() -> None:
     assert found["spec"] == {"containers": [{"name": "c", "resources": {}}, {"name": "", "resources": {}}]}
 
 
-def test_quantities_and_times_are_written_canonically() -> None:
+def test_quantities_and_times_become_canonical() -> None:
     container = {"name": "c", "resources": {"limits": {"cpu": 0.5, "memory": "1024Mi"}}}
     found = typed.normalize(
         "Pod", pod({"containers": [container]}) | {"status": {"startTime": "2026-01-01T01:00:00.5+01:00"}}
@@ -44,14 +44,14 @@ def test_quantities_and_times_are_written_canonically() -> None:
     assert found["status"]["startTime"] == "2026-01-01T00:00:00Z"
 
 
-def test_raw_data_keeps_its_order_and_its_nulls() -> None:
+def test_raw_data_keeps_its_order_and_nulls() -> None:
     data = {"spec": {"b": None, "a": [1, None, {"z": 1, "y": "<&>"}]}}
     revision = typed.normalize("ControllerRevision", {"data": data, "revision": 3})
     assert list(revision["data"]["spec"]) == ["b", "a"]
     assert revision["data"] == data
 
 
-def test_the_result_shares_nothing_with_the_argument() -> None:
+def test_result_shares_nothing_with_the_argument() -> None:
     given = pod({"containers": [{"name": "c", "env": [{"name": "A"}]}]}) | {"metadata": {"labels": {"a": "b"}}}
     found = typed.normalize("Pod", given)
     found["metadata"]["labels"]["x"] = "y"
@@ -72,13 +72,13 @@ def test_the_result_shares_nothing_with_the_argument() -> None:
         ([], "array into Go struct field Pod.spec of type v1.PodSpec"),
     ],
 )  # fmt: skip
-def test_a_wrong_type_is_told_as_kube_apiserver_tells_it(spec: Any, text: str) -> None:
+def test_wrong_type_error_equals_kube_apiserver(spec: Any, text: str) -> None:
     with pytest.raises(UndecodableError) as caught:
         typed.normalize("Pod", pod(spec))
     assert str(caught.value) == f'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal {text}'
 
 
-def test_a_port_that_is_no_integer_of_32_bits_is_reported_as_one() -> None:
+def test_port_beyond_32_bits_is_a_type_error() -> None:
     with pytest.raises(
         UndecodableError, match=r"number 2147483648 into Go .* ServicePort\.spec\.ports\.targetPort of type int32$"
     ):
@@ -94,7 +94,7 @@ def test_a_port_that_is_no_integer_of_32_bits_is_reported_as_one() -> None:
         ("Secret", {"data": {"a": "not base64"}}, "illegal base64 data"),
     ],
 )  # fmt: skip
-def test_scalars_with_a_syntax_are_checked(struct: str, obj: dict[str, Any], text: str) -> None:
+def test_formatted_scalars_are_validated(struct: str, obj: dict[str, Any], text: str) -> None:
     with pytest.raises(UndecodableError, match=text[:30].replace('"', ".")) as caught:
         typed.normalize(struct, obj)
     assert text in str(caught.value)

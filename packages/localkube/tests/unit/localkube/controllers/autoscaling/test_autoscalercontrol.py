@@ -1,4 +1,4 @@
-"""What an autoscaler decides and writes."""
+"""Decisions and writes of an autoscaler."""
 
 from datetime import timedelta
 from typing import Any
@@ -45,7 +45,7 @@ def status_of(written: Plan) -> Any:
     return found
 
 
-def test_a_new_size_is_written_before_the_status() -> None:
+def test_new_size_is_written_before_the_status() -> None:
     found = plan(observed(2, "1"))
     (both,) = found.actions
     assert isinstance(both, Finally)
@@ -60,20 +60,20 @@ def test_a_new_size_is_written_before_the_status() -> None:
     assert found.requeue_after == autoscalercontrol.PERIOD
 
 
-def test_nothing_is_written_where_all_is_known() -> None:
+def test_unchanged_status_is_not_written() -> None:
     first = plan(observed(2, "500m"))
     assert plan(observed(2, "500m", status_of(first), now=NOW + timedelta(seconds=15))) == Plan(
         (), autoscalercontrol.PERIOD
     )
 
 
-def test_the_time_of_a_condition_is_that_of_its_status() -> None:
+def test_condition_time_changes_only_with_its_status() -> None:
     before = status_of(plan(observed(2, "500m")))
     after = status_of(plan(observed(2, "450m", before, history=History((Moment(NOW, 9),)), now=NOW + timedelta(60))))
     assert [one["lastTransitionTime"] for one in after["conditions"]] == ["2026-01-01T12:00:00Z"] * 3
 
 
-def test_the_largest_of_several_proposals_counts() -> None:
+def test_largest_of_several_proposals_is_used() -> None:
     memory = metric(HALF, "memory")
     found = autoscalercontrol.decide(observed(2, "1", metrics=[metric({"averageUtilization": 99}), metric()]))
     assert found.replicas == 4
@@ -82,7 +82,7 @@ def test_the_largest_of_several_proposals_counts() -> None:
     assert autoscalercontrol.decide(partly).failures[0][0] == "FailedGetResourceMetric"
 
 
-def test_it_does_not_shrink_while_a_metric_is_missing() -> None:
+def test_missing_metric_prevents_scaling_down() -> None:
     found = autoscalercontrol.decide(observed(4, "0", metrics=[metric(HALF, "memory"), metric()]))
     assert found.replicas == 4
     assert found.failures[-1][1].startswith(
@@ -93,7 +93,7 @@ def test_it_does_not_shrink_while_a_metric_is_missing() -> None:
     assert status_of(written)["desiredReplicas"] == 7
 
 
-def test_a_target_without_selector_or_without_metrics_is_said() -> None:
+def test_target_without_selector_or_metrics_has_a_condition() -> None:
     scale = {"metadata": {"name": "web"}, "spec": {"replicas": 2}, "status": {}}
     conditions = autoscalercontrol.decide(observed(2, "1", scale=scale)).conditions
     assert conditions[1][1:3] == ("False", "InvalidSelector")
@@ -101,7 +101,7 @@ def test_a_target_without_selector_or_without_metrics_is_said() -> None:
     assert "no node is running" in away.conditions[1][3]
 
 
-def test_bounds_and_zero_need_no_metrics() -> None:
+def test_bounds_and_zero_replicas_need_no_metrics() -> None:
     assert autoscalercontrol.decide(observed(9, "1")).replicas == 8
     assert autoscalercontrol.decide(observed(1, "1", spec={"minReplicas": 3})).replicas == 3
     off = autoscalercontrol.decide(observed(0, "1"))
@@ -109,7 +109,7 @@ def test_bounds_and_zero_need_no_metrics() -> None:
     assert off.history.recommended == (Moment(NOW, 0),)
 
 
-def test_a_scale_that_cannot_be_read_is_an_event_and_a_condition() -> None:
+def test_unreadable_scale_causes_an_event_and_a_condition() -> None:
     found = autoscalercontrol.unreadable(observed(1, "1").autoscaler, "not there", NOW)
     assert status_of(found)["conditions"][0]["reason"] == "FailedGetScale"
     assert isinstance(found.actions[0], Emit)

@@ -1,4 +1,4 @@
-"""How fast an autoscaler may go: windows, policies and tolerances."""
+"""The rate of an autoscaler: windows, policies and tolerances."""
 
 from datetime import timedelta
 from typing import Any
@@ -26,14 +26,14 @@ def both(rules: dict[str, Any]) -> dict[str, Any]:
     return {"scaleUp": rules, "scaleDown": rules}
 
 
-def test_down_waits_for_the_highest_of_five_minutes_and_up_for_nothing() -> None:
+def test_scale_down_is_delayed_and_scale_up_is_immediate() -> None:
     history = History((ago(301, 9), ago(299, 7), ago(10, 5)))
     assert pace.stabilized(scaler(), 2, 8, history, NOW)[:2] == (7, "ScaleDownStabilized")
     assert pace.stabilized(scaler(), 9, 8, history, NOW)[:2] == (9, "ReadyForNewScale")
     assert pace.stabilized(scaler(), 2, 8, History(), NOW)[:2] == (2, "ReadyForNewScale")
 
 
-def test_a_window_upwards_takes_the_lowest_and_never_shrinks() -> None:
+def test_scale_up_window_uses_the_lowest_recommendation() -> None:
     behavior = {"scaleUp": {"stabilizationWindowSeconds": 60}}
     assert pace.stabilized(scaler(behavior), 9, 4, History((ago(30, 6),)), NOW)[:2] == (6, "ScaleUpStabilized")
     assert pace.stabilized(scaler(behavior), 9, 4, History((ago(30, 2),)), NOW)[:2] == (4, "ScaleUpStabilized")
@@ -72,18 +72,18 @@ def test_a_window_upwards_takes_the_lowest_and_never_shrinks() -> None:
         (both({"selectPolicy": "Disabled"}), 5, 1, (), (5, "ScaleDownLimit")),
     ],
 )
-def test_policies_limit_the_change_of_a_period(
+def test_policies_limit_the_change_within_a_period(
     behavior: Any, current: int, wanted: int, changed: tuple[Moment, ...], found: tuple[int, str]
 ) -> None:
     assert pace.limited(scaler(behavior), wanted, current, History(changed=changed), NOW)[:2] == found
 
 
-def test_bounds_come_before_the_rate() -> None:
+def test_bounds_apply_before_the_rate() -> None:
     assert pace.limited(scaler(most=3), 9, 2, History(), NOW)[:2] == (3, "TooManyReplicas")
     assert pace.limited(scaler(least=2), 1, 4, History(), NOW)[:2] == (2, "TooFewReplicas")
 
 
-def test_no_more_is_remembered_than_rules_ask_for() -> None:
+def test_history_is_limited_to_the_configured_windows() -> None:
     behavior = both({"stabilizationWindowSeconds": 20, "policies": [policy("Pods", 1, 40)]})
     history = History((ago(21, 1), ago(19, 2)), (ago(41, 1), ago(39, 2), ago(-9, 3)))
     found = pace.remembered(history, scaler(behavior), NOW)
@@ -91,6 +91,6 @@ def test_no_more_is_remembered_than_rules_ask_for() -> None:
     assert [moment.replicas for moment in found.changed] == [2]
 
 
-def test_rules_have_tolerances_of_their_own() -> None:
+def test_scaling_rules_have_their_own_tolerances() -> None:
     assert scaler().tolerances == (0.1, 0.1)
     assert scaler({"scaleUp": {"tolerance": "0"}, "scaleDown": {"tolerance": "250m"}}).tolerances == (0.25, 0.0)

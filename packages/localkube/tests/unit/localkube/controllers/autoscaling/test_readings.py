@@ -1,4 +1,4 @@
-"""How many replicas a metric asks for, with pods that start, leave, or are not measured."""
+"""The replicas that a metric requires, with pods that start, are deleted, or have no metrics."""
 
 from datetime import timedelta
 from typing import Any
@@ -54,11 +54,11 @@ ONE, TWO = pod("a"), pod("b")
     ("cpu", "found"), [("500m", 2), ("549m", 2), ("560m", 3), ("451m", 2), ("440m", 2), ("250m", 1), ("1", 4), ("0", 0)]
 )
 def test_replicas_follow_the_share_of_requests(cpu: str, found: int) -> None:
-    """The tolerance is a tenth: 44 % of a target of 50 % would be 1.76 pods, which are two as well."""
+    """The tolerance is 10 %: 44 % of a target of 50 % would be 1.76 pods, which also rounds to two."""
     assert replicas([ONE, TWO], [measured("a", cpu), measured("b", cpu)]) == found
 
 
-def test_the_status_has_the_mean_in_both_units() -> None:
+def test_status_has_the_mean_in_both_units() -> None:
     found = readings.propose(metric(), load([ONE, TWO], [measured("a", "300m"), measured("b", "500m")]))
     assert found.status == {
         "type": "Resource",
@@ -69,7 +69,7 @@ def test_the_status_has_the_mean_in_both_units() -> None:
     assert readings.propose(metric(average), load([ONE], [measured("a", "300m")])).name == "cpu resource"
 
 
-def test_one_container_is_measured_alone() -> None:
+def test_container_metric_ignores_other_containers() -> None:
     containers = [{"name": "main", "resources": {"requests": {"cpu": "1"}}}, {"name": "proxy"}]
     both = pod("a", spec={"containers": containers})
     found = readings.propose(metric(container="main"), load([both], [measured("a", "1", proxy="9")]))
@@ -79,7 +79,7 @@ def test_one_container_is_measured_alone() -> None:
         readings.propose(metric(), load([both], [measured("a", "1", proxy="9")]))
 
 
-def test_sidecars_request_for_the_whole_life_of_a_pod() -> None:
+def test_sidecar_requests_are_counted() -> None:
     sidecar = {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}}
     assert (
         replicas([pod("a", spec={"initContainers": [sidecar, {"name": "once"}], **ONE["spec"]})], [measured("a", "1")])
@@ -94,7 +94,7 @@ def test_sidecars_request_for_the_whole_life_of_a_pod() -> None:
         pod("b", metadata={"deletionTimestamp": seconds_ago(1)}),
     ],
 )
-def test_pods_that_leave_do_not_count(other: Any) -> None:
+def test_pods_being_deleted_are_not_counted(other: Any) -> None:
     assert replicas([ONE, other], [measured("a", "1"), measured("b", "0")]) == 2
 
 
@@ -109,19 +109,19 @@ def test_pods_that_leave_do_not_count(other: Any) -> None:
         pod("b", startTime=None),
     ],
 )
-def test_pods_that_start_count_as_idle_where_the_number_would_grow(other: Any) -> None:
-    """One of two is at 100 %: both together are at the target; alone it would ask for two more."""
+def test_starting_pods_count_as_idle_when_scaling_up(other: Any) -> None:
+    """One of two pods is at 100 %: the average is at the target; alone it would require two more pods."""
     assert replicas([ONE, other], [measured("a", "2"), measured("b", "0")]) == 4
     assert replicas([ONE, other], [measured("a", "1"), measured("b", "0")]) == 2
     assert replicas([ONE, other], [measured("a", "100m"), measured("b", "0")]) == 1
 
 
 @pytest.mark.parametrize("other", [pod("b", started=60, since=50), pod("b", ready=False, since=600)])
-def test_a_pod_that_has_been_ready_counts(other: Any) -> None:
+def test_pod_that_was_ready_is_counted(other: Any) -> None:
     assert replicas([ONE, other], [measured("a", "1"), measured("b", "1")]) == 4
 
 
-def test_pods_without_metrics_never_turn_the_direction() -> None:
+def test_pods_without_metrics_never_reverse_the_direction() -> None:
     assert replicas([ONE, TWO], [measured("a", "250m")]) == 2, "busy, where it would shrink"
     assert replicas([ONE, TWO], [measured("a", "1")]) == 2, "idle, where it would grow"
     assert replicas([ONE, TWO], [measured("a", "2")]) == 4
@@ -131,8 +131,8 @@ def test_pods_without_metrics_never_turn_the_direction() -> None:
     assert replicas([ONE, TWO, pod("c")], [measured("a", "500m"), measured("b", "500m")], average) == 3
 
 
-def test_more_than_there_are_is_no_reason_to_shrink() -> None:
-    """Fewer replicas are asked for than counted, though the load is above its target: nothing happens."""
+def test_high_load_never_scales_down() -> None:
+    """The proposal is below the current replicas, though the load is above its target: nothing changes."""
     pods = [ONE, TWO]
     found = readings.propose(metric(), load(pods, [measured("a", "2")], current=9))
     assert found.replicas == 9
@@ -146,7 +146,7 @@ def test_more_than_there_are_is_no_reason_to_shrink() -> None:
         ([pod("a", spec={"containers": []})], [measured("a", "1")], "no metrics returned matched known pods"),
     ],
 )
-def test_what_is_missing_is_named(pods: list[Any], metrics: list[Any], text: str) -> None:
+def test_missing_metric_is_named(pods: list[Any], metrics: list[Any], text: str) -> None:
     with pytest.raises(ReadingError, match=text) as raised:
         readings.propose(metric(), load(pods, metrics))
     assert raised.value.reason == "FailedGetResourceMetric"

@@ -1,4 +1,4 @@
-"""A Deployment with its ReplicaSets: plans are performed on values, and the test says what becomes of pods."""
+"""A Deployment with its ReplicaSets: plans are performed on values, and the test sets the state of pods."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -39,7 +39,7 @@ def rolling(surge: int | str, unavailable: int | str) -> Any:
 
 @dataclass
 class Model:
-    """What is stored; `pods` are those that only Recreate asks for."""
+    """The stored objects; `pods` has only the pods for Recreate."""
 
     deployment: Any
     sets: dict[str, Any] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Model:
         return plan
 
     def settle(self, available: Any = None) -> None:
-        """Plan until nothing is left to do; ReplicaSets run all their pods, `available(set)` of them, or all."""
+        """Plan until nothing is left to do; ReplicaSets run `available(set)` of their pods, by default all."""
         for _ in range(100):
             if not self.step().actions and not self.run_pods(available or size_of):
                 return

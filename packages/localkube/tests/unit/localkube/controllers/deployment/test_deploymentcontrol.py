@@ -1,4 +1,4 @@
-"""What a Deployment does next."""
+"""The next step of a Deployment."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from localkube.controllers.deployment import history
 
 
 def none_of(image: str) -> Any:
-    """Return that all pods are available but those of an image."""
+    """Return a function that makes all pods available except those of an image."""
     return lambda one: 0 if image_of(one) == image else size_of(one)
 
 
@@ -28,7 +28,7 @@ def settled(**spec: Any) -> Model:
     return model
 
 
-def test_a_new_deployment_makes_a_set_of_all_its_pods() -> None:
+def test_new_deployment_creates_a_set_with_all_pods() -> None:
     model = Model(build_deployment({"metadata": {"annotations": {"team": "a", history.REVISION: "7"}}}))
     model.step()
     ((name, replicaset),) = model.sets.items()
@@ -45,7 +45,7 @@ def test_a_new_deployment_makes_a_set_of_all_its_pods() -> None:
     assert model.plan() == Plan()
 
 
-def test_a_set_that_cannot_be_created_is_a_condition_and_an_event() -> None:
+def test_failed_set_creation_causes_a_condition_and_an_event() -> None:
     (batch, _) = Model(build_deployment()).plan().actions
     assert isinstance(batch, Finally)
     (create,), (report,) = batch.actions, batch.on_failure
@@ -56,7 +56,7 @@ def test_a_set_that_cannot_be_created_is_a_condition_and_an_event() -> None:
     assert failed["message"] == f'Failed to create new replica set "{meta.name(create.object)}": {{error}}'
 
 
-def test_a_name_that_is_taken_is_followed_by_another() -> None:
+def test_hash_collision_creates_another_name() -> None:
     plain, other = Model(build_deployment()), Model(build_deployment(), collisions=1)
     plain.step()
     other.step()
@@ -64,7 +64,7 @@ def test_a_name_that_is_taken_is_followed_by_another() -> None:
     assert meta.status(other.deployment)["collisionCount"] == 1
 
 
-def test_a_rollout_waits_for_pods_of_the_new_set() -> None:
+def test_rollout_waits_for_pods_of_the_new_set() -> None:
     model = settled()
     model.change(template=build_template("v2"))
     model.settle(none_of("v2"))
@@ -74,7 +74,7 @@ def test_a_rollout_waits_for_pods_of_the_new_set() -> None:
     assert model.sizes() == {"v1": 0, "v2": 4}
 
 
-def test_pods_of_the_old_set_that_do_not_run_go_first() -> None:
+def test_unready_pods_of_the_old_set_are_deleted_first() -> None:
     model = settled(strategy=rolling(1, 1))
     model.run_pods(lambda _: 2)
     model.change(template=build_template("v2"))
@@ -82,7 +82,7 @@ def test_pods_of_the_old_set_that_do_not_run_go_first() -> None:
     assert model.sizes() == {"v1": 3, "v2": 2}
 
 
-def test_an_older_template_takes_its_set_with_a_new_number() -> None:
+def test_rollback_reuses_the_set_with_a_new_revision() -> None:
     model = settled()
     for image in ("v2", "v1", "v2", "v1"):
         model.change(template=build_template(image))
@@ -96,7 +96,7 @@ def test_an_older_template_takes_its_set_with_a_new_number() -> None:
     assert meta.annotations(model.deployment)[history.REVISION] == "5"
 
 
-def test_the_list_of_former_numbers_has_a_limit() -> None:
+def test_revision_history_annotation_is_bounded() -> None:
     model = settled()
     (name,) = model.sets
     former = {history.FORMER: ",".join(["1000000"] * 300)}
@@ -110,7 +110,7 @@ def test_the_list_of_former_numbers_has_a_limit() -> None:
     assert len(kept) <= history.FORMER_LIMIT < len(kept) + 8
 
 
-def test_a_number_that_is_none_stays_as_it_is() -> None:
+def test_malformed_revision_is_left_unchanged() -> None:
     model = settled()
     (name,) = model.sets
     model.sets[name] = merge(model.sets[name], {"metadata": {"annotations": {history.REVISION: "first"}}})
@@ -119,7 +119,7 @@ def test_a_number_that_is_none_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("replicas", [0, 2, 9])
-def test_a_change_of_size_goes_to_the_only_set_with_pods(replicas: int) -> None:
+def test_scaling_applies_to_the_only_set_with_pods(replicas: int) -> None:
     model = settled()
     model.change(replicas=replicas)
     model.settle()
@@ -127,7 +127,7 @@ def test_a_change_of_size_goes_to_the_only_set_with_pods(replicas: int) -> None:
 
 
 @pytest.mark.parametrize(("replicas", "old", "new"), [(15, 11, 7), (6, 4, 5), (0, 0, 0)])
-def test_a_change_of_size_during_a_rollout_is_shared_in_proportion(replicas: int, old: int, new: int) -> None:
+def test_scaling_during_a_rollout_is_proportional(replicas: int, old: int, new: int) -> None:
     model = settled(replicas=10, strategy=rolling(3, 2))
     model.change(template=build_template("v2"))
     model.settle(none_of("v2"))
@@ -137,7 +137,7 @@ def test_a_change_of_size_during_a_rollout_is_shared_in_proportion(replicas: int
     assert model.sizes() == {"v1": old, "v2": new}
 
 
-def test_a_share_is_that_of_all_pods_where_a_set_does_not_say_for_which_size_it_was_made() -> None:
+def test_proportional_scaling_needs_no_desired_annotation() -> None:
     model = settled(replicas=10, strategy=rolling(3, 2))
     model.change(template=build_template("v2"))
     model.settle(none_of("v2"))
@@ -149,7 +149,7 @@ def test_a_share_is_that_of_all_pods_where_a_set_does_not_say_for_which_size_it_
     assert model.sizes() == {"v1": 11, "v2": 7}
 
 
-def test_old_pods_go_where_the_new_set_has_all_it_needs() -> None:
+def test_old_pods_are_deleted_when_the_new_set_is_complete() -> None:
     model = settled(paused=True)
     assert model.sizes() == {}
     model = settled()
@@ -164,7 +164,7 @@ def test_old_pods_go_where_the_new_set_has_all_it_needs() -> None:
     assert model.sizes() == {"v1": 0, "v2": 4}
 
 
-def test_recreate_starts_nothing_while_an_old_pod_runs() -> None:
+def test_recreate_waits_until_old_pods_have_ended() -> None:
     model = settled(strategy={"type": "Recreate"})
     ((name, old),) = model.sets.items()
     owner = {"ownerReferences": [{"controller": True, "uid": meta.uid(old), "kind": "ReplicaSet", "name": name}]}
@@ -180,7 +180,7 @@ def test_recreate_starts_nothing_while_an_old_pod_runs() -> None:
     assert model.sizes() == {"v1": 4, "v2": 0}
 
 
-def test_a_paused_deployment_changes_its_size_only() -> None:
+def test_paused_deployment_only_scales() -> None:
     model = settled()
     model.change(paused=True, template=build_template("v2"), replicas=6)
     model.settle()
@@ -193,7 +193,7 @@ def test_a_paused_deployment_changes_its_size_only() -> None:
     assert model.sizes() == {"v1": 0, "v2": 6}
 
 
-def test_a_deployment_resumed_without_a_new_template_says_so() -> None:
+def test_resumed_deployment_has_a_condition() -> None:
     model = settled()
     model.change(paused=True)
     model.settle()
@@ -203,7 +203,7 @@ def test_a_deployment_resumed_without_a_new_template_says_so() -> None:
     assert model.condition("Progressing") == ("Unknown", "DeploymentResumed")
 
 
-def test_sets_above_the_history_limit_are_deleted_when_the_rollout_is_complete() -> None:
+def test_old_sets_are_deleted_after_the_rollout() -> None:
     model = settled(revisionHistoryLimit=1)
     for image in ("v2", "v3"):
         model.change(template=build_template(image))
@@ -213,7 +213,7 @@ def test_sets_above_the_history_limit_are_deleted_when_the_rollout_is_complete()
     assert [*model.sizes()] == ["v2", "v3"]
 
 
-def test_a_set_with_pods_or_a_deletion_of_its_own_is_not_deleted() -> None:
+def test_set_with_pods_or_being_deleted_is_kept() -> None:
     model = settled()
     model.change(template=build_template("v2"))
     model.settle()
@@ -228,7 +228,7 @@ def test_a_set_with_pods_or_a_deletion_of_its_own_is_not_deleted() -> None:
     assert history.obsolete(build_deployment(revisionHistoryLimit=2**31 - 1), [old]) == []
 
 
-def test_a_rollout_without_progress_times_out_and_is_checked_then() -> None:
+def test_rollout_without_progress_times_out_at_its_deadline() -> None:
     model = settled(progressDeadlineSeconds=60)
     model.change(template=build_template("v2"))
     model.settle(none_of("v2"))
@@ -242,7 +242,7 @@ def test_a_rollout_without_progress_times_out_and_is_checked_then() -> None:
     assert model.condition("Progressing") == ("True", "NewReplicaSetAvailable")
 
 
-def test_a_complete_rollout_does_not_time_out_when_a_pod_is_lost() -> None:
+def test_complete_rollout_does_not_time_out_for_a_lost_pod() -> None:
     model = settled(progressDeadlineSeconds=60)
     model = later(model, 1000)
     model.run_pods(lambda _: 1)
@@ -252,7 +252,7 @@ def test_a_complete_rollout_does_not_time_out_when_a_pod_is_lost() -> None:
     assert model.plan() == Plan()
 
 
-def test_without_a_deadline_there_is_no_condition_on_progress() -> None:
+def test_progress_condition_requires_a_deadline() -> None:
     model = settled()
     model.change(progressDeadlineSeconds=2**31 - 1)
     model.settle()
@@ -262,7 +262,7 @@ def test_without_a_deadline_there_is_no_condition_on_progress() -> None:
     assert batch.on_failure[0].patch["status"] == {"conditions": []}
 
 
-def test_a_known_set_is_announced_where_nothing_was_said_of_progress() -> None:
+def test_existing_set_is_reported_without_a_progress_condition() -> None:
     model = settled()
     model.deployment = merge(model.deployment, {"status": {"conditions": []}})
     model.run_pods(lambda _: 0)
@@ -270,7 +270,7 @@ def test_a_known_set_is_announced_where_nothing_was_said_of_progress() -> None:
     assert model.condition("Progressing") == ("True", "FoundNewReplicaSet")
 
 
-def test_a_failure_of_a_set_is_one_of_the_deployment_until_it_ends() -> None:
+def test_replica_failure_of_a_set_is_reported_until_it_ends() -> None:
     model = settled()
     (name,) = model.sets
     failure = {
@@ -289,7 +289,7 @@ def test_a_failure_of_a_set_is_one_of_the_deployment_until_it_ends() -> None:
     assert model.condition("ReplicaFailure") == ("None", "None")
 
 
-def test_a_deployment_that_is_being_deleted_only_counts() -> None:
+def test_deployment_being_deleted_only_updates_its_status() -> None:
     model = settled()
     model.deployment = merge(model.deployment, {"metadata": {"deletionTimestamp": seconds_ago(1)}})
     model.change(replicas=9, template=build_template("v2"))
@@ -298,7 +298,7 @@ def test_a_deployment_that_is_being_deleted_only_counts() -> None:
     assert meta.is_observed(model.deployment)
 
 
-def test_what_a_set_takes_over_is_written_in_one_patch() -> None:
+def test_changed_fields_of_a_set_are_written_in_one_patch() -> None:
     model = settled()
     model.change(replicas=5, minReadySeconds=3)
     (patch, _) = model.plan().actions

@@ -1,4 +1,4 @@
-"""Whatever is asked of a Deployment and whatever its pods do, its bounds hold and it comes to rest."""
+"""With any changes and any pods, a Deployment keeps its bounds and comes to rest."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ SHARES = st.lists(st.integers(0, 12), min_size=1, max_size=12)
 
 
 @given(COUNTS, STRATEGIES, CHANGES, SHARES)
-def test_it_comes_to_rest_with_all_pods_of_the_present_template(
+def test_deployment_converges_to_the_current_template(
     replicas: int, strategy: Any, changes: Any, shares: list[int]
 ) -> None:
     model = Model(build_deployment(replicas=replicas, strategy=strategy))
@@ -46,9 +46,7 @@ def test_it_comes_to_rest_with_all_pods_of_the_present_template(
 
 
 @given(st.integers(1, 12), ROLLING, SHARES)
-def test_a_rollout_never_has_more_pods_than_the_surge_allows_nor_fewer_than_must_be_available(
-    replicas: int, strategy: Any, shares: list[int]
-) -> None:
+def test_rollout_respects_surge_and_availability(replicas: int, strategy: Any, shares: list[int]) -> None:
     model = Model(build_deployment(replicas=replicas, strategy=strategy))
     model.settle()
     model.change(template=build_template("v2"))

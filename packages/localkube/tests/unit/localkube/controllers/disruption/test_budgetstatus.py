@@ -1,4 +1,4 @@
-"""The status of disruption budgets: what is counted as healthy, and how many evictions are left."""
+"""The status of disruption budgets: healthy pods, and allowed evictions."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -43,8 +43,8 @@ def numbers(status: dict[str, Any]) -> tuple[int, int, int, int]:
         ({}, (0, 0, 2, 0)),
     ],
 )
-def test_numbers_and_shares(spec: dict[str, Any], found: tuple[int, int, int, int]) -> None:
-    """A number counts the pods that are there, a share and `maxUnavailable` those that there shall be."""
+def test_budget_uses_current_or_expected_pods(spec: dict[str, Any], found: tuple[int, int, int, int]) -> None:
+    """A number counts existing pods; a percentage and `maxUnavailable` count the expected pods."""
     status = build(spec, pod("a"), pod("b"), pod("c", ready=False))
     assert numbers(status) == found
     condition = status["conditions"][0]
@@ -52,7 +52,7 @@ def test_numbers_and_shares(spec: dict[str, Any], found: tuple[int, int, int, in
     assert condition["observedGeneration"] == status["observedGeneration"] == 3
 
 
-def test_pods_on_their_way_out_are_not_healthy() -> None:
+def test_pods_being_deleted_are_not_healthy() -> None:
     now, late = timestamps.render(NOW), timestamps.render(NOW - timedelta(seconds=121))
     granted = {"disruptedPods": {"a": now, "b": late, "c": now, "gone": now}}
     pods = (pod("a"), pod("b"), pod("c", deleting=True), pod("d"))
@@ -63,7 +63,7 @@ def test_pods_on_their_way_out_are_not_healthy() -> None:
     assert budgetstatus.next_check(build({"minAvailable": 1}), NOW) is None
 
 
-def test_what_cannot_be_counted_allows_nothing() -> None:
+def test_uncountable_budget_allows_no_eviction() -> None:
     known = build({"maxUnavailable": 1}, pod("a"), scale=1)
     status = build({"maxUnavailable": 1}, pod("a"), status=known, failure="found no controllers")
     assert status["disruptionsAllowed"] == 0
@@ -71,7 +71,7 @@ def test_what_cannot_be_counted_allows_nothing() -> None:
     assert build({"minAvailable": 0}, pod("a"), failure="found no controllers")["disruptionsAllowed"] == 1
 
 
-def test_a_condition_keeps_its_time_while_it_stays() -> None:
+def test_condition_keeps_its_time_while_it_is_unchanged() -> None:
     old = [{"type": "Other"}, {"type": "DisruptionAllowed", "status": "True", "lastTransitionTime": "before"}]
     stays = build({"minAvailable": 0}, pod("a"), status={"conditions": old})["conditions"]
     assert (stays[0], stays[1]["lastTransitionTime"]) == ({"type": "Other"}, "before")

@@ -1,4 +1,4 @@
-"""Discovery, reduced."""
+"""Discovery of resources that can be collected."""
 
 import asyncio
 
@@ -13,15 +13,15 @@ from localkube.controllers.garbage import deletableresources
 VERBS = ["create", "delete", "list", "watch"]
 
 
-def test_the_preferred_version_of_a_group_comes_first() -> None:
+def test_preferred_version_of_a_group_is_first() -> None:
     old, new = ({"groupVersion": f"apps/{version}", "version": version} for version in ("v1beta1", "v1"))
     groups = {"groups": [{"name": "apps", "versions": [old, new], "preferredVersion": new}]}
     assert deletableresources.preferred_versions(groups) == ["apps/v1", "apps/v1beta1"]
 
 
 @pytest.mark.parametrize(("older", "found"), [("things", {"things": "v1"}), ("rest", {"things": "v1", "rest": "v0"})])
-def test_a_kind_that_only_another_version_serves_is_found_too(older: str, found: dict[str, str]) -> None:
-    """PodGroups are of a version of `scheduling.k8s.io` that PriorityClasses are not of."""
+def test_kind_served_only_by_another_version_is_discovered(older: str, found: dict[str, str]) -> None:
+    """PodGroups are in a version of `scheduling.k8s.io` that lacks PriorityClasses."""
     versions = [{"groupVersion": f"a.example/{name}"} for name in ("v1", "v0")]
     transport = ScriptedTransport(
         answer(200, {"groups": [{"versions": versions, "preferredVersion": versions[0]}]}),
@@ -39,7 +39,7 @@ def entry(plural: str) -> JSONObject:
     return {"name": plural, "kind": plural.title(), "namespaced": True, "verbs": VERBS}
 
 
-def test_what_cannot_be_collected_is_left_out() -> None:
+def test_uncollectable_resources_are_omitted() -> None:
     answer = {
         "groupVersion": "apps/v1",
         "resources": [
@@ -51,7 +51,7 @@ def test_what_cannot_be_collected_is_left_out() -> None:
     assert list(deletableresources.parse_resources(answer)) == [Resource("apps", "v1", "statefulsets", "StatefulSet")]
 
 
-def test_the_core_group_has_no_name() -> None:
+def test_core_group_has_no_name() -> None:
     answer = {
         "groupVersion": "v1",
         "resources": [{"name": "nodes", "kind": "Node", "namespaced": False, "verbs": VERBS}],

@@ -1,4 +1,4 @@
-"""What becomes of an object whose owners may be gone."""
+"""The decision about an object whose owners may be deleted."""
 
 from collections import deque
 
@@ -40,25 +40,27 @@ FOREGROUND_CHILD = replace(node("child", "x"), deleting=True, finalizers=frozens
         pytest.param({"a": WAITING}, [FOREGROUND_CHILD], Collect("Foreground", unblock=True), id="a circle"),
     ],
 )
-def test_verdicts(states: dict[str, OwnerState], dependents: list[GraphNode], expected: Verdict) -> None:
+def test_verdict_follows_the_states_of_the_owners(
+    states: dict[str, OwnerState], dependents: list[GraphNode], expected: Verdict
+) -> None:
     known = {UID(uid): state for uid, state in states.items()}
     assert decide(node("x", *states), known, dependents) == expected
 
 
 @pytest.mark.parametrize(("finalizer", "propagation"), [(ORPHAN, "Orphan"), (FOREGROUND, "Foreground")])
-def test_the_objects_own_finalizers_choose_the_way(finalizer: str, propagation: str) -> None:
+def test_finalizers_of_the_object_set_the_propagation(finalizer: str, propagation: str) -> None:
     one = replace(node("x", "a"), finalizers=frozenset({finalizer}))
     verdict = decide(one, {UID("a"): ABSENT}, [])
     assert isinstance(verdict, Collect)
     assert verdict.propagation == propagation
 
 
-def test_what_is_being_deleted_is_left_alone() -> None:
+def test_object_being_deleted_is_kept() -> None:
     assert decide(replace(node("x", "a"), deleting=True), {}, []) == Keep()
 
 
 def collect(owners: dict[str, set[str]], deleted: set[str]) -> set[str]:
-    """Delete some objects and collect the garbage; return what is left."""
+    """Delete some objects and collect the garbage; return the remaining objects."""
     graph = Graph()
     for name, names in owners.items():
         graph.put(node(name, *sorted(names)))
@@ -80,7 +82,7 @@ def collect(owners: dict[str, set[str]], deleted: set[str]) -> set[str]:
 
 
 def reachable(owners: dict[str, set[str]], deleted: set[str]) -> set[str]:
-    """Return what has a right to stay: what had no owner, or still has one."""
+    """Return the objects to keep: without owners, or with an existing owner."""
     left = owners.keys() - deleted
     while True:
         kept = {name for name in left if not owners[name] or owners[name] & left}
@@ -98,5 +100,5 @@ NAMES = [str(number) for number in range(10)]
     st.fixed_dictionaries({name: st.sets(st.sampled_from(NAMES), max_size=3) for name in NAMES}),
     st.sets(st.sampled_from(NAMES)),
 )
-def test_exactly_the_unreachable_objects_go(owners: dict[str, set[str]], deleted: set[str]) -> None:
+def test_exactly_the_unreachable_objects_are_collected(owners: dict[str, set[str]], deleted: set[str]) -> None:
     assert collect(owners, deleted) == reachable(owners, deleted)

@@ -15,7 +15,7 @@ from localkube.controllers.nodes.nodewords import parse_label
         ("example.com/host=", ["", "", ""]),
     ],
 )
-def test_values(text: str, values: list[str]) -> None:
+def test_template_is_evaluated_for_each_node(text: str, values: list[str]) -> None:
     template = parse_label(text)
     assert [template.value(index) for index in range(3)] == values
 
@@ -40,12 +40,12 @@ def test_values(text: str, values: list[str]) -> None:
         (f"rack={{{'i+' * 60}i}}", "more than 100 characters"),
     ],
 )
-def test_errors_name_the_label_and_what_to_do(text: str, error: str) -> None:
+def test_template_errors_name_the_label(text: str, error: str) -> None:
     with pytest.raises(ValueError, match="Invalid value") as caught:
         parse_label(text)
     assert error in str(caught.value)
 
 
-def test_a_value_that_goes_wrong_for_a_later_node_says_which() -> None:
+def test_failing_template_names_the_node() -> None:
     with pytest.raises(ValueError, match="division by zero for node 2"):
         parse_label("rack=r{4//(2-i)}").value(2)

@@ -8,7 +8,7 @@ from localkube.controllers.nodes.nodes import NodeSettings, build_node, node_nam
 from localkube.controllers.nodes.nodewords import parse_label, parse_taint
 
 
-def test_a_node_has_far_more_than_newcomers_ask_for() -> None:
+def test_default_node_has_ample_capacity() -> None:
     node = build_node(NodeSettings(), 0, NOW)
     assert meta.name(node) == "node-0"
     assert node["status"]["allocatable"] == {"cpu": "1k", "memory": "4Ti", "ephemeral-storage": "100Ti", "pods": "10k"}
@@ -16,7 +16,7 @@ def test_a_node_has_far_more_than_newcomers_ask_for() -> None:
     assert meta.is_condition_true(node, "Ready")
 
 
-def test_settings_shape_the_nodes() -> None:
+def test_settings_define_labels_taints_and_capacity() -> None:
     taint = parse_taint("dedicated=gpu:NoSchedule")
     settings = NodeSettings(labels=(parse_label("rack=r{i//2}"),), capacity={"cpu": "8"}, taints=(taint,)).with_gpus(4)
     node = build_node(settings, 3, NOW)
@@ -34,12 +34,12 @@ def test_settings_shape_the_nodes() -> None:
     ],
     ids=["label", "taint"],
 )
-def test_a_template_that_goes_wrong_for_a_later_node_is_told_before_any_is_made(settings: NodeSettings) -> None:
+def test_template_that_fails_for_a_later_node_is_refused(settings: NodeSettings) -> None:
     with pytest.raises(ValueError, match="division by zero for node 2"):
         settings.check()
 
 
-def test_nodes_of_several_sorts_are_numbered_through() -> None:
+def test_nodes_of_several_kinds_are_numbered_consecutively() -> None:
     gpu = NodeSettings(count=2, labels=(parse_label("rack=r{i-1}"),), capacity={"nvidia.com/gpu": "8"})
     settings = NodeSettings(labels=(parse_label("pool=cpu"),), also=(gpu, NodeSettings()))
     assert node_names(settings) == ["node-0", "node-1", "node-2", "node-3"]
@@ -49,7 +49,7 @@ def test_nodes_of_several_sorts_are_numbered_through() -> None:
     assert [node["status"]["capacity"].get("nvidia.com/gpu") for node in nodes] == [None, "8", "8", None]
 
 
-def test_a_template_of_a_later_sort_is_checked_too() -> None:
+def test_template_of_a_later_kind_is_checked() -> None:
     settings = NodeSettings(also=(NodeSettings(count=2, labels=(parse_label("rack=r{4//(2-i)}"),)),))
     with pytest.raises(ValueError, match="division by zero for node 2"):
         settings.check()

@@ -1,4 +1,4 @@
-"""Taints of nodes that are not well, or cordoned."""
+"""Taints of unhealthy or cordoned nodes."""
 
 import pytest
 from tests.unit.localkube.controllers.objects import NOW, build_node, merge
@@ -28,12 +28,12 @@ def taint(name: str, effect: str) -> JSONObject:
     ],
     ids=["not ready", "unreachable", "short of memory", "cordoned"],
 )
-def test_a_node_that_is_not_well_gets_taints_and_keeps_them(sick: JSONObject, expected: list[JSONObject]) -> None:
+def test_unhealthy_node_receives_taints_once(sick: JSONObject, expected: list[JSONObject]) -> None:
     assert corrected(sick, NOW) == expected
     assert corrected(merge(sick, {"spec": {"taints": expected}}), NOW) is None
 
 
-def test_taints_of_others_stay_and_own_ones_go_when_the_node_is_well() -> None:
+def test_own_taints_are_removed_and_others_kept() -> None:
     foreign: JSONObject = {"key": "pool", "value": "gpu", "effect": "NoExecute"}
     lost = [taint("unreachable", "NoSchedule"), foreign, taint("unreachable", "NoExecute")]
     assert corrected(node(("Ready", "True"), taints=lost), NOW) == [foreign]
@@ -42,5 +42,5 @@ def test_taints_of_others_stay_and_own_ones_go_when_the_node_is_well() -> None:
 
 
 @pytest.mark.parametrize("well", [node(("Ready", "True"), ("DiskPressure", "False")), node()], ids=["well", "silent"])
-def test_a_node_that_is_well_or_says_nothing_has_none(well: JSONObject) -> None:
+def test_healthy_node_has_no_taints(well: JSONObject) -> None:
     assert corrected(well, NOW) is None

@@ -15,7 +15,7 @@ from localkube.controllers.nodes.nodewords import parse_capacity, parse_taint
         ("example.com/pool=p{i//2}:PreferNoSchedule", {"key": "example.com/pool", "value": "p1", "effect": "PreferNoSchedule"}),
     ],
 )  # fmt: skip
-def test_taints(text: str, expected: JSONObject) -> None:
+def test_taints_are_parsed(text: str, expected: JSONObject) -> None:
     assert parse_taint(text).taint(3) == expected
 
 
@@ -33,13 +33,13 @@ def test_taints(text: str, expected: JSONObject) -> None:
         ("a=b{j}:NoSchedule", "'j' is not allowed"),
     ],
 )
-def test_faults_of_taints(text: str, error: str) -> None:
+def test_malformed_taints_are_refused(text: str, error: str) -> None:
     with pytest.raises(ValueError, match=r"^Invalid value: ") as caught:
         parse_taint(text)
     assert error in str(caught.value)
 
 
-def test_capacity_comes_in_one_word_or_in_several() -> None:
+def test_capacity_may_be_given_in_several_words() -> None:
     expected = {"cpu": "8", "memory": "32Gi", "pods": "20", "google.com/tpu": "4", "hugepages-2Mi": "1Gi"}
     assert parse_capacity(["cpu=8,memory=32Gi", "pods=20", "google.com/tpu=4,hugepages-2Mi=1Gi"]) == expected
     assert parse_capacity([]) == {}
@@ -62,7 +62,7 @@ def test_capacity_comes_in_one_word_or_in_several() -> None:
         (["cpu=1", "cpu=2"], "cpu is given twice"),
     ],
 )
-def test_faults_of_capacity(words: list[str], error: str) -> None:
+def test_malformed_capacity_is_refused(words: list[str], error: str) -> None:
     with pytest.raises(ValueError, match=r"^Invalid value: ") as caught:
         parse_capacity(words)
     assert error in str(caught.value)

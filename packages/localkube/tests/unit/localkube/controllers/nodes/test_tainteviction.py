@@ -1,4 +1,4 @@
-"""How long a pod may stay on a node with taints NoExecute."""
+"""The time that a pod may stay on a node with taints NoExecute."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -49,7 +49,7 @@ def toleration(key: str, seconds: float | None = None, **fields: str) -> JSONObj
         pytest.param([POOL, LOST], [toleration("pool"), toleration(LOST["key"], 300)], 300, id="both tolerated"),
     ],
 )
-def test_a_pod_stays_as_long_as_it_tolerates_all_taints(
+def test_pod_stays_while_it_tolerates_all_taints(
     taints: list[JSONObject], tolerations: list[JSONObject], expected: float | None
 ) -> None:
     pod = build_pod("web-0", {"spec": {"tolerations": tolerations}})
@@ -107,7 +107,7 @@ async def world() -> AsyncIterator[TaintedNode]:
 
 
 @pytest.mark.parametrize("days", [400, -400])
-async def test_who_sets_the_wall_clock_evicts_no_pod_and_keeps_none_for_ever(days: float) -> None:
+async def test_clock_jump_neither_evicts_nor_keeps_pods(days: float) -> None:
     async with world() as w:
         assert await w.left() == timedelta(seconds=60)
         w.clock.jump = days * DAYS
@@ -119,7 +119,7 @@ async def test_who_sets_the_wall_clock_evicts_no_pod_and_keeps_none_for_ever(day
         assert await w.left() is None
 
 
-async def test_the_time_of_a_pod_that_was_made_anew_begins_anew() -> None:
+async def test_toleration_time_restarts_for_a_recreated_pod() -> None:
     async with world() as w:
         assert await w.left() == timedelta(seconds=60)
         await asyncio.sleep(30)

@@ -1,4 +1,4 @@
-"""What a ReplicaSet does next."""
+"""The next step of a ReplicaSet."""
 
 from itertools import count
 from typing import Any
@@ -54,22 +54,22 @@ def test_missing_pods_are_created_from_the_template() -> None:
     assert found[0].on_success[0].note == "Created pod: web-1-0"
 
 
-def test_pods_too_many_are_deleted_the_least_worth_first() -> None:
+def test_excess_pods_are_deleted_least_valuable_first() -> None:
     waiting = build_pod("waiting")
     (found,) = changes(planned(replica_set(), running("a"), waiting, running("b")))
     assert isinstance(found, Delete)
     assert (found.key.name, found.uid) == ("waiting", "waiting-uid")
 
 
-def test_no_more_than_a_batch_is_created_at_once() -> None:
+def test_creations_are_limited_to_a_batch() -> None:
     assert len(changes(planned(replica_set(replicas=2_000_000_000)))) == replicacontrol.AT_ONCE
 
 
-def test_a_set_that_is_being_deleted_creates_nothing() -> None:
+def test_set_being_deleted_creates_nothing() -> None:
     assert changes(planned(replica_set({"metadata": {"deletionTimestamp": seconds_ago(1)}}))) == []
 
 
-def test_the_status_counts_pods_by_their_state() -> None:
+def test_status_counts_pods_by_their_state() -> None:
     leaving = running("leaving", deletionTimestamp=seconds_ago(1))
     young = running("young", seconds=3, labels={})
     plan = planned(replica_set(minReadySeconds=10), running("old"), young, leaving)
@@ -84,13 +84,13 @@ def test_the_status_counts_pods_by_their_state() -> None:
     assert plan.requeue_after == 7
 
 
-def test_a_status_that_is_right_is_not_written() -> None:
+def test_unchanged_status_is_not_written() -> None:
     pods = running("a"), running("b")
     right = status(planned(replica_set(), *pods))
     assert planned(replica_set({"status": right}), *pods) == Plan()
 
 
-def test_a_failure_is_a_condition_until_the_number_is_right() -> None:
+def test_failure_condition_stays_until_the_size_is_reached() -> None:
     (batch, _) = planned(replica_set(), running("a")).actions
     assert isinstance(batch, Finally)
     (failed,) = batch.on_failure[0].patch["status"]["conditions"]

@@ -40,17 +40,17 @@ def pod(name: str, *, node: str = "node-0", ready: float | None = 64, phase: str
         "younger", "of one magnitude: by UID", "a cost that is none counts as 0",
     ],
 )  # fmt: skip
-def test_the_first_victim_is_the_pod_that_is_lost_least(victim: Any, kept: Any) -> None:
+def test_least_valuable_pod_is_deleted_first(victim: Any, kept: Any) -> None:
     for pods in ([victim, kept], [kept, victim]):
         assert [meta.name(one) for one in replicacontrol.ranked(pods, (), NOW)] == [meta.name(victim), meta.name(kept)]
 
 
-def test_a_pod_that_shares_its_node_goes_before_one_that_is_alone() -> None:
+def test_pod_that_shares_its_node_is_deleted_first() -> None:
     doubled, alone, sibling = pod("z", ready=9999), pod("a", node="node-1", ready=1), pod("s")
     assert replicacontrol.ranked([alone, doubled], [alone, doubled, sibling], NOW)[0] is doubled
 
 
-def test_the_order_does_not_depend_on_that_in_which_pods_are_listed() -> None:
+def test_order_does_not_depend_on_the_order_of_the_list() -> None:
     pods = [pod(f"p-{i}", ready=None if i % 3 else 64, age=2.0**i, restarts=i % 2) for i in range(12)]
     wanted = replicacontrol.ranked(pods, pods, NOW)
     for seed in range(20):

@@ -1,4 +1,4 @@
-"""What pods request."""
+"""Resource requests of pods."""
 
 import pytest
 
@@ -34,5 +34,5 @@ SIDECAR = {"restartPolicy": "Always"}
         pytest.param({"containers": [{"resources": {"limits": {"cpu": "2"}}}]}, 2000, id="limits stand in"),
     ],
 )
-def test_cpu_of_a_pod(spec: JSONObject, cpu: int) -> None:
+def test_cpu_request_of_a_pod_includes_all_containers(spec: JSONObject, cpu: int) -> None:
     assert amounts.pod_requests({"spec": spec}) == {"cpu": cpu, "pods": 1}

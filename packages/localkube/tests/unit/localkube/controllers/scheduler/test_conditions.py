@@ -1,4 +1,4 @@
-"""What a pod without node says about itself."""
+"""The condition of an unscheduled pod."""
 
 from tests.unit.localkube.controllers.objects import NOW, build_pod, merge
 
@@ -20,7 +20,7 @@ def scheduled(status: str, message: str, since: str) -> JSONObject:
     }
 
 
-def test_the_condition_joins_the_others() -> None:
+def test_scheduled_condition_is_added_to_the_others() -> None:
     pod = build_pod("a", {"status": {"conditions": [READY]}})
     assert conditions.unschedulable(pod, "no room", NOW) == [
         READY,
@@ -28,14 +28,14 @@ def test_the_condition_joins_the_others() -> None:
     ]
 
 
-def test_a_new_message_keeps_the_time_and_the_same_message_is_not_written() -> None:
+def test_condition_time_is_kept_and_equal_message_not_written() -> None:
     before = scheduled("False", "no room", "2026-01-01T11:00:00Z")
     pod = build_pod("a", {"status": {"conditions": [before]}})
     assert conditions.unschedulable(pod, "no GPU", NOW) == [before | {"message": "no GPU"}]
     assert conditions.unschedulable(pod, "no room", NOW) is None
 
 
-def test_event_texts() -> None:
+def test_events_name_pod_and_node() -> None:
     pod = merge(build_pod("a"), {"metadata": {"namespace": "default"}})
     assert conditions.scheduled(pod, "node-1").note == "Successfully assigned default/a to node-1"
     assert conditions.failed(pod, "0/1 nodes are available: 1 Too many pods.").reason == "FailedScheduling"

@@ -1,4 +1,4 @@
-"""The driver of the scheduler: one decision that fails is told on its pod, and the others go on."""
+"""The driver of the scheduler: a decision that fails is reported on its pod, and the others continue."""
 
 import asyncio
 from typing import Any
@@ -16,14 +16,14 @@ from localkube.controllers.scheduler.controller import Scheduler, Sources
 pytestmark = pytest.mark.virtual_time
 
 UNREADABLE: Any = {"status": "Bound"}
-"""A claim as no API server serves it: its status is not an object."""
+"""A claim that no API server serves: its status is not an object."""
 
 
 def pod(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "main"}], **spec}}
 
 
-async def test_a_decision_that_fails_is_told_on_its_pod_and_the_others_are_decided() -> None:
+async def test_failed_decision_is_reported_and_others_continue() -> None:
     servers = {resource: SmallServer() for resource in (PODS, NODES, PERSISTENT_VOLUME_CLAIMS, NAMESPACES)}
     informers = {resource: Informer(Client(server), resource) for resource, server in servers.items()}
     servers[NAMESPACES].put("default")

@@ -1,4 +1,4 @@
-"""Where pods go, and what is said where there is no place."""
+"""Placement of pods, and the refusal if no node fits."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -81,7 +81,7 @@ REQUIRED_NODE: dict[str, Any] = {
         ),
     ],
 )
-def test_a_node_is_refused_for(node: JSONObject, wanted: JSONObject, reason: str) -> None:
+def test_refusal_names_the_reason_of_a_node(node: JSONObject, wanted: JSONObject, reason: str) -> None:
     decision = decide(cluster_of([node]), read_pod(wanted))
     assert refused(decision) == f"0/1 nodes are available: {reason}."
 
@@ -97,7 +97,7 @@ def test_reasons_are_counted_over_all_nodes() -> None:
     assert decision.causes == {Cause.NODE, Cause.RESOURCES}
 
 
-def test_without_nodes() -> None:
+def test_refusal_without_nodes_is_explained() -> None:
     assert refused(decide(ClusterState(), read_pod(pod()))) == "no nodes available to schedule pods"
 
 
@@ -109,11 +109,11 @@ def test_without_nodes() -> None:
         {"operator": "Exists"},
     ],
 )
-def test_tolerated_taints_do_not_matter(toleration: JSONObject) -> None:
+def test_tolerated_taints_are_ignored(toleration: JSONObject) -> None:
     assert decide(cluster_of([TAINTED]), read_pod(pod(tolerations=[toleration]))) == Placement("node-0")
 
 
-def test_what_runs_takes_its_share_until_it_is_gone() -> None:
+def test_requests_of_running_pods_are_subtracted() -> None:
     cluster = cluster_of([build_node("node-0")], [(asking("first", cpu="5"), "node-0")])
     second = read_pod(asking("second", cpu="5"))
     assert refused(decide(cluster, second)) == "0/1 nodes are available: 1 Insufficient cpu."
@@ -121,14 +121,14 @@ def test_what_runs_takes_its_share_until_it_is_gone() -> None:
     assert decide(cluster, second) == Placement("node-0")
 
 
-def test_sums_survive_a_change_of_the_node() -> None:
+def test_requests_are_kept_when_the_node_changes() -> None:
     cluster = cluster_of([build_node("node-0")], [(asking("first", cpu="5"), "node-0")])
     cluster.put_node(build_node("node-0", cpu="9"))
     assert isinstance(decide(cluster, read_pod(asking("second", cpu="5"))), Refusal)
     assert decide(cluster, read_pod(asking("second", cpu="4"))) == Placement("node-0")
 
 
-def test_host_ports_clash() -> None:
+def test_conflicting_host_ports_are_refused() -> None:
     cluster = cluster_of([build_node("node-0")], [(pod("first", containers=PORT), "node-0")])
     assert refused(decide(cluster, read_pod(pod(containers=PORT)))) == (
         "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports."
@@ -161,7 +161,7 @@ def exclusive(name: str, group: str) -> JSONObject:
     return pod(name, {"group-key": group}, affinity=affinity)
 
 
-def test_the_first_of_a_group_may_go_anywhere_and_the_others_follow() -> None:
+def test_first_pod_of_a_group_selects_the_domain() -> None:
     cluster = cluster_of(RACKS)
     racks: dict[str, set[str]] = {}
     for name, group in [("a-0", "a"), ("b-0", "b"), ("a-1", "a"), ("b-1", "b"), ("a-2", "a")]:
@@ -175,7 +175,7 @@ def test_the_first_of_a_group_may_go_anywhere_and_the_others_follow() -> None:
     assert refused(third) == "0/4 nodes are available: 4 node(s) didn't match pod anti-affinity rules."
 
 
-def test_existing_pods_keep_others_away() -> None:
+def test_existing_anti_affinity_excludes_other_pods() -> None:
     cluster = cluster_of(RACKS, [(exclusive("a-0", "a"), "node-0")])
     stranger = read_pod(pod("s", {"group-key": "other"}))
     decisions = set()
@@ -187,7 +187,7 @@ def test_existing_pods_keep_others_away() -> None:
     assert decisions == {"node-2", "node-3"}
 
 
-def test_affinity_to_pods_that_are_nowhere() -> None:
+def test_affinity_to_missing_pods_is_refused_until_one_runs() -> None:
     term = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "rack"}
     wanted = pod(affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
     assert refused(decide(cluster_of(RACKS), read_pod(wanted))) == (
@@ -208,7 +208,7 @@ def test_affinity_to_pods_that_are_nowhere() -> None:
         pytest.param({"namespaceSelector": {"matchLabels": {"team": "y"}}}, False, id="by another label"),
     ],
 )
-def test_terms_look_into_namespaces(*, fields: JSONObject, meets: bool) -> None:
+def test_affinity_terms_match_namespaces(*, fields: JSONObject, meets: bool) -> None:
     other = merge(pod("db", {"app": "db"}), {"metadata": {"namespace": "other"}})
     cluster = cluster_of(RACKS, [(other, "node-0")])
     cluster.put_namespace("other", {"team": "x"})
@@ -217,7 +217,7 @@ def test_terms_look_into_namespaces(*, fields: JSONObject, meets: bool) -> None:
     assert isinstance(decide(cluster, read_pod(wanted)), Placement) is meets
 
 
-def test_match_label_keys_narrow_a_term_to_the_pods_own_revision() -> None:
+def test_match_label_keys_limit_a_term_to_the_own_revision() -> None:
     term = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": "rack", "matchLabelKeys": ["rev"]}
     affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     cluster = cluster_of(RACKS[:1], [(pod("old", {"app": "a", "rev": "1"}), "node-0")])
@@ -233,7 +233,7 @@ def spreading(name: str, **fields: Any) -> JSONObject:
     )
 
 
-def test_hard_spread_keeps_the_skew() -> None:
+def test_hard_spread_limits_the_skew() -> None:
     running = [(spreading("one"), "node-0")]
     decision = decide(cluster_of(RACKS, running), read_pod(spreading("two")))
     assert decision == Placement("node-2")
@@ -244,7 +244,7 @@ def test_hard_spread_keeps_the_skew() -> None:
     )
 
 
-def test_spread_needs_the_label_and_enough_domains() -> None:
+def test_spread_requires_the_label_and_enough_domains() -> None:
     bare = decide(cluster_of([build_node("bare")]), read_pod(spreading("one")))
     assert refused(bare) == (
         "0/1 nodes are available: 1 node(s) didn't match pod topology spread constraints (missing required label)."
@@ -254,7 +254,7 @@ def test_spread_needs_the_label_and_enough_domains() -> None:
     assert isinstance(few, Refusal)
 
 
-def test_soft_rules_only_prefer() -> None:
+def test_soft_rules_are_preferences() -> None:
     soft = spreading("two", whenUnsatisfiable="ScheduleAnyway")
     assert decide(cluster_of(RACKS, [(spreading("one"), "node-0")]), read_pod(soft)) == Placement("node-2")
     weights = {"weight": 50, "preference": {"matchExpressions": [{"key": "rack", "operator": "In", "values": ["r1"]}]}}
@@ -266,7 +266,7 @@ def test_soft_rules_only_prefer() -> None:
     assert decide(cluster_of(RACKS, [(pod("db", {"app": "db"}), "node-1")]), read_pod(shy)) == Placement("node-2")
 
 
-def test_counts_by_term_are_kept_up_as_pods_come_and_go() -> None:
+def test_term_counts_follow_pods() -> None:
     cluster = cluster_of(RACKS, [(exclusive("a-0", "a"), "node-0")])
     follower = read_pod(exclusive("a-1", "a"))
     assert decide(cluster, follower) == Placement("node-1")

@@ -1,4 +1,4 @@
-"""Which pod is next, and which refused pods a change helps."""
+"""The order of pods, and refused pods that a change may help."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def drain(waiting: SchedulingQueue) -> list[str]:
     return names
 
 
-def test_pods_leave_by_priority_then_age() -> None:
+def test_pods_are_ordered_by_priority_then_age() -> None:
     waiting = SchedulingQueue()
     for one in (pod("old"), pod("urgent", priority=10), pod("young")):
         waiting.put(one)
@@ -32,7 +32,7 @@ def test_pods_leave_by_priority_then_age() -> None:
     assert drain(waiting) == ["urgent", "old", "young"]
 
 
-def test_a_refused_pod_comes_again_only_for_its_causes() -> None:
+def test_refused_pod_is_retried_only_for_its_causes() -> None:
     waiting = SchedulingQueue()
     waiting.refuse(pod("a"), frozenset({Cause.RESOURCES}))
     waiting.put(pod("a"))
@@ -44,14 +44,14 @@ def test_a_refused_pod_comes_again_only_for_its_causes() -> None:
     assert drain(waiting) == ["a"]
 
 
-def test_a_refused_pod_that_asks_for_less_comes_again() -> None:
+def test_refused_pod_with_fewer_requirements_is_retried() -> None:
     waiting = SchedulingQueue()
     waiting.refuse(pod("a", nodeSelector={"x": "y"}), frozenset({Cause.NODE}))
     waiting.put(pod("a"))
     assert drain(waiting) == ["a"]
 
 
-def test_a_removed_pod_is_forgotten() -> None:
+def test_removed_pod_is_forgotten() -> None:
     waiting = SchedulingQueue()
     waiting.put(pod("a"))
     waiting.refuse(pod("b"), frozenset(Cause))

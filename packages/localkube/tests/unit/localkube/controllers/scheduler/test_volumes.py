@@ -26,7 +26,7 @@ def test_claims_must_be_bound(claim: JSONObject | None, expected: str | None) ->
     assert conditions.objection(read_pod(build_pod("p", {"spec": mounting})), lambda _: claim) == expected
 
 
-def test_an_ephemeral_claim_is_named_after_pod_and_volume() -> None:
+def test_ephemeral_claim_is_named_after_pod_and_volume() -> None:
     pod = read_pod(build_pod("p", {"spec": {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}]}}))
     assert (
         conditions.objection(pod, lambda _: None)

@@ -1,4 +1,4 @@
-"""Who a pod of a StatefulSet is."""
+"""The identity of a StatefulSet's pod."""
 
 import pytest
 from tests.unit.localkube.controllers.objects import build_pod, build_statefulset, build_template
@@ -20,12 +20,12 @@ def test_pod_names_are_split_at_the_last_dash(name: str, expected: tuple[str, in
     assert identity.parse_pod_name(name) == expected
 
 
-def test_a_pod_of_a_longer_name_is_no_member() -> None:
+def test_pod_of_another_set_is_not_a_member() -> None:
     assert identity.is_member(build_statefulset(), build_pod("web-3"))
     assert not identity.is_member(build_statefulset(), build_pod("web-0-3"))
 
 
-def test_a_built_pod_says_who_it_is() -> None:
+def test_built_pod_has_its_identity() -> None:
     template = build_template("v1")
     template["metadata"] |= {"annotations": {"note": "x"}}
     statefulset = build_statefulset(template=template)
@@ -59,7 +59,7 @@ def test_a_built_pod_says_who_it_is() -> None:
     }
 
 
-def test_claim_volumes_replace_template_volumes_of_the_same_name() -> None:
+def test_claim_volumes_replace_template_volumes() -> None:
     template = build_template("v1")
     template["spec"]["volumes"] = [{"name": "data", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}]
     statefulset = build_statefulset(template=template, volumeClaimTemplates=[{"metadata": {"name": "data"}}])

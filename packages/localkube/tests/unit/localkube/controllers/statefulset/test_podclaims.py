@@ -27,7 +27,7 @@ BY_SET = meta.controller_reference(build_set())
 BY_POD = meta.controller_reference(POD)
 
 
-def test_claims_carry_the_labels_of_template_and_selector() -> None:
+def test_claims_have_labels_of_template_and_selector() -> None:
     [claim] = podclaims.build(build_set(), "web-0")
     assert claim == {
         "apiVersion": "v1",
@@ -37,7 +37,7 @@ def test_claims_carry_the_labels_of_template_and_selector() -> None:
     }
 
 
-def test_claims_are_born_with_the_owner_that_takes_them_along() -> None:
+def test_new_claim_has_its_owner_if_it_is_deleted_with_it() -> None:
     [claim] = podclaims.build(build_set(deleted="Delete"), "web-0")
     assert claim["metadata"]["ownerReferences"] == [BY_SET]
 
@@ -54,7 +54,7 @@ def test_claims_are_born_with_the_owner_that_takes_them_along() -> None:
         pytest.param("Delete", "Delete", False, [BY_SET], [BY_POD], id="both: the pod when condemned"),
     ],
 )
-def test_retention_policy(
+def test_retention_policy_sets_the_owners_of_claims(
     *, scaled: str, deleted: str, wanted: bool, before: list[JSONObject], after: list[JSONObject]
 ) -> None:
     known = {"data-web-0": build_claim(*before)}
@@ -62,12 +62,12 @@ def test_retention_policy(
     assert patch.patch["metadata"] == {"uid": "claim", "resourceVersion": "3", "ownerReferences": after}
 
 
-def test_claims_that_are_as_they_should_be_are_left_alone() -> None:
+def test_correct_claims_are_not_patched() -> None:
     known = {"data-web-0": build_claim(dict(BY_SET))}
     assert podclaims.retention_patches(build_set(deleted="Delete"), POD, wanted=True, claims=known) == []
 
 
-def test_claims_of_another_controller_are_left_alone() -> None:
+def test_claims_of_another_controller_are_not_patched() -> None:
     foreign = {"kind": "Other", "name": "x", "uid": "other", "controller": True}
     known = {"data-web-0": build_claim(foreign)}
     assert podclaims.retention_patches(build_set(deleted="Delete"), POD, wanted=True, claims=known) == []

@@ -21,11 +21,11 @@ SECOND = revisions.build(build_statefulset(template=build_template("v2")), 2, 0)
         pytest.param([FIRST, SECOND], Raise(FIRST, 3), id="rolled back"),
     ],
 )
-def test_update_revision(history: list[JSONObject], expected: Current | Raise | New) -> None:
+def test_update_revision_is_reused_or_created(history: list[JSONObject], expected: Current | Raise | New) -> None:
     assert revisions.choose_update(build_statefulset(), history) == expected
 
 
-def test_name_is_stable_and_moves_with_template_and_collisions() -> None:
+def test_revision_name_depends_on_template_and_collisions() -> None:
     again = revisions.build(build_statefulset(), 7, 0)
     collided = revisions.build(build_statefulset(), 1, 1)
     assert meta.name(FIRST) == meta.name(again)
@@ -37,20 +37,20 @@ def test_template_survives_the_round_trip() -> None:
     assert revisions.template_of(FIRST) == build_template("v1")
 
 
-def test_current_revision_is_the_one_in_status_or_else_the_update() -> None:
+def test_current_revision_defaults_to_the_update_revision() -> None:
     statefulset = build_statefulset({"status": {"currentRevision": meta.name(FIRST)}})
     assert revisions.choose_current(statefulset, [FIRST, SECOND], SECOND) is FIRST
     assert revisions.choose_current(build_statefulset(), [FIRST, SECOND], SECOND) is SECOND
 
 
-def test_order_is_by_number_then_age_then_name() -> None:
+def test_revisions_are_ordered_by_number_age_and_name() -> None:
     young = FIRST | {"metadata": {"name": "a", "creationTimestamp": "2026-01-02T00:00:00Z"}}
     old = FIRST | {"metadata": {"name": "b", "creationTimestamp": "2026-01-01T00:00:00Z"}}
     assert revisions.order([SECOND, young, old]) == [old, young, SECOND]
 
 
 @pytest.mark.parametrize(("limit", "names"), [(None, []), (2, ["r0"]), (0, ["r0", "r2", "r4"])])
-def test_only_the_oldest_unused_revisions_go(limit: int | None, names: list[str]) -> None:
+def test_oldest_unused_revisions_are_deleted(limit: int | None, names: list[str]) -> None:
     history: list[JSONObject] = [{"metadata": {"name": f"r{number}"}, "revision": number} for number in range(5)]
     statefulset = build_statefulset(revisionHistoryLimit=limit)
     gone = revisions.obsolete(statefulset, history, {"r1", "r3"})

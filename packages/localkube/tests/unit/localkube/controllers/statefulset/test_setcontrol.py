@@ -1,4 +1,4 @@
-"""Which pods the StatefulSet controller creates, repairs and deletes."""
+"""Pods that the StatefulSet controller creates, repairs and deletes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,7 +29,7 @@ def observe(
     update: JSONObject = OLD,
     claims: Mapping[str, JSONObject] | None = None,
 ) -> ObservedStatefulSet:
-    """Observe a set with pods given by ordinal, each with its revision and what differs from a fresh pod."""
+    """Observe a set with pods by ordinal, each with its revision and its differences from a new pod."""
     return ObservedStatefulSet(
         statefulset=statefulset,
         pods=[existing(statefulset, ordinal, *pod) for ordinal, pod in pods.items()],
@@ -127,7 +127,9 @@ def word(step: Any) -> str:
         pytest.param({"replicas": 1}, {0: (OLD, FAILED | GOING)}, [], id="once"),
     ],
 )
-def test_scaling(spec: JSONObject, pods: dict[int, tuple[JSONObject, JSONObject]], expected: list[list[str]]) -> None:
+def test_scaling_creates_and_deletes_pods(
+    spec: JSONObject, pods: dict[int, tuple[JSONObject, JSONObject]], expected: list[list[str]]
+) -> None:
     assert words(setcontrol.decide(observe(build_statefulset(**spec), pods))) == expected
 
 
@@ -159,7 +161,7 @@ ALL_OLD = dict.fromkeys(range(3), (OLD, READY))
         ),
     ],
 )
-def test_rolling_update(
+def test_rolling_update_replaces_pods(
     spec: JSONObject, pods: dict[int, tuple[JSONObject, JSONObject]], expected: list[list[str]]
 ) -> None:
     assert words(setcontrol.decide(observe(build_statefulset(**spec), pods, update=NEW))) == expected
@@ -175,7 +177,7 @@ def test_rolling_update(
         pytest.param({"type": "OnDelete"}, {"currentReplicas": 3}, 0, NEW, id="OnDelete: always the update"),
     ],
 )
-def test_a_pod_comes_back_at_the_revision_its_ordinal_calls_for(
+def test_pod_is_recreated_at_the_revision_of_its_ordinal(
     strategy: JSONObject, status: JSONObject, ordinal: int, revision: JSONObject
 ) -> None:
     statefulset = build_statefulset({"status": status})
@@ -185,12 +187,12 @@ def test_a_pod_comes_back_at_the_revision_its_ordinal_calls_for(
     assert pod["spec"]["containers"] == revisions.template_of(revision)["spec"]["containers"]
 
 
-def test_a_set_that_is_being_deleted_touches_no_pod() -> None:
+def test_set_being_deleted_touches_no_pod() -> None:
     statefulset = build_statefulset(GOING, replicas=0)
     assert setcontrol.decide(observe(statefulset, {0: (OLD, FAILED)})).phases == ()
 
 
-def test_creation_and_deletion_carry_their_events() -> None:
+def test_creation_and_deletion_emit_events() -> None:
     result = setcontrol.decide(observe(build_statefulset(replicas=1, **PARALLEL), {1: (OLD, READY)}))
     create, delete = (phase[0][0] for phase in result.phases)
     assert isinstance(create, Create)
@@ -203,7 +205,7 @@ def test_creation_and_deletion_carry_their_events() -> None:
     assert delete.on_success[0].note == "Delete Pod web-1 in StatefulSet web successful"
 
 
-def test_an_edited_identity_is_repaired_under_guard_of_what_was_seen() -> None:
+def test_edited_identity_is_repaired_with_preconditions() -> None:
     statefulset = build_statefulset(replicas=1)
     edited = merge(READY, {"metadata": {"labels": {identity.POD_NAME_LABEL: "other"}}})
     [[[step]]] = setcontrol.decide(observe(statefulset, {0: (OLD, edited)})).phases
@@ -212,7 +214,7 @@ def test_an_edited_identity_is_repaired_under_guard_of_what_was_seen() -> None:
     assert (step.patch["metadata"]["uid"], step.patch["metadata"]["resourceVersion"]) == ("uid-0", "7")
 
 
-def test_looks_again_when_the_next_pod_becomes_available() -> None:
+def test_set_is_requeued_when_the_next_pod_becomes_available() -> None:
     statefulset = build_statefulset(minReadySeconds=100, **PARALLEL)
     pods = {0: (OLD, {"status": ready_status(60)}), 1: (OLD, {"status": ready_status(70)}), 2: (OLD, {})}
     assert setcontrol.decide(observe(statefulset, pods)).requeue_after == 30
@@ -235,13 +237,13 @@ def test_claims_are_created_before_their_pod() -> None:
     ]
 
 
-def test_a_claim_lost_while_its_pod_is_pending_is_created_again() -> None:
+def test_lost_claim_of_a_pending_pod_is_created_again() -> None:
     assert words(setcontrol.decide(observe(build_statefulset(replicas=1, **CLAIMS), {0: (OLD, {})}))) == [
         ["create data-web-0"]
     ]
 
 
-def test_a_pod_waits_for_a_claim_on_its_way_out() -> None:
+def test_pod_waits_for_a_claim_being_deleted() -> None:
     going = build_claim("data-web-0", deletionTimestamp="2026-01-01T11:59:59Z")
     result = setcontrol.decide(observe(build_statefulset(replicas=1, **CLAIMS), {}, claims={"data-web-0": going}))
     [[[step]]] = result.phases
@@ -249,14 +251,14 @@ def test_a_pod_waits_for_a_claim_on_its_way_out() -> None:
     assert step.events[0].note.endswith("failed error: pvc data-web-0 is being deleted")
 
 
-def test_a_pod_waits_for_a_claim_that_its_predecessor_takes_along() -> None:
+def test_pod_waits_for_a_claim_of_its_predecessor() -> None:
     owner = {"kind": "Pod", "name": "web-0", "uid": "former"}
     stale = build_claim("data-web-0", ownerReferences=[owner])
     statefulset = build_statefulset(replicas=1, **CLAIMS, **WHEN_SCALED)
     assert setcontrol.decide(observe(statefulset, {}, claims={"data-web-0": stale})).phases == ()
 
 
-def test_a_condemned_pod_takes_its_claims_along_where_the_policy_says_so() -> None:
+def test_scaled_down_pod_owns_its_claims_by_policy() -> None:
     statefulset = build_statefulset(replicas=0, **CLAIMS, **WHEN_SCALED)
     result = setcontrol.decide(
         observe(statefulset, {0: (OLD, READY)}, claims={"data-web-0": build_claim("data-web-0")})
@@ -269,7 +271,7 @@ MOST = 2**31 - 1
 
 @pytest.mark.parametrize("fields", [PARALLEL, {}], ids=["Parallel", "OrderedReady"])
 @pytest.mark.parametrize("ordinals", [{}, {"ordinals": {"start": MOST}}], ids=["from 0", "from the highest"])
-def test_two_billion_replicas_are_planned_a_few_at_a_time(fields: JSONObject, ordinals: JSONObject) -> None:
+def test_two_billion_replicas_are_created_in_batches(fields: JSONObject, ordinals: JSONObject) -> None:
     statefulset = build_statefulset(replicas=MOST, **fields, **ordinals)
     found = words(setcontrol.decide(observe(statefulset, {})))
     start = MOST if ordinals else 0
@@ -277,7 +279,7 @@ def test_two_billion_replicas_are_planned_a_few_at_a_time(fields: JSONObject, or
     assert found == [[f"create web-{ordinal}" for ordinal in range(start, start + count)]]
 
 
-def test_the_next_missing_pods_are_created_behind_those_that_are_there() -> None:
+def test_missing_pods_are_created_after_existing_ones() -> None:
     statefulset = build_statefulset(replicas=MOST, **PARALLEL)
     there = dict.fromkeys((0, 1, 3), (OLD, READY))
     (created,) = words(setcontrol.decide(observe(statefulset, there)))
@@ -285,7 +287,7 @@ def test_the_next_missing_pods_are_created_behind_those_that_are_there() -> None
     assert len(created) == setcontrol.AT_ONCE
 
 
-def test_two_billion_replicas_do_not_keep_a_rollout_below_a_missing_pod_waiting_for_long() -> None:
+def test_rollout_with_two_billion_replicas_makes_progress() -> None:
     statefulset = build_statefulset(
         replicas=MOST, updateStrategy={"rollingUpdate": {"partition": MOST - 2}}, **PARALLEL
     )
@@ -294,7 +296,7 @@ def test_two_billion_replicas_do_not_keep_a_rollout_below_a_missing_pod_waiting_
     assert result.status["replicas"] == 1
 
 
-def test_the_status_is_written_after_the_pods_even_where_they_failed_and_the_history_is_cut_last() -> None:
+def test_status_is_written_after_the_pods_and_history_cut_last() -> None:
     statefulset = build_statefulset(replicas=1, revisionHistoryLimit=0)
     renewal = (Create(resource=CONTROLLER_REVISIONS, object=NEW),)
     obsolete = merge(OLD, {"metadata": {"name": "web-obsolete", "uid": "obsolete"}})
@@ -315,7 +317,7 @@ def test_the_status_is_written_after_the_pods_even_where_they_failed_and_the_his
     assert (deleted.key.name, deleted.uid) == ("web-obsolete", "obsolete")
 
 
-def test_a_set_that_is_as_it_should_be_has_nothing_to_do() -> None:
+def test_settled_set_has_an_empty_plan() -> None:
     settled = build_statefulset(replicas=1)
     settled |= {"status": setcontrol.decide(observe(settled, {0: (OLD, READY)})).status}
 

@@ -1,4 +1,4 @@
-"""The StatefulSet plan under all sorts of worlds: one pod per ordinal, the partition respected, convergence."""
+"""The StatefulSet plan in random states: one pod per ordinal, the partition respected, convergence."""
 
 from dataclasses import dataclass, field
 
@@ -21,14 +21,14 @@ NEW = revisions.build(build_statefulset(template=build_template("v2")), 2, 0)
 
 @dataclass
 class ModeledSet:
-    """A set and the pods that an API server and kubelets make of it."""
+    """A set and its pods in a model of the API server and kubelets."""
 
     statefulset: JSONObject
     pods: dict[str, JSONObject] = field(default_factory=dict)
     serial: int = 0
 
     def observe(self) -> ObservedStatefulSet:
-        """Return what the controller sees."""
+        """Return the observation of the controller."""
         seen = tuple(self.pods.values())
         return ObservedStatefulSet(
             statefulset=self.statefulset, pods=seen, claims={}, current=OLD, update=NEW, collisions=0, now=NOW
@@ -55,7 +55,7 @@ class ModeledSet:
         return bool(steps)
 
     def advance(self) -> None:
-        """Let kubelets do their work: pods become ready, terminating ones go."""
+        """Let kubelets work: pods become ready, and terminating pods are removed."""
         self.pods = {
             name: pod if podstate.has_ended(pod) else pod | {"status": ready_status()}
             for name, pod in self.pods.items()
@@ -91,7 +91,7 @@ def worlds(draw: st.DrawFn) -> ModeledSet:
 @pytest.mark.slow
 @settings(max_examples=examples(50))
 @given(worlds())
-def test_every_world_converges_to_exactly_the_wanted_pods(world: ModeledSet) -> None:
+def test_every_state_converges_to_the_desired_pods(world: ModeledSet) -> None:
     statefulset = world.statefulset
     before = dict(world.pods)
     for _ in range(60):
@@ -113,7 +113,7 @@ def test_every_world_converges_to_exactly_the_wanted_pods(world: ModeledSet) -> 
 @pytest.mark.slow
 @settings(max_examples=examples(50))
 @given(worlds())
-def test_one_round_deletes_at_most_one_wanted_healthy_pod_and_none_below_the_partition(world: ModeledSet) -> None:
+def test_one_round_deletes_at_most_one_healthy_pod(world: ModeledSet) -> None:
     decided = setcontrol.decide(world.observe())
     deleted = {s.key.name for phase in decided.phases for steps in phase for s in steps if isinstance(s, Delete)}
     wanted = identity.ordinals(world.statefulset)

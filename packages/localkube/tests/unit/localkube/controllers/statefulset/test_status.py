@@ -50,7 +50,7 @@ def test_pods_are_counted_by_state_and_revision() -> None:
     )
 
 
-def test_a_finished_rollout_makes_the_update_revision_current() -> None:
+def test_finished_rollout_sets_the_current_revision() -> None:
     assert status.build(build_statefulset(), counts(), 0) == {
         "observedGeneration": 1,
         "replicas": 3,
@@ -73,17 +73,17 @@ def test_a_finished_rollout_makes_the_update_revision_current() -> None:
         pytest.param({"updateStrategy": {"type": "OnDelete"}}, {}, id="OnDelete never completes"),
     ],
 )
-def test_an_unfinished_rollout_keeps_the_current_revision(spec: JSONObject, change: dict[str, int]) -> None:
+def test_unfinished_rollout_keeps_the_current_revision(spec: JSONObject, change: dict[str, int]) -> None:
     assert status.build(build_statefulset(**spec), counts(**change), 0)["currentRevision"] == OLD_NAME
 
 
-def test_an_equal_status_is_not_written() -> None:
+def test_equal_status_is_not_written() -> None:
     built = status.build(build_statefulset(), counts(), 0)
     assert not changed_status(STATEFULSETS, build_statefulset({"status": built}), built)
     assert changed_status(STATEFULSETS, build_statefulset(), built)
 
 
-def test_a_pod_that_is_ready_later_than_now_is_available_for_the_clock_was_set_back() -> None:
+def test_pod_with_a_future_ready_time_is_available() -> None:
     ahead, waiting = pod(NEW_NAME, since=-86400), pod(NEW_NAME, since=5)
     found = build_statefulset(minReadySeconds=30)
     assert status.count(found, [ahead, waiting], (OLD, NEW), NOW).available == 1

@@ -1,4 +1,4 @@
-"""Volume claims on one machine: which volume, or why none."""
+"""Volume claims on one machine: their volumes, or the reason for none."""
 
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ def note(steps: Actions) -> str:
 
 
 @pytest.mark.parametrize("fields", [{}, {"storageClassName": "standard"}])
-def test_a_volume_is_made_in_the_default_class(fields: dict[str, str]) -> None:
+def test_volume_is_provisioned_in_the_default_class(fields: dict[str, str]) -> None:
     [create] = decide(build_claim({}, **fields), classes=(claims.DEFAULT_CLASS,))
     assert isinstance(create, Create)
     assert meta.name(create.object) == "pvc-1"
@@ -66,7 +66,7 @@ def test_a_volume_is_made_in_the_default_class(fields: dict[str, str]) -> None:
     assert claims.directory_of(create.object, ROOT) == ROOT / "pvc-1"
 
 
-def test_the_smallest_volume_that_fits_is_taken() -> None:
+def test_smallest_sufficient_volume_is_bound() -> None:
     volumes = [
         build_volume("large", "9Gi"),
         build_volume("small"),
@@ -78,12 +78,12 @@ def test_the_smallest_volume_that_fits_is_taken() -> None:
     assert taken(decide(build_claim(storageClassName=""), *volumes)) == "small"
 
 
-def test_a_volume_reserved_for_the_claim_comes_first() -> None:
+def test_volume_reserved_for_the_claim_is_preferred() -> None:
     reserved = build_volume("mine", "1Mi", claimRef=KEY)
     assert taken(decide(build_claim(), build_volume("other"), reserved)) == "mine"
 
 
-def test_both_sides_are_bound_one_after_the_other() -> None:
+def test_volume_and_claim_are_bound_in_sequence() -> None:
     claim, volume = build_claim(storageClassName=""), build_volume("v")
     steps = decide(claim, volume)
     assert [(step.key.name, step.subresource) for step in steps if isinstance(step, Patch)] == [
@@ -102,13 +102,13 @@ def test_both_sides_are_bound_one_after_the_other() -> None:
     assert decide(build_claim({"status": {"phase": "Bound"}}, volumeName="v"), bound) == ()
 
 
-def test_a_named_volume_is_waited_for() -> None:
+def test_claim_waits_for_its_named_volume() -> None:
     assert decide(build_claim(volumeName="v")) == ()
     foreign = build_volume("v", claimRef={"namespace": "default", "name": "other", "uid": "2"})
     assert decide(build_claim(volumeName="v"), foreign) == ()
 
 
-def test_a_claim_that_nobody_serves_stays_pending_and_says_why() -> None:
+def test_unserved_claim_stays_pending_with_an_event() -> None:
     assert note(decide(build_claim())) == ("no persistent volumes available for this claim and no storage class is set")
     assert note(decide(build_claim(storageClassName="fast"))) == 'storageclass.storage.k8s.io "fast" not found'
     foreign = {"metadata": {"name": "fast"}, "provisioner": "example.com/disks"}
@@ -118,7 +118,7 @@ def test_a_claim_that_nobody_serves_stays_pending_and_says_why() -> None:
 
 
 @pytest.mark.parametrize("provisioner", wellknown.PROVISIONERS)
-def test_a_class_that_an_earlier_version_wrote_is_still_served(provisioner: str) -> None:
+def test_class_of_an_earlier_version_is_provisioned(provisioner: str) -> None:
     written = {"metadata": {"name": "fast"}, "provisioner": provisioner}
     [create] = decide(build_claim(storageClassName="fast"), classes=(written,))
     assert isinstance(create, Create)
@@ -126,7 +126,7 @@ def test_a_class_that_an_earlier_version_wrote_is_still_served(provisioner: str)
 
 
 @pytest.mark.parametrize("provisioner", wellknown.PROVISIONERS)
-def test_only_volumes_made_here_are_reclaimed(provisioner: str) -> None:
+def test_only_provisioned_volumes_are_reclaimed(provisioner: str) -> None:
     made = {claims.PROVISIONED_BY: provisioner}
     volume = merge(build_volume("pvc-1", claimRef=KEY | {"uid": "1"}), {"metadata": {"annotations": made}})
     assert claims.is_abandoned(volume, None)

@@ -16,7 +16,7 @@ def inventory(*gpus: str, near: str = "", mig: int = 0) -> Inventory:
     return Inventory(driver="1", accelerators=tuple(found), distances=distances, processes={}, failing={})
 
 
-def test_divided_gives_whole_gpus() -> None:
+def test_divided_assigns_whole_gpus() -> None:
     assert divided(inventory(*"abcdefgh"), 3, 1) == (("a", "b", "c"), ("d", "e", "f"), ("g", "h"))
 
 
@@ -38,6 +38,6 @@ def test_divided_refuses_more_nodes_than_gpus() -> None:
 
 
 @pytest.mark.parametrize("text", ["host:", "host:0", "host:65", "host:x", "host:٣", "rocm", "host:99999999999"])
-def test_parse_shares_refuses(text: str) -> None:
+def test_parse_shares_refuses_malformed_text(text: str) -> None:
     with pytest.raises(ValueError, match="want host, or host:N"):
         parse_shares(text)

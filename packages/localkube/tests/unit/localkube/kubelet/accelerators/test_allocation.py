@@ -1,4 +1,4 @@
-"""Which devices containers get: by Kubernetes' rules, for every pod."""
+"""The devices of containers follow Kubernetes' rules, for every pod."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -60,7 +60,7 @@ def devices(number: int, shares: int) -> list[str]:
 
 
 @given(pods(), st.integers(1, 3))
-def test_allocate_never_gives_a_device_twice_at_a_time(of: JSONObject, shares: int) -> None:
+def test_allocate_assigns_a_device_once_at_a_time(of: JSONObject, shares: int) -> None:
     found: Mapping[str, tuple[str, ...]] = allocate(of, devices(24, shares))
     for names in at_a_time(of):
         used = [device for name in names for device in found.get(name, ())]
@@ -74,17 +74,17 @@ def test_allocate_needs_no_more_than_is_scheduled(of: JSONObject) -> None:
     assert len({device for own in found.values() for device in own}) == demand(of)
 
 
-def test_allocate_refuses_what_the_node_does_not_have() -> None:
+def test_allocate_refuses_more_devices_than_exist() -> None:
     with pytest.raises(ShortageError, match=r"container b requests nvidia\.com/gpu=2, and 3 of its devices are free"):
         allocate(pod(container("a", 2), container("b", 2)), ["x", "y", "z"])
 
 
-def test_allocate_gives_shares_of_different_gpus() -> None:
+def test_allocate_prefers_shares_of_different_gpus() -> None:
     found = allocate(pod(container("a", 2)), ["x::0", "x::1", "y::0", "y::1"])
     assert found == {"a": ("x::0", "y::0")}
 
 
-def test_allocate_gives_a_share_of_the_least_used_gpu() -> None:
+def test_allocate_prefers_a_share_of_the_least_used_gpu() -> None:
     assert allocate(pod(container("a", 1)), ["x::1", "y::0"], ["x::0"]) == {"a": ("y::0",)}
 
 

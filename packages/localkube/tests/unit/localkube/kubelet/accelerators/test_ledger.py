@@ -1,4 +1,4 @@
-"""The owners of devices: never two of one, never a leak, whatever ends when."""
+"""The owners of devices: no device has two, and none is leaked, in any order of events."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ DEVICES = {"n0": [f"GPU-{index}::{share}" for index in range(3) for share in ran
 
 
 class OwnersOfDevices(RuleBasedStateMachine):
-    """A cluster that starts and ends pods, and is killed at any moment: what it wrote to the API remains."""
+    """A cluster that starts and ends pods, and is killed at any time: its API objects remain."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ def bound(uid: str, gpus: int, **metadata: Any) -> JSONObject:
     return {"metadata": {"uid": uid, "name": uid, **metadata}, "spec": spec}
 
 
-def test_release_names_the_pods_that_wait() -> None:
+def test_release_returns_the_waiting_pods() -> None:
     owners = Ledger(DEVICES)
     owners.take(bound("a", 2))
     try:
@@ -95,7 +95,7 @@ def test_release_names_the_pods_that_wait() -> None:
     assert owners.take(bound("b", 1)) == {"main": ("GPU-8",)}
 
 
-def test_take_names_the_devices_that_fail() -> None:
+def test_take_names_the_failed_devices() -> None:
     owners = Ledger(DEVICES)
     owners.unhealthy = {"GPU-9": "GPU is lost"}
     try:
@@ -113,11 +113,11 @@ def test_restore_ignores_an_invalid_record(text: str) -> None:
     assert owners.held() == []
 
 
-def test_restore_leaves_out_devices_that_are_gone() -> None:
+def test_restore_ignores_a_record_of_missing_devices() -> None:
     owners = Ledger({"n1": ["GPU-8"]})
     owners.restore([bound("a", 2, annotations={wellknown.DEVICES: '{"main":["GPU-8","GPU-9"]}'})])
     assert owners.held() == []
 
 
-def test_uuid_of_a_share_is_that_of_its_gpu() -> None:
+def test_uuid_of_a_share_is_the_uuid_of_its_gpu() -> None:
     assert {uuid_of(device) for device in DEVICES["n0"]} == {"GPU-0", "GPU-1", "GPU-2"}

@@ -1,4 +1,4 @@
-"""The GPUs of a machine, read with a library in the place of NVML."""
+"""The GPUs of a machine, read with a substitute for the NVML library."""
 
 import subprocess
 import sys
@@ -36,7 +36,7 @@ def test_inventory_lists_mig_instances(tmp_path: Path, monkeypatch: pytest.Monke
     ]
 
 
-def test_inventory_leaves_out_a_lost_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inventory_omits_a_lost_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine(tmp_path, monkeypatch, {"uuid": "GPU-a", "lost": True}, {"uuid": "GPU-b"})
     found = cluster.host_gpus("host", 1, None)
     assert found.by_node == (("GPU-b",),)
@@ -47,7 +47,7 @@ def test_inventory_leaves_out_a_lost_gpu(tmp_path: Path, monkeypatch: pytest.Mon
     ("visible", "expected"),
     [(None, "abcd"), ("1,3", "bd"), ("GPU-c", "c"), ("", ""), ("7", ""), ("GPU-a, 2", "ac")],
 )
-def test_inventory_keeps_to_the_visible_devices(
+def test_inventory_respects_the_visible_devices(
     visible: str | None, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine(tmp_path, monkeypatch, *({"uuid": f"GPU-{name}"} for name in "abcd"))
@@ -69,7 +69,7 @@ def test_usage_is_read_by_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     }
 
 
-def test_host_gpus_names_sharing_and_other_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_host_gpus_reports_sharing_and_other_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine(tmp_path, monkeypatch, *gpus(2, pids=[1, 2, 3, 4, 5, 6, 7]))
     found = cluster.host_gpus("host:2", 2, None)
     assert found.by_node == (("GPU-0::0", "GPU-0::1"), ("GPU-1::0", "GPU-1::1"))
@@ -93,14 +93,14 @@ def test_host_gpus_refuses_a_machine_without_gpus(tmp_path: Path, monkeypatch: p
         cluster.host_gpus("host", 1, None)
 
 
-def test_library_names_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library_error_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(AcceleratorError, match=r"nvidia-ml-py, which is not installed: pip install nvidia-ml-py"):
         nvml.inventory()
 
 
 @pytest.mark.parametrize(("number", "words"), [("0x1002", "GPUs of AMD, and only"), ("0x10de", "check that")])
-def test_library_names_gpus_of_other_vendors(
+def test_missing_driver_error_names_gpus_of_other_vendors(
     number: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     card = tmp_path / "drm" / "card0" / "device"
@@ -122,7 +122,7 @@ def test_monitored_reports_a_lost_gpu_and_its_instances(tmp_path: Path, monkeypa
         assert failures() == {"MIG-1": "GPU is lost", "MIG-2": "GPU is lost"}
 
 
-def test_monitored_reports_faults_of_gpus_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_monitored_reports_only_faults_of_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = machine(tmp_path, monkeypatch, *gpus(2))
     with nvml.monitored({"GPU-0": "GPU-0", "GPU-1": "GPU-1"}) as failures:
         fake.change(0, xids=[31, 43])
@@ -148,7 +148,7 @@ def test_report_names_busy_and_distant_gpus(tmp_path: Path, monkeypatch: pytest.
     )
 
 
-def test_a_cluster_with_simulated_gpus_loads_no_library() -> None:
+def test_cluster_with_simulated_gpus_loads_no_library() -> None:
     script = "import sys, localkube.workloads, localkube.kubelet.kubelet; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert not {"pynvml", "localkube.kubelet.accelerators.nvml", "localkube.kubelet.node.devicehealth"} & set(modules)

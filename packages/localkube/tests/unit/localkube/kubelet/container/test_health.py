@@ -40,7 +40,7 @@ def seconds() -> float:
         ({"exec": {"command": ["check"]}}, {}, 0),
     ],
 )
-async def test_a_pod_is_ready_when_its_probe_says_so(
+async def test_pod_becomes_ready_when_its_probe_succeeds(
     tmp_path: Path, probe: JSONObject, program: JSONObject, ready_at: float
 ) -> None:
     async with cluster(machine(tmp_path, **program)) as it:
@@ -49,7 +49,7 @@ async def test_a_pod_is_ready_when_its_probe_says_so(
         assert seconds() == pytest.approx(ready_at, abs=0.1)
 
 
-async def test_the_delay_of_a_probe_counts_from_the_start_of_the_container(tmp_path: Path) -> None:
+async def test_probe_delay_starts_with_the_container(tmp_path: Path) -> None:
     """The startup probe passes at second 4, and the readiness probe is due at second 9."""
     startup, readiness = {**HTTP, "periodSeconds": 1, "failureThreshold": 9}, {**HTTP, "initialDelaySeconds": 9}
     async with cluster(machine(tmp_path, listens={80: 4})) as it:
@@ -75,7 +75,7 @@ NOWHERE = "; the pod listens on no port"
         ),
     ],
 )
-async def test_a_failed_probe_says_what_it_found_once(
+async def test_failed_probe_emits_its_result_once(
     tmp_path: Path, probe: JSONObject, program: JSONObject, text: str
 ) -> None:
     async with cluster(machine(tmp_path, **program)) as it:
@@ -91,7 +91,7 @@ class BusyLoop(VirtualTimeLoop):
     tick = 0.5
 
 
-def test_a_probe_does_not_fail_because_this_process_is_busy(tmp_path: Path) -> None:
+def test_probe_does_not_fail_when_the_process_is_busy(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with cluster(machine(tmp_path, listens={80: 0})) as it:
             await it.create(pod("web-0", container(readinessProbe=HTTP)))
@@ -103,7 +103,7 @@ def test_a_probe_does_not_fail_because_this_process_is_busy(tmp_path: Path) -> N
     run(scenario(), BusyLoop)
 
 
-async def test_a_pod_becomes_unready_after_three_failures_and_ready_again(tmp_path: Path) -> None:
+async def test_pod_becomes_unready_after_three_failures(tmp_path: Path) -> None:
     commands: dict[tuple[str, ...], tuple[float, int]] = {("check",): (0, 0)}
     probe = {"exec": {"command": ["check"]}, "periodSeconds": 1}
     async with cluster(machine(tmp_path, commands=commands)) as it:
@@ -117,7 +117,7 @@ async def test_a_pod_becomes_unready_after_three_failures_and_ready_again(tmp_pa
         assert status_of(found)["restartCount"] == 0
 
 
-async def test_a_container_that_is_not_alive_is_restarted(tmp_path: Path) -> None:
+async def test_container_with_a_failing_liveness_probe_is_restarted(tmp_path: Path) -> None:
     probe = {"tcpSocket": {"port": 80}, "periodSeconds": 1}
     async with cluster(machine(tmp_path)) as it:
         await it.create(pod("web-0", container(livenessProbe=probe)))
@@ -139,7 +139,7 @@ async def test_other_probes_wait_for_the_startup_probe(tmp_path: Path) -> None:
         assert status_of(await it.ready())["restartCount"] == status_of(found)["restartCount"] == 0
 
 
-async def test_a_container_that_never_starts_up_is_restarted(tmp_path: Path) -> None:
+async def test_container_with_a_failing_startup_probe_is_restarted(tmp_path: Path) -> None:
     startup = {"tcpSocket": {"port": 80}, "periodSeconds": 1, "failureThreshold": 5}
     async with cluster(machine(tmp_path)) as it:
         await it.create(pod("web-0", container(startupProbe=startup)))
@@ -147,7 +147,7 @@ async def test_a_container_that_never_starts_up_is_restarted(tmp_path: Path) -> 
         assert seconds() == pytest.approx(4, abs=0.1)
 
 
-async def test_a_container_is_running_once_its_post_start_hook_has_ended(tmp_path: Path) -> None:
+async def test_container_is_running_after_its_post_start_hook(tmp_path: Path) -> None:
     hook = {"postStart": {"exec": {"command": ["warm"]}}}
     async with cluster(machine(tmp_path, commands={("warm",): (5, 0)})) as it:
         await it.create(pod("web-0", container(lifecycle=hook)))
@@ -155,7 +155,7 @@ async def test_a_container_is_running_once_its_post_start_hook_has_ended(tmp_pat
         assert seconds() == pytest.approx(5, abs=0.1)
 
 
-async def test_a_failed_post_start_hook_restarts_the_container(tmp_path: Path) -> None:
+async def test_failed_post_start_hook_restarts_the_container(tmp_path: Path) -> None:
     hook = {"postStart": {"exec": {"command": ["warm"]}}}
     async with cluster(machine(tmp_path, commands={("warm",): (0, 1)})) as it:
         await it.create(pod("web-0", container(lifecycle=hook)))
@@ -176,7 +176,7 @@ async def test_a_failed_post_start_hook_restarts_the_container(tmp_path: Path) -
         ({"sleep": {"seconds": 9}}, {"term": None}, 11),
     ],
 )
-async def test_a_pre_stop_hook_runs_within_the_grace_period(
+async def test_pre_stop_hook_runs_within_the_grace_period(
     tmp_path: Path, hook: JSONObject, program: JSONObject, gone_at: float
 ) -> None:
     main = container(lifecycle={"preStop": hook})
@@ -189,7 +189,7 @@ async def test_a_pre_stop_hook_runs_within_the_grace_period(
         assert it.runner.signals[0][1] == signal.SIGTERM
 
 
-async def test_a_stop_signal_of_ones_own_is_sent(tmp_path: Path) -> None:
+async def test_custom_stop_signal_is_sent(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path)) as it:
         await it.create(pod("web-0", container(lifecycle={"stopSignal": "SIGINT"})))
         await it.ready()
@@ -198,7 +198,7 @@ async def test_a_stop_signal_of_ones_own_is_sent(tmp_path: Path) -> None:
         assert it.runner.signals[0][1] == signal.SIGINT
 
 
-async def test_a_grpc_probe_is_refused_before_the_start(tmp_path: Path) -> None:
+async def test_invalid_grpc_probe_is_refused_before_the_start(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path)) as it:
         await it.create(pod("web-0", container(livenessProbe={"grpc": {"port": 80}})))
         found = await it.until(lambda found: "message" in status_of(found)["state"].get("waiting", {}))
@@ -216,7 +216,7 @@ async def test_a_grpc_probe_is_refused_before_the_start(tmp_path: Path) -> None:
     ],
     ids=["unknown port", "host with NUL", "URL with NUL", "port of nobody"],
 )
-async def test_a_probe_that_cannot_be_made_fails_and_leaves_the_pod_alone(tmp_path: Path, action: JSONObject) -> None:
+async def test_impossible_probe_fails_and_keeps_the_pod(tmp_path: Path, action: JSONObject) -> None:
     complaints: list[str] = []
 
     runner = ModelRunner()

@@ -1,4 +1,4 @@
-"""What a container runs where no image is pulled."""
+"""The program of a container when no image is pulled."""
 
 import sys
 from pathlib import Path
@@ -18,7 +18,7 @@ def directory(root: Path, *names: str) -> Path:
     return root
 
 
-def test_an_image_is_found_with_or_without_its_tag(tmp_path: Path) -> None:
+def test_image_is_mapped_with_or_without_its_tag(tmp_path: Path) -> None:
     venv = directory(tmp_path, "bin")
     expected = ProgramSource(f"environment://{venv}", environment=venv)
     assert images.find_place("vllm:v1", {"vllm:v1": venv}) == expected
@@ -27,26 +27,26 @@ def test_an_image_is_found_with_or_without_its_tag(tmp_path: Path) -> None:
     assert images.find_place("other:v1", {"vllm": venv}) == HOST
 
 
-def test_a_directory_with_etc_is_a_root_unless_it_is_marked_as_an_environment(tmp_path: Path) -> None:
+def test_directory_with_etc_is_a_root_unless_an_environment(tmp_path: Path) -> None:
     root = directory(tmp_path / "root", "etc", "usr/bin")
     conda = directory(tmp_path / "conda", "etc", "bin", "conda-meta")
     assert images.find_place("a", {"a": root}).root == root
     assert images.find_place("a", {"a": conda}).environment == conda
 
 
-def test_any_other_directory_is_a_folder_to_work_in_with_the_environment_beside(tmp_path: Path) -> None:
+def test_other_directory_is_a_folder_with_its_environment(tmp_path: Path) -> None:
     plain = images.find_place("a", {"a": tmp_path})
     assert (plain.folder, plain.environment) == (tmp_path, None)
     (tmp_path / ".venv").mkdir()
     assert images.find_place("a", {"a": tmp_path}).environment == tmp_path / ".venv"
 
 
-def test_a_directory_that_is_gone_is_refused(tmp_path: Path) -> None:
+def test_missing_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnrunnableError, match="which is not a directory"):
         images.find_place("a", {"a": tmp_path / "no"})
 
 
-def test_a_container_without_command_says_what_to_do(tmp_path: Path) -> None:
+def test_container_without_command_is_refused_with_advice(tmp_path: Path) -> None:
     with pytest.raises(UnrunnableError, match=r"--image vllm=DIR .* --stub") as caught:
         images.check_command("vllm:v1", ["serve"], has_command=False, place=HOST)
     assert caught.value.reason == "ImageNotMapped"
@@ -56,12 +56,12 @@ def test_a_container_without_command_says_what_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("program", ["sh", "/bin/sh", "./relative", "/scripts/run.sh", "/scripts"])
-def test_a_program_that_is_there_or_mounted_passes(program: str) -> None:
+def test_existing_or_mounted_program_is_accepted(program: str) -> None:
     images.check_program("a", program, "/usr/bin:/bin", HOST, ["/scripts/"])
 
 
 @pytest.mark.parametrize("program", ["no-such-program", "/no/such/program", "/scripts-2/run.sh"])
-def test_a_program_that_is_not_there_is_named(program: str) -> None:
+def test_missing_program_is_named(program: str) -> None:
     with pytest.raises(UnrunnableError, match=f'"{program}" is not installed on this machine') as caught:
         images.check_program("a:1", program, "/usr/bin:/bin", HOST, ["/scripts"])
     assert caught.value.reason == "ProgramNotFound"
@@ -71,18 +71,18 @@ def test_a_program_that_is_not_there_is_named(program: str) -> None:
     ("script", "missing"),
     [("bash /opt/no-such.sh; ls", "/opt/no-such.sh"), ("cd /tmp && no-such-server --port 80", "no-such-server")],
 )
-def test_a_script_that_starts_what_is_not_there_is_refused(script: str, missing: str) -> None:
+def test_script_with_a_missing_program_is_refused(script: str, missing: str) -> None:
     with pytest.raises(UnrunnableError, match=f'"{missing}"'):
         images.check_script("a:1", ["sh", "-c", script], "/usr/bin:/bin", HOST, [])
 
 
-def test_a_file_that_an_interpreter_reads_has_to_be_there_or_mounted() -> None:
+def test_file_for_an_interpreter_must_exist_or_be_mounted() -> None:
     with pytest.raises(UnrunnableError, match=r'file "/opt/server\.py" of image a:1 is not on this machine'):
         images.check_script("a:1", ["python3", "/opt/server.py", "--port=1"], "/usr/bin:/bin", HOST, [])
     images.check_script("a:1", ["python3", "/opt/server.py"], "/usr/bin:/bin", HOST, ["/opt"])
 
 
-def test_a_python_package_has_to_be_installed() -> None:
+def test_python_package_must_be_installed() -> None:
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     images.check_module("a:1", ["python3", "-m", "http.server"], path)
     images.check_module("a:1", ["python3", "-m", "no_such_engine"], "/no/such/path")
@@ -90,12 +90,12 @@ def test_a_python_package_has_to_be_installed() -> None:
         images.check_module("a:1", ["sh", "-c", "cd /; python3 -m no_such_engine.server"], path)
 
 
-def test_a_script_whose_programs_are_there_or_mounted_passes() -> None:
+def test_script_with_existing_programs_is_accepted() -> None:
     script = "bash /scripts/run.sh; cat /etc/hosts | grep x"
     images.check_script("a:1", ["sh", "-c", script], "/usr/bin:/bin", HOST, ["/scripts"])
 
 
-def test_a_program_of_a_root_is_looked_for_in_it(tmp_path: Path) -> None:
+def test_program_of_a_root_is_searched_in_it(tmp_path: Path) -> None:
     root = directory(tmp_path, "bin")
     (root / "bin" / "serve").symlink_to("/bin/serve.real")
     place = ProgramSource("x", root=root)
@@ -104,7 +104,7 @@ def test_a_program_of_a_root_is_looked_for_in_it(tmp_path: Path) -> None:
         images.check_program("a", "sh", "/usr/bin:/bin", place, [])
 
 
-def test_a_mistyped_program_of_a_mapped_image_names_its_place_and_what_was_meant(tmp_path: Path) -> None:
+def test_misspelled_program_of_a_mapped_image_has_a_suggestion(tmp_path: Path) -> None:
     programs = directory(tmp_path, "bin") / "bin"
     (programs / "serve-model").touch()
     place, path = ProgramSource("x", environment=tmp_path), f"{programs}:/usr/bin:/bin"
@@ -114,7 +114,7 @@ def test_a_mistyped_program_of_a_mapped_image_names_its_place_and_what_was_meant
     assert str(caught.value) == f"{told} (did you mean serve-model?)"
 
 
-def test_a_mistyped_program_of_this_machine_is_not_to_be_mapped(tmp_path: Path) -> None:
+def test_misspelled_program_of_the_host_has_a_suggestion(tmp_path: Path) -> None:
     (tmp_path / "python3").touch()
     with pytest.raises(UnrunnableError) as caught:
         images.check_program("host", "pyhton3", str(tmp_path), HOST, [])
@@ -124,7 +124,7 @@ def test_a_mistyped_program_of_this_machine_is_not_to_be_mapped(tmp_path: Path) 
     assert str(caught.value) == told
 
 
-def test_a_stub_answers_on_declared_and_probed_ports() -> None:
+def test_stub_answers_on_declared_and_probed_ports() -> None:
     main = container(
         image="vllm:v1",
         ports=[{"containerPort": 8000, "name": "http"}, {"containerPort": 53, "protocol": "UDP"}],
@@ -135,7 +135,7 @@ def test_a_stub_answers_on_declared_and_probed_ports() -> None:
     assert images.stub(pod(main), main, "why") == ((), (8000, 9000))
 
 
-def test_a_stub_of_an_init_container_ends_at_once() -> None:
+def test_stub_of_an_init_container_ends_immediately() -> None:
     init = container("init", image="tool:v1")
     assert images.stub(pod(initContainers=[init]), init, "why")[0][0] == "/bin/sh"
     sidecar = container("proxy", restartPolicy="Always")

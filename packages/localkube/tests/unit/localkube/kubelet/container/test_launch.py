@@ -1,4 +1,4 @@
-"""From a container to what is started."""
+"""The process of a container is planned from its spec."""
 
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ def plan(main: JSONObject, *, namespaces: bool = True, spec: JSONObject | None =
     return launch.plan(main, context, Surroundings(configured, {"v": Path("/state/v")}, FILE))
 
 
-def test_a_container_becomes_arguments_variables_and_mounts() -> None:
+def test_container_is_planned_with_arguments_and_mounts() -> None:
     main = container(
         command=["sleep"],
         args=["$(TIME)"],
@@ -53,7 +53,7 @@ def test_a_container_becomes_arguments_variables_and_mounts() -> None:
     )
 
 
-def test_without_namespaces_there_is_no_message_file() -> None:
+def test_container_without_namespaces_has_no_message_file() -> None:
     assert plan(container(), namespaces=False).mounts == ()
 
 
@@ -66,7 +66,7 @@ def test_without_namespaces_there_is_no_message_file() -> None:
         ({}, 0, (None, None)),
     ],
 )
-def test_an_identity_that_can_be_had_is_taken(security: JSONObject, host_user: int, expected: object) -> None:
+def test_permitted_user_is_used(security: JSONObject, host_user: int, expected: object) -> None:
     found = plan(container(securityContext=security), host_user=host_user)
     assert (found.user, found.group) == expected
 
@@ -79,24 +79,24 @@ def test_an_identity_that_can_be_had_is_taken(security: JSONObject, host_user: i
         ({"runAsNonRoot": True, "runAsUser": 0}, 0, "container has runAsNonRoot"),
     ],
 )
-def test_an_identity_that_cannot_be_had_is_refused(security: JSONObject, host_user: int, text: str) -> None:
+def test_refused_user_is_an_error(security: JSONObject, host_user: int, text: str) -> None:
     with pytest.raises(SpecError, match=text):
         plan(container(securityContext=security), host_user=host_user)
 
 
-def test_the_containers_security_context_goes_before_the_pods() -> None:
+def test_container_security_context_wins_over_the_pod() -> None:
     main = container(securityContext={"runAsUser": 7})
     assert plan(main, spec={"securityContext": {"runAsUser": 5, "runAsGroup": 6}}, host_user=0).user == 7
 
 
-def test_a_read_only_root_needs_namespaces() -> None:
+def test_read_only_root_needs_namespaces() -> None:
     main = container(securityContext={"readOnlyRootFilesystem": True})
     assert plan(main).read_only_root
     with pytest.raises(SpecError, match="this machine grants no namespaces"):
         plan(main, namespaces=False)
 
 
-def test_an_image_with_a_root_gets_nothing_of_the_host(tmp_path: Path) -> None:
+def test_image_with_a_root_inherits_nothing_of_the_host(tmp_path: Path) -> None:
     for name in ("etc", "bin"):
         (tmp_path / name).mkdir()
     (tmp_path / "bin" / "sleep").touch()
@@ -105,14 +105,14 @@ def test_an_image_with_a_root_gets_nothing_of_the_host(tmp_path: Path) -> None:
     assert found.env == {"PATH": environment.CONTAINER_PATH, "HOME": "/root", "HOSTNAME": "web-0"}
 
 
-def test_an_image_with_a_folder_works_in_it(tmp_path: Path) -> None:
+def test_image_with_a_folder_runs_in_it(tmp_path: Path) -> None:
     (tmp_path / ".venv").mkdir()
     found = plan(container(), images={"any": tmp_path})
     assert found.cwd == str(tmp_path)
     assert found.env["PATH"] == f"{tmp_path}/.venv/bin:/usr/bin:/bin"
 
 
-def test_only_with_stubs_what_cannot_run_is_replaced() -> None:
+def test_unrunnable_container_is_replaced_only_with_stubs() -> None:
     main = {"name": "main", "image": "vllm:v1", "readinessProbe": {"exec": {"command": ["x"]}}}
     with pytest.raises(UnrunnableError):
         plan(main)
@@ -129,30 +129,30 @@ def test_only_with_stubs_what_cannot_run_is_replaced() -> None:
         "nvidia-smi || echo no GPU here; echo started; sleep 1000",
     ],
 )
-def test_a_script_that_can_run_is_not_replaced(script: str) -> None:
+def test_runnable_script_is_not_replaced(script: str) -> None:
     assert plan(container(command=["sh", "-c", script]), stub=True).image_id == "host://"
 
 
 @pytest.mark.parametrize("stub", [False, True])
-def test_claims_for_devices_are_refused_by_name(stub: bool) -> None:
+def test_device_claims_are_refused(stub: bool) -> None:
     with pytest.raises(SpecError, match=r"spec\.resourceClaims: devices of claims are not served"):
         plan(container(command=["sleep"]), spec={"resourceClaims": [{"name": "gpu"}]}, stub=stub)
 
 
 @pytest.mark.parametrize("images", [{"all"}, {"any"}, {"any:v1"}])
-def test_what_is_named_is_replaced_although_it_can_run(images: set[str]) -> None:
+def test_named_image_is_replaced_even_if_it_can_run(images: set[str]) -> None:
     found = plan(container(image="any:v1"), stub=True, stub_images=frozenset(images))
     assert (found.image_id, found.argv) == ("stub://any:v1", ())
     assert plan(container(image="other:v1"), stub=True, stub_images=frozenset(images - {"all"})).image_id == "host://"
 
 
-def test_a_stub_is_probed_at_once() -> None:
+def test_stub_is_probed_without_a_delay() -> None:
     probe = {"httpGet": {"port": 8000}, "initialDelaySeconds": 900, "periodSeconds": 5}
     main = container(image="vllm:v1", command=["no-such-engine"], readinessProbe=probe)
     assert plan(main, stub=True).container["readinessProbe"] == probe | {"initialDelaySeconds": 0}
 
 
-def test_a_container_that_runs_here_needs_its_sources_even_with_stubs() -> None:
+def test_container_of_the_host_needs_its_sources_with_stubs() -> None:
     main = container(env=[{"name": "A", "valueFrom": {"secretKeyRef": {"name": "no", "key": "k"}}}])
     with pytest.raises(SpecError, match='secret "no" not found'):
         plan(main, stub=True)
@@ -165,6 +165,6 @@ NUL_EVERYWHERE: list[JSONObject] = [
 
 
 @pytest.mark.parametrize("fields", NUL_EVERYWHERE, ids=str)
-def test_texts_with_nul_are_refused_with_their_place(fields: JSONObject) -> None:
+def test_texts_with_nul_are_refused_with_their_field(fields: JSONObject) -> None:
     with pytest.raises(SpecError, match=r"containers\[main\]\..*NUL"):
         plan(container(**{"command": ["sleep"], **fields}), spec={"volumes": [{"name": "v", "emptyDir": {}}]})

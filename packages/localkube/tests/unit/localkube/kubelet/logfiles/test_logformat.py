@@ -16,18 +16,18 @@ def fed(*pieces: bytes) -> bytes:
     return b"".join([*(framer.feed(piece, NOW) for piece in pieces), framer.flush(NOW)])
 
 
-def test_lines_are_written_whole_however_they_arrive() -> None:
+def test_lines_do_not_depend_on_chunk_boundaries() -> None:
     expected = f"{STAMP} stdout F one\n{STAMP} stdout F two\n".encode()
     assert fed(b"one\ntwo\n") == fed(b"o", b"ne\ntw", b"o\n") == expected
 
 
-def test_an_unfinished_line_is_written_at_the_end_as_partial() -> None:
+def test_unfinished_line_is_written_as_partial() -> None:
     assert fed(b"one\ntw") == f"{STAMP} stdout F one\n{STAMP} stdout P tw\n".encode()
 
 
 @pytest.mark.parametrize("length", [0, 1, LONGEST_PIECE - 1, LONGEST_PIECE, LONGEST_PIECE + 1, 3 * LONGEST_PIECE])
 @pytest.mark.parametrize("cut", [7, LONGEST_PIECE, 10**6])
-def test_a_long_line_is_cut_into_pieces_that_read_back_as_one(length: int, cut: int) -> None:
+def test_long_line_is_split_and_joined_when_read(length: int, cut: int) -> None:
     line = b"x" * length + b"\n"
     written = fed(*(line[start : start + cut] for start in range(0, len(line), cut)))
     entries = [logformat.parse(entry) for entry in written.splitlines(keepends=True)]
@@ -35,8 +35,8 @@ def test_a_long_line_is_cut_into_pieces_that_read_back_as_one(length: int, cut: 
     assert all(entry and len(entry.content) <= LONGEST_PIECE for entry in entries)
 
 
-def test_the_time_is_formatted_no_more_often_for_many_lines() -> None:
-    """A rank that writes short lines as fast as it can would otherwise hold up the whole cluster."""
+def test_time_is_formatted_once_for_many_lines() -> None:
+    """Otherwise a rank that writes short lines quickly would slow down the whole cluster."""
     formatted: list[str] = []
 
     class Counted(datetime):
@@ -50,15 +50,15 @@ def test_the_time_is_formatted_no_more_often_for_many_lines() -> None:
     assert len(formatted) <= 2
 
 
-def test_an_empty_line_is_a_line() -> None:
+def test_empty_line_is_a_line() -> None:
     assert logformat.parse(fed(b"\n")) == LogEntry(STAMP.encode(), "stdout", b"", is_partial=False)
 
 
 @pytest.mark.parametrize("line", [b"", b"2026 stdout F x\n", b"garbage", STAMP.encode() + b" stdout\n"])
-def test_a_line_cut_short_by_a_crash_is_not_read(line: bytes) -> None:
+def test_truncated_line_is_not_read(line: bytes) -> None:
     assert logformat.parse(line) is None
 
 
-def test_time_stamps_compare_as_times() -> None:
+def test_timestamps_sort_like_times() -> None:
     stamps = [logformat.timestamp(after(seconds)) for seconds in (0, 0.5, 1, 60)]
     assert stamps == sorted(stamps)

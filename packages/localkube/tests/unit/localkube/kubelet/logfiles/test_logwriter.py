@@ -20,7 +20,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 def written(directory: Path, *pieces: bytes, size: int = 10**6) -> LogWriter:
-    """Write a run's log, each piece a second after the one before."""
+    """Write a run's log, one piece per second."""
     writer = LogWriter(directory, VirtualClock(), segment_size=size)
     for piece in pieces:
         os.write(writer.stdout, piece)
@@ -33,7 +33,7 @@ async def read(directory: Path, run_number: int = 0, **options: Any) -> bytes:
     return b"".join([piece async for piece in logreader.read(directory, run_number, wanted, None, START)])
 
 
-async def test_what_a_process_writes_is_read_back(tmp_path: Path) -> None:
+async def test_output_of_a_process_is_read_back(tmp_path: Path) -> None:
     writer = LogWriter(tmp_path, VirtualClock())
     os.write(writer.stdout, b"out\n")
     os.write(writer.stderr, b"err\nlast")
@@ -53,14 +53,12 @@ async def test_what_a_process_writes_is_read_back(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("size", [1, 60, 10**6])
-async def test_a_reader_gets_what_it_asks_for(
-    tmp_path: Path, options: dict[str, int], expected: bytes, size: int
-) -> None:
+async def test_reader_options_select_lines(tmp_path: Path, options: dict[str, int], expected: bytes, size: int) -> None:
     written(tmp_path, b"1\n", b"2\n", b"3\n", b"4\n", size=size).close()
     assert await read(tmp_path, **options) == expected
 
 
-async def test_a_reader_can_begin_at_a_time_and_show_times(tmp_path: Path) -> None:
+async def test_reader_can_start_at_a_time_and_show_times(tmp_path: Path) -> None:
     writer = written(tmp_path, b"early\n")
     await asyncio.sleep(10)
     os.write(writer.stdout, b"late\n")
@@ -72,20 +70,20 @@ async def test_a_reader_can_begin_at_a_time_and_show_times(tmp_path: Path) -> No
     assert pieces == [b"late\n"]
 
 
-async def test_only_the_newest_segments_of_a_run_are_kept(tmp_path: Path) -> None:
+async def test_newest_segments_of_a_run_are_kept(tmp_path: Path) -> None:
     lines = [f"{number}\n".encode() for number in range(9)]
     written(tmp_path, *lines, size=1).close()
     assert [segment.number for segment in segments(tmp_path)] == [4, 5, 6, 7, 8]
     assert await read(tmp_path) == b"4\n5\n6\n7\n8\n"
 
 
-async def test_only_the_last_two_runs_are_kept_even_if_they_were_silent(tmp_path: Path) -> None:
+async def test_last_two_runs_are_kept_even_without_output(tmp_path: Path) -> None:
     for _ in range(4):
         LogWriter(tmp_path, VirtualClock()).close()
     assert [segment.run for segment in segments(tmp_path)] == [2, 3]
 
 
-async def test_a_follower_sees_new_lines_across_segments_until_the_end(tmp_path: Path) -> None:
+async def test_follower_reads_new_lines_across_segments(tmp_path: Path) -> None:
     writer = written(tmp_path, b"1\n", size=1)
     options = LogOptions(container="main", follow=True)
     seen: list[bytes] = []
@@ -106,7 +104,7 @@ async def test_a_follower_sees_new_lines_across_segments_until_the_end(tmp_path:
     assert b"".join(seen) == b"1\n2\n3\n4\n"
 
 
-async def test_the_tail_is_found_across_blocks(tmp_path: Path) -> None:
+async def test_tail_is_found_across_blocks(tmp_path: Path) -> None:
     lines = [b"%05d " % number + b"x" * 90 for number in range(3000)]
     writer = LogWriter(tmp_path, VirtualClock())
     for start in range(0, 3000, 100):
@@ -118,13 +116,13 @@ async def test_the_tail_is_found_across_blocks(tmp_path: Path) -> None:
         assert tail == lines[-wanted:]
 
 
-async def test_the_last_lines_are_bounded_in_number_and_size(tmp_path: Path) -> None:
+async def test_last_lines_are_bounded_in_number_and_size(tmp_path: Path) -> None:
     written(tmp_path, b"1\n2\n", b"3\n4\n", size=1).close()
     assert logreader.last_lines(tmp_path, 0, 3, 100) == b"2\n3\n4\n"
     assert logreader.last_lines(tmp_path, 0, 3, 4) == b"3\n4\n"
 
 
-async def test_lines_that_cannot_be_written_are_lost_without_holding_up_the_process(tmp_path: Path) -> None:
+async def test_unwritable_lines_are_lost_without_blocking_the_process(tmp_path: Path) -> None:
     directory = tmp_path / "logs"
     writer = written(directory, b"1\n", size=1)
     directory.rename(tmp_path / "aside")
@@ -136,7 +134,7 @@ async def test_lines_that_cannot_be_written_are_lost_without_holding_up_the_proc
     assert await read(directory) == b"1\n3\n"
 
 
-async def test_whoever_attaches_sees_what_is_written_from_then_on_by_stream(tmp_path: Path) -> None:
+async def test_attached_reader_sees_new_output_by_stream(tmp_path: Path) -> None:
     writer = written(tmp_path, b"before\n")
     seen: list[tuple[str, bytes]] = []
 
@@ -153,7 +151,7 @@ async def test_whoever_attaches_sees_what_is_written_from_then_on_by_stream(tmp_
     assert sorted(seen) == [("stderr", b"err\n"), ("stdout", b"out\n"), ("stdout", b"rest")]
 
 
-async def test_the_end_of_each_kept_run_is_read_in_whole_lines(tmp_path: Path) -> None:
+async def test_end_of_each_kept_run_has_complete_lines(tmp_path: Path) -> None:
     for output in (b"lost\n", b"first\nlong " + b"x" * 50 + b"\nend\n", b"1\n2\n3\n"):
         writer = LogWriter(tmp_path, VirtualClock())
         os.write(writer.stdout, output)
@@ -164,8 +162,8 @@ async def test_the_end_of_each_kept_run_is_read_in_whole_lines(tmp_path: Path) -
     assert logreader.ends_of_runs(tmp_path / "absent", 3, 3) == []
 
 
-async def test_followers_rest_as_long_as_they_work_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise following a log slows the rank that writes it. Each look at the clock finds that 10 ms were worked."""
+async def test_followers_rest_as_long_as_they_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise following a log slows its writer. Each reading of the clock finds 10 ms of work."""
     clock = count(step=0.01)
     monkeypatch.setattr(time, "thread_time", lambda: next(clock))
     block = b"x" * (logreader.BLOCK - 1) + b"\n"
@@ -189,7 +187,7 @@ async def test_followers_rest_as_long_as_they_work_together(tmp_path: Path, monk
 
 
 async def test_follower_far_behind_does_not_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Segments are removed: one that rests further would miss lines."""
+    """Old segments are removed: a follower that rests again would miss lines."""
     monkeypatch.setattr(time, "thread_time", count().__next__)
     writer = written(tmp_path, *(b"%d\n" % number for number in range(5)), size=1)
     loop = asyncio.get_running_loop()
@@ -214,7 +212,7 @@ async def test_follower_far_behind_does_not_rest(tmp_path: Path, monkeypatch: py
     ),
     st.booleans(),
 )
-def test_lines_are_shown_as_their_entries(lines: list[bytes], timestamps: bool) -> None:
+def test_shown_lines_equal_their_entries(lines: list[bytes], timestamps: bool) -> None:
     entries = [entry for line in lines if (entry := logformat.parse(line))]
     options = LogOptions(container="main", timestamps=timestamps)
     assert list(logreader._shown(lines, options, b"")) == [entry.shown(timestamps=timestamps) for entry in entries]

@@ -1,4 +1,4 @@
-"""The hosts files that stand in for DNS."""
+"""The hosts files that replace DNS."""
 
 import asyncio
 from pathlib import Path
@@ -32,7 +32,7 @@ def lines(found: JSONObject, *services: JSONObject, ip: str = "10.0.0.1") -> Lin
     return hosts.pod_lines(found, ip, services, "cluster.local")
 
 
-def test_a_backed_pod_has_all_forms_of_its_name_and_of_the_service() -> None:
+def test_pod_of_a_headless_service_has_all_its_names() -> None:
     assert lines(member(), service()) == Lines(
         near=(
             "10.0.0.1 web-0.web.default.svc.cluster.local web-0.web.default.svc web-0.web.default web-0.web web-0\n"
@@ -54,28 +54,28 @@ def test_a_backed_pod_has_all_forms_of_its_name_and_of_the_service() -> None:
     ],
     ids=["stands for another name", "selects others", "selects nothing"],
 )
-def test_only_a_service_that_selects_the_pod_gives_names(other: JSONObject) -> None:
+def test_only_a_service_that_selects_the_pod_adds_names(other: JSONObject) -> None:
     assert lines(member(), other) == Lines("10.0.0.1 web-0\n", "")
 
 
 @pytest.mark.parametrize("kind", ["ClusterIP", "NodePort", "LoadBalancer"])
 @pytest.mark.parametrize("address", [None, "10.96.0.1"])
-def test_every_service_gives_the_names_that_a_headless_one_gives(kind: str, address: str | None) -> None:
+def test_every_service_adds_the_names_of_a_headless_one(kind: str, address: str | None) -> None:
     assert lines(member(), service(type=kind, clusterIP=address)) == lines(member(), service())
 
 
-def test_a_pod_without_subdomain_is_found_under_the_service_name_only() -> None:
+def test_pod_without_subdomain_has_only_service_names() -> None:
     found = lines(member(subdomain=None), service())
     assert found.near == "10.0.0.1 web-0\n10.0.0.1 web.default.svc.cluster.local web.default.svc web.default web\n"
 
 
-def test_a_pod_that_is_not_ready_counts_only_where_the_service_publishes_such() -> None:
+def test_unready_pod_is_listed_only_if_the_service_publishes_it() -> None:
     unready = {**member(), "status": {}}
     assert lines(unready, service()) == Lines("10.0.0.1 web-0\n", "")
     assert lines(unready, service(publishNotReadyAddresses=True)) == lines(member(), service())
 
 
-def test_a_pod_without_address_or_at_its_end_has_no_names() -> None:
+def test_pod_without_address_or_ended_has_no_names() -> None:
     assert lines(member(), service(), ip="") == Lines("", "")
     assert lines({**member(), "status": {"phase": "Failed"}}, service()) == Lines("", "")
 
@@ -84,7 +84,7 @@ def read(directory: Path) -> list[str]:
     return (directory / "hosts").read_text().splitlines()[2:]
 
 
-def test_pods_of_a_namespace_share_a_file_and_see_others_by_full_names(tmp_path: Path) -> None:
+def test_pods_of_a_namespace_share_a_hosts_file(tmp_path: Path) -> None:
     kept = Hosts(tmp_path, "cluster.local")
     kept.set_service(service())
     kept.set_pod(member(), "10.0.0.1")
@@ -112,7 +112,7 @@ def test_files_follow_pods_and_services(tmp_path: Path) -> None:
     assert read(directory) == ["10.0.0.1 web-0"]
 
 
-def test_a_pod_with_aliases_has_a_file_of_its_own(tmp_path: Path) -> None:
+def test_pod_with_host_aliases_has_its_own_file(tmp_path: Path) -> None:
     kept = Hosts(tmp_path, "cluster.local")
     special = member("web-1", hostAliases=[{"ip": "1.2.3.4", "hostnames": ["db", "db.local"]}])
     kept.set_pod(member(), "10.0.0.1")
@@ -125,7 +125,7 @@ def test_a_pod_with_aliases_has_a_file_of_its_own(tmp_path: Path) -> None:
     assert not directory.exists()
 
 
-async def test_the_writer_writes_what_changed(tmp_path: Path) -> None:
+async def test_changes_are_written_by_the_writer(tmp_path: Path) -> None:
     kept = Hosts(tmp_path, "cluster.local")
     writer = asyncio.create_task(kept.run())
     kept.set_pod(member(), "10.0.0.1")
@@ -135,7 +135,7 @@ async def test_the_writer_writes_what_changed(tmp_path: Path) -> None:
     writer.cancel()
 
 
-def test_a_file_that_could_not_be_written_is_written_the_next_time(tmp_path: Path) -> None:
+def test_failed_write_is_repeated(tmp_path: Path) -> None:
     kept = Hosts(tmp_path / "root", "cluster.local")
     kept.set_service(service())
     kept.set_pod(member(), "10.0.0.1")
@@ -147,7 +147,7 @@ def test_a_file_that_could_not_be_written_is_written_the_next_time(tmp_path: Pat
     assert "10.0.0.1 web-0.web" in (tmp_path / "root/default/hosts").read_text()
 
 
-async def test_pods_that_start_together_share_one_writing_of_the_files(tmp_path: Path) -> None:
+async def test_pods_that_start_together_share_one_write(tmp_path: Path) -> None:
     kept = Hosts(tmp_path, "cluster.local")
     directory = kept.directory(member())
     writer = asyncio.create_task(kept.run())
@@ -163,7 +163,7 @@ async def test_pods_that_start_together_share_one_writing_of_the_files(tmp_path:
     writer.cancel()
 
 
-async def test_who_waits_for_files_that_cannot_be_written_hears_why(tmp_path: Path) -> None:
+async def test_failed_write_is_raised_to_waiting_callers(tmp_path: Path) -> None:
     (tmp_path / "root").write_text("in the way")
     kept = Hosts(tmp_path / "root", "cluster.local")
     kept.set_pod(member(), "10.0.0.1")
@@ -173,7 +173,7 @@ async def test_who_waits_for_files_that_cannot_be_written_hears_why(tmp_path: Pa
     writer.cancel()
 
 
-def test_names_of_a_pod_that_is_gone_leave_other_namespaces_too(tmp_path: Path) -> None:
+def test_names_of_a_removed_pod_leave_other_namespaces(tmp_path: Path) -> None:
     kept = Hosts(tmp_path, "cluster.local")
     kept.set_service(service())
     kept.set_pod(member(), "10.0.0.1")
@@ -186,8 +186,8 @@ def test_names_of_a_pod_that_is_gone_leave_other_namespaces_too(tmp_path: Path) 
     assert read(kept.directory(other)) == ["10.0.0.2 other"]
 
 
-def test_a_namespace_without_pods_and_services_is_forgotten_with_its_file(tmp_path: Path) -> None:
-    """Before, each namespace there ever was stayed, in memory and on the disk."""
+def test_empty_namespace_is_forgotten_with_its_file(tmp_path: Path) -> None:
+    """Otherwise each former namespace would stay in memory and on the disk."""
     written, pod, selecting = Hosts(tmp_path, "cluster.local"), member(), service()
     written.set_service(selecting)
     written.set_pod(pod, "10.0.0.1")
@@ -206,7 +206,7 @@ def test_a_namespace_without_pods_and_services_is_forgotten_with_its_file(tmp_pa
     assert "10.0.0.2" in file.read_text()
 
 
-def test_a_service_that_selects_other_pods_now_takes_its_name_along(tmp_path: Path) -> None:
+def test_changed_selector_of_a_service_moves_its_name(tmp_path: Path) -> None:
     kept = Hosts(tmp_path, "cluster.local")
     kept.set_pod(member(), "10.0.0.1")
     kept.set_pod(member("db-0") | {"metadata": member("db-0")["metadata"] | {"labels": {"app": "db"}}}, "10.0.0.2")

@@ -1,4 +1,4 @@
-"""The load of containers: between which readings it is taken, and what is left out."""
+"""The load of containers: the readings that it is computed from, and omitted containers."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -17,7 +17,7 @@ ONE = {1: (UID("a"), "main")}
 
 
 class Machine(ModelRunner):
-    """Containers that use half a processor since the beginning, or since they began."""
+    """Containers that use half a core from the start of the test, or from their own start."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class Machine(ModelRunner):
         return {pid: Used((now - self.began.get(pid, 0.0)) / 2, 4096) for pid in pids}
 
 
-async def test_the_first_question_waits_and_later_ones_take_the_time_between() -> None:
+async def test_first_measurement_waits_and_later_ones_do_not() -> None:
     machine = Machine()
     meter = Meter(machine, VirtualClock())
     first = await meter.measure(lambda: ONE)
@@ -43,7 +43,7 @@ async def test_the_first_question_waits_and_later_ones_take_the_time_between() -
     assert (third.seconds, third.loads[UID("a")]["main"].cores) == (1.0, 0.5)
 
 
-async def test_containers_that_have_just_begun_are_left_out() -> None:
+async def test_new_containers_are_omitted_from_the_load() -> None:
     meter = Meter(Machine(), VirtualClock())
     await meter.measure(lambda: ONE)
     await asyncio.sleep(5)
@@ -51,7 +51,7 @@ async def test_containers_that_have_just_begun_are_left_out() -> None:
     assert (await meter.measure(lambda: replaced)).loads == {}
 
 
-async def test_two_questions_at_once_share_a_reading() -> None:
+async def test_concurrent_measurements_share_a_reading() -> None:
     machine = Machine()
     meter = Meter(machine, VirtualClock())
     both = await asyncio.gather(meter.measure(lambda: ONE), meter.measure(lambda: ONE))

@@ -1,4 +1,4 @@
-"""Removing directories aside of the event loop."""
+"""Removing directories outside of the event loop."""
 
 import asyncio
 import os
@@ -13,11 +13,11 @@ from localkube.kubelet.node.trash import Trash
 LIMIT = 60.0
 
 DEPTH = sys.getrecursionlimit() + 200
-"""Directories inside each other: a recursion ends before, and their path is longer than the 4,096 bytes it may have."""
+"""Nested directories: more than a recursion permits, with a path of more than 4,096 bytes."""
 
 
 async def emptied(trash: Trash, directory: Path) -> None:
-    """Let the trash work until nothing is left."""
+    """Run the trash until it is empty."""
     task = asyncio.create_task(trash.run())
     async with asyncio.timeout(LIMIT):
         while await asyncio.to_thread(os.listdir, directory):
@@ -25,7 +25,7 @@ async def emptied(trash: Trash, directory: Path) -> None:
     task.cancel()
 
 
-async def test_a_directory_is_out_of_the_way_at_once_and_then_gone(tmp_path: Path) -> None:
+async def test_directory_is_moved_immediately_and_deleted_later(tmp_path: Path) -> None:
     pod = tmp_path / "pod"
     (pod / "closed").mkdir(parents=True)
     (pod / "closed" / "file").touch()
@@ -36,19 +36,19 @@ async def test_a_directory_is_out_of_the_way_at_once_and_then_gone(tmp_path: Pat
     await emptied(trash, tmp_path / "trash")
 
 
-async def test_what_a_crash_left_is_removed_at_the_next_start(tmp_path: Path) -> None:
+async def test_leftovers_of_a_crash_are_deleted_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "left").mkdir()
     await emptied(Trash(tmp_path), tmp_path)
 
 
-async def test_what_does_not_exist_is_no_trash(tmp_path: Path) -> None:
+async def test_missing_directory_is_ignored(tmp_path: Path) -> None:
     Trash(tmp_path / "trash").add(tmp_path / "no")
     assert not (tmp_path / "trash").exists()
 
 
 @pytest.mark.slow
-def test_directories_inside_each_other_by_the_thousand_are_removed(tmp_path: Path) -> None:
-    """A container makes them in an emptyDir; a recursion would end the kubelet, and a path has only 4,096 bytes."""
+def test_thousands_of_nested_directories_are_deleted(tmp_path: Path) -> None:
+    """A container creates them in an emptyDir; a recursion would end the kubelet, and paths have a limit of 4,096."""
     (tmp_path / "pod").mkdir()
     inside = os.open(tmp_path / "pod", os.O_RDONLY)
     for _ in range(DEPTH):

@@ -1,4 +1,4 @@
-"""What is done next for a pod, as tables."""
+"""The next steps for a pod, as tables."""
 
 import copy
 from datetime import timedelta
@@ -50,14 +50,14 @@ def steps(found: JSONObject, current: PodState, seconds: float = 0) -> tuple[Ste
     return lifecycle.next_steps(found, current, after(seconds)).steps
 
 
-def test_volumes_come_before_the_sandbox_and_the_sandbox_before_containers() -> None:
+def test_volumes_precede_the_sandbox_and_the_sandbox_containers() -> None:
     fresh = state.initial(pod(), NOW)
     assert steps(pod(), fresh) == (PrepareVolumes(),)
     assert steps(pod(), replace(fresh, has_volumes=True)) == (CreateSandbox(),)
     assert steps(pod(), replace(fresh, has_volumes=True, has_sandbox=True)) == (Start("main"),)
 
 
-def test_a_setup_that_failed_is_tried_again_at_its_time() -> None:
+def test_failed_setup_is_retried_at_its_time() -> None:
     put_off = replace(state.initial(pod(), NOW), not_before=after(10))
     assert lifecycle.next_steps(pod(), put_off, NOW) == Decision((), after(10))
     assert steps(pod(), put_off, 10) == (PrepareVolumes(),)
@@ -69,27 +69,27 @@ def test_containers_start_one_at_a_time() -> None:
     assert steps(TWO, set_up(TWO, running("a"))) == (Start("b"),)
 
 
-def test_init_containers_run_one_after_the_other_to_their_end() -> None:
+def test_init_containers_run_to_completion_in_sequence() -> None:
     assert steps(INIT, set_up(INIT)) == (Start("init-1"),)
     assert steps(INIT, set_up(INIT, running("init-1"))) == ()
     assert steps(INIT, set_up(INIT, ended(0, "init-1"))) == (Start("init-2"),)
     assert steps(INIT, set_up(INIT, ended(0, "init-1"), ended(0, "init-2"))) == (Start("main"),)
 
 
-def test_a_failed_init_container_starts_again_unless_the_pod_never_restarts() -> None:
+def test_failed_init_container_restarts_unless_policy_is_never() -> None:
     assert steps(INIT, set_up(INIT, ended(1, "init-1"))) == (Start("init-1"),)
     never = pod(initContainers=[container("init-1")], restartPolicy="Never")
     assert steps(never, set_up(never, ended(1, "init-1"))) == (WindDown(after(30)),)
 
 
-def test_a_sidecar_lets_the_next_container_begin_once_it_has_started() -> None:
+def test_started_sidecar_allows_the_next_container() -> None:
     unstarted = state.running(launched("proxy"), frozenset({"startup"}), is_sidecar=True)
     assert steps(WITH_SIDECAR, set_up(WITH_SIDECAR, unstarted)) == ()
     started = state.probed(unstarted, "startup", frozenset({"startup"}), good=True, is_sidecar=True)
     assert steps(WITH_SIDECAR, set_up(WITH_SIDECAR, started)) == (Start("init"),)
 
 
-def test_a_sidecar_that_ended_starts_again_beside_the_others() -> None:
+def test_ended_sidecar_restarts_next_to_the_others() -> None:
     proxy = replace(ended(0, "proxy"), passed=True)
     assert steps(WITH_SIDECAR, set_up(WITH_SIDECAR, proxy, running("init"))) == (Start("proxy"),)
 
@@ -105,13 +105,13 @@ def test_a_sidecar_that_ended_starts_again_beside_the_others() -> None:
         ("Never", 1, False),
     ],
 )
-def test_the_restart_policy_decides_about_a_container_that_ended(policy: str, code: int, again: bool) -> None:
+def test_restart_policy_decides_about_an_ended_container(policy: str, code: int, again: bool) -> None:
     found = pod(restartPolicy=policy)
     expected: Step = Start("main") if again else WindDown(after(30))
     assert steps(found, set_up(found, ended(code))) == (expected,)
 
 
-def test_the_second_restart_waits_ten_seconds_from_the_end() -> None:
+def test_second_restart_waits_ten_seconds() -> None:
     second = state.ended(state.launched(ended(1), "id", "", NOW), Exit(1), "", after(1))
     assert steps(pod(), set_up(pod(), second), 2) == (Delay("main", after(11), timedelta(seconds=10)),)
     delayed = state.delayed(second, Waiting(state.CRASH_LOOP), after(11))
@@ -119,8 +119,8 @@ def test_the_second_restart_waits_ten_seconds_from_the_end() -> None:
     assert steps(pod(), set_up(pod(), delayed), 11) == (Start("main"),)
 
 
-def test_nothing_waits_for_a_day_after_the_clock_was_set_back() -> None:
-    """Back-offs of at most five minutes end at once where the moment they wait for has become a day away."""
+def test_clock_set_back_by_a_day_ends_all_waits() -> None:
+    """A back-off lasts at most five minutes, so its end a day ahead is an error of the clock."""
     day = -24 * 3600
     put_off = replace(state.initial(pod(), NOW), not_before=after(10))
     second = state.ended(state.launched(ended(1), "id", "", NOW), Exit(1), "", after(1))
@@ -133,14 +133,14 @@ def test_nothing_waits_for_a_day_after_the_clock_was_set_back() -> None:
     assert steps(deleted(pod()), stopped, day) == (WindDown(after(day + 30)),)
 
 
-def test_an_unhealthy_container_is_stopped_with_the_grace_of_its_probe() -> None:
+def test_unhealthy_container_stops_with_the_grace_of_its_probe() -> None:
     found = pod(container(livenessProbe={"terminationGracePeriodSeconds": 5}))
     sick = replace(running(), unhealthy="liveness probe")
     message = "Container main failed liveness probe, will be restarted"
     assert steps(found, set_up(found, sick)) == (Stop("main", after(5), message),)
 
 
-def test_a_pod_past_its_deadline_fails() -> None:
+def test_pod_fails_after_its_active_deadline() -> None:
     found = pod(activeDeadlineSeconds=60)
     assert lifecycle.next_steps(found, set_up(found, running()), NOW).wake_at == after(60)
     (step,) = steps(found, set_up(found, running()), 60)
@@ -148,11 +148,11 @@ def test_a_pod_past_its_deadline_fails() -> None:
     assert step.reason == "DeadlineExceeded"
 
 
-def test_a_deleted_pod_first_notes_until_when_it_has_to_end() -> None:
+def test_deleted_pod_first_records_its_end() -> None:
     assert steps(deleted(pod(), 7), set_up(pod(), running())) == (WindDown(after(7)),)
 
 
-def test_a_second_deletion_can_shorten_the_time_but_not_lengthen_it() -> None:
+def test_second_deletion_can_only_shorten_the_time() -> None:
     current = set_up(pod(), running(), kill_at=after(7))
     assert steps(deleted(pod(), 2), current) == (WindDown(after(2)),)
     assert steps(deleted(pod(), 20), current) == (Stop("main", after(7), STOPPING),)
@@ -187,18 +187,18 @@ def stopping(hook: state.Hook, kill_at: float = 30) -> ContainerState:
         "ended",
     ],
 )
-def test_a_container_ends_by_hook_signal_and_kill(
+def test_container_is_stopped_by_hook_signal_and_kill(
     current: ContainerState, seconds: float, expected: tuple[Step, ...]
 ) -> None:
     assert steps(deleted(pod()), set_up(pod(), current, kill_at=after(30)), seconds) == expected
 
 
-def test_without_grace_a_container_is_killed_at_once() -> None:
+def test_zero_grace_period_kills_immediately() -> None:
     current = set_up(pod(), stopping("done", 0), kill_at=NOW)
     assert steps(deleted(pod(), 0), current) == (Kill("main"),)
 
 
-def test_sidecars_end_after_the_others_in_reverse_order() -> None:
+def test_sidecars_stop_last_in_reverse_order() -> None:
     found = deleted(pod(initContainers=[SIDECAR, container("logger", restartPolicy="Always")]))
     live = [running("proxy", is_sidecar=True), running("logger", is_sidecar=True)]
     both = set_up(found, *live, running(), kill_at=after(30))
@@ -209,48 +209,48 @@ def test_sidecars_end_after_the_others_in_reverse_order() -> None:
     assert [step.name for step in steps(found, last) if isinstance(step, Stop)] == ["proxy"]
 
 
-def test_a_late_sidecar_still_gets_two_seconds() -> None:
+def test_late_sidecar_still_has_two_seconds() -> None:
     found = deleted(pod(initContainers=[SIDECAR]))
     current = set_up(found, running("proxy", is_sidecar=True), ended(0), kill_at=after(30))
     assert steps(found, current, 30) == (Stop("proxy", after(32), "Stopping container proxy"),)
 
 
-def test_the_object_is_deleted_when_nothing_is_left() -> None:
+def test_object_is_deleted_when_nothing_remains() -> None:
     current = replace(set_up(pod(), ended(0), kill_at=after(30)), has_sandbox=False)
     assert steps(deleted(pod()), current) == (Finish(),)
 
 
-def test_a_pod_that_is_done_releases_its_sandbox_and_stays() -> None:
+def test_completed_pod_releases_its_sandbox_and_stays() -> None:
     found = pod(restartPolicy="Never")
     done = set_up(found, ended(0), kill_at=after(30))
     assert steps(found, done) == (RemoveSandbox(),)
     assert lifecycle.next_steps(found, replace(done, has_sandbox=False), NOW) == Decision()
 
 
-def test_a_pod_whose_object_vanished_is_removed_without_grace() -> None:
+def test_pod_without_an_object_is_removed_without_grace() -> None:
     gone = set_up(pod(), running(), gone=True)
     assert steps(pod(), gone) == (RemoveSandbox(),)
     assert steps(pod(), replace(gone, has_sandbox=False)) == (Finish(),)
 
 
-def test_a_running_pod_needs_nothing() -> None:
+def test_running_pod_needs_no_step() -> None:
     assert lifecycle.next_steps(TWO, set_up(TWO, running("a"), running("b")), NOW) == Decision()
 
 
-def test_a_start_under_way_ends_before_the_container_is_stopped() -> None:
+def test_stop_waits_for_a_container_that_is_starting() -> None:
     current = set_up(pod(), state.starting(waiting()), kill_at=after(30))
     assert steps(deleted(pod()), current) == ()
 
 
 @pytest.mark.parametrize("seconds", [2**62, -(2**62), 10**15])
-def test_periods_longer_than_dates_are_waited_for_like_centuries(seconds: int) -> None:
+def test_huge_periods_are_limited_to_centuries(seconds: int) -> None:
     found = pod(terminationGracePeriodSeconds=seconds, activeDeadlineSeconds=abs(seconds))
     assert steps(deleted(found), set_up(found, running("main")))
     assert lifecycle.active_deadline(found, set_up(found, running("main"))) is not None
 
 
 @pytest.mark.parametrize("days", [400, -400])
-def test_what_is_waited_for_comes_no_sooner_and_no_later_where_the_wall_clock_is_set(days: float) -> None:
+def test_clock_jump_changes_no_wait(days: float) -> None:
     jump = timedelta(days=days)
     limited = pod(activeDeadlineSeconds=600)
     stopping = state.stopping(running(), after(30), "")
@@ -268,14 +268,14 @@ def test_what_is_waited_for_comes_no_sooner_and_no_later_where_the_wall_clock_is
         assert [type(it) for it in late.steps] == [step]
 
 
-def test_a_container_that_crashed_long_ago_by_a_clock_that_was_set_waits_as_before() -> None:
+def test_clock_jump_keeps_the_back_off_of_a_container() -> None:
     crashed = replace(running(), backoff=Backoff(timedelta(seconds=40), NOW))
     moved = set_up(pod(), crashed).after_jump(timedelta(days=400)).containers["main"]
     assert moved.backoff.wait(after(5) + timedelta(days=400)) == timedelta(seconds=40)
 
 
-def test_a_container_whose_image_was_changed_is_stopped_and_started_whatever_its_policy() -> None:
-    """Kubernetes' words for it; what ended by itself before is decided about by its policy."""
+def test_changed_image_restarts_a_container_with_any_policy() -> None:
+    """The message equals Kubernetes'; a container that ended before is handled by its policy."""
     found = pod(containers=[container("main") | {"image": "app:2"}], restartPolicy="Never")
     runs = replace(running("main"), image="app:1")
     text = "Container main definition changed, will be restarted"
@@ -289,7 +289,7 @@ def test_a_container_whose_image_was_changed_is_stopped_and_started_whatever_its
     assert steps(found, set_up(found, replace(over, replaced=False)), 1) == (WindDown(after(31)),)
 
 
-def test_an_init_container_goes_on_with_its_image_and_a_sidecar_does_not() -> None:
+def test_changed_image_restarts_a_sidecar_but_no_init_container() -> None:
     def named(name: str) -> JSONObject:
         found: JSONObject = copy.deepcopy(WITH_SIDECAR)
         for one in found["spec"]["initContainers"]:

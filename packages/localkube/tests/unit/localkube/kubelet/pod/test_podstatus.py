@@ -54,25 +54,23 @@ def condition(found: JSONObject, kind: str) -> tuple[str, str, str]:
         ({"initContainers": [container("init")]}, [ended(0, "init"), running()], "Running"),
     ],
 )
-def test_the_phase_follows_from_the_containers(
-    fields: JSONObject, containers: list[ContainerState], expected: str
-) -> None:
+def test_phase_follows_the_containers(fields: JSONObject, containers: list[ContainerState], expected: str) -> None:
     found = pod(**fields)
     assert podstatus.pod_phase(found, set_up(found, *containers)) == expected
 
 
-def test_a_pod_stays_running_while_a_container_waits_for_its_restart() -> None:
+def test_pod_stays_running_during_a_back_off() -> None:
     crashed = state.delayed(ended(1), Waiting(state.CRASH_LOOP), after(10))
     assert podstatus.pod_phase(pod(), set_up(pod(), crashed)) == "Running"
     assert podstatus.pod_phase(pod(), set_up(pod(), state.starting(crashed))) == "Running"
 
 
-def test_a_pod_with_one_container_not_begun_is_pending() -> None:
+def test_pod_with_an_unstarted_container_is_pending() -> None:
     two = pod(container("a"), container("b"))
     assert podstatus.pod_phase(two, set_up(two, running("a"))) == "Pending"
 
 
-def test_a_pod_is_over_only_when_its_sidecars_have_ended() -> None:
+def test_pod_completes_only_after_its_sidecars() -> None:
     found = pod(initContainers=[container("proxy", restartPolicy="Always")], restartPolicy="Never")
     proxy = running("proxy", is_sidecar=True)
     assert podstatus.pod_phase(found, set_up(found, proxy, ended(0))) == "Running"
@@ -80,18 +78,18 @@ def test_a_pod_is_over_only_when_its_sidecars_have_ended() -> None:
     assert podstatus.pod_phase(found, set_up(found, stopped, ended(0))) == "Succeeded"
 
 
-def test_a_deleted_pod_ends_as_its_containers_did() -> None:
+def test_deleted_pod_has_the_result_of_its_containers() -> None:
     assert podstatus.pod_phase(deleted(pod()), set_up(pod(), ended(0))) == "Succeeded"
     assert podstatus.pod_phase(deleted(pod()), set_up(pod(), ended(143))) == "Failed"
 
 
-def test_a_failed_pod_says_why() -> None:
+def test_failed_pod_has_reason_and_message() -> None:
     failed = set_up(pod(), ended(143), failure=Waiting("DeadlineExceeded", "too long"))
     found = meta.status(build(pod(), failed))
     assert (found["phase"], found["reason"], found["message"]) == ("Failed", "DeadlineExceeded", "too long")
 
 
-def test_a_ready_pod_has_all_conditions_and_addresses() -> None:
+def test_ready_pod_has_all_conditions_and_addresses() -> None:
     found = build(pod(), set_up(pod(), running()))
     kinds = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"]
     assert [condition(found, kind) for kind in kinds] == [("True", "", "")] * 4
@@ -115,7 +113,7 @@ def test_a_ready_pod_has_all_conditions_and_addresses() -> None:
     }
 
 
-def test_containers_that_are_not_ready_are_named() -> None:
+def test_unready_containers_are_named() -> None:
     two = pod(container("a"), container("b"))
     probed = state.running(launched("b"), frozenset({"readiness"}), is_sidecar=False)
     found = build(two, set_up(two, running("a"), probed))
@@ -132,13 +130,13 @@ def test_containers_behind_an_init_container_are_initializing() -> None:
     assert status_of(done, "init")["ready"] is True
 
 
-def test_what_holds_up_the_volumes_is_shown() -> None:
+def test_volume_problem_is_shown() -> None:
     found = build(pod(), replace(state.initial(pod(), NOW), problem="volumes: no"))
     assert status_of(found)["state"] == {"waiting": {"reason": "ContainerCreating", "message": "volumes: no"}}
     assert condition(found, "PodReadyToStartContainers")[0] == "False"
 
 
-def test_a_container_in_back_off_shows_how_it_ended() -> None:
+def test_container_in_back_off_shows_its_last_state() -> None:
     shown = podstatus.back_off(pod(), "main", timedelta(seconds=20))
     crashed = state.delayed(ended(3), shown, after(20))
     found = status_of(build(pod(), set_up(pod(), crashed)))
@@ -148,7 +146,7 @@ def test_a_container_in_back_off_shows_how_it_ended() -> None:
     assert found["ready"] is False
 
 
-def test_containerid_stays_until_another_container_starts() -> None:
+def test_container_id_is_kept_until_the_next_start() -> None:
     crashed = state.delayed(ended(3), state.Waiting("CrashLoopBackOff", ""), after(20))
     again = state.starting(crashed)
     assert [status_of(build(pod(), set_up(pod(), one)))["containerID"] for one in (crashed, again)] == [
@@ -157,7 +155,7 @@ def test_containerid_stays_until_another_container_starts() -> None:
     ]
 
 
-def test_an_end_is_told_with_code_signal_reason_and_times() -> None:
+def test_terminated_state_has_code_signal_reason_and_times() -> None:
     killed = state.ended(running(), Exit(137, 9), "last words", after(3))
     assert status_of(build(pod(), set_up(pod(), killed)))["state"]["terminated"] == {
         "exitCode": 137,
@@ -170,13 +168,13 @@ def test_an_end_is_told_with_code_signal_reason_and_times() -> None:
     }
 
 
-def test_restarts_are_counted_and_the_last_end_is_kept() -> None:
+def test_restarts_are_counted_and_the_last_state_is_kept() -> None:
     again = state.running(state.launched(ended(1), "id-2", "", after(1)), frozenset(), is_sidecar=False)
     found = status_of(build(pod(), set_up(pod(), again)))
     assert (found["restartCount"], found["lastState"]["terminated"]["exitCode"]) == (1, 1)
 
 
-def test_conditions_of_others_and_unchanged_times_are_kept() -> None:
+def test_foreign_conditions_and_unchanged_times_are_kept() -> None:
     scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-03-01T11:00:00Z"}
     ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-03-01T11:30:00Z"}
     found = {**pod(), "status": {"conditions": [scheduled, ready], "nominatedNodeName": "x"}}
@@ -187,7 +185,7 @@ def test_conditions_of_others_and_unchanged_times_are_kept() -> None:
     assert meta.status(built)["nominatedNodeName"] == "x"
 
 
-def test_a_readiness_gate_holds_up_the_pod_but_not_its_containers() -> None:
+def test_readiness_gate_delays_the_pod_but_not_its_containers() -> None:
     found = pod(readinessGates=[{"conditionType": "example.com/ready"}])
     built = build(found, set_up(found, running()))
     assert condition(built, "ContainersReady")[0] == "True"
@@ -196,27 +194,27 @@ def test_a_readiness_gate_holds_up_the_pod_but_not_its_containers() -> None:
     assert condition(build(opened, set_up(opened, running())), "Ready")[0] == "True"
 
 
-def test_a_completed_pod_is_not_ready_because_it_is_done() -> None:
+def test_completed_pod_is_not_ready() -> None:
     found = pod(restartPolicy="Never")
     assert condition(build(found, set_up(found, ended(0))), "Ready") == ("False", "PodCompleted", "")
     assert condition(build(found, set_up(found, ended(0))), "Initialized") == ("True", "PodCompleted", "")
     assert condition(build(found, set_up(found, ended(1))), "Ready") == ("False", "PodFailed", "")
 
 
-def test_stubs_are_named_in_a_condition_of_their_own() -> None:
+def test_stubs_are_named_in_their_own_condition() -> None:
     stub = replace(running(), image_id="stub://vllm/vllm-openai:v1")
     found = build(pod(), set_up(pod(), stub))
     assert condition(found, "Stub") == ("True", "ImageNotRunnable", "replaced by the built-in stub server: main")
     assert status_of(found)["imageID"] == "stub://vllm/vllm-openai:v1"
 
 
-def test_a_stopping_container_still_counts_as_running() -> None:
+def test_stopping_container_counts_as_running() -> None:
     found = status_of(build(pod(), set_up(pod(), state.stopping(running(), after(30), ""))))
     assert "running" in found["state"]
     assert found["ready"] is True
 
 
-def test_a_start_that_failed_ends_with_code_128() -> None:
+def test_failed_start_has_exit_code_128() -> None:
     failed = state.start_failed(state.starting(waiting()), "exec: no such file", NOW)
     assert failed.phase is Phase.TERMINATED
     found = status_of(build(pod(), set_up(pod(), failed)))["state"]["terminated"]

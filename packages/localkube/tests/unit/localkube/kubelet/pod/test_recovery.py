@@ -1,4 +1,4 @@
-"""What a pod's state is after a restart of the whole cluster."""
+"""The state of a pod after a restart of the whole cluster."""
 
 from typing import Any
 
@@ -19,11 +19,11 @@ def recover(found: JSONObject) -> PodState:
     return recovery.recover(found, after(60))
 
 
-def test_a_pod_never_seen_is_new() -> None:
+def test_unknown_pod_is_new() -> None:
     assert recover(pod()) == state.initial(pod(), after(60))
 
 
-def test_a_running_container_starts_afresh_without_a_restart_being_counted() -> None:
+def test_running_container_restarts_without_being_counted() -> None:
     current = recover(remembered(pod(), running()))
     main = current.containers["main"]
     assert (main.phase, main.restarts) == (Phase.WAITING, 0)
@@ -34,7 +34,7 @@ def test_a_running_container_starts_afresh_without_a_restart_being_counted() -> 
     assert (again.restarts, again.attempts) == (0, 1)
 
 
-def test_restarts_before_the_cluster_ended_are_remembered() -> None:
+def test_earlier_restarts_are_remembered() -> None:
     twice = state.running(state.launched(ended(1), "id", "", NOW), frozenset(), is_sidecar=False)
     assert recover(remembered(pod(), twice)).containers["main"].restarts == 1
 
@@ -47,7 +47,7 @@ def test_init_containers_run_again() -> None:
     assert lifecycle.next_steps(found, ready, after(60)).steps == (Start("init"),)
 
 
-def test_a_pod_that_was_over_stays_over_with_its_address() -> None:
+def test_completed_pod_stays_completed_with_its_address() -> None:
     found = remembered(pod(restartPolicy="Never"), ended(0))
     current = recover(found)
     assert current.containers["main"].phase is Phase.TERMINATED
@@ -55,30 +55,30 @@ def test_a_pod_that_was_over_stays_over_with_its_address() -> None:
     assert current.ip == "10.0.0.1"
 
 
-def test_a_failed_pod_stays_failed_for_its_reason() -> None:
+def test_failed_pod_keeps_its_reason() -> None:
     failure = state.Waiting("DeadlineExceeded", "too long")
     found = remembered(pod(), ended(143), failure=failure)
     assert recover(found).failure == failure
 
 
-def test_a_completed_container_of_a_pod_that_goes_on_stays_completed() -> None:
+def test_completed_container_of_a_running_pod_stays_completed() -> None:
     two = pod(container("a"), container("b"), restartPolicy="OnFailure")
     current = recover(remembered(two, ended(0, "a"), running("b")))
     assert current.containers["a"].phase is Phase.TERMINATED
     assert current.containers["b"].phase is Phase.WAITING
 
 
-def test_a_container_that_must_never_run_twice_has_failed() -> None:
+def test_container_that_must_not_run_twice_has_failed() -> None:
     found = remembered(pod(restartPolicy="Never"), running())
     current = recover(found)
     assert podstatus.build(found, current, after(60), NODE)["phase"] == "Failed"
 
 
-def test_the_start_time_is_remembered() -> None:
+def test_start_time_is_remembered() -> None:
     assert recover(remembered(pod(), running())).start_time == NOW
 
 
-def test_a_pod_that_started_under_a_clock_that_was_ahead_has_its_whole_deadline_left() -> None:
+def test_pod_started_by_a_fast_clock_keeps_its_deadline() -> None:
     found = remembered(pod(activeDeadlineSeconds=600), running())
     current = recovery.recover(found, after(-86400))
     assert current.start_time == NOW

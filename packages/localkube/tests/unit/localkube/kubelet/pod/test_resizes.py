@@ -1,4 +1,4 @@
-"""Resizes: what fits the node is there at once, what does not is refused, and the status says so."""
+"""Resizes: a feasible one is done immediately, others are refused, and the status reports it."""
 
 from tests.unit.localkube.kubelet.harness import status_of
 from tests.unit.localkube.kubelet.pods import NODE, after, container, ended, pod, running, set_up
@@ -17,33 +17,33 @@ def built(found: JSONObject) -> JSONObject:
     return found | {"status": podstatus.build(found, set_up(found, running()), after(5), NODE)}
 
 
-def test_a_running_container_has_what_it_asks_for() -> None:
+def test_running_container_has_its_requested_resources() -> None:
     status = status_of(built(sized("1")))
     assert status["resources"] == {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}}
     assert status["allocatedResources"] == {"cpu": "1"}
     assert status_of(built(pod()))["resources"] == {}
 
 
-def test_a_container_that_ended_has_what_it_asked_for() -> None:
+def test_ended_container_has_its_requested_resources() -> None:
     """As a real kubelet reports it: `tests/node` compares both."""
     found = sized("1")
     status = status_of(found | {"status": podstatus.build(found, set_up(found, ended(3)), after(5), NODE)})
     assert status["resources"] == {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}}
 
 
-def test_a_container_that_waits_has_nothing() -> None:
+def test_waiting_container_has_no_resources() -> None:
     found = sized("1")
     waiting = found | {"status": podstatus.build(found, set_up(found), after(5), NODE)}
     assert "resources" not in status_of(waiting)
 
 
-def test_a_resize_that_fits_is_done_at_once() -> None:
+def test_feasible_resize_is_done_immediately() -> None:
     found = built(sized("8", meta.status(built(sized("1")))))
     assert status_of(found)["resources"]["requests"] == {"cpu": "8"}
     assert meta.find_condition(found, "PodResizePending") is None
 
 
-def test_one_that_no_pod_of_the_node_can_have_is_infeasible_until_it_is_taken_back() -> None:
+def test_impossible_resize_is_infeasible_until_reverted() -> None:
     found = built(sized("9", meta.status(built(sized("1")))))
     assert status_of(found)["resources"]["requests"] == {"cpu": "1"}
     condition = meta.find_condition(found, "PodResizePending") or {}

@@ -1,4 +1,4 @@
-"""All containers of a pod restart in place because of the exit of one of them, as tables."""
+"""All containers of a pod restart in place after the exit of one of them, as tables."""
 
 from datetime import timedelta
 
@@ -40,7 +40,7 @@ def status(current: PodState, found: JSONObject = POD) -> JSONObject:
     return found | {"status": podstatus.build(found, current, after(1), NodeFacts("127.0.0.1", {}))}
 
 
-def test_the_exit_of_a_container_ends_all_of_them_without_hooks_and_grace() -> None:
+def test_exit_of_a_container_kills_all_containers() -> None:
     assert steps(begun(by="")) == (RestartAll("watcher"),)
     assert steps(begun()) == (Kill("main"),)
     killed = replace(running("main"), killed=True)
@@ -48,12 +48,12 @@ def test_the_exit_of_a_container_ends_all_of_them_without_hooks_and_grace() -> N
     assert steps(cleared()) == (StartOver(),)
 
 
-def test_a_start_under_way_is_waited_for_and_killed_then() -> None:
+def test_starting_container_is_killed_after_its_start() -> None:
     assert lifecycle.next_steps(POD, begun().with_container(state.starting(ended(1, "main"))), NOW) == Decision()
     assert steps(begun().with_container(launched("main"))) == (Kill("main"),)
 
 
-def test_containers_start_anew_in_their_order_and_each_restart_is_counted_once() -> None:
+def test_containers_restart_in_order_and_are_counted_once() -> None:
     over = state.started_over(cleared(), after(1))
     assert steps(over, 1) == (Start("init"),)
     for name, current in over.containers.items():
@@ -66,13 +66,13 @@ def test_containers_start_anew_in_their_order_and_each_restart_is_counted_once()
     assert over.containers["main"].waiting.message == text
 
 
-def test_one_that_had_not_run_was_not_restarted() -> None:
+def test_unstarted_container_is_not_counted_as_restarted() -> None:
     waits = begun().with_container(state.ContainerState(name="main"))
     main = state.started_over(waits, NOW).containers["main"]
     assert (main.restarts, main.last) == (0, None)
 
 
-def test_the_first_time_is_at_once_and_the_next_waits_as_the_container_would() -> None:
+def test_first_restart_is_immediate_and_the_next_backs_off() -> None:
     first = state.started_over(cleared(), after(1))
     assert first.containers["watcher"].backoff == Backoff(timedelta(seconds=10), after(1))
     watcher = replace(ended(88, "watcher", after(5)), backoff=first.containers["watcher"].backoff)
@@ -83,13 +83,13 @@ def test_the_first_time_is_at_once_and_the_next_waits_as_the_container_would() -
     assert steps(again, 15) == (Start("init"),)
 
 
-def test_a_pod_whose_containers_never_restart_is_not_over_meanwhile() -> None:
+def test_pod_is_not_completed_during_a_restart_of_all() -> None:
     for current in (begun(), cleared()):
         assert podstatus.pod_phase(POD, current) in ("Running", "Pending")
     assert podstatus.pod_phase(POD, state.started_over(cleared(), after(1))) == "Pending"
 
 
-def test_the_condition_is_true_until_all_have_ended_and_names_the_container() -> None:
+def test_condition_is_true_until_all_containers_have_ended() -> None:
     condition = meta.find_condition(status(begun()), "AllContainersRestarting") or {}
     assert (condition["status"], condition["reason"]) == ("True", "RestartAllContainersStarted")
     assert condition["message"] == "container watcher exited with code 88"
@@ -98,18 +98,18 @@ def test_the_condition_is_true_until_all_have_ended_and_names_the_container() ->
     assert meta.find_condition(status(set_up(pod(), running()), pod()), "AllContainersRestarting") is None
 
 
-def test_a_pod_that_was_initialized_stays_so() -> None:
+def test_initialized_pod_stays_initialized() -> None:
     before = status(begun(by=""))
     assert meta.is_condition_true(before, "Initialized")
     assert meta.is_condition_true(status(state.started_over(cleared(), after(1)), before), "Initialized")
 
 
-def test_a_pod_that_is_deleted_meanwhile_ends() -> None:
+def test_pod_deleted_during_a_restart_ends() -> None:
     assert steps(cleared(), found=deleted(POD)) == (WindDown(after(30)),)
 
 
 @pytest.mark.parametrize("name", ["watcher", "init", "main"])
-def test_any_container_may_be_the_one(name: str) -> None:
+def test_any_container_can_restart_the_pod(name: str) -> None:
     found = pod(
         container("main", restartPolicy="Never", restartPolicyRules=ON_88),
         initContainers=[container("init", restartPolicy="Never", restartPolicyRules=ON_88), WATCHER],
@@ -117,7 +117,7 @@ def test_any_container_may_be_the_one(name: str) -> None:
     assert steps(set_up(found, ended(88, name)), found=found) == (RestartAll(name),)
 
 
-def test_what_a_restart_of_the_cluster_interrupts_goes_on() -> None:
+def test_interrupted_restart_continues_after_a_cluster_restart() -> None:
     for current in (begun(), cleared()):
         recovered = recovery.recover(status(current), after(60))
         assert recovered.restarted_by == "watcher"

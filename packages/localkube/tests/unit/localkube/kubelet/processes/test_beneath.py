@@ -1,4 +1,4 @@
-"""Opening paths in directories that somebody else may change at the same time."""
+"""Opening paths in directories that another process may change at the same time."""
 
 import os
 import threading
@@ -28,7 +28,7 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("path", ["a/b", "./a//b/", "a/../a/b", "link", "a/up/a/b"])
-def test_paths_and_links_that_stay_inside_are_opened(root: Path, path: str) -> None:
+def test_paths_and_links_inside_the_root_are_opened(root: Path, path: str) -> None:
     (root / "link").symlink_to("a/b")
     (root / "a" / "up").symlink_to("..")
     assert opened_path(root, path) == root / "a" / "b"
@@ -36,32 +36,32 @@ def test_paths_and_links_that_stay_inside_are_opened(root: Path, path: str) -> N
 
 @pytest.mark.parametrize("target", ["../secret", "/etc", "a/../../secret", ".."])
 @pytest.mark.parametrize("path", ["link", "link/x"])
-def test_links_that_lead_out_are_refused(root: Path, target: str, path: str) -> None:
+def test_links_out_of_the_root_are_refused(root: Path, target: str, path: str) -> None:
     (root / "link").symlink_to(target)
     with pytest.raises(LeadsOutError):
         opened_path(root, path)
     assert not any((root.parent / "secret").iterdir())
 
 
-def test_links_of_a_container_root_end_inside_it(root: Path) -> None:
+def test_links_of_a_container_root_stay_inside(root: Path) -> None:
     (root / "link").symlink_to("/a/../../../a/b")
     assert opened_path(root, "link", Wish(is_root=True)) == root / "a" / "b"
 
 
-def test_links_in_a_circle_are_refused(root: Path) -> None:
+def test_cyclic_links_are_refused(root: Path) -> None:
     (root / "circle").symlink_to("circle")
     with pytest.raises(OSError, match="circle"):
         opened_path(root, "circle")
 
 
-def test_what_is_not_there_is_made_only_when_asked_for(root: Path) -> None:
+def test_missing_paths_are_created_only_on_request(root: Path) -> None:
     with pytest.raises(FileNotFoundError):
         opened_path(root, "x/y", Wish())
     assert opened_path(root, "x/y") == root / "x" / "y"
     assert opened_path(root, "p/q", Wish(make_directories=True, make_file=True)).is_file()
 
 
-def test_no_descriptor_is_left_open(root: Path) -> None:
+def test_descriptors_are_closed(root: Path) -> None:
     (root / "link").symlink_to("/etc")
     before = len(list(Path("/proc/self/fd").iterdir()))
     opened_path(root, "a/b")
@@ -72,7 +72,7 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
 
 @contextmanager
 def swapping(place: Path, directory: Path, link: Path) -> Iterator[None]:
-    """Exchange a directory for a link and back, as fast as it goes."""
+    """Exchange a directory for a link and back, as fast as possible."""
     ending = threading.Event()
 
     def swap() -> None:
@@ -93,7 +93,7 @@ def swapping(place: Path, directory: Path, link: Path) -> Iterator[None]:
         thread.join()
 
 
-def test_a_directory_that_is_exchanged_for_a_link_meanwhile_never_leads_out(root: Path) -> None:
+def test_exchanged_directory_never_leads_out(root: Path) -> None:
     (root / "link").symlink_to("../secret")
     (root / "directory" / "inner").mkdir(parents=True)
     (root.parent / "secret" / "inner").mkdir()

@@ -1,4 +1,4 @@
-"""What containers have used, from a /proc of files and from the real one."""
+"""The resource usage of containers, from a /proc of files and from the real one."""
 
 import os
 import subprocess
@@ -20,8 +20,8 @@ def add(
     (proc / str(pid) / "stat").write_text(text)
 
 
-def test_a_container_is_all_descendants_of_the_process_that_keeps_it(tmp_path: Path) -> None:
-    """An orphan comes back to the keeper; a neighbor under the same launcher does not count."""
+def test_container_includes_all_descendants_of_its_keeper(tmp_path: Path) -> None:
+    """An orphan is reparented to the keeper; a neighbor under the same launcher does not count."""
     add(tmp_path, 1, 0, "launcher", (100, 0, 0, 0), 50)
     add(tmp_path, 2, 1, consumption.KEEPER, (1, 1, 0, 0), 1)
     add(tmp_path, 3, 2, "python) 3", (10, 20, 30, 40), 5)
@@ -37,12 +37,12 @@ def test_a_container_is_all_descendants_of_the_process_that_keeps_it(tmp_path: P
     assert set(found) == {3, 6}
 
 
-def test_a_machine_without_proc_measures_nothing(tmp_path: Path) -> None:
+def test_machine_without_proc_measures_nothing(tmp_path: Path) -> None:
     assert consumption.read({1}, str(tmp_path / "absent")) == {}
 
 
 @pytest.mark.slow
-def test_the_time_of_a_busy_process_grows() -> None:
+def test_cpu_time_of_a_busy_process_increases() -> None:
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
         try:
             deadline = time.monotonic() + 60

@@ -19,7 +19,7 @@ def _few_files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_the_limit_is_raised_and_restored() -> None:
+def test_limit_is_raised_and_restored() -> None:
     before = descriptors.raise_limit()
     assert before == FEW
     assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > FEW
@@ -27,11 +27,11 @@ def test_the_limit_is_raised_and_restored() -> None:
     assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == FEW
 
 
-def test_files_that_are_left_are_not_refused() -> None:
+def test_sufficient_descriptors_are_accepted() -> None:
     descriptors.require_spare(1)
 
 
-def test_before_files_run_out_it_is_said_what_to_do() -> None:
+def test_shortage_of_descriptors_is_an_error_with_advice() -> None:
     with pytest.raises(
         RefusedError, match=f"fewer than {FEW} of {FEW} are left; start the cluster again with a higher"
     ):

@@ -1,4 +1,4 @@
-"""The little HTTP of probes and hooks, against real servers on the loopback address."""
+"""The small HTTP client of probes and hooks, against real servers on the loopback address."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ class HostRunner(ModelRunner):
 
 
 async def exchange(answer: bytes, *, hang: bool = False, **fields: str) -> tuple[bytes, tuple[int, bytes]]:
-    """Ask a server that gives this answer; return what it was asked, and what was understood."""
+    """Send a request to a server with this answer; return the request, and the parsed answer."""
     asked = asyncio.get_running_loop().create_future()
     done = asyncio.Event()
 
@@ -40,17 +40,17 @@ async def exchange(answer: bytes, *, hang: bool = False, **fields: str) -> tuple
         return await asked, found
 
 
-def test_status_and_body_are_understood() -> None:
+def test_status_and_body_are_parsed() -> None:
     _, found = asyncio.run(exchange(b"HTTP/1.1 204 No Content\r\n\r\nbody"))
     assert found == (204, b"body")
 
 
-def test_an_answer_is_whole_when_its_length_came_even_if_the_server_keeps_the_connection() -> None:
+def test_answer_with_its_length_is_complete_without_a_close() -> None:
     _, found = asyncio.run(exchange(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", hang=True))
     assert found == (200, b"body")
 
 
-def test_headers_of_the_probe_replace_those_sent_otherwise() -> None:
+def test_probe_headers_replace_the_defaults() -> None:
     asked, _ = asyncio.run(exchange(b"HTTP/1.0 200 OK\r\n\r\n", host="example.com", Accept="x/y"))
     lines = asked.decode().split("\r\n")
     assert lines[0] == "GET / HTTP/1.1"
@@ -59,19 +59,19 @@ def test_headers_of_the_probe_replace_those_sent_otherwise() -> None:
 
 
 @pytest.mark.parametrize("answer", [b"", b"garbage\r\n\r\n", b"HTTP/1.1 abc\r\n\r\n"])
-def test_something_else_than_http_is_a_connection_error(answer: bytes) -> None:
+def test_malformed_http_is_a_connection_error(answer: bytes) -> None:
     with pytest.raises(ConnectionError, match="malformed HTTP answer"):
         asyncio.run(exchange(answer))
 
 
-async def test_a_refused_connection_leaves_no_socket_behind() -> None:
+async def test_refused_connection_closes_its_socket() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         with pytest.raises(ConnectionRefusedError):
             await podconnections.connect(HostRunner(), None, unused.getsockname())
 
 
-async def test_a_port_nobody_listens_on_is_told_in_words() -> None:
+async def test_refused_connection_has_a_message() -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         with pytest.raises(ConnectionRefusedError) as caught:
@@ -79,7 +79,7 @@ async def test_a_port_nobody_listens_on_is_told_in_words() -> None:
     assert caught.value.strerror == "Connection refused"
 
 
-def test_the_ports_on_which_a_process_listens_are_known() -> None:
+def test_listening_ports_of_a_process_are_found() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         assert server.getsockname()[1] in podconnections.listening(os.getpid())
     assert podconnections.listening(0) == []

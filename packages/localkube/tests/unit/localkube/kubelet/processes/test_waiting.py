@@ -1,4 +1,4 @@
-"""What real processes wait for, as /proc shows it."""
+"""The waits of real processes, as /proc shows them."""
 
 import os
 import signal
@@ -60,18 +60,18 @@ def becomes(pid: int, expected: str, peer: str = "") -> None:
         (CHILD, "the end of a sleep"),
     ],
 )
-def test_a_program_waits_for(program: str, expected: str) -> None:
+def test_wait_of_a_program_is_described(program: str, expected: str) -> None:
     with running(program) as pid:
         becomes(pid, expected)
 
 
-def test_a_program_that_is_stopped_waits_to_go_on() -> None:
+def test_stopped_program_waits_for_sigcont() -> None:
     with running(SLEEP) as pid:
         os.kill(pid, signal.SIGSTOP)
         becomes(pid, "the signal to continue: it is stopped")
 
 
-def test_a_file_that_another_one_has_locked_is_named(tmp_path: Path) -> None:
+def test_locked_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with running(FLOCK + "; import time; time.sleep(100)", str(path)) as first:
         becomes(first, "the end of a sleep")
@@ -79,7 +79,7 @@ def test_a_file_that_another_one_has_locked_is_named(tmp_path: Path) -> None:
             becomes(pid, f"the lock of a file ({path})")
 
 
-def test_the_other_end_of_a_socket_is_named_and_whether_it_is_closed() -> None:
+def test_other_end_of_a_socket_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with running(READ, str(port)) as pid:
@@ -93,7 +93,7 @@ def test_the_other_end_of_a_socket_is_named_and_whether_it_is_closed() -> None:
             becomes(pid, "a socket that the other side has closed,", f"127.0.0.1:{port}")
 
 
-def test_a_program_that_accepts_waits_for_a_connection_to_its_port() -> None:
+def test_accepting_program_waits_for_a_connection() -> None:
     with running(ACCEPT) as pid:
         found = until_known(pid)
     assert found.what.startswith("a connection to its port ")
@@ -106,14 +106,14 @@ def until_known(pid: int) -> WaitingFor:
     return found
 
 
-def test_of_processes_that_have_ended_nothing_is_known() -> None:
+def test_ended_processes_have_no_wait() -> None:
     with running(SLEEP) as pid:
         pass
     assert waiting.look([pid]) is None
     assert waiting.look([]) is None
 
 
-def test_addresses_of_both_families_are_read() -> None:
+def test_addresses_of_both_families_are_parsed() -> None:
     if sys.byteorder == "little":
         assert waiting._address("00000000000000000000000001000000:0050") == "[::1]:80"
         assert waiting._address("0000000000000000FFFF00000100007F:0050") == "127.0.0.1:80"

@@ -18,7 +18,7 @@ from localkube.kubelet.sandbox.addresses import (
 SMALL = ipaddress.IPv4Network("10.0.0.0/23")
 
 
-def test_released_address_comes_back_last() -> None:
+def test_released_address_is_reused_last() -> None:
     pool = AddressPool(SMALL)
     first = pool.take()
     pool.release(first)
@@ -27,7 +27,7 @@ def test_released_address_comes_back_last() -> None:
     assert taken.index(first) == 254
 
 
-def test_exhaustion_says_what_to_do() -> None:
+def test_address_exhaustion_error_gives_advice() -> None:
     pool = AddressPool(SMALL)
     for _ in range(255):
         pool.take()
@@ -38,7 +38,7 @@ def test_exhaustion_says_what_to_do() -> None:
 
 
 @given(st.lists(st.booleans(), max_size=300))
-def test_no_address_is_held_twice_and_none_is_reserved(takes: list[bool]) -> None:
+def test_addresses_are_unique_and_not_reserved(takes: list[bool]) -> None:
     pool = AddressPool(SMALL)
     held: list[str] = []
     for take in takes:
@@ -51,7 +51,7 @@ def test_no_address_is_held_twice_and_none_is_reserved(takes: list[bool]) -> Non
             pool.release(held.pop(0))
 
 
-def test_two_clusters_get_two_blocks_and_a_released_one_is_free_again() -> None:
+def test_clusters_have_separate_blocks_that_can_be_reused() -> None:
     one = LoopbackBlock()
     two = LoopbackBlock()
     assert one.network != two.network

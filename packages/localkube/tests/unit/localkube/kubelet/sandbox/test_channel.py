@@ -1,4 +1,4 @@
-"""The asking end of the line, against a launcher that the test plays."""
+"""The kubelet's end of the connection, with a launcher that the test plays."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ async def receive(launcher: Link) -> tuple[dict[str, Any], list[int]]:
     return received[0].message, received[0].fds
 
 
-async def test_answers_find_who_asked_in_any_order() -> None:
+async def test_answers_match_requests_in_any_order() -> None:
     async with opened() as (channel, launcher, _):
         first = asyncio.create_task(channel.request("one", {}))
         message, _fds = await receive(launcher)
@@ -42,7 +42,7 @@ async def test_answers_find_who_asked_in_any_order() -> None:
         assert [(await task).message["n"] for task in (first, second)] == [1, 2]
 
 
-async def test_all_sockets_that_have_arrived_are_taken_in_one_turn_of_the_loop() -> None:
+async def test_arrived_sockets_are_received_in_one_loop_turn() -> None:
     async with opened() as (channel, launcher, _):
         asking = [asyncio.create_task(channel.request("socket", {})) for _ in range(30)]
         await asyncio.sleep(0)
@@ -65,7 +65,7 @@ async def test_refusal_is_a_start_error() -> None:
             await asking
 
 
-async def test_event_comes_after_whoever_awaited_the_answer_went_on() -> None:
+async def test_event_follows_the_awaited_answer() -> None:
     async with opened() as (channel, launcher, events):
 
         async def ask() -> None:
@@ -84,7 +84,7 @@ async def test_event_comes_after_whoever_awaited_the_answer_went_on() -> None:
         assert events == ["answered", {"exit": "c", "code": 0, "signal": 0}]
 
 
-async def test_end_of_the_launcher_fails_all_who_wait_and_all_who_come() -> None:
+async def test_launcher_exit_fails_current_and_later_requests() -> None:
     async with opened() as (channel, launcher, events):
         asking = asyncio.create_task(channel.request("start", {}))
         await receive(launcher)
@@ -96,7 +96,7 @@ async def test_end_of_the_launcher_fails_all_who_wait_and_all_who_come() -> None
         assert events == ["closed"]
 
 
-async def test_long_request_waits_for_the_launcher_with_its_descriptor() -> None:
+async def test_long_request_waits_with_its_descriptor() -> None:
     async with opened() as (channel, launcher, _):
         reading, writing = os.pipe()
         text = "x" * (4 << 20)
@@ -118,7 +118,7 @@ async def test_long_request_waits_for_the_launcher_with_its_descriptor() -> None
             os.close(fd)
 
 
-async def test_descriptors_of_an_answer_nobody_awaits_are_closed() -> None:
+async def test_descriptors_of_an_abandoned_answer_are_closed() -> None:
     async with opened() as (channel, launcher, _):
         reading, writing = os.pipe()
         asking = asyncio.create_task(channel.request("socket", {}))
@@ -132,7 +132,7 @@ async def test_descriptors_of_an_answer_nobody_awaits_are_closed() -> None:
         os.close(reading)
 
 
-async def test_what_the_machine_has_none_left_of_may_be_asked_for_again() -> None:
+async def test_exhausted_resource_may_be_requested_again() -> None:
     async with opened() as (channel, launcher, _):
         asking = asyncio.create_task(channel.request("start", {}))
         message, _fds = await receive(launcher)

@@ -1,4 +1,4 @@
-"""When a launcher that died is replaced."""
+"""The time at which a dead launcher is replaced."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,7 +8,7 @@ from localkube.kubelet.spec import backoff
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def test_the_first_death_is_forgiven_and_the_next_ones_wait_longer_and_longer() -> None:
+def test_launcher_deaths_increase_the_delay() -> None:
     deaths = Deaths()
     waits = []
     for _ in range(3):
@@ -17,7 +17,7 @@ def test_the_first_death_is_forgiven_and_the_next_ones_wait_longer_and_longer() 
     assert waits == [timedelta(), timedelta(seconds=10), timedelta(seconds=20)]
 
 
-def test_a_death_long_after_the_last_is_forgiven() -> None:
+def test_later_death_has_no_delay() -> None:
     deaths = Deaths()
     deaths.note(NOW)
     later = NOW + timedelta(hours=1)
@@ -25,7 +25,7 @@ def test_a_death_long_after_the_last_is_forgiven() -> None:
     assert deaths.not_before == later
 
 
-def test_a_clock_that_is_set_back_keeps_no_launcher_waiting() -> None:
+def test_clock_set_back_causes_no_delay() -> None:
     deaths = Deaths()
     deaths.note(NOW)
     deaths.note(NOW)

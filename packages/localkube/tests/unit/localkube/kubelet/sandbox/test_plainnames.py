@@ -1,4 +1,4 @@
-"""The names of pods for plain processes: the variables, the resolver of Python programs, and what it leaves alone."""
+"""The names of pods for plain processes: the variables, the resolver of Python programs, and unchanged programs."""
 
 import os
 import socket
@@ -22,7 +22,7 @@ def hosts_file(tmp_path: Path) -> Path:
     return tmp_path / "hosts"
 
 
-def test_names_are_found_as_a_resolver_finds_them(hosts: Path) -> None:
+def test_names_are_found_like_by_a_resolver(hosts: Path) -> None:
     names = HostsFile(str(hosts))
     for name in ("web-0", "WEB-0.web.default", "web-0.web.default.", b"web-0"):
         assert names.address(name) == "127.9.0.4"
@@ -30,7 +30,7 @@ def test_names_are_found_as_a_resolver_finds_them(hosts: Path) -> None:
         assert names.address(other) is other
 
 
-def test_a_replaced_file_is_read_again_and_a_removed_one_is_remembered(hosts: Path) -> None:
+def test_replaced_file_is_read_and_removed_file_remembered(hosts: Path) -> None:
     names = HostsFile(str(hosts))
     assert names.address("web-1") == "web-1"
     fresh = hosts.with_name("new")
@@ -41,7 +41,7 @@ def test_a_replaced_file_is_read_again_and_a_removed_one_is_remembered(hosts: Pa
     assert names.address("web-1") == "127.9.0.9"
 
 
-def test_functions_and_sockets_take_names(hosts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_and_sockets_accept_names(hosts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (*sitecustomize.HOST_FIRST, "gethostname"):
         monkeypatch.setattr(socket, name, getattr(socket, name))
     for name in sitecustomize.ADDRESS_LAST:
@@ -65,7 +65,7 @@ def test_functions_and_sockets_take_names(hosts: Path, monkeypatch: pytest.Monke
             other.connect()  # type: ignore[call-arg]
 
 
-def test_sockets_of_other_families_are_left_alone(hosts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sockets_of_other_families_are_unchanged(hosts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in sitecustomize.ADDRESS_LAST:
         monkeypatch.setattr(socket.socket, name, getattr(socket.socket, name))
     monkeypatch.setattr(sitecustomize, "HOST_FIRST", ())
@@ -76,7 +76,7 @@ def test_sockets_of_other_families_are_left_alone(hosts: Path, tmp_path: Path, m
         assert Path("web-0").is_socket()
 
 
-def test_an_absent_variable_adds_no_empty_entry(hosts: Path) -> None:
+def test_absent_variable_adds_no_empty_entry(hosts: Path) -> None:
     """An empty entry of PYTHONPATH or LD_PRELOAD would be the working directory."""
     found = with_names({"PATH": "/bin"}, hosts, "web-0", None)
     assert found["PYTHONPATH"] == str(plainnames.RESOLVER)
@@ -84,7 +84,7 @@ def test_an_absent_variable_adds_no_empty_entry(hosts: Path) -> None:
     assert with_names({"LD_PRELOAD": "a.so"}, hosts, "web-0", "b.so")["LD_PRELOAD"] == "b.so:a.so"
 
 
-def test_a_program_resolves_names_and_keeps_its_own_customization(hosts: Path, tmp_path: Path) -> None:
+def test_program_resolves_names_and_keeps_its_customization(hosts: Path, tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
     (own / "sitecustomize.py").write_text("import socket\nprint('customized', socket.gethostbyname('web-0'))\n")
@@ -95,7 +95,7 @@ def test_a_program_resolves_names_and_keeps_its_own_customization(hosts: Path, t
     assert found.stderr == ""
 
 
-def test_without_the_variable_nothing_is_changed(hosts: Path) -> None:
+def test_missing_variable_changes_nothing(hosts: Path) -> None:
     env = with_names(dict(os.environ), hosts, "web-0", None)
     del env[sitecustomize.HOSTS]
     program = "import socket; print(socket.getaddrinfo.__module__, hasattr(socket.getaddrinfo, '__wrapped__'))"
@@ -103,12 +103,12 @@ def test_without_the_variable_nothing_is_changed(hosts: Path) -> None:
     assert found.stdout == "socket False\n"
 
 
-def test_a_library_that_the_loader_does_not_find_is_not_used() -> None:
-    """`libc.so.6` stands for one that is installed."""
+def test_library_unknown_to_the_loader_is_not_used() -> None:
+    """`libc.so.6` stands for an installed library."""
     assert plainnames.find_wrapper(["libno_such_wrapper.so"]) is None
     assert plainnames.find_wrapper(["libno_such_wrapper.so", "libc.so.6"]) == "libc.so.6"
 
 
-def test_a_machine_that_starts_no_program_has_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_without_programs_has_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert plainnames.find_wrapper() is None

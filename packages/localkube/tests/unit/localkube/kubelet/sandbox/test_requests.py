@@ -1,4 +1,4 @@
-"""Requests are understood by the launcher as they were meant."""
+"""The launcher decodes the requests of the kubelet."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ from localkube.kubelet.sandbox.launcher.launchedpods import Container, MountRequ
 from localkube.kubelet.sandbox.sandboxrunner import fields_of
 
 
-def test_pod_arrives() -> None:
+def test_pod_request_is_decoded_by_the_launcher() -> None:
     spec = SandboxSpec(
         id="uid", hostname="lws-0", directory=Path("/p"), hosts_directory=Path("/h"), share_process_namespace=True
     )
@@ -18,7 +18,7 @@ def test_pod_arrives() -> None:
     )
 
 
-def test_container_arrives() -> None:
+def test_container_request_is_decoded_by_the_launcher() -> None:
     spec = ContainerSpec(
         id="c",
         sandbox_id="uid",

@@ -1,4 +1,4 @@
-"""Few pods are begun at once, and one that hangs keeps no other waiting for long."""
+"""Few pods start at once, and a start that hangs does not delay others for long."""
 
 import asyncio
 from pathlib import Path
@@ -10,7 +10,7 @@ from localkube.kubelet.sandbox.sandboxrunner import AT_ONCE, LONGEST_TURN, Sandb
 pytestmark = pytest.mark.virtual_time
 
 
-async def test_a_start_that_hangs_gives_its_turn_away(tmp_path: Path) -> None:
+async def test_hanging_start_releases_its_slot(tmp_path: Path) -> None:
     runner = SandboxRunner(network="shared", state_directory=tmp_path)
     began: list[float] = []
 

@@ -1,4 +1,4 @@
-"""Crash back-off: immediate, then 10 s doubling to 300 s, forgiven after 10 minutes."""
+"""Crash back-off: immediate, then 10 s doubling to 300 s, reset after 10 minutes."""
 
 from datetime import timedelta
 
@@ -7,7 +7,7 @@ from tests.unit.localkube.kubelet.pods import after
 from localkube.kubelet.spec.backoff import Backoff
 
 
-def test_the_first_restart_is_immediate_and_the_waits_double_to_five_minutes() -> None:
+def test_waits_double_from_zero_to_five_minutes() -> None:
     backoff, now, waits = Backoff(), 0.0, []
     for _ in range(8):
         wait = backoff.wait(after(now)).total_seconds()
@@ -17,7 +17,7 @@ def test_the_first_restart_is_immediate_and_the_waits_double_to_five_minutes() -
     assert waits == [0, 10, 20, 40, 80, 160, 300, 300]
 
 
-def test_ten_minutes_after_a_restart_all_is_forgiven() -> None:
+def test_back_off_is_reset_after_ten_minutes() -> None:
     backoff = Backoff(timedelta(seconds=160), after(0))
     assert backoff.wait(after(600)) == timedelta(seconds=160)
     assert backoff.wait(after(601)) == timedelta()

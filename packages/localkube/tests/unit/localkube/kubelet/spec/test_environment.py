@@ -50,12 +50,12 @@ def test_references_expand_as_in_kubernetes(text: str, expected: str) -> None:
     assert environment.expand(text, {"A": "1", "B": "2", "C": "$(A)"}) == expected
 
 
-def test_a_variable_refers_to_those_before_it_only() -> None:
+def test_variable_can_use_only_previous_ones() -> None:
     found = variables({"name": "B", "value": "$(A)"}, {"name": "A", "value": "1"}, {"name": "C", "value": "$(A)$(B)"})
     assert found == {"B": "$(A)", "A": "1", "C": "1$(A)"}
 
 
-def test_env_wins_over_env_from_and_sees_it() -> None:
+def test_env_wins_over_env_from_and_can_use_it() -> None:
     origins: list[JSONObject] = [
         {"prefix": "S_", "configMapRef": {"name": "settings"}},
         {"secretRef": {"name": "token"}},
@@ -64,7 +64,7 @@ def test_env_wins_over_env_from_and_sees_it() -> None:
     assert found == {"S_mode": "slow-3", "S_level": "3", "value": "s3cret"}
 
 
-def test_variables_show_no_binary_data() -> None:
+def test_variables_omit_binary_data() -> None:
     """Upstream: `makeEnvironmentVariables` reads the `data` of ConfigMaps only."""
     config_map = {"data": {"mode": "fast"}, "binaryData": {"blob": "AAH/"}}
     found = context(sources=ReferencedObjects({"c": objects.config_map_data(config_map)}, {}))
@@ -90,7 +90,7 @@ def test_variables_show_no_binary_data() -> None:
         ({"secretKeyRef": {"name": "token", "key": "value"}}, "s3cret"),
     ],
 )
-def test_a_value_comes_from_where_it_says(source: JSONObject, expected: str) -> None:
+def test_value_is_read_from_its_source(source: JSONObject, expected: str) -> None:
     assert variables({"name": "V", "valueFrom": source}) == {"V": expected}
 
 
@@ -105,25 +105,25 @@ def test_a_value_comes_from_where_it_says(source: JSONObject, expected: str) -> 
         ({"fileKeyRef": {}, "x": 1}, "valueFrom must be one of"),
     ],
 )
-def test_what_cannot_be_had_is_named(source: JSONObject, text: str) -> None:
+def test_missing_source_is_named(source: JSONObject, text: str) -> None:
     with pytest.raises(SpecError, match=text.replace("/", ".")):
         variables({"name": "V", "valueFrom": source})
 
 
-def test_optional_and_lenient_references_to_nothing_are_left_out() -> None:
+def test_missing_optional_references_are_omitted() -> None:
     missing = {"name": "no", "key": "k"}
     assert variables({"name": "V", "valueFrom": {"secretKeyRef": {**missing, "optional": True}}}) == {}
     assert variables({"name": "V", "valueFrom": {"secretKeyRef": missing}}, lenient=True) == {}
     assert variables(env_from=[{"configMapRef": {"name": "no", "optional": True}}]) == {}
 
 
-def test_only_named_variables_pass_from_the_host() -> None:
+def test_only_named_variables_are_inherited_from_the_host() -> None:
     host = {"PATH": "/bin", "HOME": "/home/me", "AWS_SECRET_ACCESS_KEY": "x", "LANG": "C.UTF-8"}
     assert environment.host_variables(host, own_root=False) == {"PATH": "/bin", "HOME": "/home/me", "LANG": "C.UTF-8"}
     assert environment.host_variables(host, own_root=True) == {"PATH": environment.CONTAINER_PATH, "HOME": "/root"}
 
 
-def test_a_virtual_environment_comes_first_on_the_path(tmp_path: Path) -> None:
+def test_virtual_environment_is_first_in_the_path(tmp_path: Path) -> None:
     (tmp_path / "pyvenv.cfg").touch()
     found = environment.use_environment({"PATH": "/bin"}, tmp_path)
     assert found == {"PATH": f"{tmp_path}/bin:/bin", "VIRTUAL_ENV": str(tmp_path)}

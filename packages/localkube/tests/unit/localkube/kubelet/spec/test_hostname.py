@@ -9,7 +9,7 @@ SPEC = {"hostname": "web-0", "subdomain": "web", "setHostnameAsFQDN": True}
 POD = {"metadata": {"name": "web-0", "namespace": "prod"}, "spec": SPEC}
 
 
-def test_a_pod_may_have_its_full_name_as_host_name() -> None:
+def test_pod_can_use_its_full_name_as_hostname() -> None:
     assert podspec.kernel_hostname(POD, "cluster.local") == "web-0.web.prod.svc.cluster.local"
 
 
@@ -19,6 +19,6 @@ def test_other_pods_have_their_short_name(field: str) -> None:
     assert podspec.kernel_hostname(POD | {"spec": spec}, "cluster.local") == "web-0"
 
 
-def test_a_full_name_that_linux_refuses_is_an_error() -> None:
+def test_full_name_beyond_the_linux_limit_is_an_error() -> None:
     with pytest.raises(SpecError, match=r"spec\.setHostnameAsFQDN: the name .* has 96 characters"):
         podspec.kernel_hostname(POD, "x" * 77)

@@ -1,4 +1,4 @@
-"""What a row of probe results means."""
+"""Verdicts of consecutive probe results."""
 
 import pytest
 from tests.unit.localkube.kubelet.pods import container
@@ -30,11 +30,11 @@ def verdicts(results: str) -> list[bool | None]:
         ("---++", [None, None, False, False, True]),
     ],
 )
-def test_results_in_a_row_change_the_verdict(results: str, expected: list[bool | None]) -> None:
+def test_consecutive_results_change_the_verdict(results: str, expected: list[bool | None]) -> None:
     assert verdicts(results) == expected
 
 
-def test_absent_and_zero_settings_have_the_defaults_of_kubernetes() -> None:
+def test_absent_and_zero_settings_have_kubernetes_defaults() -> None:
     assert probes.settings({"periodSeconds": 0}) == ProbeSettings(
         initial_delay=0, period=10, timeout=1, successes=1, failures=3
     )
@@ -51,7 +51,7 @@ def test_absent_and_zero_settings_have_the_defaults_of_kubernetes() -> None:
         ({"httpGet": {"port": 80}}, None),
     ],
 )
-def test_probes_that_cannot_be_made_are_refused(probe: JSONObject, text: str | None) -> None:
+def test_impossible_probes_are_refused(probe: JSONObject, text: str | None) -> None:
     main = container(readinessProbe=probe)
     if text is None:
         probes.check(main)

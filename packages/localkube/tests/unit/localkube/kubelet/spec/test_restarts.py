@@ -1,4 +1,4 @@
-"""Whether a container that ended starts again."""
+"""Restarts of containers that have ended."""
 
 import pytest
 from tests.unit.localkube.kubelet.pods import container, pod
@@ -24,7 +24,7 @@ NOT_ON_42 = [{"action": "Restart", "exitCodes": {"operator": "NotIn", "values": 
         ({"restartPolicy": "Never", "restartPolicyRules": NOT_ON_42}, 1, True),
     ],
 )
-def test_a_container_of_its_own_policy_goes_before_the_pods(own: JSONObject, code: int, again: bool) -> None:
+def test_container_policy_wins_over_the_pod(own: JSONObject, code: int, again: bool) -> None:
     main = container(**own)
     assert restarts.starts_again(pod(main, restartPolicy="Never"), main, code) is again
 
@@ -32,12 +32,12 @@ def test_a_container_of_its_own_policy_goes_before_the_pods(own: JSONObject, cod
 @pytest.mark.parametrize(
     ("policy", "expected"), [("Always", "OnFailure"), ("OnFailure", "OnFailure"), ("Never", "Never")]
 )
-def test_an_init_container_that_succeeded_is_done(policy: str, expected: str) -> None:
+def test_succeeded_init_container_is_not_restarted(policy: str, expected: str) -> None:
     init = container("init")
     assert restarts.policy(pod(initContainers=[init], restartPolicy=policy), init) == expected
 
 
-def test_a_completed_container_is_left_alone_where_the_pod_says_so() -> None:
+def test_held_completion_does_not_restart_the_container() -> None:
     main = container()
     held = restarts.hold_completed(pod(main))
     assert not restarts.starts_again(held, main, 0)
@@ -45,7 +45,7 @@ def test_a_completed_container_is_left_alone_where_the_pod_says_so() -> None:
 
 
 @pytest.mark.parametrize("name", [wellknown.HOLD_COMPLETED, wellknown.FORMER_HOLD_COMPLETED])
-def test_a_completed_container_stays_ended_where_the_pod_says_so(name: str) -> None:
+def test_completion_annotation_does_not_restart_the_container(name: str) -> None:
     held = {"metadata": {"annotations": {name: "true"}}, "spec": {"restartPolicy": "Always", "containers": []}}
     assert not restarts.starts_again(held, {"name": "main"}, 0)
     assert restarts.starts_again(held, {"name": "main"}, 1)
@@ -62,13 +62,13 @@ def test_a_completed_container_stays_ended_where_the_pod_says_so(name: str) -> N
     ],
     ids=["matches", "another code", "the second rule", "an earlier rule matches", "no rules"],
 )
-def test_the_first_rule_that_matches_decides(rules: list[JSONObject] | None, code: int, *, all_of_them: bool) -> None:
+def test_first_matching_rule_decides(rules: list[JSONObject] | None, code: int, *, all_of_them: bool) -> None:
     main = container(restartPolicy="Never", restartPolicyRules=rules)
     assert restarts.restarts_all(main, code) is all_of_them
     assert restarts.starts_again(pod(main), main, code) is (code == 88 and bool(rules))
 
 
-def test_a_pod_may_restart_as_a_whole_by_a_rule_of_any_container() -> None:
+def test_rule_of_any_container_can_restart_the_pod() -> None:
     watcher = container("watcher", restartPolicy="Always", restartPolicyRules=ALL_ON_88)
     assert restarts.may_restart_all(pod(initContainers=[watcher]))
     assert not restarts.may_restart_all(pod(container(restartPolicy="Never", restartPolicyRules=ON_42)))

@@ -1,4 +1,4 @@
-"""What a shell's script starts is read from its words."""
+"""Programs that a shell script starts are read from its words."""
 
 import pytest
 
@@ -61,15 +61,15 @@ def test_programs_are_read_from_a_script(script: str, names: list[str]) -> None:
     ],
     ids=["interpreter", "program", "script", "env alone"],
 )
-def test_programs_that_env_starts_are_read(argv: list[str], names: list[str]) -> None:
+def test_programs_started_by_env_are_read(argv: list[str], names: list[str]) -> None:
     assert [found.name for found in scripts.starts(argv)] == names
 
 
-def test_a_module_that_env_starts_is_read() -> None:
+def test_module_started_by_env_is_read() -> None:
     assert scripts.python_module(["env", "A=1", "python3", "-m", "engine.server"]) == "engine"
 
 
-def test_a_deeply_nested_script_needs_nothing() -> None:
+def test_deeply_nested_script_is_ignored() -> None:
     assert list(scripts.starts(["sh", "-c", 'a "$(' * 5000 + ')"' * 5000])) == []
 
 
@@ -80,5 +80,5 @@ def test_other_programs_name_nothing(argv: list[str]) -> None:
     assert list(scripts.starts(argv)) == []
 
 
-def test_a_file_of_an_interpreter_is_told_from_a_program() -> None:
+def test_file_of_an_interpreter_is_recognized() -> None:
     assert list(scripts.starts(["sh", "-c", "bash /opt/x.sh"]))[1] == scripts.Started("/opt/x.sh", is_file=True)

@@ -14,7 +14,7 @@ def test_texts_and_binary_data_become_bytes() -> None:
     assert objects.config_map_data({}) == objects.secret_data({"data": None}) == {}
 
 
-def test_what_is_not_base64_is_named() -> None:
+def test_malformed_base64_is_named() -> None:
     broken = {"kind": "Secret", "metadata": {"namespace": "default", "name": "token"}, "data": {"t": "%"}}
     with pytest.raises(SpecError, match=r"Secret default/token, data\[t\]: not base64"):
         objects.secret_data(broken)

@@ -1,4 +1,4 @@
-"""Files that change all at once."""
+"""Files that change together atomically."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ def content(volume: Path) -> dict[str, bytes]:
     }
 
 
-def test_files_are_seen_through_links_into_the_current_version(tmp_path: Path) -> None:
+def test_files_are_links_into_the_current_version(tmp_path: Path) -> None:
     assert atomic.write(tmp_path, {"a": File(b"1", 0o400), "sub/b": File(b"2", 0o644)}, "v1")
     assert (tmp_path / "..data").readlink() == Path("..v1")
     assert (tmp_path / "a").readlink() == Path("..data/a")
@@ -22,21 +22,21 @@ def test_files_are_seen_through_links_into_the_current_version(tmp_path: Path) -
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o400
 
 
-def test_a_new_version_replaces_the_old_one_whole(tmp_path: Path) -> None:
+def test_new_version_replaces_the_old_one_completely(tmp_path: Path) -> None:
     atomic.write(tmp_path, {"a": File(b"1", 0o644), "gone": File(b"x", 0o644)}, "v1")
     assert atomic.write(tmp_path, {"a": File(b"2", 0o644), "new": File(b"y", 0o644)}, "v2")
     assert content(tmp_path) == {"a": b"2", "new": b"y"}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["..data", "..v2", "a", "new"]
 
 
-def test_an_open_directory_keeps_showing_one_version(tmp_path: Path) -> None:
+def test_open_file_keeps_its_version(tmp_path: Path) -> None:
     atomic.write(tmp_path, {"a": File(b"1", 0o644)}, "v1")
     with (tmp_path / "a").open("rb") as file:
         atomic.write(tmp_path, {"a": File(b"2", 0o644)}, "v2")
         assert file.read() == b"1"
 
 
-def test_nothing_is_written_when_nothing_changed(tmp_path: Path) -> None:
+def test_unchanged_files_are_not_written(tmp_path: Path) -> None:
     files = {"a": File(b"1", 0o644), "sub/b": File(b"2", 0o600)}
     atomic.write(tmp_path, files, "v1")
     assert not atomic.write(tmp_path, files, "v2")

@@ -1,4 +1,4 @@
-"""Volumes on disk, and where containers see them."""
+"""Volumes on disk, and their mount points."""
 
 import socket
 from pathlib import Path
@@ -27,13 +27,13 @@ def prepare(root: Path, *volumes: JSONObject, bound: Claims | None = None, **fie
     return directories.prepare(context(list(volumes), **fields), claims, root / "volumes", "v1")
 
 
-def test_an_empty_dir_is_open_to_all(tmp_path: Path) -> None:
+def test_empty_dir_is_writable_by_all(tmp_path: Path) -> None:
     path = prepare(tmp_path, {"name": "scratch", "emptyDir": {"medium": "Memory"}})["scratch"]
     assert path == tmp_path / "volumes" / "scratch"
     assert path.stat().st_mode & 0o777 == 0o777
 
 
-def test_volumes_in_memory_have_their_size() -> None:
+def test_memory_volumes_have_their_size() -> None:
     volumes = [
         {"name": "a", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},
         {"name": "b", "emptyDir": {"medium": "Memory"}},
@@ -45,13 +45,13 @@ def test_volumes_in_memory_have_their_size() -> None:
 CLAIM = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
 
 
-def test_a_claim_is_the_path_of_its_volume(tmp_path: Path) -> None:
+def test_claim_is_the_path_of_its_volume(tmp_path: Path) -> None:
     claim = {"metadata": {"uid": "c1"}, "spec": {"volumeName": "pv"}}
     volume = {"spec": {"local": {"path": str(tmp_path / "disk")}}}
     assert prepare(tmp_path, CLAIM, bound=Claims({"data": claim}, {"pv": volume}))["v"] == tmp_path / "disk"
 
 
-def test_an_ephemeral_volume_is_the_claim_of_its_pod(tmp_path: Path) -> None:
+def test_ephemeral_volume_uses_the_claim_of_its_pod(tmp_path: Path) -> None:
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "web-0", "uid": "1", "controller": True}
     claim = {"metadata": {"ownerReferences": [owner]}, "spec": {"volumeName": "pv"}}
     volume = {"spec": {"hostPath": {"path": str(tmp_path / "disk")}}}
@@ -72,7 +72,7 @@ def test_an_ephemeral_volume_is_the_claim_of_its_pod(tmp_path: Path) -> None:
         ({"spec": {"volumeName": "pv"}}, {"pv": {"spec": {"nfs": {}}}}, "has no path here"),
     ],
 )
-def test_a_claim_without_a_path_says_why(
+def test_claim_without_a_path_is_an_error(
     tmp_path: Path, claim: JSONObject, volumes: dict[str, JSONObject], text: str
 ) -> None:
     with pytest.raises(SpecError, match=text):
@@ -88,21 +88,21 @@ def test_a_claim_without_a_path_says_why(
         ({"hostPath": {"path": "/no/such"}}, "/no/such does not exist"),
     ],
 )
-def test_what_cannot_be_had_is_named(tmp_path: Path, volume: JSONObject, text: str) -> None:
+def test_invalid_volume_is_named(tmp_path: Path, volume: JSONObject, text: str) -> None:
     with pytest.raises(SpecError, match=text):
         prepare(tmp_path, {"name": "v", **volume})
 
 
-def test_an_unserved_volume_is_empty_when_lenient(tmp_path: Path) -> None:
+def test_unserved_volume_is_empty_when_lenient(tmp_path: Path) -> None:
     assert list(prepare(tmp_path, {"name": "v", "nfs": {}}, lenient=True)["v"].iterdir()) == []
 
 
-def test_an_unserved_volume_is_empty_in_a_rehearsal(tmp_path: Path) -> None:
+def test_unserved_volume_is_empty_in_a_rehearsal(tmp_path: Path) -> None:
     assert list(prepare(tmp_path, {"name": "v", "nfs": {}}, rehearsal=True)["v"].iterdir()) == []
 
 
 @pytest.mark.parametrize("source", ["nfs", "csi"])
-def test_a_persistent_volume_is_shared_in_a_rehearsal(tmp_path: Path, source: str) -> None:
+def test_persistent_volume_is_shared_in_a_rehearsal(tmp_path: Path, source: str) -> None:
     claim = {"metadata": {"uid": "c1"}, "spec": {"volumeName": "pv"}}
     volume = {"metadata": {"name": "pv"}, "spec": {source: {}}}
     bound = Claims({"data": claim}, {"pv": volume}, stand_ins=tmp_path / "stand-ins")
@@ -112,7 +112,7 @@ def test_a_persistent_volume_is_shared_in_a_rehearsal(tmp_path: Path, source: st
 
 
 @pytest.mark.parametrize("kind", ["", "Directory", "DirectoryOrCreate"])
-def test_a_host_path_that_is_not_there_is_empty_when_lenient_and_not_made(tmp_path: Path, kind: str) -> None:
+def test_missing_host_path_is_empty_when_lenient(tmp_path: Path, kind: str) -> None:
     absent = tmp_path / "absent"
     volume = {"name": "v", "hostPath": {"path": str(absent), "type": kind}}
     assert list(prepare(tmp_path, volume, lenient=True)["v"].iterdir()) == []
@@ -121,7 +121,7 @@ def test_a_host_path_that_is_not_there_is_empty_when_lenient_and_not_made(tmp_pa
     assert prepare(tmp_path, there, lenient=True)["v"] == tmp_path
 
 
-def test_a_refresh_keeps_the_files_of_a_source_that_is_gone(tmp_path: Path) -> None:
+def test_refresh_keeps_files_of_a_deleted_source(tmp_path: Path) -> None:
     volumes = [{"name": "v", "configMap": {"name": "settings"}}]
     path = prepare(tmp_path, *volumes)["v"]
     bare = Context(pod=pod(volumes=volumes), ip="", node=NodeFacts("", {}), sources=ReferencedObjects({}, {}))
@@ -138,16 +138,16 @@ def test_a_refresh_keeps_the_files_of_a_source_that_is_gone(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("kind", ["", "Directory", "DirectoryOrCreate"])
-def test_a_host_directory_passes_as_one(tmp_path: Path, kind: str) -> None:
+def test_host_directory_is_accepted_as_a_directory(tmp_path: Path, kind: str) -> None:
     assert directories.prepare_host_path(tmp_path, kind) == tmp_path
 
 
-def test_a_host_path_is_made_where_the_type_says_so(tmp_path: Path) -> None:
+def test_missing_host_path_is_created_if_the_type_allows(tmp_path: Path) -> None:
     assert directories.prepare_host_path(tmp_path / "d" / "e", "DirectoryOrCreate").is_dir()
     assert directories.prepare_host_path(tmp_path / "f", "FileOrCreate").is_file()
 
 
-def test_a_socket_is_told_from_a_file(tmp_path: Path) -> None:
+def test_socket_is_distinguished_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "s"
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
@@ -162,16 +162,16 @@ def mount(root: Path, volume: JSONObject | None = None, env: dict[str, str] | No
     return found
 
 
-def test_a_volume_is_seen_at_its_mount_path(tmp_path: Path) -> None:
+def test_volume_is_mounted_at_its_mount_path(tmp_path: Path) -> None:
     assert mount(tmp_path) == Mount(tmp_path, "/data")
     assert mount(tmp_path, readOnly=True) == Mount(tmp_path, "/data", read_only=True)
 
 
-def test_files_made_here_are_read_only(tmp_path: Path) -> None:
+def test_generated_files_are_read_only(tmp_path: Path) -> None:
     assert mount(tmp_path, {"name": "v", "secret": {"secretName": "x"}}).read_only
 
 
-def test_a_sub_path_is_made_inside_the_volume(tmp_path: Path) -> None:
+def test_sub_path_is_created_inside_the_volume(tmp_path: Path) -> None:
     assert mount(tmp_path, subPath="a/b") == Mount(tmp_path, "/data", sub_path="a/b")
     found = mount(tmp_path, env={"POD": "web-0"}, subPathExpr="logs/$(POD)")
     assert found == Mount(tmp_path, "/data", sub_path="logs/web-0")
@@ -189,12 +189,12 @@ def test_a_sub_path_is_made_inside_the_volume(tmp_path: Path) -> None:
         ({"name": "other"}, 'there is no volume "other"'),
     ],
 )
-def test_a_sub_path_cannot_leave_the_volume(tmp_path: Path, fields: JSONObject, text: str) -> None:
+def test_sub_path_cannot_leave_the_volume(tmp_path: Path, fields: JSONObject, text: str) -> None:
     (tmp_path / "out").symlink_to("/tmp")
     with pytest.raises(SpecError, match=text):
         mount(tmp_path, **fields)
 
 
-def test_a_path_with_nul_is_refused(tmp_path: Path) -> None:
+def test_path_with_nul_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"volumes\[host\]\.hostPath\.path.*NUL"):
         prepare(tmp_path, {"name": "host", "hostPath": {"path": "/tmp/\0"}})

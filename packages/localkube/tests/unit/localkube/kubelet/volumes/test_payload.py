@@ -1,4 +1,4 @@
-"""The files of volumes that are made from objects of the API."""
+"""The files of volumes that are generated from API objects."""
 
 from typing import Any
 
@@ -28,21 +28,21 @@ def build(volume: JSONObject, **fields: Any) -> dict[str, tuple[bytes, int]]:
     return {path: (file.content, file.mode) for path, file in payload.build({"name": "v", **volume}, context).items()}
 
 
-def test_a_config_map_is_a_file_per_key() -> None:
+def test_config_map_has_a_file_per_key() -> None:
     assert build({"configMap": {"name": "settings"}}) == {"a": (b"1", 0o644), "b": (b"2", 0o644)}
 
 
-def test_binary_data_becomes_files_too() -> None:
+def test_binary_data_becomes_files() -> None:
     assert build({"configMap": {"name": "mixed"}}) == {"a": (b"1", 0o644), "blob": (b"\xff", 0o644)}
 
 
-def test_items_choose_keys_paths_and_modes() -> None:
+def test_items_select_keys_paths_and_modes() -> None:
     items = [{"key": "a", "path": "sub/x", "mode": 0o400}, {"key": "b", "path": "y"}]
     volume = {"configMap": {"name": "settings", "defaultMode": 0o600, "items": items}}
     assert build(volume) == {"sub/x": (b"1", 0o400), "y": (b"2", 0o600)}
 
 
-def test_a_secret_goes_by_its_volume_name() -> None:
+def test_secret_is_read_by_its_secret_name() -> None:
     assert build({"secret": {"secretName": "token", "defaultMode": 0o400}}) == {"t": (b"s", 0o400)}
 
 
@@ -63,7 +63,7 @@ def test_fields_and_resources_become_files() -> None:
     }
 
 
-def test_a_projection_joins_its_sources() -> None:
+def test_projected_volume_joins_its_sources() -> None:
     sources = [
         {"configMap": {"name": "settings", "items": [{"key": "a", "path": "a"}]}},
         {"secret": {"name": "token"}},
@@ -83,17 +83,17 @@ def test_a_projection_joins_its_sources() -> None:
         ({"projected": {"sources": [{"serviceAccountToken": {}}]}}, "not serviceAccountToken"),
     ],
 )
-def test_what_cannot_be_had_is_named(volume: JSONObject, text: str) -> None:
+def test_missing_source_is_named(volume: JSONObject, text: str) -> None:
     with pytest.raises(SpecError, match=text):
         build(volume)
 
 
-def test_optional_and_lenient_sources_may_be_missing() -> None:
+def test_missing_optional_sources_are_omitted() -> None:
     assert build({"configMap": {"name": "no", "optional": True}}) == {}
     assert build({"secret": {"secretName": "no"}}, lenient=True) == {}
 
 
-def test_projected_tokens_are_left_out_in_a_rehearsal() -> None:
+def test_projected_tokens_are_omitted_in_a_rehearsal() -> None:
     sources = [{"serviceAccountToken": {"path": "token"}}, {"configMap": {"name": "settings"}}]
     assert set(build({"projected": {"sources": sources}}, rehearsal=True)) == {"a", "b"}
 
@@ -105,5 +105,5 @@ def test_references_name_all_sources() -> None:
     assert payload.references({"name": "v", "emptyDir": {}}) == (set(), set())
 
 
-def test_a_file_is_its_content_and_mode() -> None:
+def test_files_are_equal_by_content_and_mode() -> None:
     assert File(b"x", 0o644) == File(b"x", 0o644) != File(b"x", 0o600)

@@ -22,7 +22,7 @@ PIECE = bytes(range(256)) * 128
 
 
 class Client:
-    """A client and its tunnel. Frames that come back are sorted by stream."""
+    """A client and its tunnel. Received frames are sorted by stream."""
 
     def __init__(self, dial: Callable[[int], Awaitable[Streams]]) -> None:
         self.left: list[Frame] = []
@@ -60,7 +60,7 @@ class Client:
         return data, error
 
     async def read(self, stream: int) -> bytes:
-        """Return what comes on a stream, to its end."""
+        """Return the data of a stream, to its end."""
         text = bytearray()
         while True:
             frame = await self.heard(stream)
@@ -83,7 +83,7 @@ class Client:
 
 @asynccontextmanager
 async def serving(pod: Pod) -> AsyncIterator[Client]:
-    """Run a pod and a client with a tunnel to it; the client leaves at the end, having done nothing wrong."""
+    """Run a pod and a client with a tunnel to it; the client disconnects at the end without an error."""
     async with asyncio.timeout(60), await asyncio.start_server(_closing(pod), "127.0.0.1", 0) as server:
         address = server.sockets[0].getsockname()
 
@@ -112,19 +112,19 @@ def _closing(pod: Pod) -> Pod:
 
 
 async def shout(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer when the client has said everything."""
+    """Answer when the client has finished sending."""
     writer.write((await reader.read()).upper())
     await writer.drain()
 
 
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Repeat at once."""
+    """Repeat the input immediately."""
     while data := await reader.read(65536):
         writer.write(data)
         await writer.drain()
 
 
-async def test_the_end_of_what_the_client_sends_is_passed_on_while_the_pod_still_answers() -> None:
+async def test_half_close_of_the_client_keeps_the_answer() -> None:
     async with serving(shout) as client:
         data, error = await client.connect("0")
         await client.tell(data_frame(data, b"hel"), data_frame(data, b"lo", fin=True))
@@ -132,7 +132,7 @@ async def test_the_end_of_what_the_client_sends_is_passed_on_while_the_pod_still
         assert await client.read(error) == b""
 
 
-async def test_the_end_of_what_the_pod_sends_is_passed_on_while_the_client_still_sends() -> None:
+async def test_half_close_of_the_pod_keeps_the_request() -> None:
     rest = asyncio.get_running_loop().create_future()
 
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -148,7 +148,7 @@ async def test_the_end_of_what_the_pod_sends_is_passed_on_while_the_client_still
         assert await client.read(error) == b""
 
 
-async def test_megabytes_go_both_ways_at_once() -> None:
+async def test_megabytes_are_sent_in_both_directions_at_once() -> None:
     async with serving(echo) as client, asyncio.TaskGroup() as tasks:
         data, _ = await client.connect("0")
         reading = tasks.create_task(client.read(data))
@@ -158,7 +158,7 @@ async def test_megabytes_go_both_ways_at_once() -> None:
         assert await reading == PIECE * (MEGABYTES * 2**20 // len(PIECE))
 
 
-async def test_many_connections_share_a_tunnel() -> None:
+async def test_connections_share_a_tunnel() -> None:
     async with serving(echo) as client:
         pairs = [await client.connect(str(index)) for index in range(100)]
         for index, (data, _) in enumerate(pairs):
@@ -174,7 +174,7 @@ async def test_many_connections_share_a_tunnel() -> None:
         (82, b'error forwarding port 82: pod "web" is not running'),
     ],
 )
-async def test_a_port_that_cannot_be_reached_is_told_and_the_next_connection_works(port: int, text: bytes) -> None:
+async def test_unreachable_port_is_an_error_and_the_next_one_works(port: int, text: bytes) -> None:
     async with serving(shout) as client:
         data, error = await client.connect("0", port)
         assert await client.read(error) == text
@@ -185,7 +185,7 @@ async def test_a_port_that_cannot_be_reached_is_told_and_the_next_connection_wor
 
 
 def greeting(broken: asyncio.Event) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
-    """Return a server that greets, and tells when its client is gone."""
+    """Return a server that greets, and records when its client has left."""
 
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"hello")
@@ -196,7 +196,7 @@ def greeting(broken: asyncio.Event) -> Callable[[asyncio.StreamReader, asyncio.S
     return greet
 
 
-async def test_a_connection_that_the_client_drops_is_broken_off() -> None:
+async def test_connection_reset_by_the_client_is_aborted() -> None:
     broken = asyncio.Event()
 
     async with serving(greeting(broken)) as client:
@@ -207,7 +207,7 @@ async def test_a_connection_that_the_client_drops_is_broken_off() -> None:
         await broken.wait()
 
 
-async def test_a_client_that_leaves_ends_its_connections() -> None:
+async def test_leaving_client_aborts_its_connections() -> None:
     broken = asyncio.Event()
 
     async with serving(greeting(broken)) as client:
@@ -218,7 +218,7 @@ async def test_a_client_that_leaves_ends_its_connections() -> None:
         await broken.wait()
 
 
-async def test_a_connection_that_the_pod_breaks_off_is_reset() -> None:
+async def test_connection_aborted_by_the_pod_is_reset() -> None:
     async def break_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         writer.transport.abort()
@@ -229,7 +229,7 @@ async def test_a_connection_that_the_pod_breaks_off_is_reset() -> None:
         assert await client.read(error) == b""
 
 
-async def test_what_a_pod_does_not_read_waits_and_is_complete_in_the_end() -> None:
+async def test_unread_data_waits_and_arrives_completely() -> None:
     begin = asyncio.Event()
 
     async def hesitate(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -250,7 +250,7 @@ async def test_what_a_pod_does_not_read_waits_and_is_complete_in_the_end() -> No
         assert await client.read(slow) == b"X" * MEGABYTES * 2**20
 
 
-async def test_a_client_that_breaks_the_protocol_is_told_what_was_wrong() -> None:
+async def test_protocol_violation_is_explained_to_the_client() -> None:
     async def dial(port: int) -> Streams:
         raise NodeError("nobody asks")
 
@@ -262,7 +262,7 @@ async def test_a_client_that_breaks_the_protocol_is_told_what_was_wrong() -> Non
     assert await running == "stream 2 is opened after stream 1: take odd, rising numbers"
 
 
-async def test_streams_that_say_nothing_sensible_are_refused_alone() -> None:
+async def test_malformed_stream_is_refused_alone() -> None:
     async with serving(shout) as client:
         wrong = await client.open("stdout", "0")
         assert await client.heard(wrong) == rst_stream(wrong, Status.REFUSED_STREAM)
@@ -270,7 +270,7 @@ async def test_streams_that_say_nothing_sensible_are_refused_alone() -> None:
         assert await client.heard() == ping(7)
 
 
-async def test_more_bytes_than_have_room_before_the_second_stream_comes_end_the_first() -> None:
+async def test_data_beyond_the_buffer_ends_an_unpaired_stream() -> None:
     async with serving(shout) as client:
         data = await client.open("data", "0")
         assert await client.heard(data) == syn_reply(data)
@@ -278,7 +278,7 @@ async def test_more_bytes_than_have_room_before_the_second_stream_comes_end_the_
         assert await client.heard(data) == rst_stream(data, Status.CANCEL)
 
 
-async def test_bytes_that_come_before_the_second_stream_are_kept() -> None:
+async def test_data_before_the_second_stream_is_kept() -> None:
     async with serving(shout) as client:
         data = await client.open("data", "0")
         await client.tell(data_frame(data, b"early", fin=True))
@@ -295,7 +295,7 @@ async def test_bytes_that_come_before_the_second_stream_are_kept() -> None:
         ("data", [rst_stream(1, Status.CANCEL)]),
     ],
 )
-async def test_a_stream_whose_partner_does_not_come_is_ended_after_30_seconds(kind: str, told: list[Frame]) -> None:
+async def test_unpaired_stream_ends_after_30_seconds(kind: str, told: list[Frame]) -> None:
     async def dial(port: int) -> Streams:
         raise NodeError("nobody asks")
 
@@ -322,9 +322,7 @@ async def test_a_stream_whose_partner_does_not_come_is_ended_after_30_seconds(ki
     ],
     ids=["type", "no port", "large port", "name", "empty", "the same again", "another port"],
 )
-async def test_a_stream_that_fits_no_pair_is_refused_and_the_pair_goes_on(
-    kind: str, port: str, request_id: str
-) -> None:
+async def test_stream_without_a_pair_is_refused_and_the_pair_continues(kind: str, port: str, request_id: str) -> None:
     async with serving(shout) as client:
         error = await client.open("error", "0")
         assert await client.heard(error) == syn_reply(error)
@@ -335,7 +333,7 @@ async def test_a_stream_that_fits_no_pair_is_refused_and_the_pair_goes_on(
         assert await client.read(error) == b""
 
 
-async def test_streams_of_clients_that_name_no_request_are_neighbors() -> None:
+async def test_streams_without_request_ids_are_paired_by_order() -> None:
     async with serving(shout) as client:
         await client.tell(syn_stream(5, {"streamtype": "error", "port": "80"}))
         await client.tell(syn_stream(7, {"streamtype": "data", "port": "80"}), data_frame(7, b"hello", fin=True))

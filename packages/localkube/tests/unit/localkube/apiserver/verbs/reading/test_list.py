@@ -13,7 +13,7 @@ def names(answer: Answer) -> list[str]:
     return [item["metadata"]["name"] for item in answer["items"]]
 
 
-async def test_items_come_in_order_without_their_kind_at_the_revision_of_the_list(api: Api) -> None:
+async def test_list_items_are_sorted_and_have_no_kind(api: Api) -> None:
     await api.create(CONFIG_MAPS, config_map("b"))
     last = await api.create(CONFIG_MAPS, config_map("a"))
     answer = await api.get(CONFIG_MAPS)
@@ -23,7 +23,7 @@ async def test_items_come_in_order_without_their_kind_at_the_revision_of_the_lis
     assert "kind" not in answer["items"][0]
 
 
-async def test_all_namespaces_are_listed_without_one(api: Api) -> None:
+async def test_list_without_a_namespace_covers_all_namespaces(api: Api) -> None:
     await api.create(NAMESPACES, {"metadata": {"name": "other"}})
     await api.create(CONFIG_MAPS, config_map("a"))
     await api.create(f"{NAMESPACES}/other/configmaps", config_map("b"))
@@ -44,7 +44,7 @@ async def test_all_namespaces_are_listed_without_one(api: Api) -> None:
     ],
     ids=str,
 )
-async def test_selectors_choose(api: Api, query: dict[str, Any], expected: list[str]) -> None:
+async def test_selectors_filter_the_list(api: Api, query: dict[str, Any], expected: list[str]) -> None:
     await api.create(PODS, pod("a", nodeName="node-0"))
     await api.create(PODS, pod("b"))
     assert names(await api.get(PODS, **query)) == expected
@@ -65,13 +65,13 @@ async def test_selectors_choose(api: Api, query: dict[str, Any], expected: list[
     ],
     ids=["pod field", "other field", "labels", "limit", "continue"],
 )
-async def test_what_cannot_be_understood_is_refused(api: Api, path: str, query: dict[str, Any], text: str) -> None:
+async def test_malformed_options_are_refused(api: Api, path: str, query: dict[str, Any], text: str) -> None:
     code, reason, message = (await api.get(path, **query)).refusal
     assert (code, reason) == (400, "BadRequest")
     assert message.startswith(text)
 
 
-async def test_pages_together_show_one_moment(api: Api) -> None:
+async def test_pages_show_one_snapshot(api: Api) -> None:
     for name in ("a", "b", "c", "d"):
         await api.create(CONFIG_MAPS, config_map(name, v="1"))
     first = await api.get(CONFIG_MAPS, limit=2)
@@ -86,7 +86,7 @@ async def test_pages_together_show_one_moment(api: Api) -> None:
     assert "continue" not in second["metadata"]
 
 
-async def test_a_selective_page_is_full_where_there_is_more(api: Api) -> None:
+async def test_page_with_a_selector_is_full_if_more_exist(api: Api) -> None:
     for number in range(6):
         await api.create(CONFIG_MAPS, config_map(f"m{number}", labels={"odd": str(number % 2)}))
     first = await api.get(CONFIG_MAPS, limit=2, labelSelector="odd=1")
@@ -96,7 +96,7 @@ async def test_a_selective_page_is_full_where_there_is_more(api: Api) -> None:
     assert names(rest) == ["m5"]
 
 
-async def test_an_exact_version_shows_the_past_and_a_future_one_is_too_large(api: Api) -> None:
+async def test_exact_version_lists_the_past_but_not_the_future(api: Api) -> None:
     past = (await api.create(CONFIG_MAPS, config_map("a")))["metadata"]["resourceVersion"]
     await api.delete(f"{CONFIG_MAPS}/a")
     assert names(await api.get(CONFIG_MAPS, resourceVersion=past, resourceVersionMatch="Exact")) == ["a"]
@@ -108,7 +108,7 @@ async def test_an_exact_version_shows_the_past_and_a_future_one_is_too_large(api
     assert odd.refusal[:2] == (422, "Invalid")
 
 
-async def test_tables_and_metadata_are_shown_to_those_who_accept_them(api: Api) -> None:
+async def test_tables_and_metadata_are_served_when_accepted(api: Api) -> None:
     await api.create(CONFIG_MAPS, config_map("a", k="v"))
     table = await api.send("GET", CONFIG_MAPS, headers=TABLE)
     assert (table["kind"], table["rows"][0]["cells"][0]) == ("Table", "a")
@@ -122,7 +122,7 @@ async def test_tables_and_metadata_are_shown_to_those_who_accept_them(api: Api) 
     assert refused.refusal[:2] == (406, "NotAcceptable")
 
 
-async def test_yaml_is_written_to_those_who_accept_it(api: Api) -> None:
+async def test_yaml_is_served_when_accepted(api: Api) -> None:
     await api.create(CONFIG_MAPS, config_map("a", k="v"))
     answer = await api.send("GET", f"{CONFIG_MAPS}/a", headers={"accept": "application/yaml"})
     assert b"k: v" in answer.body

@@ -1,4 +1,4 @@
-"""Watches: from where they begin, what they show, how they end."""
+"""Watches: their start, their events, and their end."""
 
 import asyncio
 from datetime import datetime
@@ -24,7 +24,7 @@ from localkube.apiserver.storage.store import Store
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 
-async def test_a_watch_without_a_version_begins_with_what_is_there(api: Api) -> None:
+async def test_watch_without_a_version_starts_with_existing_objects(api: Api) -> None:
     await api.create(CONFIG_MAPS, config_map("a"))
     async with api.watch(CONFIG_MAPS) as watch:
         assert await watch.seen(1) == [("ADDED", "a")]
@@ -34,7 +34,7 @@ async def test_a_watch_without_a_version_begins_with_what_is_there(api: Api) -> 
         assert await watch.seen(3) == [("ADDED", "b"), ("MODIFIED", "b"), ("DELETED", "a")]
 
 
-async def test_a_watch_from_a_version_shows_what_came_after_it(api: Api) -> None:
+async def test_watch_from_a_version_shows_later_changes(api: Api) -> None:
     first = await api.create(CONFIG_MAPS, config_map("a"))
     await api.create(CONFIG_MAPS, config_map("b"))
     await api.create(PODS, pod("p"))
@@ -46,7 +46,7 @@ async def test_a_watch_from_a_version_shows_what_came_after_it(api: Api) -> None
         assert await watch.seen(1) == [("ADDED", "c")]
 
 
-async def test_events_carry_the_object_and_deletions_the_revision_of_the_deletion(api: Api) -> None:
+async def test_deletion_event_has_the_revision_of_the_deletion(api: Api) -> None:
     created = await api.create(CONFIG_MAPS, config_map("a"))
     async with api.watch(CONFIG_MAPS, resourceVersion=created["metadata"]["resourceVersion"]) as watch:
         await api.delete(f"{CONFIG_MAPS}/a")
@@ -57,7 +57,7 @@ async def test_events_carry_the_object_and_deletions_the_revision_of_the_deletio
         assert int(after) == int(before) + 1
 
 
-async def test_objects_that_enter_and_leave_the_selection_are_added_and_deleted(api: Api) -> None:
+async def test_objects_entering_the_selection_are_added(api: Api) -> None:
     async with api.watch(CONFIG_MAPS, labelSelector="on=yes") as watch:
         await api.create(CONFIG_MAPS, config_map("a", labels={"on": "no"}, v="1"))
         await api.update(f"{CONFIG_MAPS}/a", config_map("a", labels={"on": "yes"}, v="2"))
@@ -72,7 +72,7 @@ async def test_objects_that_enter_and_leave_the_selection_are_added_and_deleted(
         assert gone["object"]["metadata"]["resourceVersion"] == left["metadata"]["resourceVersion"]
 
 
-async def test_field_selectors_and_namespaces_select_events_too(api: Api) -> None:
+async def test_field_selectors_and_namespaces_filter_events(api: Api) -> None:
     await api.create(NAMESPACES, {"metadata": {"name": "other"}})
     async with (
         api.watch("/api/v1/pods", fieldSelector="spec.nodeName=node-0") as on_node,
@@ -86,7 +86,7 @@ async def test_field_selectors_and_namespaces_select_events_too(api: Api) -> Non
 
 
 @pytest.mark.slow
-def test_a_version_that_is_no_longer_remembered_is_expired() -> None:
+def test_forgotten_version_is_expired() -> None:
     async def scenario(api: Api) -> None:
         for number in range(1300):
             await api.create(CONFIG_MAPS, config_map(f"m{number}"))
@@ -100,7 +100,7 @@ def test_a_version_that_is_no_longer_remembered_is_expired() -> None:
     run(scenario, Store(remembered=100))
 
 
-async def test_a_streaming_list_ends_its_initial_events_with_a_marked_bookmark(api: Api) -> None:
+async def test_streaming_list_ends_with_an_annotated_bookmark(api: Api) -> None:
     last = await api.create(CONFIG_MAPS, config_map("a"))
     query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
     async with api.watch(CONFIG_MAPS, **query) as watch:
@@ -123,11 +123,11 @@ async def test_a_streaming_list_ends_its_initial_events_with_a_marked_bookmark(a
     ],
     ids=["initial events alone", "match alone", "future", "no number"],
 )
-async def test_options_that_make_no_sense_are_refused(api: Api, query: dict[str, Any], code: int) -> None:
+async def test_invalid_options_are_refused(api: Api, query: dict[str, Any], code: int) -> None:
     assert (await api.send("GET", CONFIG_MAPS, watch="true", **query)).code == code
 
 
-async def test_tables_tell_their_columns_once(api: Api) -> None:
+async def test_table_columns_are_sent_once(api: Api) -> None:
     await api.create(CONFIG_MAPS, config_map("a"))
     await api.create(CONFIG_MAPS, config_map("b"))
     answer = await api.send("GET", CONFIG_MAPS, headers=TABLE, watch="true", timeoutSeconds="0.0")
@@ -137,7 +137,7 @@ async def test_tables_tell_their_columns_once(api: Api) -> None:
     assert one["columnDefinitions"]
 
 
-async def test_events_of_one_commit_reach_all_watchers_as_the_same_bytes(api: Api) -> None:
+async def test_events_of_one_commit_share_their_bytes(api: Api) -> None:
     async with api.watch(PODS) as one, api.watch(PODS) as other:
         first, second = asyncio.ensure_future(one.seen(2)), asyncio.ensure_future(other.seen(2))
         await asyncio.gather(api.create(PODS, pod("a")), api.create(PODS, pod("b")))
@@ -145,7 +145,7 @@ async def test_events_of_one_commit_reach_all_watchers_as_the_same_bytes(api: Ap
 
 
 @pytest.mark.virtual_time
-async def test_a_watch_ends_after_its_time_and_bookmarks_tell_how_far_it_came() -> None:
+async def test_watch_ends_after_its_timeout_with_bookmarks() -> None:
     server = ApiServer(Store(), served(), StoppedClock())
     await server.start()
     api = Api(server, StoppedClock())
@@ -159,7 +159,7 @@ async def test_a_watch_ends_after_its_time_and_bookmarks_tell_how_far_it_came() 
     await server.close()
 
 
-async def test_watches_end_when_the_server_does(api: Api) -> None:
+async def test_watches_end_with_the_server(api: Api) -> None:
     async with api.watch(CONFIG_MAPS) as watch:
         ending = asyncio.ensure_future(watch.next())
         await asyncio.sleep(0)
@@ -169,7 +169,7 @@ async def test_watches_end_when_the_server_does(api: Api) -> None:
         assert await late.next() is None
 
 
-async def test_a_watcher_that_does_not_keep_up_is_ended_with_expired() -> None:
+async def test_slow_watcher_is_ended_with_expired() -> None:
     watcher = Watcher()
     watcher.push(b"x" * BUFFER)
     watcher.push(b"y")
@@ -181,8 +181,8 @@ async def test_a_watcher_that_does_not_keep_up_is_ended_with_expired() -> None:
     assert await watcher.take() is None
 
 
-async def test_a_watcher_gets_what_was_pushed_in_pieces() -> None:
-    """What a connection holds that nobody reads is bounded, however much is pushed at once."""
+async def test_watcher_receives_pushed_bytes_in_pieces() -> None:
+    """A connection buffers a bounded number of bytes if nobody reads, even if many are pushed at once."""
     pushed = [b"a" * 10, b"b" * (3 * PIECE + 7), b"c" * (PIECE // 2), b"d" * (PIECE // 2), b"e" * 5]
 
     watcher = Watcher()

@@ -4,7 +4,7 @@ import pytest
 from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, NAMESPACES, PODS, Api, config_map, pod, run
 
 
-async def test_a_new_object_gets_its_identity_from_the_server(api: Api) -> None:
+async def test_new_object_receives_its_identity_from_the_server(api: Api) -> None:
     sent = config_map(a="1")
     sent["metadata"] |= {"uid": "mine", "creationTimestamp": "2000-01-01T00:00:00Z", "generation": 7}
     answer = await api.create(CONFIG_MAPS, sent)
@@ -18,38 +18,38 @@ async def test_a_new_object_gets_its_identity_from_the_server(api: Api) -> None:
     assert (await api.get(f"{CONFIG_MAPS}/settings")).body == answer.body
 
 
-async def test_identity_may_be_left_to_the_url(api: Api) -> None:
+async def test_kind_may_be_omitted_from_the_body(api: Api) -> None:
     answer = await api.create(CONFIG_MAPS, {"metadata": {"name": "a"}})
     assert (answer.code, answer["kind"], answer["apiVersion"]) == (201, "ConfigMap", "v1")
 
 
-async def test_a_name_is_generated_from_its_beginning(api: Api) -> None:
+async def test_name_is_generated_from_its_prefix(api: Api) -> None:
     sent = {"metadata": {"generateName": "x" * 70}}
     names = {(await api.create(CONFIG_MAPS, sent))["metadata"]["name"] for _ in range(3)}
     assert len(names) == 3
     assert all(name.startswith("x" * 58) and len(name) == 63 for name in names)
 
 
-async def test_an_object_that_exists_is_not_created_again(api: Api) -> None:
+async def test_existing_object_is_not_created_again(api: Api) -> None:
     await api.create(PODS, pod())
     answer = await api.create(PODS, pod())
     assert answer.refusal == (409, "AlreadyExists", 'pods "web" already exists')
     assert answer["details"] == {"name": "web", "kind": "pods"}
 
 
-async def test_a_resource_version_must_not_be_set(api: Api) -> None:
+async def test_resource_version_must_not_be_set(api: Api) -> None:
     sent = config_map()
     sent["metadata"]["resourceVersion"] = "5"
     answer = await api.create(CONFIG_MAPS, sent)
     assert answer.refusal == (500, "", "resourceVersion should not be set on objects to be created")
 
 
-async def test_a_namespace_must_exist(api: Api) -> None:
+async def test_missing_namespace_is_not_found(api: Api) -> None:
     answer = await api.create(f"{NAMESPACES}/nowhere/pods", pod())
     assert answer.refusal == (404, "NotFound", 'namespaces "nowhere" not found')
 
 
-async def test_a_namespace_that_ends_takes_nothing_new(api: Api) -> None:
+async def test_terminating_namespace_refuses_new_objects(api: Api) -> None:
     await api.create(NAMESPACES, {"metadata": {"name": "old"}})
     await api.delete(f"{NAMESPACES}/old")
     answer = await api.create(f"{NAMESPACES}/old/configmaps", config_map("a"))
@@ -72,19 +72,19 @@ async def test_a_namespace_that_ends_takes_nothing_new(api: Api) -> None:
     ],
     ids=["namespace", "version", "kind", "syntax", "list"],
 )
-async def test_a_body_that_does_not_fit_the_url_is_refused(api: Api, body: object, text: str) -> None:
+async def test_body_for_another_url_is_refused(api: Api, body: object, text: str) -> None:
     code, reason, message = (await api.create(CONFIG_MAPS, body)).refusal
     assert (code, reason) == (400, "BadRequest")
     assert message.startswith(text)
 
 
-async def test_an_object_without_a_name_is_invalid(api: Api) -> None:
+async def test_object_without_a_name_is_invalid(api: Api) -> None:
     answer = await api.create(CONFIG_MAPS, {"metadata": {}})
     text = 'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required'
     assert answer.refusal == (422, "Invalid", text)
 
 
-async def test_a_dry_run_leaves_nothing_behind(api: Api) -> None:
+async def test_dry_run_stores_nothing(api: Api) -> None:
     answer = await api.create(CONFIG_MAPS, config_map(), dryRun="All")
     assert answer.code == 201
     assert answer["metadata"]["uid"]
@@ -93,7 +93,7 @@ async def test_a_dry_run_leaves_nothing_behind(api: Api) -> None:
     assert (await api.create(CONFIG_MAPS, config_map(), dryRun="All")).code == 409
 
 
-async def test_unknown_fields_are_dropped_and_warned_of_unless_told_otherwise(api: Api) -> None:
+async def test_unknown_fields_cause_a_warning_by_default(api: Api) -> None:
     sent = pod("a") | {"extra": 1}
     warned = await api.create(PODS, sent)
     assert warned.headers["warning"] == '299 - "unknown field \\"extra\\""'
@@ -105,13 +105,13 @@ async def test_unknown_fields_are_dropped_and_warned_of_unless_told_otherwise(ap
     assert strict.refusal == (400, "BadRequest", text)
 
 
-async def test_options_are_checked(api: Api) -> None:
+async def test_options_are_validated(api: Api) -> None:
     answer = await api.create(CONFIG_MAPS, config_map(), dryRun="Some")
     text = 'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"'
     assert answer.refusal == (422, "Invalid", text)
 
 
-async def test_yaml_is_read_and_other_formats_are_refused(api: Api) -> None:
+async def test_yaml_is_accepted_and_other_formats_are_refused(api: Api) -> None:
     body = b"metadata: {name: a}\ndata: {day: 2026-01-01, on: 'x'}\n"
     answer = await api.send("POST", CONFIG_MAPS, body, headers={"content-type": "application/yaml"})
     assert answer["data"] == {"day": "2026-01-01", "true": "x"}
@@ -119,7 +119,7 @@ async def test_yaml_is_read_and_other_formats_are_refused(api: Api) -> None:
     assert form.refusal[:2] == (415, "UnsupportedMediaType")
 
 
-def test_a_pod_more_than_the_cluster_may_have_is_refused_as_by_a_quota() -> None:
+def test_pods_beyond_the_limit_are_refused_like_a_quota() -> None:
     async def scenario(api: Api) -> None:
         codes = [answer.code for answer in [await api.create(PODS, pod(name)) for name in ("a", "b", "c")]]
         answer = await api.create(PODS, pod("c"))

@@ -4,7 +4,7 @@ import pytest
 from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, NAMESPACES, PODS, Api, config_map, pod
 
 
-async def test_deletion_answers_with_a_status_that_names_the_object(api: Api) -> None:
+async def test_deletion_returns_a_status_that_names_the_object(api: Api) -> None:
     uid = (await api.create(CONFIG_MAPS, config_map()))["metadata"]["uid"]
     answer = await api.delete(f"{CONFIG_MAPS}/settings")
     assert answer.code == 200
@@ -18,7 +18,7 @@ async def test_deletion_answers_with_a_status_that_names_the_object(api: Api) ->
     assert (await api.delete(f"{CONFIG_MAPS}/settings")).refusal[:2] == (404, "NotFound")
 
 
-async def test_a_pod_without_a_node_is_marked_and_removed_at_once(api: Api) -> None:
+async def test_pod_without_a_node_is_removed_immediately(api: Api) -> None:
     created = await api.create(PODS, pod())
     async with api.watch(PODS, resourceVersion=created["metadata"]["resourceVersion"]) as watch:
         answer = await api.delete(f"{PODS}/web")
@@ -33,7 +33,7 @@ async def running_pod(api: Api) -> None:
     await api.create(f"{PODS}/web/binding", {"target": {"kind": "Node", "name": "node-0"}})
 
 
-async def test_a_running_pod_gets_its_grace_period_which_may_be_shortened(api: Api) -> None:
+async def test_running_pod_has_a_grace_period_that_can_be_shortened(api: Api) -> None:
     await running_pod(api)
     first = (await api.delete(f"{PODS}/web"))["metadata"]
     assert (first["deletionTimestamp"], first["deletionGracePeriodSeconds"]) == ("2026-01-02T03:04:25Z", 20)
@@ -46,7 +46,7 @@ async def test_a_running_pod_gets_its_grace_period_which_may_be_shortened(api: A
     assert (await api.get(f"{PODS}/web")).code == 404
 
 
-async def test_a_pod_that_has_ended_needs_no_grace(api: Api) -> None:
+async def test_ended_pod_is_removed_without_a_grace_period(api: Api) -> None:
     await running_pod(api)
     await api.patch(f"{PODS}/web/status", {"status": {"phase": "Failed"}})
     await api.delete(f"{PODS}/web")
@@ -62,7 +62,7 @@ async def test_a_pod_that_has_ended_needs_no_grace(api: Api) -> None:
     ],
     ids=["foreground", "orphan", "orphanDependents"],
 )
-async def test_propagation_puts_the_finalizer_of_the_garbage_collector_on(
+async def test_propagation_policy_adds_its_finalizer(
     api: Api, options: dict[str, object], finalizers: list[str]
 ) -> None:
     await api.create(CONFIG_MAPS, config_map())
@@ -71,14 +71,14 @@ async def test_propagation_puts_the_finalizer_of_the_garbage_collector_on(
     assert answer["metadata"]["deletionTimestamp"]
 
 
-async def test_background_propagation_takes_the_foreground_finalizer_off(api: Api) -> None:
+async def test_background_propagation_removes_the_foreground_finalizer(api: Api) -> None:
     await api.create(CONFIG_MAPS, config_map())
     await api.delete(f"{CONFIG_MAPS}/settings", propagationPolicy="Foreground")
     await api.delete(f"{CONFIG_MAPS}/settings", propagationPolicy="Background")
     assert (await api.get(f"{CONFIG_MAPS}/settings")).code == 404
 
 
-async def test_preconditions_must_hold(api: Api) -> None:
+async def test_preconditions_must_match(api: Api) -> None:
     uid = (await api.create(CONFIG_MAPS, config_map()))["metadata"]["uid"]
     answer = await api.delete(f"{CONFIG_MAPS}/settings", {"preconditions": {"uid": "other"}})
     text = (
@@ -91,14 +91,14 @@ async def test_preconditions_must_hold(api: Api) -> None:
     assert (await api.delete(f"{CONFIG_MAPS}/settings", {"preconditions": {"uid": uid}})).code == 200
 
 
-async def test_a_dry_run_deletes_nothing(api: Api) -> None:
+async def test_dry_run_deletes_nothing(api: Api) -> None:
     await api.create(CONFIG_MAPS, config_map())
     assert (await api.delete(f"{CONFIG_MAPS}/settings", dryRun="All")).code == 200
     assert (await api.delete(f"{CONFIG_MAPS}/settings", {"dryRun": ["All"]})).code == 200
     assert (await api.get(f"{CONFIG_MAPS}/settings")).code == 200
 
 
-async def test_options_are_checked(api: Api) -> None:
+async def test_options_are_validated(api: Api) -> None:
     await api.create(CONFIG_MAPS, config_map())
     answer = await api.delete(f"{CONFIG_MAPS}/settings", propagationPolicy="Sideways")
     text = (
@@ -110,7 +110,7 @@ async def test_options_are_checked(api: Api) -> None:
     assert both.refusal[:2] == (422, "Invalid")
 
 
-async def test_a_namespace_ends_when_its_controller_says_so(api: Api) -> None:
+async def test_namespace_is_deleted_when_it_is_finalized(api: Api) -> None:
     await api.create(NAMESPACES, {"metadata": {"name": "old"}})
     marked = await api.delete(f"{NAMESPACES}/old")
     assert (marked.code, marked["status"]["phase"]) == (200, "Terminating")
@@ -120,7 +120,7 @@ async def test_a_namespace_ends_when_its_controller_says_so(api: Api) -> None:
     assert (await api.get(f"{NAMESPACES}/old")).code == 404
 
 
-async def test_the_namespaces_of_every_cluster_stay(api: Api) -> None:
+async def test_default_namespaces_cannot_be_deleted(api: Api) -> None:
     answer = await api.delete(f"{NAMESPACES}/default")
     assert answer.refusal == (
         403,

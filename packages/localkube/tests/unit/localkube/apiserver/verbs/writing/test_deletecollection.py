@@ -9,7 +9,7 @@ from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, Api, config_map,
 from localkube.apiserver.verbs.writing.delete import BATCH
 
 
-async def test_the_selected_objects_are_deleted_and_shown(api: Api) -> None:
+async def test_selected_objects_are_deleted_and_returned(api: Api) -> None:
     for name in ("a", "b", "c"):
         await api.create(CONFIG_MAPS, config_map(name, labels={"keep": "yes" if name == "b" else "no"}))
     answer = await api.delete(CONFIG_MAPS, labelSelector="keep=no")
@@ -19,14 +19,14 @@ async def test_the_selected_objects_are_deleted_and_shown(api: Api) -> None:
     assert [item["metadata"]["name"] for item in left["items"]] == ["b"]
 
 
-async def test_options_hold_for_each_object(api: Api) -> None:
+async def test_options_apply_to_each_object(api: Api) -> None:
     await api.create(CONFIG_MAPS, config_map("a"))
     await api.delete(CONFIG_MAPS, {"propagationPolicy": "Foreground"})
     assert (await api.get(f"{CONFIG_MAPS}/a"))["metadata"]["finalizers"] == ["foregroundDeletion"]
 
 
-def test_others_are_served_while_a_large_collection_is_deleted() -> None:
-    """One user who deletes hundreds of objects does not stop the others."""
+def test_other_requests_are_served_during_a_large_deletion() -> None:
+    """A user who deletes hundreds of objects does not block others."""
 
     async def scenario(api: Api) -> None:
         for number in range(3 * BATCH):
@@ -49,8 +49,8 @@ def test_others_are_served_while_a_large_collection_is_deleted() -> None:
     run(scenario)
 
 
-async def test_what_is_created_meanwhile_is_not_chased(api: Api) -> None:
-    """Whoever creates faster than the deletion goes keeps it from ending nowhere."""
+async def test_objects_created_during_the_deletion_are_kept(api: Api) -> None:
+    """A client that creates objects faster than the deletion must not keep it from ending."""
     await api.create(CONFIG_MAPS, config_map("a"))
     await api.create(CONFIG_MAPS, config_map("b"))
     deleting = asyncio.create_task(api.delete(CONFIG_MAPS))
@@ -62,8 +62,8 @@ async def test_what_is_created_meanwhile_is_not_chased(api: Api) -> None:
 
 
 @pytest.mark.slow
-def test_a_large_collection_is_never_in_memory_as_objects() -> None:
-    """Objects take many times the memory of their text: they are read one batch at a time."""
+def test_large_collection_is_read_in_batches() -> None:
+    """Objects need many times the memory of their text, so they are read in batches."""
     variables = {f"key-{number}": "x" for number in range(200)}
 
     async def scenario(api: Api) -> None:

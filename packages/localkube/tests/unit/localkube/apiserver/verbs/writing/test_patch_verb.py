@@ -1,4 +1,4 @@
-"""PATCH: which patches are taken, and what they may do."""
+"""PATCH: accepted patch types, and their permitted changes."""
 
 import pytest
 from tests.unit.localkube.apiserver.harness import (
@@ -23,13 +23,13 @@ from tests.unit.localkube.apiserver.harness import (
     ],
     ids=["merge", "strategic", "json"],
 )
-async def test_every_patch_changes_the_object(api: Api, kind: str, patch: object) -> None:
+async def test_every_patch_type_changes_the_object(api: Api, kind: str, patch: object) -> None:
     await api.create(CONFIG_MAPS, config_map(k="v"))
     answer = await api.patch(f"{CONFIG_MAPS}/settings", patch, kind)
     assert (answer.code, answer["metadata"]["labels"], answer["data"]) == (200, {"a": "b"}, {"k": "v"})
 
 
-async def test_containers_are_merged_by_name_by_a_strategic_patch(api: Api) -> None:
+async def test_strategic_patch_merges_containers_by_name(api: Api) -> None:
     await api.create(PODS, pod())
     patch = {"spec": {"containers": [{"name": "main", "image": "newer"}]}}
     answer = await api.patch(f"{PODS}/web", patch, "strategic-merge-patch+json")
@@ -37,7 +37,7 @@ async def test_containers_are_merged_by_name_by_a_strategic_patch(api: Api) -> N
     assert answer["spec"]["containers"][0]["imagePullPolicy"] == "Always"
 
 
-async def test_custom_resources_know_no_strategic_patch(api: Api) -> None:
+async def test_custom_resource_refuses_a_strategic_patch(api: Api) -> None:
     await api.create(CRDS, definition())
     await api.create(WIDGETS, widget())
     answer = await api.patch(f"{WIDGETS}/a", {}, "strategic-merge-patch+json")
@@ -48,7 +48,7 @@ async def test_custom_resources_know_no_strategic_patch(api: Api) -> None:
     assert answer.refusal == (415, "UnsupportedMediaType", text)
 
 
-async def test_a_version_in_the_patch_is_a_precondition(api: Api) -> None:
+async def test_version_in_the_patch_is_a_precondition(api: Api) -> None:
     first = await api.create(CONFIG_MAPS, config_map())
     version = first["metadata"]["resourceVersion"]
     patch = {"metadata": {"resourceVersion": version, "labels": {"a": "b"}}}
@@ -56,20 +56,20 @@ async def test_a_version_in_the_patch_is_a_precondition(api: Api) -> None:
     assert (await api.patch(f"{CONFIG_MAPS}/settings", patch)).refusal[:2] == (409, "Conflict")
 
 
-async def test_a_patch_cannot_rename(api: Api) -> None:
+async def test_patch_cannot_rename(api: Api) -> None:
     await api.create(CONFIG_MAPS, config_map())
     answer = await api.patch(f"{CONFIG_MAPS}/settings", {"metadata": {"name": "other"}})
     assert answer.refusal[:2] == (400, "BadRequest")
 
 
-async def test_status_is_patched_apart(api: Api) -> None:
+async def test_status_is_patched_separately(api: Api) -> None:
     await api.create(PODS, pod())
     answer = await api.patch(f"{PODS}/web/status", {"status": {"phase": "Running"}, "spec": {"nodeName": "x"}})
     assert answer["status"]["phase"] == "Running"
     assert "nodeName" not in answer["spec"]
 
 
-async def test_an_unknown_field_in_a_patch_is_warned_of_or_refused(api: Api) -> None:
+async def test_unknown_field_in_a_patch_is_warned_of_or_refused(api: Api) -> None:
     await api.create(PODS, pod())
     patch = {"spec": {"colour": "red"}}
     warned = await api.patch(f"{PODS}/web", patch)
@@ -79,7 +79,7 @@ async def test_an_unknown_field_in_a_patch_is_warned_of_or_refused(api: Api) -> 
     assert message.endswith('strict decoding error: unknown field "spec.colour"')
 
 
-async def test_an_apply_creates_then_owns_what_it_names(api: Api) -> None:
+async def test_apply_creates_the_object_and_owns_its_fields(api: Api) -> None:
     created = await api.apply(f"{CONFIG_MAPS}/settings", config_map(a="1", b="2"), "one")
     assert created.code == 201
     again = await api.apply(f"{CONFIG_MAPS}/settings", config_map(a="1", b="2"), "one")
@@ -88,7 +88,7 @@ async def test_an_apply_creates_then_owns_what_it_names(api: Api) -> None:
     assert less["data"] == {"a": "1"}
 
 
-async def test_what_another_manager_owns_is_a_conflict_unless_forced(api: Api) -> None:
+async def test_field_of_another_manager_is_a_conflict_unless_forced(api: Api) -> None:
     await api.apply(f"{CONFIG_MAPS}/settings", config_map(a="1"), "one")
     conflict = await api.apply(f"{CONFIG_MAPS}/settings", config_map(a="2"), "two")
     text = 'Apply failed with 1 conflict: conflict with "one": .data.a'
@@ -98,7 +98,7 @@ async def test_what_another_manager_owns_is_a_conflict_unless_forced(api: Api) -
     assert [entry["manager"] for entry in forced["metadata"]["managedFields"]] == ["two"]
 
 
-async def test_an_apply_needs_a_manager_and_known_fields(api: Api) -> None:
+async def test_apply_requires_a_manager_and_known_fields(api: Api) -> None:
     unnamed = await api.patch(f"{CONFIG_MAPS}/settings", config_map(), "apply-patch+yaml")
     text = 'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch'
     assert unnamed.refusal == (422, "Invalid", text)
@@ -109,12 +109,12 @@ async def test_an_apply_needs_a_manager_and_known_fields(api: Api) -> None:
     assert forced.refusal[:2] == (422, "Invalid")
 
 
-async def test_an_applied_body_may_be_yaml(api: Api) -> None:
+async def test_apply_accepts_yaml(api: Api) -> None:
     body = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {a: '1'}\n"
     answer = await api.apply(f"{CONFIG_MAPS}/settings", body)
     assert (answer.code, answer["data"]) == (201, {"a": "1"})
 
 
-async def test_patching_what_is_not_there_is_not_found(api: Api) -> None:
+async def test_patch_of_a_missing_object_is_not_found(api: Api) -> None:
     assert (await api.patch(f"{CONFIG_MAPS}/settings", {})).code == 404
     assert (await api.apply(f"{PODS}/web/status", {"metadata": {"name": "web"}})).code == 404

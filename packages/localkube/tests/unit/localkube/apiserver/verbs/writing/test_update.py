@@ -19,7 +19,7 @@ STALE = (
 )
 
 
-async def test_an_update_at_an_older_version_is_a_conflict(api: Api) -> None:
+async def test_update_of_an_older_version_is_a_conflict(api: Api) -> None:
     first = (await api.create(CONFIG_MAPS, config_map(a="1"))).body
     second = await api.update(f"{CONFIG_MAPS}/settings", first | {"data": {"a": "2"}})
     assert (second.code, second["data"]) == (200, {"a": "2"})
@@ -27,13 +27,13 @@ async def test_an_update_at_an_older_version_is_a_conflict(api: Api) -> None:
     assert answer.refusal == (409, "Conflict", STALE)
 
 
-async def test_an_update_without_a_version_replaces_whatever_is_there(api: Api) -> None:
+async def test_update_without_a_version_replaces_the_object(api: Api) -> None:
     await api.create(CONFIG_MAPS, config_map(a="1"))
     answer = await api.update(f"{CONFIG_MAPS}/settings", config_map(b="2"))
     assert (answer.code, answer["data"]) == (200, {"b": "2"})
 
 
-async def test_custom_resources_are_updated_at_a_version_only(api: Api) -> None:
+async def test_custom_resource_update_requires_a_version(api: Api) -> None:
     await api.create(CRDS, definition())
     await api.create(WIDGETS, widget())
     answer = await api.update(f"{WIDGETS}/a", widget(size=2))
@@ -44,13 +44,13 @@ async def test_custom_resources_are_updated_at_a_version_only(api: Api) -> None:
     assert answer.refusal == (422, "Invalid", text)
 
 
-async def test_an_update_that_changes_nothing_is_no_write(api: Api) -> None:
+async def test_update_without_changes_writes_nothing(api: Api) -> None:
     first = (await api.create(PODS, pod())).body
     answer = await api.update(f"{PODS}/web", first)
     assert answer.body == first
 
 
-async def test_what_the_server_owns_cannot_be_updated(api: Api) -> None:
+async def test_server_managed_fields_cannot_be_updated(api: Api) -> None:
     first = (await api.create(CONFIG_MAPS, config_map())).body
     changed = first["metadata"] | {
         "creationTimestamp": "2000-01-01T00:00:00Z",
@@ -62,7 +62,7 @@ async def test_what_the_server_owns_cannot_be_updated(api: Api) -> None:
     assert "generation" not in answer["metadata"]
 
 
-async def test_another_uid_is_a_conflict(api: Api) -> None:
+async def test_update_with_another_uid_is_a_conflict(api: Api) -> None:
     first = (await api.create(CONFIG_MAPS, config_map())).body
     metadata = {"name": "settings", "uid": "other"}
     code, reason, message = (await api.update(f"{CONFIG_MAPS}/settings", {"metadata": metadata})).refusal
@@ -70,14 +70,14 @@ async def test_another_uid_is_a_conflict(api: Api) -> None:
     assert f"UID in precondition: other, UID in object meta: {first['metadata']['uid']}" in message
 
 
-async def test_the_name_must_be_that_of_the_url(api: Api) -> None:
+async def test_name_must_equal_the_url(api: Api) -> None:
     await api.create(CONFIG_MAPS, config_map())
     answer = await api.update(f"{CONFIG_MAPS}/settings", config_map("other"))
     text = "the name of the object (other) does not match the name on the URL (settings)"
     assert answer.refusal == (400, "BadRequest", text)
 
 
-async def test_an_object_that_is_not_there_is_not_found_but_for_kinds_that_put_creates(api: Api) -> None:
+async def test_put_creates_only_some_kinds(api: Api) -> None:
     answer = await api.update(f"{CONFIG_MAPS}/settings", config_map())
     assert answer.refusal == (404, "NotFound", 'configmaps "settings" not found')
     lease = {"metadata": {"name": "a"}, "spec": {"holderIdentity": "me"}}
@@ -85,7 +85,7 @@ async def test_an_object_that_is_not_there_is_not_found_but_for_kinds_that_put_c
     assert created.code == 201
 
 
-async def test_status_is_written_through_its_subresource_only(api: Api) -> None:
+async def test_status_is_written_only_by_its_subresource(api: Api) -> None:
     first = (await api.create(PODS, pod())).body
     main = await api.update(f"{PODS}/web", first | {"status": {"phase": "Running"}})
     assert main["status"]["phase"] == "Pending"
@@ -95,7 +95,7 @@ async def test_status_is_written_through_its_subresource_only(api: Api) -> None:
     assert status["spec"] == first["spec"]
 
 
-async def test_the_generation_counts_changes_of_the_spec(api: Api) -> None:
+async def test_generation_counts_spec_changes(api: Api) -> None:
     template = {"metadata": {"labels": {"a": "b"}}, "spec": pod()["spec"]}
     spec = {"selector": {"matchLabels": {"a": "b"}}, "serviceName": "s", "template": template, "replicas": 1}
     first = (await api.create(STATEFULSETS, {"metadata": {"name": "a"}, "spec": spec})).body
@@ -104,7 +104,7 @@ async def test_the_generation_counts_changes_of_the_spec(api: Api) -> None:
     assert [one["metadata"]["generation"] for one in (first, scaled, status.body)] == [1, 2, 2]
 
 
-async def test_the_last_finalizer_that_goes_takes_the_object_with_it(api: Api) -> None:
+async def test_object_is_deleted_with_its_last_finalizer(api: Api) -> None:
     sent = config_map()
     sent["metadata"]["finalizers"] = ["example.org/hold"]
     await api.create(CONFIG_MAPS, sent)
@@ -119,7 +119,7 @@ async def test_the_last_finalizer_that_goes_takes_the_object_with_it(api: Api) -
     assert (await api.get(f"{CONFIG_MAPS}/settings")).code == 404
 
 
-async def test_a_dry_run_shows_the_result_and_stores_nothing(api: Api) -> None:
+async def test_dry_run_returns_the_result_and_stores_nothing(api: Api) -> None:
     first = (await api.create(CONFIG_MAPS, config_map(a="1"))).body
     answer = await api.update(f"{CONFIG_MAPS}/settings", first | {"data": {"a": "2"}}, dryRun="All")
     assert answer["data"] == {"a": "2"}

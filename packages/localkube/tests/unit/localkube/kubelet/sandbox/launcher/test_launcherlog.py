@@ -1,4 +1,4 @@
-"""The launcher's own log is bounded, whatever it prints."""
+"""The launcher's own log is bounded for any output."""
 
 import os
 from collections.abc import Iterator
@@ -18,13 +18,13 @@ def descriptor(tmp_path: Path) -> Iterator[int]:
         yield file.fileno()
 
 
-def test_lines_are_written_at_once(tmp_path: Path, descriptor: int) -> None:
+def test_lines_are_written_immediately(tmp_path: Path, descriptor: int) -> None:
     print("one", file=BoundedLog(descriptor, LIMIT))
 
     assert (tmp_path / "log").read_text() == "one\n"
 
 
-def test_a_full_log_keeps_its_newer_half(tmp_path: Path, descriptor: int) -> None:
+def test_full_log_keeps_its_newer_half(tmp_path: Path, descriptor: int) -> None:
     log = BoundedLog(descriptor, LIMIT)
     sizes = []
     for number in range(500):
@@ -36,7 +36,7 @@ def test_a_full_log_keeps_its_newer_half(tmp_path: Path, descriptor: int) -> Non
     assert lines[-40:] == [f"{number:09}" for number in range(460, 500)]
 
 
-def test_a_log_that_was_larger_is_made_smaller(tmp_path: Path, descriptor: int) -> None:
+def test_larger_log_is_reduced(tmp_path: Path, descriptor: int) -> None:
     os.write(descriptor, b"x" * 10 * LIMIT)
     BoundedLog(descriptor, LIMIT).write("new\n")
 
@@ -44,7 +44,7 @@ def test_a_log_that_was_larger_is_made_smaller(tmp_path: Path, descriptor: int) 
     assert (tmp_path / "log").read_text().endswith("xnew\n")
 
 
-def test_of_a_very_long_text_the_end_is_kept(tmp_path: Path, descriptor: int) -> None:
+def test_long_text_keeps_its_end(tmp_path: Path, descriptor: int) -> None:
     BoundedLog(descriptor, LIMIT).write("x" * 5000 + "end")
 
     assert os.fstat(descriptor).st_size == LIMIT // 2

@@ -1,4 +1,4 @@
-"""What becomes the way out of pods' networks: its log is bounded."""
+"""The program that gives pods a way out has a bounded log."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ def leashed(log: Path, limit: int, script: str) -> int:
         return subprocess.run([*loader, "/bin/sh", "-c", script], stdout=file, stderr=file, check=False).returncode
 
 
-def test_the_log_of_the_program_is_bounded_and_the_program_goes_on(tmp_path: Path) -> None:
+def test_program_continues_when_its_log_is_full(tmp_path: Path) -> None:
     assert leashed(tmp_path / "log", 5000, "echo begun; head -c 30000 /dev/zero; exit 7") == 7
     assert (tmp_path / "log").stat().st_size == 5000
     assert (tmp_path / "log").read_bytes().startswith(b"begun\n")

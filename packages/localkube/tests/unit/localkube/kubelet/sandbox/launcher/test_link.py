@@ -1,4 +1,4 @@
-"""The line between the processes: frames, and descriptors beside them."""
+"""The connection between the processes: frames with descriptors."""
 
 import os
 import resource
@@ -24,9 +24,7 @@ def ends() -> Iterator[tuple[Link, Link]]:
 
 @settings(max_examples=30)
 @given(MESSAGES, st.lists(st.integers(1, 50), min_size=1, max_size=5))
-def test_messages_come_out_as_they_went_in_however_the_bytes_are_cut(
-    messages: list[dict[str, object]], cuts: list[int]
-) -> None:
+def test_messages_do_not_depend_on_chunk_boundaries(messages: list[dict[str, object]], cuts: list[int]) -> None:
     data = b"".join(encode(message) for message in messages)
     decoder, decoded, cut = Decoder(), [], 0
     while data:
@@ -36,7 +34,7 @@ def test_messages_come_out_as_they_went_in_however_the_bytes_are_cut(
     assert decoded == messages
 
 
-def test_frame_beyond_all_reason_is_refused() -> None:
+def test_oversized_frame_is_refused() -> None:
     with pytest.raises(ValueError, match="longer than"):
         Decoder().feed((LONGEST + 1).to_bytes(4, "big"))
     with pytest.raises(ValueError, match="longer than"):
@@ -60,7 +58,7 @@ def test_descriptors_arrive_with_their_message(ends: tuple[Link, Link]) -> None:
         os.close(fd)
 
 
-def test_closed_end_is_noticed(ends: tuple[Link, Link]) -> None:
+def test_closed_end_is_detected(ends: tuple[Link, Link]) -> None:
     one, other = ends
     one.close()
     with pytest.raises(LinkClosedError):
@@ -69,7 +67,7 @@ def test_closed_end_is_noticed(ends: tuple[Link, Link]) -> None:
         other.send({})
 
 
-def test_descriptors_nobody_took_are_closed() -> None:
+def test_unclaimed_descriptors_are_closed() -> None:
     one, other = (Link(sock) for sock in socket.socketpair())
     reading, writing = os.pipe()
     frame = encode({"n": 1}, 1)
@@ -82,7 +80,7 @@ def test_descriptors_nobody_took_are_closed() -> None:
     os.close(reading)
 
 
-def test_descriptors_that_find_no_room_are_told_and_those_after_them_arrive(ends: tuple[Link, Link]) -> None:
+def test_missing_descriptors_are_reported_and_later_ones_arrive(ends: tuple[Link, Link]) -> None:
     one, other = ends
     reading, writing = os.pipe()
     one.send({"n": 1}, (reading, writing))

@@ -1,4 +1,4 @@
-"""The launcher process loads little, as each of its forks has all of it."""
+"""The launcher process loads few modules, because each of its forks has all of them."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ from localkube.kubelet.sandbox.launcherprocess import DIRECTORY
 SHARED = {"beneath", "descriptors", "kernelerrors", "processtree"}
 
 
-def test_the_launcher_loads_the_standard_library_its_own_modules_and_those_that_the_kubelet_shares() -> None:
+def test_launcher_loads_only_the_standard_library_and_itself() -> None:
     script = (
         "import sys; sys.path.append(sys.argv[1]); import localkube.kubelet.sandbox.launcher.main; print(*sys.modules)"
     )

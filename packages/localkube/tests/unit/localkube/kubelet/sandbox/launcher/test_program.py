@@ -1,4 +1,4 @@
-"""Finding the program, in the words of container runtimes."""
+"""Finding the program, with the messages of container runtimes."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def path(tmp_path: Path) -> str:
     return f"{tmp_path}/missing:{tmp_path}/first:{tmp_path}/second"
 
 
-def test_first_executable_of_the_path_is_found(path: str, tmp_path: Path) -> None:
+def test_first_executable_in_the_path_is_found(path: str, tmp_path: Path) -> None:
     assert find_executable("program", path) == f"{tmp_path}/second/program"
 
 
@@ -36,7 +36,7 @@ def test_name_with_a_slash_is_not_searched() -> None:
         ("forbidden", 'exec: "forbidden": permission denied'),
     ],
 )
-def test_what_cannot_be_run_is_said(path: str, name: str, words: str) -> None:
+def test_unexecutable_program_is_an_error(path: str, name: str, words: str) -> None:
     with pytest.raises(RefusedError) as caught:
         find_executable(name, path)
     assert str(caught.value) == words

@@ -1,4 +1,4 @@
-"""The small pure functions: their examples, and what the examples leave out."""
+"""Small pure functions: their examples, and further cases."""
 
 import doctest
 from types import ModuleType
@@ -19,19 +19,19 @@ from localkube.kubelet.sandbox.launcher.kernel import linuxnamespaces, syscalls
     [addresses, linuxnamespaces, syscalls, kernelerrors, stub, processtree],
     ids=lambda module: module.__name__,
 )
-def test_examples_in_docstrings_hold(module: ModuleType) -> None:
+def test_docstring_examples_pass(module: ModuleType) -> None:
     result = doctest.testmod(module)
     assert result.attempted
     assert not result.failed
 
 
-def test_pid_of_something_else_is_refused() -> None:
+def test_malformed_pidfd_info_is_refused() -> None:
     with pytest.raises(ValueError, match="not a pidfd"):
         syscalls.parse_pid("pos:\t0\n")
 
 
 @given(st.dictionaries(st.integers(2, 40), st.integers(1, 40)))
-def test_descendants_are_found_once_and_only_below_the_roots(parents: dict[int, int]) -> None:
+def test_descendants_are_found_once_below_the_roots(parents: dict[int, int]) -> None:
     seen = {pid: SeenProcess("sh", "S", parent, 0, 0, 0) for pid, parent in parents.items()}
     found = processtree.descendants([1], seen)
     assert len(found) == len(set(found))
@@ -48,7 +48,7 @@ def test_descendants_are_found_once_and_only_below_the_roots(parents: dict[int, 
         (b"\xff / HTTP/1.1\r\n\r\n", "\\xff / HTTP/1.1"),
     ],
 )
-def test_stub_waits_for_the_whole_head(head: bytes, line: str | None) -> None:
+def test_stub_waits_for_complete_headers(head: bytes, line: str | None) -> None:
     assert stub.read_request_line(head) == line
 
 

@@ -1,4 +1,4 @@
-"""The nf_tables batch that lets pods out under another address."""
+"""The nf_tables batch that gives packets of pods another source address."""
 
 import struct
 import sys
@@ -25,13 +25,13 @@ def messages() -> list[tuple[int, int, bytes]]:
     return found
 
 
-def test_batch_begins_and_ends_around_three_changes() -> None:
+def test_batch_contains_three_changes() -> None:
     assert [kind for kind, _, _ in messages()] == [0x10, TABLE, CHAIN, RULE, 0x11]
     assert messages()[0][2] == messages()[-1][2] == bytes((0, 0, 0, 10))
     assert [flags & 0x4 for _, flags, _ in messages()] == [0, 4, 4, 4, 0]
 
 
-def test_chain_hooks_in_after_routing_for_source_addresses() -> None:
+def test_chain_hooks_in_after_routing() -> None:
     body = messages()[2][2]
     assert body[0] == 2
     assert b"nat\0" in body

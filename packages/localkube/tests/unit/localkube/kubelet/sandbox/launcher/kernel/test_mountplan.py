@@ -34,37 +34,37 @@ HOST = Tree(
 )
 
 
-def test_existing_place_is_mounted_on_and_nothing_is_covered() -> None:
+def test_existing_path_is_mounted_without_a_cover() -> None:
     assert plan(HOST, "/", [Wanted("/volume", "/mnt")]) == Plan([], [], [Bind("/volume", "/mnt")])
 
 
-def test_missing_place_is_made_in_a_cover_of_the_nearest_directory() -> None:
+def test_missing_path_is_created_in_a_cover() -> None:
     assert plan(HOST, "/", [Wanted("/volume", "/etc/a/b", read_only=True)]) == Plan(
         [Cover("/etc", "/etc")], [Place("/etc/a/b", directory=True)], [Bind("/volume", "/etc/a/b", read_only=True)]
     )
 
 
-def test_missing_place_of_a_file_is_a_file() -> None:
+def test_missing_path_of_a_file_is_a_file() -> None:
     assert plan(HOST, "/", [Wanted("/settings", "/etc/settings")]).places == [Place("/etc/settings", directory=False)]
 
 
-def test_two_missing_places_share_a_cover_and_covers_come_from_the_top() -> None:
+def test_missing_paths_share_a_cover_in_order() -> None:
     wanted = [Wanted("/volume", "/etc/x"), Wanted("/volume", "/data"), Wanted("/volume", "/models")]
     assert plan(HOST, "/", wanted).covers == [Cover("/", "/"), Cover("/etc", "/etc")]
 
 
-def test_private_directory_is_covered_when_it_exists() -> None:
+def test_private_directory_is_covered_if_it_exists() -> None:
     assert plan(HOST, "/", [], private=("/tmp", "/no-such")).covers == [Cover("/tmp", "/tmp")]
 
 
-def test_place_inside_a_volume_is_made_in_the_volume_after_it_is_mounted() -> None:
+def test_path_inside_a_volume_is_created_after_its_mount() -> None:
     wanted = [Wanted("/volume", "/mnt/cache"), Wanted("/volume", "/mnt")]
     assert plan(HOST, "/", wanted) == Plan(
         [], [], [Bind("/volume", "/mnt"), Place("/mnt/cache", directory=True), Bind("/volume", "/mnt/cache")]
     )
 
 
-def test_later_mount_on_the_same_place_comes_later() -> None:
+def test_mounts_at_the_same_path_keep_their_order() -> None:
     wanted = [Wanted("/settings", "/etc/hosts"), Wanted("/volume/x", "/etc/hosts")]
     assert [step.source for step in plan(HOST, "/", wanted).mounts if isinstance(step, Bind)] == [
         "/settings",
@@ -72,7 +72,7 @@ def test_later_mount_on_the_same_place_comes_later() -> None:
     ]
 
 
-def test_links_on_the_way_are_followed() -> None:
+def test_links_in_a_mount_path_are_followed() -> None:
     assert plan(HOST, "/", [Wanted("/volume", "/var")]).mounts == [Bind("/volume", "/mnt")]
 
 
@@ -80,12 +80,12 @@ def test_image_is_covered_from_its_own_directory() -> None:
     assert plan(HOST, "/image", [Wanted("/volume", "/etc/x")]).covers == [Cover("/image/etc", "/etc")]
 
 
-def test_links_do_not_lead_out_of_an_image() -> None:
+def test_links_do_not_leave_an_image() -> None:
     assert resolve(HOST, "/image", "/out/../../x") == "/x"
     assert resolve(HOST, "/image", "/out/hosts") == "/etc/hosts"
 
 
-def test_links_in_a_circle_are_refused() -> None:
+def test_cyclic_links_are_refused() -> None:
     with pytest.raises(ValueError, match="/loop: too many symbolic links"):
         resolve(HOST, "/", "/loop")
 
@@ -96,7 +96,7 @@ PATHS = st.lists(st.sampled_from(["a", "b", "etc", "mnt", "..", "."]), min_size=
 
 
 @given(st.lists(PATHS, max_size=6))
-def test_every_wanted_mount_has_a_place_by_the_time_it_is_mounted(targets: list[str]) -> None:
+def test_every_mount_path_exists_when_it_is_mounted(targets: list[str]) -> None:
     made = plan(HOST, "/", [Wanted("/volume", target) for target in targets])
     assert sorted(step.target for step in made.mounts if isinstance(step, Bind)) == sorted(
         posixpath.normpath(target) for target in targets

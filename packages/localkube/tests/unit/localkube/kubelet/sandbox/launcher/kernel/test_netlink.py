@@ -30,11 +30,11 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_link_up() -> None:
+def test_link_up_request_has_the_expected_bytes() -> None:
     assert build_link_up(1).body.hex(" ", 4) == "00000000 01000000 01000000 01000000"
 
 
-def test_a_delay_is_what_tc_sends_for_netem() -> None:
+def test_delay_request_equals_the_one_of_tc() -> None:
     """Recorded of `tc qdisc add dev … root netem delay 100ms limit 10000`, and of `tc qdisc del dev … root`."""
     body = build_delay(7, 0.1).body
     assert body[:20].hex(" ", 4) == "00000000 07000000 00000000 ffffffff 00000000"
@@ -43,14 +43,14 @@ def test_a_delay_is_what_tc_sends_for_netem() -> None:
     assert (build_delay(7, 0.1).kind, build_no_delay(7).kind) == (36, 37)
 
 
-def test_bridge() -> None:
+def test_bridge_request_has_name_and_type() -> None:
     body = build_bridge("br0", 100).body
     assert body[:16].hex(" ", 4) == "00000000 64000000 01000000 01000000"
     assert attributes(body[16:]) == {3: b"br0\0", 18: body[28:]}
     assert attributes(attributes(body[16:])[18]) == {1: b"bridge\0"}
 
 
-def test_veth_names_both_ends_and_the_far_ends_namespace() -> None:
+def test_veth_request_names_both_ends_and_the_namespace() -> None:
     body = build_veth(("pod1", 101), 100, Peer("eth0", 100, 7)).body
     assert struct.unpack_from("=i", body, 4) == (101,)
     outer = attributes(body[16:])
@@ -63,7 +63,7 @@ def test_veth_names_both_ends_and_the_far_ends_namespace() -> None:
     assert attributes(far[16:]) == {3: b"eth0\0", 28: struct.pack("=I", 7)}
 
 
-def test_an_ethernet_address_is_given_to_a_bridge_and_to_a_far_end() -> None:
+def test_bridge_and_veth_peer_receive_ethernet_addresses() -> None:
     address = link_address("10.88.1.9")
     assert address.hex(":") == "02:00:0a:58:01:09"
     assert attributes(build_bridge("br0", 100, address).body[16:])[1] == address
@@ -71,35 +71,35 @@ def test_an_ethernet_address_is_given_to_a_bridge_and_to_a_far_end() -> None:
     assert attributes(attributes(attributes(outer[18])[2])[1][16:])[1] == address
 
 
-def test_link_into_bridge() -> None:
+def test_link_into_bridge_request_names_the_bridge() -> None:
     body = build_link_into_bridge(5, 100).body
     assert attributes(body[16:]) == {10: struct.pack("=I", 100)}
 
 
-def test_address() -> None:
+def test_address_request_has_local_and_peer_address() -> None:
     body = build_address(2, "10.88.1.9", 16).body
     assert body[:8].hex(" ", 4) == "02100000 02000000"
     assert attributes(body[8:]) == {1: bytes((10, 88, 1, 9)), 2: bytes((10, 88, 1, 9))}
 
 
-def test_default_route() -> None:
+def test_default_route_request_names_the_gateway() -> None:
     body = build_default_route("10.88.0.1").body
     assert body[:12].hex(" ", 4) == "02000000 fe030001 00000000"
     assert attributes(body[12:]) == {5: bytes((10, 88, 0, 1))}
 
 
-def test_route_to_a_host_that_an_interface_reaches() -> None:
+def test_route_to_a_host_names_its_interface() -> None:
     body = build_route("10.88.0.1", 32, interface=100).body
     assert body[:12].hex(" ", 4) == "02200000 fe03fd01 00000000"
     assert attributes(body[12:]) == {1: bytes((10, 88, 0, 1)), 4: struct.pack("=I", 100)}
 
 
-def test_route_to_a_network_by_a_gateway() -> None:
+def test_route_to_a_network_names_its_gateway() -> None:
     body = build_route("10.88.0.0", 16, gateway="10.88.0.1").body
     assert attributes(body[12:]) == {1: bytes((10, 88, 0, 0)), 5: bytes((10, 88, 0, 1))}
 
 
-def test_neighbour_is_permanent() -> None:
+def test_neighbor_entry_is_permanent() -> None:
     body = build_neighbour(100, "10.88.1.9").body
     assert body[:12].hex(" ", 4) == "02000000 64000000 80000000"
     assert attributes(body[12:]) == {1: bytes((10, 88, 1, 9)), 2: link_address("10.88.1.9")}
@@ -111,24 +111,24 @@ def test_entry_of_a_port_is_kept_by_its_bridge() -> None:
     assert attributes(body[12:]) == {2: link_address("10.88.1.9")}
 
 
-def test_forwarding_is_of_one_interface() -> None:
+def test_forwarding_request_names_one_interface() -> None:
     body = build_forwarding(100).body
     of_family = attributes(attributes(body[16:])[26])
     assert attributes(attributes(of_family[2])[1]) == {1: struct.pack("=I", 1)}
 
 
-def test_header_counts_and_asks_for_an_answer() -> None:
+def test_header_has_the_length_and_requests_an_answer() -> None:
     data = encode(Request(16, 0x600, b"body", "test"), 9)
     assert struct.unpack_from("=IHHII", data) == (20, 16, 0x605, 9, 0)
     assert data[16:] == b"body"
 
 
 @pytest.mark.parametrize(("code", "expected"), [(0, 0), (-17, 17)])
-def test_acknowledgement_tells_the_error(code: int, expected: int) -> None:
+def test_acknowledgement_has_the_error(code: int, expected: int) -> None:
     assert parse_acknowledgement(acknowledgement(8, 0) + acknowledgement(9, code), 9) == expected
 
 
-def test_acknowledgement_of_another_request_is_none() -> None:
+def test_acknowledgement_of_another_request_is_ignored() -> None:
     assert parse_acknowledgement(acknowledgement(8, 0), 9) is None
     assert parse_acknowledgement(b"", 9) is None
 

@@ -1,4 +1,4 @@
-"""The batches of nf_tables that lose packets between pods."""
+"""The nf_tables batches that drop packets between pods."""
 
 import struct
 
@@ -26,19 +26,19 @@ def expressions(rule: PacketRule) -> list[str]:
     return [name.rstrip(b"\0").decode() for _, name in places]
 
 
-def test_the_table_is_replaced_as_a_whole_and_without_rules_there_is_none() -> None:
+def test_table_is_replaced_completely() -> None:
     assert kinds() == [TABLE, NO_TABLE]
     assert kinds(PacketRule("10.88.1.0", "")) == [TABLE, NO_TABLE, TABLE, CHAIN, RULE]
 
 
-def test_a_rule_compares_the_addresses_it_names_and_drops() -> None:
+def test_rule_compares_its_addresses_and_drops() -> None:
     both = PacketRule("10.88.1.0", "10.88.1.1")
     assert expressions(both) == ["payload", "cmp", "payload", "cmp", "immediate"]
     assert bytes((10, 88, 1, 0)) in build_rules([both])[-1].attributes
     assert expressions(PacketRule("", "10.88.1.1")) == ["payload", "cmp", "immediate"]
 
 
-def test_a_share_is_compared_with_a_random_number_and_a_rate_is_a_limit_of_bytes() -> None:
+def test_share_and_rate_limit_the_dropped_packets() -> None:
     share = PacketRule("", "10.88.1.1", share=0.25)
     assert expressions(share) == ["payload", "cmp", "numgen", "byteorder", "cmp", "immediate"]
     assert struct.pack("!I", 250_000) in build_rules([share])[-1].attributes
