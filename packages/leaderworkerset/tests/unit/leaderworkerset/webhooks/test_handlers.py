@@ -161,7 +161,7 @@ def test_ignored_labels_of_a_template_cause_a_warning() -> None:
     ]
 
 
-def test_template_field_without_support_in_statefulsets_is_warned_about() -> None:
+def test_template_fields_that_prevent_pods_cause_warnings() -> None:
     """Upstream accepts the set as well, and its pods are never created."""
     spec = POD_TEMPLATE["spec"] | {"restartPolicy": "Never", "activeDeadlineSeconds": 60}
     template = {"size": 2, "workerTemplate": POD_TEMPLATE | {"spec": spec}}

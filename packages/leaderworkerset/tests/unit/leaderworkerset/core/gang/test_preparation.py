@@ -224,7 +224,7 @@ def test_minimum_of_the_set_is_limited_to_possible_pods(
     ]
 
 
-def test_minimum_of_the_whole_leaves_out_gated_leaders_of_an_older_revision() -> None:
+def test_minimum_of_the_set_excludes_gated_old_leaders() -> None:
     """N-AT-10, N-AT-22: they stay gated, and a Deployment without budget keeps them until the new group is ready."""
     before = scheduled.lws(WHOLE, replicas=1, size=1)
     obj = scheduled.lws(WHOLE, replicas=3, size=2, spec={"groupIdentity": "Hash"})

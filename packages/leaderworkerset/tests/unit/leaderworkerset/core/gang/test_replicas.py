@@ -245,7 +245,7 @@ def deleted(plan: Plan) -> list[str]:
 
 
 @pytest.mark.parametrize("leader", [LEADER, opened(LEADER)], ids=["gated", "open"])
-def test_group_without_workers_is_recreated_when_its_pod_group_terminates(leader: JSONObject) -> None:
+def test_group_without_workers_is_recreated_with_its_pod_group(leader: JSONObject) -> None:
     """Kubernetes keeps a PodGroup that a pod names (N-117-2), so waiting would not end."""
     (made,) = created(plan_for())
 
