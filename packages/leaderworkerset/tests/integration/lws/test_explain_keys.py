@@ -5,12 +5,13 @@ import re
 from tests.integration.clusters.objects import lws, pod_template, slow_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State
-from tests.integration.lws.explanations import named
+from tests.integration.lws.explanations import diagnosis, diagnosis_later, named
 from tests.integration.lws.test_hash import HASH, edit, settled
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS, REPLICA_SETS
+from leaderworkerset.diagnosis.causes.rollouts import STANDING
 from localkube.controllers.deployment.sizes import DESIRED
 
 
@@ -34,10 +35,10 @@ async def test_leaders_that_make_no_progress_are_named(space: Space) -> None:
     assert told.steps[0].endswith("describe deployment web")
 
 
-async def test_a_rollout_that_was_taken_for_a_change_of_the_size_is_named_and_goes_on_as_told(space: Space) -> None:
+async def test_a_rollout_taken_for_a_change_of_size_is_named(space: Space) -> None:
     """LWS-E089: the Deployment controller waits to have scaled the ReplicaSet, which has its size (docs/adr/0017).
 
-    It is named after a minute: a controller may be behind.
+    It is named after a minute: a controller may be behind. The rollout continues after the suggested commands.
     """
     await space.create(lws(replicas=2, size=1, **HASH))
     await settled(space, 2, 1)
@@ -53,7 +54,9 @@ async def test_a_rollout_that_was_taken_for_a_change_of_the_size_is_named_and_go
 
     await space.eventually(lambda: deployment(space), is_rolled)
 
-    told = await named(space, "LWS-E089", seconds=90)
+    assert (await diagnosis(space)).code != "LWS-E089"
+    told = await diagnosis_later(space, STANDING)
+    assert told.code == "LWS-E089"
 
     numbers = [re.findall(r"scale web.* --replicas (\d+)", step) for step in told.steps]
     assert numbers == [["3"], ["2"]]
