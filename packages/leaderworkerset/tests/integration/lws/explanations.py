@@ -35,12 +35,6 @@ NAMED_WITHIN: Final = 5.0
 HELD: Final = "tests.example.com/held"
 
 
-async def diagnosis(space: Space, target: str = "web") -> Diagnosis:
-    """Return what `lws explain` says."""
-    (told,) = await explain(session_of(space), parse(target))
-    return told
-
-
 class LateClock(SystemClock):
     """A clock that is fast by so much: what `lws explain` says later of the state that there is now."""
 
@@ -52,11 +46,15 @@ class LateClock(SystemClock):
         return super().now() + self._late
 
 
-async def diagnosis_later(space: Space, late: timedelta) -> Diagnosis:
-    """Return what `lws explain web` says after so long, if nothing changes."""
+async def diagnosis(space: Space, target: str = "web", *, late: timedelta = timedelta()) -> Diagnosis:
+    """Return what `lws explain` says, or would say after so long if nothing changed."""
     session = session_of(space)
-    shown = await targets.view_of(session, await targets.find(session, "web"))
-    return await diagnose_one(Lists(space.client), shown, parse("web"), commands_of(session), LateClock(late))
+    if not late:
+        (told,) = await explain(session, parse(target))
+        return told
+    chosen = parse(target)
+    shown = await targets.view_of(session, await targets.find(session, chosen.name))
+    return await diagnose_one(Lists(space.client), shown, chosen, commands_of(session), LateClock(late))
 
 
 async def typed(space: Space, *words: str, code: int = 0) -> str:
@@ -71,14 +69,16 @@ async def typed(space: Space, *words: str, code: int = 0) -> str:
     return output.decode()
 
 
-async def named(space: Space, code: str, target: str = "web", *, seconds: float = NAMED_WITHIN) -> Diagnosis:
-    """Wait until `lws explain` names the code."""
-    told = await diagnosis(space, target)
+async def named(
+    space: Space, code: str, target: str = "web", *, seconds: float = NAMED_WITHIN, late: timedelta = timedelta()
+) -> Diagnosis:
+    """Wait until `lws explain` names the code, or would name it after so long."""
+    told = await diagnosis(space, target, late=late)
     try:
         async with timeouts.within(seconds):
             while told.code != code:
                 await asyncio.sleep(ASKED_AGAIN)
-                told = await diagnosis(space, target)
+                told = await diagnosis(space, target, late=late)
     except TimeoutError:
         raise AssertionError(f"not {code}, but {told}") from None
     return told

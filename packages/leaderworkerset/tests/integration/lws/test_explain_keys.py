@@ -5,7 +5,7 @@ import re
 from tests.integration.clusters.objects import lws, pod_template, slow_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State
-from tests.integration.lws.explanations import diagnosis, diagnosis_later, named
+from tests.integration.lws.explanations import diagnosis, named
 from tests.integration.lws.test_hash import HASH, edit, settled
 
 from kuberuntime.objects import meta
@@ -55,8 +55,7 @@ async def test_a_rollout_taken_for_a_change_of_size_is_named(space: Space) -> No
     await space.eventually(lambda: deployment(space), is_rolled)
 
     assert (await diagnosis(space)).code != "LWS-E089"
-    told = await diagnosis_later(space, STANDING)
-    assert told.code == "LWS-E089"
+    told = await named(space, "LWS-E089", late=STANDING)
 
     numbers = [re.findall(r"scale web.* --replicas (\d+)", step) for step in told.steps]
     assert numbers == [["3"], ["2"]]
