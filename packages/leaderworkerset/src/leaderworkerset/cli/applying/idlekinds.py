@@ -30,7 +30,7 @@ IDLE: Final = {
         TRAFFIC,
     ),
     **dict.fromkeys(("monitoring.coreos.com", "monitoring.googleapis.com", "opentelemetry.io"), METRICS),
-    **dict.fromkeys(("keda.sh", "autoscaling.k8s.io", "karpenter.sh", "karpenter.k8s.aws"), SIZES),
+    **dict.fromkeys(("keda.sh", "autoscaling.k8s.io", "autoscaling.aibrix.ai", "llmd.ai", "karpenter.sh", "karpenter.k8s.aws"), SIZES),
     "kueue.x-k8s.io": QUEUES,
     "node.k8s.io": MACHINE,
 }  # fmt: skip
