@@ -286,7 +286,9 @@ def test_nodes_of_this_machine_without_accelerators_may_be_told_to_have_some(
     of_machine["status"]["nodeInfo"] = {"containerRuntimeVersion": runtime}
     message = "0/1 nodes are available: 1 Insufficient example.com/gpu."
     first = told(pending(message, spec=asks, objects={NODES: [of_machine]}, running=[])).steps[0]
-    simulated = "simulate nodes with example.com/gpu: start the cluster with --nodes 2 --node-capacity example.com/gpu=4,"
+    simulated = (
+        "simulate nodes with example.com/gpu: start the cluster with --nodes 2 --node-capacity example.com/gpu=4,"
+    )
     assert first.startswith(simulated if simulates else "add nodes with example.com/gpu")
 
 
