@@ -23,7 +23,9 @@ class Form(NamedTuple):
 
 
 ENGINES: Final = {
-    "vLLM on GPUs, a script of the image": Form("vllm", 2, 2, "nvidia.com/gpu=8, vpc.amazonaws.com/efa=8 (for leaderworkerset/vllm leader"),
+    "vLLM on GPUs, a script of the image": Form(
+        "vllm", 2, 2, "nvidia.com/gpu=8, vpc.amazonaws.com/efa=8 (for leaderworkerset/vllm leader"
+    ),
     "vLLM on a slice of TPUs": Form("vllm-tpu", 1, 4, "label cloud.google.com/gke-nodepool=domain-"),
     "SGLang on the host network": Form("sglang", 1, 2),
     "TensorRT-LLM behind Triton": Form("triton", 1, 2, "role/triton-pods is skipped: requests are not authorized"),
