@@ -45,7 +45,7 @@ DIRECT: Final = {
 }
 
 SYSTEM_CLOCK: Final = {
-    "kuberuntime/access/credentials.py": "the default of a clock that is passed",
+    "kuberuntime/access/execcredentials.py": "the default of a clock that is passed",
     "kuberuntime/clock.py": "defines it",
     "leaderworkerset/cli/local/localcluster.py": "composes a cluster",
     "leaderworkerset/cli/sets/causes.py": "measures how long a set has been stuck for people",

@@ -1,39 +1,21 @@
 """Credentials for an API server, and the sources that keep them current.
 
 In: the user entry of a kubeconfig (`kubeconfig.py`). Out: `Credentials`, which the transport gets before every request.
-After a 401 it calls `renew`, and sends the request once more if the credentials have changed.
+After a 401 it calls `renew`, and sends the request once more if the credentials have changed. Those of programs are in
+`execcredentials.py`. No asyncio is imported here: completion of names reads stored credentials without it.
 """
 
-import asyncio
 import errno
-import os
-import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from kuberuntime import timeouts
-from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.errors import ConfigError
-from kuberuntime.objects.meta import JSONObject
 
 REREAD: Final = 60.0
 """Seconds after which files are read again: the kubelet renews a pod's token, tools renew certificates."""
-
-LEEWAY: Final = timedelta(seconds=10)
-"""How long before its expiry a credential counts as expired, to allow for the duration of a request."""
-
-EXEC_TIMEOUT: Final = 300.0
-"""Seconds an exec plugin may take; the user may have to log in."""
-
-EXEC_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
-
-LARGEST_OUTPUT: Final = 1 * 2**20
-"""Bytes that an exec plugin may print; the largest certificates take some KiB."""
 
 LARGEST_FILE: Final = 16 * 2**20
 """Bytes of a kubeconfig, or of a file that it names."""
@@ -113,9 +95,16 @@ class StoredCredentials:
         self._current = self._read()
         self._read_at: float | None = None
 
+    @property
+    def current(self) -> Credentials:
+        """Return the credentials that were read last."""
+        return self._current
+
     async def get(self) -> Credentials:
         """Return the credentials; files were read in the last minute."""
         if self._has_files:
+            import asyncio
+
             now = asyncio.get_running_loop().time()
             if self._read_at is None or now - self._read_at >= REREAD:
                 self._current, self._read_at = self._read(), now
@@ -158,135 +147,3 @@ class ExecConfig(Concealed, frozen=True, rename="camel"):
     install_hint: str = ""
     provide_cluster_info: bool = False
     interactive_mode: InteractiveMode = "IfAvailable"
-
-
-class _ExecStatus(Concealed, frozen=True, rename="camel"):
-    """`status` of the ExecCredential that a plugin prints."""
-
-    token: str | None = None
-    client_certificate_data: str | None = None
-    client_key_data: str | None = None
-    expiration_timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
-
-
-class _ExecCredential(msgspec.Struct, frozen=True, rename="camel"):
-    api_version: str
-    kind: Literal["ExecCredential"]
-    status: _ExecStatus
-
-
-class ExecCredentials:
-    """Credentials that a program prints (`aws`, `gke-gcloud-auth-plugin`, ...), kept until they expire."""
-
-    def __init__(
-        self, config: ExecConfig, *, entry: str, directory: Path, cluster: JSONObject, clock: Clock | None = None
-    ) -> None:
-        if config.api_version not in EXEC_VERSIONS:
-            raise ConfigError(
-                f"{entry}.apiVersion: Unsupported value: {config.api_version!r}: "
-                f"update the plugin and its entry to {EXEC_VERSIONS[0]}"
-            )
-        self._config = config
-        self._entry = entry
-        self._directory = directory
-        self._cluster = cluster
-        self._clock = clock or SystemClock()
-        self._lock = asyncio.Lock()
-        self._current: Credentials | None = None
-        self._expires: datetime | None = None
-
-    async def get(self) -> Credentials:
-        """Return the credentials that the plugin printed last; run it again if they have expired."""
-        async with self._lock:
-            if self._current is None or (self._expires is not None and self._clock.now() >= self._expires - LEEWAY):
-                self._current = None
-                self._current = await self._run()
-            return self._current
-
-    async def renew(self, refused: Credentials) -> bool:
-        """Run the plugin again, unless another task has done so meanwhile."""
-        if self._current == refused:
-            self._current = None
-        return await self.get() != refused
-
-    async def _run(self) -> Credentials:
-        interactive = self._is_interactive()
-        program = (
-            str(self._directory / self._config.command) if os.sep in self._config.command else self._config.command
-        )
-        try:
-            process = await asyncio.create_subprocess_exec(
-                program,
-                *self._config.args,
-                env=self._environment(os.environ, interactive=interactive),
-                stdin=None if interactive else asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-            )
-        except OSError as error:
-            hint = f"; {self._config.install_hint.strip()}" if self._config.install_hint else ""
-            raise ConfigError(f"{self._entry}.command: cannot run {program}: {error.strerror}{hint}") from error
-        except ValueError as error:  # a null character, or = in the name of a variable
-            raise ConfigError(f"{self._entry}: cannot run {program!r}: {error}") from error
-        return self._parse(await self._output(process))
-
-    async def _output(self, process: asyncio.subprocess.Process) -> bytes:
-        try:
-            async with timeouts.within(EXEC_TIMEOUT):
-                output = await self._read(process)
-                await process.wait()
-        except TimeoutError as error:
-            raise ConfigError(
-                f"{self._entry}: {self._config.command} printed nothing in {EXEC_TIMEOUT:.0f} s"
-            ) from error
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        if process.returncode:
-            raise ConfigError(f"{self._entry}: {self._config.command} failed with exit code {process.returncode}")
-        return output
-
-    async def _read(self, process: asyncio.subprocess.Process) -> bytes:
-        """Read the whole output of the plugin; terminate the plugin if it prints too much."""
-        output = bytearray()
-        while process.stdout is not None and (piece := await process.stdout.read(LARGEST_OUTPUT)):
-            output += piece
-            if len(output) > LARGEST_OUTPUT:
-                raise ConfigError(
-                    f"{self._entry}: {self._config.command} printed more than {LARGEST_OUTPUT >> 20} MiB: "
-                    "it must print one ExecCredential; try the command by itself"
-                )
-        return bytes(output)
-
-    def _parse(self, output: bytes) -> Credentials:
-        try:
-            printed = msgspec.json.decode(output, type=_ExecCredential)
-        except msgspec.DecodeError as error:
-            raise ConfigError(f"{self._entry}: {self._config.command} printed no ExecCredential: {error}") from error
-        if printed.api_version != self._config.api_version:
-            raise ConfigError(
-                f"{self._entry}: {self._config.command} printed {printed.api_version}, "
-                f"but the entry asks for {self._config.api_version}"
-            )
-        status = printed.status
-        if not status.token and not (status.client_certificate_data and status.client_key_data):
-            raise ConfigError(f"{self._entry}: {self._config.command} printed neither a token nor a client certificate")
-        self._expires = status.expiration_timestamp
-        certificate, key = status.client_certificate_data or "", status.client_key_data or ""
-        token = checked_token((status.token or "").strip(), f"{self._entry}: {self._config.command}")
-        return Credentials(token, certificate.encode(), key.encode())
-
-    def _is_interactive(self) -> bool:
-        mode = self._config.interactive_mode
-        is_terminal = sys.stdin is not None and sys.stdin.isatty()
-        if mode == "Always" and not is_terminal:
-            raise ConfigError(f"{self._entry}: {self._config.command} needs a terminal to ask on, and there is none")
-        return mode != "Never" and is_terminal
-
-    def _environment(self, inherited: Mapping[str, str], *, interactive: bool) -> dict[str, str]:
-        spec: JSONObject = {"interactive": interactive}
-        if self._config.provide_cluster_info:
-            spec["cluster"] = self._cluster
-        info = {"apiVersion": self._config.api_version, "kind": "ExecCredential", "spec": spec}
-        given = {variable.name: variable.value for variable in self._config.env}
-        return {**inherited, **given, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}

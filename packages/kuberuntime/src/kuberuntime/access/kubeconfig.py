@@ -19,7 +19,6 @@ from kuberuntime.access.credentials import (
     Concealed,
     CredentialSource,
     ExecConfig,
-    ExecCredentials,
     Material,
     StoredCredentials,
     read_file,
@@ -290,6 +289,8 @@ def _credentials(user: Entry[User], cluster: JSONObject) -> CredentialSource:
             raise ConfigError(f"{user.field(field)}: {refusal}")
     value = user.value
     if value.exec is not None:
+        from kuberuntime.access.execcredentials import ExecCredentials  # it imports asyncio
+
         return ExecCredentials(value.exec, entry=user.field("exec"), directory=user.file.parent, cluster=cluster)
     certificate = _material(user, "client-certificate", value.client_certificate, value.client_certificate_data)
     key = _material(user, "client-key", value.client_key, value.client_key_data)

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import pytest
@@ -14,12 +15,16 @@ from tests.integration.clusters.state import State
 from tests.integration.lws.test_commands import session_of
 
 from kuberuntime import timeouts
+from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
-from leaderworkerset.cli.sets.diagnoses import explain
+from leaderworkerset.cli import targets
+from leaderworkerset.cli.sets.diagnoses import commands_of, explain
 from leaderworkerset.cli.targets import parse
 from leaderworkerset.diagnosis.finding import Diagnosis
+from leaderworkerset.observation.diagnosing import diagnose_one
+from leaderworkerset.observation.lists import Lists
 
 ASKED_AGAIN: Final = 0.3
 """Seconds between two explanations, each of which lists a dozen kinds."""
@@ -30,10 +35,26 @@ NAMED_WITHIN: Final = 5.0
 HELD: Final = "tests.example.com/held"
 
 
-async def diagnosis(space: Space, target: str = "web") -> Diagnosis:
-    """Return the output of `lws explain`."""
-    (told,) = await explain(session_of(space), parse(target))
-    return told
+class LateClock(SystemClock):
+    """A clock that is fast by so much: what `lws explain` says later of the state that there is now."""
+
+    def __init__(self, late: timedelta) -> None:
+        self._late = late
+
+    def now(self) -> datetime:
+        """Return a later time."""
+        return super().now() + self._late
+
+
+async def diagnosis(space: Space, target: str = "web", *, late: timedelta = timedelta()) -> Diagnosis:
+    """Return what `lws explain` says, or would say after so long if nothing changed."""
+    session = session_of(space)
+    if not late:
+        (told,) = await explain(session, parse(target))
+        return told
+    chosen = parse(target)
+    shown = await targets.view_of(session, await targets.find(session, chosen.name))
+    return await diagnose_one(Lists(space.client), shown, chosen, commands_of(session), LateClock(late))
 
 
 async def typed(space: Space, *words: str, code: int = 0) -> str:
@@ -48,14 +69,16 @@ async def typed(space: Space, *words: str, code: int = 0) -> str:
     return output.decode()
 
 
-async def named(space: Space, code: str, target: str = "web", *, seconds: float = NAMED_WITHIN) -> Diagnosis:
-    """Wait until `lws explain` names the code."""
-    told = await diagnosis(space, target)
+async def named(
+    space: Space, code: str, target: str = "web", *, seconds: float = NAMED_WITHIN, late: timedelta = timedelta()
+) -> Diagnosis:
+    """Wait until `lws explain` names the code, or would name it after so long."""
+    told = await diagnosis(space, target, late=late)
     try:
         async with timeouts.within(seconds):
             while told.code != code:
                 await asyncio.sleep(ASKED_AGAIN)
-                told = await diagnosis(space, target)
+                told = await diagnosis(space, target, late=late)
     except TimeoutError:
         raise AssertionError(f"not {code}, but {told}") from None
     return told

@@ -31,6 +31,7 @@ from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.sets.causes import Causes
 from leaderworkerset.cli.sets.diagnoses import explain, notes, survey
 from leaderworkerset.cli.targets import parse
+from leaderworkerset.diagnosis.causes.unattended import SILENCE
 from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import headline, overview
 from leaderworkerset.diagnosis.finding import Verdict
@@ -208,7 +209,7 @@ async def test_explain_names_a_manager_that_does_not_act(space: Space) -> None:
     await space.manager.stop()
     try:
         await space.patch({"spec": {"replicas": 2}})
-        told = await named(space, "LWS-E005", seconds=10 + NAMED_WITHIN)  # a controller has ten seconds to act
+        told = await named(space, "LWS-E005", late=SILENCE)
     finally:
         await space.manager.start()
     assert "no manager acts: the newest spec of web has not been acted on for" in told.sentence

@@ -5,12 +5,13 @@ import re
 from tests.integration.clusters.objects import lws, pod_template, slow_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State
-from tests.integration.lws.explanations import named
+from tests.integration.lws.explanations import diagnosis, named
 from tests.integration.lws.test_hash import HASH, edit, settled
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS, REPLICA_SETS
+from leaderworkerset.diagnosis.causes.rollouts import STANDING
 from localkube.controllers.deployment.sizes import DESIRED
 
 
@@ -37,7 +38,7 @@ async def test_explain_names_leaders_without_progress(space: Space) -> None:
 async def test_explain_names_a_rollout_mistaken_for_a_size_change(space: Space) -> None:
     """LWS-E089: the Deployment controller waits to have scaled the ReplicaSet, which has its size (docs/adr/0017).
 
-    It is named after a minute: a controller may be behind.
+    It is named after a minute: a controller may be behind. The rollout continues after the suggested commands.
     """
     await space.create(lws(replicas=2, size=1, **HASH))
     await settled(space, 2, 1)
@@ -53,7 +54,8 @@ async def test_explain_names_a_rollout_mistaken_for_a_size_change(space: Space) 
 
     await space.eventually(lambda: deployment(space), is_rolled)
 
-    told = await named(space, "LWS-E089", seconds=90)
+    assert (await diagnosis(space)).code != "LWS-E089"
+    told = await named(space, "LWS-E089", late=STANDING)
 
     numbers = [re.findall(r"scale web.* --replicas (\d+)", step) for step in told.steps]
     assert numbers == [["3"], ["2"]]

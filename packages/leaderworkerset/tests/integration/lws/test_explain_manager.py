@@ -1,32 +1,20 @@
 """`lws explain` of problems of the manager and its records: a manager without a leader, a missing revision."""
 
-from datetime import datetime
-
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State
 from tests.integration.lws.explanations import (
-    NAMED_WITHIN,
     named,
     of_kubernetes,
     template,
     unreachable_webhook,
     warned,
 )
-from tests.integration.lws.test_commands import session_of
 
-from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, LEASES, STATEFULSETS
 from leaderworkerset.api.metadata import LEASE, SELECTOR
-from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import targets
-from leaderworkerset.diagnosis.causes.unattended import BUSY
-from leaderworkerset.diagnosis.finding import Diagnosis
-from leaderworkerset.diagnosis.observed import Commands
-from leaderworkerset.observation import diagnosing
-from leaderworkerset.observation.lists import Lists
-from leaderworkerset.views.selection import Selection
+from leaderworkerset.diagnosis.causes.unattended import BUSY, SILENCE
 
 
 async def test_explain_names_a_lease_without_a_holder(space: Space) -> None:
@@ -41,7 +29,7 @@ async def test_explain_names_a_lease_without_a_holder(space: Space) -> None:
     try:
         await space.create(lease, LEASES)
         await space.patch({"spec": {"replicas": 2}})
-        told = await named(space, "LWS-E004", seconds=10 + NAMED_WITHIN)  # a controller has ten seconds to act
+        told = await named(space, "LWS-E004", late=SILENCE)
         await space.delete(LEASE, LEASES)
     finally:
         await space.manager.start()
@@ -67,7 +55,7 @@ async def test_explain_names_a_manager_without_pods(space: Space) -> None:
     try:
         await space.create(deployment, DEPLOYMENTS)
         await space.patch({"spec": {"replicas": 2}})
-        told = await named(space, "LWS-E003", seconds=10 + NAMED_WITHIN)  # a controller has ten seconds to act
+        told = await named(space, "LWS-E003", late=SILENCE)
         await space.delete("manager", DEPLOYMENTS)
     finally:
         await space.manager.start()
@@ -75,28 +63,12 @@ async def test_explain_names_a_manager_without_pods(space: Space) -> None:
     assert f"Deployment {space.namespace}/manager: 0 of 2 replicas ready" in told.evidence
 
 
-class AMinuteLater:
-    """A clock that is one minute ahead: the StatefulSet controller may be silent for so long."""
-
-    def now(self) -> datetime:
-        return SystemClock().now() + BUSY
-
-    def monotonic(self) -> float:
-        return SystemClock().monotonic()
-
-
 async def test_explain_names_a_statefulset_without_a_status(space: Space) -> None:
     """The webhook refuses every status, so the API has no sign of the controller."""
     async with unreachable_webhook(space, STATEFULSETS, subresource="status", operation="UPDATE"):
         await space.create(lws(replicas=1, size=2))
         await space.until(lambda state: state.pods["web-0"])  # type: ignore[arg-type]  # KeyError until then
-
-        async def look() -> Diagnosis:
-            whole = await targets.view_of(session_of(space), await space.get(LEADERWORKERSETS, "web"))
-            lists = Lists(space.client)
-            return await diagnosing.diagnose_one(lists, whole, Selection("web"), Commands(), AMinuteLater())
-
-        told = await space.eventually(look, lambda one: one.code == "LWS-E014")
+        told = await named(space, "LWS-E014", late=BUSY)
     assert told.sentence.startswith("the StatefulSet controller has not acted on StatefulSet web")
     assert told.evidence == ("metadata.generation 1, status.observedGeneration 0",)
     await space.settled()

@@ -116,7 +116,7 @@ async def dial(
     """
     if worker is None or not worker.cell.state.has_sandbox:
         raise NodeError(f'pod "{meta.name(pod)}" is not running')
-    shares = node.settings.capabilities.network == "shared" or podspec.uses_host_network(pod)
+    shares = node.settings.capabilities.network == "shared" or podspec.uses_host_network(pod, stub=node.settings.stub)
     addresses = (worker.cell.state.ip, LOCALHOST) if shares else (LOCALHOST, worker.cell.state.ip)
     errors = []
     for address in addresses:

@@ -197,7 +197,7 @@ class PodWorker:
             hostname=hostname,
             directory=cell.directory / "sandbox",
             hosts_directory=hosts.directory(cell.pod),
-            host_network=podspec.uses_host_network(cell.pod),
+            host_network=podspec.uses_host_network(cell.pod, stub=self._node.settings.stub),
             share_process_namespace=bool(meta.spec(cell.pod).get("shareProcessNamespace")),
             memory=directories.in_memory(cell.pod, self._volume_directory),
         )

@@ -254,6 +254,15 @@ async def test_stub_answers_on_the_ports_of_its_container(tmp_path: Path) -> Non
         assert status_of(found)["imageID"] == "stub://vllm/vllm-openai:v1"
 
 
+async def test_stubs_with_the_host_network_may_use_the_same_port(tmp_path: Path) -> None:
+    """The nodes of a rehearsal are simulated: on a cluster these pods are on two machines."""
+    server = {"name": "main", "image": "sglang:v1", "ports": [{"containerPort": 18081}]}
+    async with cluster(tmp_path, stub=True) as it:
+        for name in ("web-0", "web-1"):
+            found = await it.start(pod(server, name=name, hostNetwork=True))
+            assert b"200 OK" in await ask(it, found, 18081)
+
+
 async def test_port_conflict_on_the_shared_network_names_the_owner(tmp_path: Path) -> None:
     main = container(
         [*SERVER[:-1], "18080"], ports=[{"containerPort": 18080}], readinessProbe={"tcpSocket": {"port": 18080}}

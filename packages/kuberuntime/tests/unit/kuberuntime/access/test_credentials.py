@@ -11,7 +11,8 @@ import msgspec
 import pytest
 from testkit.virtualtime import START, run
 
-from kuberuntime.access.credentials import REREAD, Credentials, ExecConfig, ExecCredentials, Material, StoredCredentials
+from kuberuntime.access.credentials import REREAD, Credentials, ExecConfig, Material, StoredCredentials
+from kuberuntime.access.execcredentials import ExecCredentials
 from kuberuntime.errors import ConfigError
 
 V1 = "client.authentication.k8s.io/v1"

@@ -10,7 +10,8 @@ from testkit.virtualtime import run
 
 from kuberuntime.access import incluster, kubeconfig
 from kuberuntime.access.access import Access
-from kuberuntime.access.credentials import Credentials, ExecCredentials
+from kuberuntime.access.credentials import Credentials
+from kuberuntime.access.execcredentials import ExecCredentials
 from kuberuntime.errors import ConfigError
 
 

@@ -1,40 +1,17 @@
 """Kinds that change nothing in a rehearsal: they are skipped if the API server does not serve them.
 
-In: the documents to apply. Out: the applied documents, and a line for each skipped document. A kind that pods depend
-on, for example to create Secrets, is not in the table: it stays an error.
+In: the documents to apply. Out: the applied documents, and a line for each skipped document.
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 from kuberuntime.client.client import Client
-from leaderworkerset.cli.applying.applier import brings_kind
+from leaderworkerset.cli.applying import applier, idlegroups
+from leaderworkerset.cli.applying.applier import Tried, brings_kind
 from leaderworkerset.cli.applying.kindlookup import Discovery, UnknownKindError
+from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.reading.manifests import Document
-
-ACCESS: Final = "requests are not authorized by roles"
-TRAFFIC: Final = "there is no traffic from outside"
-METRICS: Final = "nobody collects metrics"
-SIZES: Final = "nobody sizes it by load"
-QUEUES: Final = "there are no queues"
-MACHINE: Final = "containers are processes of this machine"
-
-IDLE: Final = {
-    "rbac.authorization.k8s.io": ACCESS,
-    **dict.fromkeys(
-        (
-            "networking.k8s.io", "gateway.networking.k8s.io", "gateway.networking.x-k8s.io", "gateway.envoyproxy.io",
-            "inference.networking.k8s.io", "inference.networking.x-k8s.io", "networking.istio.io", "security.istio.io",
-            "networking.gke.io", "cloud.google.com", "traefik.io", "elbv2.k8s.aws", "route.openshift.io",
-        ),
-        TRAFFIC,
-    ),
-    **dict.fromkeys(("monitoring.coreos.com", "monitoring.googleapis.com", "opentelemetry.io"), METRICS),
-    **dict.fromkeys(("keda.sh", "autoscaling.k8s.io", "karpenter.sh", "karpenter.k8s.aws"), SIZES),
-    "kueue.x-k8s.io": QUEUES,
-    "node.k8s.io": MACHINE,
-}  # fmt: skip
-"""Groups whose kinds change nothing in a rehearsal, and why."""
+from leaderworkerset.cli.views.terminal import say
 
 
 async def without_unserved(client: Client, documents: Sequence[Document]) -> tuple[list[Document], list[str]]:
@@ -43,12 +20,20 @@ async def without_unserved(client: Client, documents: Sequence[Document]) -> tup
     kept: list[Document] = []
     skipped: list[str] = []
     for document in documents:
-        why = IDLE.get(document.object["apiVersion"].rpartition("/")[0], "")
+        why = idlegroups.reason(document.object["apiVersion"])
         if why and not brings_kind(documents, document) and not await _is_served(discovery, document):
             skipped.append(f"{document.title} is skipped: {why}")
         else:
             kept.append(document)
     return kept, skipped
+
+
+async def try_out(session: Session, documents: Sequence[Document], *, force: bool, skip: bool) -> list[Tried]:
+    """Return what applying documents would store; with `skip` without idle kinds that are not served, which it prints."""
+    if skip:
+        documents, skipped = await without_unserved(session.client, documents)
+        say(*skipped, err=True)
+    return await applier.try_out(session, documents, force=force)
 
 
 async def _is_served(discovery: Discovery, document: Document) -> bool:

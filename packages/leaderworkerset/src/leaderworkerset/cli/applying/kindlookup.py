@@ -11,6 +11,7 @@ from kuberuntime.client.transport import Request
 from kuberuntime.errors import KubeError, NotFoundError, from_response
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
+from leaderworkerset.cli.applying import idlegroups
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.nearmisses import hint
 
@@ -58,9 +59,12 @@ class Discovery:
         if places:
             return f"{text}, but in {' and '.join(places)}"
         group = api_version.rpartition("/")[0]
+        skips = ", or skip it with --skip-unserved" if idlegroups.reason(api_version) else ""
         if "." not in group or group in OWN_GROUPS:
-            return f"{text}, a kind of Kubernetes' own that is not everywhere: leave the object out to try the rest"
-        return f"{text}: is its CRD installed?"
+            return (
+                f"{text}, a kind of Kubernetes' own that is not everywhere: leave the object out to try the rest{skips}"
+            )
+        return f"{text}: install its CRD{skips}"
 
     async def _versions(self) -> list[str]:
         """Return the groups of the API server, each in its preferred version; unreadable ones are omitted."""

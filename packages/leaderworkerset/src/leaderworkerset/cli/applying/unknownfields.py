@@ -67,9 +67,12 @@ class Schema:
         node = self._root
         for parent in parents:
             node = self._fields(node).get(parent, {})
-        near = nearmisses.hint(name, self._fields(node))
+        fields = self._fields(node)
+        near = nearmisses.hint(name, fields)
         if near:
             return near
+        if longer := [field for field in fields if field.endswith(name[:1].upper() + name[1:])]:
+            return f', did you mean "{longer[0]}"?'  # as `type` in subGroupPolicy
         elsewhere = next(iter(sorted(self._places(name, self._root, ""), key=lambda place: place.count("."))), "")
         return f": {name} belongs at {elsewhere}" if elsewhere else ""
 

@@ -27,6 +27,8 @@ class RecordedLog(Struct, frozen=True):
     def note(self, lws: str) -> str:
         """Return where the lines are from."""
         shows = f"`{lws} -n {self.episode.namespace} history {self.episode.place}`"
+        if not self.lines:
+            return f"note: {self.rank.pod} printed nothing before the failure of {self.episode.time}; {shows} shows it"
         return f"note: the recorded last lines of {self.rank.pod}, of {self.episode.time}; {shows} shows all of that failure"
 
 
@@ -55,21 +57,28 @@ async def read(target: Target, session: Session, wanted: WantedRanks) -> list[Re
 
 
 def newest(found: Sequence[Episode], wanted: WantedRanks) -> list[RecordedLog]:
-    """Return of each wanted rank the newest lines, by group and rank; the episodes are in order of time."""
+    """Return of each wanted rank the newest lines, by group and rank; the episodes are in order of time.
+
+    A rank that never printed anything has no lines: the log of its program is empty, and not missing.
+    """
     chosen: dict[tuple[str, int], RecordedLog] = {}
     for one in found:
         for rank in one.ranks:
             lines = next(_lines(rank, wanted.container), None)
-            if lines and wanted.covers(one.group, rank.rank):
-                chosen[one.group, rank.rank] = RecordedLog(one, rank, lines)
+            key = one.group, rank.rank
+            is_newer = bool(lines) or (lines is not None and key not in chosen)
+            if lines is not None and is_newer and wanted.covers(*key):
+                chosen[key] = RecordedLog(one, rank, lines)
     return [chosen[key] for key in sorted(chosen)]
 
 
 def _lines(rank: RankEnd, container: str | None) -> Iterator[Sequence[str]]:
-    """Yield the lines of the last run of each container that has some, failed containers first."""
+    """Yield the lines of the last run of each container that has some, failed containers first; none if it printed nothing."""
     own = [one for one in rank.containers if container in (None, one.name)]
     for one in sorted(own, key=lambda one: not _failed(one)):
         yield from [run for run in one.logs if run][-1:]
+    if any(one.ends for one in own):
+        yield ()
 
 
 def _failed(container: ContainerEnd) -> bool:

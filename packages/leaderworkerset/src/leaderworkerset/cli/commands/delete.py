@@ -14,6 +14,7 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kuberuntime.plan import Propagation
 from leaderworkerset.cli import targets
+from leaderworkerset.cli.applying import idlegroups
 from leaderworkerset.cli.applying.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
@@ -93,6 +94,9 @@ async def _of_documents(
         try:
             wanted.append(await _of_document(session, discovery, document))
         except UnknownKindError as error:
+            if why := idlegroups.reason(document.object["apiVersion"]):  # skipped when it was applied, too
+                say(f"{document.title} is skipped: {why}", err=True)
+                continue
             unknown.append(f"{document.place}: {document.title}: {error}")
     return wanted, unknown
 

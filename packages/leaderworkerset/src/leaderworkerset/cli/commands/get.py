@@ -18,7 +18,7 @@ from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.process import collection
 from leaderworkerset.cli.sets.shown import QUOTED, GetRequest, Seen, cut, observe, say_if_empty
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views import formats, live, output, tables, terminal
+from leaderworkerset.cli.views import formats, live, livetable, output, tables, terminal
 from leaderworkerset.cli.views.formats import OutputFormat
 from leaderworkerset.cli.views.terminal import say, say_states
 from leaderworkerset.observation.podlogs import silent_lines
@@ -83,7 +83,7 @@ async def show(target: Target, wanted: GetRequest) -> None:
         shows_groups = wanted.form in TABLES and not wanted.table.is_brief(len(seen.shown))
         quoted = await quotations(session.client, seen.shown) if shows_groups else []
         show_lines = say_states if wanted.form in TABLES else say
-        show_lines(*render(seen.shown, wanted, seen.sets), *quoted)
+        show_lines(*render(seen.shown, wanted, seen.sets, terminal.columns(sys.stdout)), *quoted)
         if wanted.form in TABLES:
             if not shows_groups:
                 say(
@@ -258,8 +258,10 @@ class LineWatcher:
         return changes.subjects(self._views, self._clock.now(), with_namespace=self._wanted.everywhere)
 
 
-def render(views: Sequence[View], wanted: GetRequest, sets: Sequence[SetView] = ()) -> list[str]:
-    """Return the lines in the chosen format."""
+def render(
+    views: Sequence[View], wanted: GetRequest, sets: Sequence[SetView] = (), columns: int | None = None
+) -> list[str]:
+    """Return the lines in the chosen format; a table that is wider than `columns` has its reasons below the rows."""
     form = wanted.form
     if form in VIEWS:
         return [VIEWS[form](document(views, sets, managed_fields=wanted.managed_fields))]
@@ -270,5 +272,7 @@ def render(views: Sequence[View], wanted: GetRequest, sets: Sequence[SetView] = 
         ]
     now = SystemClock().now()
     below = tables.tables(views, now, wanted.table)
+    if columns is not None and form is None and not wanted.shows_ranks and max(map(len, below), default=0) > columns:
+        below = livetable.lines(views, now, livetable.Size(columns), with_namespace=wanted.everywhere)[1:]
     above = tables.set_tables(sets, now, with_namespace=wanted.everywhere, is_brief=wanted.table.is_brief(len(sets)))
     return [*above, "", *below] if above and below else [*above, *below]

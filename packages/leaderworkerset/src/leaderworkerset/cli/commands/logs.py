@@ -40,6 +40,10 @@ MOST_STREAMS: Final = 100
 
 FULL: Final = "note: {most} logs are followed, and more ranks have come: theirs follow as others end (--max-streams)"
 
+PAUSE: Final = 0.2
+RECORDED_WITHIN: Final = 10
+"""How often, with a pause of so many seconds, recorded lines of a deleted pod are looked for."""
+
 NO_EARLIER_RUN: Final = "previous terminated"
 """How the message of a kubelet begins that has no log of a run before this one."""
 
@@ -170,7 +174,8 @@ async def show(target: Target, wanted: LogsRequest) -> None:
         try:
             pods = await pods_of(session, wanted)
         except NoPodsError:
-            if not await recorded(target, session, wanted):
+            read_recorded = recorded_soon if await are_wanted(session, wanted) else recorded
+            if not await read_recorded(target, session, wanted):
                 raise
             return
         say_choice(pods, wanted.options.container)
@@ -179,7 +184,8 @@ async def show(target: Target, wanted: LogsRequest) -> None:
                 async for line in read(session.client, pod, wanted.options):
                     sink(pod, line)
             except (LogError, NotFoundError) as error:
-                if not (await before(session, pod, wanted, error) or await recorded(target, session, wanted, pod)):
+                read_recorded = recorded_soon if isinstance(error, NotFoundError) else recorded
+                if not (await before(session, pod, wanted, error) or await read_recorded(target, session, wanted, pod)):
                     errors.append(error)
     report(errors, len(pods))
 
@@ -204,6 +210,28 @@ async def before(session: Session, pod: JSONObject, wanted: LogsRequest, error: 
     return bool(lines)
 
 
+async def are_wanted(session: Session, wanted: LogsRequest) -> bool:
+    """Return whether groups and ranks that have no pod now are those of the specification, and so about to be created."""
+    for one in wanted.chosen:
+        resource, obj = await targets.find_either(session, one.name)
+        spec = meta.spec(obj)
+        count = spec.get("replicas", 1) if resource == LEADERWORKERSETS else 0
+        size = (spec.get("leaderWorkerTemplate") or {}).get("size", 1)
+        is_known = one.group < count if isinstance(one.group, int) else bool(count)
+        if is_known and (one.rank is None or one.rank < size):
+            return True
+    return False
+
+
+async def recorded_soon(target: Target, session: Session, wanted: LogsRequest, pod: JSONObject | None = None) -> bool:
+    """Print the recorded last lines of what was deleted a moment ago: the recorder may still be writing them."""
+    for _ in range(RECORDED_WITHIN):
+        if await recorded(target, session, wanted, pod):
+            return True
+        await asyncio.sleep(PAUSE)
+    return False
+
+
 async def recorded(target: Target, session: Session, wanted: LogsRequest, pod: JSONObject | None = None) -> bool:
     """Print the recorded last lines of a pod that has no log now (None: of all that was chosen); return whether there are some."""
     place = place_of(pod) if pod is not None else None
@@ -223,7 +251,8 @@ async def recorded(target: Target, session: Session, wanted: LogsRequest, pod: J
 def show_recorded(found: Sequence[RecordedLog], wanted: LogsRequest, lws: str) -> None:
     """Print recorded lines, each after its group/rank unless one rank was named."""
     for log in found:
-        say(log.note(lws), err=True)
+        if log.lines or wanted.is_one_rank:
+            say(log.note(lws), err=True)
         lines = log.lines if wanted.options.tail is None else log.lines[len(log.lines) - wanted.options.tail :]
         matches = [line for line in lines if wanted.pattern is None or wanted.pattern.search(line)]
         say(*(line if wanted.is_one_rank else f"{log.place} {line}" for line in matches))

@@ -3,9 +3,9 @@
 A shell waits for the answer: `quickcompletion` imports this module only if a line needs a cluster.
 """
 
-import asyncio
 import os
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Final
 from urllib.parse import quote, urlencode, urlsplit
@@ -14,6 +14,7 @@ import msgspec
 
 from kuberuntime.access import kubeconfig
 from kuberuntime.access.access import Access
+from kuberuntime.access.credentials import Credentials, StoredCredentials
 from kuberuntime.access.tls import build_context
 from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta
@@ -40,63 +41,81 @@ def ask(what: str, where: Mapping[str, str], start: str) -> list[str] | None:
         if local := where.get("local"):
             path = str(places.place(local).kubeconfig)
         access = kubeconfig.load(os.environ, kubeconfig=path, context=where.get("context_name", ""))
-        return LISTS[what](access, where.get("namespace") or access.namespace, start)
+        with closing(_Lists(access, where.get("namespace", ""))) as lists:
+            return LISTS[what](lists, start)
     except NeedsClientError:
         return None
     except (KubeError, CommandError, OSError, HTTPException, msgspec.MsgspecError, TimeoutError):
         return []
 
 
-def _namespaces(access: Access, _namespace: str, start: str) -> list[str]:
-    return matching(map(meta.name, _list(access, "/api/v1/namespaces")), start)
+def _namespaces(lists: "_Lists", start: str) -> list[str]:
+    return matching(map(meta.name, lists.read("/api/v1/namespaces")), start)
 
 
-def _nodes(access: Access, _namespace: str, start: str) -> list[str]:
-    return matching(map(meta.name, _list(access, "/api/v1/nodes")), start)
+def _nodes(lists: "_Lists", start: str) -> list[str]:
+    return matching(map(meta.name, lists.read("/api/v1/nodes")), start)
 
 
-def _named(access: Access, namespace: str, start: str) -> list[str]:
+def _named(lists: "_Lists", start: str) -> list[str]:
     name, *rest = start.split("/")
     if not rest:
         groups = (
             ("leaderworkerset.x-k8s.io/v1", "leaderworkersets"),
             ("disaggregatedset.x-k8s.io/v1", "disaggregatedsets"),
         )
-        paths = [f"/apis/{group}/namespaces/{quote(namespace)}/{kind}" for group, kind in groups]
-        return matching({meta.name(one) for path in paths for one in _list(access, path)}, start)
+        paths = [f"/apis/{group}/namespaces/{quote(lists.namespace)}/{kind}" for group, kind in groups]
+        return matching({meta.name(one) for path in paths for one in lists.read(path)}, start)
     from leaderworkerset.views.groups import name_of, place_of
     from leaderworkerset.views.selection import Selection
 
     group = name_of(rest[0]) if len(rest) > 1 else None
     selector = Selection(name, group, None if len(rest) > 1 else 0).label_selector()  # of groups the leaders
-    pods = _list(access, f"/api/v1/namespaces/{quote(namespace)}/pods?{urlencode({'labelSelector': selector})}")
+    pods = lists.read(f"/api/v1/namespaces/{quote(lists.namespace)}/pods?{urlencode({'labelSelector': selector})}")
     return completing.places(name, [place for pod in pods if (place := place_of(pod))], start)
 
 
-def _list(access: Access, path: str) -> list[JSONObject]:
-    """Return the metadata of the objects at a path; none if the server does not serve it."""
-    if access.proxy or access.tls.server_name:
-        raise NeedsClientError
-    server = urlsplit(access.server)
-    credentials = asyncio.run(asyncio.wait_for(access.credentials.get(), PATIENCE))
-    host, port = server.hostname or "", server.port
-    if server.scheme == "https":
-        tls = build_context(access.tls, credentials)
-        connection: HTTPConnection = HTTPSConnection(host, port, timeout=PATIENCE, context=tls)
-    else:
-        connection = HTTPConnection(host, port, timeout=PATIENCE)
-    token = {"Authorization": f"Bearer {credentials.token}"} if credentials.token else {}
-    try:
-        connection.request("GET", f"{server.path.rstrip('/')}{path}", headers={"Accept": ACCEPT, **token})
-        response = connection.getresponse()
+class _Lists:
+    """Reads the metadata of objects over one connection."""
+
+    def __init__(self, access: Access, namespace: str) -> None:
+        if access.proxy or access.tls.server_name:
+            raise NeedsClientError
+        self.namespace = namespace or access.namespace
+        server = urlsplit(access.server)
+        credentials = _credentials(access)
+        host, port = server.hostname or "", server.port
+        self._base = server.path.rstrip("/")
+        self._connection: HTTPConnection = (
+            HTTPSConnection(host, port, timeout=PATIENCE, context=build_context(access.tls, credentials))
+            if server.scheme == "https"
+            else HTTPConnection(host, port, timeout=PATIENCE)
+        )
+        token = {"Authorization": f"Bearer {credentials.token}"} if credentials.token else {}
+        self._headers = {"Accept": ACCEPT, **token}
+
+    def read(self, path: str) -> list[JSONObject]:
+        """Return the metadata of the objects at a path; none if the server does not serve it."""
+        self._connection.request("GET", f"{self._base}{path}", headers=self._headers)
+        response = self._connection.getresponse()
         body = response.read()
-    finally:
-        connection.close()
-    items: list[JSONObject] = msgspec.json.decode(body).get("items") or [] if response.status == 200 else []
-    return items
+        items: list[JSONObject] = msgspec.json.decode(body).get("items") or [] if response.status == 200 else []
+        return items
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
 
 
-LISTS: Final[Mapping[str, Callable[[Access, str, str], list[str]]]] = {
+def _credentials(access: Access) -> Credentials:
+    if isinstance(access.credentials, StoredCredentials):
+        return access.credentials.current
+    import asyncio  # only programs that print credentials need it
+
+    return asyncio.run(asyncio.wait_for(access.credentials.get(), PATIENCE))
+
+
+LISTS: Final[Mapping[str, Callable[[_Lists, str], list[str]]]] = {
     "names": _named,
     "namespaces": _namespaces,
     "nodes": _nodes,

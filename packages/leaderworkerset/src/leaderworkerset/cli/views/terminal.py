@@ -60,6 +60,11 @@ def is_colored(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def columns(stream: TextIO) -> int | None:
+    """Return the width of the terminal that a stream writes to; None if it is not a terminal, or has no width."""
+    return (os.get_terminal_size(stream.fileno()).columns or None) if stream.isatty() else None
+
+
 RED, YELLOW, GREEN = 31, 33, 32
 STATES: Final = (
     (RED, re.compile(

@@ -200,7 +200,7 @@ NOT_STARTED: Final = Cause(
     meaning="The container runtime refuses to start a container; the message is its own.",
     remedy="Do as the message says; often a command, working directory, device or mount is wrong.",
     find=Waits(
-        START,
+        START | {"PortConflict"},
         r"(?P<why>.+)",
         "container {container} of pod {pod} cannot be started{others}: {why}",
         ("{lws} describe {place}",),

@@ -69,7 +69,7 @@ def short_of(wanted: str) -> Find:
                     if closed
                     else ()
                 ),
-                *simulating(observed, name),
+                *simulating(observed, rank, name),
                 f"add nodes with {name}, free some, or let the template of {observed.view.name} request less",
                 f"{observed.commands.lws} nodes",
             ),
@@ -85,16 +85,22 @@ def failing_devices(observed: Observed, name: str) -> tuple[str, ...]:
     return tuple(f"node {at}: {why}" for at, node in observed.nodes.items() if (why := devices.failing(node)))
 
 
-def simulating(observed: Observed, name: str) -> tuple[str, ...]:
-    """Return how to simulate accelerators on a cluster of this machine, none of whose nodes has any."""
+def simulating(observed: Observed, rank: Rank, name: str) -> tuple[str, ...]:
+    """Return how to simulate accelerators on a cluster of this machine, none of whose nodes has any: a node for each rank."""
     nodes = observed.nodes.values()
     runtimes = (str((meta.status(node).get("nodeInfo") or {}).get("containerRuntimeVersion")) for node in nodes)
     if name in NATIVE or not nodes or not all(runtime.startswith(PROCESSES) for runtime in runtimes):
         return ()
     if any(name in (meta.status(node).get("allocatable") or {}) for node in nodes):
         return ()
+    try:
+        amount = amount_text(demand.of_pod(meta.spec(rank.object or {})).get(name, ZERO))
+    except QuantityError:
+        return ()
+    count = sum(len(group.ranks) for group in observed.view.groups)
+    several = f"--nodes {count} " if count > 1 else ""
     return (
-        f"simulate nodes with {name}: start the cluster with --node-capacity {name}=8, or run the manifest with --nodes auto --gpus auto",
+        f"simulate nodes with {name}: start the cluster with {several}--node-capacity {name}={amount}, or run the manifest with --nodes auto --gpus auto",
         *(("to use the GPUs of this machine: start the cluster with --gpus host",) if name == GPU else ()),
     )
 

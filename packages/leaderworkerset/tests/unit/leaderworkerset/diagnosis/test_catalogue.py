@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 from testkit.repository import ROOT
+from tests.explanations.builders import waiting
 from tests.explanations.golden import FOLDER, text_of
 from tests.explanations.scenarios import SCENARIOS
 from tests.typed import read
@@ -46,6 +47,16 @@ def test_every_cause_has_a_scenario_and_a_text() -> None:
 
 def test_every_scenario_is_found_by_its_code() -> None:
     assert [code for code in SCENARIOS if diagnose(SCENARIOS[code], Selection("web")).code != code] == []
+
+
+def test_every_reason_of_the_embedded_kubelet_has_a_cause() -> None:
+    sources = (ROOT / "packages/localkube/src/localkube/kubelet/container").glob("*.py")
+    reasons = {name for file in sources for name in re.findall(r'UnrunnableError\(\s*"(\w+)"', file.read_text())}
+    assert reasons >= {"PortConflict", "ProgramNotFound"}
+    message = "port 8000 is taken by pod default/web-1: give the container a command"
+    found = {reason: diagnose(waiting(reason, message), Selection("web")).code for reason in reasons}
+    assert [reason for reason, code in found.items() if code == UNKNOWN] == []
+    assert found["PortConflict"] == "LWS-E067"
 
 
 def test_texts_equal_the_recorded_ones() -> None:

@@ -286,7 +286,10 @@ def test_local_nodes_without_accelerators_can_simulate_them(
     of_machine["status"]["nodeInfo"] = {"containerRuntimeVersion": runtime}
     message = "0/1 nodes are available: 1 Insufficient example.com/gpu."
     first = told(pending(message, spec=asks, objects={NODES: [of_machine]}, running=[])).steps[0]
-    assert first.startswith("simulate nodes with example.com/gpu: " if simulates else "add nodes with example.com/gpu")
+    simulated = (
+        "simulate nodes with example.com/gpu: start the cluster with --nodes 2 --node-capacity example.com/gpu=4,"
+    )
+    assert first.startswith(simulated if simulates else "add nodes with example.com/gpu")
 
 
 def test_failing_device_is_named() -> None:

@@ -266,8 +266,8 @@ class Containers:
 
     async def _port_conflict(self, container: JSONObject) -> str:
         """Return which declared port is in use at the pod's address, where pods share a network; empty if none is."""
-        cell = self._cell
-        if cell.node.settings.capabilities.network == "isolated" and not podspec.uses_host_network(cell.pod):
+        cell, settings = self._cell, self._cell.node.settings
+        if settings.capabilities.network == "isolated" and not podspec.uses_host_network(cell.pod, stub=settings.stub):
             return ""
         for port in podspec.declared_ports(container):
             if await self._is_taken(port):

@@ -122,6 +122,17 @@ def check_command(image: str, argv: Sequence[str], *, has_command: bool, place: 
     )
 
 
+def check_directory(image: str, directory: str, place: ProgramSource, mounted: Sequence[str]) -> None:
+    """Refuse a container whose working directory does not exist, and is not mounted."""
+    if not directory.startswith("/") or _is_under(directory, mounted) or os.path.lexists(_in(place.root, directory)):
+        return
+    raise UnrunnableError(
+        "ProgramNotFound",
+        f'working directory "{directory}" is not on this machine: correct workingDir, map the image with --image '
+        f"{untagged(image)}=DIR to a root file system that has it, or rehearse with --stub",
+    )
+
+
 def check_program(image: str, program: str, path: str, place: ProgramSource, mounted: Sequence[str]) -> None:
     """Refuse a container whose program does not exist; programs under a mount path (`mounted`) are not checked."""
     if _exists(program, path, place.root or Path("/"), mounted):
@@ -155,12 +166,22 @@ def _meant(program: str, path: str, root: Path) -> str:
     return f" (did you mean {similar[0]}?)" if similar else ""
 
 
-def check_script(image: str, argv: Sequence[str], path: str, place: ProgramSource, mounted: Sequence[str]) -> None:
+class Searched(Struct, frozen=True):
+    """Where the programs of a container are looked for: PATH, the working directory, and paths that are mounted."""
+
+    path: str
+    directory: str = "/"
+    mounted: Sequence[str] = ()
+
+
+def check_script(image: str, argv: Sequence[str], place: ProgramSource, searched: Searched) -> None:
     """Refuse a container whose shell exists, but not the programs that its script starts."""
     for started in scripts.starts(argv):
         if not started.is_file:
-            check_program(image, started.name, path, place, mounted)
-        elif not _is_under(started.name, mounted) and not os.path.lexists(_in(place.root, started.name)):
+            check_program(image, started.name, searched.path, place, searched.mounted)
+            continue
+        file = os.path.normpath(os.path.join(searched.directory, started.name))
+        if not _is_under(file, searched.mounted) and not os.path.lexists(_in(place.root, file)):
             raise UnrunnableError("ProgramNotFound", f'file "{started.name}" of image {image} is not on this machine')
 
 

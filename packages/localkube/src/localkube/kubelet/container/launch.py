@@ -20,7 +20,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.accelerators.visibility import visible
 from localkube.kubelet.container import images
-from localkube.kubelet.container.images import ProgramSource, UnrunnableError
+from localkube.kubelet.container.images import ProgramSource, Searched, UnrunnableError
 from localkube.kubelet.pod.podstatus import STUB_IMAGE
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import Capabilities, Mount
@@ -103,7 +103,8 @@ def stubbed(container: JSONObject, context: Context, settings: KubeletSettings) 
     try:
         command = _command(container, replace(context, lenient=True), settings)
         path = command.env.get("PATH", "")
-        images.check_script(image, command.argv, path, command.place, _mounted(container))
+        directory = container.get("workingDir") or str(command.place.folder or "/")
+        images.check_script(image, command.argv, command.place, Searched(path, directory, _mounted(container)))
         if not (command.place.directory or container.get("workingDir") or command.env.get("PYTHONPATH")):
             images.check_module(image, command.argv, path)
     except UnrunnableError as why:
@@ -124,6 +125,7 @@ def _command(container: JSONObject, context: Context, settings: KubeletSettings)
     argv = environment.expand_all(words, env)
     images.check_command(image, argv, has_command=bool(container.get("command")), place=place)
     images.check_program(image, argv[0], env.get("PATH", ""), place, _mounted(container))
+    images.check_directory(image, container.get("workingDir") or "/", place, _mounted(container))
     return _Command(place, env, argv)
 
 

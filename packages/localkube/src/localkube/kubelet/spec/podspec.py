@@ -89,9 +89,12 @@ def kernel_hostname(pod: JSONObject, domain: str) -> str:
     return full
 
 
-def uses_host_network(pod: JSONObject) -> bool:
-    """Return whether the pod requests the host's network."""
-    return bool(meta.spec(pod).get("hostNetwork"))
+def uses_host_network(pod: JSONObject, *, stub: bool) -> bool:
+    """Return whether the pod shares the network of this machine: it requests that, and no stubs replace programs.
+
+    In a rehearsal with stubs, pods of several simulated nodes may use the same port.
+    """
+    return bool(meta.spec(pod).get("hostNetwork")) and not stub
 
 
 def declared_ports(container: JSONObject) -> tuple[int, ...]:

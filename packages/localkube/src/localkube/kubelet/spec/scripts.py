@@ -52,8 +52,16 @@ PLAIN: Final = re.compile(r"[\w./+][\w./+-]*")
 VALUE: Final = re.compile(r"-?[0-9][\w.]*|(?:SIG)?[A-Z]+[0-9]?|L")
 
 
+ABSOLUTE: Final = re.compile(r"/[\w./+-]+")
+RELATIVE: Final = re.compile(r"[\w./+][\w./+-]*")
+"""Paths of files; a relative one starts at the working directory of the container."""
+
+FLAGS: Final = frozenset({"-u", "-O", "-B"})
+"""Options of Python without a value."""
+
+
 class Started(NamedTuple):
-    """A program by name or path, or a file (by its absolute path) that an interpreter reads."""
+    """A program by name or path, or a file (by its path) that an interpreter reads."""
 
     name: str
     is_file: bool = False
@@ -75,7 +83,7 @@ def python_module(argv: Sequence[str]) -> str:
     script = _script(argv)
     for words in [argv] if script is None else map(_unwrapped, _started(script)):
         if words and PYTHON.fullmatch(posixpath.basename(words[0])):
-            options = list(dropwhile(lambda word: word in {"-u", "-O", "-B"}, words[1:]))
+            options = list(dropwhile(FLAGS.__contains__, words[1:]))
             if len(options) > 1 and options[0] == "-m" and MODULE.fullmatch(options[1]):
                 return options[1].partition(".")[0]
     return ""
@@ -93,7 +101,9 @@ def starts(argv: Sequence[str]) -> Iterator[Started]:
         yield Started(argv[0])
     if script is None:
         if argv and posixpath.basename(argv[0]) in INTERPRETERS:
-            yield from _read_file(argv)
+            yield from _read_file(argv, RELATIVE)
+        elif argv and RELATIVE.fullmatch(argv[0]) and "/" in argv[0]:
+            yield Started(argv[0], is_file=True)
         return
     needless = OF_THE_SHELL | set(FUNCTION.findall(script)) | set(LOOKED_FOR.findall(script))
     for words in map(_unwrapped, _started(script)):
@@ -126,6 +136,8 @@ def _script(argv: Sequence[str]) -> str | None:
         return None
     is_script, words = False, iter(argv[1:])
     for word in words:
+        if word in {"-", "--"}:  # the end of the options
+            return next(words, None) if is_script else None
         if not re.fullmatch(r"[-+]\w+|--\w[\w-]*", word):
             return word if is_script else None
         is_short = not word.startswith("--")
@@ -135,10 +147,14 @@ def _script(argv: Sequence[str]) -> str | None:
     return None
 
 
-def _read_file(words: Sequence[str]) -> Iterator[Started]:
-    """Yield the file that an interpreter reads, if its first argument is an absolute path."""
-    if len(words) > 1 and re.fullmatch(r"/[\w./+-]+", words[1]):
-        yield Started(words[1], is_file=True)
+def _read_file(words: Sequence[str], form: re.Pattern[str] = ABSOLUTE) -> Iterator[Started]:
+    """Yield the file that an interpreter reads, if its first argument has this form.
+
+    In a script only absolute paths are known: it may have changed the working directory, or made the file.
+    """
+    rest = list(dropwhile(FLAGS.__contains__, words[1:]))
+    if rest and form.fullmatch(rest[0]):
+        yield Started(rest[0], is_file=True)
 
 
 def _started(script: str) -> list[list[str]]:

@@ -141,7 +141,7 @@ class Reporter:
 def invitation(place: ClusterDirectory) -> list[str]:
     """Return how to address the cluster."""
     return [
-        f"Cluster {place.name} is up. Speak to it with `lws … {place.words}`, or point any Kubernetes client to it:",
+        f"Cluster {place.name} is up. Use it with `lws … {place.words}`, or point any Kubernetes client to it:",
         f"export KUBECONFIG={shlex.quote(str(place.kubeconfig))}",
     ]
 

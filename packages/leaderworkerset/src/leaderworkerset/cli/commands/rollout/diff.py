@@ -7,7 +7,7 @@ import click
 
 from kuberuntime.errors import KubeError
 from leaderworkerset.cli import errors
-from leaderworkerset.cli.applying import applier
+from leaderworkerset.cli.applying import idlekinds
 from leaderworkerset.cli.applying.applier import Tried
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError
@@ -28,9 +28,10 @@ class DiffError(CommandError):
 
 @click.command("diff")
 @manifest_arguments
+@manifestoptions.skip_unserved(default=False)
 @click.option("--force-conflicts", is_flag=True, help="As if fields that another manager owns were taken over.")
 @click.pass_obj
-def command(target: Target, /, *, force_conflicts: bool, **options: Any) -> int:
+def command(target: Target, /, *, force_conflicts: bool, skip_unserved: bool, **options: Any) -> int:
     """Show what applying manifests would change, with all defaults filled in by the API server; nothing is written.
 
     Exit 0 if nothing would change, 1 if something would, 2 on errors.
@@ -38,7 +39,9 @@ def command(target: Target, /, *, force_conflicts: bool, **options: Any) -> int:
     try:
         documents = ordered(manifestoptions.collect(options).load())
 
-        tried = target.run(lambda session: applier.try_out(session, documents, force=force_conflicts))
+        tried = target.run(
+            lambda session: idlekinds.try_out(session, documents, force=force_conflicts, skip=skip_unserved)
+        )
     except (CommandError, KubeError, OSError) as error:
         raise DiffError(errors.describe(error)) from error
     lines = list(differences(tried))

@@ -15,7 +15,7 @@ from msgspec import Struct
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.cli.applying import applier
+from leaderworkerset.cli.applying import idlekinds
 from leaderworkerset.cli.applying.applier import DEFAULT_NAMESPACE, Tried, check_here, place_in
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
@@ -39,6 +39,7 @@ class Outlook(Struct, frozen=True):
 
 @click.command("plan")
 @manifest_arguments
+@manifestoptions.skip_unserved(default=False)
 @click.option("--snapshot", metavar="FILE", help="Plan without a cluster, from objects saved before.")
 @click.option("--save-snapshot", metavar="FILE", help="Save the objects that the plan was made from.")
 @click.option("--force-conflicts", is_flag=True, help="As if fields that another manager owns were taken over.")
@@ -50,7 +51,7 @@ def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | Non
     A snapshot is what `kubectl get lws,sts,pods -o yaml` prints, or --save-snapshot saves. Nothing is written to the
     cluster.
     """
-    form, force = options.pop("form"), options.pop("force_conflicts")
+    form, force, skip = (options.pop(name) for name in ("form", "force_conflicts", "skip_unserved"))
     documents = ordered(manifestoptions.collect(options).load())
     if snapshot and save_snapshot:
         raise UsageError("--snapshot and --save-snapshot cannot be combined")
@@ -59,7 +60,7 @@ def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | Non
     if snapshot:
         outlooks = offline(documents, snapshot, target.namespace or "")
     else:
-        outlooks, roles, others = asyncio.run(online(target, documents, force=force))
+        outlooks, roles, others = asyncio.run(online(target, documents, force=force, skip=skip))
     if save_snapshot:
         saved = snapshots.build(one.situation for one in outlooks if one.situation is not None)
         Path(save_snapshot).write_text(output.as_yaml(saved) + "\n", encoding="utf-8")
@@ -80,14 +81,14 @@ def show(outlooks: Sequence[Outlook], roles: Sequence[RolesForeseen], others: Se
 
 
 async def online(
-    target: Target, documents: Sequence[Document], *, force: bool
+    target: Target, documents: Sequence[Document], *, force: bool, skip: bool
 ) -> tuple[list[Outlook], list[RolesForeseen], list[str]]:
     """Plan with the objects of the cluster and a dry run of the documents."""
     async with target.session() as session:
         outlooks: list[Outlook] = []
         roles: list[RolesForeseen] = []
         others: list[str] = []
-        for one in await applier.try_out(session, documents, force=force):
+        for one in await idlekinds.try_out(session, documents, force=force, skip=skip):
             if one.after.get("kind") == LEADERWORKERSETS.kind:
                 before = None if one.before is None else await subjects.situation_of(session, one.before)
                 outlooks.append(Outlook(before, foresee(one.document, before, one.after)))

@@ -1,12 +1,16 @@
 """Kinds that change nothing in a rehearsal are skipped if they are not served."""
 
+import click
+import pytest
 from testkit.fakes import ScriptedTransport, answer, failure
 from testkit.virtualtime import run
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli import app
 from leaderworkerset.cli.applying.idlekinds import without_unserved
+from leaderworkerset.cli.applying.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.reading.manifests import Document
 
 ABSENT = failure(404, "NotFound", "not found")
@@ -46,3 +50,14 @@ def test_kind_whose_definition_is_applied_is_kept() -> None:
         "spec": {"names": {"kind": "ScaledObject"}},
     }
     assert len(kept([definition, scaled])[0]) == 2
+
+
+@pytest.mark.parametrize("command", ["apply", "plan", "diff"])
+def test_the_commands_whose_errors_name_the_option_have_it(command: str) -> None:
+    scaled = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "web"}}
+    script = ScriptedTransport(ABSENT, answer(200, {"groups": []}), answer(200, {"resources": []}))
+    with pytest.raises(UnknownKindError, match=r"install its CRD, or skip it with --skip-unserved$"):
+        run(Discovery(Client(script)).resource_of(scaled))
+    found = app.lws.get_command(click.Context(app.lws), command)
+    assert found is not None
+    assert "--skip-unserved" in [word for param in found.params for word in param.opts]

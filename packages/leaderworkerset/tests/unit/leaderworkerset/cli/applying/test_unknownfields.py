@@ -35,6 +35,7 @@ DOCUMENT: JSONObject = {
     [
         ("spec.nodeselector", ', did you mean "nodeSelector"?'),
         ("spec.containers.comand", ', did you mean "command"?'),
+        ("spec.selector", ', did you mean "nodeSelector"?'),
         ("spec.image", ": image belongs at spec.containers.image"),
         ("containers", ": containers belongs at spec.containers"),
         ("spec.nonsense", ""),

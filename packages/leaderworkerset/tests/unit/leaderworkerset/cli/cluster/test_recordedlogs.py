@@ -49,3 +49,13 @@ def test_recorded_lines_have_a_note_about_their_failure() -> None:
         "note: the recorded last lines of web-0, of 2026-11-25T09:00:02Z; "
         "`lws --local -n prod history web/0#2` shows all of that failure"
     )
+
+
+def test_a_program_that_printed_nothing_has_an_empty_log() -> None:
+    silent = episode(5, RankEnd(rank=2, pod="web-2", containers=(container("main", code=137),)))
+    (log,) = newest([silent], WantedRanks(Selection("web", 0, 2)))
+    assert log.lines == ()
+    assert log.note("lws --local") == (
+        "note: web-2 printed nothing before the failure of 2026-11-25T09:00:05Z; "
+        "`lws --local -n prod history web/0#5` shows it"
+    )

@@ -10,7 +10,7 @@ from testkit.setclock import SetClock
 from testkit.virtualtime import run
 
 from kuberuntime.client.client import Client
-from leaderworkerset.cli.commands.get import LineWatcher, ObjectWatcher, quotations
+from leaderworkerset.cli.commands.get import LineWatcher, ObjectWatcher, quotations, render
 from leaderworkerset.cli.sets.shown import QUOTED, GetRequest
 from leaderworkerset.views.groups import Group, Rank, View
 
@@ -132,3 +132,15 @@ def test_watch_prints_each_object_when_it_changes(capsys: pytest.CaptureFixture[
     lines = capsys.readouterr().out.splitlines()
     assert [json.loads(line)["metadata"]["resourceVersion"] for line in lines] == ["1", "2"]
     assert "managedFields" not in lines[0]
+
+
+def test_a_table_wider_than_the_terminal_has_reasons_below_its_rows() -> None:
+    (view,) = views(3)
+    why = "serve: python3: can't open file 'serve.py' (Error, exit code 2); waits before it is started again"
+    ranks = tuple(rank if rank.is_ready else replace(rank, why=why) for rank in view.groups[0].ranks)
+    view = replace(view, groups=(replace(view.groups[0], ranks=ranks),))
+    wide, narrow = render([view], WANTED, columns=200), render([view], WANTED, columns=80)
+    assert any(line.startswith("0 ") and line.endswith(why) for line in wide)
+    assert max(map(len, narrow)) <= 80
+    assert " ".join(" ".join(narrow).split()).endswith(f"web-0-3: {why}")
+    assert render([view], WANTED) == wide

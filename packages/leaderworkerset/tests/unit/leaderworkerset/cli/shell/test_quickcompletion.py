@@ -93,7 +93,7 @@ def test_completion_imports_no_module_of_a_command(config: Path) -> None:
     program = (
         "import sys; from leaderworkerset.cli import app; from leaderworkerset.cli.shell import quickcompletion as q;"
         f"print(q.suggestions(['--kubeconfig={config}', 'get'], 'we', app.lws));"
-        "print([m for m in sys.modules if m.startswith(('aiohttp', 'leaderworkerset.diagnosis', 'leaderworkerset.cli.commands.'))])"
+        "print([m for m in sys.modules if m.startswith(('aiohttp', 'asyncio', 'leaderworkerset.diagnosis', 'leaderworkerset.cli.commands.'))])"
     )
     with SmallApiServer() as server:
         config.write_text(server.kubeconfig)

@@ -4,12 +4,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.localkube.kubelet.pods import container, pod
 
 from localkube.kubelet.container import images
-from localkube.kubelet.container.images import ProgramSource, UnrunnableError
+from localkube.kubelet.container.images import ProgramSource, Searched, UnrunnableError
 
 HOST = ProgramSource("host://")
+SEARCHED = Searched("/usr/bin:/bin")
 
 
 def directory(root: Path, *names: str) -> Path:
@@ -73,13 +75,35 @@ def test_missing_program_is_named(program: str) -> None:
 )
 def test_script_with_a_missing_program_is_refused(script: str, missing: str) -> None:
     with pytest.raises(UnrunnableError, match=f'"{missing}"'):
-        images.check_script("a:1", ["sh", "-c", script], "/usr/bin:/bin", HOST, [])
+        images.check_script("a:1", ["sh", "-c", script], HOST, SEARCHED)
 
 
 def test_file_for_an_interpreter_must_exist_or_be_mounted() -> None:
     with pytest.raises(UnrunnableError, match=r'file "/opt/server\.py" of image a:1 is not on this machine'):
-        images.check_script("a:1", ["python3", "/opt/server.py", "--port=1"], "/usr/bin:/bin", HOST, [])
-    images.check_script("a:1", ["python3", "/opt/server.py"], "/usr/bin:/bin", HOST, ["/opt"])
+        images.check_script("a:1", ["python3", "/opt/server.py", "--port=1"], HOST, SEARCHED)
+    images.check_script("a:1", ["python3", "/opt/server.py"], HOST, replace(SEARCHED, mounted=["/opt"]))
+
+
+def test_a_working_directory_has_to_be_there_or_mounted(tmp_path: Path) -> None:
+    with pytest.raises(
+        UnrunnableError, match=r'working directory "/opt/no-such" is not on this machine.*--image a=DIR'
+    ):
+        images.check_directory("a:1", "/opt/no-such", HOST, [])
+    images.check_directory("a:1", "/opt/no-such/deep", HOST, ["/opt/no-such"])
+    images.check_directory("a:1", str(tmp_path), HOST, [])
+    (tmp_path / "work").mkdir()
+    images.check_directory("a:1", "/work", ProgramSource("root:///r", root=tmp_path), [])
+
+
+@pytest.mark.parametrize("argv", [["python3", "-u", "./server.py", "--pp=2"], ["./serve", "--port=1"]], ids=" ".join)
+def test_a_relative_file_is_looked_for_in_the_working_directory(argv: list[str], tmp_path: Path) -> None:
+    here = replace(SEARCHED, directory=str(tmp_path))
+    with pytest.raises(UnrunnableError, match=r"of image a:1 is not on this machine"):
+        images.check_script("a:1", argv, HOST, here)
+    images.check_script("a:1", argv, HOST, replace(here, mounted=[str(tmp_path)]))
+    (tmp_path / "server.py").touch()
+    (tmp_path / "serve").touch()
+    images.check_script("a:1", argv, HOST, here)
 
 
 def test_python_package_must_be_installed() -> None:
@@ -92,7 +116,7 @@ def test_python_package_must_be_installed() -> None:
 
 def test_script_with_existing_programs_is_accepted() -> None:
     script = "bash /scripts/run.sh; cat /etc/hosts | grep x"
-    images.check_script("a:1", ["sh", "-c", script], "/usr/bin:/bin", HOST, ["/scripts"])
+    images.check_script("a:1", ["sh", "-c", script], HOST, replace(SEARCHED, mounted=["/scripts"]))
 
 
 def test_program_of_a_root_is_searched_in_it(tmp_path: Path) -> None:

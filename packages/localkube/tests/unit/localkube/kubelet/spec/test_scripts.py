@@ -58,8 +58,11 @@ def test_programs_are_read_from_a_script(script: str, names: list[str]) -> None:
         (["env", "-i", "A=1", "vllm", "serve"], ["vllm"]),
         (["nohup", "sh", "-c", "env B=2 bash /opt/serve.sh"], ["sh", "bash", "/opt/serve.sh"]),
         (["env"], []),
+        (["/bin/bash", "-lc", "--", "ulimit -n 65536; ray start --head"], ["ray"]),
+        (["python3", "./server.py", "leader"], ["./server.py"]),
+        (["bash", "-c", "python3 made-before.py"], ["python3"]),
     ],
-    ids=["interpreter", "program", "script", "env alone"],
+    ids=["interpreter", "program", "script", "env alone", "end of options", "relative", "relative in a script"],
 )
 def test_programs_started_by_env_are_read(argv: list[str], names: list[str]) -> None:
     assert [found.name for found in scripts.starts(argv)] == names
@@ -74,7 +77,7 @@ def test_deeply_nested_script_is_ignored() -> None:
 
 
 @pytest.mark.parametrize(
-    "argv", [["sleep", "10"], ["sh", "script.sh", "x"], ["sh", "-c"], ["python3", "-c", "import os"]]
+    "argv", [["sleep", "10"], ["sh", "-x", "script.sh"], ["sh", "-c"], ["python3", "-c", "import os"]]
 )
 def test_other_programs_name_nothing(argv: list[str]) -> None:
     assert list(scripts.starts(argv)) == []

@@ -1,0 +1,39 @@
+"""Groups whose kinds change nothing in a rehearsal. Pure.
+
+A kind that pods depend on, for example to create Secrets, is not in the table: it stays an error.
+"""
+
+from typing import Final
+
+ACCESS: Final = "requests are not authorized by roles"
+TRAFFIC: Final = "there is no traffic from outside"
+METRICS: Final = "nobody collects metrics"
+SIZES: Final = "nobody sizes it by load"
+QUEUES: Final = "there are no queues"
+MACHINE: Final = "containers are processes of this machine"
+
+IDLE: Final = {
+    "rbac.authorization.k8s.io": ACCESS,
+    **dict.fromkeys(
+        (
+            "networking.k8s.io", "gateway.networking.k8s.io", "gateway.networking.x-k8s.io", "gateway.envoyproxy.io",
+            "inference.networking.k8s.io", "inference.networking.x-k8s.io", "networking.istio.io", "security.istio.io",
+            "networking.gke.io", "cloud.google.com", "traefik.io", "elbv2.k8s.aws", "route.openshift.io",
+        ),
+        TRAFFIC,
+    ),
+    **dict.fromkeys(("monitoring.coreos.com", "monitoring.googleapis.com", "opentelemetry.io"), METRICS),
+    **dict.fromkeys(("keda.sh", "autoscaling.k8s.io", "autoscaling.aibrix.ai", "llmd.ai", "karpenter.sh", "karpenter.k8s.aws"), SIZES),
+    "kueue.x-k8s.io": QUEUES,
+    "node.k8s.io": MACHINE,
+}  # fmt: skip
+"""Groups whose kinds change nothing in a rehearsal, and why."""
+
+
+def reason(api_version: str) -> str:
+    """Return why kinds of this group and version change nothing; empty if they may.
+
+    >>> reason("keda.sh/v1alpha1"), reason("apps/v1")
+    ('nobody sizes it by load', '')
+    """
+    return IDLE.get(api_version.rpartition("/")[0], "")

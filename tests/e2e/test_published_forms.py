@@ -1,0 +1,98 @@
+"""Twenty-four forms in which LeaderWorkerSets are published: each is ready in a rehearsal, or refused by a name."""
+
+import re
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+from tests.e2e.harness import Shell
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+PLACE: Final = Path(__file__).parent
+REHEARSED: Final = ("--nodes", "auto", "--gpus", "auto", "--stub", "--until", "ready", "--timeout", "80")
+
+
+class Form(NamedTuple):
+    """A form that becomes ready: its set (a pattern), the ranks of each group, and what is assumed for it."""
+
+    name: str
+    groups: int
+    size: int
+    assumed: str = ""
+
+
+ENGINES: Final = {
+    "vLLM on GPUs, a script of the image": Form(
+        "vllm", 2, 2, "nvidia.com/gpu=8, vpc.amazonaws.com/efa=8 (for leaderworkerset/vllm leader"
+    ),
+    "vLLM on a slice of TPUs": Form("vllm-tpu", 1, 4, "label cloud.google.com/gke-nodepool=domain-"),
+    "SGLang on the host network": Form("sglang", 1, 2),
+    "TensorRT-LLM behind Triton": Form("triton", 1, 2, "role/triton-pods is skipped: requests are not authorized"),
+    "llama.cpp with RPC servers": Form("llamacpp", 1, 3),
+    "Ray, a head and workers": Form("ray", 1, 3),
+    "JetStream with Pathways": Form("jetstream", 1, 5, "gke-tpu-topology=2x4"),
+}
+STACKS: Final = {
+    "Dynamo": Form("dynamo-decode", 1, 2),
+    "llm-d": Form("wide-ep-decode", 1, 2, "inferencepool/deepseek is skipped: there is no traffic from outside"),
+    "AIBrix": Form("aibrix-model", 2, 2, "podautoscaler/aibrix-model is skipped: nobody sizes it by load"),
+    "a HorizontalPodAutoscaler": Form("scaled", 1, 2),
+    "KEDA": Form("scaled-by-events", 1, 2, "scaledobject/scaled-by-events is skipped: nobody sizes it by load"),
+    "the Gateway API": Form("routed", 1, 2, "httproute/inference is skipped: there is no traffic from outside"),
+    "a ServiceMonitor": Form("watched", 1, 2, "servicemonitor/watched is skipped: nobody collects metrics"),
+    "a DisaggregatedSet": Form(r"pd-0-\w+-prefill", 2, 1),
+}
+PLACES: Final = {
+    "exclusive placement": Form("exclusive", 2, 2, "label topology.kubernetes.io/rack=domain-"),
+    "subgroups with a topology of their own": Form("subgroups", 1, 4, "label example.com/slice=domain-"),
+    "UniquePerReplica": Form("unique", 2, 2),
+    "a volume claim": Form("claims", 1, 2, "storage class filestore: makes directories"),
+    "ephemeral volumes": Form("scratch", 1, 2, "storage class local-ssd: makes directories"),
+    "volumes of CSI drivers": Form("bucket", 1, 2),
+    "volumes of NFS": Form("weights", 1, 2),
+    "claims for devices": Form(
+        "claimed", 1, 2, "resourceclaimtemplate/gpus is 8 gpu.nvidia.com/device of each of its pods"
+    ),
+}
+FILES: Final = {"engines": ENGINES, "stacks": STACKS, "places-and-volumes": PLACES}
+REFUSED: Final = {"a gang scheduler": ("refused-scheduler.yaml", "schedulerName gang")}
+
+
+def test_there_are_twenty_four_forms() -> None:
+    assert len({*ENGINES, *STACKS, *PLACES, *REFUSED}) == 24
+    assert {path.stem for path in (PLACE / "forms").iterdir()} == {*FILES}
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_published_form_is_ready(shell: Shell, file: str) -> None:
+    """The sets of a file share a cluster."""
+    lines = shell.lws("run", "-f", str(PLACE / "forms" / f"{file}.yaml"), *REHEARSED).stderr.splitlines()
+    assert re.fullmatch(r"\d+ ranks in \d+ groups are ready", lines[-1])
+    assumed = [line for line in lines if line.startswith("assumed: ")]
+    wrong = [
+        title
+        for title, form in FILES[file].items()
+        if last_states(lines, form) != {f"{form.size} of {form.size}"}
+        or len(groups(lines, form)) != form.groups
+        or not any(form.assumed in line for line in assumed)
+    ]
+    assert wrong == [], "\n".join(lines)
+
+
+@pytest.mark.parametrize("title", REFUSED)
+def test_a_published_form_is_refused_by_name(shell: Shell, title: str) -> None:
+    file, name = REFUSED[title]
+    refused = shell.lws("run", "-f", str(PLACE / "manifests" / file), *REHEARSED, code=1).stderr
+    assert name in refused.splitlines()[-1]
+
+
+def groups(lines: list[str], form: Form) -> dict[str, str]:
+    """Return the last state of each group of a set."""
+    found = (re.match(rf"{form.name} group (\d+): (\d+ of \d+) ranks? ready", line) for line in lines)
+    return {match[1]: match[2] for match in found if match}
+
+
+def last_states(lines: list[str], form: Form) -> set[str]:
+    """Return the last states of the groups of a set."""
+    return {*groups(lines, form).values()}
