@@ -48,25 +48,23 @@ class Generations(Generic[K, V]):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._young: dict[K, V] = {}
+        self.young: dict[K, V] = {}
         self._old: dict[K, V] = {}
 
     def get(self, key: K) -> V | None:
-        """Return the value that is remembered for this key."""
-        found = self._young.get(key)
-        if found is None and (found := self._old.get(key)) is not None:
-            self.put(key, found)
-        return found
+        """Return the value that is remembered for this key but not young; it is young from now on."""
+        found = self._old.get(key)
+        return None if found is None else self.put(key, found)
 
     def put(self, key: K, value: V) -> V:
         """Remember a value, and return it."""
-        if len(self._young) >= self._most:
-            self._old, self._young = self._young, {}
-        self._young[key] = value
+        if len(self.young) >= self._most:
+            self._old, self.young = self.young, {}
+        self.young[key] = value
         return value
 
     def __len__(self) -> int:
-        return len(self._young) + len(self._old)
+        return len(self.young) + len(self._old)
 
 
 class Values:
@@ -87,10 +85,10 @@ class Values:
 
     def share(self, text: str) -> str:
         """Return the string, or the shared string that equals it."""
-        found = self._strings.get(text)
+        found = self._strings.young.get(text)
         if found is not None or len(text) > LONGEST_STRING:
-            return found or text
-        return self._strings.put(text, text)
+            return text if found is None else found
+        return self._strings.get(text) or self._strings.put(text, text)
 
     def shared(self, value: JSON, last: JSON = None, levels: int = DEPTH) -> JSON:
         """Return an equal value whose parts, strings and long keys are shared; below `levels` it stays unchanged.
@@ -106,8 +104,10 @@ class Values:
         text = _encode(value)
         if len(text) > LONGEST_PART:
             return self._rebuilt(value, last, levels) if len(text) < LARGE else value
-        found = self._parts.get(text)
-        return self._parts.put(text, self._rebuilt(value, last, levels)) if found is None else found
+        found = self._parts.young.get(text)
+        if found is None and (found := self._parts.get(text)) is None:
+            found = self._parts.put(text, self._rebuilt(value, last, levels))
+        return found
 
     def _rebuilt(self, value: JSON, last: JSON, levels: int) -> JSON:
         if isinstance(value, list):

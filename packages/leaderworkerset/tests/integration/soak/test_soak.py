@@ -50,7 +50,7 @@ BOUNDS: Final = {
     "localkube.controllers.garbage.graph.Graph._gone": graph.MOST_GONE,
     "localkube.kubelet.node.trash.FormerLogs._kept": trash.MOST_LOGS,
     "localkube.kubelet.processes.model.ModelRunner.signals": model.SIGNALS,
-    "kuberuntime.cache.projection.Generations._young": projection.MOST_STRINGS + projection.MOST_PARTS,
+    "kuberuntime.cache.projection.Generations.young": projection.MOST_STRINGS + projection.MOST_PARTS,
     "kuberuntime.cache.projection.Generations._old": projection.MOST_STRINGS + projection.MOST_PARTS,
 }
 """What may grow until it is full, and the most that all of its kind hold then."""
