@@ -40,6 +40,8 @@ PARTS: Final = range(DEPTH - 4, DEPTH - 1)
 K = TypeVar("K")
 V = TypeVar("V")
 
+_NESTING: Final = (dict, list)
+
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -97,7 +99,7 @@ class Values:
         """
         if isinstance(value, str):
             return self.share(value)
-        if not isinstance(value, dict | list):
+        if not isinstance(value, _NESTING):
             return value
         if levels not in PARTS:
             return self._rebuilt(value, last, levels) if levels else value
