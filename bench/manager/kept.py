@@ -1,9 +1,9 @@
-"""The memory of `lws manager` that starts next to stored pods, on the embedded API server: steady also on a busy machine.
+"""Measure the memory of `lws manager` that starts next to stored pods, on the embedded API server.
 
     python -m bench.manager kept [--pods 0 400 10000] [--source NAME=DIRECTORY ...] [--environment NAME=VALUE ...]
 
-LeaderWorkerSets of one group of five pods are copies of one that was ready; no controller but the manager's runs. Each line
-has MiB of the process by `smaps_rollup`, half a minute after it is ready. `--source` compares source trees, `--environment`
+The LeaderWorkerSets are copies of a ready set of one group of five pods. Only the controllers of the manager run. Each line
+has MiB of the process by `smaps_rollup`, half a minute after it is ready, which hardly depend on the load of the machine. `--source` compares source trees, `--environment`
 sets variables of the process. About a minute for each line.
 """
 

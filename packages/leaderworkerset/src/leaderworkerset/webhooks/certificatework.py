@@ -64,7 +64,7 @@ Question: TypeAlias = Rotate | SelfSign | FindEnd
 
 
 class Rotated(Struct, frozen=True):
-    """What is due, and the certificates after it: the data of the secret, and what of them is served."""
+    """The step that is due, and the certificates after it: the data of the secret, and the served chain."""
 
     step: RotationStep
     data: Mapping[str, str]
@@ -122,7 +122,7 @@ class WorkerProcess:
             answer = await process.stdout.readline()
             if not answer.endswith(b"\n"):
                 self._process = None
-                raise ChildProcessError(f"the process for certificates ended with code {await process.wait()}")
+                raise ChildProcessError(f"the process for certificates exited with code {await process.wait()}")
             self._ending = asyncio.get_running_loop().call_later(IDLE, self._end)
             return answer
 
@@ -133,7 +133,6 @@ class WorkerProcess:
 
 
 async def _started() -> Process:
-    flags = [flag for flag, is_set in (("-I", sys.flags.isolated), ("-B", sys.dont_write_bytecode)) if is_set]
     return await asyncio.create_subprocess_exec(
-        sys.executable, *flags, "-m", PROGRAM, stdin=PIPE, stdout=PIPE, limit=LINE
+        sys.executable, "-P", "-m", PROGRAM, stdin=PIPE, stdout=PIPE, limit=LINE
     )

@@ -52,7 +52,7 @@ async def test_a_killed_process_is_an_error_and_is_started_again() -> None:
     await work.find_end(b"")
     assert worker._process is not None
     worker._process.kill()
-    with pytest.raises(ChildProcessError, match="ended with code -9"):
+    with pytest.raises(ChildProcessError, match="exited with code -9"):
         await work.find_end(b"")
     assert await work.find_end(authority()) == NOW + timedelta(days=1)
 
