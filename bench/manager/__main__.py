@@ -2,7 +2,7 @@
 
 from bench.choosing import run
 
-NAMES = ("memory", "rest", "fencing", "hostile", "calls")
+NAMES = ("memory", "kept", "rest", "fencing", "hostile", "calls")
 
 if __name__ == "__main__":
     run("bench.manager", NAMES)

@@ -7,6 +7,8 @@ import pytest
 from testkit import repository
 from tests import layout
 
+from leaderworkerset.webhooks import certificatework
+
 ROLES_OF_FOLDERS: Final = {
     "kuberuntime": {},
     "localkube": {"controller": "the driver of one controller, in the folder of that controller"},
@@ -61,8 +63,9 @@ def test_mutual_imports_are_detected(tmp_path: Path) -> None:
 
 
 def test_product_has_no_unused_module() -> None:
-    """Commands are loaded by name; tools for releases and tests are not in the wheel."""
-    unread = [name for name in layout.unread("leaderworkerset") if not name.startswith("leaderworkerset.cli.commands.")]
+    """Commands and programs are loaded by their names; what builds releases, or serves tests, is not in the wheel."""
+    named = ("leaderworkerset.cli.commands.", certificatework.PROGRAM)
+    unread = [name for name in layout.unread("leaderworkerset") if not name.startswith(named)]
     assert unread == []
 
 

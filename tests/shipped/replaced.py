@@ -227,7 +227,7 @@ REPLACED: Final = (
     Replaced(
         PATCHED,
         "kubernetes/manager/test_certificates.py",
-        ("unit/leaderworkerset/webhooks/test_rotationloop.py",),
+        ("unit/leaderworkerset/webhooks/test_certificatework.py",),
     ),
     Replaced(
         PATCHED,

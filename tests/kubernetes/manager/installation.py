@@ -3,6 +3,7 @@
 The webhook service is an ExternalName for this machine, and the configurations name the port of a balancer.
 """
 
+import base64
 import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -36,9 +37,9 @@ from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.rbac import METRICS_READER, service_account
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.kinds.registry import Registry
-from leaderworkerset.webhooks import certificates, rotation
+from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.certificates import Certificate
-from leaderworkerset.webhooks.configurations import SECRET_NAME, SERVICE_NAME
+from leaderworkerset.webhooks.configurations import SECRET_NAME, SERVICE_NAME, with_authority
 
 PLAYED: Final = (DEPLOYMENTS, ISSUERS, CERTIFICATES)
 """Kinds that the tests replace: they start processes, and issue certificates."""
@@ -138,7 +139,7 @@ async def trust(client: Client, bundle: bytes) -> None:
     """Let API servers trust these authorities where they call webhooks, as cert-manager does."""
     for resource in CONFIGURATIONS:
         for found in (await client.list(resource)).items:
-            await client.update(resource, rotation.with_authority(found, bundle))
+            await client.update(resource, with_authority(found, base64.b64encode(bundle).decode()))
 
 
 def write_certificate(

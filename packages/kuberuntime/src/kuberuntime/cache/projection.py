@@ -11,7 +11,7 @@ a list: `status.conditions[].type`. A path includes everything below it.
 import re
 from collections.abc import Callable, Iterable
 from functools import cache, cached_property
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -21,71 +21,117 @@ SHORT_KEY: Final = 32
 """Characters of the longest key that msgspec itself shares."""
 
 MOST_STRINGS: Final = 2048
-"""Strings per generation."""
+MOST_PARTS: Final = 512
+"""Values per generation."""
 
 DEPTH: Final = 32
 """Levels of nesting down to which strings are shared; pod templates have about 12."""
 
 LONGEST_STRING: Final = 256
-"""Characters of the longest string that is shared. Longer strings hardly repeat."""
+LONGEST_PART: Final = 1024
+"""Characters of the longest string that is shared, and bytes of the longest part as JSON. Longer ones hardly repeat."""
+
+LARGE: Final = 64 * 1024
+"""Bytes of a part from which on it stays unchanged: the event loop waits until its strings are shared."""
+
+PARTS: Final = range(DEPTH - 4, DEPTH - 1)
+"""The levels whose objects and lists are shared. An object, its metadata, spec and status have values of their own."""
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_NESTING: Final = (dict, list)
+
+_encode: Final = msgspec.json.Encoder().encode
 
 
-class Strings:
-    """Returns for each string a recent equal string, if any, so that each is stored once.
+class Generations(Generic[K, V]):
+    """Remembers recent values by a key, at most two generations: a value that is used again moves to the new one."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.young: dict[K, V] = {}
+        self._old: dict[K, V] = {}
+
+    def get(self, key: K) -> V | None:
+        """Return the value that is remembered for this key but not young; it is young from now on."""
+        found = self._old.get(key)
+        return None if found is None else self.put(key, found)
+
+    def put(self, key: K, value: V) -> V:
+        """Remember a value, and return it."""
+        if len(self.young) >= self._most:
+            self._old, self.young = self.young, {}
+        self.young[key] = value
+        return value
+
+    def __len__(self) -> int:
+        return len(self.young) + len(self._old)
+
+
+class Values:
+    """Returns for each string, object or list a recent equal one, if any, so that each is stored once.
 
     `sys.intern` is not suitable: in some versions of Python (3.12) interned strings are never freed, while new UIDs and
-    names keep coming. At most two generations are remembered: a string that is seen again moves to the new one.
+    names keep coming.
 
-    >>> strings = Strings()
-    >>> one, other = "".join(["a", "b"]), "".join(["a", "b"])
-    >>> one is other, strings.share(one) is strings.share(other)
+    >>> values = Values()
+    >>> one, other = (values.shared({"status": {"conditions": [{"type": "Ready"}]}}) for _ in range(2))
+    >>> one["status"] is other["status"], one["status"]["conditions"] is other["status"]["conditions"]
     (False, True)
     """
 
-    def __init__(self, most: int = MOST_STRINGS) -> None:
-        self._most = most
-        self._young: dict[str, str] = {}
-        self._old: dict[str, str] = {}
+    def __init__(self, strings: int = MOST_STRINGS, parts: int = MOST_PARTS) -> None:
+        self._strings = Generations[str, str](strings)
+        self._parts = Generations[bytes, JSON](parts)
 
     def share(self, text: str) -> str:
         """Return the string, or the shared string that equals it."""
-        found = self._young.get(text)
-        if found is None:
-            if len(text) > LONGEST_STRING:
-                return text
-            found = self._old.get(text, text)
-            if len(self._young) >= self._most:
-                self._old, self._young = self._young, {}
-            self._young[found] = found
-        return found
+        found = self._strings.young.get(text)
+        if found is not None or len(text) > LONGEST_STRING:
+            return text if found is None else found
+        return self._strings.get(text) or self._strings.put(text, text)
 
     def shared(self, value: JSON, last: JSON = None, levels: int = DEPTH) -> JSON:
-        """Return an equal value whose strings and long keys are shared; below `levels` it stays unchanged.
+        """Return an equal value whose parts, strings and long keys are shared; below `levels` it stays unchanged.
 
         Parts that are equal in `last`, an earlier version of the value, are those of `last`.
         """
-        if isinstance(value, dict) and levels:
-            if not isinstance(last, dict):
-                return {
-                    key if len(key) <= SHORT_KEY else self.share(key): (
-                        self.share(child) if isinstance(child, str) else self.shared(child, None, levels - 1)
-                    )
-                    for key, child in value.items()
-                }
-            # A field keeps its type, so what Python calls equal (1 and true) is the same value.
+        if isinstance(value, str):
+            return self.share(value)
+        if not isinstance(value, _NESTING):
+            return value
+        if levels not in PARTS:
+            return self._rebuilt(value, last, levels) if levels else value
+        text = _encode(value)
+        if len(text) > LONGEST_PART:
+            return self._rebuilt(value, last, levels) if len(text) < LARGE else value
+        found = self._parts.young.get(text)
+        if found is None and (found := self._parts.get(text)) is None:
+            found = self._parts.put(text, self._rebuilt(value, last, levels))
+        return found
+
+    def _rebuilt(self, value: JSON, last: JSON, levels: int) -> JSON:
+        if isinstance(value, list):
+            return [self.shared(item, None, levels - 1) for item in value]
+        if not isinstance(last, dict):
             return {
-                key: known if (known := last.get(key)) == child else self.shared(child, known, levels - 1)
+                key if len(key) <= SHORT_KEY else self.share(key): (
+                    self.share(child) if isinstance(child, str) else self.shared(child, None, levels - 1)
+                )
                 for key, child in value.items()
             }
-        if isinstance(value, list) and levels:
-            return [self.shared(item, None, levels - 1) for item in value]
-        return self.share(value) if isinstance(value, str) else value
+        # A field keeps its type, so what Python calls equal (1 and true) is the same value.
+        return {
+            key: known if (known := last.get(key)) == child else self.shared(child, known, levels - 1)
+            for key, child in value.items()
+        }
 
     def __len__(self) -> int:
-        return len(self._young) + len(self._old)
+        return len(self._strings) + len(self._parts)
 
 
-SHARED: Final = Strings()
+SHARED: Final = Values()
 """Those of all caches of this process; labels, names and UIDs of one kind are met again in others."""
 
 

@@ -6,7 +6,7 @@ exponential back-off of failing keys run on the event loop's clock. Mirrors clie
 """
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Hashable
 from enum import StrEnum
 from math import inf
@@ -105,6 +105,8 @@ class WorkQueue(Generic[K]):
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._dirty: set[K] = set()
         self._processing: set[K] = set()
+        self._shares: Counter[Hashable] = Counter()
+        """How many keys of each tenant are processed."""
         self._failures: dict[K, int] = {}
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._closed = False
@@ -159,6 +161,7 @@ class WorkQueue(Generic[K]):
             self._wake(len(self._waiters))
         self._dirty.discard(key)
         self._processing.add(key)
+        self._shares[self._tenant(key)] += 1
         self._idle.clear()
         self.observer.taken(key)
         return key
@@ -166,6 +169,10 @@ class WorkQueue(Generic[K]):
     def done(self, key: K) -> None:
         """End the processing of `key`; it is queued again if it was added meanwhile."""
         self._processing.discard(key)
+        tenant = self._tenant(key)
+        self._shares[tenant] -= 1
+        if not self._shares[tenant]:
+            del self._shares[tenant]
         if key in self._dirty:
             self._enqueue(key)
         elif self._ready:
@@ -217,7 +224,7 @@ class WorkQueue(Generic[K]):
                 count -= 1
 
     def _has_its_share(self, tenant: Hashable) -> bool:
-        return sum(self._tenant(key) == tenant for key in self._processing) >= self._share
+        return self._shares[tenant] >= self._share
 
     def _due(self, key: K) -> None:
         del self._timers[key]

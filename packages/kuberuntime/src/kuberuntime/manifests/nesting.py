@@ -14,6 +14,9 @@ from kuberuntime.objects.meta import JSON
 MAX_DEPTH: Final = 100
 """Levels of objects and lists. Definitions of large custom resources, the deepest objects in use, have about 60."""
 
+_NESTING: Final = (dict, list)
+"""A union of types would be made again for each value."""
+
 TOO_DEEP: Final = f"exceeded max depth: more than {MAX_DEPTH} objects and lists in one another"
 
 
@@ -38,7 +41,7 @@ def is_too_deep(value: JSON, limit: int = MAX_DEPTH) -> bool:
     >>> is_too_deep({"a": [1]}, 2), is_too_deep({"a": [[]]}, 2)
     (False, True)
     """
-    level = [value] if isinstance(value, dict | list) else []
+    level = [value] if isinstance(value, _NESTING) else []
     for _ in range(limit):
         if not level:
             return False
@@ -46,6 +49,6 @@ def is_too_deep(value: JSON, limit: int = MAX_DEPTH) -> bool:
             child
             for parent in level
             for child in (parent.values() if isinstance(parent, dict) else parent)
-            if isinstance(child, dict | list)
+            if isinstance(child, _NESTING)
         ]
     return bool(level)

@@ -52,7 +52,7 @@ def scaler_values(obj: JSONObject) -> Iterable[str]:
 
 
 SET_CACHE: Final = Cache(Selection(DISAGGREGATED_SETS), {BY_SCALER: scaler_values}, optional=True)
-LEADERWORKERSET_CACHE: Final = Cache(Selection(LEADERWORKERSETS), {BY_SET: set_values})
+LEADERWORKERSET_CACHE: Final = Cache(Selection(LEADERWORKERSETS), {BY_SET: set_values}, keep=kept.leaderworkerset)
 SCALER_CACHE: Final = Cache(Selection(ROLE_SCALERS), {BY_SET: set_values}, optional=True)
 SERVICE_CACHE: Final = Cache(
     Selection(SERVICES, label_selector=SET_NAME), {BY_SET: set_values}, keep=kept.always(kept.ROLE_SERVICE)

@@ -113,7 +113,7 @@ def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
     return ()
 
 
-LEADERWORKERSET_CACHE: Final = Cache(Selection(LEADERWORKERSETS))
+LEADERWORKERSET_CACHE: Final = Cache(Selection(LEADERWORKERSETS), keep=kept.leaderworkerset)
 STATEFULSET_CACHE: Final = Cache(ours(resources.STATEFULSETS), {BY_GROUP: group_values}, keep=kept.statefulset)
 CLOSABLE_NODE_CACHE: Final = Cache(Selection(resources.NODES), keep=kept.always(kept.CLOSABLE_NODE))
 POD_CACHE: Final = Cache(

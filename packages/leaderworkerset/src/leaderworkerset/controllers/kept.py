@@ -1,7 +1,7 @@
-"""The fields of foreign objects that the caches keep: only the fields that decisions, indexes and events read.
+"""The fields of objects that the caches keep: only the fields that decisions, indexes and events read.
 
 A decision that reads a field which is not declared here finds it absent. `test_kept.py` records every path that the
-decisions read, and fails if one is missing. LeaderWorkerSets stay whole: their status is written back with them.
+decisions read, and fails if one is missing. Equal parts of kept objects are stored once.
 """
 
 from typing import Final
@@ -14,6 +14,11 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.core.policies.accelerators import RESOURCE
+
+LEADERWORKERSET: Final = Projection(
+    "metadata.creationTimestamp", "metadata.labels", "metadata.annotations", "metadata.finalizers", "spec", "status"
+)
+"""A LeaderWorkerSet, nearly whole: its status is written back with it."""
 
 TPU_REQUESTS: Final = tuple(
     f"spec.{containers}[].resources.{amounts}['{RESOURCE}']"
@@ -193,6 +198,9 @@ GANG_OBJECT: Final = Projection("metadata.labels", "spec")
 def always(projection: Projection) -> Keep:
     """Return the same kept fields for every object of a kind."""
     return lambda _obj: projection
+
+
+leaderworkerset: Final = always(LEADERWORKERSET)
 
 
 def statefulset(obj: JSONObject) -> Projection:

@@ -63,6 +63,7 @@ from leaderworkerset.manager.parts import ProcessPart
 from leaderworkerset.manager.probes import Probes
 from leaderworkerset.manager.webhookserving import Use, Webhooks
 from leaderworkerset.webhooks import rotationloop
+from leaderworkerset.webhooks.certificatework import CertificateWork
 from leaderworkerset.webhooks.rotationloop import Rotation
 from leaderworkerset.webhooks.server import WebhookOptions, WebhookServer
 
@@ -102,7 +103,8 @@ class ManagerProcess:
         self._configuration = settings.configuration
         self._clock = clock
         self._metrics = Metrics(api_requests=API_REQUESTS)
-        self._certificate_ends = CertificateEnds(self._metrics)
+        self._certificate_work = CertificateWork(clock)
+        self._certificate_ends = CertificateEnds(self._metrics, self._certificate_work)
         self._metrics.register(ProcessCollector(registry=None))
         self._metrics.register(buildinfo.metric())
         self._tls = tls_settings(self._configuration.tls)
@@ -164,9 +166,8 @@ class ManagerProcess:
         for path in self._kinds.decisions if self._settings.webhooks else ():
             self._metrics.prepare_webhook(path)
         authorizer = Authorizer(self._client, self._clock)
-        return MetricsServer(
-            self._configuration.metrics.bind_address, self._metrics, authorizer, self._tls, self._clock
-        )
+        address = self._configuration.metrics.bind_address
+        return MetricsServer(address, self._metrics, authorizer, self._tls, self._certificate_work)
 
     def _webhooks(self) -> Webhooks:
         address = Address(self._configuration.webhook.host, self._configuration.webhook.port)
@@ -179,7 +180,7 @@ class ManagerProcess:
 
     async def _find_certificates(self, use: Use) -> None:
         async def noted(chain: bytes) -> None:
-            self._certificate_ends.note("webhooks", chain)
+            await self._certificate_ends.note("webhooks", chain)
             await use(chain)
 
         if self._detection is not None:
@@ -190,7 +191,7 @@ class ManagerProcess:
             return
         service, secret = internal.webhook_service_name, internal.webhook_secret_name
         place = rotationloop.place(self._settings.namespace, service, secret)
-        await Rotation(self._client, place, self._clock, noted).run()
+        await Rotation(self._client, place, self._clock, self._certificate_work, noted).run()
 
     def _elected(self) -> LeaderElection:
         return LeaderElection(

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +11,6 @@ from typing import Final
 import structlog
 from prometheus_client import CollectorRegistry, Gauge
 
-from kuberuntime.clock import Clock
 from kuberuntime.serving import reviews, serving
 from kuberuntime.serving.bindaddresses import DISABLED, parse_address
 from kuberuntime.serving.certfiles import INTERVAL, CertificateFiles
@@ -20,8 +18,7 @@ from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics
 from kuberuntime.serving.reviews import Authorizer
 from kuberuntime.serving.serving import Listener, TLSSettings
 from leaderworkerset.manager.parts import AlwaysReady, background
-from leaderworkerset.webhooks import certificates
-from leaderworkerset.webhooks.certificates import CertificateError
+from leaderworkerset.webhooks.certificatework import CertificateWork
 
 PATH: Final = "/metrics"
 CERTIFICATES: Final = Path("/tmp/k8s-metrics-server/serving-certs")  # noqa: S108 - the directory manifests mount
@@ -32,12 +29,14 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class MetricsServer(AlwaysReady):
     """Serves metrics at `address` (in the configuration's form), with mounted certificates if they exist."""
 
-    def __init__(self, address: str, metrics: Metrics, authorizer: Authorizer, tls: TLSSettings, clock: Clock) -> None:
+    def __init__(
+        self, address: str, metrics: Metrics, authorizer: Authorizer, tls: TLSSettings, work: CertificateWork
+    ) -> None:
         self._address = address
         self._metrics = metrics
         self._authorizer = authorizer
         self._tls = tls
-        self._clock = clock
+        self._work = work
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -49,7 +48,7 @@ class MetricsServer(AlwaysReady):
         application = reviews.application(PATH, self._metrics.render, CONTENT_TYPE, self._authorizer)
         address = parse_address(self._address)
         async with (
-            certified(files, self._clock, self._tls) as context,
+            certified(files, self._work, self._tls) as context,
             Listener(application, address, context, name="metrics"),
         ):
             log.info(
@@ -60,13 +59,13 @@ class MetricsServer(AlwaysReady):
 
 @asynccontextmanager
 async def certified(
-    files: CertificateFiles, clock: Clock, tls: TLSSettings | None = None
+    files: CertificateFiles, work: CertificateWork, tls: TLSSettings | None = None
 ) -> AsyncIterator[ssl.SSLContext]:
     """Yield the TLS context of a server with these certificate files, reloaded on changes.
 
     Until they exist, it has a self-signed certificate: a secret may be mounted that is written later.
     """
-    context = serving.server_context(files.read() if files.exist else self_signed(clock), tls)
+    context = serving.server_context(files.read() if files.exist else await work.self_signed(), tls)
     async with background(_follow(files, context)):
         yield context
 
@@ -75,13 +74,6 @@ async def _follow(files: CertificateFiles, context: ssl.SSLContext) -> None:
     while not files.exist:  # noqa: ASYNC110 - other programs write them
         await asyncio.sleep(INTERVAL)
     await files.follow(lambda chain: _load(context, chain))
-
-
-def self_signed(clock: Clock) -> bytes:
-    """Create a certificate that no client verifies, valid for longer than this process runs; return it with its key."""
-    authority = certificates.create_authority(clock.now())
-    hosts = ["localhost", socket.gethostname()]
-    return certificates.issue(authority, hosts, clock.now(), validity=certificates.AUTHORITY_VALIDITY).chain
 
 
 async def _load(context: ssl.SSLContext, chain: bytes) -> None:
@@ -94,16 +86,15 @@ NAME: Final = "lws_certificate_expiry_timestamp_seconds"
 class CertificateEnds:
     """Shows the end of the certificate that each server of this process serves, in seconds since 1970."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, work: CertificateWork) -> None:
+        self._work = work
         registry = CollectorRegistry()
         self._ends = Gauge(NAME, "When the certificate of a server ends.", ("server",), registry=registry)
         metrics.register(self._ends)
 
-    def note(self, server: str, chain: bytes) -> None:
+    async def note(self, server: str, chain: bytes) -> None:
         """Record the current certificate of a server as PEM; the end is NaN if only TLS reads it."""
-        try:
-            end = certificates.expires_at(chain).timestamp()
-        except CertificateError as error:  # OpenSSL takes more forms, and a metric must not end a server
-            log.warning("the end of a certificate is not known", server=server, error=str(error))
-            end = math.nan
-        self._ends.labels(server).set(end)
+        end = await self._work.find_end(chain)
+        if end is None:  # OpenSSL takes more forms, and a metric must not end a server
+            log.warning("the end of a certificate is not known", server=server)
+        self._ends.labels(server).set(math.nan if end is None else end.timestamp())

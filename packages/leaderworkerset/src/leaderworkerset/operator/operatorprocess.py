@@ -60,6 +60,7 @@ from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.operatornames import LEASE, OPERATORS, REPORTER
 from leaderworkerset.operator.sync import RESYNC
 from leaderworkerset.operator.verbosity import Verbosity
+from leaderworkerset.webhooks.certificatework import CertificateWork
 
 
 def registry(declared: Declared, place: OperatorPlace, verbosity: Verbosity) -> Registry:
@@ -116,7 +117,7 @@ class OperatorServer(AlwaysReady):
         """Serve while the context is entered."""
         files = CertificateFiles(CERTIFICATES, self._metrics)
         async with (
-            metricsserver.certified(files, self._clock) as context,
+            metricsserver.certified(files, CertificateWork(self._clock)) as context,
             Listener(self._application(), self._address, context, name="operator"),
         ):
             log.info("serving probes and metrics", address=str(self._address))

@@ -48,6 +48,17 @@ def build_configurations(webhooks: Iterable[WebhookSpec], client_config: ClientC
     ]
 
 
+def with_authority(configuration: JSONObject, bundle: str) -> JSONObject:
+    """Return a webhook configuration whose webhooks all trust `bundle`, in base64; the same object if they do already."""
+    webhooks: list[JSONObject] = configuration.get("webhooks") or []
+    if all(webhook.get("clientConfig", {}).get("caBundle") == bundle for webhook in webhooks):
+        return configuration
+    trusting = [
+        webhook | {"clientConfig": (webhook.get("clientConfig") or {}) | {"caBundle": bundle}} for webhook in webhooks
+    ]
+    return configuration | {"webhooks": trusting}
+
+
 def _configuration(
     resource: Resource, name: str, webhooks: Iterable[WebhookSpec], client_config: ClientConfig
 ) -> JSONObject:

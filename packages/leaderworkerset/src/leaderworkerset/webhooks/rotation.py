@@ -17,14 +17,13 @@ import base64
 import binascii
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
 
-from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.certificates import Certificate, CertificateError
+from leaderworkerset.webhooks.certificatework import AUTHORITY_CERTIFICATE, RotationStep
 
 LOOKAHEAD: Final = timedelta(days=90)
 """How long before its end a certificate is renewed."""
@@ -32,19 +31,9 @@ LOOKAHEAD: Final = timedelta(days=90)
 FAREWELL: Final = timedelta(days=1)
 """How long an authority with an invalid serial number is trusted after another one signs."""
 
-AUTHORITY_CERTIFICATE: Final = "ca.crt"
 AUTHORITY_KEY: Final = "ca.key"
 CERTIFICATE: Final = "tls.crt"
 KEY: Final = "tls.key"
-
-
-class RotationStep(StrEnum):
-    """The action that is due."""
-
-    KEEP = "keep"
-    RENEW_CERTIFICATE = "renew the serving certificate"
-    RENEW_AUTHORITY = "renew the authority"
-    DROP_AUTHORITIES = "trust authorities with an invalid serial number no longer"
 
 
 class Material(Struct, frozen=True):
@@ -117,18 +106,6 @@ def due_at(material: Material) -> datetime:
     """Return when the next renewal of valid material is due."""
     ends = (material.authority.certificate, material.serving.certificate)
     return min(certificates.expires_at(one) for one in ends) - LOOKAHEAD
-
-
-def with_authority(configuration: JSONObject, bundle: bytes) -> JSONObject:
-    """Return a webhook configuration whose webhooks all trust `bundle`; the same object if they do already."""
-    encoded = base64.b64encode(bundle).decode()
-    webhooks: list[JSONObject] = configuration.get("webhooks") or []
-    if all(webhook.get("clientConfig", {}).get("caBundle") == encoded for webhook in webhooks):
-        return configuration
-    trusting = [
-        webhook | {"clientConfig": (webhook.get("clientConfig") or {}) | {"caBundle": encoded}} for webhook in webhooks
-    ]
-    return configuration | {"webhooks": trusting}
 
 
 def _is_good_authority(authority: Certificate, now: datetime) -> bool:

@@ -24,7 +24,7 @@ from kuberuntime.controller.executor import Executor, NoEvents
 from kuberuntime.controller.manager import Manager
 from kuberuntime.errors import APIError, ConfigError, ConnectionFailedError, NotFoundError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     SECRETS,
@@ -32,8 +32,8 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from kuberuntime.plan import Actions, Plan, Put
-from leaderworkerset.webhooks import certificates, configurations, rotation
-from leaderworkerset.webhooks.rotation import Material, RotationStep
+from leaderworkerset.webhooks import configurations
+from leaderworkerset.webhooks.certificatework import AUTHORITY_CERTIFICATE, CertificateWork, Rotated, RotationStep
 
 INTERVAL: Final = 12 * 3600.0
 """Seconds between two plans without a change."""
@@ -73,8 +73,11 @@ def place(namespace: str, service: str, secret: str) -> CertificatePlace:
 class Rotation:
     """Runs until cancelled; `serve` gets every certificate once API servers trust it."""
 
-    def __init__(self, client: Client, place: CertificatePlace, clock: Clock, serve: Serve) -> None:
+    def __init__(
+        self, client: Client, place: CertificatePlace, clock: Clock, work: CertificateWork, serve: Serve
+    ) -> None:
         self._client = client
+        self._work = work
         self._place = place
         self._clock = clock
         self._serve = serve
@@ -107,19 +110,19 @@ class Rotation:
         secret = self._secret.store.get(self._place.secret)
         if secret is None:
             raise ConfigError(missing(self._place.secret))
-        material = rotation.read(secret.get("data") or {})
         now = self._clock.now()
-        step = rotation.decide(material, (self._place.host,), now)
-        if step is not RotationStep.KEEP:
-            return Plan(await self._renew(secret, material, step))  # the next plan follows the change of the secret
-        if untrusting := self._trust(material.bundle):
+        due = await self._work.rotate(secret.get("data") or {}, (self._place.host,))
+        if due.step is not RotationStep.KEEP:  # the next plan follows the change of the secret
+            log.info("renewing certificates", secret=str(self._place.secret), step=due.step.value)
+            return Plan((Put(resource=SECRETS, object=secret | {"data": dict(due.data)}),))
+        if untrusting := self._trust(due.data[AUTHORITY_CERTIFICATE]):
             # A replica whose watch is late would take back the authority that another one has added.
             current = await self._client.get(SECRETS, self._place.secret)
             if meta.resource_version(current) != meta.resource_version(secret):
                 return Plan(requeue_after=BEHIND)
             return Plan(untrusting, requeue_after=0.0)
-        await self._show(material)
-        return Plan(requeue_after=min(max((rotation.due_at(material) - now).total_seconds(), SHORTEST), INTERVAL))
+        await self._show(due)
+        return Plan(requeue_after=min(max((due.due - now).total_seconds(), SHORTEST), INTERVAL))
 
     async def _check(self) -> None:
         """Wait for an answer whether the secret exists: an API server may be unavailable when a node starts."""
@@ -136,13 +139,7 @@ class Rotation:
             else:
                 return
 
-    async def _renew(self, secret: JSONObject, material: Material, step: RotationStep) -> Actions:
-        renewed = await asyncio.to_thread(rotation.renew, material, step, (self._place.host,), self._clock.now())
-        data = (secret.get("data") or {}) | rotation.write(renewed)
-        log.info("renewing certificates", secret=str(self._place.secret), step=step.value)
-        return (Put(resource=SECRETS, object=secret | {"data": data}),)
-
-    def _trust(self, bundle: bytes) -> Actions:
+    def _trust(self, bundle: str) -> Actions:
         """Return the writes of the configurations that do not trust the authorities yet."""
         actions: Actions = ()
         for informer in self._configurations:
@@ -152,23 +149,21 @@ class Rotation:
                     f"{informer.resource.kind} not found: install the webhook configurations (lws install)"
                 )
             for configuration in found:
-                trusting = rotation.with_authority(configuration, bundle)
+                trusting = configurations.with_authority(configuration, bundle)
                 if trusting is not configuration:
                     log.info("injecting the authority", configuration=meta.name(configuration))
                     actions += (Put(resource=informer.resource, object=trusting),)
         return actions
 
-    async def _show(self, material: Material) -> None:
+    async def _show(self, found: Rotated) -> None:
         """Serve the certificate, if it changed; API servers get time to learn a new authority first."""
-        chain = material.serving.chain
-        signer = certificates.split(material.bundle)[0]
-        if chain == self._served:
+        if found.chain == self._served:
             return
-        if self._served and signer != self._signer:
+        if self._served and found.signer != self._signer:
             await asyncio.sleep(SETTLE)
-        await self._serve(chain)
-        self._served, self._signer = chain, signer
-        log.info("certificate served", until=certificates.expires_at(material.serving.certificate).isoformat())
+        await self._serve(found.chain)
+        self._served, self._signer = found.chain, found.signer
+        log.info("certificate served", until=found.until.isoformat())
 
 
 class _ClockFollower:

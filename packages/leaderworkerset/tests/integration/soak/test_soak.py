@@ -50,8 +50,8 @@ BOUNDS: Final = {
     "localkube.controllers.garbage.graph.Graph._gone": graph.MOST_GONE,
     "localkube.kubelet.node.trash.FormerLogs._kept": trash.MOST_LOGS,
     "localkube.kubelet.processes.model.ModelRunner.signals": model.SIGNALS,
-    "kuberuntime.cache.projection.Strings._young": projection.MOST_STRINGS,
-    "kuberuntime.cache.projection.Strings._old": projection.MOST_STRINGS,
+    "kuberuntime.cache.projection.Generations.young": projection.MOST_STRINGS + projection.MOST_PARTS,
+    "kuberuntime.cache.projection.Generations._old": projection.MOST_STRINGS + projection.MOST_PARTS,
 }
 """Caches that may grow until they are full, and the maximum size of each kind."""
 

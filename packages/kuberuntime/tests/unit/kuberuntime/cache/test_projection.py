@@ -8,7 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from testkit.examples import examples
 
-from kuberuntime.cache.projection import DEPTH, LONGEST_STRING, SHORT_KEY, Projection, Strings, decoding, parse
+from kuberuntime.cache.projection import (
+    DEPTH,
+    LARGE,
+    LONGEST_PART,
+    LONGEST_STRING,
+    SHORT_KEY,
+    Projection,
+    Values,
+    decoding,
+    parse,
+)
 
 texts = st.text(max_size=3)
 values = st.recursive(
@@ -98,13 +108,13 @@ def test_projection_is_selected_by_the_identity_of_an_object() -> None:
 @given(values, values)
 @settings(max_examples=examples(20))
 def test_sharing_with_a_previous_version_changes_no_value(value: Any, last: Any) -> None:
-    assert Strings().shared({"a": value, "b": 1}, {"a": last, "b": 1}) == {"a": value, "b": 1}
+    assert Values().shared({"a": value, "b": 1}, {"a": last, "b": 1}) == {"a": value, "b": 1}
 
 
 def test_parts_of_a_previous_version_are_reused() -> None:
     last: dict[str, Any] = {"metadata": {"labels": {"a": "b"}, "resourceVersion": "1"}, "status": {"phase": "Pending"}}
     new = {"metadata": {"labels": {"a": "b"}, "resourceVersion": "2"}, "status": {"phase": "Running"}}
-    shared = Strings().shared(new, last)
+    shared = Values().shared(new, last)
     assert shared == new
     assert shared["metadata"]["labels"] is last["metadata"]["labels"]
 
@@ -112,7 +122,7 @@ def test_parts_of_a_previous_version_are_reused() -> None:
 @given(values)
 @settings(max_examples=examples(20))
 def test_sharing_texts_changes_no_value(value: Any) -> None:
-    assert Strings().shared(value) == value
+    assert Values().shared(value) == value
 
 
 @given(st.dictionaries(st.sampled_from(["spec", "status", "metadata"]), values))
@@ -125,7 +135,7 @@ def test_projection_is_idempotent(obj: dict[str, Any]) -> None:
 
 def test_projection_leaves_its_input_unchanged() -> None:
     obj = {"metadata": {"labels": {"a": "b"}}, "spec": {"x": 1}}
-    Strings().shared(Projection("metadata.labels")(obj))
+    Values().shared(Projection("metadata.labels")(obj))
     assert obj == {"metadata": {"labels": {"a": "b"}}, "spec": {"x": 1}}
 
 
@@ -133,7 +143,7 @@ def test_deeply_nested_values_are_returned_unchanged() -> None:
     value: Any = "text"
     for _ in range(20 * DEPTH):
         value = [value]
-    assert Strings().shared(value) == value
+    assert Values().shared(value) == value
 
 
 def fresh(text: str) -> str:
@@ -142,9 +152,9 @@ def fresh(text: str) -> str:
 
 
 def test_equal_texts_of_different_objects_are_shared() -> None:
-    strings = Strings()
-    objects = [{"metadata": {"labels": {fresh("key" * SHORT_KEY): fresh("value")}}} for _ in range(2)]
-    (one,), (other,) = (strings.shared(obj)["metadata"]["labels"].items() for obj in objects)
+    values = Values()
+    objects = [{"metadata": {"labels": {fresh("key" * SHORT_KEY): fresh("value"), "a": str(i)}}} for i in range(2)]
+    (one, _), (other, _) = (values.shared(obj)["metadata"]["labels"].items() for obj in objects)
     assert one[0] is other[0]
     assert one[1] is other[1]
 
@@ -156,22 +166,48 @@ def test_equal_short_keys_of_different_objects_are_shared() -> None:
 
 
 def test_texts_that_do_not_recur_are_forgotten() -> None:
-    strings = Strings(most=10)
+    values = Values(strings=10)
     for number in range(1000):
-        strings.share(f"uid-{number}")
-        strings.share("label")
-    assert len(strings) <= 20
+        values.share(f"uid-{number}")
+        values.share("label")
+    assert len(values) <= 20
 
 
 def test_recurring_text_stays_shared() -> None:
-    strings = Strings(most=10)
-    first = strings.share(fresh("label"))
+    values = Values(strings=10)
+    first = values.share(fresh("label"))
     for number in range(1000):
-        strings.share(f"uid-{number}")
-        assert strings.share(fresh("label")) is first
+        values.share(f"uid-{number}")
+        assert values.share(fresh("label")) is first
 
 
 def test_long_texts_are_not_kept() -> None:
-    strings = Strings()
-    strings.share("x" * (LONGEST_STRING + 1))
-    assert len(strings) == 0
+    values = Values()
+    values.share("x" * (LONGEST_STRING + 1))
+    assert len(values) == 0
+
+
+def test_equal_parts_of_different_objects_are_one() -> None:
+    values, ready = Values(), {"conditions": [{"type": "Ready", "status": "True"}]}
+    one, other = (values.shared({"metadata": {"name": name}, "status": ready}) for name in "ab")
+    assert one["status"]["conditions"] is other["status"]["conditions"]
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, True), (1, 1.0), (0, -0.0), ("1", 1), ([], {}), (None, {})])
+def test_parts_of_other_types_stay_apart(one: Any, other: Any) -> None:
+    values = Values()
+    kept = [values.shared({"spec": {"containers": [{"value": value}]}}) for value in (one, other)]
+    assert [repr(obj["spec"]["containers"][0]["value"]) for obj in kept] == [repr(one), repr(other)]
+
+
+@pytest.mark.parametrize("length", [LONGEST_PART + 1, LARGE])
+def test_long_parts_are_equal_and_not_held(length: int) -> None:
+    part = ["x" * length]
+    values = Values()
+    assert values.shared({"spec": {"command": part}}) == {"spec": {"command": part}}
+    assert len(values) == 0
+
+
+def test_a_large_part_stays_the_same_object() -> None:
+    part = ["x"] * LARGE
+    assert Values().shared({"spec": {"command": part}})["spec"]["command"] is part

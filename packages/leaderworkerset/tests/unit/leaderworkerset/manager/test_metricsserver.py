@@ -5,11 +5,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from testkit.virtualtime import VirtualClock, run
+from tests.certificates import answer_here
 
 from kuberuntime.serving.certfiles import INTERVAL, CertificateFiles
 from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.manager import metricsserver
 from leaderworkerset.webhooks import certificates
+from leaderworkerset.webhooks.certificatework import CertificateWork
 
 PAIR = certificates.issue(certificates.create_authority(datetime.now(UTC)), ["metrics"], datetime.now(UTC))
 
@@ -19,7 +21,9 @@ def test_certificate_mounted_later_is_used_without_a_restart(tmp_path: Path) -> 
 
     async def scenario() -> tuple[list[str], list[str]]:
         metrics = Metrics()
-        async with metricsserver.certified(CertificateFiles(tmp_path, metrics), VirtualClock()):
+        async with metricsserver.certified(
+            CertificateFiles(tmp_path, metrics), CertificateWork(VirtualClock(), answer_here)
+        ):
             await asyncio.sleep(10 * INTERVAL)
             before = readings(metrics)
             (tmp_path / "tls.crt").write_bytes(PAIR.certificate)

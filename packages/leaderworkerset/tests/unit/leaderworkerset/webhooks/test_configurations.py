@@ -4,7 +4,7 @@ import base64
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.webhooks.configurations import at_service, at_url, build_configurations
+from leaderworkerset.webhooks.configurations import at_service, at_url, build_configurations, with_authority
 from leaderworkerset.webhooks.spec import NOT_DELETING, ClientConfig
 from localkube.apiserver.admission import match_conditions
 
@@ -79,3 +79,17 @@ def test_validating_configuration_equals_the_contract() -> None:
 def test_client_configuration_can_include_the_authority() -> None:
     config = at_service("ns", "svc", b"PEM")("/p")
     assert config == {"service": {"namespace": "ns", "name": "svc", "path": "/p"}, "caBundle": "UEVN"}
+
+
+def test_every_webhook_of_a_configuration_gets_the_authority() -> None:
+    configuration: JSONObject = build_configurations(MANAGED.webhooks, at_service("lws-system", "lws-webhook-service"))[
+        0
+    ][1]
+    foreign: JSONObject = {"name": "other", "clientConfig": {"caBundle": "b2xk", "url": "https://x"}}
+    configuration["webhooks"].append(foreign)
+    trusting = with_authority(configuration, "cGVt")
+    bundles = {webhook["clientConfig"]["caBundle"] for webhook in trusting["webhooks"]}
+    assert bundles == {"cGVt"}
+    assert trusting["webhooks"][0]["clientConfig"]["service"]["name"] == "lws-webhook-service"
+    assert with_authority(trusting, "cGVt") is trusting
+    assert foreign["clientConfig"]["caBundle"] == "b2xk"

@@ -1,6 +1,5 @@
 """When certificates are renewed, while every trusted certificate stays trusted (R-CERT-1)."""
 
-import base64
 import ssl
 from datetime import UTC, datetime, timedelta
 
@@ -11,11 +10,10 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.webhooks import certificates, configurations, rotation
+from leaderworkerset.webhooks import certificates, rotation
 from leaderworkerset.webhooks.certificates import Certificate
-from leaderworkerset.webhooks.rotation import LOOKAHEAD, Material, RotationStep
+from leaderworkerset.webhooks.certificatework import RotationStep
+from leaderworkerset.webhooks.rotation import LOOKAHEAD, Material
 
 pytestmark = pytest.mark.slow
 
@@ -135,20 +133,6 @@ def _renew_fast(material: Material, step: RotationStep, now: datetime) -> Materi
     if step is RotationStep.RENEW_CERTIFICATE:
         return Material(material.authority, certificates.issue(material.authority, HOSTS, now))
     return rotation.renew(material, step, HOSTS, now)
-
-
-def test_every_webhook_of_a_configuration_gets_the_authority() -> None:
-    configuration: JSONObject = configurations.build_configurations(
-        MANAGED.webhooks, configurations.at_service("lws-system", "lws-webhook-service")
-    )[0][1]
-    foreign: JSONObject = {"name": "other", "clientConfig": {"caBundle": "b2xk", "url": "https://x"}}
-    configuration["webhooks"].append(foreign)
-    trusting = rotation.with_authority(configuration, b"pem")
-    bundles = {webhook["clientConfig"]["caBundle"] for webhook in trusting["webhooks"]}
-    assert bundles == {base64.b64encode(b"pem").decode()}
-    assert trusting["webhooks"][0]["clientConfig"]["service"]["name"] == "lws-webhook-service"
-    assert rotation.with_authority(trusting, b"pem") is trusting
-    assert foreign["clientConfig"]["caBundle"] == "b2xk"
 
 
 def _of_go(key: rsa.RSAPrivateKey) -> Certificate:

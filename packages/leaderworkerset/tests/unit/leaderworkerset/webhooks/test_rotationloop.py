@@ -1,16 +1,15 @@
 """The loop that renews certificates, against an API server: several replicas without an election."""
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 from testkit import virtualtime
 from testkit.fakes import ScriptedTransport, failure
 from testkit.inprocess import api
 from testkit.virtualtime import VirtualClock
+from tests.certificates import answer_here
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
@@ -20,6 +19,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import certificates, configurations, rotation, rotationloop
+from leaderworkerset.webhooks.certificatework import CertificateWork
 from leaderworkerset.webhooks.rotation import Material
 from leaderworkerset.webhooks.rotationloop import LOOK_AT_CLOCK, Rotation, _ClockFollower
 from localkube.apiserver import builtin
@@ -43,7 +43,8 @@ class Replica:
     def __init__(self, client: Client, clock: Clock | None = None) -> None:
         self.shown: list[bytes] = []
         self._changed = asyncio.Event()
-        self.rotation = Rotation(client, PLACE, clock or SystemClock(), self._show)
+        time = clock or SystemClock()
+        self.rotation = Rotation(client, PLACE, time, CertificateWork(time, answer_here), self._show)
 
     async def _show(self, chain: bytes) -> None:
         self.shown.append(chain)
@@ -126,26 +127,6 @@ async def test_deleted_certificate_is_issued_by_the_same_authority() -> None:
         after = await material(client)
         assert after.authority == before.authority
         assert shown == after.serving.chain != before.serving.chain
-
-
-async def test_event_loop_continues_while_keys_are_generated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The generation of keys, which takes up to a second, ends here only after the loop has turned."""
-    renew, turned = rotation.renew, list[bool]()
-
-    loop = asyncio.get_running_loop()
-
-    def renew_when_turned(*parts: Any) -> Material:
-        turn = threading.Event()
-        loop.call_soon_threadsafe(turn.set)
-        turned.append(turn.wait(LIMIT))
-        return renew(*parts)
-
-    monkeypatch.setattr(rotation, "renew", renew_when_turned)
-    async with api() as client:
-        await install(client)
-        async with running(replica := Replica(client)):
-            await replica.await_shown(1)
-    assert turned == [True]
 
 
 async def test_rotation_waits_for_missing_configurations() -> None:

@@ -133,7 +133,7 @@ def test_manager_process_imports_only_what_it_needs() -> None:
     assert "leaderworkerset.manager.managerprocess" in modules
     assert read == "0"
     roots = {name.partition(".")[0] for name in modules}
-    assert not roots & {"click", "rich", "pygments", "localkube", "sqlite3", "jsonpatch"}
+    assert not roots & {"click", "rich", "pygments", "localkube", "sqlite3", "jsonpatch", "cryptography"}
     for absent in ("cli.app", "cli.commands", "cli.views", "diagnosis", "observation"):
         assert not any(name.startswith(f"leaderworkerset.{absent}") for name in modules), absent
     assert len([name for name in modules if name.startswith(("leaderworkerset", "kuberuntime"))]) <= MODULES

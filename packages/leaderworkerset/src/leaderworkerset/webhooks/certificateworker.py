@@ -1,0 +1,57 @@
+"""The process that `certificatework.py` asks: answers each line of its input until that ends."""
+
+import signal
+import sys
+from typing import Final
+
+import msgspec
+
+from leaderworkerset.webhooks import certificates, rotation
+from leaderworkerset.webhooks.certificates import CertificateError
+from leaderworkerset.webhooks.certificatework import FindEnd, Question, Rotate, Rotated, RotationStep, SelfSign
+
+_decode: Final = msgspec.json.Decoder(Question).decode
+
+
+def answer(line: bytes) -> bytes:
+    """Answer a question; both are JSON."""
+    question: Question = _decode(line)
+    match question:
+        case Rotate():
+            return msgspec.json.encode(rotate(question))
+        case SelfSign(hosts, now):
+            authority = certificates.create_authority(now)
+            pair = certificates.issue(authority, hosts, now, validity=certificates.AUTHORITY_VALIDITY)
+            return msgspec.json.encode(pair.chain)
+        case FindEnd(chain):
+            try:
+                return msgspec.json.encode(certificates.expires_at(chain))
+            except CertificateError:  # OpenSSL reads more forms
+                return b"null"
+
+
+def rotate(question: Rotate) -> Rotated:
+    """Do what is due for a secret."""
+    before = rotation.read(question.data)
+    step = rotation.decide(before, question.hosts, question.now)
+    material = rotation.renew(before, step, question.hosts, question.now)
+    return Rotated(
+        step,
+        question.data if step is RotationStep.KEEP else {**question.data, **rotation.write(material)},
+        chain=material.serving.chain,
+        signer=certificates.split(material.bundle)[0],
+        until=certificates.expires_at(material.serving.certificate),
+        due=rotation.due_at(material),
+    )
+
+
+def main() -> None:
+    """Answer until the input ends; what interrupts the manager is for the manager."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for line in sys.stdin.buffer:
+        sys.stdout.buffer.write(answer(line) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()
