@@ -4,13 +4,12 @@ from functools import cache
 from importlib import resources
 from typing import Final
 
-from leaderworkerset.dashboard.address import Address, PageForm, PageKind
+from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.hub import PAGES
 from leaderworkerset.dashboard.markup import Safe
-from leaderworkerset.dashboard.pages import cells, htmldocument, setpage
+from leaderworkerset.dashboard.pages import htmldocument, ranktable
 from leaderworkerset.dashboard.pages.page import PageFacts
 from leaderworkerset.dashboard.picture import Picture
-from leaderworkerset.dashboard.pieces import region
 
 TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
@@ -42,8 +41,7 @@ def exported(picture: Picture, address: Address, facts: PageFacts) -> str:
 
 
 def _ranks(picture: Picture, address: Address) -> Safe | None:
-    if address.kind is not PageKind.SET:
+    view = picture.find(address.key) if address.kind is PageKind.SET else None
+    if view is None:
         return None
-    table = Address(kind=PageKind.SET, key=address.key, form=PageForm.TABLE)
-    rows = {"all-ranks": setpage.render(picture, table, PageFacts())["rows"]}
-    return cells.table("plain", setpage.HEADER, region("tbody", "all-ranks", rows), f"All ranks of {address.key.name}")
+    return ranktable.frame(view.name, ranktable.render(view, PageFacts(), picture.now))

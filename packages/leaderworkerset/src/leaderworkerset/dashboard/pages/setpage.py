@@ -9,14 +9,15 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CORE_EVENTS, NODES
 from leaderworkerset.dashboard.address import Address, Arrangement, PageForm, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
-from leaderworkerset.dashboard.pages import cells, timeline
+from leaderworkerset.dashboard.pages import cells, ranktable, timeline
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.pages.topologypage import domain_key
 from leaderworkerset.dashboard.picture import Picture, ToldSet
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis.document import lines
+from leaderworkerset.observation.lists import metrics_of
 from leaderworkerset.steering.patches import is_paused
-from leaderworkerset.views import advancing, recreations, wording
+from leaderworkerset.views import advancing, recreations
 from leaderworkerset.views.folding import FEW_GROUPS
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.reasons import first_problem, summary, telling
@@ -31,16 +32,12 @@ WIDE: Final = 18
 READ_EVERY: Final = 10.0
 """Seconds between two readings of events and recorded failures."""
 
-HEADER = ("place", "pod", "state", "ready", "restarts", "node", "revision", "why")
-
 
 def frame(address: Address, shown: Rendering) -> Safe:
     """Return the page with its regions."""
     parts = [region("header", "head", shown), region("div", "cause", shown)]
     if address.form is PageForm.TABLE:
-        return joined(
-            parts, cells.table("plain", HEADER, region("tbody", "rows", shown), f"All ranks of {address.key.name}")
-        )
+        return joined(parts, ranktable.frame(address.key.name, shown))
     ways = [
         tag(
             "a",
@@ -69,9 +66,11 @@ def frame(address: Address, shown: Rendering) -> Safe:
 
 
 def reads(address: Address) -> Sequence[Query]:
-    """Return the lists: events for the timeline; by rack the nodes, whose labels name theirs."""
+    """Return the lists: events for the timeline; by rack the nodes, whose labels name theirs; for the table metrics."""
+    if address.form is PageForm.TABLE:
+        return [metrics_of(address.key.namespace, address.key.name)]
     nodes = [Query(NODES)] if address.arrangement is Arrangement.RACK else []
-    return [] if address.form is PageForm.TABLE else [Query(CORE_EVENTS, address.key.namespace), *nodes]
+    return [Query(CORE_EVENTS, address.key.namespace), *nodes]
 
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
@@ -86,7 +85,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
         "cause": [cells.cause_piece("cause-text", told.told)],
     }
     if address.form is PageForm.TABLE:
-        return shown | {"rows": [_rank_row(group, rank) for group in view.groups for rank in group.ranks]}
+        return shown | ranktable.render(view, facts, picture.now)
     columns, rows = _grid(picture, view, address.arrangement, facts)
     past = timeline.piece(picture, view, facts)
     return shown | {"columns": [cells.columns(columns)], "rows": rows, "timeline": [past]}
@@ -193,21 +192,6 @@ def _row(key: str, title: str, ranks: Sequence[Rank], why: str, *, revision: str
     return Piece(key, row)
 
 
-def _rank_row(group: Group, rank: Rank) -> Piece:
-    return cells.row(
-        f"t/{rank.place}",
-        rank.place,
-        rank.pod,
-        wording.state(rank),
-        "yes" if rank.is_ready else "no",
-        rank.restarts,
-        rank.node,
-        group.revision,
-        wording.reason(rank),
-        find=f"{rank.place} {rank.pod} {rank.node}",
-    )
-
-
 PAGE: Final = Page(
     title=lambda address: address.key.name,
     frame=frame,
@@ -216,5 +200,5 @@ PAGE: Final = Page(
     reads=reads,
     reads_episodes=True,
     reads_every=READ_EVERY,
-    shows_first=lambda address: address.arrangement is not Arrangement.RACK,
+    shows_first=lambda address: address.form is not PageForm.TABLE and address.arrangement is not Arrangement.RACK,
 )

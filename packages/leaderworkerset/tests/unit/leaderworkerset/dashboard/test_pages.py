@@ -13,15 +13,16 @@ from tests.unit.leaderworkerset.views.test_disaggregation import part, seen
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS, Resource
+from kuberuntime.objects.resources import NODES, POD_METRICS, PODS, STATEFULSETS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.dashboard.address import Address, Arrangement, NoSuchPageError, PageForm, PageKind, parse
 from leaderworkerset.dashboard.hub import PAGES
-from leaderworkerset.dashboard.pages import causepage, cells, totals
+from leaderworkerset.dashboard.pages import causepage, cells, ranktable, totals
 from leaderworkerset.dashboard.pages.page import PageFacts
 from leaderworkerset.dashboard.picture import CellState, Picture, of_group
 from leaderworkerset.dashboard.pieces import Rendering
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.views import devices
 from leaderworkerset.views.groups import View, view
 
 KEY = ObjectKey("default", "web")
@@ -133,6 +134,23 @@ def test_a_strip_is_bounded_and_counts_the_rest() -> None:
     strip = cells.strip(large)
     assert strip.count("<i ") == cells.STRIP
     assert strip.endswith(" and 19000 more</span>")
+
+
+def test_the_table_of_ranks_has_columns_of_use_only_where_it_is_measured() -> None:
+    found = web(groups=1)
+    plain = rendered(picture(found), PageKind.SET, form=PageForm.TABLE)
+    assert html(plain, "rank-columns").count("<th") == len(ranktable.HEADER)
+    usage = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "500m", "nvidia.com/gpu-memory": "3Gi"}
+    measured = {"metadata": {"name": "web-0", "namespace": "default"}, "containers": [{"name": "a", "usage": usage}]}
+    found.groups[0].ranks[0].object["metadata"]["annotations"][devices.DEVICES] = '{"a": ["GPU-7"]}'
+    shown = rendered(picture(found), PageKind.SET, form=PageForm.TABLE, facts={POD_METRICS: [measured]})
+    assert html(shown, "rank-columns").endswith(
+        '>GPU</th><th scope="col">GPU memory</th><th scope="col">devices</th></tr>'
+    )
+    assert [piece.html.split("<td>")[-3:] for piece in shown["ranks"]] == [
+        ["50% of 1</td>", "3Gi</td>", "GPU-7</td></tr>"],
+        ["-</td>", "-</td>", "-</td></tr>"],
+    ]
 
 
 @pytest.mark.parametrize("kind", list(PageKind))

@@ -262,6 +262,7 @@ async def test_the_pane_of_a_rank_explains_it_and_quotes_events_as_text() -> Non
             pane = await house.text(session, "pane/default/web/0/1")
             assert "logged in with password=[masked]\nstep 3 &lt;b&gt;" in pane
             assert pane.index("Last lines") < pane.index("Events"), "logs come first"
+            assert "<dl" not in pane, "the cluster measures nothing"
             for path in ("pane/default/web/0/7", "pane/default/other/0/0", "pane/default/web/x/y"):
                 async with session.get(house.base + path) as response:
                     assert response.status == 404
