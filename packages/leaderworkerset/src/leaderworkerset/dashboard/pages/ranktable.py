@@ -25,7 +25,7 @@ def frame(name: str, shown: Rendering) -> Safe:
     return cells.scrolling(tag("table", parts, id="plain", class_="plain"), caption)
 
 
-def render(view: View, facts: PageFacts, now: datetime) -> Rendering:
+def render(view: View, facts: PageFacts, now: datetime) -> dict[str, list[Piece]]:
     """Return the pieces. Columns of use, and of GPUs that ranks have, exist only where a rank has a value."""
     found = loads.loads([view], loads.by_pod(facts.get(POD_METRICS)))
     names = loads.measured(found)
