@@ -12,6 +12,7 @@ from tests.integration.clusters import objects
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.clock import SystemClock
+from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS, Resource
@@ -192,22 +193,25 @@ async def open_house(
     *, actions: bool = False, tokens: Tokens | None = None, seconds: float = LIMIT
 ) -> AsyncIterator[House]:
     """Serve a dashboard of all namespaces in the body, at most for these seconds; with tokens it is shared."""
+    async with asyncio.timeout(seconds), api_server() as transport:
+        client = Client(transport)
+        await client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
+        await client.patch(
+            NODES, ObjectKey("", NODE), {"status": UP}, kind="merge", subresource="status", manager="test"
+        )
+        serve = serving(transport, CommandLog() if actions else None) if tokens is None else sharing(transport, tokens)
+        async with serve as house:
+            yield house
+
+
+@asynccontextmanager
+async def api_server() -> AsyncIterator["OddTransport"]:
+    """Run an API server in memory; yield a transport to it."""
     kinds = [*builtin.kinds(), *map(kind_from_crd, MANAGED.definitions())]
     server = ApiServer(Store(), kinds, SystemClock())
     await server.start()
     try:
-        async with asyncio.timeout(seconds):
-            transport = OddTransport(server)
-            client = Client(transport)
-            await client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
-            await client.patch(
-                NODES, ObjectKey("", NODE), {"status": UP}, kind="merge", subresource="status", manager="test"
-            )
-            serve = (
-                serving(transport, CommandLog() if actions else None) if tokens is None else sharing(transport, tokens)
-            )
-            async with serve as house:
-                yield house
+        yield OddTransport(server)
     finally:
         await server.close()
 
@@ -219,6 +223,8 @@ class OddTransport(InProcessTransport):
         super().__init__(server, "test")
         self.may_answer = asyncio.Event()
         self.may_answer.set()
+        self.is_down = False
+        """While it is, requests fail, and open streams lose their connection without a notice."""
         self.odd: Resource | None = None
         self.said = b""
         """What the log of every container says; empty: as no node runs, it cannot be read."""
@@ -233,10 +239,22 @@ class OddTransport(InProcessTransport):
         if said:
             yield StreamResponse(200, {}, _pieces(said))
             return
+        self._fail_if_down()
         async with super().stream(request) as response:
-            yield response
+            yield StreamResponse(response.status, response.headers, self._while_up(response.chunks))
+
+    async def _while_up(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for chunk in chunks:
+            if self.is_down:
+                await asyncio.Event().wait()
+            yield chunk
+
+    def _fail_if_down(self) -> None:
+        if self.is_down:
+            raise ConnectionFailedError("connection refused")
 
     async def request(self, request: Request) -> Response:
+        self._fail_if_down()
         if request.path == NODES.path():
             await self.may_answer.wait()
         if self.odd is not None and request.path.endswith(f"/{self.odd.plural}"):

@@ -187,13 +187,13 @@ class LiveModel:
             await asyncio.sleep(min(3 * (self.clock.monotonic() - began), LONGEST_PAUSE))
 
     async def keep_diagnosed(self) -> None:
-        """Diagnose after changes, and now and then; without anybody who looks, wait."""
+        """Diagnose after changes, and every `AGAIN` seconds; without visitors, only until the API server answers again."""
         while True:
             with suppress(TimeoutError):
                 async with timeouts.within(AGAIN):
                     await self._stale.wait()
             self._stale.clear()
-            if self._lookers:
+            if self._lookers or self._trouble:
                 await self.diagnose()
             await asyncio.sleep(BETWEEN_DIAGNOSES)
 
@@ -215,6 +215,8 @@ class LiveModel:
             else:
                 log.warning("diagnosis failed", error=repr(error), exc_info=error)
         else:
+            if self._trouble:
+                self.relist()  # a watch may wait long for its next try, or hang since the machine slept
             self._trouble, self._answered = "", self.clock.now()
             self._diagnoses = {ObjectKey(one.namespace, one.target): one for one in found}
             self._of_sets = {ObjectKey(one.namespace, one.target): one for one in of_sets}
