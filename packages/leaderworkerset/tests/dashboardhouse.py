@@ -194,11 +194,6 @@ async def open_house(
 ) -> AsyncIterator[House]:
     """Serve a dashboard of all namespaces in the body, at most for these seconds; with tokens it is shared."""
     async with asyncio.timeout(seconds), api_server() as transport:
-        client = Client(transport)
-        await client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
-        await client.patch(
-            NODES, ObjectKey("", NODE), {"status": UP}, kind="merge", subresource="status", manager="test"
-        )
         serve = serving(transport, CommandLog() if actions else None) if tokens is None else sharing(transport, tokens)
         async with serve as house:
             yield house
@@ -206,12 +201,18 @@ async def open_house(
 
 @asynccontextmanager
 async def api_server() -> AsyncIterator["OddTransport"]:
-    """Run an API server in memory; yield a transport to it."""
+    """Run an API server in memory with one node; yield a transport to it."""
     kinds = [*builtin.kinds(), *map(kind_from_crd, MANAGED.definitions())]
     server = ApiServer(Store(), kinds, SystemClock())
     await server.start()
     try:
-        yield OddTransport(server)
+        transport = OddTransport(server)
+        client = Client(transport)
+        await client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
+        await client.patch(
+            NODES, ObjectKey("", NODE), {"status": UP}, kind="merge", subresource="status", manager="test"
+        )
+        yield transport
     finally:
         await server.close()
 

@@ -10,6 +10,7 @@ from typing import Final
 
 import structlog
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kuberuntime import randomness, timeouts
 from kuberuntime.client.requests import Selection as Query
@@ -134,7 +135,8 @@ class Hub:
 
     def _show(self, address: Address, opened: Opened) -> None:
         try:
-            opened.channel.show(PAGES[address.kind].render(self._model.picture, address, opened.facts))
+            facts = replace(opened.facts, before=opened.channel.shown)
+            opened.channel.show(PAGES[address.kind].render(self._model.picture, address, facts))
         except Exception as error:  # anything may be stored in an object: the other pages go on
             log.warning("a page could not be rendered", page=address.path(), error=repr(error), exc_info=error)
 

@@ -1,7 +1,7 @@
 """The shared model of one server: one watch of each kind, however many pages are open.
 
-It follows sets and pods, builds a picture of them after a change (changes of 100 ms together), and diagnoses what is not
-as wanted, at most every two seconds and while somebody looks.
+It follows sets and pods, and builds a picture 100 ms after a change, with the changes until then. Further ones are shown
+together, at most twice a second. It diagnoses sets that are not as wanted, at most every two seconds and while somebody looks.
 """
 
 import asyncio
@@ -34,8 +34,9 @@ from leaderworkerset.views.selection import Selection
 TOGETHER: Final = 0.1
 """Seconds in which changes are collected before they are shown."""
 
+SHORTEST_PAUSE: Final = 0.4
 LONGEST_PAUSE: Final = 1.0
-"""The maximum seconds between two pictures while changes continue, however long one takes."""
+"""The minimum and maximum seconds after a picture without another one, while changes continue."""
 
 BETWEEN_DIAGNOSES: Final = 2.0
 AGAIN: Final = 10.0
@@ -184,7 +185,8 @@ class LiveModel:
                 self.paint()
             except Exception as error:  # anything may be stored in an object: the last picture stays
                 log.warning("the state could not be shown", error=repr(error), exc_info=error)
-            await asyncio.sleep(min(3 * (self.clock.monotonic() - began), LONGEST_PAUSE))
+            took = self.clock.monotonic() - began
+            await asyncio.sleep(max(SHORTEST_PAUSE, min(3 * took, LONGEST_PAUSE)))
 
     async def keep_diagnosed(self) -> None:
         """Diagnose after changes, and every `AGAIN` seconds; without visitors, only until the API server answers again."""

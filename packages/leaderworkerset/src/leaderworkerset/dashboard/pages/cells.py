@@ -1,13 +1,15 @@
 """What several pages show: a cell of a rank, the strip of a set's groups, a cause, a bar, links. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
+from msgspec import Struct
+
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.dashboard.address import Address, PageKind
-from leaderworkerset.dashboard.markup import Safe, joined, tag
+from leaderworkerset.dashboard.markup import Attribute, Content, Safe, joined, tag
 from leaderworkerset.dashboard.picture import CellState, Picture, of_group, of_rank
 from leaderworkerset.dashboard.pieces import Piece, Rendering
 from leaderworkerset.diagnosis.document import headline
@@ -36,13 +38,13 @@ STRIP: Final = 1000
 """The maximum of groups in a strip; more are counted behind it."""
 
 
-def cell(rank: Rank) -> Safe:
+def cell(rank: Rank) -> Piece:
     """Return the cell of a rank: its glyph, and for readers and as a tip its place, state and reason."""
-    found, words = of_rank(rank), f"{rank.place} {changes.describe(rank)}"
-    return tag(
+    found, words, key = of_rank(rank), f"{rank.place} {changes.describe(rank)}", f"c/{rank.place}"
+    html = tag(
         "td",
         GLYPHS[found],
-        id=f"c/{rank.place}",
+        id=key,
         role="gridcell",
         tabindex=-1,
         class_=found.value,
@@ -50,6 +52,7 @@ def cell(rank: Rank) -> Safe:
         title=words,
         aria_label=words,
     )
+    return Piece(key, html)
 
 
 def mark(rank: Rank, owner: str) -> Safe:
@@ -58,21 +61,40 @@ def mark(rank: Rank, owner: str) -> Safe:
     return tag("i", GLYPHS[found], class_=found.value, title=f"{owner} {rank.place} {changes.describe(rank)}")
 
 
-def strip(view: View) -> Safe:
+def strip(key: str, view: View) -> Piece:
     """Return a cell for each group; for readers the number of groups in each condition."""
     found = [(group, of_group(group)) for group in view.groups]
     counts = Counter(condition for _, condition in found)
     words = ", ".join(f"{counts[condition]} {condition.value}" for condition in CellState if counts[condition])
-    cells = (tag("i", GLYPHS[is_], class_=is_.value, title=f"group {group.name}") for group, is_ in found[:STRIP])
-    more = len(found) - STRIP + view.more if len(found) > STRIP else view.more
-    return tag(
-        "span",
-        cells,
-        f" and {more} more" if more else None,
-        class_="strip",
-        role="img",
-        aria_label=f"groups: {words or 'none'}",
+    marks = [Mark(str(group.name), GLYPHS[is_], is_.value, f"group {group.name}") for group, is_ in found]
+    return marked(key, marks, f"groups: {words or 'none'}", more=view.more)
+
+
+class Mark(Struct, frozen=True):
+    """The mark of a group: its name, glyph, class and tip."""
+
+    name: str
+    glyph: str
+    condition: str
+    tip: str
+
+
+def marked(key: str, marks: Sequence[Mark], words: str, *, more: int = 0, large: bool = False) -> Piece:
+    """Return marks in one strip, with words for readers; marks beyond `STRIP`, and `more`, are counted only."""
+    parts = [
+        part(f"{key}/{mark.name}", "i", mark.glyph, class_=mark.condition, title=mark.tip) for mark in marks[:STRIP]
+    ]
+    more += len(marks) - len(parts)
+    label = part(f"{key}/words", "span", words, class_="heard")
+    shown = tag("span", [part.html for part in parts], f" and {more} more" if more else None, aria_hidden="true")
+    return Piece(
+        key, tag("span", label.html, shown, id=key, class_="strip large" if large else "strip"), parts=(label, *parts)
     )
+
+
+def part(key: str, name: str, /, *content: Content, **attributes: Attribute) -> Piece:
+    """Return an element that changes alone."""
+    return Piece(key, tag(name, *content, id=key, **attributes))
 
 
 def bar(done: int, wanted: int, label: str) -> Safe:
@@ -80,10 +102,10 @@ def bar(done: int, wanted: int, label: str) -> Safe:
     return tag("progress", f"{done} of {wanted}", value=min(done, wanted), max=max(wanted, 1), aria_label=label)
 
 
-def verdict(told: Diagnosis) -> Safe:
+def verdict(told: Diagnosis, key: str | None = None) -> Safe:
     """Return the verdict as glyph and word."""
     glyph, word = VERDICTS[told.verdict]
-    return tag("span", f"{glyph} {word}", class_=f"verdict {told.verdict.value}")
+    return tag("span", f"{glyph} {word}", id=key, class_=f"verdict {told.verdict.value}")
 
 
 def cause(told: Diagnosis) -> Safe:

@@ -21,11 +21,13 @@ BETWEEN_READINGS: Final = 2.0
 class PageFacts(Struct, frozen=True):
     """What a page read beside the picture, by kind; a kind that is absent may not be read.
 
-    `episodes` are the recorded failures of the set; None if nothing records them, or they could not be read.
+    `episodes` are the recorded failures of the set; None if nothing records them, or they could not be read. `before` is the
+    previous state of the page: pieces whose source did not change can be used again.
     """
 
     objects: Mapping[Resource, Sequence[JSONObject]] = field(default_factory=dict)
     episodes: Sequence[Episode] | None = None
+    before: Rendering = field(default_factory=dict)
 
     def knows(self, resource: Resource) -> bool:
         """Return whether the kind was read."""

@@ -1,8 +1,10 @@
 """Set: one LeaderWorkerSet as a grid, groups by ranks, or by node or revision; and its cause. Pure."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, TypeAlias
+
+from msgspec.structs import replace
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects import meta
@@ -87,8 +89,16 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     if address.form is PageForm.TABLE:
         return shown | ranktable.render(view, facts, picture.now)
     columns, rows = _grid(picture, view, address.arrangement, facts)
-    past = timeline.piece(picture, view, facts)
-    return shown | {"columns": [cells.columns(columns)], "rows": rows, "timeline": [past]}
+    return shown | {"columns": [cells.columns(columns)], "rows": rows, "timeline": [_past(picture, view, facts)]}
+
+
+def _past(picture: Picture, view: View, facts: PageFacts) -> Piece:
+    """Return the last hour as it was when events were read: it is made again after the next reading."""
+    source = (facts.objects, facts.episodes)
+    before = facts.before.get("timeline")
+    if before and before[0].source == source:
+        return before[0]
+    return replace(timeline.piece(picture, view, facts), source=source)
 
 
 def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
@@ -112,17 +122,18 @@ def _advance(group: Group, now: datetime) -> Safe:
 def _head(one: ToldSet, now: datetime) -> Piece:
     view = one.view
     numbers = f"{view.ready} of {counted(view.desired, 'group')} ready, {view.up_to_date} updated"
+    state = cells.part("state", "p", numbers, " ", cells.bar(view.ready, view.desired, numbers))
     html = tag(
         "div",
         tag("h1", view.name, " ", tag("small", view.namespace)),
-        tag("p", numbers, " ", cells.bar(view.ready, view.desired, numbers)),
+        state.html,
         [_advance(group, now) for group in view.groups[:FEW_GROUPS] if group.progress or group.hang],
         cells.tabs(view.key, PageKind.SET),
         id="title",
         data_failed=_failed(view),
         data_paused=str(is_paused(view.object)).lower(),
     )
-    return Piece("title", html)
+    return Piece("title", html, parts=(state,))
 
 
 def _failed(view: View) -> str | None:
@@ -135,7 +146,8 @@ def _grid(picture: Picture, view: View, way: Arrangement, facts: PageFacts) -> t
     match way:
         case Arrangement.GROUP:
             width = max((len(group.ranks) for group in view.groups), default=0)
-            rows = [_group_row(picture, group, edge=edge) for group, edge in _edged(view.groups)]
+            known = {piece.key: piece for piece in facts.before.get("rows", ())}
+            rows = [_group_row(picture, group, known, edge=edge) for group, edge in _edged(view.groups)]
             rows += [cells.row("more", f"and {view.more} more", "without any pod")] if view.more else []
             return ["group", *map(str, range(width)), "why"], rows
         case Arrangement.NODE:
@@ -157,10 +169,15 @@ def _edged(groups: Sequence[Group]) -> Iterator[tuple[Group, bool]]:
         last = group.revision or last
 
 
-def _group_row(picture: Picture, group: Group, *, edge: bool) -> Piece:
+def _group_row(picture: Picture, group: Group, known: Mapping[str, Piece], *, edge: bool) -> Piece:
+    key = f"g/{group.name}"
     told = recreations.sentence(group.recreations, picture.now) if group.recreations else ""
+    source = (group, told, edge)
+    if key in known and known[key].source == source:
+        return known[key]
     why = "; ".join(filter(None, [first_problem(group), told]))
-    return _row(f"g/{group.name}", f"group {group.name}", group.ranks, why, revision=group.revision if edge else "")
+    row = _row(key, f"group {group.name}", group.ranks, why, revision=group.revision if edge else "")
+    return replace(row, source=source)
 
 
 def _width(ranks: Sequence[Rank]) -> str:
@@ -177,19 +194,21 @@ def _gathered(view: View, place: Place) -> list[Piece]:
 
 
 def _row(key: str, title: str, ranks: Sequence[Rank], why: str, *, revision: str = "") -> Piece:
+    parts = tuple(map(cells.cell, ranks))
+    head = tag(
+        "th", title, scope="row", role="rowheader", title=f"from here on revision {revision}" if revision else None
+    )
     row = tag(
         "tr",
-        tag(
-            "th", title, scope="row", role="rowheader", title=f"from here on revision {revision}" if revision else None
-        ),
-        map(cells.cell, ranks),
+        head,
+        [part.html for part in parts],
         tag("td", why, class_="why") if why else None,
         id=key,
         role="row",
         class_=" ".join(filter(None, ["ill" if why else "", "edge" if revision else "", _width(ranks)])) or None,
         data_find=f"{title} {why}",
     )
-    return Piece(key, row)
+    return Piece(key, row, parts=parts)
 
 
 PAGE: Final = Page(

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells
@@ -62,19 +64,21 @@ def _head(told: ToldWhole) -> Piece:
 
 
 def _row(picture: Picture, part: PartView) -> Piece:
-    view, told = part.view, picture.told(part.view).told
-    return cells.row(
-        f"p/{view.name}",
+    view, told, key = part.view, picture.told(part.view).told, f"p/{part.view.name}"
+    strip = cells.strip(f"{key}/groups", view)
+    row = cells.row(
+        key,
         cells.link(PageKind.SET, view.key, view.name),
         part.slice,
         part.role,
         part.revision,
         cells.verdict(told),
         f"{view.ready} of {view.desired}",
-        cells.strip(view),
+        strip.html,
         f"{told.code} {told.sentence}".strip(),
         find=view.name,
     )
+    return replace(row, parts=(strip,))
 
 
 PAGE: Final = Page(title=lambda address: address.key.name, frame=frame, render=render, text=text)

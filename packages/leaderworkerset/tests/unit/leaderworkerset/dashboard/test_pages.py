@@ -1,5 +1,6 @@
 """Pages as functions: a picture in, pieces out; the same answers as `lws get`, `explain` and `rollout status`."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from leaderworkerset.dashboard.hub import PAGES
 from leaderworkerset.dashboard.pages import causepage, cells, ranktable, totals
 from leaderworkerset.dashboard.pages.page import PageFacts
 from leaderworkerset.dashboard.picture import CellState, Picture, of_group
-from leaderworkerset.dashboard.pieces import Rendering
+from leaderworkerset.dashboard.pieces import Piece, Rendering
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.views import devices
 from leaderworkerset.views.groups import View, view
@@ -131,9 +132,9 @@ def test_the_matrix_marks_where_the_revision_changes() -> None:
 
 def test_a_strip_is_bounded_and_counts_the_rest() -> None:
     large = view(builders.leaderworkerset_object(replicas=20_000, size=4), [])
-    strip = cells.strip(large)
+    strip = cells.strip("s", large).html
     assert strip.count("<i ") == cells.STRIP
-    assert strip.endswith(" and 19000 more</span>")
+    assert strip.endswith(" and 19000 more</span></span>")
 
 
 def test_the_table_of_ranks_has_columns_of_use_only_where_it_is_measured() -> None:
@@ -142,7 +143,7 @@ def test_the_table_of_ranks_has_columns_of_use_only_where_it_is_measured() -> No
     assert html(plain, "rank-columns").count("<th") == len(ranktable.HEADER)
     usage = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "500m", "nvidia.com/gpu-memory": "3Gi"}
     measured = {"metadata": {"name": "web-0", "namespace": "default"}, "containers": [{"name": "a", "usage": usage}]}
-    found.groups[0].ranks[0].object["metadata"]["annotations"][devices.DEVICES] = '{"a": ["GPU-7"]}'
+    found.pods[0]["metadata"]["annotations"][devices.DEVICES] = '{"a": ["GPU-7"]}'
     shown = rendered(picture(found), PageKind.SET, form=PageForm.TABLE, facts={POD_METRICS: [measured]})
     assert html(shown, "rank-columns").endswith(
         '>GPU</th><th scope="col">GPU memory</th><th scope="col">devices</th></tr>'
@@ -173,6 +174,13 @@ def test_every_page_says_that_it_may_be_out_of_date(kind: PageKind) -> None:
     assert "no answer" in html(shown, "trouble")
 
 
+def flat(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Yield pieces and all parts of them."""
+    for piece in pieces:
+        yield piece
+        yield from flat(piece.parts)
+
+
 @pytest.mark.parametrize("kind", list(PageKind))
 @pytest.mark.parametrize("form", [PageForm.PAGE, PageForm.TABLE])
 def test_keys_are_unique_and_each_piece_is_one_element_of_that_id(kind: PageKind, form: PageForm) -> None:
@@ -181,10 +189,11 @@ def test_keys_are_unique_and_each_piece_is_one_element_of_that_id(kind: PageKind
     for key in (KEY, ObjectKey("default", "split")):
         facts = {NODES: [of("a", GPUS)], PODS: [pod("x", "a", cpu="1")]}
         shown = rendered(found, kind, key=key, form=form, facts=facts)
-        keys = [piece.key for pieces in shown.values() for piece in pieces]
-        assert len(keys) == len(set(keys))
-        for piece in (piece for pieces in shown.values() for piece in pieces):
+        every = [*flat(piece for pieces in shown.values() for piece in pieces)]
+        assert len(every) == len({piece.key for piece in every})
+        for piece in every:
             assert f' id="{piece.key}"' in piece.html[: piece.html.index(">")]
+            assert len(piece.frame) == 2 * len(piece.parts) + 1, "parts are in the order of the HTML"
 
 
 def test_a_disaggregated_set_is_one_item_with_its_parts() -> None:
