@@ -142,7 +142,7 @@ async def test_users_of_the_dashboard_act_with_their_own_rights(world: World) ->
 
 
 async def test_the_account_of_the_dashboard_can_only_read(world: World) -> None:
-    """The API server's own list of its permissions, in the namespace of the manager too, has no other verb."""
+    """The API server lists its permissions, also in the namespace of the manager: no other verb is among them."""
     for resource, obj in dashboarddeployment.build_dashboard(NAMESPACE, "image:1"):
         await world.client.apply(resource, obj, manager="tests")
     client = Client(transport(KubernetesCluster(await write_kubeconfig(world)), "dashboard"))

@@ -102,15 +102,14 @@ def test_another_release_renames_what_may_be_renamed() -> None:
 
 def test_the_dashboard_is_an_option_of_the_chart() -> None:
     """With the value the objects of kustomize are added, and nothing else changes; the account has no permission to write."""
-    words = ("--set=dashboard.enable=true,image.manager.repository=example.com/lws,image.manager.tag=7",)
+    words = ("--set=dashboard.enable=true,image.manager.repository=example.com/lws,image.manager.tag=v7",)
     found, before = render(*words), render(words[0].replace("true", "false", 1))
-    objects = [obj for _, obj in dashboarddeployment.build_dashboard("lws-system", "example.com/lws:7")]
+    objects = [obj for _, obj in dashboarddeployment.build_dashboard("lws-system", "example.com/lws:v7")]
     added = {(obj["kind"], meta.name(obj)): plain(obj) for obj in objects}
     assert {key: obj for key, obj in found.items() if key not in before} == added
     assert {key: found[key] for key in before} == before
-    text = helm(
-        "template", "lws", str(CHART), "-n", "lws-system", "--show-only=templates/deployment-dashboard.yaml", *words
-    )
+    flags = ("-n", "lws-system", "--kube-version=1.36.0", "--show-only=templates/deployment-dashboard.yaml")
+    text = helm("template", "lws", str(CHART), *flags, *words)
     (container,) = yaml.load(text, SafeLoader)["spec"]["template"]["spec"]["containers"]
     assert tuple(container["args"]) == dashboarddeployment.ARGUMENTS
 

@@ -1,4 +1,4 @@
-"""One page as one file that works without a server: what it showed at one moment, without scripts and links."""
+"""One page as one file that works without a server: its content at one moment, without scripts and links."""
 
 from functools import cache
 from importlib import resources
@@ -22,7 +22,7 @@ def files() -> dict[str, str]:
 
 
 def kind_of(name: str) -> str:
-    """Return the media type of a file, empty for one that is not served.
+    """Return the media type of a file; empty for a file that is not served.
 
     >>> kind_of("main.js"), kind_of("main.py")
     ('text/javascript', '')
@@ -31,7 +31,7 @@ def kind_of(name: str) -> str:
 
 
 def exported(picture: Picture, address: Address, facts: PageFacts) -> str:
-    """Return the document; that of a set has the plain table of its ranks below the grid."""
+    """Return the document; for a set, with the plain table of its ranks below the grid."""
     page = PAGES[address.kind]
     where = f" of {address.key}" if address.key.name else ""
     note = f"The state{where} at {picture.now:%Y-%m-%d %H:%M:%S} UTC, saved by `lws dashboard`."

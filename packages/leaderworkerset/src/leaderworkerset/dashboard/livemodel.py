@@ -54,7 +54,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Wholes:
-    """DisaggregatedSets: none where the kind is not served, or where the user may not list them."""
+    """DisaggregatedSets: none if the kind is not served, or if the user may not list them."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         self._informer = Informer(client, Query(DISAGGREGATED_SETS, namespace), optional=True)
@@ -76,7 +76,7 @@ class Wholes:
             self._refused.set()
 
     async def wait_synced(self) -> None:
-        """Wait until they are known, or known to be refused."""
+        """Wait until they are read, or refused."""
         async with asyncio.TaskGroup() as tasks:
             waits: list[asyncio.Task[Any]] = [
                 tasks.create_task(self._informer.wait_synced()),
@@ -93,7 +93,7 @@ class Wholes:
 
 
 class LiveModel:
-    """The picture of now, and a notification of every new one."""
+    """The current picture, and a notification of every new one."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class LiveModel:
 
     @asynccontextmanager
     async def looking(self) -> AsyncIterator[None]:
-        """Keep diagnoses current meanwhile: somebody looks."""
+        """Keep diagnoses current in the body, while a browser shows a page."""
         self._lookers += 1
         self._stale.set()
         try:
@@ -175,7 +175,7 @@ class LiveModel:
         self._stale.set()
 
     async def follow(self) -> None:
-        """Make a new picture after every change; many that follow each other share one."""
+        """Make a new picture after every change; changes in quick succession share one."""
         while True:
             await self._changed.wait()
             await asyncio.sleep(TOGETHER)
@@ -200,7 +200,7 @@ class LiveModel:
             await asyncio.sleep(BETWEEN_DIAGNOSES)
 
     async def diagnose(self) -> None:
-        """Read why sets are not as wanted, with lists that are read once for all, and make a new picture."""
+        """Diagnose all sets that are not as wanted, reading each list once, and make a new picture."""
         views, sets = self.picture.views, self.picture.sets
         lists = Lists(self.client)
         ill = [view for view in views if not is_as_wanted(view, Selection(view.name))]
@@ -232,7 +232,7 @@ def _first(error: Exception) -> Exception:
 
 @asynccontextmanager
 async def live(model: LiveModel, *beside: Followed) -> AsyncIterator[None]:
-    """Run a model meanwhile: it is filled, and diagnosed once; `beside` may end it with an error."""
+    """Run a model in the body: it is filled and diagnosed once before. `beside` may end it with an error."""
     async with following(*model.followed, *beside), asyncio.TaskGroup() as tasks:
         model.start()
         model.paint()

@@ -1,4 +1,4 @@
-"""What a page shows, in pieces with names; and the difference between two states of it, which streams carry. Pure.
+"""The content of a page in pieces with names, and the difference between two states, which streams carry. Pure.
 
 A region is an element of the page that holds pieces in order. A piece is one element whose `id` is its key, and so are its
 parts. If only parts of a piece change, only these are sent. Keys are unique on a page.
@@ -16,8 +16,8 @@ from leaderworkerset.dashboard.markup import Attribute, Safe, tag
 class Piece(Struct, frozen=True):
     """One element of a region, or of another piece. `says` is read out when it changes: the cause that the piece shows.
 
-    `parts` are the elements within it that change alone, in the order in which `html` contains them. `source` is all that the
-    piece was made from, if the page wants to know whether it has to be made again.
+    `parts` are the elements within it that change alone, in the order in which `html` contains them. `source` has all
+    inputs of the piece, if the page compares them to use the piece again.
     """
 
     key: str
@@ -53,8 +53,8 @@ def region(element: str, key: str, shown: Rendering, **attributes: Attribute) ->
 def difference(old: Rendering, new: Rendering) -> JSONObject | None:
     """Return what changes the old state into the new one; None if nothing does.
 
-    `put` are the pieces to add or to replace, by region, and parts to replace; `gone` the keys to remove; `order` the keys of
-    each region whose order changed, or that got a piece; `say` the causes that are new. Empty ones are left out.
+    `put` has pieces to add or to replace, by region, and parts to replace. `gone` has keys to remove. `order` has the keys of each
+    region that got a piece or another order. `say` has new causes. Empty entries are left out.
 
     >>> a, b = Piece("a", Safe("<i>1</i>")), Piece("b", Safe("<i>2</i>"), "b is stuck")
     >>> difference({"r": [a]}, {"r": [b, a]})
@@ -90,5 +90,5 @@ def _put(home: str, old: Piece | None, new: Piece) -> list[list[str]]:
 
 
 def whole(shown: Rendering) -> JSONObject:
-    """Return the whole state, for a page that missed too much."""
+    """Return the whole state, for a page whose last state is too old."""
     return {"regions": {region: "".join(piece.html for piece in pieces) for region, pieces in shown.items()}}

@@ -39,7 +39,7 @@ PATIENCE: Final = 5.0
 
 
 async def pane(model: LiveModel, view: View, chosen: Selection) -> Safe | None:
-    """Return what is known of one rank; None if the set has no such rank."""
+    """Return the panel of one rank; None if the set has no such rank."""
     ranks = [rank for group in view.groups if group.name == chosen.group for rank in group.ranks]
     rank = next((rank for rank in ranks if rank.index == chosen.rank), None)
     if rank is None:
@@ -138,7 +138,7 @@ def _all_lines(view: View, rank: Rank) -> Safe:
 
 
 def _marked(text: str) -> Safe | None:
-    """Return lines with a mark on the one that says why the program ended; commands quote the same line."""
+    """Return lines with a mark on the line that explains the end of the program; commands quote the same line."""
     lines = text.split("\n") if text else []
     found = errorlines.telling(lines)
     telling = [at for at, line in enumerate(lines) if found.certain and line.strip() == found.line][-1:]
@@ -147,7 +147,7 @@ def _marked(text: str) -> Safe | None:
 
 
 async def _last_lines(model: LiveModel, rank: Rank) -> str:
-    """Return what a rank said last, without what looks like a secret, and without its variables that are named like one."""
+    """Return the last lines of a rank, with secrets and the values of variables with names of secrets masked."""
     if rank.object is None:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""What several pages show: a cell of a rank, the strip of a set's groups, a cause, a bar, links. Pure."""
+"""The elements of several pages: the cell of a rank, the strip of the groups of a set, causes, bars, links. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ GLYPHS: Final[Mapping[CellState, str]] = {
     CellState.ENDING: "◌",
     CellState.PROBLEM: "✕",
 }
-"""The glyph of each condition, so that no color is needed to tell them apart."""
+"""The glyph of each condition, so that conditions do not differ in color only."""
 
 VERDICTS: Final[Mapping[Verdict, tuple[str, str]]] = {
     Verdict.HEALTHY: ("●", "healthy"),
@@ -35,11 +35,11 @@ VERDICTS: Final[Mapping[Verdict, tuple[str, str]]] = {
 }
 
 STRIP: Final = 1000
-"""The maximum of groups in a strip; more are counted behind it."""
+"""The maximum of groups in a strip; the number of further groups is shown after it."""
 
 
 def cell(rank: Rank) -> Piece:
-    """Return the cell of a rank: its glyph, and for readers and as a tip its place, state and reason."""
+    """Return the cell of a rank: its glyph; for screen readers and as a tooltip its place, state and reason."""
     found, words, key = of_rank(rank), f"{rank.place} {changes.describe(rank)}", f"c/{rank.place}"
     html = tag(
         "td",
@@ -56,13 +56,13 @@ def cell(rank: Rank) -> Piece:
 
 
 def mark(rank: Rank, owner: str) -> Safe:
-    """Return the mark of a rank among those of others."""
+    """Return the mark of a rank in a line of marks."""
     found = of_rank(rank)
     return tag("i", GLYPHS[found], class_=found.value, title=f"{owner} {rank.place} {changes.describe(rank)}")
 
 
 def strip(key: str, view: View) -> Piece:
-    """Return a cell for each group; for readers the number of groups in each condition."""
+    """Return a mark for each group; for screen readers the number of groups in each condition."""
     found = [(group, of_group(group)) for group in view.groups]
     counts = Counter(condition for _, condition in found)
     words = ", ".join(f"{counts[condition]} {condition.value}" for condition in CellState if counts[condition])
@@ -80,7 +80,7 @@ class Mark(Struct, frozen=True):
 
 
 def marked(key: str, marks: Sequence[Mark], words: str, *, more: int = 0, large: bool = False) -> Piece:
-    """Return marks in one strip, with words for readers; marks beyond `STRIP`, and `more`, are counted only."""
+    """Return marks in one strip, with words for screen readers; marks beyond `STRIP`, and `more`, are only counted."""
     parts = [
         part(f"{key}/{mark.name}", "i", mark.glyph, class_=mark.condition, title=mark.tip) for mark in marks[:STRIP]
     ]
@@ -109,7 +109,7 @@ def verdict(told: Diagnosis, key: str | None = None) -> Safe:
 
 
 def cause(told: Diagnosis) -> Safe:
-    """Return a diagnosis in full: sentence, evidence, next steps, and what was not read."""
+    """Return a diagnosis in full: sentence, evidence, next steps, and the lists that were not read."""
     return tag(
         "section",
         tag("h2", verdict(told), " ", code(told), " ", told.title),
@@ -122,12 +122,12 @@ def cause(told: Diagnosis) -> Safe:
 
 
 def cause_piece(key: str, told: Diagnosis) -> Piece:
-    """Return the piece of a diagnosis; it is read out when it changes."""
+    """Return the piece of a diagnosis; screen readers read it out when it changes."""
     return Piece(key, tag("div", cause(told), id=key), says=spoken(told))
 
 
 def spoken(told: Diagnosis) -> str:
-    """Return what is read out when a cause changes; nothing of a set that only makes progress."""
+    """Return the words to read out when a cause changes; empty for a set that makes progress."""
     return "" if told.verdict is Verdict.PROGRESSING else headline(told)
 
 
@@ -142,7 +142,7 @@ def trouble(picture: Picture) -> list[Piece]:
 
 
 def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
-    """Return the pieces of the page of a set that does not exist: only that it does not."""
+    """Return the pieces of the page of a set that does not exist."""
     kind = "DisaggregatedSet" if address.kind is PageKind.WHOLE else "LeaderWorkerSet"
     words = f"{address.key.name}: no such {kind} in namespace {address.key.namespace}"
     keys = [*(view.key for view in picture.views), *(one.key for one in picture.sets)]
@@ -173,12 +173,12 @@ def table(key: str, header: Iterable[str], body: Safe, caption: str) -> Safe:
 
 
 def scrolling(html: Safe, label: str) -> Safe:
-    """Return content that is wider than a phone in a box of its own that scrolls, so that the page does not."""
+    """Return content that is wider than a phone in a box that scrolls, so that the page does not scroll."""
     return tag("div", html, class_="scroll", role="region", aria_label=label, tabindex=0)
 
 
 def columns(words: Iterable[str], key: str = "column-names") -> Piece:
-    """Return the row with the names of columns, where these change."""
+    """Return the row with the names of columns, for tables whose columns change."""
     return Piece(key, tag("tr", _names(words), id=key))
 
 
@@ -197,7 +197,7 @@ def tabs(key: ObjectKey, current: PageKind) -> Safe:
 
 
 def command(line: str) -> Safe | str:
-    """Return a next step: a command as code with a button that copies it, other text as it is."""
+    """Return a next step: a command as code with a button that copies it, other text unchanged."""
     if not line.startswith(("lws ", "kubectl ")):
         return line
     button = tag("button", "Copy", type="button", class_="copy", data_copy=line, aria_label=f"Copy: {line}")

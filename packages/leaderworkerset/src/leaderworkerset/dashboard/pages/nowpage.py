@@ -71,7 +71,7 @@ def _summary(picture: Picture, found: list[ToldSet | ToldWhole]) -> str:
 
 
 def _empty(found: list[ToldSet | ToldWhole]) -> Safe | None:
-    """Return what to type where there is nothing."""
+    """Return the command to type where there are no sets."""
     return None if found else joined(". Create one: ", cells.command("lws apply -f FILE.yaml"))
 
 

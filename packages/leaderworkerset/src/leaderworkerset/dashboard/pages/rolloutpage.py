@@ -1,4 +1,4 @@
-"""Rollout: how far it is, its course over time, what it changed, which steps are to come, and who holds it up. Pure."""
+"""Rollout: its progress, its course over time, its changes, the next steps, and the groups that delay it. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ STEPS: Final = ("next step", "groups", "available meanwhile", "extra groups")
 
 
 def reads(address: Address) -> Sequence[Query]:
-    """Return the lists: what owns the leaders, whose revision groups are compared with; and the revisions."""
+    """Return the lists: the owner of the leaders, which has the newest revision, and all revisions."""
     name, namespace = address.key.name, address.key.namespace
     own = f"{labels.NAME}={name},{labels.TEMPLATE_REVISION_HASH}"
     return [
@@ -68,7 +68,7 @@ def frame(address: Address, shown: Rendering) -> Safe:
 
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
-    """Return the pieces; of a set that does not exist, only that it does not."""
+    """Return the pieces; for a set that does not exist a sentence that says so."""
     view = picture.find(address.key)
     if view is None:
         return cells.absent(picture, address, "progress", "cause", "change", "steps", "rows")
@@ -98,7 +98,7 @@ def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
 
 
 def _foresee(view: View, leaders: JSONObject | None) -> Foreseen | None:
-    """Return what the controller will still do; None if it cannot be computed."""
+    """Return the remaining steps of the controller; None if they cannot be computed."""
     try:
         return foresight.foresee(Situation(view=view, statefulset=leaders), view.object)
     except ValueError:  # values that the controller could not use either, or too many groups
@@ -156,7 +156,7 @@ def _step(group: Group, leaders: JSONObject | None, found: RolloutProgress) -> s
 
 
 def _picture(view: View, leaders: JSONObject | None, found: RolloutProgress) -> Piece:
-    """Return the one picture of the rollout: a mark for each group in the order of their indexes, and what marks mean."""
+    """Return the picture of the rollout: a mark for each group in the order of indexes, and the meaning of marks."""
     key = "rollout-picture"
     steps = {group.name: _step(group, leaders, found) for group in view.groups}
     counts = Counter(steps.values())

@@ -29,7 +29,7 @@ Place: TypeAlias = Callable[[Group, Rank], str]
 
 NARROW: Final = 8
 WIDE: Final = 18
-"""The cells of a row that takes one column of the matrix, or two; more take a line."""
+"""The maximum of cells in a row that takes one column of the matrix, or two; longer rows take a line."""
 
 READ_EVERY: Final = 10.0
 """Seconds between two readings of events and recorded failures."""
@@ -68,7 +68,7 @@ def frame(address: Address, shown: Rendering) -> Safe:
 
 
 def reads(address: Address) -> Sequence[Query]:
-    """Return the lists: events for the timeline; by rack the nodes, whose labels name theirs; for the table metrics."""
+    """Return the lists: events for the timeline, nodes for rows by rack, or metrics for the plain table."""
     if address.form is PageForm.TABLE:
         return [metrics_of(address.key.namespace, address.key.name)]
     nodes = [Query(NODES)] if address.arrangement is Arrangement.RACK else []
@@ -76,7 +76,7 @@ def reads(address: Address) -> Sequence[Query]:
 
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
-    """Return the pieces; of a set that does not exist, only that it does not."""
+    """Return the pieces; for a set that does not exist a sentence that says so."""
     view = picture.find(address.key)
     if view is None:
         return cells.absent(picture, address, "cause", "columns", "rows", "timeline")
@@ -93,7 +93,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
 
 
 def _past(picture: Picture, view: View, facts: PageFacts) -> Piece:
-    """Return the last hour as it was when events were read: it is made again after the next reading."""
+    """Return the timeline, which is made again only after events were read again."""
     source = (facts.objects, facts.episodes)
     before = facts.before.get("timeline")
     if before and before[0].source == source:
@@ -181,7 +181,7 @@ def _group_row(picture: Picture, group: Group, known: Mapping[str, Piece], *, ed
 
 
 def _width(ranks: Sequence[Rank]) -> str:
-    """Return the class of a row by its cells: more than eight do not fit next to other rows."""
+    """Return the class of a row by its cells: rows of more than eight do not fit next to other rows."""
     return "" if len(ranks) <= NARROW else "wide" if len(ranks) <= WIDE else "line"
 
 

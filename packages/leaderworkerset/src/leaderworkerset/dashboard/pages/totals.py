@@ -25,7 +25,7 @@ ACCELERATOR: Final = re.compile(r".+/(?:.*(?:gpu|tpu|npu|hpu|neuron|mig-).*)", r
 
 
 class Accelerators(Struct, frozen=True):
-    """How many accelerators the groups of all sets want, and how many of these ready ranks have."""
+    """The number of accelerators that the groups of all sets request, and that ready ranks have."""
 
     wanted: int = 0
     ready: int = 0
@@ -61,7 +61,7 @@ def accelerators(views: Sequence[View]) -> Accelerators:
 
 
 def free_accelerators(facts: PageFacts) -> int | None:
-    """Return how many accelerators no pod requests; None if nodes or pods were not read."""
+    """Return the number of accelerators that no pod requests; None if nodes or pods were not read."""
     if not (facts.knows(NODES) and facts.knows(PODS)):
         return None
     pods = nodeamounts.by_node(facts.get(PODS))

@@ -25,7 +25,7 @@ def frame(address: Address, shown: Rendering) -> Safe:
 
 
 def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
-    """Return the pieces; of a set that does not exist, only that it does not."""
+    """Return the pieces; for a set that does not exist a sentence that says so."""
     found = picture.find_whole(address.key)
     if found is None:
         return cells.absent(picture, address, "cause", "rows")
