@@ -107,7 +107,9 @@ class Picture(Struct, frozen=True, kw_only=True):
         own = self.of_sets.get(one.key) or _in_progress(one.name, one.namespace, one.rollout)
         if one.is_settled and own.verdict is not Verdict.HEALTHY and not meta.is_deleting(one.object):
             own = Diagnosis(target=one.name, verdict=Verdict.HEALTHY, sentence="complete", namespace=one.namespace)
-        return ToldWhole(one, worst(of_whole(own, [part.told for part in parts])), parts)
+        found = worst(of_whole(own, [part.told for part in parts]))
+        is_fine = own.verdict is found.verdict is Verdict.HEALTHY  # a part speaks of its own groups only
+        return ToldWhole(one, own if is_fine else found, parts)
 
     def find(self, key: ObjectKey) -> View | None:
         """Return a LeaderWorkerSet, None if it does not exist."""

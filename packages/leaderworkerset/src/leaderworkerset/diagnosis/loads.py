@@ -6,9 +6,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.quantity import NANOS, ZERO, Quantity
+from kuberuntime.objects.resources import POD_METRICS
+from leaderworkerset.api import labels
 from leaderworkerset.core.gang import demand
 from leaderworkerset.core.gang.demand import Demand
 from leaderworkerset.views import devices
@@ -36,6 +39,11 @@ class RankLoad(Struct, frozen=True):
     def amount(self, name: str) -> Quantity:
         """Return how much of a resource is used; none if that is not known."""
         return (self.used or {}).get(name, ZERO)
+
+
+def metrics_of(namespace: str, name: str = "") -> Query:
+    """Select the metrics of the pods of one LeaderWorkerSet, or of all."""
+    return Query(POD_METRICS, namespace, label_selector=f"{labels.NAME}={name}" if name else labels.NAME)
 
 
 def by_pod(metrics: Iterable[JSONObject]) -> Mapping[ObjectKey, Demand]:

@@ -8,7 +8,7 @@ from kuberuntime.client.requests import Selection as Query
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, NODES, POD_METRICS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, NODES
 from leaderworkerset.api import labels
 from leaderworkerset.views.events.warningevents import Evidence, explained, wants_events
 from leaderworkerset.views.groups import View
@@ -78,11 +78,6 @@ def records_of(namespace: str, name: str = "") -> Query:
     """Select the records of recreations of one LeaderWorkerSet, or of all: revisions without a revision's label."""
     whose = f"{labels.NAME}={name}" if name else labels.NAME
     return Query(CONTROLLER_REVISIONS, namespace, label_selector=f"{whose},!{labels.TEMPLATE_REVISION_HASH}")
-
-
-def metrics_of(namespace: str, name: str = "") -> Query:
-    """Select what the pods of one LeaderWorkerSet use, or of all."""
-    return Query(POD_METRICS, namespace, label_selector=f"{labels.NAME}={name}" if name else labels.NAME)
 
 
 async def with_evidence(lists: Lists, views: Sequence[View], namespace: str) -> list[View]:

@@ -16,8 +16,8 @@ from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.pages.topologypage import domain_key
 from leaderworkerset.dashboard.picture import Picture, ToldSet
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
+from leaderworkerset.diagnosis import loads
 from leaderworkerset.diagnosis.document import lines
-from leaderworkerset.observation.lists import metrics_of
 from leaderworkerset.steering.patches import is_paused
 from leaderworkerset.views import advancing, recreations
 from leaderworkerset.views.folding import FEW_GROUPS
@@ -70,7 +70,7 @@ def frame(address: Address, shown: Rendering) -> Safe:
 def reads(address: Address) -> Sequence[Query]:
     """Return the lists: events for the timeline, nodes for rows by rack, or metrics for the plain table."""
     if address.form is PageForm.TABLE:
-        return [metrics_of(address.key.namespace, address.key.name)]
+        return [loads.metrics_of(address.key.namespace, address.key.name)]
     nodes = [Query(NODES)] if address.arrangement is Arrangement.RACK else []
     return [Query(CORE_EVENTS, address.key.namespace), *nodes]
 

@@ -21,7 +21,7 @@ def lws(name: str) -> JSONObject:
 
 
 @pytest.mark.parametrize("minutes", [1, 30])
-async def test_the_picture_is_current_again_after_an_outage_without_visitors(minutes: int) -> None:
+async def test_the_picture_is_current_after_an_outage(minutes: int) -> None:
     """The connections of the watches died silently, and their back-off is long after an outage of minutes."""
     async with api_server() as transport:
         client = Client(transport)
@@ -38,7 +38,7 @@ async def test_the_picture_is_current_again_after_an_outage_without_visitors(min
             assert model.picture.trouble == ""
 
 
-async def test_nobody_looks_so_nothing_is_read() -> None:
+async def test_without_visitors_nothing_is_read() -> None:
     async with api_server() as transport:
         model = LiveModel(Client(transport), "", Commands())
         async with live(model):

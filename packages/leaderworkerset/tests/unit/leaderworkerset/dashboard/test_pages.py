@@ -73,12 +73,12 @@ def test_the_most_urgent_set_comes_first_with_its_cause_as_text() -> None:
     assert "2 sets: 1 healthy, 1 stuck" in html(shown, "summary")
 
 
-def test_a_set_that_is_healthy_meanwhile_is_shown_so_whatever_was_found_before() -> None:
+def test_a_healthy_set_ignores_an_older_diagnosis() -> None:
     told = picture(web(), diagnoses={KEY: STUCK}).told(web())
     assert told.told.verdict is Verdict.HEALTHY
 
 
-def test_until_a_diagnosis_is_read_a_set_is_in_progress_and_nothing_is_said() -> None:
+def test_a_set_without_a_diagnosis_is_in_progress() -> None:
     told = picture(web(ready=False)).told(web(ready=False)).told
     assert (told.verdict, told.sentence) == (Verdict.PROGRESSING, "web-0 is Init:0/0 (and 3 more ranks)")
     assert cells.spoken(told) == ""
@@ -137,7 +137,7 @@ def test_a_strip_is_bounded_and_counts_the_rest() -> None:
     assert strip.endswith(" and 19000 more</span></span>")
 
 
-def test_the_table_of_ranks_has_columns_of_use_only_where_it_is_measured() -> None:
+def test_the_table_of_ranks_shows_use_only_if_measured() -> None:
     found = web(groups=1)
     plain = rendered(picture(found), PageKind.SET, form=PageForm.TABLE)
     assert html(plain, "rank-columns").count("<th") == len(ranktable.HEADER)
@@ -169,7 +169,7 @@ def test_every_page_of_nothing_has_all_of_its_regions_and_a_text(kind: PageKind,
 
 
 @pytest.mark.parametrize("kind", list(PageKind))
-def test_every_page_says_that_it_may_be_out_of_date(kind: PageKind) -> None:
+def test_every_page_shows_the_notice_of_an_outage(kind: PageKind) -> None:
     shown = rendered(picture(web(), trouble="no answer"), kind)
     assert "no answer" in html(shown, "trouble")
 
@@ -183,7 +183,7 @@ def flat(pieces: Iterable[Piece]) -> Iterator[Piece]:
 
 @pytest.mark.parametrize("kind", list(PageKind))
 @pytest.mark.parametrize("form", [PageForm.PAGE, PageForm.TABLE])
-def test_keys_are_unique_and_each_piece_is_one_element_of_that_id(kind: PageKind, form: PageForm) -> None:
+def test_keys_are_unique_and_the_ids_of_elements(kind: PageKind, form: PageForm) -> None:
     whole = seen(part("prefill", 2), part("decode", 1, ready=0))
     found = picture(web(), *(one.view for one in whole.parts), sets=[whole])
     for key in (KEY, ObjectKey("default", "split")):
@@ -207,7 +207,15 @@ def test_a_disaggregated_set_is_one_item_with_its_parts() -> None:
     assert disaggregatedset_object()["metadata"]["name"] == "split"
 
 
-def test_a_rollout_shows_what_is_done_what_comes_and_who_holds_it_up() -> None:
+def test_a_healthy_disaggregated_set_counts_all_roles() -> None:
+    whole = seen(*(replace(part(name, count), up_to_date=count) for name, count in (("prefill", 2), ("decode", 1))))
+    found = picture(*(one.view for one in whole.parts), sets=[whole]).told_whole(whole)
+    assert {one.told.verdict for one in found.parts} == {Verdict.HEALTHY}
+    assert (found.told.target, found.told.verdict) == ("split", Verdict.HEALTHY)
+    assert found.told.sentence == "complete"
+
+
+def test_a_rollout_shows_done_and_remaining_steps() -> None:
     lws = builders.leaderworkerset_object(replicas=3, size=1, image="app:2")
     lws["status"] = {
         "observedGeneration": 1,
@@ -234,7 +242,7 @@ def test_a_rollout_shows_what_is_done_what_comes_and_who_holds_it_up() -> None:
     assert [piece.key for piece in shown["steps"]]
 
 
-def test_topology_tells_sets_from_others_and_where_a_group_would_fit() -> None:
+def test_topology_separates_sets_from_others() -> None:
     racks = [of("a", GPUS), of("b", GPUS | {"cpu": "1"})]
     for node, rack in zip(racks, ("r1", "r2"), strict=True):
         node["metadata"]["labels"] = {"topology.kubernetes.io/rack": rack}
@@ -281,7 +289,7 @@ def test_topology_gives_exclusive_groups_a_domain_of_their_own() -> None:
     assert fits_of(view(free.object, [leader]), listed) == ["2", "1", "0", "1"]
 
 
-def test_topology_counts_what_a_pod_holds_once_however_many_sets_there_are() -> None:
+def test_topology_counts_each_pod_once_for_all_sets() -> None:
     def cost(sets: int, pods: int) -> int:
         found = picture(*(web(metadata={"name": f"w{index}"}) for index in range(sets)))
         facts = {NODES: [of("a", GPUS)], PODS: [pod(f"p{index}", "a", cpu="1m") for index in range(pods)]}
@@ -290,7 +298,7 @@ def test_topology_counts_what_a_pod_holds_once_however_many_sets_there_are() -> 
     assert cost(20, 40) - cost(20, 20) < 1.5 * (cost(1, 40) - cost(1, 20))
 
 
-def test_topology_without_pods_says_that_nothing_is_known_of_what_is_free() -> None:
+def test_topology_without_pods_has_no_free_resources() -> None:
     shown = rendered(picture(web()), PageKind.TOPOLOGY, facts={NODES: [of("a", GPUS)]})
     assert "what is free is not known" in html(shown, "summary")
     assert shown["fits"] == []
@@ -328,7 +336,7 @@ def test_ranks_are_shown_by_the_racks_of_their_nodes() -> None:
     assert [piece.key for piece in unknown["rows"]] == ["g/no node names its rack"]
 
 
-def test_recorded_failures_are_listed_the_newest_first_and_each_is_a_page() -> None:
+def test_recorded_failures_have_a_list_and_pages() -> None:
     facts = PageFacts(episodes=[FULL, BARE])
     address = Address(kind=PageKind.HISTORY, key=KEY)
     shown = PAGES[PageKind.HISTORY].render(picture(), address, facts)
@@ -351,7 +359,7 @@ def test_recorded_failures_are_listed_the_newest_first_and_each_is_a_page() -> N
         (PageFacts(episodes=[BARE]), "0/3", "web/0#3 is not kept"),
     ],
 )
-def test_a_history_without_the_failure_says_why(facts: PageFacts, episode: str, said: str) -> None:
+def test_a_history_without_the_failure_gives_the_reason(facts: PageFacts, episode: str, said: str) -> None:
     address = Address(kind=PageKind.HISTORY, key=KEY, episode=episode)
     assert said in html(PAGES[PageKind.HISTORY].render(picture(), address, facts), "head")
     assert said in "\n".join(PAGES[PageKind.HISTORY].text(picture(), address, facts))

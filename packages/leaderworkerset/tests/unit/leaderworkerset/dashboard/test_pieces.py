@@ -75,7 +75,7 @@ def test_a_difference_leads_to_the_new_state(
     }
 
 
-def test_a_cause_is_said_when_it_changes_only() -> None:
+def test_a_cause_is_read_out_only_when_it_changes() -> None:
     def state(html: str, says: str) -> Rendering:
         return {"r": [Piece("a", Safe(html), says)]}
 
@@ -102,7 +102,7 @@ def test_no_text_becomes_html(text: str) -> None:
 
 
 @pytest.mark.parametrize("module", [actions, address, markup, pieces, exporting])
-def test_what_docstrings_say_is_so(module: object) -> None:
+def test_the_examples_of_docstrings_hold(module: object) -> None:
     result = doctest.testmod(module)  # type: ignore[arg-type]
     assert result.attempted
     assert not result.failed

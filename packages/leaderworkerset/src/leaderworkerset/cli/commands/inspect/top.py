@@ -17,7 +17,7 @@ from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.diagnosis import loads
 from leaderworkerset.diagnosis.loads import RankLoad
-from leaderworkerset.observation.lists import Lists, metrics_of
+from leaderworkerset.observation.lists import Lists
 
 SORTS: Final = {"cpu": loads.CPU, "memory": loads.MEMORY, "gpu": loads.GPU, "gpu-memory": loads.GPU_MEMORY}
 MISSING_API: Final = (
@@ -70,7 +70,7 @@ async def measured(session: Session, wanted: GetRequest) -> list[RankLoad]:
     """Return what the ranks use that are asked for."""
     _, views = await read(session, wanted)
     try:
-        metrics = await Lists(session.client).all(metrics_of(wanted.namespace(session)))
+        metrics = await Lists(session.client).all(loads.metrics_of(wanted.namespace(session)))
     except NotFoundError as error:
         raise CommandError(MISSING_API) from error
     return loads.loads(cut(views, wanted), loads.by_pod(metrics))

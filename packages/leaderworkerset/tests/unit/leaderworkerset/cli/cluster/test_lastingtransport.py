@@ -82,7 +82,7 @@ def lasting(server: Server, file: Path) -> tuple[LastingTransport, list[str]]:
 
 
 @pytest.mark.parametrize("request_", [READ, WRITE])
-async def test_a_request_with_an_expired_token_is_sent_again_with_the_new_token(file: Path, request_: Request) -> None:
+async def test_a_request_with_an_expired_token_is_sent_again(file: Path, request_: Request) -> None:
     server = Server("new")
     transport, renewals = lasting(server, file)
     assert (await transport.request(request_)).status == 401, "nobody has logged in yet"
@@ -92,7 +92,7 @@ async def test_a_request_with_an_expired_token_is_sent_again_with_the_new_token(
     assert (server.served, renewals) == ([request_, request_], ["new"])
 
 
-async def test_requests_that_are_refused_at_the_same_time_are_all_sent_again(file: Path) -> None:
+async def test_requests_refused_together_are_all_sent_again(file: Path) -> None:
     transport, renewals = lasting(Server("new"), file)
     file.write_text("new")
     answers = await asyncio.gather(*(transport.request(READ) for _ in range(5)))
@@ -117,7 +117,7 @@ async def test_a_read_is_sent_to_the_new_address_of_the_cluster(file: Path) -> N
     assert (await transport.request(READ)).status == 200
 
 
-async def test_a_stream_that_is_refused_is_opened_with_the_new_token_next_time(file: Path) -> None:
+async def test_a_refused_stream_has_the_new_token_next_time(file: Path) -> None:
     transport, renewals = lasting(Server("new"), file)
     file.write_text("new")
     statuses = []
