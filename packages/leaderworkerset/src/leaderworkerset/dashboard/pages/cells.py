@@ -66,8 +66,9 @@ def strip(key: str, view: View) -> Piece:
     found = [(group, of_group(group)) for group in view.groups]
     counts = Counter(condition for _, condition in found)
     words = ", ".join(f"{counts[condition]} {condition.value}" for condition in CellState if counts[condition])
-    marks = [Mark(str(group.name), GLYPHS[is_], is_.value, f"group {group.name}") for group, is_ in found]
-    return marked(key, marks, f"groups: {words or 'none'}", more=view.more)
+    marks = [Mark(str(group.name), GLYPHS[is_], is_.value, f"group {group.name}") for group, is_ in found[:STRIP]]
+    more = view.more + len(found) - len(marks)
+    return marked(key, marks, f"groups: {words or 'none'}", more=f" and {more} more" if more else "")
 
 
 class Mark(Struct, frozen=True):
@@ -79,14 +80,11 @@ class Mark(Struct, frozen=True):
     tip: str
 
 
-def marked(key: str, marks: Sequence[Mark], words: str, *, more: int = 0, large: bool = False) -> Piece:
-    """Return marks in one strip, with words for screen readers; marks beyond `STRIP`, and `more`, are only counted."""
-    parts = [
-        part(f"{key}/{mark.name}", "i", mark.glyph, class_=mark.condition, title=mark.tip) for mark in marks[:STRIP]
-    ]
-    more += len(marks) - len(parts)
+def marked(key: str, marks: Sequence[Mark], words: str, *, more: str = "", large: bool = False) -> Piece:
+    """Return marks in one strip, with words for screen readers; `more` is the text after the marks."""
+    parts = [part(f"{key}/{mark.name}", "i", mark.glyph, class_=mark.condition, title=mark.tip) for mark in marks]
     label = part(f"{key}/words", "span", words, class_="heard")
-    shown = tag("span", [part.html for part in parts], f" and {more} more" if more else None, aria_hidden="true")
+    shown = tag("span", [part.html for part in parts], more, aria_hidden="true")
     return Piece(
         key, tag("span", label.html, shown, id=key, class_="strip large" if large else "strip"), parts=(label, *parts)
     )

@@ -160,7 +160,8 @@ def _picture(view: View, leaders: JSONObject | None, found: RolloutProgress) -> 
     key = "rollout-picture"
     steps = {group.name: _step(group, leaders, found) for group in view.groups}
     counts = Counter(steps.values())
-    marks = [cells.Mark(str(name), *GLYPHS[step], f"group {name}: {step}") for name, step in steps.items()]
+    first = islice(steps.items(), cells.STRIP)
+    marks = [cells.Mark(str(name), *GLYPHS[step], f"group {name}: {step}") for name, step in first]
     words = ", ".join(f"{counts[step]} {step}" for step in GLYPHS if counts[step])
     shown = [tag("span", glyph, f" {counts[step]} {step} ") for step, (glyph, _) in GLYPHS.items() if counts[step]]
     legend = cells.part(f"{key}/legend", "p", shown, class_="legend")
