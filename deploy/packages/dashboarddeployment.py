@@ -41,6 +41,7 @@ READING: Final = (
     *(Permission(kind, ("get", "list", "watch")) for kind in FOLLOWED),
     *(Permission(kind, ("get", "list", "watch")) for kind in LISTED),
     Permission(resources.PODS, ("get",), "log"),
+    Permission(resources.POD_METRICS, ("get", "list")),
 )
 RESOURCES: Final[JSONObject] = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}}
 COMMAND: Final = ("/opt/lws/bin/python", "-IBu", "-m", "leaderworkerset.cli", "dashboard")

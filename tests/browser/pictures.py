@@ -4,14 +4,14 @@
 """
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec.structs import replace
 from tests.browser.conftest import chromium, playwright
-from tests.dashboardhouse import NAMESPACE, House, open_house
+from tests.dashboardhouse import NAMESPACE, House, Tokens, open_house
 from tests.integration.clusters import objects
 from tests.unit.leaderworkerset.cli.views.test_episodetable import FULL
 
@@ -33,9 +33,13 @@ PAGES: Final = {
     "episode": "sets/default/train/history/3/2",
     "two-episodes": "sets/default/train/history/3/2?with=3/1",
     "topology": "topology",
+    "disaggregated": "disaggregated/default/chat",
     "cause": "causes/LWS-E071",
     "not-found": "sets/default/trian",
 }
+LOGIN: Final = "login"
+"""The picture of the login page, which only a shared dashboard has."""
+
 SCHEMES: Final = ("light", "dark")
 SIZES: Final = {1280: 720, 390: 760}
 """The widths of pictures, with their heights."""
@@ -47,30 +51,38 @@ MOST_BYTES: Final = 1_000_000
 
 def names() -> Iterator[str]:
     """Yield the names of all pictures."""
-    for page in PAGES:
+    for page in (*PAGES, LOGIN):
         for scheme in SCHEMES:
             yield from (f"{page}-{scheme}-{width}.webp" for width in SIZES)
 
 
 async def take(folder: Path) -> None:
     """Take all pictures."""
-    async with open_house(actions=True) as house, playwright.async_playwright() as driver:
-        await furnish(house)
+    async with playwright.async_playwright() as driver:
         browser = await driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        context = await browser.new_context()
-        page = await context.new_page()
-        await page.goto(house.dashboard.link)
-        await page.wait_for_url(house.base)
-        camera = await context.new_cdp_session(page)
-        for name, path in PAGES.items():
-            for scheme in SCHEMES:
-                await page.emulate_media(color_scheme=scheme)
-                for width, height in SIZES.items():
-                    await page.set_viewport_size({"width": width, "height": height})
-                    await page.goto(house.base + path)
-                    await settled(page)
-                    (folder / f"{name}-{scheme}-{width}.webp").write_bytes(await shot(camera))
+        async with open_house(actions=True) as house:
+            await furnish(house)
+            page = await (await browser.new_context()).new_page()
+            await page.goto(house.dashboard.link)
+            await page.wait_for_url(house.base)
+            for name, path in PAGES.items():
+                await picture(page, house.base + path, folder / name, settled)
+        async with open_house(tokens=Tokens()) as house:
+            page = await (await browser.new_context()).new_page()
+            await picture(page, house.base, folder / LOGIN, lambda page: page.locator("#token").wait_for())
         await browser.close()
+
+
+async def picture(page: Any, address: str, target: Path, wait: Callable[[Any], Awaitable[None]]) -> None:
+    """Take the pictures of one page in each scheme and size."""
+    camera = await page.context.new_cdp_session(page)
+    for scheme in SCHEMES:
+        await page.emulate_media(color_scheme=scheme)
+        for width, height in SIZES.items():
+            await page.set_viewport_size({"width": width, "height": height})
+            await page.goto(address)
+            await wait(page)
+            target.with_name(f"{target.name}-{scheme}-{width}.webp").write_bytes(await shot(camera))
 
 
 async def settled(page: Any) -> None:
@@ -91,6 +103,7 @@ async def furnish(house: House) -> None:
     house.dashboard.about = ClusterIdentity(cluster="west-1", context="prod", user="ann", version="0.2.0")
     await house.put_set("decode", replicas=24, size=4)
     await house.put_set("prefill", replicas=12, size=8)
+    await house.put_whole("chat", {"prefill": 6, "decode": 8}, size=2)
     await house.put_set("train", replicas=4, size=8, ready=3)
     await house.crash("train-3-5", 137, "CUDA error: out of memory")
     await house.crash("train-3", 3, "NCCL: rank 5 does not answer", restarts=1)

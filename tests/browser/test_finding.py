@@ -27,6 +27,7 @@ def test_search_opens_a_rank_from_any_page(visiting: Visiting) -> None:
             await keys.type("node-0")
             await visit.page.locator("#results a[href='topology?find=node-0']").click()
             await visit.page.locator("[id='n/node-0']").wait_for()
+            await visit.page.locator("#pulse.live").wait_for()  # the scripts of the page run
             assert await visit.page.input_value("#search") == "node-0"
             await keys.press("/")
             await keys.press("Escape")

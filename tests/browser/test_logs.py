@@ -52,7 +52,9 @@ def test_lines_of_several_ranks_are_shown_as_text(tmp_path: Path) -> None:
             times = [text.split()[0] for text in await page.locator("#lines p").all_inner_texts()]
             assert times == sorted(times)
             await page.click("#first-error")
-            assert "fatal" in await page.evaluate("document.activeElement.textContent")
+            await page.locator(
+                "#lines p.error:focus:has-text('fatal')"
+            ).wait_for()  # the server searches the logs first
             await page.click("#layout")
             assert sorted(await page.locator("#lines section h2").all_inner_texts()) == ["0/0", "0/1"]
             await page.fill("#log-search", "BEGINS")

@@ -11,6 +11,7 @@ import pytest
 from testkit.fakenvml import FakeMachine, gpus
 from testkit.waiting import until
 from tests.e2e.harness import SELDOM, Cluster, Shell, lws
+from tests.e2e.test_dashboard import Browser
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -33,6 +34,12 @@ def test_each_rank_keeps_its_own_gpu_after_a_kill(shell: Shell, tmp_path: Path) 
     machine.change(1, busy=87, pids=[1])
     used = cluster.lws("top", "train", "--sort", "gpu")
     assert re.search(r"^train/\d/\d +node-0 .* 87% of 1 +1Gi$", used.splitlines()[1])
+    with shell.running("dashboard", "--local=gpus", "--no-browser") as dashboard:
+        browser = Browser(dashboard)
+        assert "<td>87% of 1</td><td>1Gi</td><td>GPU-1</td>" in browser.text("sets/default/train?as=table")
+        panes = [browser.text(f"pane/default/train/{place}") for place in ("0/0", "0/1", "1/0", "1/1")]
+        assert sum("<dd>87% of 1</dd>" in pane and "<dd>GPU-1</dd>" in pane for pane in panes) == 1
+        assert all("GPU memory" in pane for pane in panes)
     logs = cluster.lws("logs", "train")
     assert all(f"sees GPU-{number}" in logs for number in range(4))
 

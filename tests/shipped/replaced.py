@@ -189,6 +189,7 @@ REPLACED: Final = (
         HANDED_OVER,
         ("unit/kuberuntime/client/test_fence.py", "unit/kuberuntime/serving/test_leaderelection.py"),
     ),
+    Replaced(TRANSPORT, "e2e/test_dashboard.py", ("unit/leaderworkerset/cli/cluster/test_lastingtransport.py",)),
     Replaced(
         TRANSPORT,
         "e2e/test_verbs.py",

@@ -1,23 +1,27 @@
 """A dashboard as `lws dashboard` serves it, on an API server in memory whose objects a test writes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import aiohttp
+from tests.disaggregated import disaggregatedset_object, role
 from tests.integration.clusters import objects
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.clock import SystemClock
+from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS, Resource
 from kuberuntime.serving.bindaddresses import Address
 from leaderworkerset.api import labels
-from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.core.disaggregatedset.rolehash import revision_of
+from leaderworkerset.core.disaggregatedset.roleset import RolePlace
 from leaderworkerset.dashboard.livemodel import LiveModel
 from leaderworkerset.dashboard.visitors import NotAdmittedError
 from leaderworkerset.dashboard.webserver import Dashboard, opened, shared
@@ -37,6 +41,13 @@ NODE: Final = "node-0"
 UP: Final = {
     "conditions": [{"type": "Ready", "status": "True"}],
     "allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110"},
+}
+AVAILABLE: Final = {
+    "type": "Available",
+    "status": "True",
+    "reason": "x",
+    "message": "",
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
 }
 READY: Final = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
@@ -78,27 +89,42 @@ class House:
         wanted = {name.replace("_", "-"): state for name, state in states.items()}
         await until(lambda: self.states | wanted == self.states, f"{wanted}")
 
-    async def put_set(self, name: str = "web", *, replicas: int = 2, size: int = 2, ready: int | None = None) -> None:
+    async def put_set(
+        self, name: str = "web", *, replicas: int = 2, size: int = 2, ready: int | None = None, **metadata: Any
+    ) -> None:
         """Create a LeaderWorkerSet with its pods, of which all groups or the given number are ready."""
         done = replicas if ready is None else ready
-        made = await self.client.create(
-            LEADERWORKERSETS, objects.lws(name, replicas=replicas, size=size) | _place(name)
-        )
+        placed = objects.lws(name, replicas=replicas, size=size) | _place(name, **metadata)
+        made = await self.client.create(LEADERWORKERSETS, placed)
         await self.put_status(made, done)
         for group in range(replicas):
             for rank in range(size):
                 await self.put_pod(name, group, rank, is_ready=group < done)
 
+    async def put_whole(self, name: str, roles: Mapping[str, int], *, size: int) -> None:
+        """Create a DisaggregatedSet with a LeaderWorkerSet for each role, which has so many ready groups."""
+        entries = [role(one, count, size=size) for one, count in roles.items()]
+        whole = disaggregatedset_object(entries, name=name) | _place(name)
+        made = await self.client.create(DISAGGREGATED_SETS, whole)
+        owner = {"apiVersion": made["apiVersion"], "kind": made["kind"], "name": name, "uid": meta.uid(made)}
+        for one, count in roles.items():
+            place = RolePlace(name, 0, revision_of(made["spec"]["roles"]), one)
+            owners = [owner | {"controller": True}]
+            await self.put_set(place.name, replicas=count, size=size, labels=dict(place.labels), ownerReferences=owners)
+        status = {
+            "observedGeneration": meta.generation(made),
+            "roleStatuses": [{"name": one, "updatedReplicas": count} for one, count in roles.items()],
+            "conditions": [AVAILABLE],
+        }
+        change = {"status": status}
+        await self.client.patch(
+            DISAGGREGATED_SETS, meta.key(made), change, kind="merge", subresource="status", manager="test"
+        )
+
     async def put_status(self, lws: JSONObject, ready: int) -> None:
         """Write the status of a LeaderWorkerSet."""
         desired = lws["spec"]["replicas"]
-        available = {
-            "type": "Available",
-            "status": "True" if ready >= desired else "False",
-            "reason": "x",
-            "message": "",
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        }
+        available = AVAILABLE | {"status": "True" if ready >= desired else "False"}
         status = {
             "replicas": desired,
             "readyReplicas": ready,
@@ -192,22 +218,26 @@ async def open_house(
     *, actions: bool = False, tokens: Tokens | None = None, seconds: float = LIMIT
 ) -> AsyncIterator[House]:
     """Serve a dashboard of all namespaces in the body, at most for these seconds; with tokens it is shared."""
+    async with asyncio.timeout(seconds), api_server() as transport:
+        serve = serving(transport, CommandLog() if actions else None) if tokens is None else sharing(transport, tokens)
+        async with serve as house:
+            yield house
+
+
+@asynccontextmanager
+async def api_server() -> AsyncIterator["OddTransport"]:
+    """Run an API server in memory with one node; yield a transport to it."""
     kinds = [*builtin.kinds(), *map(kind_from_crd, MANAGED.definitions())]
     server = ApiServer(Store(), kinds, SystemClock())
     await server.start()
     try:
-        async with asyncio.timeout(seconds):
-            transport = OddTransport(server)
-            client = Client(transport)
-            await client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
-            await client.patch(
-                NODES, ObjectKey("", NODE), {"status": UP}, kind="merge", subresource="status", manager="test"
-            )
-            serve = (
-                serving(transport, CommandLog() if actions else None) if tokens is None else sharing(transport, tokens)
-            )
-            async with serve as house:
-                yield house
+        transport = OddTransport(server)
+        client = Client(transport)
+        await client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
+        await client.patch(
+            NODES, ObjectKey("", NODE), {"status": UP}, kind="merge", subresource="status", manager="test"
+        )
+        yield transport
     finally:
         await server.close()
 
@@ -219,6 +249,8 @@ class OddTransport(InProcessTransport):
         super().__init__(server, "test")
         self.may_answer = asyncio.Event()
         self.may_answer.set()
+        self.is_down = False
+        """While it is, requests fail, and open streams lose their connection without a notice."""
         self.odd: Resource | None = None
         self.said = b""
         """The log of every container; empty if it cannot be read, as no node runs."""
@@ -233,10 +265,22 @@ class OddTransport(InProcessTransport):
         if said:
             yield StreamResponse(200, {}, _pieces(said))
             return
+        self._fail_if_down()
         async with super().stream(request) as response:
-            yield response
+            yield StreamResponse(response.status, response.headers, self._while_up(response.chunks))
+
+    async def _while_up(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for chunk in chunks:
+            if self.is_down:
+                await asyncio.Event().wait()
+            yield chunk
+
+    def _fail_if_down(self) -> None:
+        if self.is_down:
+            raise ConnectionFailedError("connection refused")
 
     async def request(self, request: Request) -> Response:
+        self._fail_if_down()
         if request.path == NODES.path():
             await self.may_answer.wait()
         if self.odd is not None and request.path.endswith(f"/{self.odd.plural}"):

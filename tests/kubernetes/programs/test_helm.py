@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from deploy.packages import alerts, userroles
+from deploy.packages import alerts, dashboarddeployment, userroles
 from testkit.repository import ROOT
 from tests.kubernetes.programs import build
 from tests.shipped import factors, pairs
@@ -98,6 +98,34 @@ def test_release_name_renames_only_renamable_objects() -> None:
     assert deployment["spec"]["template"]["spec"]["serviceAccountName"] == "serving-lws-controller-manager"
     names = {one["name"] for obj in found.values() for one in obj.get("subjects", [])}
     assert names == {"serving-lws-controller-manager"}
+
+
+def test_the_dashboard_is_an_option_of_the_chart() -> None:
+    """With the value the objects of kustomize are added, and nothing else changes; the account has no permission to write."""
+    words = ("--set=dashboard.enable=true,image.manager.repository=example.com/lws,image.manager.tag=v7",)
+    found, before = render(*words), render(words[0].replace("true", "false", 1))
+    objects = [obj for _, obj in dashboarddeployment.build_dashboard("lws-system", "example.com/lws:v7")]
+    added = {(obj["kind"], meta.name(obj)): plain(obj) for obj in objects}
+    assert {key: obj for key, obj in found.items() if key not in before} == added
+    assert {key: found[key] for key in before} == before
+    flags = ("-n", "lws-system", "--kube-version=1.36.0", "--show-only=templates/deployment-dashboard.yaml")
+    text = helm("template", "lws", str(CHART), *flags, *words)
+    (container,) = yaml.load(text, SafeLoader)["spec"]["template"]["spec"]["containers"]
+    assert tuple(container["args"]) == dashboarddeployment.ARGUMENTS
+
+
+def test_the_account_of_the_dashboard_only_reads_in_any_release() -> None:
+    """Every role that a binding gives to it has reading verbs only, and its pod has no other account."""
+    found = render("--set=dashboard.enable=true", release="serving", namespace="serving")
+    name = "serving-lws-dashboard"
+    (pod,) = [meta.spec(obj)["template"]["spec"] for key, obj in found.items() if key == ("Deployment", name)]
+    assert pod["serviceAccountName"] == name
+    assert ("ServiceAccount", name) in found
+    account = {"kind": "ServiceAccount", "name": name, "namespace": "serving"}
+    given = [obj["roleRef"] for obj in found.values() if account in obj.get("subjects", [])]
+    assert [one["kind"] for one in given] == ["ClusterRole"]
+    rules = [rule for one in given for rule in found[one["kind"], one["name"]]["rules"]]
+    assert {verb for rule in rules for verb in rule["verbs"]} == {"get", "list", "watch"}
 
 
 def test_numeric_names_stay_texts() -> None:

@@ -1,7 +1,7 @@
 """Actions: which commands a page may run. Each is the command that a person would type, word by word. Pure.
 
-The server runs `lws` with exactly these words, first with `--dry-run`, whose output is shown, then without it. So an
-action does what the command does, with the rights of the same user, and nothing else can be asked for.
+The server runs `lws` with exactly these words, first with `--dry-run`, whose output is shown, then without it. An
+action does what the command does, with the rights of the same user. Pages cannot request anything else.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,11 +16,11 @@ MOST_GROUPS: Final = 100_000
 
 
 class ActionError(ValueError):
-    """An action that is not offered; the text says what is wrong with it."""
+    """Raised for an action that is not offered; the text names the error."""
 
 
 class Verb(StrEnum):
-    """What can be done."""
+    """The verbs of actions."""
 
     SCALE = "scale"
     RESTART = "restart"

@@ -1,4 +1,4 @@
-"""The addresses of pages: which view of what, in which form. Pure.
+"""The addresses of pages: the kind of page, its object, and its form. Pure.
 
 Below the base of the server, `` is Now, `sets/NAMESPACE/NAME` a LeaderWorkerSet, `sets/NAMESPACE/NAME/rollout` and
 `…/logs` its rollout and logs, `…/history` its recorded failures and `…/history/GROUP/NUMBER` one of them (with `?with=GROUP/NUMBER` next to another one), `disaggregated/NAMESPACE/NAME` a DisaggregatedSet, and
@@ -22,11 +22,11 @@ NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 NOBODY: Final = ObjectKey("", "")
-"""The key of pages that are about no single object."""
+"""The key of pages that are not about a single object."""
 
 
 class PageKind(StrEnum):
-    """What a page is about; the value is the word in its address."""
+    """The kinds of pages; the value is the word in the address."""
 
     NOW = ""
     SET = "sets"
@@ -39,7 +39,7 @@ class PageKind(StrEnum):
 
 
 class Arrangement(StrEnum):
-    """What the rows of a set's grid are."""
+    """The objects that are rows of the grid of a set."""
 
     GROUP = "group"
     NODE = "node"
@@ -48,7 +48,7 @@ class Arrangement(StrEnum):
 
 
 class PageForm(StrEnum):
-    """How a page is written: for the eye, as a plain table, as text to copy, or as a file that needs no server."""
+    """The forms of a page: for the screen, as a plain table, as text to copy, or as a file that needs no server."""
 
     PAGE = "page"
     TABLE = "table"
@@ -57,11 +57,11 @@ class PageForm(StrEnum):
 
 
 class NoSuchPageError(ValueError):
-    """An address that no page has."""
+    """Raised for an address without a page."""
 
 
 class Address(Struct, frozen=True, kw_only=True):
-    """One page.
+    """The address of one page.
 
     `key` names the set of a page that is about one. `episode` is the group and number of a recorded failure, or the code of a cause;
     `other` is a second recorded failure, which is shown next to it.

@@ -1,7 +1,7 @@
-"""One page as it changes: its newest state, and the last differences, for everybody who looks at it.
+"""The changes of one page: its newest state and the last differences, for all browsers that show it.
 
-A frame is one difference, numbered. Who reconnects with the number of the last frame gets the frames since; who missed
-more than is kept, or speaks of another server, gets the whole state.
+Each difference has a number, and is a frame of the stream. A browser that reconnects sends the number of its last frame,
+and gets the later frames. If they are not kept any more, or if the server is another one, it gets the whole state.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from leaderworkerset.dashboard.pieces import Rendering, difference, whole
 
 KEPT_FRAMES: Final = 256
 KEPT_BYTES: Final = 2**20
-"""The bounds of what is kept of one page for those who reconnect."""
+"""The bounds of the frames that are kept of one page for browsers that reconnect."""
 
 HEARTBEAT: Final = b"event: beat\ndata: 1\n\n"
 """An event rather than a comment, so that pages know when the server last answered."""
@@ -46,7 +46,7 @@ class Channel:
         return f"{self._epoch}.{self.number}"
 
     def show(self, shown: Rendering) -> None:
-        """Replace the state; all who wait are notified of the difference, if there is one."""
+        """Replace the state; notify all streams of the difference, if there is one."""
         found = difference(self.shown, shown) if self.shown else None  # nobody has seen the state before the first
         self.shown = shown
         if found is None:

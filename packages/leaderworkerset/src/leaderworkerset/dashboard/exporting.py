@@ -1,16 +1,15 @@
-"""One page as one file that works without a server: what it showed at one moment, without scripts and links."""
+"""One page as one file that works without a server: its content at one moment, without scripts and links."""
 
 from functools import cache
 from importlib import resources
 from typing import Final
 
-from leaderworkerset.dashboard.address import Address, PageForm, PageKind
+from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.hub import PAGES
 from leaderworkerset.dashboard.markup import Safe
-from leaderworkerset.dashboard.pages import cells, htmldocument, setpage
+from leaderworkerset.dashboard.pages import htmldocument, ranktable
 from leaderworkerset.dashboard.pages.page import PageFacts
 from leaderworkerset.dashboard.picture import Picture
-from leaderworkerset.dashboard.pieces import region
 
 TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
@@ -23,7 +22,7 @@ def files() -> dict[str, str]:
 
 
 def kind_of(name: str) -> str:
-    """Return the media type of a file, empty for one that is not served.
+    """Return the media type of a file; empty for a file that is not served.
 
     >>> kind_of("main.js"), kind_of("main.py")
     ('text/javascript', '')
@@ -32,7 +31,7 @@ def kind_of(name: str) -> str:
 
 
 def exported(picture: Picture, address: Address, facts: PageFacts) -> str:
-    """Return the document; that of a set has the plain table of its ranks below the grid."""
+    """Return the document; for a set, with the plain table of its ranks below the grid."""
     page = PAGES[address.kind]
     where = f" of {address.key}" if address.key.name else ""
     note = f"The state{where} at {picture.now:%Y-%m-%d %H:%M:%S} UTC, saved by `lws dashboard`."
@@ -42,8 +41,7 @@ def exported(picture: Picture, address: Address, facts: PageFacts) -> str:
 
 
 def _ranks(picture: Picture, address: Address) -> Safe | None:
-    if address.kind is not PageKind.SET:
+    view = picture.find(address.key) if address.kind is PageKind.SET else None
+    if view is None:
         return None
-    table = Address(kind=PageKind.SET, key=address.key, form=PageForm.TABLE)
-    rows = {"all-ranks": setpage.render(picture, table, PageFacts())["rows"]}
-    return cells.table("plain", setpage.HEADER, region("tbody", "all-ranks", rows), f"All ranks of {address.key.name}")
+    return ranktable.frame(view.name, ranktable.render(view, PageFacts(), picture.now))

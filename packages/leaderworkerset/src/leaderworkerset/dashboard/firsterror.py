@@ -1,4 +1,4 @@
-"""The first error of several ranks: which rank failed first, and with which line.
+"""The first error of several ranks: the rank that failed first, and its line.
 
 In: the last lines of each rank with their times. Out: the earliest line that explains an error. Commands
 and records choose such lines with the same function (`errorlines.telling`). Lines are ordered by the clocks of the nodes.
@@ -32,7 +32,7 @@ Lines: TypeAlias = Sequence[bytes]
 
 
 class FirstError(Struct, frozen=True):
-    """A line that names an error, its rank and its time. `read` is how many ranks were searched."""
+    """A line that names an error, its rank and its time. `read` is the number of ranks that were searched."""
 
     rank: str
     time: str

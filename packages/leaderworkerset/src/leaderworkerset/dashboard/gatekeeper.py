@@ -1,13 +1,13 @@
-"""Who may ask what: the checks that every request passes before anything is read. Pure.
+"""The checks that every request passes before anything is read. Pure.
 
-The dashboard has the rights of its user's kubeconfig, so nobody but that user's browser may ask it anything:
+The dashboard has the rights of its user's kubeconfig, so it answers only that user's browser:
 
 - Other machines do not reach it: it listens on a loopback address only.
-- Other users of this machine have no cookie. The cookie is given once, for the token of the link that is shown to the
-  user. The address of every page has a random beginning, and the cookie is bound to that: browsers send cookies of
-  127.0.0.1 to every port of it, and a program of somebody else may listen on one.
+- Other users of this machine have no cookie. The dashboard sets the cookie once, in exchange for the token in the link that it
+  prints. The address of every page has a random beginning, and the cookie is bound to that: browsers send cookies of
+  127.0.0.1 to every port, and a program of another user may listen on one of them.
 - Pages of other sites in the same browser are refused by `Origin` and `Sec-Fetch-Site`, and get no cookie (SameSite).
-- A name that somebody lets point to 127.0.0.1 (rebinding) is not the `Host` that is expected.
+- Another host name with the address 127.0.0.1 (DNS rebinding) is refused, as `Host` has another value.
 """
 
 import hmac
@@ -33,7 +33,7 @@ CONTENT_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
     "base-uri 'self'; form-action 'none'; frame-ancestors 'none'"
 )
-"""No code and no style but the files of this server, no other server, no frame."""
+"""Code and styles come only from files of this server; other servers and frames are forbidden."""
 
 HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": CONTENT_POLICY,
@@ -48,7 +48,7 @@ HEADERS: Final[Mapping[str, str]] = {
 
 
 class Refusal(Enum):
-    """Why a request is refused: the status, and what the user is told."""
+    """The reasons to refuse a request: the status and the text of the response."""
 
     HOST = (403, "this address differs from the address that `lws dashboard` printed")
     ORIGIN = (403, "another page may not ask the dashboard anything")
@@ -66,12 +66,12 @@ class Refusal(Enum):
 
     @property
     def text(self) -> str:
-        """Return what the user is told."""
+        """Return the text of the response."""
         return self.value[1]
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """What the checks need to know of a request; headers that stand several times have several values."""
+    """The parts of a request that the checks read; a header that occurs several times has several values."""
 
     method: str
     path: str
@@ -84,7 +84,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True, kw_only=True)
 class Secrets:
-    """The secrets of one server, made at random by its caller; `link` is empty once it was used."""
+    """The random secrets of one server, made by its caller; `link` is empty after its use."""
 
     place: str
     link: str
@@ -93,7 +93,7 @@ class Secrets:
     is_used: bool = field(default=False, init=False)
 
     def exchange(self, token: str) -> bool:
-        """Return whether this token of a link opens the session; it does once."""
+        """Return whether this token of a link opens the session, which it does only once."""
         is_right = same(token, self.link) and not self.is_used
         self.is_used = self.is_used or is_right
         return is_right
@@ -108,7 +108,7 @@ class Gate(Struct, frozen=True):
 
     @property
     def base(self) -> str:
-        """Return the path below which everything is."""
+        """Return the path that all addresses begin with."""
         return f"/{self.secrets.place}/" if self.secrets.place else "/"
 
     @property
@@ -117,7 +117,7 @@ class Gate(Struct, frozen=True):
         return frozenset({f"127.0.0.1:{self.port}", f"localhost:{self.port}"})
 
     def refusal(self, asked: Asked) -> Refusal | None:
-        """Return why a request is refused, None if it may be answered. A link is judged by `exchange` instead."""
+        """Return why a request is refused; None if it may be answered. `exchange` checks links."""
         if (found := self._plain_refusal(asked)) is not None or self.is_link(asked):
             return found
         if not set(asked.sites) <= OWN_SITES:
@@ -127,7 +127,7 @@ class Gate(Struct, frozen=True):
         return self._action_refusal(asked) if asked.method == "POST" else None
 
     def _plain_refusal(self, asked: Asked) -> Refusal | None:
-        """Return why no browser's request could be answered, whoever it is."""
+        """Return why a request is refused for every browser; None if it is not."""
         if len(asked.hosts) != 1 or asked.hosts[0] not in self.hosts:
             return Refusal.HOST
         if len(asked.path) > LONGEST_ADDRESS:
@@ -137,7 +137,7 @@ class Gate(Struct, frozen=True):
         return Refusal.ORIGIN if any(one != f"http://{asked.hosts[0]}" for one in asked.origins) else None
 
     def is_link(self, asked: Asked) -> bool:
-        """Return whether a request follows a link that opens the dashboard: it comes from outside of the browser."""
+        """Return whether a request follows the link that opens the dashboard, from outside of the browser."""
         return asked.method == "GET" and asked.path == f"{self.base}open"
 
     def knows(self, asked: Asked) -> bool:
@@ -164,5 +164,5 @@ def session_in(cookies: Iterable[str]) -> str | None:
 
 
 def same(left: str, right: str) -> bool:
-    """Return whether two secrets are the same, in a time that does not say how much of them is."""
+    """Return whether two secrets are equal, in a time that does not depend on the secret."""
     return hmac.compare_digest(left.encode(errors="surrogateescape"), right.encode())

@@ -1,6 +1,6 @@
-"""The pages that somebody looks at, each rendered once for all who do; new pictures become differences.
+"""The pages that are open, each rendered once for all browsers; new pictures become differences.
 
-A page that nobody looks at any more is forgotten after a while, so that the work is bounded by what is open.
+Pages that no browser shows any more are dropped, so that the work is bounded by the open pages.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ from typing import Final
 
 import structlog
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kuberuntime import randomness, timeouts
 from kuberuntime.client.requests import Selection as Query
@@ -45,7 +46,7 @@ PAGES: Final[Mapping[PageKind, Page]] = {
 }
 
 KEPT_PAGES: Final = 64
-"""The maximum of pages that are kept, beside those with a stream."""
+"""The maximum of kept pages without a stream."""
 
 PATIENCE: Final = 5.0
 
@@ -53,7 +54,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Opened(Struct):
-    """A page that is kept: its channel, how many look at it, and what it read last."""
+    """A kept page: its channel, the number of its streams, and the lists that it read last."""
 
     channel: Channel
     lookers: int = 0
@@ -74,7 +75,7 @@ class Hub:
 
     @asynccontextmanager
     async def looking(self, address: Address) -> AsyncIterator[Channel]:
-        """Keep a page current meanwhile; yield its channel."""
+        """Keep a page current in the body; yield its channel."""
         opened = await self._current(address, waits=not PAGES[address.kind].shows_first(address))
         opened.lookers += 1
         try:
@@ -84,11 +85,11 @@ class Hub:
             opened.lookers -= 1
 
     async def facts(self, address: Address) -> PageFacts:
-        """Return what a page reads beside the picture."""
+        """Return the lists and recorded failures of a page."""
         return (await self._current(address)).facts
 
     async def run(self) -> None:
-        """Show every new picture on the pages that somebody looks at, until cancelled; what is read slowly delays nobody."""
+        """Show every new picture on the open pages, until cancelled; slow lists of a page do not delay other pages."""
         async with asyncio.TaskGroup() as tasks:
             while True:
                 picture = self._model.picture
@@ -105,7 +106,7 @@ class Hub:
         opened = self._opened.pop(address, None)
         if opened is None:
             opened = Opened(Channel(randomness.uid()))
-        self._opened[address] = opened  # the last of them, so that those not used for long are forgotten first
+        self._opened[address] = opened  # the last entry, so that pages that were not used for long are dropped first
         opened.lookers += 1
         try:
             if waits and self._is_due(address, opened):
@@ -120,7 +121,7 @@ class Hub:
         return opened
 
     def _is_due(self, address: Address, opened: Opened) -> bool:
-        """Return whether a page reads something, and did so too long ago."""
+        """Return whether a page reads lists, and its last reading is too old."""
         page = PAGES[address.kind]
         does_read = page.reads_episodes or bool(page.reads(address))
         return does_read and self._model.clock.monotonic() >= opened.read_at + page.reads_every
@@ -134,14 +135,15 @@ class Hub:
 
     def _show(self, address: Address, opened: Opened) -> None:
         try:
-            opened.channel.show(PAGES[address.kind].render(self._model.picture, address, opened.facts))
-        except Exception as error:  # anything may be stored in an object: the other pages go on
+            facts = replace(opened.facts, before=opened.channel.shown)
+            opened.channel.show(PAGES[address.kind].render(self._model.picture, address, facts))
+        except Exception as error:  # anything may be stored in an object: the other pages continue
             log.warning("a page could not be rendered", page=address.path(), error=repr(error), exc_info=error)
 
     async def _read(self, queries: Sequence[Query]) -> dict[Resource, list[JSONObject]]:
         found: dict[Resource, list[JSONObject]] = {}
         for query in queries:
-            # It may not be read, or is too long: the page says what it knows without it.
+            # It may not be read, or is too long: the page shows the rest.
             with suppress(KubeError, TimeoutError, TooManyError):
                 async with timeouts.within(PATIENCE):
                     read = await Lists(self._model.client).bounded(query)

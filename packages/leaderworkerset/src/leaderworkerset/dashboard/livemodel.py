@@ -1,7 +1,7 @@
 """The shared model of one server: one watch of each kind, however many pages are open.
 
-It follows sets and pods, builds a picture of them after a change (changes of 100 ms together), and diagnoses what is not
-as wanted, at most every two seconds and while somebody looks.
+It follows sets and pods, and builds a picture 100 ms after a change, with the changes until then. Further ones are shown
+together, at most twice a second. It diagnoses sets that are not as wanted, at most every two seconds and while somebody looks.
 """
 
 import asyncio
@@ -34,8 +34,9 @@ from leaderworkerset.views.selection import Selection
 TOGETHER: Final = 0.1
 """Seconds in which changes are collected before they are shown."""
 
+SHORTEST_PAUSE: Final = 0.4
 LONGEST_PAUSE: Final = 1.0
-"""The maximum seconds between two pictures while changes continue, however long one takes."""
+"""The minimum and maximum seconds after a picture without another one, while changes continue."""
 
 BETWEEN_DIAGNOSES: Final = 2.0
 AGAIN: Final = 10.0
@@ -53,7 +54,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Wholes:
-    """DisaggregatedSets: none where the kind is not served, or where the user may not list them."""
+    """DisaggregatedSets: none if the kind is not served, or if the user may not list them."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         self._informer = Informer(client, Query(DISAGGREGATED_SETS, namespace), optional=True)
@@ -75,7 +76,7 @@ class Wholes:
             self._refused.set()
 
     async def wait_synced(self) -> None:
-        """Wait until they are known, or known to be refused."""
+        """Wait until they are read, or refused."""
         async with asyncio.TaskGroup() as tasks:
             waits: list[asyncio.Task[Any]] = [
                 tasks.create_task(self._informer.wait_synced()),
@@ -92,7 +93,7 @@ class Wholes:
 
 
 class LiveModel:
-    """The picture of now, and a notification of every new one."""
+    """The current picture, and a notification of every new one."""
 
     def __init__(
         self,
@@ -125,7 +126,7 @@ class LiveModel:
 
     @asynccontextmanager
     async def looking(self) -> AsyncIterator[None]:
-        """Keep diagnoses current meanwhile: somebody looks."""
+        """Keep diagnoses current in the body, while a browser shows a page."""
         self._lookers += 1
         self._stale.set()
         try:
@@ -174,7 +175,7 @@ class LiveModel:
         self._stale.set()
 
     async def follow(self) -> None:
-        """Make a new picture after every change; many that follow each other share one."""
+        """Make a new picture after every change; changes in quick succession share one."""
         while True:
             await self._changed.wait()
             await asyncio.sleep(TOGETHER)
@@ -184,21 +185,22 @@ class LiveModel:
                 self.paint()
             except Exception as error:  # anything may be stored in an object: the last picture stays
                 log.warning("the state could not be shown", error=repr(error), exc_info=error)
-            await asyncio.sleep(min(3 * (self.clock.monotonic() - began), LONGEST_PAUSE))
+            took = self.clock.monotonic() - began
+            await asyncio.sleep(max(SHORTEST_PAUSE, min(3 * took, LONGEST_PAUSE)))
 
     async def keep_diagnosed(self) -> None:
-        """Diagnose after changes, and now and then; without anybody who looks, wait."""
+        """Diagnose after changes, and every `AGAIN` seconds; without visitors, only until the API server answers again."""
         while True:
             with suppress(TimeoutError):
                 async with timeouts.within(AGAIN):
                     await self._stale.wait()
             self._stale.clear()
-            if self._lookers:
+            if self._lookers or self._trouble:
                 await self.diagnose()
             await asyncio.sleep(BETWEEN_DIAGNOSES)
 
     async def diagnose(self) -> None:
-        """Read why sets are not as wanted, with lists that are read once for all, and make a new picture."""
+        """Diagnose all sets that are not as wanted, reading each list once, and make a new picture."""
         views, sets = self.picture.views, self.picture.sets
         lists = Lists(self.client)
         ill = [view for view in views if not is_as_wanted(view, Selection(view.name))]
@@ -215,6 +217,8 @@ class LiveModel:
             else:
                 log.warning("diagnosis failed", error=repr(error), exc_info=error)
         else:
+            if self._trouble:
+                self.relist()  # a watch may wait long for its next try, or hang since the machine slept
             self._trouble, self._answered = "", self.clock.now()
             self._diagnoses = {ObjectKey(one.namespace, one.target): one for one in found}
             self._of_sets = {ObjectKey(one.namespace, one.target): one for one in of_sets}
@@ -228,7 +232,7 @@ def _first(error: Exception) -> Exception:
 
 @asynccontextmanager
 async def live(model: LiveModel, *beside: Followed) -> AsyncIterator[None]:
-    """Run a model meanwhile: it is filled, and diagnosed once; `beside` may end it with an error."""
+    """Run a model in the body: it is filled and diagnosed once before. `beside` may end it with an error."""
     async with following(*model.followed, *beside), asyncio.TaskGroup() as tasks:
         model.start()
         model.paint()

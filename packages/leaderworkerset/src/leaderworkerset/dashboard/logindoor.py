@@ -1,8 +1,8 @@
-"""The door of a shared dashboard: whoever is not logged in gets the page to log in, and nothing else.
+"""The login of a shared dashboard: without a session, every request gets the login page.
 
-Unlike the link of `lws dashboard` it answers any host name, since an ingress or a forwarded port has its own. Requests are
-bound to the origin. Other sites do not send the cookie (SameSite). Every POST must name the origin. Actions need a second
-secret of the session.
+Unlike the link of `lws dashboard` it accepts any host name, because an ingress or a forwarded port has its own. Requests must
+come from the same origin: other sites do not send the cookie (SameSite), and every POST must name the origin. Actions need a
+second secret of the session.
 """
 
 from collections.abc import Mapping
@@ -30,23 +30,23 @@ VISITOR: Final = web.RequestKey("visitor", Visitor)
 HEALTH: Final = "/healthz"
 LOGIN: Final = "/login"
 FILES: Final = ("/static/style.css", "/static/icon.svg")
-"""The files of the page to log in."""
+"""The files of the login page."""
 
 HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": CONTENT_POLICY.replace("form-action 'none'", "form-action 'self'"),
     "Referrer-Policy": "same-origin",  # with `no-referrer` a browser names no origin when it sends a form
 }
-"""Headers of the page to log in, before those of all pages."""
+"""Headers of the login page, in addition to those of all pages."""
 
 
 class LoginDoor:
-    """Answers what concerns logging in; all else only for visitors."""
+    """Answers logins; passes other requests on only for users who are logged in."""
 
     def __init__(self, visitors: Visitors) -> None:
         self.visitors = visitors
 
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer a request, or let the handler answer it for a visitor."""
+        """Answer a request, or pass it to the handler if its user is logged in."""
         if (refusal := refused(request)) is not None:
             return web.Response(status=refusal.status, text=f"{refusal.text}\n")
         match request.method, request.path:
@@ -89,7 +89,7 @@ class LoginDoor:
 
 
 def refused(request: web.Request) -> Refusal | None:
-    """Return why no browser's request could be answered, whoever it is."""
+    """Return why a request is refused for every user; None if it is not."""
     hosts, origins = request.headers.getall("Host", []), request.headers.getall("Origin", [])
     if len(hosts) != 1:
         return Refusal.HOST
@@ -104,7 +104,7 @@ def refused(request: web.Request) -> Refusal | None:
 
 
 def page(note: str, *, status: int = 200) -> web.Response:
-    """Return the page to log in."""
+    """Return the login page."""
     field = tag("input", name="token", type="password", autocomplete="off", required=True, id="token")
     form = tag(
         "form",

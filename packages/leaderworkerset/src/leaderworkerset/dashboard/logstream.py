@@ -1,7 +1,7 @@
-"""The lines of several ranks as one stream: JSON, a line each, with rank, time, text, and whether it names an error. They are shown as text only.
+"""The logs of several ranks as one stream of JSON lines: rank, time, text, and whether the line names an error.
 
-Lines of the past come first, then new ones while the page is open, over restarts and broken connections. A browser
-that reads slowly holds back its own stream, and at most `WAITING` lines of it are kept.
+Past lines come first, then new ones while the page is open, also after restarts and broken connections. A browser that
+reads slowly delays its own stream only, and at most `WAITING` lines wait for it. Pages show lines as text only.
 """
 
 import asyncio
@@ -27,18 +27,18 @@ MOST_STREAMS: Final = 64
 """The maximum of ranks whose logs one page follows."""
 
 TAIL: Final = 500
-"""Lines of the past for each rank, unless the page asks for fewer."""
+"""The number of past lines of each rank, unless the page requests fewer."""
 
 WAITING: Final = 2000
 BETWEEN_SIGNS: Final = 5.0
-"""Seconds without a line after which a sign of life is sent, and the end of a stream is noticed at the latest."""
+"""Seconds without a line after which an empty line is sent, which shows whether the connection is still open."""
 
 LONGEST_LINE: Final = 16_384
-"""Bytes of a line that are shown; programs print binary data, too."""
+"""The maximum of bytes that are shown of a line; programs also print binary data."""
 
 
 class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Which ranks of a set (none: every leader), how many lines of the past, and whether to go on."""
+    """The ranks of a set (none: every leader), the number of past lines, and whether to follow new ones."""
 
     key: ObjectKey
     places: frozenset[str] = frozenset()
@@ -65,7 +65,7 @@ def is_place(text: str) -> bool:
 
 
 class SharedPods(msgspec.Struct, frozen=True):
-    """The pods of the shared model, as what follows logs reads them; `object` is None once the set is gone."""
+    """The pods of the shared model, for following logs; `object` is None after the set was deleted."""
 
     model: LiveModel
     key: ObjectKey
@@ -82,14 +82,14 @@ class SharedPods(msgspec.Struct, frozen=True):
 
 
 class LineQueue:
-    """Collects lines until the browser takes them; a line that finds no room is dropped, and counted."""
+    """Collects lines until the browser reads them; lines beyond the maximum are dropped and counted."""
 
     def __init__(self) -> None:
         self._lines: asyncio.Queue[bytes] = asyncio.Queue(WAITING)
         self._dropped = 0
 
     def line(self, pod: JSONObject, line: bytes) -> None:
-        """Take one line with its time."""
+        """Add one line with its time."""
         stamp, _, text = line.partition(b" ")
         place = place_of(pod) or ("?", "?")
         shown = text[:LONGEST_LINE].decode(errors="replace")
@@ -101,16 +101,16 @@ class LineQueue:
         self._put(sent | ({"error": True} if errorlines.strength(shown) is Strength.ERROR else {}))
 
     def note(self, text: str) -> None:
-        """Take a sentence about the stream itself."""
+        """Add a sentence about the stream itself."""
         self._put({"note": text})
 
     @property
     def has_some(self) -> bool:
-        """Return whether there are lines to take."""
+        """Return whether lines wait."""
         return not self._lines.empty()
 
     async def take(self, seconds: float) -> bytes:
-        """Return the lines that are there; without any in this time an empty one, by which a broken stream is noticed."""
+        """Return the lines that wait; after this time without any, an empty line, which fails on a broken connection."""
         found = []
         with suppress(TimeoutError):
             async with timeouts.within(seconds):
@@ -131,7 +131,7 @@ class LineQueue:
 
 
 async def send(model: LiveModel, wanted: LogRequest, write: Callable[[bytes], Awaitable[None]]) -> None:
-    """Write lines until the set is gone, or after the past if nothing is to be followed; an error of `write` ends it."""
+    """Write lines until the set is deleted, or only past lines unless the request follows; errors of `write` are raised."""
     lines = LineQueue()
     options = PodLogOptions(tail=wanted.tail, timestamps=True, previous=wanted.previous)
     read_all = _follow if wanted.follow and not wanted.previous else _past

@@ -1,4 +1,4 @@
-"""HTML from text: whatever is not HTML already is escaped, so no page can forget to. Pure."""
+"""HTML from text: all text that is not marked as HTML is escaped, so no page can forget it. Pure."""
 
 from collections.abc import Iterable
 from html import escape

@@ -22,7 +22,7 @@ from leaderworkerset.views.selection import Selection
 
 
 class CellState(StrEnum):
-    """How a rank or a group is, as the color and glyph of its cell say it."""
+    """The condition of a rank or a group, which the color and glyph of its cell show."""
 
     READY = "ready"
     COMPLETED = "completed"
@@ -33,7 +33,7 @@ class CellState(StrEnum):
 
 
 def of_rank(rank: Rank) -> CellState:
-    """Return how a rank is."""
+    """Return the condition of a rank."""
     if rank.is_ready:
         return CellState.READY
     if rank.state == "Completed":
@@ -54,7 +54,7 @@ def ends_normally(rank: Rank) -> bool:
 
 
 def of_group(group: Group) -> CellState:
-    """Return how a group is: like its ranks if they are alike, else a problem of one of them, or starting."""
+    """Return the condition of a group: the common condition of its ranks, a problem if a rank has one, or starting."""
     found = set(map(of_rank, group.ranks))
     if len(found) == 1:
         return found.pop()
@@ -77,9 +77,9 @@ class ToldWhole(Struct, frozen=True):
 
 
 class Picture(Struct, frozen=True, kw_only=True):
-    """Everything of a namespace (empty: of all) at one moment.
+    """All sets of a namespace (empty: of all) at one moment.
 
-    `trouble` says why it may be out of date, and `answered` is when the API server answered last.
+    `trouble` is the reason why it may be out of date, and `answered` the time of the last answer of the API server.
     """
 
     namespace: str
@@ -92,7 +92,7 @@ class Picture(Struct, frozen=True, kw_only=True):
     answered: datetime | None = None
 
     def told(self, view: View) -> ToldSet:
-        """Return a LeaderWorkerSet with its diagnosis; until one was read, it is in progress."""
+        """Return a LeaderWorkerSet with its diagnosis; without a diagnosis it is in progress."""
         chosen = Selection(view.name)
         if is_as_wanted(view, chosen):
             return ToldSet(view, diagnose(Observed(view=view, now=self.now), chosen))
@@ -107,7 +107,9 @@ class Picture(Struct, frozen=True, kw_only=True):
         own = self.of_sets.get(one.key) or _in_progress(one.name, one.namespace, one.rollout)
         if one.is_settled and own.verdict is not Verdict.HEALTHY and not meta.is_deleting(one.object):
             own = Diagnosis(target=one.name, verdict=Verdict.HEALTHY, sentence="complete", namespace=one.namespace)
-        return ToldWhole(one, worst(of_whole(own, [part.told for part in parts])), parts)
+        found = worst(of_whole(own, [part.told for part in parts]))
+        is_fine = own.verdict is found.verdict is Verdict.HEALTHY  # a part speaks of its own groups only
+        return ToldWhole(one, own if is_fine else found, parts)
 
     def find(self, key: ObjectKey) -> View | None:
         """Return a LeaderWorkerSet, None if it does not exist."""

@@ -13,7 +13,7 @@ async def protect(_: web.Request, response: web.StreamResponse) -> None:
 
 
 def asked(request: web.Request) -> Asked:
-    """Return what the gate needs to know of a request."""
+    """Return the parts of a request that the gate checks."""
     headers = request.headers
     return Asked(
         method=request.method,
@@ -37,12 +37,12 @@ def refused(refusal: Refusal) -> web.Response:
 
 
 def missing() -> web.Response:
-    """Return the answer where nothing is."""
+    """Return the response for an address without a page."""
     return web.Response(status=404, text="there is no such page\n")
 
 
 def busy(most: int) -> web.Response:
-    """Return the refusal of a stream, as too many are open."""
+    """Return the response when too many streams are open."""
     return web.Response(status=503, text=f"{most} pages are open: close some\n", headers={"Retry-After": "5"})
 
 

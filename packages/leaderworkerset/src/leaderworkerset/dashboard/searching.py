@@ -1,7 +1,7 @@
 """The search of all pages: sets, groups, ranks, nodes and causes that have all words of a text. Pure.
 
-In: the picture and what was typed. Out: hits by kind, at most `MOST` of each, and how many more there are. A rank is also
-found by its pod, node and state, a set by its cause.
+In: the picture and the text. Out: hits by kind, at most `MOST` of each, and the number of further hits. The search also
+finds a rank by its pod, node and state, and a set by its cause.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ class Hit(Struct, frozen=True):
     words: str = ""
 
     def rank(self, words: Sequence[str]) -> int | None:
-        """Return how well it matches, the best first; None if a word is missing."""
+        """Return a rank by which the best hits come first; None if a word is missing."""
         text = f"{self.title} {self.detail} {self.words}".lower()
         if not all(word in text for word in words):
             return None
@@ -46,7 +46,7 @@ class Hit(Struct, frozen=True):
 
 
 class Hits(Struct, frozen=True):
-    """The best hits of a kind, and how many more there are."""
+    """The best hits of a kind, and the number of further hits."""
 
     kind: str
     best: Sequence[Hit]
@@ -69,7 +69,7 @@ def search(picture: Picture, text: str) -> list[Hits]:
 
 
 def fragment(picture: Picture, text: str) -> Safe:
-    """Return the hits as the items of a list, or what can be searched for."""
+    """Return the hits as items of a list; without a hit, the kinds of objects that can be found."""
     found = search(picture, text)
     if not found:
         words = f"Nothing is called {text[:LONGEST]!r}. " if text.strip() else ""
@@ -119,7 +119,7 @@ def _rank(view: View, rank: Rank) -> Hit:
 
 
 def _nodes(picture: Picture) -> Iterator[Hit]:
-    """Yield the nodes that ranks are on; the page of the topology has the others."""
+    """Yield the nodes of ranks; the page of the topology has the others."""
     ranks: dict[str, int] = {}
     for _, group in _all_groups(picture):
         for rank in group.ranks:

@@ -1,7 +1,8 @@
-"""The pane of one rank: its state, why it is not ready, its events and its last lines, as a fragment of HTML."""
+"""The pane of one rank: its state, its use, why it is not ready, its events and its last lines, as a fragment of HTML."""
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 from urllib.parse import quote
 
@@ -11,18 +12,21 @@ from kuberuntime import timeouts
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.errors import KubeError
 from kuberuntime.objects import errorlines
-from kuberuntime.objects.resources import CORE_EVENTS
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import CORE_EVENTS, POD_METRICS
 from leaderworkerset.dashboard import firsterror
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.livemodel import LiveModel
 from leaderworkerset.dashboard.logstream import LONGEST_LINE
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells
+from leaderworkerset.diagnosis import loads
 from leaderworkerset.diagnosis.diagnose import diagnose
+from leaderworkerset.diagnosis.loads import RankLoad
 from leaderworkerset.observation.diagnosing import observe_view
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import PodLogOptions, read
-from leaderworkerset.views import changes, masking, reasons
+from leaderworkerset.views import changes, devices, masking, reasons
 from leaderworkerset.views.events.eventhistory import Happening, History
 from leaderworkerset.views.groups import Rank, View
 from leaderworkerset.views.masking import Mask
@@ -35,7 +39,7 @@ PATIENCE: Final = 5.0
 
 
 async def pane(model: LiveModel, view: View, chosen: Selection) -> Safe | None:
-    """Return what is known of one rank; None if the set has no such rank."""
+    """Return the panel of one rank; None if the set has no such rank."""
     ranks = [rank for group in view.groups if group.name == chosen.group for rank in group.ranks]
     rank = next((rank for rank in ranks if rank.index == chosen.rank), None)
     if rank is None:
@@ -46,9 +50,11 @@ async def pane(model: LiveModel, view: View, chosen: Selection) -> Safe | None:
         events = tasks.create_task(_events(lists, model, view, chosen))
         lines = tasks.create_task(_last_lines(model, rank))
         first = tasks.create_task(_first_error(model, view, ranks))
+        use = tasks.create_task(_use(model, view, rank))
     return joined(
         tag("h2", f"{view.name} {rank.place} ", tag("small", rank.pod)),
         tag("p", changes.describe(rank), f" · {rank.node}" if rank.node else ""),
+        use.result(),
         first.result(),
         tag("h3", "Last lines ", _all_lines(view, rank)),
         tag("pre", _marked(lines.result()) or "no lines", tabindex=0),
@@ -70,6 +76,20 @@ async def _first_error(model: LiveModel, view: View, ranks: Sequence[Rank]) -> S
     return tag(
         "p", tag("mark", first.text), " ", tag("a", first.rank, href=href), f" {first.time}, {searched}", class_="first"
     )
+
+
+async def _use(model: LiveModel, view: View, rank: Rank) -> Safe | None:
+    """Return what a rank uses, and its GPUs; None if the cluster measures nothing and names no GPUs."""
+    key, now, found = ObjectKey(view.namespace, rank.pod), model.clock.now(), None
+    with suppress(KubeError, TimeoutError):
+        async with timeouts.within(PATIENCE):
+            found = await model.client.find(POD_METRICS, key)
+    row = RankLoad(view, rank, loads.by_pod([found]).get(key) if found else None)
+    names = loads.measured([row])
+    facts = [(loads.TITLES[name], text) for name, text in zip(names, loads.cells(row, names, now), strict=True)]
+    facts += [("devices", " ".join(own))] if (own := devices.of_pod(rank.object)) else []
+    shown = [tag("div", tag("dt", title), tag("dd", text)) for title, text in facts]
+    return tag("dl", shown, class_="where") if shown else None
 
 
 async def _explained(model: LiveModel, lists: Lists, view: View, chosen: Selection) -> Safe:
@@ -118,7 +138,7 @@ def _all_lines(view: View, rank: Rank) -> Safe:
 
 
 def _marked(text: str) -> Safe | None:
-    """Return lines with a mark on the one that says why the program ended; commands quote the same line."""
+    """Return lines with a mark on the line that explains the end of the program; commands quote the same line."""
     lines = text.split("\n") if text else []
     found = errorlines.telling(lines)
     telling = [at for at, line in enumerate(lines) if found.certain and line.strip() == found.line][-1:]
@@ -127,7 +147,7 @@ def _marked(text: str) -> Safe | None:
 
 
 async def _last_lines(model: LiveModel, rank: Rank) -> str:
-    """Return what a rank said last, without what looks like a secret, and without its variables that are named like one."""
+    """Return the last lines of a rank, with secrets and the values of variables with names of secrets masked."""
     if rank.object is None:
         return ""
     try:

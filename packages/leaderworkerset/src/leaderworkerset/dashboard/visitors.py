@@ -1,7 +1,7 @@
-"""The users of a dashboard that is shared: each logs in with a token of the cluster, and acts with it.
+"""The users of a shared dashboard: each logs in with a token of the cluster, and acts with it.
 
-A visitor is checked with the own token: the API server says who that is, and whether this user may read what the dashboard
-shows. That is repeated every few minutes. Tokens are kept in memory only; browsers get the random number of a session.
+The API server checks the token of a user: who the user is, and whether the user may read what the dashboard shows. This is
+repeated every few minutes. Tokens are kept in memory only. Browsers get the random number of a session.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from leaderworkerset.dashboard.actions import Runner
 from leaderworkerset.dashboard.gatekeeper import session_in
 
 LONGEST_VISIT: Final = 8 * 3600.0
-"""Seconds after which a user has to log in again."""
+"""Seconds after which a user must log in again."""
 
 RECHECK: Final = 300.0
 """Seconds after which the rights of a user are checked again."""
@@ -26,7 +26,7 @@ LONGEST_TOKEN: Final = 16_384
 
 
 class NotAdmittedError(Exception):
-    """A token that opens nothing; the text says why."""
+    """Raised for a token that is not accepted; the text gives the reason."""
 
 
 class Host(Protocol):
@@ -53,7 +53,7 @@ class Visitor(Struct):
 
 
 class Visitors:
-    """The sessions of one server, by their number; `new_secret` returns another random text each time."""
+    """The sessions of one server by number; `new_secret` returns a new random text."""
 
     def __init__(self, host: Host, clock: Clock, new_secret: Callable[[], str]) -> None:
         self.host = host

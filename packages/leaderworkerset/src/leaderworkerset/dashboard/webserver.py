@@ -49,17 +49,17 @@ MOST_STREAMS: Final = 48
 """The maximum of streams that are open at once: pages and logs of all tabs."""
 
 AGAIN: Final = b"retry: 500\n\n"
-"""How soon a browser opens a stream again that ended, in milliseconds."""
+"""The milliseconds after which a browser opens a stream again that ended."""
 
 BETWEEN_BEATS: Final = 15.0
 PATIENCE: Final = 30.0
-"""Seconds that a browser may take to read what a stream sends, and a dry run to its end."""
+"""The maximum seconds for a browser to read an event of a stream, and for a dry run."""
 
 LONGEST_ACTION: Final = 660.0
-"""Seconds that the command of an action may take: longer than `lws restart` waits for groups."""
+"""The maximum seconds for the command of an action: longer than `lws restart` waits for groups."""
 
 NOBODY: Final = ClusterIdentity()
-"""The identity of a dashboard that nobody named."""
+"""The identity of a dashboard without names."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -92,7 +92,7 @@ class Dashboard(msgspec.Struct):
     port: int = 0
     about: ClusterIdentity = ClusterIdentity()
     door: LoginDoor | None = None
-    """The door of a shared dashboard; None: only the browser that opened the link may enter."""
+    """The login of a shared dashboard; None if only the browser that opened the link may read."""
     host: str = LOOPBACK
     _streams: set[asyncio.Task[None] | None] = msgspec.field(default_factory=set)
     _listener: Listener | None = None
@@ -105,7 +105,7 @@ class Dashboard(msgspec.Struct):
         self.port = self._listener.port
 
     async def leave(self) -> None:
-        """Listen no more, and close all connections; streams have no end of their own that could be awaited."""
+        """Stop listening, and close all connections; streams are cancelled, as they do not end by themselves."""
         for stream in self._streams:
             if stream is not None:
                 stream.cancel()
@@ -133,7 +133,7 @@ class Dashboard(msgspec.Struct):
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse what the gate or the door refuses, before anything is read."""
+        """Refuse a request that the gate or the login refuses, before anything is read."""
         if self.door is not None:
             return await self.door.guard(request, handler)
         refusal = self.gate.refusal(responses.asked(request))
@@ -160,7 +160,7 @@ class Dashboard(msgspec.Struct):
                 return self._known(request, first, rest) or await self._page(request, "/".join([first, *rest]))
 
     def _rights(self, request: web.Request) -> Rights:
-        """Return what the user of a request may do."""
+        """Return the rights of the user of a request."""
         if self.door is None:
             return Rights(self.about.user, self.secrets.action, self.runner)
         visitor = request[VISITOR]
@@ -179,7 +179,7 @@ class Dashboard(msgspec.Struct):
                 return None
 
     def _open(self, request: web.Request) -> web.StreamResponse:
-        """Exchange the token of the link for the cookie; then the browser goes on by itself, as from its own page."""
+        """Exchange the token of the link for the cookie; the response redirects the browser, as if from its own page."""
         if not self.secrets.exchange(request.query.get("token", "")):
             return responses.refused(Refusal.USED)
         base = self.gate.base
@@ -235,7 +235,7 @@ class Dashboard(msgspec.Struct):
                 return True
 
     async def _stream(self, request: web.Request, found: address.Address) -> web.StreamResponse:
-        """Send what changes on a page, from the state that the browser has on."""
+        """Send the changes of a page since the state that the browser has."""
         if len(self._streams) >= MOST_STREAMS:
             return responses.busy(MOST_STREAMS)
         last = request.headers.get("Last-Event-ID") or request.query["stream"]
@@ -338,7 +338,7 @@ async def opened(
 async def shared(
     model: LiveModel, host: Host, where: BindAddress, about: ClusterIdentity = NOBODY
 ) -> AsyncIterator[Dashboard]:
-    """Serve a dashboard meanwhile on this address, for everybody whose token the host admits."""
+    """Serve a dashboard on this address in the body, for all users whose token the host accepts."""
     door = LoginDoor(Visitors(host, model.clock, lambda: secrets.token_urlsafe(32)))
     async with _served(
         Dashboard(model, Hub(model), about=about, door=door, host=where.host, secrets=new_secrets(place="")), where.port

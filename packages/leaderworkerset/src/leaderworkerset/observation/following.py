@@ -12,7 +12,7 @@ from kuberuntime.client.requests import Selection, only
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ForbiddenError, UnauthorizedError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
@@ -20,7 +20,7 @@ from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.observation import lists
 from leaderworkerset.views.disaggregation import SetView, Shown, set_view
 from leaderworkerset.views.events.warningevents import Evidence, explained, wants_events
-from leaderworkerset.views.groups import View, view
+from leaderworkerset.views.groups import Rank, View, rank_of, view
 from leaderworkerset.views.missing import Check
 
 T = TypeVar("T")
@@ -178,6 +178,7 @@ class AllSets:
         self.sets = Informer(client, Selection(LEADERWORKERSETS, namespace, label_selector))
         self.pods = Informer(client, Selection(PODS, namespace, labels.NAME))
         self._explanations = Explanations(client, namespace)
+        self._ranks = KnownRanks()
 
     @property
     def all(self) -> tuple[Relistable, ...]:
@@ -185,15 +186,35 @@ class AllSets:
         return (self.sets, self.pods, *self._explanations.all)
 
     def views(self) -> list[View]:
-        """Return the current views by namespace and name."""
-        return self._explanations.with_evidence(_views(self.sets, self.pods))
+        """Return the current views by namespace and name; pods that did not change since the last call are not read again."""
+        return self._explanations.with_evidence(_views(self.sets, self.pods, self._ranks.next()))
 
 
-def _views(sets: Informer, pods: Informer) -> list[View]:
+class KnownRanks:
+    """The ranks of pods that were read last time. An informer replaces a pod that changes, and never edits it."""
+
+    def __init__(self) -> None:
+        self._last: dict[UID, Rank] = {}
+
+    def next(self) -> Callable[[JSONObject], Rank]:
+        """Return what describes pods from now on; ranks of pods that it does not see are forgotten."""
+        known, self._last = self._last, {}
+        found = self._last
+
+        def describe(pod: JSONObject) -> Rank:
+            uid = meta.uid(pod)
+            rank = known.get(uid)
+            found[uid] = rank if rank is not None and rank.object is pod else rank_of(pod)
+            return found[uid]
+
+        return describe
+
+
+def _views(sets: Informer, pods: Informer, describe: Callable[[JSONObject], Rank] | None = None) -> list[View]:
     members: dict[ObjectKey, list[JSONObject]] = {}
     for pod in pods.store.list():
         members.setdefault(ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME]), []).append(pod)
-    return [view(lws, members.get(meta.key(lws), ())) for lws in sorted(sets.store.list(), key=meta.key)]
+    return [view(lws, members.get(meta.key(lws), ()), describe) for lws in sorted(sets.store.list(), key=meta.key)]
 
 
 class SetInformers:

@@ -5,7 +5,7 @@ In: the objects of one LeaderWorkerSet as the API has them. Out: frozen values. 
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Final, TypeAlias
@@ -214,8 +214,8 @@ class View(Struct, frozen=True, kw_only=True):
         return [rank.object for group in self.groups for rank in group.ranks if rank.object is not None]
 
 
-def view(lws: JSONObject, pods: Iterable[JSONObject]) -> View:
-    """Arrange the pods of one LeaderWorkerSet by group and rank."""
+def view(lws: JSONObject, pods: Iterable[JSONObject], describe: Callable[[JSONObject], Rank] | None = None) -> View:
+    """Arrange the pods of one LeaderWorkerSet by group and rank; `describe` returns the rank of a pod, as `rank_of` does."""
     spec, status = meta.spec(lws), meta.status(lws)
     template = spec.get("leaderWorkerTemplate") or {}
     size = int(template.get("size", 1))
@@ -230,7 +230,9 @@ def view(lws: JSONObject, pods: Iterable[JSONObject]) -> View:
     listed = 0 if groupname.is_hash_set(lws) else min(lacking, max(LISTED // size, 1))
     by_group |= {index: (index, {}) for index in islice((at for at in range(desired) if at not in by_group), listed)}
     waits_for_leader = spec.get("startupPolicy") in AWAITING_LEADER
-    groups = (_group(lws, _Members(index, *found), size, waits_for_leader) for index, found in sorted(by_group.items()))
+    rank = describe or rank_of
+    found = (_Members(index, *members, describe=rank) for index, members in sorted(by_group.items()))
+    groups = (_group(lws, members, size, waits_for_leader) for members in found)
     return View(
         name=meta.name(lws),
         namespace=meta.namespace(lws),
@@ -292,6 +294,7 @@ class _Members(Struct, frozen=True):
     index: int
     name: GroupName
     pods: dict[int, JSONObject]
+    describe: Callable[[JSONObject], Rank]
 
     @property
     def leader(self) -> JSONObject | None:
@@ -310,7 +313,7 @@ def _numbered(
     numbered: dict[int, tuple[GroupName, dict[int, JSONObject]]] = {
         name: (name, pods) for name, pods in named.items() if isinstance(name, int)
     }
-    keyed = [_Members(-1, name, pods) for name, pods in named.items() if isinstance(name, str)]
+    keyed = [_Members(-1, name, pods, rank_of) for name, pods in named.items() if isinstance(name, str)]
     living = sorted((one for one in keyed if not one.ends), key=_age, reverse=True)
     ending = sorted((one for one in keyed if one.ends), key=lambda one: str(one.name))
     numbered |= {index: (one.name, one.pods) for index, one in enumerate(living)}
@@ -338,7 +341,7 @@ def _group(lws: JSONObject, members: _Members, size: int, waits_for_leader: bool
     awaited = "ContainersReady" if leader is not None and groupname.is_hash(leader) else "Ready"
     held = waits_for_leader and not (leader is not None and meta.is_condition_true(leader, awaited))
     ranks = tuple(
-        rank_of(members.pods[number]) if number in members.pods else _missing(lws, members, number, held=held)
+        members.describe(members.pods[number]) if number in members.pods else _missing(lws, members, number, held=held)
         for number in sorted({*range(_size_of(members, size)), *members.pods})
     )
     if leader is not None and groupname.end_of(leader) is GroupEnd.COMPLETE:

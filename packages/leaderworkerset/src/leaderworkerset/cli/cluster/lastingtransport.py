@@ -1,4 +1,4 @@
-"""A transport for programs that outlive their cluster: it reads the kubeconfig again when the server does not know them.
+"""A transport for programs that outlive their cluster: it reads the kubeconfig again after a refusal or a failure.
 
 A cluster of this machine may have another port after `lws up`, and a login writes a new token. The kubeconfig is read
 after a refusal (401) or a failed connection, and only used if its content changed. Reads and refused
@@ -38,26 +38,28 @@ class LastingTransport(Transport):
 
     async def request(self, request: Request) -> Response:
         """Send one request and return its answer."""
+        used = self._current
         try:
-            response = await self._current.request(request)
+            response = await used.request(request)
         except ConnectionFailedError:
-            if not await self._renew() or request.method != "GET":
+            if not await self._renew(used) or request.method != "GET":
                 raise
             return await self._current.request(request)
-        if response.status == HTTPStatus.UNAUTHORIZED and await self._renew():
+        if response.status == HTTPStatus.UNAUTHORIZED and await self._renew(used):
             return await self._current.request(request)
         return response
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
         """Yield the answer as a stream; whoever follows it sends the request again by itself."""
+        used = self._current
         try:
-            async with self._current.stream(request) as response:
+            async with used.stream(request) as response:
                 if response.status == HTTPStatus.UNAUTHORIZED:
-                    await self._renew()
+                    await self._renew(used)
                 yield response
         except ConnectionFailedError:
-            await self._renew()
+            await self._renew(used)
             raise
 
     def channels(self, path: str, query: Query, protocol: str) -> AbstractAsyncContextManager["Channels"]:
@@ -69,8 +71,10 @@ class LastingTransport(Transport):
         for one in (*self._earlier, self._current):
             await one.close()
 
-    async def _renew(self) -> bool:
-        """Read the files again; return whether there is another transport now."""
+    async def _renew(self, used: "HTTPTransport") -> bool:
+        """Read the files again; return whether there is another transport than the one that was used."""
+        if self._current is not used:
+            return True  # another request, which failed at the same time, was first
         try:
             found = content(self._files())
             if found == self._content:

@@ -1,4 +1,4 @@
-"""One cause of the catalogue: what it means, what to do, and which sets have it now. Pure."""
+"""One cause of the catalogue: its meaning, the remedy, and the sets that have it now. Pure."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -25,7 +25,7 @@ def frame(_: Address, shown: Rendering) -> Safe:
 
 
 def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
-    """Return the pieces; of a code that no cause has, only that."""
+    """Return the pieces; for an unknown code a sentence that says so."""
     cause = BY_CODE.get(address.episode)
     return {
         "trouble": cells.trouble(picture),

@@ -1,13 +1,15 @@
-"""What several pages show: a cell of a rank, the strip of a set's groups, a cause, a bar, links. Pure."""
+"""The elements of several pages: the cell of a rank, the strip of the groups of a set, causes, bars, links. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
+from msgspec import Struct
+
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.dashboard.address import Address, PageKind
-from leaderworkerset.dashboard.markup import Safe, joined, tag
+from leaderworkerset.dashboard.markup import Attribute, Content, Safe, joined, tag
 from leaderworkerset.dashboard.picture import CellState, Picture, of_group, of_rank
 from leaderworkerset.dashboard.pieces import Piece, Rendering
 from leaderworkerset.diagnosis.document import headline
@@ -23,7 +25,7 @@ GLYPHS: Final[Mapping[CellState, str]] = {
     CellState.ENDING: "◌",
     CellState.PROBLEM: "✕",
 }
-"""The glyph of each condition, so that no color is needed to tell them apart."""
+"""The glyph of each condition, so that conditions do not differ in color only."""
 
 VERDICTS: Final[Mapping[Verdict, tuple[str, str]]] = {
     Verdict.HEALTHY: ("●", "healthy"),
@@ -33,16 +35,16 @@ VERDICTS: Final[Mapping[Verdict, tuple[str, str]]] = {
 }
 
 STRIP: Final = 1000
-"""The maximum of groups in a strip; more are counted behind it."""
+"""The maximum of groups in a strip; the number of further groups is shown after it."""
 
 
-def cell(rank: Rank) -> Safe:
-    """Return the cell of a rank: its glyph, and for readers and as a tip its place, state and reason."""
-    found, words = of_rank(rank), f"{rank.place} {changes.describe(rank)}"
-    return tag(
+def cell(rank: Rank) -> Piece:
+    """Return the cell of a rank: its glyph; for screen readers and as a tooltip its place, state and reason."""
+    found, words, key = of_rank(rank), f"{rank.place} {changes.describe(rank)}", f"c/{rank.place}"
+    html = tag(
         "td",
         GLYPHS[found],
-        id=f"c/{rank.place}",
+        id=key,
         role="gridcell",
         tabindex=-1,
         class_=found.value,
@@ -50,29 +52,47 @@ def cell(rank: Rank) -> Safe:
         title=words,
         aria_label=words,
     )
+    return Piece(key, html)
 
 
 def mark(rank: Rank, owner: str) -> Safe:
-    """Return the mark of a rank among those of others."""
+    """Return the mark of a rank in a line of marks."""
     found = of_rank(rank)
     return tag("i", GLYPHS[found], class_=found.value, title=f"{owner} {rank.place} {changes.describe(rank)}")
 
 
-def strip(view: View) -> Safe:
-    """Return a cell for each group; for readers the number of groups in each condition."""
+def strip(key: str, view: View) -> Piece:
+    """Return a mark for each group; for screen readers the number of groups in each condition."""
     found = [(group, of_group(group)) for group in view.groups]
     counts = Counter(condition for _, condition in found)
     words = ", ".join(f"{counts[condition]} {condition.value}" for condition in CellState if counts[condition])
-    cells = (tag("i", GLYPHS[is_], class_=is_.value, title=f"group {group.name}") for group, is_ in found[:STRIP])
-    more = len(found) - STRIP + view.more if len(found) > STRIP else view.more
-    return tag(
-        "span",
-        cells,
-        f" and {more} more" if more else None,
-        class_="strip",
-        role="img",
-        aria_label=f"groups: {words or 'none'}",
+    marks = [Mark(str(group.name), GLYPHS[is_], is_.value, f"group {group.name}") for group, is_ in found[:STRIP]]
+    more = view.more + len(found) - len(marks)
+    return marked(key, marks, f"groups: {words or 'none'}", more=f" and {more} more" if more else "")
+
+
+class Mark(Struct, frozen=True):
+    """The mark of a group: its name, glyph, class and tip."""
+
+    name: str
+    glyph: str
+    condition: str
+    tip: str
+
+
+def marked(key: str, marks: Sequence[Mark], words: str, *, more: str = "", large: bool = False) -> Piece:
+    """Return marks in one strip, with words for screen readers; `more` is the text after the marks."""
+    parts = [part(f"{key}/{mark.name}", "i", mark.glyph, class_=mark.condition, title=mark.tip) for mark in marks]
+    label = part(f"{key}/words", "span", words, class_="heard")
+    shown = tag("span", [part.html for part in parts], more, aria_hidden="true")
+    return Piece(
+        key, tag("span", label.html, shown, id=key, class_="strip large" if large else "strip"), parts=(label, *parts)
     )
+
+
+def part(key: str, name: str, /, *content: Content, **attributes: Attribute) -> Piece:
+    """Return an element that changes alone."""
+    return Piece(key, tag(name, *content, id=key, **attributes))
 
 
 def bar(done: int, wanted: int, label: str) -> Safe:
@@ -80,14 +100,14 @@ def bar(done: int, wanted: int, label: str) -> Safe:
     return tag("progress", f"{done} of {wanted}", value=min(done, wanted), max=max(wanted, 1), aria_label=label)
 
 
-def verdict(told: Diagnosis) -> Safe:
+def verdict(told: Diagnosis, key: str | None = None) -> Safe:
     """Return the verdict as glyph and word."""
     glyph, word = VERDICTS[told.verdict]
-    return tag("span", f"{glyph} {word}", class_=f"verdict {told.verdict.value}")
+    return tag("span", f"{glyph} {word}", id=key, class_=f"verdict {told.verdict.value}")
 
 
 def cause(told: Diagnosis) -> Safe:
-    """Return a diagnosis in full: sentence, evidence, next steps, and what was not read."""
+    """Return a diagnosis in full: sentence, evidence, next steps, and the lists that were not read."""
     return tag(
         "section",
         tag("h2", verdict(told), " ", code(told), " ", told.title),
@@ -100,12 +120,12 @@ def cause(told: Diagnosis) -> Safe:
 
 
 def cause_piece(key: str, told: Diagnosis) -> Piece:
-    """Return the piece of a diagnosis; it is read out when it changes."""
+    """Return the piece of a diagnosis; screen readers read it out when it changes."""
     return Piece(key, tag("div", cause(told), id=key), says=spoken(told))
 
 
 def spoken(told: Diagnosis) -> str:
-    """Return what is read out when a cause changes; nothing of a set that only makes progress."""
+    """Return the words to read out when a cause changes; empty for a set that makes progress."""
     return "" if told.verdict is Verdict.PROGRESSING else headline(told)
 
 
@@ -120,7 +140,7 @@ def trouble(picture: Picture) -> list[Piece]:
 
 
 def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
-    """Return the pieces of the page of a set that does not exist: only that it does not."""
+    """Return the pieces of the page of a set that does not exist."""
     kind = "DisaggregatedSet" if address.kind is PageKind.WHOLE else "LeaderWorkerSet"
     words = f"{address.key.name}: no such {kind} in namespace {address.key.namespace}"
     keys = [*(view.key for view in picture.views), *(one.key for one in picture.sets)]
@@ -151,12 +171,12 @@ def table(key: str, header: Iterable[str], body: Safe, caption: str) -> Safe:
 
 
 def scrolling(html: Safe, label: str) -> Safe:
-    """Return content that is wider than a phone in a box of its own that scrolls, so that the page does not."""
+    """Return content that is wider than a phone in a box that scrolls, so that the page does not scroll."""
     return tag("div", html, class_="scroll", role="region", aria_label=label, tabindex=0)
 
 
 def columns(words: Iterable[str], key: str = "column-names") -> Piece:
-    """Return the row with the names of columns, where these change."""
+    """Return the row with the names of columns, for tables whose columns change."""
     return Piece(key, tag("tr", _names(words), id=key))
 
 
@@ -175,7 +195,7 @@ def tabs(key: ObjectKey, current: PageKind) -> Safe:
 
 
 def command(line: str) -> Safe | str:
-    """Return a next step: a command as code with a button that copies it, other text as it is."""
+    """Return a next step: a command as code with a button that copies it, other text unchanged."""
     if not line.startswith(("lws ", "kubectl ")):
         return line
     button = tag("button", "Copy", type="button", class_="copy", data_copy=line, aria_label=f"Copy: {line}")

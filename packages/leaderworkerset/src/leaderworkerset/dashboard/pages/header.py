@@ -1,4 +1,4 @@
-"""The header of every page: which cluster this is, as whom one reads it, and whether the picture is live. Pure."""
+"""The header of every page: the cluster, the user, and whether the picture is live. Pure."""
 
 from msgspec import Struct
 

@@ -1,4 +1,4 @@
-"""History: the recorded failures of a set, the newest first. Or one in full, with the logs of its ranks. Or two side by side. Pure."""
+"""History: the recorded failures of a set, one in full with the logs of its ranks, or two side by side. Pure."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -21,7 +21,7 @@ SHOWN: Final = 200
 """The maximum of episodes in the list, the newest."""
 
 CHOICES: Final = 12
-"""The maximum of episodes that an episode offers to be shown next to."""
+"""The maximum of other episodes that an episode links to, for a view side by side."""
 
 NOBODY_RECORDS: Final = "Failures of this cluster are not recorded, or the records could not be read."
 
@@ -43,7 +43,7 @@ def frame(address: Address, shown: Rendering) -> Safe:
 
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
-    """Return the pieces: of an episode that is not kept only that it is not."""
+    """Return the pieces; for an episode that is not kept a sentence that says so."""
     shown: dict[str, list[Piece]] = {"trouble": cells.trouble(picture), "rows": []}
     if not address.episode:
         found = _newest(facts)
@@ -147,7 +147,7 @@ def _absent(address: Address, facts: PageFacts, episode: str = "") -> str:
 
 
 def _title(address: Address, *below: Safe | None) -> Piece:
-    """Return the head of the page: from one episode a way back to all, from all one to the set."""
+    """Return the head of the page, with a link from an episode to the list, or from the list to the set."""
     of_set = cells.link(PageKind.SET, address.key, address.key.name)
     title: list[str | Safe] = ["History of ", of_set]
     if address.episode:

@@ -1,4 +1,4 @@
-"""The document around a page: head, navigation, live region, help; its regions filled. Pure."""
+"""The document around a page: head, navigation, live region, help, and the filled regions. Pure."""
 
 import re
 from typing import Final
@@ -23,7 +23,7 @@ KEYS: Final = (
 
 
 class Serving(Struct, frozen=True, kw_only=True):
-    """What a document needs to know of its server: the base of all addresses, and the secret for actions (or none)."""
+    """The facts of the server that a document contains: the base of all addresses, and the secret for actions (or none)."""
 
     base: str
     action: str = ""
@@ -32,7 +32,7 @@ class Serving(Struct, frozen=True, kw_only=True):
 
 
 def document(page: Page, address: Address, shown: Rendering, ident: str, serving: Serving) -> str:
-    """Return the whole document; `ident` is the number of the state that it shows, from which its stream goes on."""
+    """Return the whole document; `ident` is the number of its state, from which its stream continues."""
     body = tag(
         "body",
         tag("a", "Skip to the content", href=f"{address.path()}#main", class_="skip"),
@@ -60,7 +60,7 @@ def document(page: Page, address: Address, shown: Rendering, ident: str, serving
 
 
 def standalone(page: Page, address: Address, shown: Rendering, style: str, note: str, below: Safe | None = None) -> str:
-    """Return the document as one file that needs no server: the style within, no script, no link."""
+    """Return the document as one file that needs no server: with the style, without scripts and links."""
     body = tag(
         "body",
         tag("main", tag("p", note), region("div", "trouble", shown), page.frame(address, shown), below, id="main"),
@@ -81,7 +81,7 @@ def standalone(page: Page, address: Address, shown: Rendering, style: str, note:
 
 
 def _unlinked(html: Safe) -> Safe:
-    """Return HTML without navigation, and with the words of links alone: nothing leads to a server."""
+    """Return HTML without navigation, and with links replaced by their words."""
     return Safe(
         re.sub(r"<a [^>]*>(.*?)</a>", r"\1", re.sub(r"<nav .*?</nav>", "", html, flags=re.DOTALL), flags=re.DOTALL)
     )
@@ -113,7 +113,7 @@ def _navigation(address: Address) -> Safe:
 
 
 def _actions(address: Address) -> Safe | None:
-    """Return the buttons of what can be done to a set; each shows its command and a dry run first."""
+    """Return the buttons of the actions on a set; each shows its command and a dry run first."""
 
     def button(verb: Verb, words: str) -> Safe:
         about = {"data_verb": verb.value, "data_namespace": address.key.namespace, "data_name": address.key.name}

@@ -1,4 +1,4 @@
-"""Logs: the frame of a page whose lines come as a stream of their own, and which ranks it can show. Pure."""
+"""Logs: the frame of the page, and the ranks to choose from; lines come by their own stream. Pure."""
 
 from collections.abc import Iterator
 from typing import Final

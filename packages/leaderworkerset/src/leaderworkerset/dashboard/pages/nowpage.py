@@ -71,7 +71,7 @@ def _summary(picture: Picture, found: list[ToldSet | ToldWhole]) -> str:
 
 
 def _empty(found: list[ToldSet | ToldWhole]) -> Safe | None:
-    """Return what to type where there is nothing."""
+    """Return the command to type where there are no sets."""
     return None if found else joined(". Create one: ", cells.command("lws apply -f FILE.yaml"))
 
 
@@ -82,22 +82,20 @@ def _item(one: ToldSet | ToldWhole) -> Iterator[Piece]:
     whole, key = one.view, f"w/{one.view.namespace}/{one.view.name}"
     roles = ", ".join(map(str, whole.roles))
     title = cells.link(PageKind.WHOLE, one.view.key, whole.name)
+    verdict, problem = _verdict(key, one.told), _problem(key, one.told)
+    state = cells.part(f"{key}/state", "p", f"{roles}; rollout {whole.rollout}")
+    items = [_set_item(item, "div") for item in one.parts]
     html = tag(
         "li",
-        tag("h2", cells.verdict(one.told), " ", title, " ", tag("small", f"{whole.namespace} · DisaggregatedSet")),
-        tag("p", f"{roles}; rollout {whole.rollout}"),
-        _problem(one.told),
-        tag("div", [_set_item(part, "div").html for part in one.parts], class_="parts"),
+        tag("h2", verdict.html, " ", title, " ", tag("small", f"{whole.namespace} · DisaggregatedSet")),
+        state.html,
+        problem.html,
+        tag("div", [item.html for item in items], class_="parts"),
         id=key,
-        class_=_classes(one.told),
+        class_="set",
         data_find=f"{whole.namespace}/{whole.name}",
     )
-    yield Piece(key, html, says=cells.spoken(one.told))
-
-
-def _classes(told: Diagnosis) -> str:
-    """Return the classes of an item: one with a problem is large, the others are compact."""
-    return "set ill" if told.verdict in (Verdict.STUCK, Verdict.UNKNOWN) else "set"
+    yield Piece(key, html, says=cells.spoken(one.told), parts=(verdict, state, problem, *items))
 
 
 def _set_item(one: ToldSet, element: str) -> Piece:
@@ -105,27 +103,35 @@ def _set_item(one: ToldSet, element: str) -> Piece:
     numbers = f"{view.ready} of {counted(view.desired, 'group')} ready"
     rollout = f", {view.up_to_date} updated" if view.is_updating else ""
     name = cells.link(PageKind.SET, view.key, view.name)
+    bar = cells.bar(view.ready, view.desired, f"{view.name}: {numbers}")
+    state = cells.part(f"{key}/state", "p", numbers, rollout, " ", bar)
+    verdict, strip, problem = _verdict(key, one.told), cells.strip(f"{key}/groups", view), _problem(key, one.told)
     html = tag(
         element,
-        tag("h2", cells.verdict(one.told), " ", name, " ", tag("small", view.namespace)),
-        tag("p", numbers, rollout, " ", cells.bar(view.ready, view.desired, f"{view.name}: {numbers}")),
-        cells.strip(view),
-        _problem(one.told),
+        tag("h2", verdict.html, " ", name, " ", tag("small", view.namespace)),
+        state.html,
+        strip.html,
+        problem.html,
         id=key,
-        class_=_classes(one.told),
+        class_="set",
         data_find=f"{view.namespace}/{view.name}",
     )
-    return Piece(key, html, says=cells.spoken(one.told))
+    return Piece(key, html, says=cells.spoken(one.told), parts=(verdict, state, strip, problem))
 
 
-def _problem(told: Diagnosis) -> Safe | None:
+def _verdict(key: str, told: Diagnosis) -> Piece:
+    return Piece(f"{key}/verdict", cells.verdict(told, f"{key}/verdict"))
+
+
+def _problem(key: str, told: Diagnosis) -> Piece:
     """Return the cause of a set that is not healthy: a sentence, the first evidence, and the next steps."""
     if told.verdict is Verdict.HEALTHY:
-        return None
+        return cells.part(f"{key}/problem", "div")
     sentence = tag("p", cells.code(told), " " if told.code else None, told.sentence, class_="sentence")
     evidence = [tag("li", line) for line in told.evidence[:EVIDENCE]]
     steps = [tag("p", "→ ", cells.command(step), class_="next") for step in told.steps[:STEPS]]
-    return joined(sentence, tag("ul", evidence, class_="evidence") if evidence else None, steps)
+    listed = tag("ul", evidence, class_="evidence") if evidence else None
+    return cells.part(f"{key}/problem", "div", sentence, listed, steps)
 
 
 def _row(one: ToldSet | ToldWhole) -> Iterator[Piece]:

@@ -15,17 +15,19 @@ from leaderworkerset.dashboard.pieces import Rendering
 from leaderworkerset.recording.episode import Episode
 
 BETWEEN_READINGS: Final = 2.0
-"""Seconds for which what a page reads beside the picture is used again."""
+"""Seconds for which the lists of a page are used again."""
 
 
 class PageFacts(Struct, frozen=True):
-    """What a page read beside the picture, by kind; a kind that is absent may not be read.
+    """The lists of a page by kind; a kind is absent if it could not be read.
 
-    `episodes` are the recorded failures of the set; None if nothing records them, or they could not be read.
+    `episodes` are the recorded failures of the set; None if nothing records them, or they could not be read. `before` is the
+    previous state of the page: pieces whose source did not change can be used again.
     """
 
     objects: Mapping[Resource, Sequence[JSONObject]] = field(default_factory=dict)
     episodes: Sequence[Episode] | None = None
+    before: Rendering = field(default_factory=dict)
 
     def knows(self, resource: Resource) -> bool:
         """Return whether the kind was read."""
@@ -37,7 +39,7 @@ class PageFacts(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """One kind of page. `reads` are the lists that it needs beside the picture; some need recorded failures.
+    """One kind of page. `reads` returns the lists that it needs in addition to the picture; some need recorded failures.
 
     It reads again after `reads_every` seconds. If it `shows_first`, it is shown before the lists are read.
     """

@@ -22,7 +22,7 @@ HEIGHT: Final = 100
 
 
 class Course(Struct, frozen=True):
-    """When groups got the newest revision, and when they were ready, of how many groups."""
+    """The times at which groups got the newest revision and became ready, and the number of all groups."""
 
     started: Sequence[datetime]
     ready: Sequence[datetime]
@@ -30,12 +30,12 @@ class Course(Struct, frozen=True):
 
     @property
     def begin(self) -> datetime:
-        """Return when the first group got it."""
+        """Return the time at which the first group got the revision."""
         return min(self.started)
 
     @property
     def end(self) -> datetime:
-        """Return the last change."""
+        """Return the time of the last change."""
         return max((*self.started, *self.ready))
 
 
@@ -48,7 +48,7 @@ def course(view: View, revision: str) -> Course | None:
 
 
 def picture(found: Course) -> Safe:
-    """Return the picture, with its words for readers."""
+    """Return the picture, with words for screen readers."""
     length = found.end - found.begin
     words = (
         f"of {counted(found.groups, 'group')} {len(found.started)} got the newest revision and {len(found.ready)} are ready, "
@@ -76,7 +76,7 @@ def picture(found: Course) -> Safe:
 
 
 def _area(found: Course, moments: Sequence[datetime]) -> str:
-    """Return the outline of how many groups had come to a point by each step of time.
+    """Return the outline of the number of groups that had reached a state by each step of time.
 
     >>> start = datetime(2026, 1, 1)
     >>> _area(Course([start, start + timedelta(seconds=60)], [], 2), [start, start + timedelta(seconds=60)])
@@ -96,7 +96,7 @@ def _created(group: Group) -> datetime | None:
 
 
 def _ready(group: Group) -> datetime | None:
-    """Return when the last rank became ready."""
+    """Return the time at which the last rank became ready."""
     conditions = (
         condition
         for rank in group.ranks

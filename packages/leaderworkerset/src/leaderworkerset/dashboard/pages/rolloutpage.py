@@ -1,4 +1,4 @@
-"""Rollout: how far it is, its course over time, what it changed, which steps are to come, and who holds it up. Pure."""
+"""Rollout: its progress, its course over time, its changes, the next steps, and the groups that delay it. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ STEPS: Final = ("next step", "groups", "available meanwhile", "extra groups")
 
 
 def reads(address: Address) -> Sequence[Query]:
-    """Return the lists: what owns the leaders, whose revision groups are compared with; and the revisions."""
+    """Return the lists: the owner of the leaders, which has the newest revision, and all revisions."""
     name, namespace = address.key.name, address.key.namespace
     own = f"{labels.NAME}={name},{labels.TEMPLATE_REVISION_HASH}"
     return [
@@ -68,7 +68,7 @@ def frame(address: Address, shown: Rendering) -> Safe:
 
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
-    """Return the pieces; of a set that does not exist, only that it does not."""
+    """Return the pieces; for a set that does not exist a sentence that says so."""
     view = picture.find(address.key)
     if view is None:
         return cells.absent(picture, address, "progress", "cause", "change", "steps", "rows")
@@ -98,7 +98,7 @@ def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
 
 
 def _foresee(view: View, leaders: JSONObject | None) -> Foreseen | None:
-    """Return what the controller will still do; None if it cannot be computed."""
+    """Return the remaining steps of the controller; None if they cannot be computed."""
     try:
         return foresight.foresee(Situation(view=view, statefulset=leaders), view.object)
     except ValueError:  # values that the controller could not use either, or too many groups
@@ -119,17 +119,19 @@ def _head(view: View, found: RolloutProgress, plan: Foreseen | None) -> Piece:
             f"budget: at most {counted(limits.unavailable, 'group')} unavailable, "
             f"{counted(limits.surge, 'extra group')}, partition {limits.partition}",
         )
+    bar = cells.bar(found.done, found.wanted, f"{found.done} of {found.wanted} groups done")
+    words = "complete: " if found.is_complete else "", pace.line(found).partition(": ")[2]
+    state = cells.part("state", "div", tag("p", *words), bar)
     html = tag(
         "div",
         tag("h1", view.name, " ", tag("small", f"{view.namespace} · rollout")),
         cells.tabs(view.key, PageKind.ROLLOUT),
-        tag("p", "complete: " if found.is_complete else "", pace.line(found).partition(": ")[2]),
-        cells.bar(found.done, found.wanted, f"{found.done} of {found.wanted} groups done"),
+        state.html,
         budget,
         id="title",
         data_paused=str(found.is_paused).lower(),
     )
-    return Piece("title", html)
+    return Piece("title", html, parts=(state,))
 
 
 def _steps(plan: Foreseen | None) -> list[Piece]:
@@ -154,16 +156,16 @@ def _step(group: Group, leaders: JSONObject | None, found: RolloutProgress) -> s
 
 
 def _picture(view: View, leaders: JSONObject | None, found: RolloutProgress) -> Piece:
-    """Return the one picture of the rollout: a mark for each group in the order of their indexes, and what marks mean."""
+    """Return the picture of the rollout: a mark for each group in the order of indexes, and the meaning of marks."""
+    key = "rollout-picture"
     steps = {group.name: _step(group, leaders, found) for group in view.groups}
     counts = Counter(steps.values())
-    marks = [
-        tag("i", GLYPHS[step][0], class_=GLYPHS[step][1], title=f"group {name}: {step}")
-        for name, step in islice(steps.items(), cells.STRIP)
-    ]
+    first = islice(steps.items(), cells.STRIP)
+    marks = [cells.Mark(str(name), *GLYPHS[step], f"group {name}: {step}") for name, step in first]
     words = ", ".join(f"{counts[step]} {step}" for step in GLYPHS if counts[step])
-    legend = [tag("span", glyph, f" {counts[step]} {step} ") for step, (glyph, _) in GLYPHS.items() if counts[step]]
-    strip = tag("span", marks, class_="strip large", role="img", aria_label=f"groups by index: {words or 'none'}")
+    shown = [tag("span", glyph, f" {counts[step]} {step} ") for step, (glyph, _) in GLYPHS.items() if counts[step]]
+    legend = cells.part(f"{key}/legend", "p", shown, class_="legend")
+    strip = cells.marked(f"{key}/groups", marks, f"groups by index: {words or 'none'}", large=True)
     basis = None
     if found.left is not None and not found.is_paused:
         basis = tag(
@@ -171,8 +173,8 @@ def _picture(view: View, leaders: JSONObject | None, found: RolloutProgress) -> 
         )
     course = revisionpicture.course(view, groupname.revision(leaders or {}))
     drawing = None if course is None else revisionpicture.picture(course)
-    key = "rollout-picture"
-    return Piece(key, tag("div", tag("p", legend, class_="legend"), strip, drawing, basis, id=key))
+    rest = cells.part(f"{key}/course", "div", drawing, basis)
+    return Piece(key, tag("div", legend.html, strip.html, rest.html, id=key), parts=(legend, strip, rest))
 
 
 def _change(view: View, facts: PageFacts) -> Piece:

@@ -1,22 +1,25 @@
 """Set: one LeaderWorkerSet as a grid, groups by ranks, or by node or revision; and its cause. Pure."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, TypeAlias
+
+from msgspec.structs import replace
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CORE_EVENTS, NODES
 from leaderworkerset.dashboard.address import Address, Arrangement, PageForm, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
-from leaderworkerset.dashboard.pages import cells, timeline
+from leaderworkerset.dashboard.pages import cells, ranktable, timeline
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.pages.topologypage import domain_key
 from leaderworkerset.dashboard.picture import Picture, ToldSet
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
+from leaderworkerset.diagnosis import loads
 from leaderworkerset.diagnosis.document import lines
 from leaderworkerset.steering.patches import is_paused
-from leaderworkerset.views import advancing, recreations, wording
+from leaderworkerset.views import advancing, recreations
 from leaderworkerset.views.folding import FEW_GROUPS
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.reasons import first_problem, summary, telling
@@ -26,21 +29,17 @@ Place: TypeAlias = Callable[[Group, Rank], str]
 
 NARROW: Final = 8
 WIDE: Final = 18
-"""The cells of a row that takes one column of the matrix, or two; more take a line."""
+"""The maximum of cells in a row that takes one column of the matrix, or two; longer rows take a line."""
 
 READ_EVERY: Final = 10.0
 """Seconds between two readings of events and recorded failures."""
-
-HEADER = ("place", "pod", "state", "ready", "restarts", "node", "revision", "why")
 
 
 def frame(address: Address, shown: Rendering) -> Safe:
     """Return the page with its regions."""
     parts = [region("header", "head", shown), region("div", "cause", shown)]
     if address.form is PageForm.TABLE:
-        return joined(
-            parts, cells.table("plain", HEADER, region("tbody", "rows", shown), f"All ranks of {address.key.name}")
-        )
+        return joined(parts, ranktable.frame(address.key.name, shown))
     ways = [
         tag(
             "a",
@@ -69,13 +68,15 @@ def frame(address: Address, shown: Rendering) -> Safe:
 
 
 def reads(address: Address) -> Sequence[Query]:
-    """Return the lists: events for the timeline; by rack the nodes, whose labels name theirs."""
+    """Return the lists: events for the timeline, nodes for rows by rack, or metrics for the plain table."""
+    if address.form is PageForm.TABLE:
+        return [loads.metrics_of(address.key.namespace, address.key.name)]
     nodes = [Query(NODES)] if address.arrangement is Arrangement.RACK else []
-    return [] if address.form is PageForm.TABLE else [Query(CORE_EVENTS, address.key.namespace), *nodes]
+    return [Query(CORE_EVENTS, address.key.namespace), *nodes]
 
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
-    """Return the pieces; of a set that does not exist, only that it does not."""
+    """Return the pieces; for a set that does not exist a sentence that says so."""
     view = picture.find(address.key)
     if view is None:
         return cells.absent(picture, address, "cause", "columns", "rows", "timeline")
@@ -86,10 +87,18 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
         "cause": [cells.cause_piece("cause-text", told.told)],
     }
     if address.form is PageForm.TABLE:
-        return shown | {"rows": [_rank_row(group, rank) for group in view.groups for rank in group.ranks]}
+        return shown | ranktable.render(view, facts, picture.now)
     columns, rows = _grid(picture, view, address.arrangement, facts)
-    past = timeline.piece(picture, view, facts)
-    return shown | {"columns": [cells.columns(columns)], "rows": rows, "timeline": [past]}
+    return shown | {"columns": [cells.columns(columns)], "rows": rows, "timeline": [_past(picture, view, facts)]}
+
+
+def _past(picture: Picture, view: View, facts: PageFacts) -> Piece:
+    """Return the timeline, which is made again only after events were read again."""
+    source = (facts.objects, facts.episodes)
+    before = facts.before.get("timeline")
+    if before and before[0].source == source:
+        return before[0]
+    return replace(timeline.piece(picture, view, facts), source=source)
 
 
 def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
@@ -113,17 +122,18 @@ def _advance(group: Group, now: datetime) -> Safe:
 def _head(one: ToldSet, now: datetime) -> Piece:
     view = one.view
     numbers = f"{view.ready} of {counted(view.desired, 'group')} ready, {view.up_to_date} updated"
+    state = cells.part("state", "p", numbers, " ", cells.bar(view.ready, view.desired, numbers))
     html = tag(
         "div",
         tag("h1", view.name, " ", tag("small", view.namespace)),
-        tag("p", numbers, " ", cells.bar(view.ready, view.desired, numbers)),
+        state.html,
         [_advance(group, now) for group in view.groups[:FEW_GROUPS] if group.progress or group.hang],
         cells.tabs(view.key, PageKind.SET),
         id="title",
         data_failed=_failed(view),
         data_paused=str(is_paused(view.object)).lower(),
     )
-    return Piece("title", html)
+    return Piece("title", html, parts=(state,))
 
 
 def _failed(view: View) -> str | None:
@@ -136,7 +146,8 @@ def _grid(picture: Picture, view: View, way: Arrangement, facts: PageFacts) -> t
     match way:
         case Arrangement.GROUP:
             width = max((len(group.ranks) for group in view.groups), default=0)
-            rows = [_group_row(picture, group, edge=edge) for group, edge in _edged(view.groups)]
+            known = {piece.key: piece for piece in facts.before.get("rows", ())}
+            rows = [_group_row(picture, group, known, edge=edge) for group, edge in _edged(view.groups)]
             rows += [cells.row("more", f"and {view.more} more", "without any pod")] if view.more else []
             return ["group", *map(str, range(width)), "why"], rows
         case Arrangement.NODE:
@@ -158,14 +169,19 @@ def _edged(groups: Sequence[Group]) -> Iterator[tuple[Group, bool]]:
         last = group.revision or last
 
 
-def _group_row(picture: Picture, group: Group, *, edge: bool) -> Piece:
+def _group_row(picture: Picture, group: Group, known: Mapping[str, Piece], *, edge: bool) -> Piece:
+    key = f"g/{group.name}"
     told = recreations.sentence(group.recreations, picture.now) if group.recreations else ""
+    source = (group, told, edge)
+    if key in known and known[key].source == source:
+        return known[key]
     why = "; ".join(filter(None, [first_problem(group), told]))
-    return _row(f"g/{group.name}", f"group {group.name}", group.ranks, why, revision=group.revision if edge else "")
+    row = _row(key, f"group {group.name}", group.ranks, why, revision=group.revision if edge else "")
+    return replace(row, source=source)
 
 
 def _width(ranks: Sequence[Rank]) -> str:
-    """Return the class of a row by its cells: more than eight do not fit next to other rows."""
+    """Return the class of a row by its cells: rows of more than eight do not fit next to other rows."""
     return "" if len(ranks) <= NARROW else "wide" if len(ranks) <= WIDE else "line"
 
 
@@ -178,34 +194,21 @@ def _gathered(view: View, place: Place) -> list[Piece]:
 
 
 def _row(key: str, title: str, ranks: Sequence[Rank], why: str, *, revision: str = "") -> Piece:
+    parts = tuple(map(cells.cell, ranks))
+    head = tag(
+        "th", title, scope="row", role="rowheader", title=f"from here on revision {revision}" if revision else None
+    )
     row = tag(
         "tr",
-        tag(
-            "th", title, scope="row", role="rowheader", title=f"from here on revision {revision}" if revision else None
-        ),
-        map(cells.cell, ranks),
+        head,
+        [part.html for part in parts],
         tag("td", why, class_="why") if why else None,
         id=key,
         role="row",
         class_=" ".join(filter(None, ["ill" if why else "", "edge" if revision else "", _width(ranks)])) or None,
         data_find=f"{title} {why}",
     )
-    return Piece(key, row)
-
-
-def _rank_row(group: Group, rank: Rank) -> Piece:
-    return cells.row(
-        f"t/{rank.place}",
-        rank.place,
-        rank.pod,
-        wording.state(rank),
-        "yes" if rank.is_ready else "no",
-        rank.restarts,
-        rank.node,
-        group.revision,
-        wording.reason(rank),
-        find=f"{rank.place} {rank.pod} {rank.node}",
-    )
+    return Piece(key, row, parts=parts)
 
 
 PAGE: Final = Page(
@@ -216,5 +219,5 @@ PAGE: Final = Page(
     reads=reads,
     reads_episodes=True,
     reads_every=READ_EVERY,
-    shows_first=lambda address: address.arrangement is not Arrangement.RACK,
+    shows_first=lambda address: address.form is not PageForm.TABLE and address.arrangement is not Arrangement.RACK,
 )

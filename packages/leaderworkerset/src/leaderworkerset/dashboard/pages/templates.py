@@ -16,7 +16,7 @@ def leader_and_worker(lws: JSONObject) -> tuple[JSONObject, JSONObject]:
 
 
 def group_pods(view: View) -> list[JSONObject]:
-    """Return the pods of one group, as far as what they need of nodes is concerned."""
+    """Return the pods of one group, with the fields that decide which nodes they fit."""
     leader, worker = leader_and_worker(view.object)
     size = int((meta.spec(view.object).get("leaderWorkerTemplate") or {}).get("size", 1))
     return [leader, *([worker] * (min(size, LISTED) - 1))]

@@ -1,7 +1,7 @@
 """The last hour of a set: rollouts, recreations, failures and scaling, as one picture and as a list. Pure.
 
-In: the events of its namespace and its recorded failures. The end of the picture is the current minute, so it changes once
-a minute without an event.
+In: the events of its namespace and its recorded failures. The picture ends with the current minute, so it changes every minute
+also without an event.
 """
 
 from collections import Counter
@@ -52,11 +52,11 @@ LANES: Final[Mapping[str, Lane]] = {
     "SuccessfulDelete": Lane.SCALE,
     "SuccessfulRescale": Lane.SCALE,
 }
-"""The lane of normal events by their reason; warnings are failures, and other events have none."""
+"""The lane of normal events by their reason; warnings are failures, and other events are left out."""
 
 
 class Moment(Struct, frozen=True):
-    """Something that happened, and the address of its page, if it has one."""
+    """An event or a recorded failure, and the address of its page, if it has one."""
 
     time: datetime
     lane: Lane
@@ -74,7 +74,7 @@ def piece(picture: Picture, view: View, facts: PageFacts) -> Piece:
 
 
 def moments(picture: Picture, view: View, facts: PageFacts) -> list[Moment]:
-    """Return what is known of a set's past, the oldest first."""
+    """Return the known moments of a set, the oldest first."""
     others = [one.name for one in picture.views if one.namespace == view.namespace and one.name != view.name]
     history = History(view.object, view.pods, others)
     happened = [_of_event(one, lane) for one in history.read(facts.get(CORE_EVENTS)) if (lane := _lane(one))]

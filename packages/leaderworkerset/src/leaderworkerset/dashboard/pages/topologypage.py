@@ -1,6 +1,6 @@
-"""Topology: racks and nodes, what sets and others hold of each, what is free, and where a further group would fit. Pure.
+"""Topology: racks and nodes, their used and free resources, and where a further group would fit. Pure.
 
-The domains are those of the label by which sets are placed (exclusive topology), else racks or zones where nodes have such
+The domains are those of the label by which sets are placed (exclusive topology), otherwise racks or zones if nodes have such
 labels. Whether a group fits is the optimistic estimate of the built-in gang gate (`core/gang/fit.py`).
 """
 
@@ -33,7 +33,7 @@ from leaderworkerset.views.wording import counted
 USUAL_KEYS: Final = ("topology.kubernetes.io/rack", "topology.kubernetes.io/zone")
 EVERYWHERE: Final = "the cluster"
 MOST_GROUPS: Final = 10
-"""The number of further groups of a set that are tried to fit."""
+"""The maximum of further groups of a set that are counted."""
 
 MOST_SETS: Final = 50
 MOST_DOMAINS: Final = 12
@@ -43,7 +43,7 @@ UNKNOWN: Final = "pods of all namespaces may not be listed, or are too many, so 
 class Nodes(Struct, frozen=True):
     """The nodes by name, and the label of the domains (empty: there is none).
 
-    `held` is what pods of sets, and other pods, hold of each node, by its name; None if it is not known.
+    `held` has the resources that pods of sets, and other pods, use of each node, by its name; None if pods were not read.
     """
 
     listed: Sequence[JSONObject]
@@ -122,7 +122,7 @@ def _nodes(picture: Picture, facts: PageFacts) -> Nodes:
 
 
 def domain_key(views: Sequence[View], nodes: Sequence[JSONObject]) -> str:
-    """Return the label of the domains: by which a set is placed, else of racks or zones; empty if no node has one."""
+    """Return the label of the domains: of exclusive topology, otherwise of racks or zones; empty without any."""
     asked = (meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "") for view in views)
     keys = [*filter(None, asked), *USUAL_KEYS]
     return next((key for key in keys if any(key in meta.labels(node) for node in nodes)), "")
@@ -241,7 +241,7 @@ def _untaken(
 def _fitting_alone(
     group: Sequence[JSONObject], parts: Sequence[Sequence[JSONObject]], used: Mapping[str, Amounts]
 ) -> int:
-    """Return how many groups fit of which each has a domain for itself."""
+    """Return the number of groups that fit if each needs a domain of its own."""
     needs = fit.count_needs(group)
     return min(sum(fit.free_space(nodes, used).place(needs) for nodes in parts), MOST_GROUPS)
 

@@ -13,6 +13,7 @@ from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.core.gang import demand
 from leaderworkerset.core.gang.demand import Demand
 from leaderworkerset.dashboard.markup import tag
+from leaderworkerset.dashboard.pages import cells
 from leaderworkerset.dashboard.pages.page import PageFacts
 from leaderworkerset.dashboard.pages.templates import leader_and_worker
 from leaderworkerset.dashboard.pieces import Piece
@@ -24,7 +25,7 @@ ACCELERATOR: Final = re.compile(r".+/(?:.*(?:gpu|tpu|npu|hpu|neuron|mig-).*)", r
 
 
 class Accelerators(Struct, frozen=True):
-    """How many accelerators the groups of all sets want, and how many of these ready ranks have."""
+    """The number of accelerators that the groups of all sets request, and that ready ranks have."""
 
     wanted: int = 0
     ready: int = 0
@@ -43,8 +44,9 @@ def piece(views: Sequence[View], facts: PageFacts) -> Piece:
     free = free_accelerators(facts)
     if found.wanted or free:
         tiles["accelerators"] = _share(found.ready, found.wanted, "ready") + ("" if free is None else f", {free} free")
-    shown = [tag("div", tag("dt", name), tag("dd", words)) for name, words in tiles.items()]
-    return Piece("totals-list", tag("dl", shown, id="totals-list", class_="totals"))
+    parts = {name: cells.part(f"totals/{name}", "dd", words) for name, words in tiles.items()}
+    shown = [tag("div", tag("dt", name), part.html) for name, part in parts.items()]
+    return Piece("totals-list", tag("dl", shown, id="totals-list", class_="totals"), parts=tuple(parts.values()))
 
 
 def accelerators(views: Sequence[View]) -> Accelerators:
@@ -59,7 +61,7 @@ def accelerators(views: Sequence[View]) -> Accelerators:
 
 
 def free_accelerators(facts: PageFacts) -> int | None:
-    """Return how many accelerators no pod requests; None if nodes or pods were not read."""
+    """Return the number of accelerators that no pod requests; None if nodes or pods were not read."""
     if not (facts.knows(NODES) and facts.knows(PODS)):
         return None
     pods = nodeamounts.by_node(facts.get(PODS))

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells
@@ -23,7 +25,7 @@ def frame(address: Address, shown: Rendering) -> Safe:
 
 
 def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
-    """Return the pieces; of a set that does not exist, only that it does not."""
+    """Return the pieces; for a set that does not exist a sentence that says so."""
     found = picture.find_whole(address.key)
     if found is None:
         return cells.absent(picture, address, "cause", "rows")
@@ -62,19 +64,21 @@ def _head(told: ToldWhole) -> Piece:
 
 
 def _row(picture: Picture, part: PartView) -> Piece:
-    view, told = part.view, picture.told(part.view).told
-    return cells.row(
-        f"p/{view.name}",
+    view, told, key = part.view, picture.told(part.view).told, f"p/{part.view.name}"
+    strip = cells.strip(f"{key}/groups", view)
+    row = cells.row(
+        key,
         cells.link(PageKind.SET, view.key, view.name),
         part.slice,
         part.role,
         part.revision,
         cells.verdict(told),
         f"{view.ready} of {view.desired}",
-        cells.strip(view),
+        strip.html,
         f"{told.code} {told.sentence}".strip(),
         find=view.name,
     )
+    return replace(row, parts=(strip,))
 
 
 PAGE: Final = Page(title=lambda address: address.key.name, frame=frame, render=render, text=text)

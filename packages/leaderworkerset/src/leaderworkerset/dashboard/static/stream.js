@@ -90,17 +90,18 @@ function take(event, use) {
 }
 
 function apply(difference) {
-  const ids = new Set(difference.gone);
-  for (const id of difference.gone) document.getElementById(id)?.remove();
-  for (const [region, id, html] of difference.put) {
+  const { put = [], gone = [], order = {}, say = [] } = difference;
+  const ids = new Set(gone);
+  for (const id of gone) document.getElementById(id)?.remove();
+  for (const [region, id, html] of put) {
     ids.add(id);
     const fresh = element(html);
     const old = document.getElementById(id);
     if (old) old.replaceWith(fresh);
     else document.getElementById(region)?.append(fresh);
   }
-  for (const [region, order] of Object.entries(difference.order)) arrange(document.getElementById(region), order);
-  if (difference.say.length) live.textContent = difference.say.join(". ");
+  for (const [region, keys] of Object.entries(order)) arrange(document.getElementById(region), keys);
+  if (say.length) live.textContent = say.join(". ");
   return ids;
 }
 

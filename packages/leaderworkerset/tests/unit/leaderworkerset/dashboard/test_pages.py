@@ -1,5 +1,6 @@
 """Pages as functions from a picture to pieces, with the same answers as `lws get`, `explain` and `rollout status`."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -13,15 +14,16 @@ from tests.unit.leaderworkerset.views.test_disaggregation import part, seen
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS, Resource
+from kuberuntime.objects.resources import NODES, POD_METRICS, PODS, STATEFULSETS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.dashboard.address import Address, Arrangement, NoSuchPageError, PageForm, PageKind, parse
 from leaderworkerset.dashboard.hub import PAGES
-from leaderworkerset.dashboard.pages import causepage, cells, totals
+from leaderworkerset.dashboard.pages import causepage, cells, ranktable, totals
 from leaderworkerset.dashboard.pages.page import PageFacts
 from leaderworkerset.dashboard.picture import CellState, Picture, of_group
-from leaderworkerset.dashboard.pieces import Rendering
+from leaderworkerset.dashboard.pieces import Piece, Rendering
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.views import devices
 from leaderworkerset.views.groups import View, view
 
 KEY = ObjectKey("default", "web")
@@ -130,9 +132,26 @@ def test_matrix_marks_where_the_revision_changes() -> None:
 
 def test_strip_is_bounded_and_counts_the_rest() -> None:
     large = view(builders.leaderworkerset_object(replicas=20_000, size=4), [])
-    strip = cells.strip(large)
+    strip = cells.strip("s", large).html
     assert strip.count("<i ") == cells.STRIP
-    assert strip.endswith(" and 19000 more</span>")
+    assert strip.endswith(" and 19000 more</span></span>")
+
+
+def test_the_table_of_ranks_shows_use_only_if_measured() -> None:
+    found = web(groups=1)
+    plain = rendered(picture(found), PageKind.SET, form=PageForm.TABLE)
+    assert html(plain, "rank-columns").count("<th") == len(ranktable.HEADER)
+    usage = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "500m", "nvidia.com/gpu-memory": "3Gi"}
+    measured = {"metadata": {"name": "web-0", "namespace": "default"}, "containers": [{"name": "a", "usage": usage}]}
+    found.pods[0]["metadata"]["annotations"][devices.DEVICES] = '{"a": ["GPU-7"]}'
+    shown = rendered(picture(found), PageKind.SET, form=PageForm.TABLE, facts={POD_METRICS: [measured]})
+    assert html(shown, "rank-columns").endswith(
+        '>GPU</th><th scope="col">GPU memory</th><th scope="col">devices</th></tr>'
+    )
+    assert [piece.html.split("<td>")[-3:] for piece in shown["ranks"]] == [
+        ["50% of 1</td>", "3Gi</td>", "GPU-7</td></tr>"],
+        ["-</td>", "-</td>", "-</td></tr>"],
+    ]
 
 
 @pytest.mark.parametrize("kind", list(PageKind))
@@ -155,6 +174,13 @@ def test_every_page_reports_that_it_may_be_outdated(kind: PageKind) -> None:
     assert "no answer" in html(shown, "trouble")
 
 
+def flat(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Yield pieces and all parts of them."""
+    for piece in pieces:
+        yield piece
+        yield from flat(piece.parts)
+
+
 @pytest.mark.parametrize("kind", list(PageKind))
 @pytest.mark.parametrize("form", [PageForm.PAGE, PageForm.TABLE])
 def test_keys_are_unique_and_ids_of_their_elements(kind: PageKind, form: PageForm) -> None:
@@ -163,10 +189,11 @@ def test_keys_are_unique_and_ids_of_their_elements(kind: PageKind, form: PageFor
     for key in (KEY, ObjectKey("default", "split")):
         facts = {NODES: [of("a", GPUS)], PODS: [pod("x", "a", cpu="1")]}
         shown = rendered(found, kind, key=key, form=form, facts=facts)
-        keys = [piece.key for pieces in shown.values() for piece in pieces]
-        assert len(keys) == len(set(keys))
-        for piece in (piece for pieces in shown.values() for piece in pieces):
+        every = [*flat(piece for pieces in shown.values() for piece in pieces)]
+        assert len(every) == len({piece.key for piece in every})
+        for piece in every:
             assert f' id="{piece.key}"' in piece.html[: piece.html.index(">")]
+            assert len(piece.frame) == 2 * len(piece.parts) + 1, "parts are in the order of the HTML"
 
 
 def test_disaggregated_set_is_one_item_with_its_parts() -> None:
@@ -180,7 +207,15 @@ def test_disaggregated_set_is_one_item_with_its_parts() -> None:
     assert disaggregatedset_object()["metadata"]["name"] == "split"
 
 
-def test_rollout_page_shows_done_pending_and_blocking_groups() -> None:
+def test_a_healthy_disaggregated_set_counts_all_roles() -> None:
+    whole = seen(*(replace(part(name, count), up_to_date=count) for name, count in (("prefill", 2), ("decode", 1))))
+    found = picture(*(one.view for one in whole.parts), sets=[whole]).told_whole(whole)
+    assert {one.told.verdict for one in found.parts} == {Verdict.HEALTHY}
+    assert (found.told.target, found.told.verdict) == ("split", Verdict.HEALTHY)
+    assert found.told.sentence == "complete"
+
+
+def test_a_rollout_shows_done_and_remaining_steps() -> None:
     lws = builders.leaderworkerset_object(replicas=3, size=1, image="app:2")
     lws["status"] = {
         "observedGeneration": 1,

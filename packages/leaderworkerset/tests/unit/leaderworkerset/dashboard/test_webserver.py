@@ -107,7 +107,7 @@ async def test_change_is_a_difference_and_reconnection_resumes() -> None:
             page = await house.text(session, "sets/default/web")
             await house.crash("web-1-1")
             found = await first_events(house, session, "sets/default/web", ident_of(page), 1)
-            rows = [key for _, key, _ in json.loads(found[0][1])["put"] if key.startswith("g/")]
+            rows = [key for _, key, _ in json.loads(found[0][1])["put"] if key[:2] in ("g/", "c/")]
             assert rows == ["g/1"], "only the row of the group that changed"
             again = await first_events(house, session, "sets/default/web", ident_of(page), 1)
             assert again[0] == found[0]
@@ -220,7 +220,7 @@ async def test_free_accelerators_are_shown_with_their_shares() -> None:
             manager="test",
         )
         await until(lambda: house.model.picture.views, "the set")
-        assert "accelerators</dt><dd>0 of 12 ready" in await house.text(session)
+        assert '<dd id="totals/accelerators">0 of 12 ready' in await house.text(session)
         await house.dashboard.hub.facts(Address(kind=PageKind.NOW))
         assert "0 of 12 ready, 8 free" in await house.text(session)
 
@@ -262,6 +262,7 @@ async def test_rank_pane_explains_it_and_escapes_events() -> None:
             pane = await house.text(session, "pane/default/web/0/1")
             assert "logged in with password=[masked]\nstep 3 &lt;b&gt;" in pane
             assert pane.index("Last lines") < pane.index("Events"), "logs come first"
+            assert "<dl" not in pane, "the cluster measures nothing"
             for path in ("pane/default/web/0/7", "pane/default/other/0/0", "pane/default/web/x/y"):
                 async with session.get(house.base + path) as response:
                     assert response.status == 404

@@ -1,11 +1,14 @@
-"""The use of ranks: from metrics of pods to rows, and the bound of each resource."""
+"""The use of ranks: from metrics of pods to rows and their cells, and the bound of each resource."""
+
+from datetime import UTC, datetime
 
 import pytest
 from msgspec.structs import replace
 
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.quantity import parse
-from leaderworkerset.diagnosis.loads import bound, by_pod, loads
+from leaderworkerset.diagnosis.loads import RankLoad, bound, by_pod, cells, loads, measured, sums
+from leaderworkerset.views.devices import DEVICES, IDLE
 from leaderworkerset.views.groups import Group, Rank, View
 
 
@@ -29,6 +32,30 @@ def test_loads_leave_out_ranks_without_a_pod() -> None:
     view = View(name="web", namespace="prod", ready=0, desired=1, up_to_date=0, created="", groups=(group,), object={})
     rows = loads([view], by_pod([metrics("web-0-1", {"cpu": "1"})]))
     assert [(row.rank.place, row.used) for row in rows] == [("0/0", None), ("0/1", {"cpu": parse("1")})]
+
+
+def row(used: JSONObject | None, **annotations: str) -> RankLoad:
+    limited = pod({"limits": {"memory": "2Gi"}}) | {"metadata": {"annotations": annotations}}
+    view = View(name="web", namespace="prod", ready=0, desired=1, up_to_date=0, created="", groups=(), object={})
+    rank = Rank(group=0, index=0, pod="web-0", state="Running", object=limited)
+    return RankLoad(view, rank, None if used is None else by_pod([metrics("web-0", used)])[ObjectKey("prod", "web-0")])
+
+
+def test_measured_resources_are_those_with_a_value() -> None:
+    processors = row({"cpu": "1", "memory": "1Gi"})
+    assert measured([]) == measured([row(None)]) == ()
+    assert measured([row(None), processors]) == ("cpu", "memory")
+    assert len(measured([processors, row({"nvidia.com/gpu-memory": "1Gi"})])) == 4
+
+
+def test_cells_show_the_bound_and_how_long_gpus_are_idle() -> None:
+    notes = {DEVICES: '{"main": ["GPU-1", "GPU-2"]}', IDLE: '{"GPU-1": "2026-01-01T00:00:00Z"}'}
+    used = {"cpu": "1250m", "memory": "1Gi", "nvidia.com/gpu": "870m", "nvidia.com/gpu-memory": "3Gi"}
+    busy = row(used, **notes)
+    names, now = measured([busy]), datetime(2026, 1, 1, 0, 5, tzinfo=UTC)
+    assert cells(busy, names, now) == ["1.25", "1Gi of 2Gi", "44% of 2 (1 of 2 GPUs idle for 5m)", "3Gi"]
+    assert cells(row(None), names, now) == ["-"] * 4
+    assert sums([busy, busy], names) == ["2.50", "2Gi", "1.74", "6Gi"]
 
 
 @pytest.mark.parametrize(

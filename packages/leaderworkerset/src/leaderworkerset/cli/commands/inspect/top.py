@@ -8,9 +8,6 @@ import click
 
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import NotFoundError
-from kuberuntime.objects.quantity import NANOS, ZERO, Quantity
-from kuberuntime.objects.resources import POD_METRICS
-from leaderworkerset.api import labels
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
@@ -18,10 +15,11 @@ from leaderworkerset.cli.sets.shown import GetRequest, cut, read
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.diagnosis.loads import CPU, GPU, GPU_MEMORY, MEMORY, RESOURCES, RankLoad, bound, by_pod, loads
-from leaderworkerset.views import devices
+from leaderworkerset.diagnosis import loads
+from leaderworkerset.diagnosis.loads import RankLoad
+from leaderworkerset.observation.lists import Lists
 
-SORTS: Final = {"cpu": CPU, "memory": MEMORY, "gpu": GPU, "gpu-memory": GPU_MEMORY}
+SORTS: Final = {"cpu": loads.CPU, "memory": loads.MEMORY, "gpu": loads.GPU, "gpu-memory": loads.GPU_MEMORY}
 MISSING_API: Final = (
     "the cluster serves no metrics of pods (metrics.k8s.io): install metrics-server; an embedded cluster has them"
 )
@@ -72,64 +70,23 @@ async def measured(session: Session, wanted: GetRequest) -> list[RankLoad]:
     """Return what the ranks use that are asked for."""
     _, views = await read(session, wanted)
     try:
-        metrics = await session.client.list(
-            POD_METRICS, namespace=wanted.namespace(session), label_selector=labels.NAME
-        )
+        metrics = await Lists(session.client).all(loads.metrics_of(wanted.namespace(session)))
     except NotFoundError as error:
         raise CommandError(MISSING_API) from error
-    return loads(cut(views, wanted), by_pod(metrics.items))
+    return loads.loads(cut(views, wanted), loads.by_pod(metrics))
 
 
 def table(rows: Sequence[RankLoad], now: datetime, *, everywhere: bool = False) -> list[str]:
     """Return a line for each rank, and the sum if there are several; GPUs only where they are measured."""
     if not rows:
         return []
-    has_gpus = any(name in (row.used or {}) for row in rows for name in (GPU, GPU_MEMORY))
-    header = ["RANK", "NODE", "CPU", "MEMORY", *(["GPU", "GPU MEMORY"] if has_gpus else [])]
-    lines = [
-        [
-            f"{row.view.name}/{row.rank.place}",
-            row.rank.node or "-",
-            *(cell(row, name) for name in (CPU, MEMORY)),
-            *([busy(row, now), cell(row, GPU_MEMORY)] if has_gpus else []),
-        ]
-        for row in rows
-    ]
+    names = loads.measured(rows) or (loads.CPU, loads.MEMORY)
+    header = ["RANK", "NODE", *(loads.TITLES[name].upper() for name in names)]
+    lines = [[f"{row.view.name}/{row.rank.place}", row.rank.node or "-", *loads.cells(row, names, now)] for row in rows]
     if len(rows) > 1:
-        sums = [amount_of(name, sum((row.amount(name) for row in rows), ZERO)) for name in RESOURCES]
-        lines.append([f"{len(rows)} ranks", "", *sums[:2], *(sums[2:] if has_gpus else [])])
+        lines.append([f"{len(rows)} ranks", "", *loads.sums(rows, names)])
     spaces = [row.view.namespace for row in rows] + [""] * (len(lines) - len(rows))
     return output.table(header, lines, namespaces=spaces if everywhere else ())
-
-
-def cell(row: RankLoad, name: str) -> str:
-    """Return what a rank uses of a resource, and of how much; `-` if it is not measured."""
-    if row.used is None or name not in row.used:
-        return "-"
-    most = bound(row.rank.object or {}, name)
-    used = amount_of(name, row.used[name])
-    return used if most is None else f"{used} of {amount_of(name, most)}"
-
-
-def busy(row: RankLoad, now: datetime) -> str:
-    """Return how busy the GPUs of a rank are, and how long they have been idle."""
-    own, used = len(devices.of_pod(row.rank.object)), (row.used or {}).get(GPU)
-    if used is None or not own:
-        return "-"
-    idle = devices.idle(row.rank.object, now)
-    return f"{round(100 * used.nanos / NANOS / own)}% of {own}" + (f" ({idle})" if idle else "")
-
-
-def amount_of(name: str, value: Quantity) -> str:
-    """Return an amount: processors with two digits, memory in Mi or Gi.
-
-    >>> amount_of("cpu", Quantity(1_250_000_000)), amount_of("memory", Quantity(3 * 2**29 * 10**9))
-    ('1.25', '1.5Gi')
-    """
-    if name in (CPU, GPU):
-        return f"{value.nanos / NANOS:.2f}"
-    mebibytes = value.nanos / NANOS / 2**20
-    return f"{mebibytes / 1024:.1f}Gi".replace(".0Gi", "Gi") if mebibytes >= 1024 else f"{mebibytes:.0f}Mi"
 
 
 def record(row: RankLoad) -> dict[str, object]:

@@ -1,0 +1,63 @@
+"""The plain table of all ranks of a set, with what each uses where that is measured. Pure."""
+
+from datetime import datetime
+from typing import Final
+
+from kuberuntime.objects.resources import POD_METRICS
+from leaderworkerset.dashboard.markup import Safe, tag
+from leaderworkerset.dashboard.pages import cells
+from leaderworkerset.dashboard.pages.page import PageFacts
+from leaderworkerset.dashboard.pieces import Piece, Rendering, region
+from leaderworkerset.diagnosis import loads
+from leaderworkerset.views import devices, wording
+from leaderworkerset.views.groups import Group, Rank, View
+
+HEADER: Final = ("place", "pod", "state", "ready", "restarts", "node", "revision", "why")
+COLUMNS: Final = "rank-columns"
+ROWS: Final = "ranks"
+"""The regions of the table, which no other page has: a saved page has the table below the grid."""
+
+
+def frame(name: str, shown: Rendering) -> Safe:
+    """Return the table with its regions."""
+    caption = f"All ranks of {name}"
+    parts = [tag("caption", caption), region("thead", COLUMNS, shown), region("tbody", ROWS, shown)]
+    return cells.scrolling(tag("table", parts, id="plain", class_="plain"), caption)
+
+
+def render(view: View, facts: PageFacts, now: datetime) -> dict[str, list[Piece]]:
+    """Return the pieces. Columns of use, and of GPUs that ranks have, exist only where a rank has a value."""
+    found = loads.loads([view], loads.by_pod(facts.get(POD_METRICS)))
+    names = loads.measured(found)
+    uses = {row.rank.pod: loads.cells(row, names, now) for row in found}
+    own = {row.rank.pod: devices.of_pod(row.rank.object) for row in found}
+    has_devices = any(own.values())
+    header = [*HEADER, *(loads.TITLES[name] for name in names), *(["devices"] if has_devices else [])]
+    ranks = [(group, rank) for group in view.groups for rank in group.ranks]
+    lacking = ["-"] * len(names)
+    rows = [
+        _row(
+            group,
+            rank,
+            *uses.get(rank.pod, lacking),
+            *([" ".join(own.get(rank.pod, ())) or "-"] if has_devices else []),
+        )
+        for group, rank in ranks
+    ]
+    return {COLUMNS: [cells.columns(header, "rank-column-names")], ROWS: rows}
+
+
+def _row(group: Group, rank: Rank, *uses: str) -> Piece:
+    return cells.row(
+        f"t/{rank.place}",
+        rank.place,
+        rank.pod,
+        wording.state(rank),
+        "yes" if rank.is_ready else "no",
+        rank.restarts,
+        rank.node,
+        group.revision,
+        wording.reason(rank),
+        *uses,
+        find=f"{rank.place} {rank.pod} {rank.node}",
+    )

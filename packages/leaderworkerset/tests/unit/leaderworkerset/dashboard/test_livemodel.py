@@ -1,0 +1,47 @@
+"""The shared model: it finds its way back after the API server was unavailable, or the machine slept."""
+
+import asyncio
+
+import pytest
+from tests.dashboardhouse import NAMESPACE, api_server
+from tests.integration.clusters import objects
+
+from kuberuntime.cache.watching import TIMEOUT
+from kuberuntime.client.client import Client
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.dashboard.livemodel import AGAIN, LiveModel, live
+from leaderworkerset.diagnosis.observed import Commands
+
+pytestmark = pytest.mark.virtual_time
+
+
+def lws(name: str) -> JSONObject:
+    return objects.lws(name) | {"metadata": {"name": name, "namespace": NAMESPACE}}
+
+
+@pytest.mark.parametrize("minutes", [1, 30])
+async def test_the_picture_is_current_after_an_outage(minutes: int) -> None:
+    """The connections of the watches died silently, and their back-off is long after an outage of minutes."""
+    async with api_server() as transport:
+        client = Client(transport)
+        model = LiveModel(client, "", Commands())
+        async with live(model), asyncio.timeout(minutes * 60 + TIMEOUT / 4):
+            transport.is_down = True
+            async with model.looking():
+                await model.until(lambda: model.picture.trouble or None)
+            assert "the API server does not answer" in model.picture.trouble
+            await asyncio.sleep(minutes * 60)
+            transport.is_down = False
+            await client.create(LEADERWORKERSETS, lws("later"))
+            await model.until(lambda: model.picture.views or None)
+            assert model.picture.trouble == ""
+
+
+async def test_without_visitors_nothing_is_read() -> None:
+    async with api_server() as transport:
+        model = LiveModel(Client(transport), "", Commands())
+        async with live(model):
+            transport.is_down = True
+            await asyncio.sleep(AGAIN * 3)
+            assert model.picture.trouble == ""
