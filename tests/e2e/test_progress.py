@@ -144,6 +144,7 @@ def test_completed_run_is_not_started_again(cluster: Cluster) -> None:
     assert cluster.lws("wait", "finished", "--for=done", "--timeout=30s") == "finished is complete\n"
     assert "saved the model" in cluster.lws("logs", "finished/0/0", "--previous")
     assert "saved the model" in cluster.lws("logs", "finished/1/0", "--previous")
+    assert "1/0 ::lws progress step=1" in cluster.lws("logs", "finished", "--follow")
     view = cluster.view("finished")
     assert [group["end"] for group in view["groups"]] == ["Complete", "Complete"]
     assert "2 groups of 2 complete" in cluster.lws("explain", "finished")

@@ -173,5 +173,5 @@ def test_make_retries_failed_tests_and_lists_unstable_ones() -> None:
 def test_continuous_integration_runs_the_readme_command_first() -> None:
     commands = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if line.startswith("make")]
     tiers = ["make test", "make check", "make test-kubernetes"]
-    assert commands == [*tiers, "make unit-all ARGS=--ends"]
+    assert commands == [*tiers, "make unit-all ARGS=--ends", """make test-node ARGS="-m 'not long'\""""]
     assert "\nmake test " in (ROOT / "README.md").read_text()

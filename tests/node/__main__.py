@@ -17,6 +17,7 @@ from tests.controlplane.build import BuildError
 from tests.node import prerequisites, product, programs
 from tests.node.cluster import cluster
 from tests.node.conftest import VARIABLE
+from tests.node.machine import ends_with_parent
 from tests.node.prerequisites import AbsentError
 
 HERE: Final = Path(__file__).parent
@@ -54,8 +55,9 @@ def main(arguments: list[str]) -> int:
 
 
 def skip(reason: str) -> int:
-    """Print why nothing runs; return the exit code."""
-    sys.stderr.write(f"skipped: {reason}\n")
+    """Print why nothing runs, the first and the last line of it as one; return the exit code."""
+    lines = [line.strip() for line in reason.splitlines() if line.strip()]
+    sys.stderr.write(f"skipped: {' '.join(dict.fromkeys([lines[0], lines[-1]]))}\n")
     return 0
 
 
@@ -69,8 +71,10 @@ def tests(folder: Path, arguments: list[str]) -> int:
 
 
 def pytest(folder: Path, *arguments: str) -> int:
-    """Run pytest; return its exit code."""
-    return subprocess.run([sys.executable, "-m", "pytest", str(folder), *arguments], check=False).returncode
+    """Run pytest, which is interrupted when this process is killed; return its exit code."""
+    words = [sys.executable, "-m", "pytest", str(folder), *arguments]
+    dying = ends_with_parent(signal.SIGINT)
+    return subprocess.run(words, preexec_fn=dying, check=False).returncode
 
 
 if __name__ == "__main__":

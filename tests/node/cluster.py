@@ -9,6 +9,7 @@ import os
 import secrets
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,8 @@ STATE: Final = "cluster.json"
 SOCKET: Final = "api.socket"
 LOCK: Final = "lock"
 PREFIX: Final = "lws-node-"
+SWEEP: Final = "import sys; from tests.node import cluster; sys.stdin.read(); cluster.sweep()"
+"""The program that removes a run whose process was killed: its standard input ends then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +128,12 @@ def cluster(say: Say) -> Iterator[Cluster]:
 
 @contextmanager
 def run_directory() -> Iterator[Path]:
-    """Create the directory and the cgroups of a run, and remove both at its end; leftovers are removed first."""
+    """Make the directory and the cgroups of a run, and remove both at its end, also when this process is killed."""
     sweep()
     directory = runs() / f"{PREFIX}{secrets.token_hex(4)}"
     directory.mkdir(parents=True)
-    with (directory / LOCK).open("w") as lock:
+    sweeper = subprocess.Popen([sys.executable, "-c", SWEEP], stdin=subprocess.PIPE, start_new_session=True)
+    with sweeper, (directory / LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         cgroups.make(directory.name, NODES)
         try:

@@ -3,7 +3,7 @@
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -46,6 +46,13 @@ def nodes() -> Iterator[Cluster]:
 @pytest.fixture
 def place(nodes: Cluster) -> Iterator[Place]:
     """Return a namespace of this test's own."""
+    with namespace(nodes) as place:
+        yield place
+
+
+@contextmanager
+def namespace(nodes: Cluster) -> Iterator[Place]:
+    """Make a namespace, and remove it at the end."""
     name = f"t-{secrets.token_hex(4)}"
     nodes.kubectl("create", "namespace", name)
     yield Place(nodes, name)

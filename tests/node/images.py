@@ -7,6 +7,7 @@ Out: archives below the user's cache folder, each named by the hash of what it w
 
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -33,8 +34,19 @@ PRODUCT: Final = "localhost/leaderworkerset:tested"
 PREVIOUS: Final = "localhost/leaderworkerset:previous"
 """The last version in CHANGELOG.md."""
 
-ALLREDUCE: Final = "localhost/allreduce:1"
-EXAMPLE: Final = image.ROOT / "examples" / "allreduce" / "allreduce.py"
+EXAMPLES: Final = "localhost/examples:1"
+"""Python with numpy, and the programs of two examples in the working directory."""
+
+EXAMPLE_FILES: Final = tuple(
+    image.ROOT / "examples" / name
+    for name in (
+        "allreduce/allreduce.py",
+        "tensor-parallel/check.py",
+        "tensor-parallel/model.py",
+        "tensor-parallel/server.py",
+    )
+)
+LOCK: Final = image.ROOT / "requirements" / "test.lock"
 BASE: Final = "localhost/python:debian"
 BASE_PACKAGES: Final = ("ca-certificates", "python-is-python3", "python3", "python3-pip")
 BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -87,7 +99,7 @@ def archives(assets: Path, say: Say) -> list[Path]:
         *small,
         place("coredns", [assets / "coredns"]),
         place("leaderworkerset", product_files()),
-        place("allreduce", [EXAMPLE]),
+        place("examples", [*EXAMPLE_FILES, LOCK]),
     ]
     with build.exclusive(cache(), say):
         if not all(path.exists() for path in wanted):
@@ -95,7 +107,7 @@ def archives(assets: Path, say: Say) -> list[Path]:
             make_small(wanted[:3])
             make_coredns(wanted[3], assets / "coredns")
             make_product(wanted[4], say)
-            make_example(wanted[5], say)
+            make_examples(wanted[5], say)
             for path in wanted:
                 remove_old(path)
     return wanted
@@ -168,21 +180,34 @@ def build_product(store: Store, name: str, sources: Path, say: Say) -> None:
     """Build the image of a manager from sources."""
     base = make_base(store, say)
     say("building the image of the manager")
-    mounted = [f"--volume={path}:{path}:ro" for path in (BUNDLE, PIP_SETTINGS) if path.exists()]
     words = image.words(base, name, image.commit(), "1970-01-01T00:00:00Z")
-    store.run(*words, "--layers", "--isolation=chroot", *mounted, ".", sources=sources)
+    store.run(*words, "--layers", "--isolation=chroot", *pip_files(), ".", sources=sources)
 
 
-def make_example(target: Path, say: Say) -> None:
-    """Make the image of an example: Python, and its program in the working directory."""
+def make_examples(target: Path, say: Say) -> None:
+    """Make the image of two examples."""
     if target.exists():
         return
     store = Store(cache() / "store")
     container = store.run("from", make_base(store, say))
-    store.run("copy", "--quiet", container, str(EXAMPLE), "/example/")
+    store.run("copy", "--quiet", container, *map(str, EXAMPLE_FILES), "/example/")
+    numpy = [
+        entry for entry in re.split(r"^(?=\S)", LOCK.read_text(), flags=re.MULTILINE) if entry.startswith("numpy==")
+    ]
+    with tempfile.NamedTemporaryFile("w", dir=cache(), suffix=".lock") as lock:
+        lock.write("".join(numpy))
+        lock.flush()
+        mounted = [*pip_files(), f"--volume={lock.name}:/numpy.lock:ro"]
+        pip = ["pip", "install", "--quiet", "--break-system-packages", "--no-deps", "--require-hashes"]
+        store.run("run", *mounted, container, *pip, "--requirement", "/numpy.lock")
     store.run("config", "--workingdir", "/example", container)
-    store.run("commit", "--quiet", "--rm", container, ALLREDUCE)
-    store.archive(ALLREDUCE, target)
+    store.run("commit", "--quiet", "--rm", container, EXAMPLES)
+    store.archive(EXAMPLES, target)
+
+
+def pip_files() -> list[str]:
+    """Return the flags that give a build this machine's settings of pip."""
+    return [f"--volume={path}:{path}:ro" for path in (BUNDLE, PIP_SETTINGS) if path.exists()]
 
 
 def make_base(store: Store, say: Say) -> str:

@@ -76,9 +76,16 @@ ready = has_condition("Ready")
 
 
 def has_memory(pod: JSONObject) -> bool:
-    """Wait until the container has the memory of a resize, and is ready again."""
+    """Wait until the container has the memory of a resize, the resize is not in progress any more, and the pod is ready."""
     (status,) = pod["status"]["containerStatuses"]
-    return status.get("resources") == GROWN and ready(pod)
+    return status.get("resources") == GROWN and ready(pod) and not has_condition("PodResizeInProgress")(pod)
+
+
+def is_deleted(pod: JSONObject) -> bool:
+    """Wait until the kubelet has ended a deleted pod, which a finalizer keeps."""
+    return pod["metadata"].get("deletionGracePeriodSeconds") == 0 and all(
+        "terminated" in one["state"] for one in statuses(pod)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +99,9 @@ class Life:
 
     resized: JSONObject | None = None
     """New resources of the container after the pod is ready."""
+
+    deleted: int | None = None
+    """Seconds of grace that the pod gets when it is deleted, once it is ready; a finalizer keeps it."""
 
     has_logs: bool = False
     """Whether the logs of the last and previous run are compared, including the error if there is none."""
@@ -114,8 +124,8 @@ def hooks(**scripts: str) -> JSONObject:
 
 
 def killed(script: str, grace: int = 2, **fields: Any) -> JSONObject:
-    """Return a pod whose container the kubelet ends when its liveness probe fails, after the script has begun."""
-    probing = probe("false", initialDelaySeconds=3, **fields.pop("probing", {}))
+    """Return a pod whose container the kubelet ends when its liveness probe fails."""
+    probing = probe(FAILS, **fields.pop("probing", {}))
     return pod(container(script, livenessProbe=probing, **fields), terminationGracePeriodSeconds=grace)
 
 
@@ -124,10 +134,17 @@ def named(name: str, script: str, **fields: Any) -> JSONObject:
     return {**container(script, **fields), "name": name}
 
 
-DEAF: Final = "trap '' TERM; while :; do sleep 1; done"
+DEAF: Final = "trap '' TERM; touch /tmp/begun; while :; do sleep 1; done"
 """Run until killed."""
 
-NOTED: Final = 'trap "echo term >> /dev/termination-log; exit 0" TERM; sleep 100000 & wait $!'
+NOTED: Final = 'trap "echo term >> /dev/termination-log; exit 0" TERM; touch /tmp/begun; sleep 100000 & wait $!'
+ENDS: Final = 'trap "exit 0" TERM; touch /tmp/begun; sleep 100000 & wait $!'
+BEGUN: Final = "until test -e /tmp/begun; do sleep 0.1; done"
+"""Wait, as a hook after the start, until a script has set its trap: the kernel ignores a SIGTERM before."""
+
+FAILS: Final = f"{BEGUN}; exit 1"
+"""Fail, as a probe or as a hook after the start, once a script has set its trap."""
+
 GROWN: Final = {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"cpu": "400m", "memory": "96Mi"}}
 
 LAST_LINES: Final = "a container that fails without a message gets the last lines of its log"
@@ -158,7 +175,11 @@ LIVES: Final[Mapping[str, Life]] = {
         pod(container(WAIT), initContainers=[named("first", "exit 0"), named("second", "exit 0")]), ready
     ),
     "sidecar": Life(
-        pod(container("sleep 1"), restart="Never", initContainers=[named("side", WAIT, restartPolicy="Always")]),
+        pod(
+            container("sleep 1"),
+            restart="Never",
+            initContainers=[named("side", ENDS, restartPolicy="Always", lifecycle=hooks(postStart=BEGUN))],
+        ),
         finished,
     ),
     "message-in-file": Life(pod(container("echo why > /dev/termination-log; exit 7"), restart="Never"), finished),
@@ -168,13 +189,13 @@ LIVES: Final[Mapping[str, Life]] = {
     ),
     "becomes-ready": Life(pod(container(WAIT, readinessProbe=probe("true"))), ready),
     "never-ready": Life(pod(container(WAIT, readinessProbe=probe("false"))), phase("Running")),
-    "not-alive": Life(pod(container(WAIT, livenessProbe=probe("false"))), backs_off),
-    "starts-too-slowly": Life(pod(container(WAIT, startupProbe=probe("false"))), backs_off),
+    "not-alive": Life(pod(container(ENDS, livenessProbe=probe(FAILS))), backs_off),
+    "starts-too-slowly": Life(pod(container(ENDS, startupProbe=probe(FAILS))), backs_off),
     "after-start-fails": Life(
-        pod(container(WAIT, lifecycle={"postStart": {"exec": {"command": ["false"]}}}), restart="Never"),
+        pod(container(ENDS, lifecycle=hooks(postStart=FAILS)), restart="Never"),
         finished,
     ),
-    "too-late": Life(pod(container(WAIT), activeDeadlineSeconds=20), finished),
+    "too-late": Life(pod(container(ENDS), activeDeadlineSeconds=45), finished),
     "no-settings": Life(
         pod(container(WAIT, envFrom=[{"configMapRef": {"name": "absent"}}])), waiting("CreateContainerConfigError")
     ),
@@ -206,6 +227,31 @@ LIVES: Final[Mapping[str, Life]] = {
         has_memory,
         {"events": "no event is written: nothing is enforced, so a resize takes no time"},
         resized=GROWN,
+    ),
+    "deleted": Life(pod(container(NOTED, lifecycle=hooks(postStart=BEGUN))), is_deleted, deleted=30),
+    "deleted-fails": Life(
+        pod(
+            container('trap "exit 9" TERM; touch /tmp/begun; sleep 100000 & wait $!', lifecycle=hooks(postStart=BEGUN))
+        ),
+        is_deleted,
+        deleted=30,
+    ),
+    "deleted-deaf": Life(pod(container(DEAF, lifecycle=hooks(postStart=BEGUN))), is_deleted, deleted=1),
+    "deleted-deaf-sidecar": Life(
+        pod(
+            container(NOTED, lifecycle=hooks(postStart=BEGUN)),
+            initContainers=[named("side", DEAF, restartPolicy="Always")],
+        ),
+        is_deleted,
+        deleted=4,
+    ),
+    "deleted-with-hook": Life(
+        pod(container(NOTED, lifecycle=hooks(postStart=BEGUN, preStop="echo hook >> /dev/termination-log"))),
+        is_deleted,
+        deleted=30,
+    ),
+    "deleted-in-its-hook": Life(
+        pod(container(DEAF, lifecycle=hooks(postStart=BEGUN, preStop="sleep 100"))), is_deleted, deleted=2
     ),
     "not-as-root": Life(
         pod(container(WAIT, securityContext={"runAsNonRoot": True})), waiting("CreateContainerConfigError")

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -190,7 +190,6 @@ def connect(one: Machine, two: Machine) -> None:
 
 def spawn(words: Sequence[str], directory: Path) -> "subprocess.Popen[bytes]":
     """Start a program that dies with the thread that started it; the caller reads its output."""
-    library = ctypes.CDLL(None)
     return subprocess.Popen(
         words,
         stdin=subprocess.DEVNULL,
@@ -198,8 +197,14 @@ def spawn(words: Sequence[str], directory: Path) -> "subprocess.Popen[bytes]":
         stderr=subprocess.STDOUT,
         cwd=directory,
         env=environment(directory),
-        preexec_fn=lambda: library.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),  # noqa: PLW1509 - one call, no locks
+        preexec_fn=ends_with_parent(signal.SIGKILL),  # noqa: PLW1509 - one call, no locks
     )
+
+
+def ends_with_parent(end: signal.Signals) -> Callable[[], None]:
+    """Return what a new process calls before its program, so that it gets a signal when the thread that starts it ends."""
+    library = ctypes.CDLL(None)
+    return lambda: library.prctl(PR_SET_PDEATHSIG, end)
 
 
 def environment(home: Path) -> dict[str, str]:

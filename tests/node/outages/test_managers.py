@@ -14,6 +14,8 @@ from tests.node.objects import leaderworkerset, pod
 from tests.node.place import Place, restarts
 from tests.node.product import NAMESPACE
 
+from leaderworkerset.api.metadata import MANAGER
+
 OTHER = "localhost/leaderworkerset:other"
 RELEASE = "93e55ccb5ca82187d3706f076dba800c371e1c34"
 """The commit of the last version in CHANGELOG.md."""
@@ -41,6 +43,34 @@ def test_failure_is_repaired_after_a_killed_leader(place: Place) -> None:
     assert (after["led-1"], after["led-1-1"]) == (before["led-1"], before["led-1-1"])
 
 
+def test_a_failure_is_mended_once_a_manager_is_back(place: Place) -> None:
+    """Without a manager the kubelet restarts the container, and a set can be deleted."""
+    place.ready(leaderworkerset("waits", pod()), 2)
+    place.ready(leaderworkerset("removed", pod()), 2)
+    before = place.uids("waits")
+    scale = ("scale", f"deployment/{MANAGER}", f"--namespace={NAMESPACE}")
+    place.cluster.kubectl(*scale, "--replicas=0")
+    try:
+        managers = (
+            "get",
+            "pods",
+            "--selector=control-plane=controller-manager",
+            f"--namespace={NAMESPACE}",
+            "--output=name",
+        )
+        place.until(lambda: not place.cluster.kubectl(*managers), "no manager")
+        place.terminate("waits-0-1")
+        place.until(lambda: [restarts(one) for one in place.pods("waits")] == [0, 1], "a restart of rank 1")
+        assert place.uids("waits") == before
+        place.kubectl("delete", "lws", "removed", "--cascade=foreground", "--timeout=120s")
+    finally:
+        place.cluster.kubectl(*scale, "--replicas=2")
+        product.await_managers(place.cluster)
+    place.until(lambda: set(before.values()).isdisjoint(place.uids("waits").values()), "another group")
+    place.await_ready("waits", 1, 2)
+
+
+@pytest.mark.long
 def test_upgrade_and_rollback_touch_no_pod(place: Place) -> None:
     place.ready(leaderworkerset("stays", pod(), replicas=2), 4)
     before = place.uids("stays")

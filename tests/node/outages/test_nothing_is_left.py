@@ -5,6 +5,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from testkit.waiting import until
 from tests.node import cluster
 from tests.node.cgroups import hierarchies
 from tests.node.cluster import Cluster
@@ -37,10 +38,8 @@ def test_killed_run_leaves_nothing(nodes: Cluster) -> None:
         process.kill()
     for one in processes:
         await_end(int(one))
-    assert any((hierarchy / name).exists() for hierarchy in hierarchies())
-    cluster.sweep()
+    until(lambda: not (cluster.runs() / name).exists(), f"{name} is removed")
     assert not any((hierarchy / name).exists() for hierarchy in hierarchies())
-    assert not (cluster.runs() / name).exists()
     assert mounts() == before
     assert nodes.directory.exists()
 

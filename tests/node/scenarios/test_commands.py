@@ -1,8 +1,11 @@
 """Commands that reach into containers, through the API server and a real kubelet."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.node.cluster import Cluster
+from tests.node.conftest import namespace
 from tests.node.objects import WAIT, container, leaderworkerset, pod
 from tests.node.place import LWS, Place
 
@@ -10,11 +13,12 @@ SERVE = f"mkdir -p /tmp/www; hostname > /tmp/www/index.html; httpd -p 8080 -h /t
 COUNT = "i=0; while :; do i=$((i+1)); echo line $i; sleep 0.2; done"
 
 
-@pytest.fixture
-def web(place: Place) -> Place:
-    """Run two groups of two that serve their names."""
-    place.ready(leaderworkerset("web", pod(container(SERVE)), replicas=2), 4)
-    return place
+@pytest.fixture(scope="module")
+def web(nodes: Cluster) -> Iterator[Place]:
+    """Run two groups of two that serve their names, for all tests that do not change them."""
+    with namespace(nodes) as place:
+        place.ready(leaderworkerset("web", pod(container(SERVE)), replicas=2), 4)
+        yield place
 
 
 def test_lws_exec_runs_a_program_in_a_rank(web: Place) -> None:

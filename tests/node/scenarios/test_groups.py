@@ -79,6 +79,20 @@ def test_container_restarts_alone_without_a_policy(place: Place) -> None:
     assert place.uids("alone") == before
 
 
+def test_a_group_with_a_random_key_is_replaced_by_another(place: Place) -> None:
+    obj = leaderworkerset("keyed", pod(), replicas=2)
+    obj["spec"]["groupIdentity"] = "Hash"
+    place.ready(obj, 4)
+    before = place.uids("keyed")
+    workers = sorted(name for name in before if name.endswith("-1"))
+    place.terminate(workers[0])
+    place.until(lambda: workers[0] not in place.uids("keyed"), "the end of the failed group")
+    place.await_ready("keyed", 2, 4)
+    kept = set(before.values()) & set(place.uids("keyed").values())
+    assert len(kept) == 2
+    assert before[workers[1]] in kept
+
+
 def test_scaling_adds_and_removes_the_highest_groups(place: Place) -> None:
     place.ready(leaderworkerset("scaled", pod(), replicas=1), 2)
     first = place.uids("scaled")

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 from tests.node import images
 from tests.node.kubeletscenarios import LIVES, Life, differences, facts, ready
+from tests.node.machine import ends_with_parent
+from tests.node.objects import PREFIX
 from tests.node.place import LWS, Place
 
 from kuberuntime.objects.meta import JSONObject
@@ -50,7 +53,7 @@ class Kubectl:
             "--filename=-",
             text=json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}),
         )
-        seen: dict[str, JSONObject] = {}
+        seen: dict[str, tuple[JSONObject, dict[str, str]]] = {}
         try:
             self.place.until(lambda: self.look(seen) == set(LIVES), "all pods as they should be looked at", SECONDS)
         except AssertionError as error:
@@ -58,17 +61,39 @@ class Kubectl:
             raise
         events = json.loads(self.run("get", "events", "--output=json"))["items"]
         return {
-            name: facts(pod, [event for event in events if event["involvedObject"]["name"] == name], self.logs(pod))
-            for name, pod in seen.items()
+            name: facts(pod, [event for event in events if event["involvedObject"]["name"] == name], printed)
+            for name, (pod, printed) in seen.items()
         }
 
-    def look(self, seen: dict[str, JSONObject]) -> set[str]:
-        """Keep pods that have settled for the first time; return the names of all kept pods."""
+    def look(self, seen: dict[str, tuple[JSONObject, dict[str, str]]]) -> set[str]:
+        """Keep the pods that are settled for the first time, with their logs; return the names of all that are kept.
+
+        A log is read now: the next run of a container, seconds later, begins with an empty one.
+        """
         for pod in json.loads(self.run("get", "pods", "--output=json"))["items"]:
             name = pod["metadata"]["name"]
-            if name not in seen and self.is_resized(name, pod) and LIVES[name].settled(pod):
-                seen[name] = pod
+            if (
+                name not in seen
+                and self.is_resized(name, pod)
+                and self.was_deleted(name, pod)
+                and LIVES[name].settled(pod)
+            ):
+                seen[name] = pod, self.logs(pod)
         return set(seen)
+
+    def was_deleted(self, name: str, pod: JSONObject) -> bool:
+        """Return whether a pod that is to be deleted was; delete it if it is ready."""
+        grace = LIVES[name].deleted
+        if grace is None or "deletionTimestamp" in pod["metadata"]:
+            return True
+        if ready(pod):
+            self.run("delete", "pod", name, f"--grace-period={grace}", "--wait=false")
+        return False
+
+    def release(self) -> None:
+        """Let the cluster remove the pods that a finalizer keeps."""
+        for name in (name for name, life in LIVES.items() if life.deleted is not None):
+            self.ended("patch", "pod", name, "--type=merge", '--patch={"metadata":{"finalizers":null}}')
 
     def is_resized(self, name: str, pod: JSONObject) -> bool:
         """Return whether a pod has its final resources in its spec; resize it if it is ready with its first ones."""
@@ -94,7 +119,8 @@ class Kubectl:
 
 def pod_of(name: str, life: Life) -> JSONObject:
     """Return the pod of a life."""
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": life.spec}
+    metadata = {"name": name, "finalizers": [] if life.deleted is None else [f"{PREFIX}/kept"]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": life.spec}
 
 
 @pytest.fixture
@@ -103,22 +129,33 @@ def embedded(place: Place, tmp_path: Path) -> Iterator[Kubectl]:
     root = tmp_path / "busybox"
     images.unpack_busybox(root)
     environment = os.environ | {"XDG_STATE_HOME": str(tmp_path), "HOME": str(tmp_path)}
-    up = [*LWS, "up", NAME, "--detach", "--image", f"localhost/busybox={root}"]
-    subprocess.run(up, env=environment, check=True, capture_output=True)
+    process = subprocess.Popen(
+        [*LWS, "up", NAME, "--image", f"localhost/busybox={root}"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=ends_with_parent(signal.SIGTERM),  # noqa: PLW1509 - one call, no locks
+    )
     try:
+        assert process.stdout is not None
+        assert any(line.startswith("export KUBECONFIG=") for line in process.stdout)
         kubeconfig = tmp_path / "lws" / NAME / "kubeconfig"
         yield Kubectl(["kubectl", f"--kubeconfig={kubeconfig}"], place.cluster.environment, place)
     finally:
-        subprocess.run([*LWS, "down", NAME, "--delete"], env=environment, check=True, capture_output=True)
+        process.terminate()
+        process.communicate()
         shutil.rmtree(root)
 
 
 def test_both_kubelets_produce_the_same_status(place: Place, embedded: Kubectl) -> None:
     words = [*place.cluster.inside, "kubectl", "--namespace", place.name]
     real = Kubectl(words, place.cluster.environment, place)
-    with ThreadPoolExecutor() as pool:
-        ours = pool.submit(embedded.play)
-        theirs = real.play()
+    try:
+        with ThreadPoolExecutor() as pool:
+            ours = pool.submit(embedded.play)
+            theirs = real.play()
+    finally:
+        real.release()
     found = {name: differences(theirs[name], ours.result()[name]) for name in LIVES}
     unknown = {name: found[name] for name, life in LIVES.items() if set(found[name]) != set(life.known)}
     lines = [f"{name}: {fact}: {values}" for name, facts in unknown.items() for fact, values in facts.items()]

@@ -4,9 +4,9 @@ import subprocess
 from pathlib import Path
 
 from testkit.repository import ROOT
-from tests.node.images import ALLREDUCE, PRODUCT
-from tests.node.objects import PREFIX, WAIT, container, leaderworkerset, pod
-from tests.node.place import LWS, Place
+from tests.node.images import EXAMPLES, PRODUCT
+from tests.node.objects import PREFIX, TALK, WAIT, container, leaderworkerset, pod
+from tests.node.place import LWS, SECONDS, Place
 
 from leaderworkerset import rendezvous
 
@@ -30,6 +30,24 @@ def test_run_completes_while_its_logs_are_followed(place: Place) -> None:
         await_lines(process, ["result 42"])
     place.lws("wait", "job", "--for", "done", "--timeout=240")
     assert condition(place, "job", "Complete")
+    lost = "its node has no log of it any more"
+    place.until(lambda: lost in place.ended("logs", "job", "--follow").stderr, "the removal of the leader's log")
+
+
+def test_removed_logs_are_reported_while_others_are_followed(place: Place) -> None:
+    """A finalizer keeps the pods of a group that used up its restarts; their logs are removed."""
+    obj = leaderworkerset("kept", pod(container(TALK)), replicas=2, annotations={"max-group-restarts": "1"})
+    place.ready(obj, 4)
+    before = place.uids("kept")["kept-0-1"]
+    place.terminate("kept-0-1")
+    place.until(lambda: place.uids("kept").get("kept-0-1", before) != before, "another rank 1")
+    place.await_ready("kept", 2, 4)
+    place.terminate("kept-0-1")
+    place.until(lambda: condition(place, "kept", "Degraded"), "a group that used up its restarts")
+    with place.running([*LWS, "logs", "--namespace", place.name, "--follow", "kept"]) as process:
+        await_lines(process, ["its node has no log of it any more"])
+        place.kubectl("delete", "lws", "kept", "--wait=false")
+        process.communicate(timeout=SECONDS)
 
 
 def test_progress_of_a_leader_is_shown(place: Place) -> None:
@@ -43,7 +61,15 @@ def test_hang_is_named(place: Place) -> None:
     leader = pod(container(f"{STEPS}; {WAIT}"))
     obj = leaderworkerset("hung", pod(), leaderTemplate=leader, annotations={"progress-timeout": "5s"})
     place.apply(obj)
-    place.until(lambda: "LWS-E076" in place.ended("explain", "hung").stdout, "the cause of a hang")
+    cause = place.until(lambda: hang(place, "hung"), "the cause of a hang")
+    assert "hung-0" in cause
+    assert "()" not in cause
+
+
+def hang(place: Place, name: str) -> str:
+    """Return what is explained of a hang; empty if there is none."""
+    text = place.ended("explain", name).stdout
+    return text if "LWS-E076" in text else ""
 
 
 def test_failure_is_recorded_with_its_logs(place: Place) -> None:
@@ -54,10 +80,24 @@ def test_failure_is_recorded_with_its_logs(place: Place) -> None:
 
 
 def test_allreduce_example_completes(place: Place) -> None:
-    manifest = (ROOT / "examples" / "allreduce" / "lws.yaml").read_text()
-    place.kubectl("apply", "--filename=-", text=manifest.replace("image: allreduce", f"image: {ALLREDUCE}"))
+    apply_example(place, "allreduce")
     with place.running([*LWS, "logs", "--namespace", place.name, "--follow", "allreduce"]) as process:
         await_lines(process, [f"{group}/0 all-reduce verified: 3 rounds over 4 ranks" for group in (0, 1)])
+
+
+def test_the_example_of_tensor_parallelism_answers(place: Place) -> None:
+    """The program of its page compares each group's answer with that of the unsplit model."""
+    apply_example(place, "tensor-parallel")
+    place.await_ready("tensor-parallel", 2, 8)
+    for group in (0, 1):
+        answer = place.exec(f"tensor-parallel-{group}", "sh", "-c", "python3 check.py http://$POD_IP:8080")
+        assert answer.startswith("4 ranks answer as one"), answer
+
+
+def apply_example(place: Place, name: str) -> None:
+    """Apply the manifest of an example, unchanged but for the image."""
+    manifest = (ROOT / "examples" / name / "lws.yaml").read_text()
+    place.kubectl("apply", "--filename=-", text=manifest.replace(f"image: {name}", f"image: {EXAMPLES}"))
 
 
 def await_lines(process: "subprocess.Popen[str]", wanted: list[str]) -> None:

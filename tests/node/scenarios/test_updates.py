@@ -54,6 +54,18 @@ def test_image_that_cannot_be_pulled_is_reverted(place: Place) -> None:
     assert identities(place, "back") == before
 
 
+def test_pods_stay_when_their_node_lacks_an_amount(place: Place) -> None:
+    template = pod(container(NOTED, mounts=KEPT), volumes=[{"name": "kept", "emptyDir": {}}])
+    obj = leaderworkerset("huge", template, annotations={"in-place": "Only"})
+    place.ready(obj, 2)
+    before = identities(place, "huge")
+    huge = {"requests": {"cpu": "900", "memory": "16Mi"}, "limits": {"cpu": "900", "memory": "96Mi"}}
+    place.apply(changed(obj, MEMORY, huge))
+    place.until(lambda: "LWS-E097" in place.ended("explain", "huge").stdout, "the cause of an update that waits")
+    place.ready(changed(obj, MEMORY, GROWN), 2)
+    assert identities(place, "huge") == before
+
+
 def waiting_for_image(place: Place, name: str) -> int:
     """Return how many containers of a LeaderWorkerSet wait for an image that is nowhere."""
     states = [one["status"]["containerStatuses"][0]["state"] for one in place.pods(name)]

@@ -24,6 +24,7 @@ from leaderworkerset.observation.podlogs import LogError, PodLogOptions, read
 from leaderworkerset.steering import ownfields
 from leaderworkerset.views import missing
 from leaderworkerset.views.groups import View, order_of, place_of, view
+from leaderworkerset.views.outcome import is_over
 from leaderworkerset.views.selection import Filter, Selection
 
 T = TypeVar("T")
@@ -213,7 +214,11 @@ class AsyncClient:
     async def logs(
         self, name: str, options: LogOptions = ALL_LINES, *, follow: bool = False
     ) -> AsyncGenerator[LogLine, None]:
-        """Yield the lines of the selected ranks, rank by rank; with `follow`, new lines until the set is deleted."""
+        """Yield the lines of the selected ranks, rank by rank; with `follow`, new lines until the set is over.
+
+        It is over when it was deleted, has run to completion or has reached its deadline. A log that its node has
+        removed raises `LogError`; with `follow`, at the end.
+        """
         wanted = Filter(Selection(name, options.group, options.rank))
         asked = PodLogOptions(
             container=options.container, tail=options.tail, since=options.since, previous=options.previous
@@ -237,9 +242,18 @@ class AsyncClient:
 
         await self._open.get(LEADERWORKERSETS, self._key(name))
         informers = SetInformers(self._open, self._key(name))
+        lost: list[LogError] = []
         async with following(*informers.all) as objects:
-            follower = LogFollower(self._open, wanted.covers, options, lambda pod, line: put(log_line(pod, line)))
-            await follower.run(objects, informers)
+            follower = LogFollower(
+                self._open,
+                wanted.covers,
+                options,
+                lambda pod, line: put(log_line(pod, line)),
+                lost=lambda _, error: lost.append(error),
+            )
+            await follower.run(objects, informers, is_over)
+        if lost:
+            raise lost[0]
 
     async def scale(self, name: str, groups: int) -> None:
         """Set the number of groups."""

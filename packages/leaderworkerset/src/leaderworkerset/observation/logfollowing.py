@@ -1,14 +1,15 @@
 """Follows logs across restarts of containers and broken connections, also of pods that are created later.
 
 No line is passed on twice: lines are requested with their time, and a line that is not newer than the newest one of its
-pod is dropped. A broken stream is opened again while its container runs.
+pod is dropped. A broken stream is opened again while its container runs. A log that the node of an ended container has
+removed is reported, and not requested again.
 """
 
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -16,10 +17,10 @@ from msgspec.structs import replace
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
-from kuberuntime.errors import ConnectionFailedError, ForbiddenError, NotFoundError
+from kuberuntime.errors import ConnectionFailedError, ForbiddenError, KubeError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.observation.podlogs import LogError, PodLogOptions, Sink, read
+from leaderworkerset.observation.podlogs import LogError, LostLogError, PodLogOptions, Sink, read
 from leaderworkerset.views.podcontainers import container_status, has_log
 
 FIRST_PAUSE: Final = 0.1
@@ -52,6 +53,10 @@ class Streams(Struct):
         self._open.add(task)
         task.add_done_callback(self._open.discard)
 
+    async def next_end(self) -> None:
+        """Wait until one of the open streams ends."""
+        await asyncio.wait(self._open, return_when=asyncio.FIRST_COMPLETED)
+
 
 class Newest(Struct):
     """The time of the newest line of a pod, as written and in comparable form."""
@@ -79,8 +84,22 @@ class Changing(Protocol):
         """Return the first result of `check` that is not None."""
 
 
+def is_deleted(obj: JSONObject | None) -> bool:
+    """Return whether a set was deleted."""
+    return obj is None
+
+
+Lost: TypeAlias = Callable[[JSONObject, LostLogError], None]
+"""Accepts a pod, and the error that its log is not available any more."""
+
+
+def refuse(_: JSONObject, error: LostLogError) -> None:
+    """Raise the error."""
+    raise error
+
+
 class LogFollower:
-    """Follows the logs of the selected pods of a set."""
+    """Follows the logs of the selected pods of a set; `lost` is called for each log that is not available any more."""
 
     def __init__(
         self,
@@ -89,6 +108,7 @@ class LogFollower:
         options: PodLogOptions,
         sink: Sink,
         streams: Streams | None = None,
+        lost: Lost = refuse,
     ) -> None:
         self._client = client
         self._wanted = wanted
@@ -96,6 +116,7 @@ class LogFollower:
         self._later = replace(self._options, tail=None, since=None)
         self._sink = sink
         self._streams = streams or Streams()
+        self._lost = lost
         self._first: set[str] = set()
         self._seen: set[tuple[str, int]] = set()
         self._newest: defaultdict[str, Newest] = defaultdict(Newest)
@@ -104,8 +125,10 @@ class LogFollower:
         """The reader of a run, and whether it continues."""
         self._changed = asyncio.Event()
 
-    async def run(self, objects: Changing, informers: PodSource) -> None:
-        """Follow until the set is deleted; for existing pods, from their current run on."""
+    async def run(
+        self, objects: Changing, informers: PodSource, is_over: Callable[[JSONObject | None], bool] = is_deleted
+    ) -> None:
+        """Follow until `is_over` returns true for the set and all logs have ended; for existing pods, from their current run on."""
         for pod in informers.pods.store.list():
             status = container_status(pod, self._options.container)
             self._seen.add((meta.uid(pod), status.get("restartCount", 0) - 1))
@@ -115,22 +138,31 @@ class LogFollower:
             def observe() -> bool | None:
                 self._changed.set()
                 self._changed = asyncio.Event()
-                for pod in filter(self._wanted, informers.pods.store.list()):
-                    self._begin(tasks, informers, pod)
-                return True if informers.object is None else None
+                self._begin_all(tasks, informers)
+                return True if is_over(informers.object) else None
 
             await objects.until(observe)
+            while self._begin_all(tasks, informers) or self._readers:
+                await self._streams.next_end()
 
     async def drained(self, timeout: float) -> None:
         """Wait until the logs of runs that ended are read to their end, at most `timeout` seconds."""
         if ended := [reader for reader, goes_on in self._readers.items() if not goes_on()]:
             await asyncio.wait(ended, timeout=timeout)
 
-    def _begin(self, tasks: asyncio.TaskGroup, informers: PodSource, pod: JSONObject) -> None:
+    def _begin_all(self, tasks: asyncio.TaskGroup, informers: PodSource) -> bool:
+        """Open a stream for each new run; return whether a run has to wait for the end of another stream."""
+        pods = [*filter(self._wanted, informers.pods.store.list())]
+        return not all(self._begin(tasks, informers, pod) for pod in pods)
+
+    def _begin(self, tasks: asyncio.TaskGroup, informers: PodSource, pod: JSONObject) -> bool:
+        """Open a stream if the pod has a new run; return False if there is no room for it."""
         status = container_status(pod, self._options.container)
         uid, number = meta.uid(pod), status.get("restartCount", 0)
-        if (uid, number) in self._seen or not has_log(status) or not self._streams.has_room():
-            return
+        if (uid, number) in self._seen or not has_log(status):
+            return True
+        if not self._streams.has_room():
+            return False
         # A run that began and ended between two observed states of the pod left its log as that of the previous run.
         was_missed = number > 0 and (uid, number - 1) not in self._seen and runs(status)
         self._seen |= {(uid, number), (uid, number - 1)}
@@ -143,6 +175,7 @@ class LogFollower:
         self._streams.take(task)
         self._readers[task] = lambda: is_run(current(), number, self._options.container)
         task.add_done_callback(self._readers.pop)
+        return True
 
     async def _copy(
         self, pod: JSONObject, number: int, current: Callable[[], JSONObject | None], *, after_previous: bool
@@ -153,27 +186,31 @@ class LogFollower:
             with suppress(NotFoundError):  # the pod was deleted, and its log with it
                 if after_previous:
                     await self._copy_previous(pod)
-                is_whole = await self._copy_run(pod, self._options if is_first else self._later)
-                await self._copy_rest(pod, number, current, is_whole=is_whole)
+                failure = await self._copy_run(pod, self._options if is_first else self._later)
+                await self._copy_rest(pod, number, current, failure)
 
     async def _copy_rest(
-        self, pod: JSONObject, number: int, current: Callable[[], JSONObject | None], *, is_whole: bool
+        self, pod: JSONObject, number: int, current: Callable[[], JSONObject | None], failure: KubeError | None
     ) -> None:
-        """Open the log again while its run continues, or if the stream broke before the end."""
+        """Open the log again while its run continues, or if the stream broke before the end (`failure`)."""
         pause = FIRST_PAUSE
         while True:
             before = self._newest[meta.uid(pod)].moment
-            if is_whole:
+            if failure is None:
                 await self._run_ended(current, number, pause)
             else:
                 await asyncio.sleep(pause)
             now = current()
-            if now is None or (is_whole and not is_run(now, number, self._options.container)):
+            is_last = failure is None or isinstance(failure, LostLogError)
+            if now is None or (is_last and not is_run(now, number, self._options.container)):
+                self._report(pod, failure)
                 return
             if container_status(now, self._options.container).get("restartCount", 0) > number:
                 await self._copy_previous(pod)  # the broken-off run has ended; the next run has a reader of its own
                 return
-            is_whole = await self._copy_run(pod, self._later)
+            again = await self._copy_run(pod, self._later)
+            # A stream that reached its end was whole: the node may remove the log before the status shows the end.
+            failure = None if failure is None and isinstance(again, LostLogError) else again
             is_progress = self._newest[meta.uid(pod)].moment > before
             pause = FIRST_PAUSE if is_progress else min(pause * 2, LONGEST_PAUSE)
 
@@ -185,10 +222,14 @@ class LogFollower:
                     await self._changed.wait()
 
     async def _copy_previous(self, pod: JSONObject) -> None:
-        await self._copy_run(pod, replace(self._later, follow=False, previous=True))
+        self._report(pod, await self._copy_run(pod, replace(self._later, follow=False, previous=True)))
 
-    async def _copy_run(self, pod: JSONObject, options: PodLogOptions) -> bool:
-        """Pass on the lines of a run that are newer than those before, and return whether its end was reached.
+    def _report(self, pod: JSONObject, failure: KubeError | None) -> None:
+        if isinstance(failure, LostLogError):
+            self._lost(pod, failure)
+
+    async def _copy_run(self, pod: JSONObject, options: PodLogOptions) -> KubeError | None:
+        """Pass on the lines of a run that are newer than those before; return why its end was not reached.
 
         The run may change meanwhile. A log that cannot be read at this moment, as its pod is being deleted or started
         again, may be readable at the next attempt; a log that the user may not read is an error.
@@ -207,8 +248,8 @@ class LogFollower:
         except (ConnectionFailedError, LogError) as error:
             if isinstance(error.__cause__, ForbiddenError):
                 raise
-            return False
-        return True
+            return error
+        return None
 
 
 def is_run(pod: JSONObject | None, number: int, container: str | None) -> bool:

@@ -28,6 +28,10 @@ class LogError(KubeError):
     """A log that the server does not have or refuses; the text names the pod and its state."""
 
 
+class LostLogError(LogError):
+    """The log of a run that its node has removed: it is not available any more."""
+
+
 class NotStartedError(LogError):
     """A container without a log, as it never ran; `pod` is its pod's name, `reason` says what it waits for."""
 
@@ -71,7 +75,7 @@ async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> Async
     """Yield the lines of one pod's log.
 
     For a pod without a node an API server returns an empty log, for a container that never ran none. Both raise
-    `NotStartedError`. A log that the node has removed raises `LogError`.
+    `NotStartedError`. A log that the node has removed raises `LostLogError`.
     """
     container = options.container or default_container(pod)
     never_ran = unlogged(pod, options.container)
@@ -95,7 +99,7 @@ async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> Async
             raise
         raise LogError(f"{meta.name(pod)}: {error}") from error
     if not has_lines and lostlogs.is_lost(rest):
-        raise LogError(f"{meta.name(pod)} ({podstate.state(pod)}): its node has no log of it any more")
+        raise LostLogError(f"{meta.name(pod)} ({podstate.state(pod)}): its node has no log of it any more")
     if rest:
         yield rest
     if is_empty and never_ran:

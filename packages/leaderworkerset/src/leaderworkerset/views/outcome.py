@@ -8,6 +8,7 @@ from msgspec import Struct, field
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import runsettings
+from leaderworkerset.api.conditions import COMPLETE, FAILED
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.views import reasons, wording
 from leaderworkerset.views.groups import Group, Rank, View, groups_named
@@ -36,6 +37,14 @@ def _is_done(view: View) -> bool:
         return view.is_complete
     whole = len(view.groups) >= view.desired
     return whole and all(is_done(rank) for group in view.groups for rank in group.ranks)
+
+
+def is_over(lws: JSONObject | None) -> bool:
+    """Return whether a set was deleted (None), has run to completion or has reached its deadline, with its newest spec."""
+    if lws is None:
+        return True
+    ends = (COMPLETE.type, FAILED.type)
+    return meta.is_observed(lws) and any(meta.is_condition_true(lws, end) for end in ends)
 
 
 def has_finished(group: Group, rank: Rank) -> bool:

@@ -28,7 +28,8 @@ from leaderworkerset.cli.views.loglines import WaitingNotes, matching, printer
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation.podlogs import LogError, NotStartedError, PodLogOptions, Sink, read
 from leaderworkerset.views.groups import GroupName, name_of, order_of, place_of
-from leaderworkerset.views.podcontainers import containers, default_container, summed
+from leaderworkerset.views.outcome import is_over
+from leaderworkerset.views.podcontainers import container_status, containers, default_container, summed
 from leaderworkerset.views.selection import Filter, Selection
 from leaderworkerset.views.wording import counted
 
@@ -166,27 +167,29 @@ def compiled(pattern: str | None) -> re.Pattern[str] | None:
 
 
 async def show(target: Target, wanted: LogsRequest) -> None:
+    """Print the logs so far."""
+    async with target.session() as session:
+        await show_past(target, session, await named(session, wanted))
+
+
+async def show_past(target: Target, session: Session, wanted: LogsRequest) -> None:
     """Print the logs so far, rank by rank; a rank whose log cannot be read is skipped, and reported at the end."""
     errors: list[LogError | NotFoundError] = []
-    async with target.session() as session:
-        wanted = await named(session, wanted)
-        sink = wanted.sink()
+    sink = wanted.sink()
+    try:
+        pods = await pods_of(session, wanted)
+    except NoPodsError:
+        if not await recorded(target, session, wanted):
+            raise
+        return
+    say_choice(pods, wanted.options.container)
+    for pod in pods:
         try:
-            pods = await pods_of(session, wanted)
-        except NoPodsError:
-            read_recorded = recorded_soon if await are_wanted(session, wanted) else recorded
-            if not await read_recorded(target, session, wanted):
-                raise
-            return
-        say_choice(pods, wanted.options.container)
-        for pod in pods:
-            try:
-                async for line in read(session.client, pod, wanted.options):
-                    sink(pod, line)
-            except (LogError, NotFoundError) as error:
-                read_recorded = recorded_soon if isinstance(error, NotFoundError) else recorded
-                if not (await before(session, pod, wanted, error) or await read_recorded(target, session, wanted, pod)):
-                    errors.append(error)
+            async for line in read(session.client, pod, wanted.options):
+                sink(pod, line)
+        except (LogError, NotFoundError) as error:
+            if not (await before(session, pod, wanted, error) or await recorded(target, session, wanted, pod)):
+                errors.append(error)
     report(errors, len(pods))
 
 
@@ -336,38 +339,52 @@ def has_previous(pod: JSONObject, container: str | None) -> bool:
 
 
 async def follow(target: Target, wanted: LogsRequest) -> None:
-    """Print new lines until everything that is followed was deleted."""
+    """Print new lines until everything that is followed was deleted or has run to its end."""
     from leaderworkerset.cli.watchwarnings import following
     from leaderworkerset.observation.following import informers_of
-    from leaderworkerset.observation.logfollowing import LogFollower, Streams
+    from leaderworkerset.observation.logfollowing import LogFollower, Streams, runs
 
     streams = Streams(wanted.most, lambda: say(FULL.format(most=wanted.most), err=True))
     async with target.session() as session:
         wanted = await named(session, wanted)
         sink = wanted.sink()
-        followed = []
+        followed, is_past = [], True
         for one in wanted.chosen:
-            resource, _ = await targets.find_either(session, one.name)
+            resource, obj = await targets.find_either(session, one.name)
             pods = [*filter(wanted.covering(one).covers, await members(session, resource, one))]
             refuse_too_many(len(pods), wanted, one)
             refuse_unknown_container(pods, wanted.options.container)
             say_choice(pods, wanted.options.container)
+            is_past &= is_over(obj) and not any(runs(container_status(pod, wanted.options.container)) for pod in pods)
             followed.append((one, informers_of(session.client, resource, ObjectKey(session.namespace, one.name))))
+        if is_past:
+            await show_past(target, session, replace(wanted, options=replace(wanted.options, follow=False)))
+            return
+        lost: list[tuple[JSONObject, LogError]] = []
+
+        def note_lost(pod: JSONObject, error: LogError) -> None:
+            lost.append((pod, error))
+            say(f"note: {error}", err=True)
+
         everything = [part for _, informers in followed for part in informers.all]
         async with following(*everything, session.lifeline) as objects, asyncio.TaskGroup() as tasks:
             for one, informers in followed:
-                follower = LogFollower(session.client, wanted.covering(one).covers, wanted.options, sink, streams)
-                tasks.create_task(follower.run(objects, informers))
+                covers = wanted.covering(one).covers
+                follower = LogFollower(session.client, covers, wanted.options, sink, streams, note_lost)
+                tasks.create_task(follower.run(objects, informers, is_over))
                 tasks.create_task(note_waiting(objects, informers, one, wanted))
+        unread = [pod for pod, _ in lost if not await recorded(target, session, wanted, pod)]
+        if unread:
+            raise CommandError(f"the logs of {counted(len(unread), 'rank')} could not be read")
 
 
 async def note_waiting(objects: "Following", informers: "OneSet", one: Selection, wanted: LogsRequest) -> None:
-    """Report ranks without a log and why, until the set is deleted: their lines follow once they start."""
+    """Report ranks without a log and why, until the set is over: their lines follow once they start."""
     notes = WaitingNotes(str(one), wanted.options.container)
 
     def look() -> bool | None:
         notes.update([*filter(wanted.covering(one).covers, informers.pods.store.list())])
-        return True if informers.object is None else None
+        return True if is_over(informers.object) else None
 
     await objects.until(look)
 

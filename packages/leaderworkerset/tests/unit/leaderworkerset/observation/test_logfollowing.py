@@ -15,7 +15,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import labels
 from leaderworkerset.observation.logfollowing import LogFollower, Streams
-from leaderworkerset.observation.podlogs import LogError, PodLogOptions
+from leaderworkerset.observation.podlogs import LogError, LostLogError, PodLogOptions
 
 pytestmark = pytest.mark.virtual_time
 
@@ -56,6 +56,8 @@ class Kubelet:
             raise ConnectionFailedError("reset")
         if end == "stays":
             await asyncio.Event().wait()
+        if end == "lost":
+            yield b"unable to retrieve container logs for containerd://0a1b"
 
     async def close(self) -> None: ...
 
@@ -236,3 +238,55 @@ async def test_last_lines_are_awaited_for_ended_runs_only() -> None:
     await follower.drained(60)
     assert loop.time() >= begun + 60
     following.cancel()
+
+
+async def ended(kubelet: Kubelet, informers: Informers, streams: Streams | None = None) -> tuple[int, list[str]]:
+    """Follow a set that is over; return the number of lines, and the logs that are lost."""
+    seen: list[bytes] = []
+    lost: list[str] = []
+    follower = LogFollower(
+        Client(kubelet),
+        lambda _: True,
+        PodLogOptions(),
+        lambda _, line: seen.append(line),
+        streams,
+        lambda _, error: lost.append(str(error)),
+    )
+    await follower.run(informers, informers, lambda _: True)  # type: ignore[arg-type]  # as above
+    return len(seen), lost
+
+
+async def test_all_logs_of_a_set_that_is_over_are_read_by_one_stream() -> None:
+    informers = Informers(Store(*(pod(f"web-{index}", running=False) for index in range(4))))
+    kubelet = Kubelet([([1], "ends")] * 4)
+    assert await ended(kubelet, informers, Streams(1)) == (4, [])
+    assert kubelet.most == 1
+
+
+async def test_a_removed_log_is_reported_once_when_its_run_ended() -> None:
+    kubelet = Kubelet([([], "lost")])
+    assert await ended(kubelet, Informers(Store(pod(running=False)))) == (
+        0,
+        ["web-0 (Unknown): its node has no log of it any more"],
+    )
+
+
+async def test_a_log_is_requested_again_when_its_container_runs() -> None:
+    """A node renames the log for a moment when it grows."""
+    informers = Informers(Store(pod()))
+    kubelet = Kubelet([([], "lost"), ([1], "ends")])
+    kubelet.before_end = lambda: None if kubelet.scripts else informers.put(pod(running=False))
+    assert await ended(kubelet, informers) == (1, [])
+
+
+async def test_a_log_read_to_its_end_is_not_lost_when_it_is_removed() -> None:
+    informers = Informers(Store(pod()))
+    kubelet = Kubelet([([1], "ends"), ([], "lost")])
+    kubelet.before_end = lambda: None if kubelet.scripts else informers.put(pod(running=False))
+    assert await ended(kubelet, informers) == (1, [])
+
+
+async def test_a_removed_log_is_an_error_without_a_receiver() -> None:
+    with pytest.raises(ExceptionGroup) as raised:
+        await followed(Kubelet([([], "lost")]), Informers(Store(pod(running=False))))
+    assert raised.group_contains(LostLogError, match="web-0")
