@@ -179,7 +179,8 @@ async def show_past(target: Target, session: Session, wanted: LogsRequest) -> No
     try:
         pods = await pods_of(session, wanted)
     except NoPodsError:
-        if not await recorded(target, session, wanted):
+        read_recorded = recorded_soon if await are_wanted(session, wanted) else recorded
+        if not await read_recorded(target, session, wanted):
             raise
         return
     say_choice(pods, wanted.options.container)
@@ -188,7 +189,8 @@ async def show_past(target: Target, session: Session, wanted: LogsRequest) -> No
             async for line in read(session.client, pod, wanted.options):
                 sink(pod, line)
         except (LogError, NotFoundError) as error:
-            if not (await before(session, pod, wanted, error) or await recorded(target, session, wanted, pod)):
+            read_recorded = recorded_soon if isinstance(error, NotFoundError) else recorded
+            if not (await before(session, pod, wanted, error) or await read_recorded(target, session, wanted, pod)):
                 errors.append(error)
     report(errors, len(pods))
 
