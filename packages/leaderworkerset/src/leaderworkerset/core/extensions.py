@@ -1,13 +1,15 @@
 """The places in upstream's decisions for capabilities (`leaderworkerset/capabilities/`), empty by default.
 
 A decision takes `Extensions` as an argument, so the core imports no capability. Each attribute is one place. Its functions
-are called in the order of the table of capabilities.
+are called in the order of the table of capabilities. This is the only declaration of a place: a capability is an `Extensions`
+with a name, and `together` joins several.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum, auto
-from typing import Final, NamedTuple, TypeAlias
+from itertools import chain
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -78,7 +80,7 @@ Warnings: TypeAlias = Callable[[Mapping[str, str]], Iterable[str]]
 
 
 class Extensions(Struct, frozen=True, kw_only=True):
-    """The functions of all capabilities, by their places."""
+    """The functions of one capability or of all of them, by their places."""
 
     errors: tuple[Errors, ...] = ()
     warnings: tuple[Warnings, ...] = ()
@@ -110,3 +112,21 @@ class Extensions(Struct, frozen=True, kw_only=True):
 
 UPSTREAM: Final = Extensions()
 """No capability: upstream's contract alone."""
+
+SINGLE: Final = {"placement": "place groups", "find_route": "find a route", "retire": "retire revisions"}
+"""The places for one capability only, and what it does there."""
+
+
+def together(named: Mapping[str, Extensions]) -> Extensions:
+    """Return what capabilities add together; raise ValueError where two of them claim a place for one."""
+    found: dict[str, Any] = {}
+    for place in Extensions.__struct_fields__:
+        none = getattr(UPSTREAM, place)
+        parts = {name: part for name, one in named.items() if (part := getattr(one, place)) != none}
+        if place not in SINGLE:
+            found[place] = tuple(chain.from_iterable(parts.values()))
+        elif len(parts) > 1:
+            raise ValueError(f"only one capability may {SINGLE[place]}: {' and '.join(parts)} do")
+        else:
+            found[place] = next(iter(parts.values()), none)
+    return Extensions(**found)

@@ -12,9 +12,9 @@ CAPABILITY: Final = Capability(
     page="how-to/progress.md",
     settings=runsettings.ANNOTATIONS,
     wakes_groups=True,
-    errors=runsettings.errors,
-    excuse=finishing.excuses,
-    find_fault=hang.find,
-    set_end=ending.expire,
+    errors=(runsettings.errors,),
+    excuses=(finishing.excuses,),
+    fault_finders=(hang.find,),
+    set_ends=(ending.expire,),
     group_steps=(GroupStep(GroupPlace.OVER, ending.keep_ended), GroupStep(GroupPlace.RUNNING, ending.finish)),
 )

@@ -12,8 +12,8 @@ CAPABILITY: Final = Capability(
     name="places",
     page="how-to/places-and-ends.md",
     settings=(labels.STAY_ON_NODES,),
-    errors=formernodes.errors,
-    policy=formernodes.POLICY,
+    errors=(formernodes.errors,),
+    policies=(formernodes.POLICY,),
     placement=NodePlacement(
         marks=formernodes.marks, prefer=formernodes.prefer, worker_annotations=formernodes.worker_annotations
     ),

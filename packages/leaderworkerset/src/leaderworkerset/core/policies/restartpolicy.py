@@ -28,7 +28,8 @@ from leaderworkerset.core.restarts.failure import in_brackets
 def decide(group: LiveGroup, excuses: Sequence[Excuse] = (), finders: Sequence[FindFault] = ()) -> PolicyDecision:
     """Delete the leader if a pod of the group failed, or wait until that is due, or give the group up (R-POD-5).
 
-    The `finders` look for other reasons where no pod failed.
+    The `finders` look for other reasons where no pod failed. Of several, a failure without restarts is recorded: their order
+    does not matter.
     """
     if not failures.is_active(group.lws):
         return PolicyDecision()
@@ -41,7 +42,8 @@ def decide(group: LiveGroup, excuses: Sequence[Excuse] = (), finders: Sequence[F
     found = None if failed is None else failure.describe(failed)
     if found is None:
         faults = [find(group, members) for find in finders]
-        found = next((one.failure for one in faults if one.failure is not None), None)
+        failed_otherwise = [fault.failure for fault in faults if fault.failure is not None]
+        found = min(failed_otherwise, key=lambda failure: (failure.restarts, failure.what), default=None)
         if found is None:
             waits = [one.left.total_seconds() for one in faults if one.left is not None]
             actions = tuple(action for one in faults for action in one.actions)
