@@ -115,7 +115,8 @@ class PodDriver(Driver):
             nodes = {name: await self._client.find(NODES, ObjectKey("", name)) for name in sorted(names)}
             group = replace(group, nodes=nodes)
         if delegation.is_needed_by(group):
-            group = replace(group, parent=await gangobjects.find_parent(self._client, group.obj))
+            parent = await gangobjects.find_parent(self._client, group.obj)
+            group = replace(group, scheduling=replace(group.scheduling, parent=parent))
         return group
 
     def watches(self) -> Sequence[Watch]:
@@ -143,11 +144,9 @@ class PodDriver(Driver):
             gone=tuple(self._gone.get(key, {}).values()),
             statefulsets=informers.statefulsets.store.by_index(indexes.BY_GROUP, group),
             revisions=informers.revisions.store.by_index(indexes.BY_LWS, str(lws)),
-            has_service=services.is_settled(service),
-            service_conflict=services.conflict(service, leader),
+            service=services.observe(service, leader),
             record=self._find_record(leader),
-            gang_objects=self._gang_objects.of_group(lws, group_index),
-            gang_kinds=self._gang_objects.served(),
+            scheduling=self._gang_objects.of_group(lws, group_index),
             defaults=self._options.restarts,
             facts=self._options.capabilities,
         )

@@ -255,9 +255,9 @@ class LargeSet:
     def observed(self) -> ObservedLeaderWorkerSet:
         return ObservedLeaderWorkerSet(
             leaderworkerset=self.posted,
-            leader_statefulset=self.statefulset,
+            keeper=self.statefulset,
             revisions=self.revisions,
-            groups=self.groups,
+            groups=builders.by_leader(self.groups),
         )
 
     @cached_property

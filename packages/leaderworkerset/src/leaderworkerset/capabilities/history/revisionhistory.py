@@ -46,7 +46,7 @@ def selector(name: str) -> str:
 
 def retire(facts: SetFacts, outdated: Sequence[JSONObject]) -> list[Action]:
     """Return the actions for revisions that no group uses any more."""
-    return settle(facts.obj, facts.revision.key, outdated, facts.observed.history or ())
+    return settle(facts.obj, facts.revision.key, outdated, facts.observed.known.history or ())
 
 
 def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Iterable[JSONObject]) -> list[Action]:

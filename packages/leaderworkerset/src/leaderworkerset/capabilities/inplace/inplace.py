@@ -27,7 +27,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.capabilities.inplace import inplaceresources
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import revisions, rollingupdate
-from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, leaders_of
+from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
 from leaderworkerset.core.leaderworkerset.fold import Folded, below, highest
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.policies.gang import NO_GANG, NONE, Gang
@@ -157,7 +157,7 @@ def _mark_all(facts: SetFacts, folded: Folded, released: int) -> tuple[Action, .
     living, key = facts.living, facts.revision.key
     if living is None or groupname.revision(living) != key or not rollingupdate.has_looked(living):
         return ()
-    found = marks(folded, leaders_of(facts.observed), facts.lws.name, key, released)
+    found = marks(folded, facts.observed.groups, facts.lws.name, key, released)
     return together(mark(facts.obj, group, key, living) for group in found)
 
 

@@ -18,7 +18,7 @@ from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet
 from leaderworkerset.capabilities import names
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import budget, hashleaders, rollingupdate
-from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader, leaders_of
+from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader
 from leaderworkerset.core.leaderworkerset.fold import Folded, below, highest, regular
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.hashleaders import Leaders
@@ -49,7 +49,7 @@ def depart(facts: SetFacts, folded: Folded) -> Folded:
     leaving = _leaving(facts)
     if not leaving:
         return folded
-    known, name = leaders_of(facts.observed), facts.lws.name
+    known, name = facts.observed.groups, facts.lws.name
     found = regular([known[leader] for leader in leaving if leader in known], name, folded)
     return replace(folded, departing=below(found & ~folded.deleting & ~folded.exhausted, facts.lws.spec.replicas))
 
@@ -81,9 +81,11 @@ def _waiting(facts: SetFacts, leaders: LeaderDecision) -> Mapping[str, GroupFact
     """Return the groups that have to leave nodes, by their leaders, in the order in which they move."""
     if leaders.folded is None:
         leaving = _leaving(facts)
-        found = {group.leader: group for group in facts.observed.groups if _stays(group) and group.leader in leaving}
+        found = {
+            group.leader: group for group in facts.observed.groups.values() if _stays(group) and group.leader in leaving
+        }
         return dict(sorted(found.items()))
-    known = leaders_of(facts.observed) if leaders.folded.departing else {}
+    known = facts.observed.groups if leaders.folded.departing else {}
     names = (f"{facts.lws.name}-{index}" for index in highest(leaders.folded.departing))
     return {name: known[name] for name in names}
 
@@ -98,7 +100,7 @@ def _is_rolled_out(facts: SetFacts, leaders: LeaderDecision) -> bool:
         return False
     if leaders.folded is not None:
         return not rollingupdate.is_rolling(facts.living, leaders.folded)
-    groups, key = facts.observed.groups, facts.revision.key
+    groups, key = facts.observed.groups.values(), facts.revision.key
     return hashleaders.is_current(Leaders(facts.living, groups, key, has_older=False))
 
 
@@ -109,7 +111,9 @@ def _chosen(facts: SetFacts, leaders: LeaderDecision, groups: Mapping[str, Group
 
 def _available(facts: SetFacts, folded: Folded | None) -> frozenset[str]:
     if folded is None:
-        return frozenset(group.leader for group in facts.observed.groups if _stays(group) and group.is_leader_ready)
+        return frozenset(
+            group.leader for group in facts.observed.groups.values() if _stays(group) and group.is_leader_ready
+        )
     living = 0 if facts.living is None else rollingupdate.living(facts.living, folded)
     available = highest(living & folded.available(facts.lws.size))
     return frozenset(f"{facts.lws.name}-{index}" for index in available)

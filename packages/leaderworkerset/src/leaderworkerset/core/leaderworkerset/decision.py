@@ -4,9 +4,9 @@ What is decided about the leaders of all groups comes from `ordinalleaders.py` o
 plan from that.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct, field
 
@@ -21,7 +21,7 @@ from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.status import Assessment
 from leaderworkerset.core.policies.gang import Gang
-from leaderworkerset.core.policies.policy import Parent
+from leaderworkerset.core.policies.policy import NO_SERVICE, NOT_SCHEDULED, HeadlessService, SchedulingObjects
 
 
 class OnDemand(Enum):
@@ -37,48 +37,51 @@ class OnDemand(Enum):
     """Evidence stays: its namespace may not be on its way out, as that waits for all pods before it deletes anything else."""
 
 
-class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
-    """The facts about a LeaderWorkerSet: itself, and the objects that carry its name.
+class Known(Struct, frozen=True, kw_only=True):
+    """What earlier decisions led to, and what was read of the API server for this one.
 
-    `folded` is the fold of `groups` if the caller keeps it up to date, `leaders` are the groups by the names of their
-    leaders; if absent, both are computed. `history` is None as long as it was not read. `records` are those of
-    recreations. `unused_pod_groups` are those of groups that no pod names, `gang_kinds` the kinds of `gang_objects` that
-    the API server serves, `parent` is the Workload of an owner, where it describes the groups. `edition` and `applied` are
-    what earlier decisions led to, if known; `whole` is what keeps the leaders with all its fields, if it was read. `leader_deployment` and `gated` are of groups with random keys, which have no
-    leader StatefulSet. `evidence` are the pods that the finalizer of exhausted groups keeps, also those of a
-    LeaderWorkerSet that is gone. `service_conflict` says whose the shared service is, if it is another object's; an
-    `orphaned_service` is ours, and has no controller. `facts` are
-    observed for capabilities, by their names.
+    That is the edition and what keeps the leaders was applied from; `whole` is that object with all its fields, `history`
+    the revisions of the past. Each is None where it is not known.
     """
 
-    leaderworkerset: JSONObject | None
-    leader_statefulset: JSONObject | None = None
-    revisions: Sequence[JSONObject] = ()
-    has_shared_service: bool = False
-    service_conflict: str = ""
-    orphaned_service: JSONObject | None = None
-    groups: Collection[GroupFacts] = ()
-    folded: Folded | None = None
-    leaders: Mapping[str, GroupFacts] | None = None
-    gang_objects: Sequence[JSONObject] = ()
-    unused_pod_groups: Sequence[JSONObject] = ()
-    gang_kinds: Collection[Resource] = ()
-    parent: Parent = None
-    history: Sequence[JSONObject] | None = None
-    records: Sequence[JSONObject] = ()
     edition: Edition | None = None
     applied: LastApply | None = None
     whole: JSONObject | None = None
-    leader_deployment: JSONObject | None = None
+    history: Sequence[JSONObject] | None = None
+
+
+NOTHING_KNOWN: Final = Known()
+"""No earlier decision, and nothing was read."""
+
+
+class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
+    """The facts about a LeaderWorkerSet: itself, and the objects that carry its name.
+
+    `keeper` is what keeps the leaders: a StatefulSet, or a Deployment where groups have random keys; `gated` is of such
+    groups. `groups` are named by their leaders; `folded` is their fold if the caller keeps it up to date, otherwise it is
+    computed. `records` are those of recreations. `service` is the one that all groups share. `evidence` are the pods that the
+    finalizer of exhausted groups keeps, also those of a LeaderWorkerSet that is gone. `facts` are observed for capabilities,
+    by their names.
+    """
+
+    leaderworkerset: JSONObject | None
+    keeper: JSONObject | None = None
+    revisions: Sequence[JSONObject] = ()
+    records: Sequence[JSONObject] = ()
+    service: HeadlessService = NO_SERVICE
+    groups: Mapping[str, GroupFacts] = field(default_factory=dict)
+    folded: Folded | None = None
     gated: GatedLeaders = field(default_factory=GatedLeaders)
+    scheduling: SchedulingObjects = NOT_SCHEDULED
     evidence: Sequence[JSONObject] = ()
+    known: Known = NOTHING_KNOWN
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 class SetFacts(Struct, frozen=True):
-    """The observed state with the decoded LeaderWorkerSet, and the revision its groups shall have.
+    """The observed state with the decoded LeaderWorkerSet, and the revision its groups must have.
 
-    `living` is what keeps the leaders: a StatefulSet, or a Deployment where groups have random keys.
+    `living` is what keeps the leaders.
     """
 
     observed: ObservedLeaderWorkerSet
@@ -118,12 +121,6 @@ class LeaderDecision(Struct, frozen=True, kw_only=True):
     is_still: bool = False
     folded: Folded | None = None
     released: int = 0
-
-
-def leaders_of(observed: ObservedLeaderWorkerSet) -> Mapping[str, GroupFacts]:
-    """Return the groups by the names of their leaders."""
-    known = observed.leaders
-    return {group.leader: group for group in observed.groups} if known is None else known
 
 
 def delete_leader(facts: SetFacts, group: GroupFacts, event: Event) -> Delete:

@@ -18,7 +18,7 @@ from leaderworkerset.api.conditions import AVAILABLE, DEGRADED, PROGRESSING, UPD
 from leaderworkerset.api.leaderworkerset import GroupIdentity, LeaderWorkerSet
 from leaderworkerset.core.extensions import UPSTREAM, Extensions
 from leaderworkerset.core.leaderworkerset import gatedleaders, leftovers, revisions, statefulsets, status
-from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, leaders_of
+from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
 from leaderworkerset.core.leaderworkerset.edition import follow, is_as_applied
 from leaderworkerset.core.leaderworkerset.gatedleaders import FormerGroups
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
@@ -137,18 +137,20 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
     """Decide about the Deployment and its leaders."""
     obj, lws, key, observed = facts.obj, facts.lws, facts.revision.key, facts.observed
     revision = next((one for one in observed.revisions if groupname.revision(one) == key), {})
-    given = observed.applied.source.replicas if observed.applied else None
-    size = replicas(lws, facts.living, observed.groups, given, meta.created(revision))
-    source, applies = follow(obj, key, size, 0, facts.living, observed.applied)
+    given = observed.known.applied.source.replicas if observed.known.applied else None
+    size = replicas(lws, facts.living, observed.groups.values(), given, meta.created(revision))
+    source, applies = follow(obj, key, size, 0, facts.living, observed.known.applied)
     wanted = None
     if applies:
         wanted = build(obj, lws, key=key, size=size)
-        applies = not (facts.living and observed.whole and is_as_applied(wanted, facts.living, observed.whole))
+        applies = not (
+            facts.living and observed.known.whole and is_as_applied(wanted, facts.living, observed.known.whole)
+        )
     turn = gatedleaders.Replacement((), observed.gated.surplus)
     if not applies:
         sized = structs.replace(lws, spec=structs.replace(lws.spec, replicas=size))
         former = FormerGroups(observed.records, extensions.placement.prefer)
-        turn = gatedleaders.decide(obj, sized, key, observed.groups, observed.gated, former)
+        turn = gatedleaders.decide(obj, sized, key, observed.groups.values(), observed.gated, former)
     return LeaderDecision(
         resource=DEPLOYMENTS,
         source=source,
@@ -166,10 +168,10 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
 def _assess(facts: SetFacts, deployment: JSONObject, now: datetime) -> Assessment:
     key = facts.revision.key
     has_older = bool(revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), key))
-    leaders = Leaders(deployment, facts.observed.groups, key, has_older)
+    leaders = Leaders(deployment, facts.observed.groups.values(), key, has_older)
     return assess(facts.lws, leaders, now)
 
 
 def _abandoned(facts: SetFacts) -> Sequence[JSONObject]:
     records = facts.observed.records
-    return leftovers.unfollowed(records, leaders_of(facts.observed)) if records else ()
+    return leftovers.unfollowed(records, facts.observed.groups) if records else ()

@@ -83,7 +83,7 @@ def _ended_keyed(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[J
         if meta.created(pod) >= meta.created(facts.obj) and key in ("", groupname.revision(pod))
     ]
     yield from (pod for pod in exhausted if pod not in of_this)
-    live = [group for group in facts.observed.groups if not group.is_deleting and not group.is_exhausted]
+    live = [group for group in facts.observed.groups.values() if not group.is_deleting and not group.is_exhausted]
     of_key = [group for group in live if group.revision == key]
     gated = sum(group.awaits for group in of_key)
     active = len(of_key) - gated + max(0, gated - len(of_this))
@@ -102,7 +102,9 @@ def kept_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObject])
         bound = replicas if living is None else max(replicas, rollingupdate.position(living).replicas)
         return {key: count for key, count in counts.items() if key.ordinal < bound}
     owners = {
-        group.group_index: group for group in facts.observed.groups if not group.is_deleting or group.is_exhausted
+        group.group_index: group
+        for group in facts.observed.groups.values()
+        if not group.is_deleting or group.is_exhausted
     }
     claimed = _claim(counts, admitted, owners)
     placed = [group for group in owners.values() if not group.awaits]

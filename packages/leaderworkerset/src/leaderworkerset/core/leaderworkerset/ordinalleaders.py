@@ -15,7 +15,7 @@ from leaderworkerset.api import groupname
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.extensions import UPSTREAM, Extensions
 from leaderworkerset.core.leaderworkerset import leftovers, rollingupdate, statefulsets, status
-from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader, leaders_of
+from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader
 from leaderworkerset.core.leaderworkerset.edition import follow, is_as_applied
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
@@ -25,7 +25,7 @@ from leaderworkerset.core.policies.placement import NO_PLACEMENT
 def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) -> LeaderDecision:
     """Decide about the StatefulSet and its leaders."""
     observed, lws, living, key = facts.observed, facts.lws, facts.living, facts.revision.key
-    folded = fold(observed.groups, lws.name) if observed.folded is None else observed.folded
+    folded = fold(observed.groups.values(), lws.name) if observed.folded is None else observed.folded
     route = None
     if extensions.find_route is not None:
         route, folded = extensions.find_route(facts, folded)
@@ -33,13 +33,13 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
         folded = change(facts, folded)
     rollout = rollingupdate.advance(lws, living, folded, facts.revision, route)
     step = rollout.step
-    source, applies = follow(facts.obj, key, step.replicas, step.partition, living, observed.applied)
+    source, applies = follow(facts.obj, key, step.replicas, step.partition, living, observed.known.applied)
     wanted = None
     if applies:
         placement = extensions.placement
         marks = {} if placement is NO_PLACEMENT else placement.marks(lws, _template_of(living, key))
         wanted = statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step, marks=marks)
-        applies = not (living and observed.whole and is_as_applied(wanted, living, observed.whole))
+        applies = not (living and observed.known.whole and is_as_applied(wanted, living, observed.known.whole))
     assessment, error = None, None
     if living is not None:
         try:
@@ -96,7 +96,7 @@ def _update_events(facts: SetFacts, rollout: Rollout) -> tuple[Event, ...]:
 def _replace(facts: SetFacts, replaced: Sequence[int]) -> tuple[Action, ...]:
     if not replaced:
         return ()
-    leaders = leaders_of(facts.observed)
+    leaders = facts.observed.groups
     groups = ((index, leaders[f"{facts.lws.name}-{index}"]) for index in replaced)
     return together(
         delete_leader(facts, group, decisionevents.replacing_group(facts.obj, group.leader, index))
@@ -108,4 +108,4 @@ def _abandoned(facts: SetFacts) -> Sequence[JSONObject]:
     observed = facts.observed
     if not observed.records:
         return ()
-    return leftovers.abandoned(observed.records, leaders_of(observed), facts.lws.spec.replicas)
+    return leftovers.abandoned(observed.records, observed.groups, facts.lws.spec.replicas)

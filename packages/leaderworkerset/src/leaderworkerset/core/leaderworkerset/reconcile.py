@@ -91,11 +91,10 @@ def decide(
         return Decision(Plan(retention.release(observed.evidence) if observed.evidence else ()))
     try:
         lws = leaderworkerset.decode(obj)
-        is_hash = lws.spec.group_identity.is_hash
-        living = observed.leader_deployment if is_hash else observed.leader_statefulset
+        is_hash, living = lws.spec.group_identity.is_hash, observed.keeper
         if (instead := _set_aside(observed, obj, lws, living, now)) is not None:
             return Decision(instead)
-        revision = revisions.resolve(obj, living, observed.revisions, observed.edition)
+        revision = revisions.resolve(obj, living, observed.revisions, observed.known.edition)
         facts = SetFacts(observed, obj, lws, revision, gang, living)
         prepared = _prepare(facts, now)
         if prepared.failure is not None:
@@ -123,18 +122,8 @@ def _prepare(facts: SetFacts, now: datetime) -> Preparation:
     if facts.lws.spec.scheduling is None:
         return Preparation()
     observed, size = facts.observed, facts.lws.size
-    sizes = [group.own_size or size for group in observed.groups if not group.is_deleting]
-    whole = GangSet(
-        obj=facts.obj,
-        lws=facts.lws,
-        now=now,
-        sizes=sizes,
-        objects=observed.gang_objects,
-        unused=observed.unused_pod_groups,
-        kinds=observed.gang_kinds,
-        parent=observed.parent,
-    )
-    return facts.gang.prepare(whole)
+    sizes = [group.own_size or size for group in observed.groups.values() if not group.is_deleting]
+    return facts.gang.prepare(GangSet(obj=facts.obj, lws=facts.lws, now=now, sizes=sizes, known=observed.scheduling))
 
 
 def _compose(
@@ -157,14 +146,14 @@ def _compose(
     needs |= {OnDemand.KEEPER} if leaders.applied and _is_unknown(facts) else set()
     service = _make_service(facts)
     creates = facts.revision.created is not None or leaders.applied is not None
-    creates |= bool(service) and facts.observed.orphaned_service is None
+    creates |= bool(service) and facts.observed.service.orphan is None
     held = _hold(facts.obj, facts.lws, found, now) if creates else ()
     report = (*service, *(_write_status(facts, found) if found is not None else ()))
     is_both = report and leaders.actions
     actions += [Finally(actions=report, after=leaders.actions)] if is_both else [*report, *leaders.actions]
     if found is not None and found.is_update_done:
         outdated = _outdated_revisions(facts, leaders)
-        needs |= {OnDemand.HISTORY} if outdated and facts.observed.history is None else set()
+        needs |= {OnDemand.HISTORY} if outdated and facts.observed.known.history is None else set()
         actions += _clean_up(facts, leaders, outdated, extensions.retire)
     again = AGAIN if leaders.applied and leaders.at_step else RECHECK_NAMESPACE if facts.observed.evidence else None
     if conflict:
@@ -188,14 +177,14 @@ def _compose(
 
 def _compared(facts: SetFacts, leaders: LeaderDecision) -> LastApply | None:
     """Return from what the keeper of the leaders counts as applied, if it was read whole and is as it should be."""
-    if facts.observed.whole is None or facts.living is None or leaders.applied is not None:
+    if facts.observed.known.whole is None or facts.living is None or leaders.applied is not None:
         return None
     return LastApply(leaders.source, Identity.of(facts.living))
 
 
 def _is_unknown(facts: SetFacts) -> bool:
     """Return whether nobody knows if what keeps the leaders is as it was applied: the manager has just begun to lead."""
-    return facts.living is not None and facts.observed.applied is None and facts.observed.whole is None
+    return facts.living is not None and facts.observed.known.applied is None and facts.observed.known.whole is None
 
 
 def _hold(obj: JSONObject, lws: LeaderWorkerSet, found: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
@@ -272,10 +261,10 @@ def _correct_revision(found: Resolution) -> list[Action]:
 
 def _remove_gang(facts: SetFacts) -> Sequence[Action]:
     """Delete the gang scheduler's objects that no group uses any more."""
-    if not facts.observed.gang_objects:
+    if not facts.observed.scheduling.objects:
         return ()
-    in_use = {facts.revision.key, *(group.revision for group in facts.observed.groups)}
-    return facts.gang.outdated(facts.observed.gang_objects, in_use)
+    in_use = {facts.revision.key, *(group.revision for group in facts.observed.groups.values())}
+    return facts.gang.outdated(facts.observed.scheduling.objects, in_use)
 
 
 def _revision_note(revision: Resolution) -> str:
@@ -309,11 +298,11 @@ def _apply(facts: SetFacts, leaders: LeaderDecision) -> list[Action]:
 
 def _make_service(facts: SetFacts) -> list[Action]:
     """Create the shared service if it is configured and missing (R-SVC-1); adopt one that outlived its LeaderWorkerSet."""
-    orphan = facts.observed.orphaned_service
+    orphan = facts.observed.service.orphan
     if orphan is not None:
         return [guarded_patch(SERVICES, orphan, revisions.adoption(orphan, facts.obj), if_present=True)]
     is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
-    if facts.observed.has_shared_service or not is_shared:
+    if facts.observed.service.is_settled or not is_shared:
         return []
     return [services.create(services.build_shared(facts.obj), facts.obj)]
 
@@ -321,7 +310,7 @@ def _make_service(facts: SetFacts) -> list[Action]:
 def _service_conflict(facts: SetFacts) -> str:
     """Return whose the shared service is, if another object controls it; the groups go on without the names that it gives."""
     is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
-    return facts.observed.service_conflict if is_shared else ""
+    return facts.observed.service.conflict if is_shared else ""
 
 
 def _outdated_revisions(facts: SetFacts, leaders: LeaderDecision) -> Sequence[JSONObject]:
@@ -336,7 +325,7 @@ def _clean_up(
 ) -> list[Action]:
     """Retire outdated revisions (R-REV-14); delete records and gang objects of groups that are gone."""
     retired: Sequence[Action] = [guarded_delete(CONTROLLER_REVISIONS, one) for one in outdated]
-    if retire is not None and (outdated or facts.observed.history):
+    if retire is not None and (outdated or facts.observed.known.history):
         retired = retire(facts, outdated)
     records = (guarded_delete(CONTROLLER_REVISIONS, record) for record in leaders.abandoned)
     return [*retired, *records, *_remove_gang(facts)]

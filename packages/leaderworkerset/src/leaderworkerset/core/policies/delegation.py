@@ -41,7 +41,7 @@ def is_needed(lws: JSONObject, shared: Sequence[JSONObject]) -> bool:
 def is_needed_by(group: LiveGroup) -> bool:
     """Return whether the owner's Workload must be read before a decision about a group: its PodGroup is missing."""
     link = workloadnames.linked(group.leader)
-    return bool(link) and is_delegated(group.obj) and all(meta.name(one) != link for one in group.gang_objects)
+    return bool(link) and is_delegated(group.obj) and all(meta.name(one) != link for one in group.scheduling.objects)
 
 
 def of_owner(workloads: Iterable[JSONObject], owner: OwnerReference) -> JSONObject | None:

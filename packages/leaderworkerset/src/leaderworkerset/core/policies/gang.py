@@ -30,11 +30,12 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies import exclusive
 from leaderworkerset.core.policies.edits import non_empty
 from leaderworkerset.core.policies.policy import (
+    NOT_SCHEDULED,
     LiveGroup,
-    Parent,
     Policy,
     PolicyDecision,
     SchedulingFailure,
+    SchedulingObjects,
     Template,
 )
 
@@ -72,19 +73,14 @@ class Support(Struct, frozen=True):
 class GangSet(Struct, frozen=True, kw_only=True):
     """A LeaderWorkerSet with `spec.scheduling` at one moment.
 
-    `sizes` are the numbers of pods of its live groups; `objects` the Workload and the PodGroup that its groups share, `unused`
-    the PodGroups of its groups that no pod names, `kinds` those that the API server serves. `parent` is the Workload of
-    an owner, or why there is none, where scheduling is delegated (`delegation.py`).
+    `sizes` are the numbers of pods of its live groups; `known` the Workload and the PodGroup that its groups share.
     """
 
     obj: JSONObject
     lws: LeaderWorkerSet
     now: datetime
     sizes: Sequence[int] = ()
-    objects: Sequence[JSONObject] = ()
-    unused: Sequence[JSONObject] = ()
-    kinds: Collection[Resource] = ()
-    parent: Parent = None
+    known: SchedulingObjects = NOT_SCHEDULED
 
 
 class Preparation(Struct, frozen=True):

@@ -64,14 +64,42 @@ Parent: TypeAlias = JSONObject | SchedulingFailure | None
 """The Workload of an owner, or why there is none; None where it was not needed (`delegation.py`)."""
 
 
+class SchedulingObjects(Struct, frozen=True, kw_only=True):
+    """The objects of gang schedulers for one group, or for those that the groups of a LeaderWorkerSet share.
+
+    `unused` are the PodGroups of groups that no pod names, `kinds` the kinds of all these that the API server serves.
+    `parent` is the Workload of an owner, or why there is none, where scheduling is delegated (`delegation.py`).
+    """
+
+    objects: Sequence[JSONObject] = ()
+    unused: Sequence[JSONObject] = ()
+    kinds: Collection[Resource] = ()
+    parent: Parent = None
+
+
+NOT_SCHEDULED: Final = SchedulingObjects()
+"""No objects of gang schedulers."""
+
+
+class HeadlessService(Struct, frozen=True):
+    """The service with the name of ours: whether it needs no decision, whose it is instead, and ours without a controller."""
+
+    is_settled: bool = False
+    conflict: str = ""
+    orphan: JSONObject | None = None
+
+
+NO_SERVICE: Final = HeadlessService()
+"""There is no service with the name of ours."""
+
+
 class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
     """A group at one moment: the pod of its key, its LeaderWorkerSet, and the objects that carry its name and index.
 
     `obj` is the LeaderWorkerSet as read, empty if it does not exist. `gone` are pods deleted since the last reconcile, in
-    their last state; `nodes` are those that the decision depends on, by name; `record` describes the last recreation;
-    `gang_objects` are those of the gang scheduler, `gang_kinds` the kinds of them that the API server serves. `parent` is
-    the Workload of an owner, where it describes the group. `service_conflict` says whose the group's own service is, if it
-    is another object's. `defaults` are the manager's settings of recreations, `facts` those of capabilities by their names.
+    their last state; `nodes` are those that the decision depends on, by name; `record` describes the last recreation.
+    `service` is the group's own. `defaults` are the manager's settings of recreations, `facts` those of capabilities by
+    their names.
     """
 
     leader: JSONObject
@@ -81,13 +109,10 @@ class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
     gone: Sequence[JSONObject] = ()
     statefulsets: Sequence[JSONObject] = ()
     revisions: Sequence[JSONObject] = ()
-    has_service: bool = False
-    service_conflict: str = ""
+    service: HeadlessService = NO_SERVICE
     nodes: Nodes = field(default_factory=dict)
     record: JSONObject | None = None
-    gang_objects: Sequence[JSONObject] = ()
-    gang_kinds: Collection[Resource] = ()
-    parent: Parent = None
+    scheduling: SchedulingObjects = NOT_SCHEDULED
     defaults: RestartSettings = DEFAULTS
     facts: Mapping[str, Any] = field(default_factory=dict)
 

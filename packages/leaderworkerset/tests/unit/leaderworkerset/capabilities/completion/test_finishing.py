@@ -51,7 +51,7 @@ def ended(leader: JSONObject, end: GroupEnd, **metadata: Any) -> JSONObject:
 
 def group(leader: JSONObject, *workers: JSONObject, lws: JSONObject = LWS, **fields: Any) -> LiveGroup:
     known: dict[str, Any] = {"now": builders.NOW, "statefulsets": (SET,), "revisions": (builders.revision(lws),)}
-    return LiveGroup(leader=leader, obj=lws, pods=(leader, *workers), has_service=True, **known | fields)
+    return LiveGroup(leader=leader, obj=lws, pods=(leader, *workers), service=builders.SETTLED, **known | fields)
 
 
 @pytest.mark.parametrize(

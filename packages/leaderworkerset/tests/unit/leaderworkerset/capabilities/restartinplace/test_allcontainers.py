@@ -36,7 +36,7 @@ def restarted(count: int = 1, note: str = "", *, how: JSONObject = ALL, ready: b
 def group(*workers: JSONObject, obj: JSONObject = OBJECT, **fields: Any) -> LiveGroup:
     pods = (LEADER, *workers)
     return LiveGroup(
-        now=builders.NOW, leader=LEADER, obj=obj, pods=pods, statefulsets=(SET,), has_service=True, **fields
+        now=builders.NOW, leader=LEADER, obj=obj, pods=pods, statefulsets=(SET,), service=builders.SETTLED, **fields
     )
 
 

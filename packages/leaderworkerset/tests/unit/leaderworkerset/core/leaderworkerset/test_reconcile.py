@@ -31,11 +31,12 @@ from leaderworkerset.core.leaderworkerset import (
     statefulsets,
     status,
 )
-from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.decision import NOTHING_KNOWN, ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
+from leaderworkerset.core.policies.policy import NO_SERVICE, HeadlessService
 
 LWS = builders.leaderworkerset_object()
 KEY = builders.key_of(LWS)
@@ -68,36 +69,37 @@ def live(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2, **fields
     return builders.as_applied(built, status={"replicas": replicas}, **fields)
 
 
-def ready_groups(obj: dict[str, Any], count: int, *, key: str | None = None) -> list[GroupFacts]:
+def ready_groups(obj: dict[str, Any], count: int, *, key: str | None = None) -> dict[str, GroupFacts]:
     leaders = [builders.leader_pod(obj, index, key=key) for index in range(count)]
-    return [groupfacts.describe(leader, builders.worker_statefulset(leader)) for leader in leaders]
+    return builders.by_leader(groupfacts.describe(leader, builders.worker_statefulset(leader)) for leader in leaders)
 
 
 def settled(obj: dict[str, Any], observed: ObservedLeaderWorkerSet) -> dict[str, Any]:
     """Return the LeaderWorkerSet with the status that `observed` leads to."""
     lws = leaderworkerset.decode(obj)
-    counts = status.count(lws, fold(observed.groups, lws.name), builders.key_of(obj))
-    built = status.build(lws, observed.leader_statefulset or {}, counts, builders.NOW)
+    counts = status.count(lws, fold(observed.groups.values(), lws.name), builders.key_of(obj))
+    built = status.build(lws, observed.keeper or {}, counts, builders.NOW)
     return obj | {"status": leaderworkerset.encode_status(built)}
 
 
 def at_rest(obj: dict[str, Any] = LWS, *, count: int = 2) -> ObservedLeaderWorkerSet:
     observed = ObservedLeaderWorkerSet(
         leaderworkerset=obj,
-        leader_statefulset=live(obj),
+        keeper=live(obj),
         revisions=[builders.revision(obj)],
-        has_shared_service=True,
+        service=builders.SETTLED,
         groups=ready_groups(obj, count),
     )
-    return replace(observed, leaderworkerset=settled(obj, observed), leader_statefulset=live(obj))
+    return replace(observed, leaderworkerset=settled(obj, observed), keeper=live(obj))
 
 
 def replace(observed: ObservedLeaderWorkerSet, **fields: Any) -> ObservedLeaderWorkerSet:
     """Return the observation with other fields; another StatefulSet is as the manager applied it."""
-    names = ("leaderworkerset", "leader_statefulset", "revisions", "has_shared_service", "groups", "applied")
+    names = ("leaderworkerset", "keeper", "revisions", "service", "groups", "known")
     found = {name: getattr(observed, name) for name in names} | fields
-    if fields.get("leader_statefulset"):
-        found["applied"] = builders.applied(found["leaderworkerset"], found["leader_statefulset"])
+    if fields.get("keeper"):
+        applied = builders.applied(found["leaderworkerset"], found["keeper"])
+        found["known"] = structs.replace(found["known"], applied=applied)
     return ObservedLeaderWorkerSet(**found)
 
 
@@ -195,7 +197,7 @@ def test_a_leader_statefulset_that_is_deleted_is_waited_for() -> None:
     """R-LSTS-6."""
     going = live(LWS) | {"metadata": live(LWS)["metadata"] | {"deletionTimestamp": "2026-03-01T11:00:00Z"}}
 
-    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_statefulset=going), builders.NOW)
+    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, keeper=going), builders.NOW)
 
     assert plan == Plan(requeue_after=5.0)
 
@@ -204,7 +206,7 @@ def test_differs_from_upstream_the_statefulset_of_a_deleted_set_is_awaited() -> 
     """Deleted and created again quickly: the revision of the spec that is gone is not taken over (R-LSTS-4)."""
     old = live(builders.leaderworkerset_object(image="app:1", metadata={"uid": "uid-of-predecessor"}))
 
-    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_statefulset=old), builders.NOW)
+    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, keeper=old), builders.NOW)
 
     assert plan == Plan(requeue_after=5.0)
 
@@ -214,7 +216,7 @@ def test_a_statefulset_that_belongs_to_nobody_is_adopted() -> None:
     orphan = live(LWS)
     orphan |= {"metadata": {name: field for name, field in orphan["metadata"].items() if name != "ownerReferences"}}
 
-    actions = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_statefulset=orphan), builders.NOW).actions
+    actions = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, keeper=orphan), builders.NOW).actions
 
     assert any(isinstance(action, Apply) for action in actions)
 
@@ -242,7 +244,7 @@ def test_an_edited_template_is_recorded_and_held_back_first() -> None:
 
 def test_the_shared_service_comes_back() -> None:
     """R-SVC-5."""
-    plan = reconcile(replace(at_rest(), has_shared_service=False), builders.NOW)
+    plan = reconcile(replace(at_rest(), service=NO_SERVICE), builders.NOW)
 
     assert [action.resource for action in plan.actions if isinstance(action, Create)] == [SERVICES]
 
@@ -251,14 +253,14 @@ def test_groups_with_services_of_their_own_share_none() -> None:
     """R-SVC-2, R-SVC-6."""
     obj = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})
 
-    assert reconcile(replace(at_rest(obj), has_shared_service=False), builders.NOW) == Plan()
+    assert reconcile(replace(at_rest(obj), service=NO_SERVICE), builders.NOW) == Plan()
 
 
 def test_an_inherited_key_is_recorded_without_a_rollout() -> None:
     """R-REV-10, R-REV-17: groups of a controller that knew no revisions."""
     adopted = live(LWS)
     adopted = builders.as_applied(desired(LWS, key="legacy"), status=adopted["status"])
-    observed = replace(at_rest(), leader_statefulset=adopted, revisions=[], groups=ready_groups(LWS, 2, key="legacy"))
+    observed = replace(at_rest(), keeper=adopted, revisions=[], groups=ready_groups(LWS, 2, key="legacy"))
 
     (record,) = reconcile(observed, builders.NOW).actions
 
@@ -296,7 +298,7 @@ def test_the_status_is_put_on_the_object_as_it_was_seen() -> None:
 def test_numbers_alone_are_no_event() -> None:
     """R-STAT-10."""
     three = builders.leaderworkerset_object(replicas=3)
-    before = replace(at_rest(three), leader_statefulset=live(three, replicas=3), groups=ready_groups(three, 1))
+    before = replace(at_rest(three), keeper=live(three, replicas=3), groups=ready_groups(three, 1))
     observed = replace(before, leaderworkerset=settled(three, before), groups=ready_groups(three, 2))
 
     (put,) = reconcile(observed, builders.NOW).actions
@@ -339,7 +341,7 @@ def test_null_fields_count_as_absent() -> None:
 def test_a_leader_without_usable_index_stops_the_status_and_nothing_else() -> None:
     """R-STAT-5."""
     stray = groupfacts.describe(builders.leader_pod(LWS, extra_labels={labels.GROUP_INDEX: "x"}), None)
-    observed = replace(at_rest(), leader_statefulset=live(LWS, replicas=1), groups=[stray])
+    observed = replace(at_rest(), keeper=live(LWS, replicas=1), groups=builders.by_leader([stray]))
 
     plan = reconcile(observed, builders.NOW)
 
@@ -349,14 +351,14 @@ def test_a_leader_without_usable_index_stops_the_status_and_nothing_else() -> No
 
 def test_after_a_start_the_statefulset_is_applied_once() -> None:
     """R-LSTS-1: nothing else is remembered of it, and the next decision is made at once, as no watch reports it."""
-    unknown = structs.replace(at_rest(), applied=None)
+    unknown = structs.replace(at_rest(), known=NOTHING_KNOWN)
 
     decision = decide(unknown, builders.NOW)
 
     assert kinds(decision.plan) == [Apply]
     assert decision.plan.requeue_after == 0
     assert decision.source is not None
-    assert at_rest().applied == LastApply(decision.source, Identity.of(unknown.leader_statefulset or {}))
+    assert at_rest().known.applied == LastApply(decision.source, Identity.of(unknown.keeper or {}))
 
 
 @pytest.mark.parametrize(
@@ -373,9 +375,9 @@ def test_after_a_start_the_statefulset_is_applied_once() -> None:
 def test_an_edit_of_the_statefulset_by_others_is_corrected(foreign: dict[str, Any]) -> None:
     """R-LSTS-1, Q-26."""
     observed = at_rest()
-    assert observed.leader_statefulset is not None
-    edited = observed.leader_statefulset["metadata"] | foreign
-    found = structs.replace(observed, leader_statefulset=observed.leader_statefulset | {"metadata": edited})
+    assert observed.keeper is not None
+    edited = observed.keeper["metadata"] | foreign
+    found = structs.replace(observed, keeper=observed.keeper | {"metadata": edited})
 
     assert Apply in kinds(reconcile(found, builders.NOW))
 
@@ -389,7 +391,7 @@ def test_an_edit_of_the_leaderworkerset_is_applied_once(metadata: dict[str, Any]
     observed = replace(at_rest(), leaderworkerset=settled(obj, at_rest()))
 
     assert kinds(reconcile(observed, builders.NOW)) == [Apply]
-    assert reconcile(replace(observed, leader_statefulset=live(obj)), builders.NOW) == Plan()
+    assert reconcile(replace(observed, keeper=live(obj)), builders.NOW) == Plan()
 
 
 def test_everything_is_written_where_the_leaderworkerset_is() -> None:
@@ -402,7 +404,7 @@ def test_everything_is_written_where_the_leaderworkerset_is() -> None:
 
 REFUSALS = {
     "of a new set": ObservedLeaderWorkerSet(leaderworkerset=LWS),
-    "of its service": replace(at_rest(), has_shared_service=False),
+    "of its service": replace(at_rest(), service=NO_SERVICE),
     "of an edit": replace(
         at_rest(), leaderworkerset=builders.leaderworkerset_object(image="app:2", metadata={"generation": 2})
     ),
@@ -425,7 +427,7 @@ def test_differs_from_upstream_a_refused_write_leaves_a_status(observed: Observe
 
 def test_a_service_of_another_owner_makes_a_set_unavailable() -> None:
     """docs/adr/0030: the names of its groups resolve nowhere."""
-    plan = reconcile(replace(at_rest(), service_conflict="taken"), builders.NOW)
+    plan = reconcile(replace(at_rest(), service=HeadlessService(is_settled=True, conflict="taken")), builders.NOW)
     (status,) = [one.object["status"] for one in plan.actions if isinstance(one, PutStatus)]
     assert {one["type"] for one in status["conditions"] if one["status"] == "True"} == {"Progressing"}
 
@@ -438,7 +440,7 @@ def test_orphans_of_an_earlier_set_are_adopted() -> None:
     ]
     assert services.is_orphan(orphans[0], LWS)
     assert not services.is_orphan(orphans[0] | {"spec": {"clusterIP": "None", "selector": {"app": "theirs"}}}, LWS)
-    observed = replace(at_rest(), orphaned_service=orphans[0], revisions=[orphans[1]])
+    observed = replace(at_rest(), service=HeadlessService(is_settled=True, orphan=orphans[0]), revisions=[orphans[1]])
 
     actions = reconcile(observed, builders.NOW).actions
 
