@@ -121,8 +121,8 @@ class LeaderWorkerSetDriver(Driver):
         """Decide about one LeaderWorkerSet, with what the decision needs of the API server."""
         known = self._memories.get(key, Memory()).known
         decision = await self._decide(key, known)
-        if OnDemand.KEEPER in decision.needs and decision.resource is not None:
-            known = replace(known, whole=await leaders.read_whole(self._client, decision.resource, key))
+        if OnDemand.KEEPER in decision.needs:
+            known = replace(known, whole=await leaders.read_whole(self._client, self._keepers(key).resource, key))
             decision = await self._decide(key, known)
         if await self._is_behind(key, decision.needs):
             return Plan(requeue_after=BEHIND)
@@ -154,7 +154,7 @@ class LeaderWorkerSetDriver(Driver):
         if OnDemand.LEADERS in needs:
             return not await leaders.are_as_known(self._client, key, self._groups.of(key))
         if OnDemand.HISTORY in needs:
-            informer = self._keepers(self._informers.leaderworkersets.store.get(key) or {})
+            informer = self._keepers(key)
             known = informer.store.get(key)
             return not await leaders.is_of_revision_known(self._client, informer.resource, key, known)
         return False
@@ -184,7 +184,7 @@ class LeaderWorkerSetDriver(Driver):
         unused = self._unused_pod_groups(key) if meta.spec(lws).get("scheduling") is not None else ()
         return ObservedLeaderWorkerSet(
             leaderworkerset=lws,
-            keeper=self._keepers(lws).store.get(key),
+            keeper=self._keepers(key).store.get(key),
             revisions=self._informers.revisions.store.by_index(indexes.BY_LWS, str(key)),
             records=self._informers.revisions.store.by_index(indexes.RECORDS, str(key)),
             service=services.observe(self._informers.services.store.get(key), lws),
@@ -197,8 +197,9 @@ class LeaderWorkerSetDriver(Driver):
             facts={} if self._closed is None else {names.MOVES: self._closed.leaving(lws)},
         )
 
-    def _keepers(self, lws: JSONObject) -> Informer:
+    def _keepers(self, key: ObjectKey) -> Informer:
         """Return the cache of what keeps the leaders of a LeaderWorkerSet."""
+        lws = self._informers.leaderworkersets.store.get(key) or {}
         return self._deployments if groupname.is_hash_set(lws) else self._informers.statefulsets
 
     def _unused_pod_groups(self, key: ObjectKey) -> Sequence[JSONObject]:

@@ -143,11 +143,12 @@ def route_of(facts: SetFacts, folded: Folded) -> tuple[Route | None, Folded]:
 
 def decide(facts: SetFacts, leaders: LeaderDecision, _now: datetime) -> LeaderDecision:
     """Mark the groups that are updated in place now, and report why others cannot be."""
-    folded = leaders.folded
-    if folded is None:
+    rollout = leaders.rollout
+    if rollout is None:
         return leaders
-    if leaders.applied is None and leaders.released | folded.updating:
-        leaders = replace(leaders, actions=(*leaders.actions, *_mark_all(facts, folded, leaders.released)))
+    folded = rollout.folded
+    if leaders.applied is None and rollout.released | folded.updating:
+        leaders = replace(leaders, actions=(*leaders.actions, *_mark_all(facts, folded, rollout.released)))
     if labels.IN_PLACE in facts.lws.annotations:
         leaders = replace(leaders, updating=_events(facts, leaders, folded))
     return leaders

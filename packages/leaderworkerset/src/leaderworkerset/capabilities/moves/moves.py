@@ -22,6 +22,7 @@ from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFac
 from leaderworkerset.core.leaderworkerset.fold import Folded, below, highest, regular
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.hashleaders import Leaders
+from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 from leaderworkerset.core.leaderworkerset.status import Assessment, put
 
 Group = TypeVar("Group")
@@ -79,15 +80,14 @@ def _has_moved(lws: LeaderWorkerSet) -> bool:
 
 def _waiting(facts: SetFacts, leaders: LeaderDecision) -> Mapping[str, GroupFacts]:
     """Return the groups that have to leave nodes, by their leaders, in the order in which they move."""
-    if leaders.folded is None:
+    if leaders.rollout is None:
         leaving = _leaving(facts)
         found = {
             group.leader: group for group in facts.observed.groups.values() if _stays(group) and group.leader in leaving
         }
         return dict(sorted(found.items()))
-    known = facts.observed.groups if leaders.folded.departing else {}
-    names = (f"{facts.lws.name}-{index}" for index in highest(leaders.folded.departing))
-    return {name: known[name] for name in names}
+    names = (f"{facts.lws.name}-{index}" for index in highest(leaders.rollout.folded.departing))
+    return {name: facts.observed.groups[name] for name in names}
 
 
 def _stays(group: GroupFacts) -> bool:
@@ -98,24 +98,24 @@ def _is_rolled_out(facts: SetFacts, leaders: LeaderDecision) -> bool:
     """Return whether what keeps the leaders replaces none of them now."""
     if facts.living is None:
         return False
-    if leaders.folded is not None:
-        return not rollingupdate.is_rolling(facts.living, leaders.folded)
+    if leaders.rollout is not None:
+        return not rollingupdate.is_rolling(facts.living, leaders.rollout.folded)
     groups, key = facts.observed.groups.values(), facts.revision.key
     return hashleaders.is_current(Leaders(facts.living, groups, key, has_older=False))
 
 
 def _chosen(facts: SetFacts, leaders: LeaderDecision, groups: Mapping[str, GroupFacts]) -> list[str]:
     limits = budget.read(facts.lws.spec)
-    return choose(groups, _available(facts, leaders.folded), limits.replicas - limits.unavailable)
+    return choose(groups, _available(facts, leaders.rollout), limits.replicas - limits.unavailable)
 
 
-def _available(facts: SetFacts, folded: Folded | None) -> frozenset[str]:
-    if folded is None:
+def _available(facts: SetFacts, rollout: Rollout | None) -> frozenset[str]:
+    if rollout is None:
         return frozenset(
             group.leader for group in facts.observed.groups.values() if _stays(group) and group.is_leader_ready
         )
-    living = 0 if facts.living is None else rollingupdate.living(facts.living, folded)
-    available = highest(living & folded.available(facts.lws.size))
+    living = 0 if facts.living is None else rollingupdate.living(facts.living, rollout.folded)
+    available = highest(living & rollout.folded.available(facts.lws.size))
     return frozenset(f"{facts.lws.name}-{index}" for index in available)
 
 

@@ -11,14 +11,15 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import PODS, Resource
-from kuberuntime.plan import Action, Delete, Emit, Event, Plan
+from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Action, Delete, Event, Plan
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.edition import Edition, LastApply, Source
 from leaderworkerset.core.leaderworkerset.fold import Folded
-from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
+from leaderworkerset.core.leaderworkerset.gatedleaders import NO_REPLACEMENT, GatedLeaders, Replacement
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
+from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 from leaderworkerset.core.leaderworkerset.status import Assessment
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.policies.policy import NO_SERVICE, NOT_SCHEDULED, HeadlessService, SchedulingObjects
@@ -95,32 +96,29 @@ class SetFacts(Struct, frozen=True):
 class LeaderDecision(Struct, frozen=True, kw_only=True):
     """What to do with the leaders, and what their state says.
 
-    `applied` is what shall keep them, if it is to be applied, of this `resource`, after what is `announced`; otherwise come the
-    `actions`. The plan `is_void_if_behind` where caches are late, as when an update begins; its events are `updating`. `at_step` tells that it may change nothing.
-    The status is assessed once what keeps them is observed (R-STAT-2), unless there is an `error`. `may_create_older` tells that pods of older revisions may
-    still be created. `surplus` are groups that end without being replaced, `abandoned` the records of groups that no action
-    would delete, `admitted` the leaders with random keys that go ahead now. Nothing here deletes leaders now where it
-    `is_still`; `folded` are the groups that a rollout sees, if the leaders have
-    ordinals, `released` those of them that come to the revision without a recreation.
+    `applied` is what must keep them, None if nothing is applied; the events of an update are `updating`. Otherwise the
+    `actions` are performed. The plan `is_void_if_behind` if caches are late, as when an update begins. The status is
+    assessed once what keeps them is observed (R-STAT-2), unless there is an `error`. `turn` is of leaders with random keys,
+    `rollout` of those with ordinals.
     """
 
-    resource: Resource
     source: Source
     actions: tuple[Action, ...]
     applied: JSONObject | None
-    announced: Sequence[Emit] = ()
     updating: Sequence[Event] = ()
     is_void_if_behind: bool = False
-    at_step: bool
     assessment: Assessment | None
     error: str | None = None
-    may_create_older: bool = False
-    surplus: Mapping[str, bool] = field(default_factory=dict)
-    abandoned: Sequence[JSONObject] = ()
-    admitted: Sequence[JSONObject] = ()
-    is_still: bool = False
-    folded: Folded | None = None
-    released: int = 0
+    turn: Replacement = NO_REPLACEMENT
+    rollout: Rollout | None = None
+
+    @property
+    def is_still(self) -> bool:
+        """Return whether nothing here deletes leaders now, or updates groups in place."""
+        if self.applied is not None or self.actions:
+            return False
+        step = self.rollout
+        return step is None or (step.at_step and not step.released | step.folded.updating)
 
 
 def delete_leader(facts: SetFacts, group: GroupFacts, event: Event) -> Delete:
@@ -132,8 +130,8 @@ def delete_leader(facts: SetFacts, group: GroupFacts, event: Event) -> Delete:
 class Decision(Struct, frozen=True):
     """A plan, what must be read before it is performed, and what to remember for the next decision.
 
-    That is the edition, the source of the leader StatefulSet or Deployment (of this `resource`), which is applied if the
-    plan applies one, and the groups that end without being replaced. `applied` is set if what keeps the leaders was compared
+    That is the edition, the source of the leader StatefulSet or Deployment, which is applied if the plan applies one, and
+    the groups that end without being replaced. `applied` is set if what keeps the leaders was compared
     and is as it should be.
     """
 
@@ -142,5 +140,4 @@ class Decision(Struct, frozen=True):
     edition: Edition | None = None
     source: Source | None = None
     surplus: Mapping[str, bool] = field(default_factory=dict)
-    resource: Resource | None = None
     applied: LastApply | None = None

@@ -100,13 +100,14 @@ class Folded(Struct, frozen=True, kw_only=True):
         """Return the fold of one group, whatever its index, as group 0."""
         return _added(cls(), group, 0)
 
-    def whole(self, size: int) -> int:
-        """Return the groups that have all their parts, and exhausted ones, which need none (N-ST-13)."""
-        return self.members if size == 1 else self.with_workers | self.exhausted
+    def counted(self, size: int, revision: str) -> tuple[int, int, int]:
+        """Return the groups that have all their parts, and which of them are ready, and of the revision (R-STAT-6).
 
-    def ready(self, size: int) -> int:
-        """Return the groups whose leader and workers are ready (R-STAT-6)."""
-        return self.leader_ready & (ALL if size == 1 else self.workers_ready)
+        Exhausted groups need no parts (N-ST-13).
+        """
+        whole = self.members if size == 1 else self.with_workers | self.exhausted
+        ready = self.leader_ready & (ALL if size == 1 else self.workers_ready)
+        return whole, whole & ready, whole & self.updated(size, revision)
 
     def without_workers(self, size: int) -> int:
         """Return the groups that need no workers: by the size they were created with, otherwise by that of the spec."""

@@ -23,7 +23,7 @@ In: the leaders, and the groups without a live leader that have pods. Out: patch
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -65,6 +65,10 @@ class Replacement(Struct, frozen=True):
     actions: tuple[Action, ...]
     surplus: Mapping[str, bool]
     admitted: Sequence[JSONObject] = ()
+
+
+NO_REPLACEMENT: Final = Replacement((), {})
+"""No leader waits, and no group ends."""
 
 
 class _Turn(Struct, frozen=True):

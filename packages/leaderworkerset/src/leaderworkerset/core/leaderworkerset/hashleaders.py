@@ -5,7 +5,7 @@ of a rollout are the Deployment controller's: each revision is a ReplicaSet of i
 workers are (`group-ready`).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime
 
 from msgspec import Struct, structs
@@ -17,7 +17,7 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE, DEGRADED, PROGRESSING, UPDATE_IN_PROGRESS, ConditionOutcome
 from leaderworkerset.api.leaderworkerset import GroupIdentity, LeaderWorkerSet
 from leaderworkerset.core.extensions import UPSTREAM, Extensions
-from leaderworkerset.core.leaderworkerset import gatedleaders, leftovers, revisions, statefulsets, status
+from leaderworkerset.core.leaderworkerset import gatedleaders, revisions, statefulsets, status
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
 from leaderworkerset.core.leaderworkerset.edition import follow, is_as_applied
 from leaderworkerset.core.leaderworkerset.gatedleaders import FormerGroups
@@ -152,16 +152,11 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
         former = FormerGroups(observed.records, extensions.placement.prefer)
         turn = gatedleaders.decide(obj, sized, key, observed.groups.values(), observed.gated, former)
     return LeaderDecision(
-        resource=DEPLOYMENTS,
         source=source,
         actions=turn.actions,
-        is_still=not (applies or turn.actions),
         applied=wanted if applies else None,
-        at_step=facts.living is not None,
         assessment=_assess(facts, facts.living, now) if facts.living is not None else None,
-        surplus=turn.surplus,
-        abandoned=_abandoned(facts),
-        admitted=turn.admitted,
+        turn=turn,
     )
 
 
@@ -170,8 +165,3 @@ def _assess(facts: SetFacts, deployment: JSONObject, now: datetime) -> Assessmen
     has_older = bool(revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), key))
     leaders = Leaders(deployment, facts.observed.groups.values(), key, has_older)
     return assess(facts.lws, leaders, now)
-
-
-def _abandoned(facts: SetFacts) -> Sequence[JSONObject]:
-    records = facts.observed.records
-    return leftovers.unfollowed(records, facts.observed.groups) if records else ()

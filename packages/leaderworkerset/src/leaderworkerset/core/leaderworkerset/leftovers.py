@@ -132,6 +132,14 @@ def _unclaimed(counts: Counts, revision: str, owners: Mapping[str, GroupFacts]) 
     return sorted(found, key=lambda key: (-counts[key], key))
 
 
+def unneeded(facts: SetFacts) -> list[JSONObject]:
+    """Return the records of groups that are gone for good."""
+    records, groups = facts.observed.records, facts.observed.groups
+    if facts.lws.spec.group_identity.is_hash:
+        return unfollowed(records, groups)
+    return abandoned(records, groups, facts.lws.spec.replicas)
+
+
 def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts], replicas: int) -> list[JSONObject]:
     """Return the records of groups that were scaled down: beyond the replicas, and without a leader."""
     return [

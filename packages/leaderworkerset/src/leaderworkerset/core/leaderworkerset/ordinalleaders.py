@@ -9,12 +9,11 @@ from datetime import datetime
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import STATEFULSETS
-from kuberuntime.plan import Action, Emit, Event, together
+from kuberuntime.plan import Action, Event, together
 from leaderworkerset.api import groupname
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.extensions import UPSTREAM, Extensions
-from leaderworkerset.core.leaderworkerset import leftovers, rollingupdate, statefulsets, status
+from leaderworkerset.core.leaderworkerset import rollingupdate, statefulsets, status
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader
 from leaderworkerset.core.leaderworkerset.edition import follow, is_as_applied
 from leaderworkerset.core.leaderworkerset.fold import fold
@@ -46,40 +45,21 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
             assessment = status.assess(lws, living, folded, key, now)
         except status.UnknownIndexError as unknown:
             error = str(unknown)
-    is_done = assessment is not None and assessment.is_update_done
     return LeaderDecision(
-        resource=STATEFULSETS,
         source=source,
-        announced=_surge_events(facts, rollout) if applies else (),
         actions=() if applies else _replace(facts, rollout.replaced),
-        is_still=not (applies or rollout.replaced or rollout.released or folded.updating) and rollout.at_step,
-        folded=folded,
-        released=rollout.released,
         applied=wanted if applies else None,
         updating=_update_events(facts, rollout),
         is_void_if_behind=rollout.begins,
-        at_step=rollout.at_step,
         assessment=assessment,
         error=error,
-        may_create_older=is_done and living is not None and rollingupdate.may_create_older(living, key),
-        abandoned=_abandoned(facts),
+        rollout=rollout,
     )
 
 
 def _template_of(living: JSONObject | None, key: str) -> JSONObject | None:
     """Return the template of the StatefulSet that exists, if it is of this revision: what would replace all groups stays."""
     return None if living is None or groupname.revision(living) != key else meta.spec(living).get("template") or {}
-
-
-def _surge_events(facts: SetFacts, rollout: Rollout) -> tuple[Emit, ...]:
-    current, step = rollout.current, rollout.step
-    if current is None or step.case not in rollingupdate.SHRINKING or step.replicas >= current.replicas:
-        return ()
-    name, last = facts.lws.name, current.replicas - 1
-    note = f"deleting surge replica {name}-{step.replicas}"
-    if step.replicas != last:
-        note = f"deleting surge replicas from {name}-{step.replicas} to {name}-{last}"
-    return (Emit(events=(decisionevents.deleting_surge(facts.obj, note),)),)
 
 
 def _update_events(facts: SetFacts, rollout: Rollout) -> tuple[Event, ...]:
@@ -102,10 +82,3 @@ def _replace(facts: SetFacts, replaced: Sequence[int]) -> tuple[Action, ...]:
         delete_leader(facts, group, decisionevents.replacing_group(facts.obj, group.leader, index))
         for index, group in groups
     )
-
-
-def _abandoned(facts: SetFacts) -> Sequence[JSONObject]:
-    observed = facts.observed
-    if not observed.records:
-        return ()
-    return leftovers.abandoned(observed.records, observed.groups, facts.lws.spec.replicas)

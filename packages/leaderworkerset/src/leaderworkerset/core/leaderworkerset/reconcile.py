@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, SERVICES, STATEFULSETS
 from kuberuntime.plan import (
     Action,
     Apply,
@@ -61,6 +61,7 @@ from leaderworkerset.core.leaderworkerset.decision import (
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.leftovers import Leftovers
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
+from leaderworkerset.core.leaderworkerset.rollingupdate import SHRINKING, Rollout, may_create_older
 from leaderworkerset.core.leaderworkerset.status import Assessment
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangSet, Preparation
 from leaderworkerset.core.restarts import counts, retention
@@ -154,8 +155,9 @@ def _compose(
     if found is not None and found.is_update_done:
         outdated = _outdated_revisions(facts, leaders)
         needs |= {OnDemand.HISTORY} if outdated and facts.observed.known.history is None else set()
-        actions += _clean_up(facts, leaders, outdated, extensions.retire)
-    again = AGAIN if leaders.applied and leaders.at_step else RECHECK_NAMESPACE if facts.observed.evidence else None
+        actions += _clean_up(facts, outdated, extensions.retire)
+    at_step = facts.living is not None and (leaders.rollout is None or leaders.rollout.at_step)
+    again = AGAIN if leaders.applied and at_step else RECHECK_NAMESPACE if facts.observed.evidence else None
     if conflict:
         actions.append(
             Emit(events=(decisionevents.failed_create(facts.obj, services.NOT_CREATED.format(error=conflict)),))
@@ -169,8 +171,7 @@ def _compose(
         frozenset(needs),
         edition=facts.revision.edition,
         source=leaders.source,
-        surplus=leaders.surplus,
-        resource=leaders.resource,
+        surplus=leaders.turn.surplus,
         applied=_compared(facts, leaders),
     )
 
@@ -218,7 +219,7 @@ def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: Leftovers) -
     known = counts.read(facts.obj) if labels.GROUP_RESTART_COUNTS in facts.lws.annotations else {}
     if not known:
         return ()
-    kept = leftovers.kept_counts(facts, known, leaders.admitted)
+    kept = leftovers.kept_counts(facts, known, leaders.turn.admitted)
     is_done = leaders.assessment is not None and leaders.assessment.is_update_done
     only = {facts.revision.key} if is_done else {key.revision for key in kept}
     new = {key: count for key, count in kept.items() if key not in left.cleared and key.revision in only}
@@ -278,22 +279,37 @@ def _apply(facts: SetFacts, leaders: LeaderDecision) -> list[Action]:
     """Apply what keeps the leaders (R-LSTS-1); record an event of its creation, or those of an update (R-LSTS-7)."""
     if leaders.applied is None:
         return []
-    what = f"leader {leaders.resource.kind.lower()} {facts.lws.name}"
+    resource = DEPLOYMENTS if leaders.rollout is None else STATEFULSETS
+    what = f"leader {resource.kind.lower()} {facts.lws.name}"
     if facts.living is None:
         done: Sequence[Event] = (decisionevents.created(facts.obj, f"Created {what}"),)
         failed = decisionevents.failed_create(facts.obj, f"Failed to create {what}: {{error}}")
     else:
         done, failed = leaders.updating, decisionevents.failed_update(facts.obj, f"Failed to update {what}: {{error}}")
     return [
-        *leaders.announced,
+        *_surge_events(facts, leaders.rollout),
         Apply(
-            resource=leaders.resource,
+            resource=resource,
             object=leaders.applied,
             manager=labels.FIELD_MANAGER,
             on_success=tuple(done),
             on_failure=(failed,),
         ),
     ]
+
+
+def _surge_events(facts: SetFacts, rollout: Rollout | None) -> tuple[Emit, ...]:
+    """Return the event of extra groups that an apply of the rollout's step deletes."""
+    if rollout is None:
+        return ()
+    current, step = rollout.current, rollout.step
+    if current is None or step.case not in SHRINKING or step.replicas >= current.replicas:
+        return ()
+    name, last = facts.lws.name, current.replicas - 1
+    note = f"deleting surge replica {name}-{step.replicas}"
+    if step.replicas != last:
+        note = f"deleting surge replicas from {name}-{step.replicas} to {name}-{last}"
+    return (Emit(events=(decisionevents.deleting_surge(facts.obj, note),)),)
 
 
 def _make_service(facts: SetFacts) -> list[Action]:
@@ -315,19 +331,19 @@ def _service_conflict(facts: SetFacts) -> str:
 
 def _outdated_revisions(facts: SetFacts, leaders: LeaderDecision) -> Sequence[JSONObject]:
     """Return the revisions that no group uses any more, and that no pod will be created from (R-REV-14)."""
-    if leaders.may_create_older:
+    living = facts.living
+    if leaders.rollout is not None and living is not None and may_create_older(living, facts.revision.key):
         return ()
     return revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), facts.revision.key)
 
 
-def _clean_up(
-    facts: SetFacts, leaders: LeaderDecision, outdated: Sequence[JSONObject], retire: Retire | None
-) -> list[Action]:
+def _clean_up(facts: SetFacts, outdated: Sequence[JSONObject], retire: Retire | None) -> list[Action]:
     """Retire outdated revisions (R-REV-14); delete records and gang objects of groups that are gone."""
     retired: Sequence[Action] = [guarded_delete(CONTROLLER_REVISIONS, one) for one in outdated]
     if retire is not None and (outdated or facts.observed.known.history):
         retired = retire(facts, outdated)
-    records = (guarded_delete(CONTROLLER_REVISIONS, record) for record in leaders.abandoned)
+    gone = leftovers.unneeded(facts) if facts.observed.records else ()
+    records = (guarded_delete(CONTROLLER_REVISIONS, record) for record in gone)
     return [*retired, *records, *_remove_gang(facts)]
 
 

@@ -164,7 +164,7 @@ class RolloutStep(NamedTuple):
 
 
 class Rollout(Struct, frozen=True):
-    """What a rollout does now: its step, and what that is of the StatefulSet as it is (`current`).
+    """What a rollout does now: its step for the StatefulSet as it is (`current`), and the groups (`folded`) that it sees.
 
     The step `begins` an update if it releases the first groups, and is `at_step` if the StatefulSet has its partition and
     replicas. If nothing is applied, leaders of `replaced` groups are deleted, the worst first, `released` ones updated in place.
@@ -176,6 +176,7 @@ class Rollout(Struct, frozen=True):
     begins: bool
     at_step: bool
     replaced: Sequence[int]
+    folded: Folded
     released: int = 0
 
 
@@ -191,12 +192,11 @@ def advance(
     left_behind = 0 if statefulset is None else _abandoned(statefulset, folded, limits=limits, size=size, key=key)
     current = None if statefulset is None else position(statefulset)
     states = folded.states(size, key, replaced=left_behind | folded.updating)
-    moving = folded.departing
-    if moving and current is not None and current.partition == 0 and not revision.is_new:
+    if (moving := folded.departing) and current is not None and current.partition == 0 and not revision.is_new:
         states = states._replace(updated=states.updated & ~moving, moving=moving)
     step = next_step(limits, current, states, is_new_revision=revision.is_new)
     if statefulset is None or current is None:
-        return Rollout(limits, None, step, begins=False, at_step=False, replaced=())
+        return Rollout(limits, None, step, begins=False, at_step=False, replaced=(), folded=folded)
     if is_behind(statefulset):
         step = wait(step, current)
     released = 0
@@ -207,7 +207,7 @@ def advance(
     at_step = (current.replicas, current.partition) == (step.replicas, step.partition)
     begins = bool(released or step.partition < current.partition) and current.partition >= current.replicas
     replaced = choose(statefulset, folded, limits=limits, size=size, key=key) if at_step else ()
-    return Rollout(limits, current, step, begins, at_step, replaced, released)
+    return Rollout(limits, current, step, begins, at_step, replaced, folded, released)
 
 
 def position(statefulset: JSONObject) -> Current:

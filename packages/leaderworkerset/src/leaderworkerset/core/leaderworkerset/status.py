@@ -69,8 +69,7 @@ def count(lws: LeaderWorkerSet, folded: Folded, revision: str) -> Counts:
 
 def _count(folded: Folded, size: int, revision: str, *, wanted: int, held: int) -> Counts:
     """Count groups, of which some are wanted, and some of these held back by the partition."""
-    whole = folded.whole(size)
-    ready, updated = whole & folded.ready(size), whole & folded.updated(size, revision)
+    whole, ready, updated = folded.counted(size, revision)
     rolled, good = whole & wanted & ~held, ready | folded.complete
     degraded = folded.exhausted & ~folded.complete & ~folded.late
     return Counts(
