@@ -31,6 +31,12 @@ from leaderworkerset.core.policies.failures import Members
 from leaderworkerset.core.policies.policy import LiveGroup
 
 VALUES: Final = {
+    labels.RESTART_BACKOFF: "on",
+    labels.RESTART_FIRST_DELAY: "2s",
+    labels.RESTART_LONGEST_DELAY: "4s",
+    labels.RESTART_RESET_AFTER: "1h",
+    labels.MAX_GROUP_RESTARTS: "1",
+    labels.RESUME_GROUP_RESTARTS: "again",
     labels.RELEASE_LOST_PODS_AFTER: "30s",
     labels.FOLLOW_PROGRESS: "true",
     labels.PROGRESS_TIMEOUT: "60s",
@@ -142,7 +148,7 @@ def test_two_capabilities_decide_in_any_order(pair: tuple[Capability, Capability
     assert decided[0].needs == decided[1].needs
 
 
-def test_a_hang_is_recorded_before_a_late_restart_in_any_order() -> None:
+def test_two_faults_are_recorded_in_one_order() -> None:
     pair = [one for one in ENABLED if one.fault_finders]
     chosen = (labels.PROGRESS_TIMEOUT, labels.ON_HANG, labels.IN_PLACE_RESTARTS)
     obj = with_settings(builders.leaderworkerset_object(), {name: VALUES[name] for name in chosen})
@@ -152,9 +158,10 @@ def test_a_hang_is_recorded_before_a_late_restart_in_any_order() -> None:
     group = LiveGroup(leader=leader, obj=obj, now=builders.NOW, pods=(leader,))
     members = Members(leader, group.pods, (), ())
 
-    plans = [
-        reconcile(group, extensions=together({one.name: one for one in ordered})) for ordered in (pair, pair[::-1])
-    ]
+    recorded = next(one for one in ENABLED if one.name == names.BACKOFF)
+
+    orders = ((recorded, *pair), (recorded, *pair[::-1]))
+    plans = [reconcile(group, extensions=together({one.name: one for one in ordered})) for ordered in orders]
 
     assert len(pair) == 2
     assert all(find(group, members).failure for one in pair for find in one.fault_finders)

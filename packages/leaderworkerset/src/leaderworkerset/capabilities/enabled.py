@@ -5,6 +5,7 @@ Their order within one place matters as little as possible; `tests/property/test
 
 from typing import Final
 
+from leaderworkerset.capabilities.backoff.capability import CAPABILITY as BACKOFF
 from leaderworkerset.capabilities.capability import Capability
 from leaderworkerset.capabilities.completion.capability import CAPABILITY as COMPLETION
 from leaderworkerset.capabilities.disruption.capability import CAPABILITY as DISRUPTION
@@ -18,6 +19,7 @@ from leaderworkerset.capabilities.termination.capability import CAPABILITY as TE
 from leaderworkerset.core.extensions import together
 
 ENABLED: Final[tuple[Capability, ...]] = (
+    BACKOFF,
     LOST_NODES,
     COMPLETION,
     TERMINATION,

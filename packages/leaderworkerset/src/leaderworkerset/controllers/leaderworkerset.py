@@ -8,7 +8,7 @@ nothing.
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -25,16 +25,13 @@ from kuberuntime.plan import Plan, PutStatus, flat, without
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.deciding import decide, describe
 from leaderworkerset.capabilities.history import revisionhistory
-from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
-from leaderworkerset.controllers import gangobjects, indexes, leaders, maintenancenodes, permissions
+from leaderworkerset.controllers import gangobjects, indexes, leaders, permissions, setobservers
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.endings import Endings
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.groupsofsets import GroupsOfSets
-from leaderworkerset.controllers.maintenancenodes import MaintenanceNodes
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.leaderworkerset import services
@@ -49,7 +46,7 @@ from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, So
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers, describe_workers
 from leaderworkerset.core.policies import delegation, workloadnames
-from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.policies.policy import Parent
 from leaderworkerset.core.restarts import retention
 
@@ -103,7 +100,7 @@ class LeaderWorkerSetDriver(Driver):
     """Observes LeaderWorkerSets in the caches; what only some plans of a rollout need is read on demand."""
 
     def __init__(
-        self, caches: Caches, client: Client, clock: Clock, gang: Gang, maintenance: MaintenanceSettings | None = None
+        self, caches: Caches, client: Client, clock: Clock, gang: Gang, capabilities: Mapping[str, Any]
     ) -> None:
         self._client = client
         self._informers = informers = indexes.informers_of(caches)
@@ -113,7 +110,7 @@ class LeaderWorkerSetDriver(Driver):
         self._clock = clock
         self._groups = GroupsOfSets(informers.pods, informers.statefulsets)
         self._endings = Endings(informers.pods, informers.statefulsets)
-        self._closed = None if maintenance is None else MaintenanceNodes(caches, maintenance)
+        self._observers = setobservers.observers(caches, capabilities)
         self._turn = asyncio.Lock()
         self._memories: dict[ObjectKey, Memory] = {}
 
@@ -194,7 +191,7 @@ class LeaderWorkerSetDriver(Driver):
             scheduling=replace(self._gang_objects.shared_by(key, unused), parent=parent),
             evidence=self._kept(key),
             known=known,
-            facts={} if self._closed is None else {names.MOVES: self._closed.leaving(lws)},
+            facts={name: one.observe(lws) for name, one in self._observers.items()},
         )
 
     def _keepers(self, key: ObjectKey) -> Informer:
@@ -238,7 +235,7 @@ class LeaderWorkerSetDriver(Driver):
             Watch(self._informers.revisions, keys_of_revision),
             Watch(self._informers.pods, keys_of_pod),
             *self._gang_objects.watches(keys_of_owned),
-            *(() if self._closed is None else self._closed.watches()),
+            *(watch for one in self._observers.values() for watch in one.watches()),
         )
 
 
@@ -298,14 +295,14 @@ def _facts(leader: JSONObject | None) -> GroupFacts | None:
     return None if leader is None else describe(leader, None)
 
 
-def specify(gang: Gang = NO_GANG, maintenance: MaintenanceSettings | None = None) -> ControllerSpec:
-    """Return the controller, with the gang schedulers that may be used; with `maintenance` it reads nodes."""
+def specify(gang: Gang, capabilities: Mapping[str, Any]) -> ControllerSpec:
+    """Return the controller with these gang schedulers and settings of capabilities."""
 
     def build(caches: Caches, client: Client, clock: Clock) -> LeaderWorkerSetDriver:
-        return LeaderWorkerSetDriver(caches, client, clock, gang, maintenance)
+        return LeaderWorkerSetDriver(caches, client, clock, gang, capabilities)
 
-    caches = (*indexes.CACHES, indexes.DEPLOYMENT_CACHE, *gang_caches(gang))
-    caches += () if maintenance is None else maintenancenodes.CACHES
+    further = (*gang_caches(gang), *setobservers.caches_of(capabilities))
+    caches = (*indexes.CACHES, indexes.DEPLOYMENT_CACHE, *further)
     return ControllerSpec(
         name=NAME, caches=caches, build=build, writes=(*permissions.LEADERWORKERSET, *gang_permissions(gang))
     )

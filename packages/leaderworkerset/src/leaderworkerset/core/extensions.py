@@ -18,12 +18,12 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Action
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
-from leaderworkerset.core.leaderworkerset.fold import Folded
+from leaderworkerset.core.leaderworkerset.fold import Folded, RolloutRoute
 from leaderworkerset.core.leaderworkerset.groupfacts import Extend
-from leaderworkerset.core.leaderworkerset.route import RolloutRoute
 from leaderworkerset.core.policies.failures import Excuse, FindFault
 from leaderworkerset.core.policies.placement import NO_PLACEMENT, NodePlacement
 from leaderworkerset.core.policies.policy import LiveGroup, Policy, PolicyDecision
+from leaderworkerset.core.policies.recreation import UPSTREAM_RESTARTS, RestartSettings
 
 
 class GroupPlace(Enum):
@@ -72,11 +72,19 @@ SetStep: TypeAlias = Callable[[SetFacts, LeaderDecision, datetime], LeaderDecisi
 Retire: TypeAlias = Callable[[SetFacts, Sequence[JSONObject]], Sequence[Action]]
 """Decides about revisions that no group uses any more; with the history, once `OnDemand.HISTORY` was read."""
 
+FindRestarts: TypeAlias = Callable[[LiveGroup], RestartSettings]
+"""Returns how a group that fails is recreated, without the limit of its spec."""
+
 Errors: TypeAlias = Callable[[LeaderWorkerSet], Iterable[FieldError]]
 """Returns the errors of the settings of a LeaderWorkerSet."""
 
 Warnings: TypeAlias = Callable[[Mapping[str, str]], Iterable[str]]
 """Returns warnings about annotations."""
+
+
+def upstream_restarts(_group: LiveGroup) -> RestartSettings:
+    """Return upstream's settings: every failure recreates at once."""
+    return UPSTREAM_RESTARTS
 
 
 class Extensions(Struct, frozen=True, kw_only=True):
@@ -88,6 +96,7 @@ class Extensions(Struct, frozen=True, kw_only=True):
     placement: NodePlacement = NO_PLACEMENT
     extend: tuple[Extend, ...] = ()
     find_route: FindRoute | None = None
+    restarts: FindRestarts = upstream_restarts
     excuses: tuple[Excuse, ...] = ()
     fault_finders: tuple[FindFault, ...] = ()
     retire: Retire | None = None
@@ -113,7 +122,12 @@ class Extensions(Struct, frozen=True, kw_only=True):
 UPSTREAM: Final = Extensions()
 """No capability: upstream's contract alone."""
 
-SINGLE: Final = {"placement": "place groups", "find_route": "find a route", "retire": "retire revisions"}
+SINGLE: Final = {
+    "placement": "place groups",
+    "restarts": "set how groups are recreated",
+    "find_route": "find a route",
+    "retire": "retire revisions",
+}
 """The places for one capability only, and what it does there."""
 
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from leaderworkerset.api import runsettings
 from leaderworkerset.capabilities.capability import Capability
-from leaderworkerset.capabilities.completion import ending, finishing, hang
+from leaderworkerset.capabilities.completion import finishing
 from leaderworkerset.core.extensions import GroupPlace, GroupStep
 
 CAPABILITY: Final = Capability(
@@ -14,7 +14,7 @@ CAPABILITY: Final = Capability(
     wakes_groups=True,
     errors=(runsettings.errors,),
     excuses=(finishing.excuses,),
-    fault_finders=(hang.find,),
-    set_ends=(ending.expire,),
-    group_steps=(GroupStep(GroupPlace.OVER, ending.keep_ended), GroupStep(GroupPlace.RUNNING, ending.finish)),
+    fault_finders=(finishing.find_hang,),
+    set_ends=(finishing.expire,),
+    group_steps=(GroupStep(GroupPlace.OVER, finishing.keep_ended), GroupStep(GroupPlace.RUNNING, finishing.finish)),
 )

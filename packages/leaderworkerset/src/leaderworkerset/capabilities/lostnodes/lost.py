@@ -16,6 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.duration import Range
 from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
@@ -25,7 +26,8 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.capabilities import names
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, Nodes, PolicyDecision
-from leaderworkerset.core.restarts.settings import OFF, Range
+
+OFF: Final = "off"
 
 GRACES: Final = Range(24)
 

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.duration import Range
 from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
@@ -24,7 +25,6 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies import failures
 from leaderworkerset.core.policies.failures import Fault, Members
 from leaderworkerset.core.policies.policy import LiveGroup
-from leaderworkerset.core.restarts.settings import Range
 
 DEADLINES: Final = Range(24)
 

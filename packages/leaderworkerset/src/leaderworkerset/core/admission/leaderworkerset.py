@@ -31,7 +31,6 @@ from leaderworkerset.core.admission.ratchet import new_errors
 from leaderworkerset.core.extensions import UPSTREAM, Extensions
 from leaderworkerset.core.leaderworkerset.statefulsets import claim_fields
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
-from leaderworkerset.core.restarts import settings
 
 MAX_PODS = 2**31 - 1
 
@@ -132,7 +131,6 @@ def _all_errors(
         *identity_errors(lws),
         *schedulingfield.errors(lws, old, gang.support),
         *gang.errors(lws, old),
-        *settings.errors(lws.annotations),
         *extensions.setting_errors(lws),
     ]
     return errors if old is None else [*errors, *_update(lws, old)]

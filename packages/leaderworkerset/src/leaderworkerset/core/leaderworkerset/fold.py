@@ -11,11 +11,12 @@ itself, counted by the status, and missing for the rollout (R-ROLL-8, R-STAT-5).
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
@@ -135,6 +136,13 @@ class Folded(Struct, frozen=True, kw_only=True):
         older = self.members & ~self.leaders.get(revision, 0) & ~replaced
         exhausted = older & self.exhausted
         return States(ready, updated, self.gated, (older & ~self.deleting & ~ready) | exhausted, exhausted)
+
+
+class RolloutRoute(Protocol):
+    """How groups of older revisions come to another one: some of the released groups need no other pod."""
+
+    def release(self, statefulset: JSONObject, folded: Folded, size: int, span: range) -> tuple[int, int]:
+        """Return which groups of the released `span` of indexes need no other pod, and the partition that keeps them."""
 
 
 class Groups:

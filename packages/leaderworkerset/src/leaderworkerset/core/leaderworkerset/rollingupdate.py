@@ -42,12 +42,11 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.leaderworkerset import budget
+from leaderworkerset.core.leaderworkerset import budget, fold
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.fold import Folded, States, below, down_to_outdated, highest, shortest_with
+from leaderworkerset.core.leaderworkerset.fold import Folded, RolloutRoute, States, below
 from leaderworkerset.core.leaderworkerset.groupfacts import is_of_one_revision
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
-from leaderworkerset.core.leaderworkerset.route import RolloutRoute
 
 
 class Case(StrEnum):
@@ -269,7 +268,7 @@ def _replicas_kept(now: CaseFacts, step: RolloutStep) -> int:
     spare = max(staying.bit_count() - max(limits.replicas - limits.unavailable, 0), 0)
     surplus = staying >> min(step.replicas, staying.bit_length())
     kept = surplus.bit_count() - spare
-    return step.replicas if kept <= 0 else step.replicas + shortest_with(surplus, kept)
+    return step.replicas if kept <= 0 else step.replicas + fold.shortest_with(surplus, kept)
 
 
 def count_unready(states: States, wanted: int) -> int:
@@ -289,7 +288,7 @@ def rolling_partition(limits: Budget, current: Current, states: States) -> int:
     returning = base - below(ready | states.broken | states.exhausted, base).bit_count()
     broken = below(states.broken & ~states.exhausted, base).bit_count()
     partition = base + returning + min(broken, max(step - 1, 0))
-    return min(down_to_outdated(ready & ~states.updated, base, partition, total), current.partition)
+    return min(fold.down_to_outdated(ready & ~states.updated, base, partition, total), current.partition)
 
 
 def _affordable(now: CaseFacts, partition: int) -> int:
@@ -308,7 +307,7 @@ def _affordable(now: CaseFacts, partition: int) -> int:
     spare = max(staying - (limits.replicas - limits.unavailable - exhausted), is_blocked)
     going = below(ready & ~states.updated, current.partition) >> partition
     kept = going.bit_count() - spare
-    return partition if kept <= 0 else partition + shortest_with(going, kept)
+    return partition if kept <= 0 else partition + fold.shortest_with(going, kept)
 
 
 def _tail(done: int, total: int) -> int:
@@ -338,9 +337,9 @@ def choose(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int
     rolled = outdated & ~below(outdated, partition)
     if not needs_help(statefulset) and not exhausted and not is_blocked:
         # A StatefulSet controller that knows maxUnavailable counts broken leaders, and replaces none at that number.
-        return [*highest(left_behind | rolled & ~folded.leader_ready)]
+        return [*fold.highest(left_behind | rolled & ~folded.leader_ready)]
     spare = max(available.bit_count() - (limits.replicas - limits.unavailable - exhausted.bit_count()), is_blocked)
-    return [*highest(rolled & ~available | left_behind), *islice(highest(rolled & available), spare)]
+    return [*fold.highest(rolled & ~available | left_behind), *islice(fold.highest(rolled & available), spare)]
 
 
 def _abandoned(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int, key: str) -> int:

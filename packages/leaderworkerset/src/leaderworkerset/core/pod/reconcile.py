@@ -87,7 +87,7 @@ def _before_building(group: LiveGroup, extensions: Extensions) -> Iterator[Polic
     if groupname.is_hash(group.leader) and podstate.has_ended(group.leader):
         yield PolicyDecision(holds="the leader has ended", actions=(restartpolicy.replace_ended(group),))
     yield from extensions.group_decisions(group, GroupPlace.RUNNING)
-    yield restartpolicy.decide(group, extensions.excuses, extensions.fault_finders)
+    yield restartpolicy.decide(group, extensions.restarts(group), extensions.excuses, extensions.fault_finders)
 
 
 def _after(decided: Iterable[PolicyDecision], plan: Plan) -> Plan:

@@ -16,15 +16,12 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
-from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Action
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerTemplate
-from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 
 
 class DeniedError(Exception):
@@ -98,8 +95,7 @@ class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
 
     `obj` is the LeaderWorkerSet as read, empty if it does not exist. `gone` are pods deleted since the last reconcile, in
     their last state; `nodes` are those that the decision depends on, by name; `record` describes the last recreation.
-    `service` is the group's own. `defaults` are the manager's settings of recreations, `facts` those of capabilities by
-    their names.
+    `service` is the group's own. `facts` are those of capabilities, and their configuration, by their names.
     """
 
     leader: JSONObject
@@ -113,24 +109,12 @@ class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
     nodes: Nodes = field(default_factory=dict)
     record: JSONObject | None = None
     scheduling: SchedulingObjects = NOT_SCHEDULED
-    defaults: RestartSettings = DEFAULTS
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def lws(self) -> LeaderWorkerSet:
         """Return the LeaderWorkerSet decoded; raise `DecodeError` for a field of the wrong type."""
         return leaderworkerset.decode(self.obj)
-
-    @cached_property
-    def restarts(self) -> RestartSettings:
-        """Return the settings of recreations of this group, but for the limit of the spec."""
-        return self.defaults.of(meta.annotations(self.obj))
-
-    @cached_property
-    def limited(self) -> RestartSettings:
-        """Return the settings with the limit of the spec, if it has one; raise `DecodeError` as `lws` does."""
-        limit = self.lws.spec.leader_worker_template.max_group_restarts
-        return self.restarts if limit is None else replace(self.restarts, max_restarts=limit)
 
 
 class PolicyDecision(Struct, frozen=True, kw_only=True):

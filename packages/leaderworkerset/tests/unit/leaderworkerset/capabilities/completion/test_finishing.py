@@ -12,7 +12,7 @@ from kuberuntime.plan import Delete, Patch
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.capabilities import deciding
-from leaderworkerset.capabilities.completion import ending, finishing
+from leaderworkerset.capabilities.completion import finishing
 from leaderworkerset.core.leaderworkerset import groupfacts, status
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.fold import fold
@@ -98,7 +98,7 @@ def test_the_leader_of_a_queue_is_marked_for_kueue_and_no_other() -> None:
     """R-KQ-12, R-KQ-34: without the marks Kueue never finishes the Workload of a group."""
     queued = LEADER | {"metadata": LEADER["metadata"] | {"labels": meta.labels(LEADER) | {labels.QUEUE_NAME: "team"}}}
     for leader, marks in ((queued, {labels.POD_GROUP_SERVING: None, labels.RETRIABLE_IN_GROUP: "false"}), (LEADER, {})):
-        written = ending.mark(leader, GroupEnd.COMPLETE).patch["metadata"]["annotations"]
+        written = finishing.mark(leader, GroupEnd.COMPLETE).patch["metadata"]["annotations"]
         assert written == {labels.GROUP_ENDED: "Complete", labels.RECOVER: None} | marks
 
 

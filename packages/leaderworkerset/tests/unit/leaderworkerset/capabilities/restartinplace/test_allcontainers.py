@@ -11,10 +11,11 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Apply, Delete, Patch, Plan, flat
 from leaderworkerset.api import labels
+from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
 from leaderworkerset.capabilities.restartinplace import allcontainers
 from leaderworkerset.core.policies.policy import LiveGroup
-from leaderworkerset.core.restarts.settings import RestartSettings
+from leaderworkerset.core.policies.recreation import RestartSettings
 
 ALL = {"lastState": {"terminated": {"exitCode": 137, "reason": "RestartingAllContainers"}}}
 ALONE = {"lastState": {"terminated": {"exitCode": 1, "reason": "Error"}}}
@@ -115,7 +116,7 @@ def test_a_late_pod_uses_one_of_the_restarts_of_its_group_and_one_in_time_none()
     limited = replace(RestartSettings(), max_restarts=1)
     counts = (labels.GROUP_RESTART_COUNTS,)
     for note, is_late in ((f"1={at(-10)}", False), (f"1={at(-121)}", True)):
-        plan = reconcile(group(restarted(note=note), defaults=limited))
+        plan = reconcile(group(restarted(note=note), facts={names.BACKOFF: limited}))
         patched = [one for one in flat(plan.actions) if isinstance(one, Patch)]
         assert any(set(counts) & meta.annotations(one.patch).keys() for one in patched) is is_late
 

@@ -13,10 +13,11 @@ from kuberuntime.plan import Action, Apply, Delete, Patch, Plan, Together
 from leaderworkerset.api import labels
 from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.policy import LiveGroup
-from leaderworkerset.core.restarts.settings import RestartSettings
+from leaderworkerset.core.policies.recreation import RestartSettings
 
 FINALIZER = labels.GROUP_RESTART_BUDGET_CLEANUP
 
@@ -125,7 +126,7 @@ def test_a_group_without_restarts_left_is_exhausted(limit: int, used: int | None
 )
 def test_each_limit_means_the_same(obj: JSONObject, defaults: RestartSettings) -> None:
     """N-RB-1: the annotation is another name of the field."""
-    assert steps(reconcile(group(obj, FAILED, defaults=defaults))) == EXHAUSTION
+    assert steps(reconcile(group(obj, FAILED, facts={names.BACKOFF: defaults}))) == EXHAUSTION
 
 
 def test_without_a_limit_nothing_is_counted() -> None:
