@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from leaderworkerset.api import runsettings
+from leaderworkerset.api import labels, runsettings
 from leaderworkerset.capabilities.capability import Capability
 from leaderworkerset.capabilities.completion import finishing
 from leaderworkerset.core.extensions import GroupPlace, GroupStep
@@ -12,6 +12,7 @@ CAPABILITY: Final = Capability(
     page="how-to/progress.md",
     settings=runsettings.ANNOTATIONS,
     wakes_groups=True,
+    pod_fields=(f"metadata.annotations['{labels.HANG}']",),
     errors=(runsettings.errors,),
     excuses=(finishing.excuses,),
     fault_finders=(finishing.find_hang,),

@@ -12,6 +12,7 @@ CAPABILITY: Final = Capability(
     name="places",
     page="how-to/places-and-ends.md",
     settings=(labels.STAY_ON_NODES,),
+    statefulset_fields=(f"spec.template.metadata.annotations['{labels.STAY_ON_NODES}']",),
     errors=(formernodes.errors,),
     policies=(formernodes.POLICY,),
     placement=NodePlacement(

@@ -11,6 +11,7 @@ CAPABILITY: Final = Capability(
     page="how-to/restart-in-place.md",
     settings=(labels.IN_PLACE_RESTARTS,),
     wakes_groups=True,
+    pod_fields=(f"metadata.annotations['{labels.RESTARTED_IN_PLACE}']",),
     errors=(allcontainers.errors,),
     excuses=(allcontainers.excuses,),
     fault_finders=(allcontainers.find,),
