@@ -27,7 +27,6 @@ from leaderworkerset.core.extensions import together
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.reconcile import decide
 from leaderworkerset.core.pod.reconcile import reconcile
-from leaderworkerset.core.policies.failures import Members
 from leaderworkerset.core.policies.policy import LiveGroup
 
 VALUES: Final = {
@@ -156,7 +155,6 @@ def test_two_faults_are_recorded_in_one_order() -> None:
     marks = {labels.HANG: HANG, labels.RESTARTED_IN_PLACE: "1=2026-03-01T00:00:00Z"}
     leader = with_settings(leader, meta.annotations(leader) | marks)
     group = LiveGroup(leader=leader, obj=obj, now=builders.NOW, pods=(leader,))
-    members = Members(leader, group.pods, (), ())
 
     recorded = next(one for one in ENABLED if one.name == names.BACKOFF)
 
@@ -164,7 +162,7 @@ def test_two_faults_are_recorded_in_one_order() -> None:
     plans = [reconcile(group, extensions=together({one.name: one for one in ordered})) for ordered in orders]
 
     assert len(pair) == 2
-    assert all(find(group, members).failure for one in pair for find in one.fault_finders)
+    assert all(find(group).failure for one in pair for find in one.fault_finders)
     assert plans[0] == plans[1]
     assert "no progress for 60 s" in str(plans[0].actions)
 

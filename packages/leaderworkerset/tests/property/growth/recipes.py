@@ -148,8 +148,8 @@ def _observed_budget(budget: JSONObject, least: int) -> JSONObject:
 
 def _gate(world: LargeSet) -> object:
     """Decide about every pod as one of a group that waits for room on a node."""
-    group = {labels.GANG_GROUP: "g", labels.SIZE: str(len(world.members.pods))}
-    pods = [gate._link(with_annotations(one, group), "g") for one in world.members.pods]
+    group = {labels.GANG_GROUP: "g", labels.SIZE: str(len(world.observed_group.pods))}
+    pods = [gate._link(with_annotations(one, group), "g") for one in world.observed_group.pods]
     node = {"metadata": {"name": "n"}, "status": {"allocatable": {"pods": str(len(pods))}}}
     return gate.reconcile(gate.ObservedCluster(nodes=[node], used={}, unbound=pods, members=pods))
 

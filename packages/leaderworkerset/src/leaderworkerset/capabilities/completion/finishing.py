@@ -29,7 +29,7 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.core.extensions import SetExpiry
 from leaderworkerset.core.leaderworkerset.decision import SetFacts
 from leaderworkerset.core.policies import restartpolicy
-from leaderworkerset.core.policies.failures import Fault, Members
+from leaderworkerset.core.policies.failures import Fault
 from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
 from leaderworkerset.core.restarts import retention
 
@@ -173,6 +173,6 @@ def of_hang(obj: JSONObject, leader: JSONObject) -> Failure | None:
     return Failure(pod=blamed.pod, uid=UID(blamed.uid), what=f"no progress for {length} s{waits}")
 
 
-def find_hang(group: LiveGroup, _members: Members) -> Fault:
+def find_hang(group: LiveGroup) -> Fault:
     """Return the failure of a group that hangs."""
     return Fault(failure=of_hang(group.obj, group.leader))

@@ -23,7 +23,7 @@ from leaderworkerset.api.recreationrecord import Failure
 from leaderworkerset.api.restartnotes import RestartNote
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies import failures
-from leaderworkerset.core.policies.failures import Fault, Members
+from leaderworkerset.core.policies.failures import Fault
 from leaderworkerset.core.policies.policy import LiveGroup
 
 DEADLINES: Final = Range(24)
@@ -54,12 +54,12 @@ def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject)
     return (container.get("restartCount") or 0) <= restartnotes.read(pod).restarts
 
 
-def find(group: LiveGroup, members: Members) -> Fault:
+def find(group: LiveGroup) -> Fault:
     """Return the failure of the first pod that is late, or the notes of pods and the time to the next deadline."""
     deadline = tolerated(meta.annotations(group.obj))
     if deadline is None:
         return Fault()
-    return decide(group.obj, failures.members(members), deadline, group.now)
+    return decide(group.obj, failures.members(group), deadline, group.now)
 
 
 def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now: datetime) -> Fault:

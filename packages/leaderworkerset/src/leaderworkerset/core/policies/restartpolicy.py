@@ -18,7 +18,7 @@ from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.api.recreationrecord import Recreation, RecreationState
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies import failures, recreation
-from leaderworkerset.core.policies.failures import Excuse, FindFault, Members
+from leaderworkerset.core.policies.failures import Excuse, FindFault
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.policies.recreation import UPSTREAM_RESTARTS, RestartSettings
 from leaderworkerset.core.restarts import counts, failure, retention
@@ -45,11 +45,10 @@ def decide(
     previous = recreationrecord.read(group.record if is_own else None)
     if previous is not None and previous.leader == meta.uid(group.leader):
         return _continue(group, settings, previous)
-    members = Members(group.leader, group.pods, group.gone, group.statefulsets)
-    failed = failures.failed_pod(group.lws, members, excuses)
+    failed = failures.failed_pod(group.lws, group, excuses)
     found = None if failed is None else failure.describe(failed)
     if found is None:
-        faults = [find(group, members) for find in finders]
+        faults = [find(group) for find in finders]
         failed_otherwise = [fault.failure for fault in faults if fault.failure is not None]
         found = min(failed_otherwise, key=lambda failure: (failure.restarts, failure.what), default=None)
         if found is None:
@@ -82,7 +81,7 @@ def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
     leader = group.leader
     if retention.is_recovered(leader):
         return ()
-    members = failures.members(Members(leader, group.pods, group.gone, group.statefulsets))
+    members = failures.members(group)
     kept = retention.keep([pod for pod in members if meta.uid(pod) != meta.uid(leader)])
     return kept if meta.is_deleting(leader) else (*kept, _terminate(group))
 

@@ -17,7 +17,6 @@ from leaderworkerset.core.leaderworkerset import groupfacts, status
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.policies import failures
-from leaderworkerset.core.policies.failures import Members
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.restarts import retention
 
@@ -124,10 +123,10 @@ def test_a_rank_that_ended_with_0_and_was_started_again_did_not_fail(
 ) -> None:
     """Differs from R-POD-4, where every restart is a failure, for sets that run to completion alone."""
     worker = WORKER | {"status": WORKER["status"] | statuses}
-    members = Members(LEADER, (LEADER, worker), (), (SET,))
+    members = LiveGroup(now=builders.NOW, leader=LEADER, pods=(LEADER, worker), statefulsets=(SET,))
     assert (failures.failed_pod(leaderworkerset.decode(LWS), members, [finishing.excuses]) is not None) is has_failed
     going = worker | {"metadata": worker["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
-    gone = Members(LEADER, (LEADER, going), (), (SET,))
+    gone = LiveGroup(now=builders.NOW, leader=LEADER, pods=(LEADER, going), statefulsets=(SET,))
     assert failures.failed_pod(leaderworkerset.decode(LWS), gone, [finishing.excuses]) is not None
 
 
