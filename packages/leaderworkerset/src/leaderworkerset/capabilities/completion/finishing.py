@@ -44,7 +44,7 @@ def settings_of(lws: LeaderWorkerSet) -> RunSettings:
 
 
 def has_succeeded(pod: JSONObject) -> bool:
-    """Return whether the last ended run of every container exited with code 0; one that was started again since has ended.
+    """Return whether the last ended run of every container exited with code 0; a container that was started again since has ended.
 
     Containers of the phase before (init containers, and sidecars among them) do not count.
     """
@@ -58,7 +58,7 @@ def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, _container: JSONObject
 
 
 def failed(pod: JSONObject) -> bool:
-    """Return whether a container of a pod was started again after an error; one that had exited with code 0 did not fail."""
+    """Return whether a container of a pod was started again after an error, not after exit code 0."""
     statuses = [
         status
         for kind in ("containerStatuses", "initContainerStatuses")
@@ -78,7 +78,7 @@ def _last_exit(status: JSONObject) -> int | None:
 
 
 def end_of(lws: LeaderWorkerSet, leader: JSONObject, revisions: Iterable[JSONObject], now: datetime) -> GroupEnd | None:
-    """Return how the group of a leader ends now, None while it goes on."""
+    """Return how the group of a leader ends now, None while it continues."""
     settings = settings_of(lws)
     if not settings.completes:
         return None

@@ -1,7 +1,7 @@
 """Pods on lost nodes: terminating for longer than their grace period on a node that does not report; force-deleted here.
 
 A pod whose kubelet is gone stays Terminating for ever and blocks its group: the leader waits for its workers, and a
-name is free only after its pod is deleted. In: the pods of a group, the nodes of those that are stuck, the time. Out:
+name is free only after its pod is deleted. In: the pods of a group, the nodes of stuck pods, the time. Out:
 deletions with a grace period of 0, or when to decide again.
 
 A node that does not report may still run its pods. Workers are released there, a leader is not: two leaders of one

@@ -1,7 +1,7 @@
 """Which groups are moved now: one more only while enough others are available.
 
 A move is a deletion of the group's leader, as an update replaces it: no failure, so without record, delay or budget of
-restarts. What is decided here depends on what exists alone. So a move that is not begun when the node opens again does not take
+restarts. The decision depends on existing objects alone. So a move that is not begun when the node opens again does not take
 place, a group on two closed nodes leaves both at once, and one that is elsewhere is not moved again.
 """
 
@@ -32,7 +32,7 @@ Leaving = Mapping[str, Collection[str]]
 
 
 def choose(waiting: Iterable[Group], available: Collection[Group], least: int) -> list[Group]:
-    """Return the groups to move of those that wait, in their order, so that `least` stay available.
+    """Return which of the waiting groups to move, in their order, so that `least` groups stay available.
 
     Groups that are not available come first: nothing is lost by their move.
 

@@ -1,7 +1,7 @@
 """Restarts of all containers of a pod in place, where they are tolerated (docs/adr/0027-restarts-of-all-containers.md).
 
-A kubelet does that when a container ends with an exit code for which its rules say `RestartAllContainers`. It is no failure
-(R-POD-4) as long as the pod is ready again in time. How often a pod did so, and since when it has not been ready, is kept
+A kubelet does that when a container ends with an exit code for which its rules say `RestartAllContainers`. It is not
+a failure (R-POD-4) as long as the pod is ready again in time. How often a pod did so, and since when it has not been ready, is kept
 in an annotation of the pod (`api/restartnotes.py`).
 
 In: the pods of a group, the deadline, the time. Out: the notes to write, and the failure of a pod that is late, or the time left.
@@ -81,7 +81,7 @@ def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now
 
 
 def _note(pod: JSONObject, now: datetime) -> RestartNote:
-    """Return the note that a pod shall have; a time that is still to come is by another clock, and is replaced."""
+    """Return the note that a pod must have; a time in the future is by another clock, and is replaced."""
     known = restartnotes.read(pod)
     restarts = max(known.restarts, _restarts(pod))
     if known.since is None and restarts == known.restarts:

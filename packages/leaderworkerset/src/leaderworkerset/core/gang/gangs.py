@@ -44,14 +44,14 @@ PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
 """All gang schedulers, in the order in which `auto` tries them."""
 
 NAMES: Final = (VOLCANO.name, KUBERNETES, *(name for name in PROVIDERS if name != VOLCANO.name))
-"""The names that a configuration may have, beside `auto`: `kubernetes` schedules groups with `spec.scheduling` alone."""
+"""The names that a configuration may have, in addition to `auto`: `kubernetes` schedules groups with `spec.scheduling` alone."""
 
 FOLLOWED: Final = {
     VOLCANO.name: VOLCANO.name,
     **dict.fromkeys((KUBERNETES, NATIVE.name, AUTO), KUBERNETES),
     **dict.fromkeys((COSCHEDULING.name, BUILT_IN.name), ""),
 }
-"""Who follows `spec.scheduling` under each configured name, empty where nobody does."""
+"""The provider that follows `spec.scheduling` under each configured name, empty if there is none."""
 
 DETECTABLE: Final[Mapping[str, Provider]] = MappingProxyType(
     {name: provider for name, provider in PROVIDERS.items() if provider.group_object is not None}

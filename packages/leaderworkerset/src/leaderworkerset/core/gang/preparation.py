@@ -1,4 +1,4 @@
-"""What the groups of a LeaderWorkerSet with `spec.scheduling` share: decided before its leaders (N-K8S-7 to N-K8S-13).
+"""The shared objects of groups with `spec.scheduling`: decided before the leaders (N-K8S-7 to N-K8S-13).
 
 In: the LeaderWorkerSet, its Workload, the PodGroup of the whole, and PodGroups that no pod names. Out: writes of these, or
 the failure for which leaders are not changed. PodGroups of replicas and roles are made by their groups (`replicas.py`).
@@ -31,7 +31,7 @@ CLEANUP_BLOCKED: Final = "PodGroupCleanupBlocked"
 
 
 class _FailedError(ValueError):
-    """What is found forbids to go on."""
+    """The objects that exist forbid to continue."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -89,7 +89,7 @@ def _prepare_delegated(whole: GangSet, level: SchedulingLevel) -> Preparation:
 
 
 def _whole_name(whole: GangSet, level: SchedulingLevel) -> str:
-    """Return the name of the PodGroup of the whole, empty where there shall be none."""
+    """Return the name of the PodGroup of the whole, empty if there must be none."""
     has_one = level is SchedulingLevel.WHOLE and whole.lws.spec.replicas
     return f"{workloadnames.workload_name(whole.lws)}-lws" if has_one else ""
 
@@ -127,7 +127,7 @@ def _corrected(workload: JSONObject, wanted: JSONObject) -> Iterator[Patch]:
 
 
 def _pod_group(whole: GangSet, name: str, workload: JSONObject, template: JSONObject) -> Create | Patch | None:
-    """Return the write that the PodGroup of the whole needs, None if it is as it shall be."""
+    """Return the write that the PodGroup of the whole needs, None if it is as desired."""
     level = {labels.SCHEDULING_LEVEL: SchedulingLevel.WHOLE.value}
     wanted = workloads.build_pod_group(whole.obj, name, workload, template, level)
     found = next((one for one in whole.known.objects if POD_GROUPS.has(one) and meta.name(one) == name), None)

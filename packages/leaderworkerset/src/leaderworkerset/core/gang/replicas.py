@@ -22,7 +22,7 @@ from leaderworkerset.core.policies.levels import SchedulingLevel
 from leaderworkerset.core.policies.policy import DeniedError, PolicyDecision, SchedulingFailure
 
 LEGACY: Final = {"true": SchedulingLevel.REPLICA}
-"""What earlier versions of the Go controller wrote for a level."""
+"""The text that earlier versions of the Go controller wrote for a level."""
 
 RETRY: Final = 10.0
 """Seconds until a group whose PodGroup is another object's is reconciled again: no watch reports the end of that one."""

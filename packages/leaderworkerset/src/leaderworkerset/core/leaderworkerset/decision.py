@@ -1,4 +1,4 @@
-"""What a decision about a LeaderWorkerSet is made from, and what it is: facts in, a plan and what to remember out.
+"""The input and the result of a decision about a LeaderWorkerSet: facts in, a plan and what to remember out.
 
 What is decided about the leaders of all groups comes from `ordinalleaders.py` or `hashleaders.py`; `reconcile.py` makes the
 plan from that.
@@ -26,7 +26,7 @@ from leaderworkerset.core.policies.policy import NO_SERVICE, NOT_SCHEDULED, Head
 
 
 class OnDemand(Enum):
-    """What must be read before a plan is performed, since caches may be behind with it (`controllers/leaders.py`)."""
+    """The objects that must be read before a plan is performed, since caches may be behind (`controllers/leaders.py`)."""
 
     LEADERS = auto()
     """An update begins, or a capability deletes leaders: no leader that stays may be deleted already. Otherwise the plan is void."""
@@ -39,7 +39,7 @@ class OnDemand(Enum):
 
 
 class Known(Struct, frozen=True, kw_only=True):
-    """What earlier decisions led to, and what was read of the API server for this one.
+    """The results of earlier decisions, and the objects that were read from the API server for this one.
 
     That is the edition and what keeps the leaders was applied from; `whole` is that object with all its fields, `history`
     the revisions of the past. Each is None where it is not known.
@@ -60,7 +60,7 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
 
     `keeper` is what keeps the leaders: a StatefulSet, or a Deployment where groups have random keys; `gated` is of such
     groups. `groups` are named by their leaders; `folded` is their fold if the caller keeps it up to date, otherwise it is
-    computed. `records` are those of recreations. `service` is the one that all groups share. `evidence` are the pods that the
+    computed. `records` are those of recreations. All groups share the `service`. `evidence` are the pods that the
     finalizer of exhausted groups keeps, also those of a LeaderWorkerSet that is gone. `facts` are observed for capabilities,
     by their names.
     """
@@ -94,12 +94,12 @@ class SetFacts(Struct, frozen=True):
 
 
 class LeaderDecision(Struct, frozen=True, kw_only=True):
-    """What to do with the leaders, and what their state says.
+    """The decision about the leaders, and the status that follows from their state.
 
     `applied` is what must keep them, None if nothing is applied; the events of an update are `updating`. Otherwise the
     `actions` are performed. The plan `is_void_if_behind` if caches are late, as when an update begins. The status is
-    assessed once what keeps them is observed (R-STAT-2), unless there is an `error`. `turn` is of leaders with random keys,
-    `rollout` of those with ordinals.
+    assessed once what keeps them is observed (R-STAT-2), unless there is an `error`. Leaders with random keys have a
+    `turn`, leaders with ordinals a `rollout`.
     """
 
     source: Source

@@ -46,7 +46,7 @@ class States(NamedTuple):
     Those `moving` wait to be moved off closed nodes: extra groups replace them as they do groups that are updated.
 
     Broken groups are of an older revision, exist, are not being deleted, and are not ready: they may never become so.
-    Exhausted ones never will, and are broken too.
+    Exhausted groups never will, and are also broken.
     """
 
     ready: int
@@ -71,7 +71,7 @@ class Folded(Struct, frozen=True, kw_only=True):
     Groups that are `stranded` cannot end what `updating` ones do; none are before that is asked.
     The nodes of `refused` ones among these do not resize their pods. Groups that are `departing` have to leave where they
     are; extra groups replace them as they do groups that are updated.
-    `exhausted` groups are those that nothing follows: `complete` and `late` ones are among them.
+    Nothing follows `exhausted` groups; `complete` and `late` groups are among them.
     """
 
     members: int = 0
@@ -111,7 +111,7 @@ class Folded(Struct, frozen=True, kw_only=True):
         return whole, whole & ready, whole & self.updated(size, revision)
 
     def without_workers(self, size: int) -> int:
-        """Return the groups that need no workers: by the size they were created with, otherwise by that of the spec."""
+        """Return the groups that need no workers: by the size they were created with, otherwise by the size in the spec."""
         return ~self.larger if size == 1 else self.alone
 
     def available(self, size: int) -> int:
@@ -210,7 +210,7 @@ def regular_index(group: GroupFacts, name: str, limit: int) -> int | None:
 
 
 def regular(groups: Iterable[GroupFacts], name: str, folded: Folded) -> int:
-    """Return the indexes of those of the groups that a fold has as regular ones."""
+    """Return the indexes of the groups that are regular in a fold."""
     limit = folded.members.bit_length()
     indexes = (regular_index(group, name, limit) for group in groups if group.leader not in folded.irregular)
     return sum(1 << index for index in set(indexes) if index is not None)

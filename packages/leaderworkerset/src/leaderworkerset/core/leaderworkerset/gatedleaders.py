@@ -72,7 +72,7 @@ NO_REPLACEMENT: Final = Replacement((), {})
 
 
 class _Turn(Struct, frozen=True):
-    """Who goes ahead and who waits, each the oldest first.
+    """The leaders that go ahead and the leaders that wait, the oldest first.
 
     `missing` says that leaders are still to be created, `excess` how many groups there are beyond replicas and surge.
     """

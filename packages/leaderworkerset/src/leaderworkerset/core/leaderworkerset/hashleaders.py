@@ -1,6 +1,6 @@
 """Decides about leaders with random keys: a Deployment keeps them, and replaces them itself (section 5.2, docs/adr/0017).
 
-Once it is as it was applied, leaders that wait for the end of other groups are let go (`gatedleaders.py`). Pace and order
+Once it matches what was applied, leaders that wait for the end of other groups may go ahead (`gatedleaders.py`). Pace and order
 of a rollout are the Deployment controller's: each revision is a ReplicaSet of its own, and a leader is Ready once its
 workers are (`group-ready`).
 """
@@ -26,7 +26,7 @@ from leaderworkerset.core.leaderworkerset.status import Assessment, Sums
 
 
 class Leaders(Struct, frozen=True):
-    """The leaders of a LeaderWorkerSet: their Deployment, their groups, the revision they shall have, if older ones exist."""
+    """The leaders of a LeaderWorkerSet: their Deployment, groups, desired revision, and whether older revisions exist."""
 
     deployment: JSONObject
     groups: Collection[GroupFacts]
@@ -41,7 +41,7 @@ def replicas(
     given: int | None,
     created: str,
 ) -> int:
-    """Return how many leaders the Deployment shall have: fewer only once its rollout, if any, has made its first leader.
+    """Return how many leaders the Deployment must have: fewer only once its rollout has created its first leader.
 
     Between its first two steps a rollout has one ReplicaSet with pods. If the Deployment gets just its size then, it is taken
     to be scaled for ever, and never rolls out (docs/adr/0017). A rollout that fails is not waited for; pods that could not
@@ -94,7 +94,7 @@ def _build_template(lws: LeaderWorkerSet, key: str) -> JSONObject:
 def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime) -> Assessment:
     """Build the status from the Deployment's counts (N-ST-2 to N-ST-6).
 
-    An update is in progress only while there is an older revision: other changes of the Deployment are no update. An
+    An update is in progress only while there is an older revision: other changes of the Deployment are not an update. An
     exhausted group is not ready, and the leader that would replace it waits: nothing progresses on its account.
     """
     found = meta.status(leaders.deployment)
@@ -120,7 +120,7 @@ def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime) -> Assessment:
 
 
 def is_current(leaders: Leaders) -> bool:
-    """Return whether the Deployment is of the revision, and all leaders that shall be have been created from it (N-ST-2).
+    """Return whether the Deployment is of the revision, and all desired leaders were created from it (N-ST-2).
 
     Leaders of it that are being deleted count: they are replaced, but not rolled out.
     """

@@ -7,7 +7,7 @@
 | with its LeaderWorkerSet, or with what keeps its leaders | goes with the LeaderWorkerSet |
 
 So nothing that is deleted is kept alive by evidence: the finalizer is taken off as soon as the manager sees that the
-LeaderWorkerSet is deleted, as it is with its namespace. Records of recreations that no group needs any more go, too.
+LeaderWorkerSet is deleted, as it is with its namespace. Records of recreations that no group needs any more are deleted as well.
 
 In: the LeaderWorkerSet, what keeps its leaders, its groups, the pods with the finalizer. Out: the pods to let go, and the
 counts as they shall be.
@@ -29,7 +29,7 @@ from leaderworkerset.core.restarts.counts import Counts, Key
 
 
 class Leftovers(Struct, frozen=True):
-    """What lets pods go, and the groups that start with none of their restarts used."""
+    """The actions that release pods, and the groups whose used restarts are cleared."""
 
     actions: tuple[Action, ...] = ()
     cleared: Collection[Key] = ()
@@ -75,7 +75,7 @@ def _ended_ordinals(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterato
 
 
 def _ended_keyed(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
-    """Yield the leaders of an earlier LeaderWorkerSet or template, and the youngest of those beyond the replicas."""
+    """Yield the leaders of an earlier LeaderWorkerSet or template, and the youngest leaders beyond the replicas."""
     key = "" if facts.living is None else groupname.revision(facts.living)
     of_this = [
         pod

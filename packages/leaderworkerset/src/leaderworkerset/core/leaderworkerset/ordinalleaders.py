@@ -1,6 +1,6 @@
 """Decides about leaders with ordinals: a StatefulSet keeps them, and a rollout leads it step by step (`rollingupdate.py`).
 
-Once it is as it was applied, outdated leaders are deleted where the StatefulSet controller would replace one at a time
+Once it matches what was applied, outdated leaders are deleted if the StatefulSet controller would replace one at a time
 (docs/adr/0004).
 """
 

@@ -4,7 +4,7 @@ In: `ObservedLeaderWorkerSet`, everything the decision uses, as the caches show 
 contract:
 
 1. record a revision; with `spec.scheduling`, create what its groups share, without which leaders are not changed;
-2. let go of evidence of groups that used up their restarts (`leftovers.py`); apply what keeps the leaders;
+2. release evidence of groups that used up their restarts (`leftovers.py`); apply what keeps the leaders;
 3. create the shared service; write the status;
 4. if nothing changes in what keeps the leaders, replace outdated ones, or let go those that wait (`ordinalleaders.py`,
    `hashleaders.py`), also where step 3 fails: these may be many writes, behind which the status would be late;
@@ -73,7 +73,7 @@ RECHECK_NAMESPACE: Final = 30.0
 """Seconds until the namespace of evidence is read again, if nothing else happens in it: it is not watched."""
 
 AGAIN: Final = 0.0
-"""Seconds until the next reconcile after an apply that may change nothing, since no watch reports one that did not."""
+"""Seconds until the next reconcile after an apply that may change nothing: then no watch reports it."""
 
 
 def reconcile(
@@ -184,7 +184,7 @@ def _compared(facts: SetFacts, leaders: LeaderDecision) -> LastApply | None:
 
 
 def _is_unknown(facts: SetFacts) -> bool:
-    """Return whether nobody knows if what keeps the leaders is as it was applied: the manager has just begun to lead."""
+    """Return whether it is unknown if what keeps the leaders matches what was applied: the manager has just begun to lead."""
     return facts.living is not None and facts.observed.known.applied is None and facts.observed.known.whole is None
 
 
@@ -215,7 +215,7 @@ def _set_aside(
 
 
 def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: Leftovers) -> tuple[Action, ...]:
-    """Store the counts of groups that start anew, take over others', or are gone (N-RB-11 to N-RB-14)."""
+    """Store the counts of groups that start again, take over others', or are gone (N-RB-11 to N-RB-14)."""
     known = counts.read(facts.obj) if labels.GROUP_RESTART_COUNTS in facts.lws.annotations else {}
     if not known:
         return ()
@@ -313,7 +313,7 @@ def _surge_events(facts: SetFacts, rollout: Rollout | None) -> tuple[Emit, ...]:
 
 
 def _make_service(facts: SetFacts) -> list[Action]:
-    """Create the shared service if it is configured and missing (R-SVC-1); adopt one that outlived its LeaderWorkerSet."""
+    """Create the shared service if it is configured and missing (R-SVC-1); adopt a service that outlived its LeaderWorkerSet."""
     orphan = facts.observed.service.orphan
     if orphan is not None:
         return [guarded_patch(SERVICES, orphan, revisions.adoption(orphan, facts.obj), if_present=True)]
@@ -324,7 +324,7 @@ def _make_service(facts: SetFacts) -> list[Action]:
 
 
 def _service_conflict(facts: SetFacts) -> str:
-    """Return whose the shared service is, if another object controls it; the groups go on without the names that it gives."""
+    """Return whose the shared service is, if another object controls it; the groups continue without the names that it gives."""
     is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
     return facts.observed.service.conflict if is_shared else ""
 

@@ -1,6 +1,6 @@
 """How a rollout proceeds: the state machine of the leader StatefulSet and of its groups (contract section 5).
 
-In: the LeaderWorkerSet, its leader StatefulSet, the fold of its groups and the revision that they shall have. Out: a
+In: the LeaderWorkerSet, its leader StatefulSet, the fold of its groups and their desired revision. Out: a
 `Rollout`: partition and replicas to write to the StatefulSet, and the leaders to delete.
 
 The StatefulSet controller replaces the leaders: a lower partition lets it proceed. Additional replicas (the surge) replace
@@ -70,7 +70,7 @@ class Current(NamedTuple):
 
 
 class CaseFacts(NamedTuple):
-    """What a step is computed from; `current` has no replicas if there is no StatefulSet."""
+    """The facts for a step; `current` has no replicas if there is no StatefulSet."""
 
     limits: Budget
     current: Current
@@ -163,7 +163,7 @@ class RolloutStep(NamedTuple):
 
 
 class Rollout(Struct, frozen=True):
-    """What a rollout does now: its step for the StatefulSet as it is (`current`), and the groups (`folded`) that it sees.
+    """The state of a rollout: its next step for the StatefulSet (`current`), and the groups (`folded`) that it sees.
 
     The step `begins` an update if it releases the first groups, and is `at_step` if the StatefulSet has its partition and
     replicas. If nothing is applied, leaders of `replaced` groups are deleted, the worst first, `released` ones updated in place.

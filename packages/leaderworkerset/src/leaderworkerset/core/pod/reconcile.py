@@ -1,7 +1,7 @@
 """Decides about one group: recreate it, or create what its leader pod leads (contract 8.1).
 
 In: `LiveGroup`, the leader pod and all related objects, as the caches show them. Out: a `Plan`. A group has one key,
-that of its leader pod. So all changes of its pods and StatefulSets are handled one reconcile at a time, and several
+the name of its leader pod. So all changes of its pods and StatefulSets are handled one reconcile at a time, and several
 failures of a group cause one recreation.
 
 Only new groups get workers: a worker StatefulSet that exists is not changed (R-ARC-3), but for updates in place.
@@ -172,7 +172,7 @@ def _decide_gang(group: LiveGroup, revision: JSONObject | None, gang: Gang) -> P
 
 
 def _make_service(group: LiveGroup) -> tuple[Action, ...]:
-    """Create the group's own service if it shall have one (R-SVC-2), or report whose the one of this name is (N-HASH-24)."""
+    """Create the group's own service if it must have one (R-SVC-2), or report who has its name (N-HASH-24)."""
     if _shares_service(group):
         return ()
     if group.service.conflict:
@@ -211,7 +211,7 @@ def _make_workers(
 
 
 def _workers(group: LiveGroup) -> JSONObject | None:
-    """Return the StatefulSet of the group's workers, or one that has its name still."""
+    """Return the StatefulSet of the group's workers, or an earlier StatefulSet with its name."""
     return groupname.find_workers(group.leader, group.statefulsets)
 
 

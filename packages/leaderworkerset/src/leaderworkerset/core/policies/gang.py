@@ -84,7 +84,7 @@ class GangSet(Struct, frozen=True, kw_only=True):
 
 
 class Preparation(Struct, frozen=True):
-    """What comes before the leaders: actions, or the failure for which these are not changed.
+    """The actions before those for leaders, or the failure because of which leaders are not changed.
 
     It `is_done` once everything that the groups share exists.
     """
@@ -128,7 +128,7 @@ class Gang(Protocol):
 def members_to_start(lws: LeaderWorkerSet) -> int:
     """Return how many pods of a group exist at first: all, or only the leader if workers wait for it (R-GANG-4).
 
-    Under exclusive placement workers wait for the node of their leader, too: a scheduler that waited for them before it
+    Under exclusive placement workers also wait for the node of their leader: a scheduler that waited for them before it
     binds the leader would wait for ever.
     """
     awaits = lws.spec.startup_policy.awaits_leader or exclusive.is_exclusive(lws)

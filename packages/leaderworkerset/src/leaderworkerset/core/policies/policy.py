@@ -55,14 +55,14 @@ class SchedulingFailure(Struct, frozen=True):
 
 
 Nodes: TypeAlias = Mapping[str, JSONObject | None]
-"""Nodes by name, None for one that does not exist."""
+"""Nodes by name, None for a missing node."""
 
 Parent: TypeAlias = JSONObject | SchedulingFailure | None
 """The Workload of an owner, or why there is none; None where it was not needed (`delegation.py`)."""
 
 
 class SchedulingObjects(Struct, frozen=True, kw_only=True):
-    """The objects of gang schedulers for one group, or for those that the groups of a LeaderWorkerSet share.
+    """The objects of gang schedulers for one group, or the objects that the groups of a LeaderWorkerSet share.
 
     `unused` are the PodGroups of groups that no pod names, `kinds` the kinds of all these that the API server serves.
     `parent` is the Workload of an owner, or why there is none, where scheduling is delegated (`delegation.py`).
@@ -94,7 +94,7 @@ class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
     """A group at one moment: the pod of its key, its LeaderWorkerSet, and the objects that carry its name and index.
 
     `obj` is the LeaderWorkerSet as read, empty if it does not exist. `gone` are pods deleted since the last reconcile, in
-    their last state; `nodes` are those that the decision depends on, by name; `record` describes the last recreation.
+    their last state; the decision depends on `nodes`; `record` describes the last recreation.
     `service` is the group's own. `facts` are those of capabilities, and their configuration, by their names.
     """
 
@@ -135,7 +135,7 @@ NOTHING: Final = PolicyDecision()
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """What a policy adds to pod templates, and to pods at their admission."""
+    """The functions of a policy for pod templates, and for pods at their admission."""
 
     annotations: Callable[[Template], dict[str, str]] = lambda _template: {}
     admit: Callable[[JSONObject, Member], JSONObject] = lambda pod, _member: pod

@@ -2,7 +2,7 @@
 
 The Go controller recreates a group on every failure at once (`UPSTREAM_RESTARTS`). With other settings
 (`Extensions.restarts`) a group that fails again soon after its last recreation waits: by default 10 seconds, doubling up to
-5 minutes, which are the kubelet's numbers for containers that crash. The number of recreations may be limited, too (`core/restarts/counts.py`); what fails after the last one is
+5 minutes, which are the kubelet's numbers for containers that crash. The number of recreations may also be limited (`core/restarts/counts.py`); what fails after the last one is
 exhausted. Why the record is an object of its own: docs/adr/0003-recreation-backoff.md.
 
 In: the record of the group's last recreation (`api/recreationrecord.py`), the leader pod, the failure, the settings, the time. Out: the next record. A record names the leader to delete
