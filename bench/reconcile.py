@@ -32,7 +32,8 @@ from tests.property.growth.test_remembered import settle
 from kuberuntime.objects.meta import JSON
 from kuberuntime.plan import PutStatus
 from leaderworkerset.capabilities.deciding import decide
-from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.decision import NOTHING_KNOWN, ObservedLeaderWorkerSet
+from leaderworkerset.core.policies.policy import NO_SERVICE
 
 SHAPES_TRIED: Final = ("long texts", "variables", "quantities", "volumes", "ports", "labels", "claims")
 RUNS: Final = 6
@@ -52,7 +53,7 @@ def measure(shape: str) -> None:
     world = stored(shape)
     alone = alone_stored(shape)
     settled = at_rest(world)
-    unknown = arrived(replace(settled, edition=None, applied=None))
+    unknown = arrived(replace(settled, known=NOTHING_KNOWN))
     edited = _copy(world.edited) | {"status": {}}
     report(
         "reconcile",
@@ -83,7 +84,7 @@ def alone_stored(shape: str) -> LargeSet:
 def largest_of(world: LargeSet) -> int:
     """Return the bytes of the largest object of a world at rest."""
     settled = at_rest(world)
-    return max(map(_bytes, (settled.leaderworkerset, settled.leader_statefulset, *settled.revisions)))
+    return max(map(_bytes, (settled.leaderworkerset, settled.keeper, *settled.revisions)))
 
 
 def _largest(shape: str, size: Callable[[LargeSet], int]) -> LargeSet:
@@ -102,7 +103,7 @@ def _bytes(obj: JSON) -> int:
 
 def new(world: LargeSet) -> ObservedLeaderWorkerSet:
     """Return what is observed of a new LeaderWorkerSet."""
-    observed = replace(world.observed, leader_statefulset=None, revisions=(), groups=(), has_shared_service=False)
+    observed = replace(world.observed, keeper=None, revisions=(), groups={}, service=NO_SERVICE)
     return replace(observed, leaderworkerset=world.posted | {"status": {}})
 
 
@@ -120,7 +121,7 @@ def arrived(observed: ObservedLeaderWorkerSet) -> ObservedLeaderWorkerSet:
     return replace(
         observed,
         leaderworkerset=_copy(observed.leaderworkerset),
-        leader_statefulset=_copy(observed.leader_statefulset),
+        keeper=_copy(observed.keeper),
         revisions=[_copy(revision) for revision in observed.revisions],
     )
 

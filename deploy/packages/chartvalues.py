@@ -9,7 +9,7 @@ from deploy.packages import dashboarddeployment
 
 from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.meta import JSON, JSONObject
-from leaderworkerset.core.restarts.settings import MOST_RESTARTS
+from leaderworkerset.capabilities.backoff.backoffsettings import MOST_RESTARTS
 from leaderworkerset.install import installsettings, rendering
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY, deployment

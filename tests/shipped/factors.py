@@ -11,13 +11,14 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from kuberuntime.objects.duration import Range
 from leaderworkerset.api import labels
+from leaderworkerset.capabilities.backoff import backoffsettings as settings
+from leaderworkerset.capabilities.backoff.backoffsettings import MOST_RESTARTS
 from leaderworkerset.capabilities.disruption import disruptionsettings as disruption
 from leaderworkerset.capabilities.lostnodes.lost import GRACES
 from leaderworkerset.capabilities.restartinplace.allcontainers import DEADLINES
 from leaderworkerset.core.policies.gang import NONE
-from leaderworkerset.core.restarts import settings
-from leaderworkerset.core.restarts.settings import MOST_RESTARTS, Range
 from leaderworkerset.manager.config import configuration, configurationrules
 from leaderworkerset.manager.config.ciphersuites import OPENSSL, TLS13
 from leaderworkerset.manager.config.configuration import LOCK, Configuration, Sections

@@ -1,6 +1,6 @@
 """Objects as the API server serves them, with the values that matter to a test given by name and the rest filled in."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +10,10 @@ from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import revisions, rollingupdate
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.policies.policy import HeadlessService
+
+SETTLED = HeadlessService(is_settled=True)
+"""The headless service exists."""
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 NAMESPACE = "default"
@@ -229,3 +233,8 @@ def hash_leader(
     spec |= {"schedulingGates": [{"name": labels.REPLACEMENT_GATE}]} if gated else {}
     metadata = {"name": name, "creationTimestamp": created or f"2026-03-01T12:00:{ord(letter) - 97:02}Z"}
     return made | {"metadata": made["metadata"] | metadata, "spec": made["spec"] | spec}
+
+
+def by_leader(groups: Iterable[GroupFacts]) -> dict[str, GroupFacts]:
+    """Return groups by the names of their leaders."""
+    return {group.leader: group for group in groups}

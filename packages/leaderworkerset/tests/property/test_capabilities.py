@@ -1,10 +1,10 @@
 """Two capabilities decide together as one after the other: their order in the table changes no plan.
 
-Groups and LeaderWorkerSets have the settings of both, and everything that both react to. `ORDERED` lists the decisions
-that two capabilities share, with the reason why their order is the order of the table.
+Groups and LeaderWorkerSets have the settings of both, and whatever both react to. So no pair has to be rejected at admission.
 """
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any, Final
 
@@ -19,15 +19,23 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Plan
 from leaderworkerset.api import labels
+from leaderworkerset.api.progressnotes import Hang, SilentRank, render_hang
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.capability import Capability
-from leaderworkerset.capabilities.enabled import ENABLED, combine
+from leaderworkerset.capabilities.enabled import ENABLED
+from leaderworkerset.core.extensions import together
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.reconcile import decide
 from leaderworkerset.core.pod.reconcile import reconcile
 from leaderworkerset.core.policies.policy import LiveGroup
 
 VALUES: Final = {
+    labels.RESTART_BACKOFF: "on",
+    labels.RESTART_FIRST_DELAY: "2s",
+    labels.RESTART_LONGEST_DELAY: "4s",
+    labels.RESTART_RESET_AFTER: "1h",
+    labels.MAX_GROUP_RESTARTS: "1",
+    labels.RESUME_GROUP_RESTARTS: "again",
     labels.RELEASE_LOST_PODS_AFTER: "30s",
     labels.FOLLOW_PROGRESS: "true",
     labels.PROGRESS_TIMEOUT: "60s",
@@ -46,14 +54,11 @@ VALUES: Final = {
 }
 """A value of each setting that has an effect."""
 
-ORDERED: Final = {
-    (
-        "completion",
-        "restart-in-place",
-    ): "both may find a fault of a group at once: the hang of a rank is recorded first",
-}
+PAIRS: Final = tuple(combinations(ENABLED, 2))
 
-PAIRS: Final = [pair for pair in combinations(ENABLED, 2) if (pair[0].name, pair[1].name) not in ORDERED]
+SINCE: Final = datetime(2026, 3, 1, tzinfo=UTC)
+
+HANG: Final = render_hang(Hang(since=SINCE, ranks=(SilentRank(pod="p", uid="u", rank=1, since=SINCE, waits=""),)))
 
 RUNNING: Final[JSONObject] = {"running": {}}
 
@@ -80,7 +85,8 @@ def members(draw: st.DrawFn, made: JSONObject) -> JSONObject:
         labels.GROUP_ENDED: "Complete",
         labels.IN_PLACE_REVISION: "another",
         labels.IN_PLACE_BEFORE: "main=1=runc://a=app:1",
-        labels.RESTARTED_IN_PLACE: "1",
+        labels.RESTARTED_IN_PLACE: "1=2026-03-01T00:00:00Z",
+        labels.HANG: HANG,
     }
     own = {name: marks[name] for name in draw(st.sets(st.sampled_from(sorted(marks)), max_size=2))}
     metadata = made["metadata"] | {"annotations": meta.annotations(made) | own}
@@ -97,7 +103,7 @@ def members(draw: st.DrawFn, made: JSONObject) -> JSONObject:
 def groups(draw: st.DrawFn, pair: tuple[Capability, Capability]) -> LiveGroup:
     """Return a group of a LeaderWorkerSet with settings of two capabilities."""
     obj = with_settings(builders.leaderworkerset_object(), draw(annotations(pair)))
-    made = builders.leader_pod(obj)
+    made = builders.leader_pod(obj, ready=draw(st.booleans()))
     leader, worker = draw(members(made)), draw(members(builders.worker_pod(made)))
     return LiveGroup(
         leader=leader,
@@ -131,7 +137,7 @@ def comparable(plan: Plan) -> Any:
 @settings(max_examples=25, deadline=None)
 def test_order_of_two_capabilities_does_not_matter(pair: tuple[Capability, Capability], data: st.DataObject) -> None:
     group, observed = data.draw(groups(pair)), data.draw(sets(pair))
-    first, second = combine(pair), combine(reversed(pair))
+    first, second = (together({one.name: one for one in ordered}) for ordered in (pair, pair[::-1]))
 
     plans = [comparable(reconcile(group, extensions=one)) for one in (first, second)]
     decided = [decide(observed, builders.NOW, extensions=one) for one in (first, second)]
@@ -141,6 +147,25 @@ def test_order_of_two_capabilities_does_not_matter(pair: tuple[Capability, Capab
     assert decided[0].needs == decided[1].needs
 
 
+def test_two_faults_are_recorded_in_one_order() -> None:
+    pair = [one for one in ENABLED if one.fault_finders]
+    chosen = (labels.PROGRESS_TIMEOUT, labels.ON_HANG, labels.IN_PLACE_RESTARTS)
+    obj = with_settings(builders.leaderworkerset_object(), {name: VALUES[name] for name in chosen})
+    leader = builders.leader_pod(obj, ready=False)
+    marks = {labels.HANG: HANG, labels.RESTARTED_IN_PLACE: "1=2026-03-01T00:00:00Z"}
+    leader = with_settings(leader, meta.annotations(leader) | marks)
+    group = LiveGroup(leader=leader, obj=obj, now=builders.NOW, pods=(leader,))
+
+    recorded = next(one for one in ENABLED if one.name == names.BACKOFF)
+
+    orders = ((recorded, *pair), (recorded, *pair[::-1]))
+    plans = [reconcile(group, extensions=together({one.name: one for one in ordered})) for ordered in orders]
+
+    assert len(pair) == 2
+    assert all(find(group).failure for one in pair for find in one.fault_finders)
+    assert plans[0] == plans[1]
+    assert "no progress for 60 s" in str(plans[0].actions)
+
+
 def test_every_setting_of_a_capability_has_a_value() -> None:
     assert {setting for one in ENABLED for setting in one.settings} == VALUES.keys()
-    assert all({first, second} <= {one.name for one in ENABLED} for first, second in ORDERED)

@@ -20,9 +20,9 @@ from leaderworkerset.api import labels, recreationrecord
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.leaderworkerset import groupfacts
-from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.decision import Decision, Known, ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
-from leaderworkerset.core.policies.policy import LiveGroup
+from leaderworkerset.core.policies.policy import HeadlessService, LiveGroup
 from localkube.apiserver.patch import merge
 
 
@@ -63,17 +63,17 @@ class ModeledCluster:
         leaders = self.all(PODS, name=name, worker_index="0")
         observed = ObservedLeaderWorkerSet(
             leaderworkerset=self.get(LEADERWORKERSETS, name),
-            leader_statefulset=self.get(STATEFULSETS, name),
+            keeper=self.get(STATEFULSETS, name),
             revisions=self.all(CONTROLLER_REVISIONS, name=name),
-            has_shared_service=self.get(SERVICES, name) is not None,
-            groups=[
+            service=HeadlessService(is_settled=self.get(SERVICES, name) is not None),
+            groups=builders.by_leader(
                 kept.checked(groupfacts.describe)(leader, self.get(STATEFULSETS, meta.name(leader)))
                 for leader in leaders
-            ],
+            ),
         )
         anew = kept.checked(deciding.decide)(observed, self.now)
         self.remembered = deciding.decide(
-            replace(observed, edition=self.remembered.edition, applied=self.applied), self.now
+            replace(observed, known=Known(edition=self.remembered.edition, applied=self.applied)), self.now
         )
         self.check_memory(anew.plan, self.remembered.plan)
         return self.remembered.plan
@@ -104,7 +104,7 @@ class ModeledCluster:
             gone=gone,
             statefulsets=self.all(STATEFULSETS, name=name, group_index=index),
             revisions=self.all(CONTROLLER_REVISIONS, name=name),
-            has_service=self.get(SERVICES, meta.name(leader)) is not None,
+            service=HeadlessService(is_settled=self.get(SERVICES, meta.name(leader)) is not None),
             record=self.get(CONTROLLER_REVISIONS, recreationrecord.name_of(leader)),
         )
         return kept.checked(deciding.reconcile_group)(observed)

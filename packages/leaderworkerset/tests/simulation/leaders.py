@@ -15,7 +15,9 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
-from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
+from leaderworkerset.capabilities import names
+from leaderworkerset.capabilities.backoff.backoffsettings import DEFAULTS
+from leaderworkerset.core.policies.recreation import RestartSettings
 from leaderworkerset.kinds.managed import managed
 from localkube.apiserver.storage.store import Change
 from localkube.kubelet.processes.model import Script, run_forever
@@ -47,7 +49,7 @@ def settings(
     seed: int = 1, manager: Schedule = SLOW, script: Script = run_forever, restarts: RestartSettings = DEFAULTS
 ) -> Settings:
     """Return a cluster with a network that has delays, and one manager."""
-    kinds = managed(restarts=restarts)
+    kinds = managed(configured={names.BACKOFF: restarts})
     return Settings(seed=seed, managers=(manager,), others=SLOW, script=script, kinds=kinds)
 
 

@@ -22,7 +22,8 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
+from leaderworkerset.capabilities.backoff.backoffsettings import DEFAULTS
+from leaderworkerset.core.policies.recreation import RestartSettings
 from localkube.kubelet.processes.model import Program
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
 

@@ -4,6 +4,8 @@ import re
 from datetime import timedelta
 from typing import Final
 
+from msgspec import Struct
+
 LONGEST: Final = timedelta(days=36_525)
 """A century: no wait is longer, and `datetime` can hold every moment that far from now."""
 
@@ -51,3 +53,24 @@ def of_seconds(seconds: float) -> timedelta:
     """
     longest = LONGEST.total_seconds()
     return timedelta(seconds=min(max(seconds, -longest), longest))
+
+
+class Range(Struct, frozen=True):
+    """A range of durations: from one second to a number of hours."""
+
+    hours: int
+
+    def __str__(self) -> str:
+        return f"a duration from 1s to {self.hours}h"
+
+    def holds(self, seconds: float) -> bool:
+        """Return whether a duration of so many seconds is allowed."""
+        return 1 <= seconds <= self.hours * 3600
+
+    def read(self, text: str) -> timedelta | None:
+        """Read a duration, None for one that is not allowed."""
+        try:
+            seconds = parse(text)
+        except ValueError:
+            return None
+        return timedelta(seconds=seconds) if self.holds(seconds) else None

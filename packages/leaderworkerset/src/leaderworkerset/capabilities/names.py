@@ -2,6 +2,7 @@
 
 from typing import Final
 
+BACKOFF: Final = "back-off"
 DISRUPTION: Final = "disruption"
 LOST_NODES: Final = "lost-nodes"
 MOVES: Final = "moves"

@@ -29,7 +29,7 @@ from leaderworkerset.core.gang.gangs import SCHEDULING
 from leaderworkerset.core.gang.native import WORKLOADS
 from leaderworkerset.core.policies import delegation
 from leaderworkerset.core.policies.gang import Gang
-from leaderworkerset.core.policies.policy import Parent, SchedulingFailure
+from leaderworkerset.core.policies.policy import Parent, SchedulingFailure, SchedulingObjects
 
 OWNER: Final = "owner"
 POD_GROUPS: Final = "pod groups"
@@ -71,21 +71,21 @@ class GangObjects:
     def __init__(self, caches: Caches, gang: Gang) -> None:
         self._informers = tuple(caches[cache] for cache in gang_caches(gang))
 
-    def of_group(self, lws: ObjectKey, group_index: str) -> Sequence[JSONObject]:
+    def of_group(self, lws: ObjectKey, group_index: str) -> SchedulingObjects:
         """Return the objects of a group, and the objects that it shares with other groups."""
-        return (*self._filed(indexes.group_value(lws, group_index)), *self.shared_by(lws))
+        objects = (*self._filed(indexes.group_value(lws, group_index)), *self._filed(str(lws)))
+        return SchedulingObjects(objects=objects, kinds=self._served())
 
-    def shared_by(self, lws: ObjectKey) -> Sequence[JSONObject]:
-        """Return the objects that the groups of a LeaderWorkerSet share."""
-        return self._filed(str(lws))
+    def shared_by(self, lws: ObjectKey, unused: Sequence[JSONObject] = ()) -> SchedulingObjects:
+        """Return the objects that the groups of a LeaderWorkerSet share, and `unused` PodGroups of single groups."""
+        return SchedulingObjects(objects=self._filed(str(lws)), unused=unused, kinds=self._served())
 
     def pod_groups_of(self, lws: ObjectKey) -> Iterable[JSONObject]:
         """Yield the PodGroups of all groups of a LeaderWorkerSet with `spec.scheduling`."""
         for informer in self._informers:
             yield from informer.store.by_index(POD_GROUPS, str(lws))
 
-    def served(self) -> Collection[Resource]:
-        """Return the kinds that the API server serves."""
+    def _served(self) -> Collection[Resource]:
         return [informer.resource for informer in self._informers if informer.is_served]
 
     def watches(self, keys: Callable[[Change], Iterable[ObjectKey]]) -> Sequence[Watch]:

@@ -1,7 +1,8 @@
 """The fields of objects that the caches keep: only the fields that decisions, indexes and events read.
 
-A decision that reads a field which is not declared here finds it absent. `test_kept.py` records every path that the
-decisions read, and fails if one is missing. Equal parts of kept objects are stored once.
+Capabilities declare the fields that they alone read. A decision that reads a field which is not declared finds it absent.
+`test_kept.py` records every path that the decisions read, and fails if one is missing. Equal parts of
+kept objects are stored once.
 """
 
 from typing import Final
@@ -9,9 +10,9 @@ from typing import Final
 from kuberuntime.cache.projection import Keep, Projection
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.qos import COMPUTE
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
+from leaderworkerset.capabilities.enabled import ENABLED
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.core.policies.accelerators import RESOURCE
 
@@ -25,9 +26,6 @@ TPU_REQUESTS: Final = tuple(
     for containers in ("containers", "initContainers")
     for amounts in ("limits", "requests")
 )
-
-COMPUTE_AMOUNTS: Final = tuple(f"{kind}.{name}" for kind in ("limits", "requests") for name in COMPUTE)
-"""CPU and memory, which may change in place."""
 
 CONTAINER_ENDS: Final = tuple(
     f"status.{containers}[].{field}"
@@ -51,19 +49,12 @@ POD: Final = Projection(
     "metadata.finalizers",
     f"metadata.annotations['{labels.GROUP_RESTART_BUDGET_EXHAUSTED}']",
     f"metadata.annotations['{labels.RECOVER}']",
-    f"metadata.annotations['{labels.HANG}']",
     f"metadata.annotations['{labels.GROUP_ENDED}']",
     f"metadata.annotations['{labels.LEADER_NAME}']",
     f"metadata.annotations['{labels.SIZE}']",
     f"metadata.annotations['{labels.GROUP_IDENTITY}']",
     f"metadata.annotations['{labels.REPLACES}']",
     f"metadata.annotations['{labels.POD_DELETION_COST}']",
-    f"metadata.annotations['{labels.RESTARTED_IN_PLACE}']",
-    f"metadata.annotations['{labels.IN_PLACE_REVISION}']",
-    f"metadata.annotations['{labels.IN_PLACE_STATEFULSET_REVISION}']",
-    f"metadata.annotations['{labels.IN_PLACE_REFUSED}']",
-    f"metadata.annotations['{labels.IN_PLACE_BEFORE}']",
-    f"metadata.annotations['{labels.IN_PLACE_RESOURCES}']",
     f"metadata.annotations['{labels.GANG_SCHEDULER}']",
     f"metadata.annotations['{labels.GANG_GROUP}']",
     f"metadata.annotations['{GROUP_NAME}']",
@@ -76,28 +67,24 @@ POD: Final = Projection(
     "spec.schedulingGates",
     "spec.readinessGates",
     "spec.containers[].name",
-    "spec.containers[].image",
     "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution",
-    *(f"spec.containers[].resources.{amounts}" for amounts in COMPUTE_AMOUNTS),
     *TPU_REQUESTS,
     "status.phase",
     "status.conditions[].type",
     "status.conditions[].status",
     "status.conditions[].reason",
     "status.reason",
-    "status.containerStatuses[].containerID",
-    "status.containerStatuses[].state.running",
-    *(f"status.containerStatuses[].resources.{amounts}" for amounts in COMPUTE_AMOUNTS),
     *CONTAINER_ENDS,
+    *(path for one in ENABLED for path in one.pod_fields),
 )
 """Leaders and workers: whether they are ready, have failed, where they run, what group and revision they are of."""
 
 _ROLLED: Final = (
+    *(path for one in ENABLED for path in one.statefulset_fields),
     "metadata.labels",
     f"metadata.annotations['{labels.REPLICAS}']",
     "spec.replicas",
     "spec.updateStrategy",
-    f"spec.template.metadata.annotations['{labels.STAY_ON_NODES}']",
     "status.observedGeneration",
     "status.replicas",
     "status.availableReplicas",
@@ -106,9 +93,7 @@ _ROLLED: Final = (
     "status.updateRevision",
 )
 
-WORKER_STATEFULSET: Final = Projection(
-    "metadata.creationTimestamp", f"metadata.annotations['{labels.POD_TERMINATION_POLICY}']", *_ROLLED
-)
+WORKER_STATEFULSET: Final = Projection("metadata.creationTimestamp", *_ROLLED)
 """The StatefulSet of a group's workers: whether it is ready, and of which revision."""
 
 LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations")

@@ -8,12 +8,12 @@ nothing.
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from kuberuntime.cache.informer import Change
+from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
@@ -25,25 +25,28 @@ from kuberuntime.plan import Plan, PutStatus, flat, without
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.deciding import decide, describe
 from leaderworkerset.capabilities.history import revisionhistory
-from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
-from leaderworkerset.controllers import gangobjects, indexes, leaders, maintenancenodes, permissions
+from leaderworkerset.controllers import gangobjects, indexes, leaders, permissions, setobservers
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.endings import Endings
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.groupsofsets import GroupsOfSets
-from leaderworkerset.controllers.maintenancenodes import MaintenanceNodes
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.leaderworkerset import services
-from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet, OnDemand
-from leaderworkerset.core.leaderworkerset.edition import Edition, Identity, LastApply, Source
+from leaderworkerset.core.leaderworkerset.decision import (
+    NOTHING_KNOWN,
+    Decision,
+    Known,
+    ObservedLeaderWorkerSet,
+    OnDemand,
+)
+from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers, describe_workers
 from leaderworkerset.core.policies import delegation, workloadnames
-from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.policies.policy import Parent
 from leaderworkerset.core.restarts import retention
 
@@ -68,8 +71,7 @@ BEHIND: Final = 1.0
 class Memory(Struct):
     """Results of earlier decisions about one LeaderWorkerSet, and the source of the current plan."""
 
-    edition: Edition | None = None
-    applied: LastApply | None = None
+    known: Known = NOTHING_KNOWN
     source: Source | None = None
     surplus: Mapping[str, bool] = field(default_factory=dict)
     status: JSONObject | None = None
@@ -98,7 +100,7 @@ class LeaderWorkerSetDriver(Driver):
     """Observes LeaderWorkerSets in the caches; what only some plans of a rollout need is read on demand."""
 
     def __init__(
-        self, caches: Caches, client: Client, clock: Clock, gang: Gang, maintenance: MaintenanceSettings | None = None
+        self, caches: Caches, client: Client, clock: Clock, gang: Gang, capabilities: Mapping[str, Any]
     ) -> None:
         self._client = client
         self._informers = informers = indexes.informers_of(caches)
@@ -108,17 +110,17 @@ class LeaderWorkerSetDriver(Driver):
         self._clock = clock
         self._groups = GroupsOfSets(informers.pods, informers.statefulsets)
         self._endings = Endings(informers.pods, informers.statefulsets)
-        self._closed = None if maintenance is None else MaintenanceNodes(caches, maintenance)
+        self._observers = setobservers.observers(caches, capabilities)
         self._turn = asyncio.Lock()
         self._memories: dict[ObjectKey, Memory] = {}
 
     async def plan(self, key: ObjectKey) -> Plan:
         """Decide about one LeaderWorkerSet, with what the decision needs of the API server."""
-        decision = await self._decide(key)
-        whole: JSONObject | None = None
-        if OnDemand.KEEPER in decision.needs and decision.resource is not None:
-            whole = await leaders.read_whole(self._client, decision.resource, key)
-            decision = await self._decide(key, whole=whole)
+        known = self._memories.get(key, Memory()).known
+        decision = await self._decide(key, known)
+        if OnDemand.KEEPER in decision.needs:
+            known = replace(known, whole=await leaders.read_whole(self._client, self._keepers(key).resource, key))
+            decision = await self._decide(key, known)
         if await self._is_behind(key, decision.needs):
             return Plan(requeue_after=BEHIND)
         if OnDemand.NAMESPACE in decision.needs and await leaders.is_namespace_ending(self._client, key.namespace):
@@ -127,11 +129,11 @@ class LeaderWorkerSetDriver(Driver):
             listing = await self._client.list(
                 CONTROLLER_REVISIONS, namespace=key.namespace, label_selector=revisionhistory.selector(key.name)
             )
-            decision = await self._decide(key, listing.items, whole)
+            decision = await self._decide(key, replace(known, history=listing.items))
         if decision.source is not None:
             memory = self._memories.setdefault(key, Memory())
-            memory.edition, memory.source, memory.surplus = decision.edition, decision.source, decision.surplus
-            memory.applied = decision.applied or memory.applied
+            memory.source, memory.surplus = decision.source, decision.surplus
+            memory.known = Known(edition=decision.edition, applied=decision.applied or memory.known.applied)
             return memory.paced(decision.plan, self._clock.monotonic())
         return decision.plan
 
@@ -142,74 +144,60 @@ class LeaderWorkerSetDriver(Driver):
             if memory and isinstance(write, Written) and write.resource == LEADERWORKERSETS:
                 memory.written_at = self._clock.monotonic()
             if memory and memory.source and isinstance(write, Written) and write.resource in KEEPERS:
-                memory.applied = LastApply(memory.source, Identity.of(write.object))
+                memory.known = replace(memory.known, applied=LastApply(memory.source, Identity.of(write.object)))
 
     async def _is_behind(self, key: ObjectKey, needs: Collection[OnDemand]) -> bool:
         """Return whether the caches are behind with what a plan is based on."""
         if OnDemand.LEADERS in needs:
             return not await leaders.are_as_known(self._client, key, self._groups.of(key))
         if OnDemand.HISTORY in needs:
-            lws = self._informers.leaderworkersets.store.get(key)
-            kind, informer = (
-                (DEPLOYMENTS, self._deployments)
-                if lws is not None and groupname.is_hash_set(lws)
-                else (STATEFULSETS, self._informers.statefulsets)
-            )
-            return not await leaders.is_of_revision_known(self._client, kind, key, informer.store.get(key))
+            informer = self._keepers(key)
+            known = informer.store.get(key)
+            return not await leaders.is_of_revision_known(self._client, informer.resource, key, known)
         return False
 
-    async def _decide(
-        self, key: ObjectKey, past: Sequence[JSONObject] | None = None, whole: JSONObject | None = None
-    ) -> Decision:
+    async def _decide(self, key: ObjectKey, known: Known) -> Decision:
         """Decide about a large LeaderWorkerSet in a thread; large ones run one after the other."""
-        observed = self.observe(key, past, whole)
-        parent: Parent = None
-        if (lws := observed.leaderworkerset) is not None and delegation.is_needed(lws, observed.gang_objects):
+        observed, parent = self.observe(key, known), None
+        if (lws := observed.leaderworkerset) is not None and delegation.is_needed(lws, observed.scheduling.objects):
             parent = await gangobjects.find_parent(self._client, lws)
-            observed = replace(self.observe(key, past, whole), parent=parent)
-        living = (observed.leader_statefulset, observed.leader_deployment)
-        documents = (observed.leaderworkerset, *living, *observed.revisions)
+            observed = self.observe(key, known, parent)
+        documents = (observed.leaderworkerset, observed.keeper, *observed.revisions)
         if not is_large(documents, len(observed.groups)):
             return decide(observed, self._clock.now(), self._gang)
         async with self._turn:
-            observed = replace(self.observe(key, past, whole), parent=parent)
+            observed = self.observe(key, known, parent)
             return await asyncio.to_thread(decide, observed, self._clock.now(), self._gang)
 
-    def observe(
-        self, key: ObjectKey, past: Sequence[JSONObject] | None = None, whole: JSONObject | None = None
-    ) -> ObservedLeaderWorkerSet:
+    def observe(self, key: ObjectKey, known: Known = NOTHING_KNOWN, parent: Parent = None) -> ObservedLeaderWorkerSet:
         """Collect the objects of one LeaderWorkerSet from the caches."""
         lws = self._informers.leaderworkersets.store.get(key)
         if lws is None:
             self._groups.forget(key)
             self._memories.pop(key, None)
             return ObservedLeaderWorkerSet(leaderworkerset=None, evidence=self._kept(key))
-        groups, memory = self._groups.of(key), self._memories.get(key, Memory())
+        groups, surplus = self._groups.of(key), self._memories.get(key, Memory()).surplus
         is_hash = groupname.is_hash_set(lws)
-        service = self._informers.services.store.get(key)
+        unused = self._unused_pod_groups(key) if meta.spec(lws).get("scheduling") is not None else ()
         return ObservedLeaderWorkerSet(
             leaderworkerset=lws,
-            leader_statefulset=self._informers.statefulsets.store.get(key),
+            keeper=self._keepers(key).store.get(key),
             revisions=self._informers.revisions.store.by_index(indexes.BY_LWS, str(key)),
-            has_shared_service=services.is_settled(service),
-            service_conflict=services.conflict(service, lws),
-            orphaned_service=service if services.is_orphan(service, lws) else None,
-            groups=groups.values(),
-            folded=None if is_hash else self._groups.folded(key),
-            leaders=groups,
-            gang_objects=self._gang_objects.shared_by(key),
-            unused_pod_groups=self._unused_pod_groups(key) if meta.spec(lws).get("scheduling") is not None else (),
-            gang_kinds=self._gang_objects.served(),
-            history=past,
             records=self._informers.revisions.store.by_index(indexes.RECORDS, str(key)),
-            edition=memory.edition,
-            applied=memory.applied,
-            whole=whole,
-            leader_deployment=self._deployments.store.get(key),
-            gated=self._observe_gated(key, groups, memory.surplus) if is_hash else GatedLeaders(),
+            service=services.observe(self._informers.services.store.get(key), lws),
+            groups=groups,
+            folded=None if is_hash else self._groups.folded(key),
+            gated=self._observe_gated(key, groups, surplus) if is_hash else GatedLeaders(),
+            scheduling=replace(self._gang_objects.shared_by(key, unused), parent=parent),
             evidence=self._kept(key),
-            facts={} if self._closed is None else {names.MOVES: self._closed.leaving(lws)},
+            known=known,
+            facts={name: one.observe(lws) for name, one in self._observers.items()},
         )
+
+    def _keepers(self, key: ObjectKey) -> Informer:
+        """Return the cache of what keeps the leaders of a LeaderWorkerSet."""
+        lws = self._informers.leaderworkersets.store.get(key) or {}
+        return self._deployments if groupname.is_hash_set(lws) else self._informers.statefulsets
 
     def _unused_pod_groups(self, key: ObjectKey) -> Sequence[JSONObject]:
         """Return the PodGroups of groups that no pod names; those of workers may come before these (N-K8S-13)."""
@@ -247,7 +235,7 @@ class LeaderWorkerSetDriver(Driver):
             Watch(self._informers.revisions, keys_of_revision),
             Watch(self._informers.pods, keys_of_pod),
             *self._gang_objects.watches(keys_of_owned),
-            *(() if self._closed is None else self._closed.watches()),
+            *(watch for one in self._observers.values() for watch in one.watches()),
         )
 
 
@@ -307,14 +295,14 @@ def _facts(leader: JSONObject | None) -> GroupFacts | None:
     return None if leader is None else describe(leader, None)
 
 
-def specify(gang: Gang = NO_GANG, maintenance: MaintenanceSettings | None = None) -> ControllerSpec:
-    """Return the controller, with the gang schedulers that may be used; with `maintenance` it reads nodes."""
+def specify(gang: Gang, capabilities: Mapping[str, Any]) -> ControllerSpec:
+    """Return the controller with these gang schedulers and settings of capabilities."""
 
     def build(caches: Caches, client: Client, clock: Clock) -> LeaderWorkerSetDriver:
-        return LeaderWorkerSetDriver(caches, client, clock, gang, maintenance)
+        return LeaderWorkerSetDriver(caches, client, clock, gang, capabilities)
 
-    caches = (*indexes.CACHES, indexes.DEPLOYMENT_CACHE, *gang_caches(gang))
-    caches += () if maintenance is None else maintenancenodes.CACHES
+    further = (*gang_caches(gang), *setobservers.caches_of(capabilities))
+    caches = (*indexes.CACHES, indexes.DEPLOYMENT_CACHE, *further)
     return ControllerSpec(
         name=NAME, caches=caches, build=build, writes=(*permissions.LEADERWORKERSET, *gang_permissions(gang))
     )

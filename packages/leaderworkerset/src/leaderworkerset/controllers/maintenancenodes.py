@@ -44,7 +44,7 @@ class MaintenanceNodes:
         self._closed: dict[str, tuple[JSONObject, ...]] = {}
         self._nodes.subscribe(self._node_changed)
 
-    def leaving(self, lws: JSONObject) -> Mapping[str, Collection[str]]:
+    def observe(self, lws: JSONObject) -> Mapping[str, Collection[str]]:
         """Return the leaders of the groups of a LeaderWorkerSet that have to leave nodes, and these nodes."""
         key = meta.key(lws)
         found = {meta.name(leader): self._nodes_of(leader) for leader in self._pods.store.by_index(MARKED, str(key))}

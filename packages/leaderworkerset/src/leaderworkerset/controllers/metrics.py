@@ -20,10 +20,10 @@ lws_time_to_ready_seconds                                from created (or last a
 """
 
 from collections import Counter as Tally
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -37,8 +37,8 @@ from kuberuntime.plan import Event
 from leaderworkerset.api import groupname, recreationrecord
 from leaderworkerset.api.conditions import AVAILABLE, CONDITIONS, MOVE_IN_PROGRESS
 from leaderworkerset.api.recreationrecord import Recreation, RecreationState
+from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.enabled import EXTENSIONS
-from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.controllers import indexes
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.instruments import Meter
@@ -55,8 +55,8 @@ DELETED: Final = "pod-deleted"
 class LeaderWorkerSetMetrics:
     """Counts what the controllers of LeaderWorkerSets do (see `instruments.KindMetrics`)."""
 
-    def __init__(self, metrics: Meter, maintenance: MaintenanceSettings | None = None) -> None:
-        self._metrics, self._maintenance = metrics, maintenance
+    def __init__(self, metrics: Meter, configured: Mapping[str, Any]) -> None:
+        self._metrics, self._moves_by = metrics, configured.get(names.MOVES)
         registry = CollectorRegistry()
         self._recreations = Counter(
             "lws_group_recreations_total", "Groups recreated, by cause.", ("cause",), registry=registry
@@ -93,8 +93,8 @@ class LeaderWorkerSetMetrics:
             RecreationCollector(informers),
             IgnoredCollector(caches.all()),
         )
-        if self._maintenance is not None:
-            nodes = MaintenanceNodes(caches, self._maintenance)
+        if self._moves_by is not None:
+            nodes = MaintenanceNodes(caches, self._moves_by)
             collectors += (MoveCollector(informers.leaderworkersets.store, nodes),)
         self._pods = informers.pods.store
         informers.leaderworkersets.subscribe(self._changed)
@@ -214,7 +214,7 @@ class MoveCollector(Collector):
         )
         for lws in self._store.list():
             if meta.is_condition_true(lws, MOVE_IN_PROGRESS.type):
-                waiting.add_metric(meta.key(lws), len(self._nodes.leaving(lws)))
+                waiting.add_metric(meta.key(lws), len(self._nodes.observe(lws)))
         return (waiting,)
 
 

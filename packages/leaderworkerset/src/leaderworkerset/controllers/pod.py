@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kuberuntime.cache.informer import Change
@@ -34,7 +33,6 @@ from leaderworkerset.core.policies import delegation
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.restarts import unseen
-from leaderworkerset.core.restarts.settings import ANNOTATIONS, DEFAULTS, RestartSettings
 
 NAME: Final = "pod"
 
@@ -42,25 +40,16 @@ NONE: Final[Mapping[str, Any]] = {}
 """No settings of capabilities."""
 
 
-class GroupOptions(Struct, frozen=True):
-    """The configuration of groups: the gang schedulers that may be used, and how groups are recreated.
-
-    `capabilities` is what capabilities are configured with, by their names.
-    """
-
-    gang: Gang = NO_GANG
-    restarts: RestartSettings = DEFAULTS
-    capabilities: Mapping[str, Any] = field(default_factory=dict)
-
-
 class PodDriver(Driver):
     """Observes groups in the caches; nodes, which few groups need, are read on demand."""
 
-    def __init__(self, caches: Caches, client: Client, clock: Clock, options: "GroupOptions") -> None:
+    def __init__(
+        self, caches: Caches, client: Client, clock: Clock, gang: Gang, capabilities: Mapping[str, Any] = NONE
+    ) -> None:
         self._informers = informers = indexes.informers_of(caches)
-        self._gang_objects = GangObjects(caches, options.gang)
-        self._gang = options.gang
-        self._options = options
+        self._gang_objects = GangObjects(caches, gang)
+        self._gang = gang
+        self._capabilities = capabilities
         self._client = client
         self._clock = clock
         self._gone: dict[ObjectKey, dict[str, JSONObject]] = {}
@@ -115,7 +104,8 @@ class PodDriver(Driver):
             nodes = {name: await self._client.find(NODES, ObjectKey("", name)) for name in sorted(names)}
             group = replace(group, nodes=nodes)
         if delegation.is_needed_by(group):
-            group = replace(group, parent=await gangobjects.find_parent(self._client, group.obj))
+            parent = await gangobjects.find_parent(self._client, group.obj)
+            group = replace(group, scheduling=replace(group.scheduling, parent=parent))
         return group
 
     def watches(self) -> Sequence[Watch]:
@@ -143,13 +133,10 @@ class PodDriver(Driver):
             gone=tuple(self._gone.get(key, {}).values()),
             statefulsets=informers.statefulsets.store.by_index(indexes.BY_GROUP, group),
             revisions=informers.revisions.store.by_index(indexes.BY_LWS, str(lws)),
-            has_service=services.is_settled(service),
-            service_conflict=services.conflict(service, leader),
+            service=services.observe(service, leader),
             record=self._find_record(leader),
-            gang_objects=self._gang_objects.of_group(lws, group_index),
-            gang_kinds=self._gang_objects.served(),
-            defaults=self._options.restarts,
-            facts=self._options.capabilities,
+            scheduling=self._gang_objects.of_group(lws, group_index),
+            facts=self._capabilities,
         )
 
     def _find_record(self, leader: JSONObject) -> JSONObject | None:
@@ -226,7 +213,7 @@ class PodDriver(Driver):
 
 def _settings(lws: JSONObject) -> list[str | None]:
     found = meta.annotations(lws)
-    return [found.get(name) for name in (*ANNOTATIONS, *WAKING_GROUPS)]
+    return [found.get(name) for name in WAKING_GROUPS]
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
@@ -255,13 +242,11 @@ def keys_of_lost_service(change: Change) -> Iterable[ObjectKey]:
     return keys_of_named(change) if change.new is None else ()
 
 
-def specify(
-    gang: Gang = NO_GANG, restarts: RestartSettings = DEFAULTS, capabilities: Mapping[str, Any] = NONE
-) -> ControllerSpec:
-    """Return the controller with these gang schedulers and settings of recreations, and those of capabilities."""
+def specify(gang: Gang = NO_GANG, capabilities: Mapping[str, Any] = NONE) -> ControllerSpec:
+    """Return the controller with these gang schedulers and settings of capabilities."""
 
     def build(caches: Caches, client: Client, clock: Clock) -> PodDriver:
-        return PodDriver(caches, client, clock, GroupOptions(gang, restarts, capabilities))
+        return PodDriver(caches, client, clock, gang, capabilities)
 
     caches = (*indexes.CACHES, *gang_caches(gang))
     return ControllerSpec(name=NAME, caches=caches, build=build, writes=(*permissions.POD, *gang_permissions(gang)))

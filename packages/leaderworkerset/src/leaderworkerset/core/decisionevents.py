@@ -31,7 +31,7 @@ def reference(obj: JSONObject) -> JSONObject:
 
 
 class EventKind(Struct, frozen=True):
-    """What the events of one kind have in common: type, reason, action. A call makes one."""
+    """The common parts of the events of one kind: type, reason, action. A call makes one."""
 
     type: EventType
     reason: str
@@ -94,7 +94,7 @@ def ignored(obj: JSONObject, lws: JSONObject | None, why: str = "cannot be read"
 
 
 def created_workers(obj: JSONObject, leader: JSONObject) -> Event:
-    """Return the event of a worker StatefulSet that was created (R-WSTS-2); those of many groups are told together."""
+    """Return the event of a worker StatefulSet that was created (R-WSTS-2); the events of many groups are reported together."""
     event = created(obj, f"Created worker statefulset for leader pod {meta.name(leader)}", leader)
     return _of_group(
         event, "Created worker statefulsets for groups {numbers}", decimals.natural(groupname.label(leader))

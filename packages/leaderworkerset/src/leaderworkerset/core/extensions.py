@@ -1,13 +1,15 @@
 """The places in upstream's decisions for capabilities (`leaderworkerset/capabilities/`), empty by default.
 
 A decision takes `Extensions` as an argument, so the core imports no capability. Each attribute is one place. Its functions
-are called in the order of the table of capabilities.
+are called in the order of the table of capabilities. This is the only declaration of a place: a capability is an `Extensions`
+with a name, and `together` joins several.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum, auto
-from typing import Final, NamedTuple, TypeAlias
+from itertools import chain
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -16,12 +18,12 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Action
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
-from leaderworkerset.core.leaderworkerset.fold import Folded
+from leaderworkerset.core.leaderworkerset.fold import Folded, RolloutRoute
 from leaderworkerset.core.leaderworkerset.groupfacts import Extend
-from leaderworkerset.core.leaderworkerset.route import RolloutRoute
 from leaderworkerset.core.policies.failures import Excuse, FindFault
 from leaderworkerset.core.policies.placement import NO_PLACEMENT, NodePlacement
 from leaderworkerset.core.policies.policy import LiveGroup, Policy, PolicyDecision
+from leaderworkerset.core.policies.recreation import UPSTREAM_RESTARTS, RestartSettings
 
 
 class GroupPlace(Enum):
@@ -70,6 +72,9 @@ SetStep: TypeAlias = Callable[[SetFacts, LeaderDecision, datetime], LeaderDecisi
 Retire: TypeAlias = Callable[[SetFacts, Sequence[JSONObject]], Sequence[Action]]
 """Decides about revisions that no group uses any more; with the history, once `OnDemand.HISTORY` was read."""
 
+FindRestarts: TypeAlias = Callable[[LiveGroup], RestartSettings]
+"""Returns how a group that fails is recreated, without the limit of its spec."""
+
 Errors: TypeAlias = Callable[[LeaderWorkerSet], Iterable[FieldError]]
 """Returns the errors of the settings of a LeaderWorkerSet."""
 
@@ -77,8 +82,13 @@ Warnings: TypeAlias = Callable[[Mapping[str, str]], Iterable[str]]
 """Returns warnings about annotations."""
 
 
+def upstream_restarts(_group: LiveGroup) -> RestartSettings:
+    """Return upstream's settings: every failure recreates at once."""
+    return UPSTREAM_RESTARTS
+
+
 class Extensions(Struct, frozen=True, kw_only=True):
-    """The functions of all capabilities, by their places."""
+    """The functions of one capability or of all of them, by their places."""
 
     errors: tuple[Errors, ...] = ()
     warnings: tuple[Warnings, ...] = ()
@@ -86,6 +96,7 @@ class Extensions(Struct, frozen=True, kw_only=True):
     placement: NodePlacement = NO_PLACEMENT
     extend: tuple[Extend, ...] = ()
     find_route: FindRoute | None = None
+    restarts: FindRestarts = upstream_restarts
     excuses: tuple[Excuse, ...] = ()
     fault_finders: tuple[FindFault, ...] = ()
     retire: Retire | None = None
@@ -110,3 +121,26 @@ class Extensions(Struct, frozen=True, kw_only=True):
 
 UPSTREAM: Final = Extensions()
 """No capability: upstream's contract alone."""
+
+SINGLE: Final = {
+    "placement": "place groups",
+    "restarts": "set how groups are recreated",
+    "find_route": "find a route",
+    "retire": "retire revisions",
+}
+"""The places for one capability only, and what it does there."""
+
+
+def together(named: Mapping[str, Extensions]) -> Extensions:
+    """Return what capabilities add together; raise ValueError where two of them claim a place for one."""
+    found: dict[str, Any] = {}
+    for place in Extensions.__struct_fields__:
+        none = getattr(UPSTREAM, place)
+        parts = {name: part for name, one in named.items() if (part := getattr(one, place)) != none}
+        if place not in SINGLE:
+            found[place] = tuple(chain.from_iterable(parts.values()))
+        elif len(parts) > 1:
+            raise ValueError(f"only one capability may {SINGLE[place]}: {' and '.join(parts)} do")
+        else:
+            found[place] = next(iter(parts.values()), none)
+    return Extensions(**found)

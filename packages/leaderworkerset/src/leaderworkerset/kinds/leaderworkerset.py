@@ -1,10 +1,12 @@
 """The kind LeaderWorkerSet."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import descriptions
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.controllers import leaderworkerset as controller
 from leaderworkerset.controllers.instruments import KindMetrics, Meter
 from leaderworkerset.core.policies.gang import Gang
@@ -18,21 +20,21 @@ def describe(document: JSONObject) -> JSONObject:
     return descriptions.described(leaderworkerset_crd(), document)
 
 
-def leaderworkerset(gang: Gang, ask: Ask, maintenance: MaintenanceSettings | None = None) -> Kind:
+def leaderworkerset(gang: Gang, ask: Ask, configured: Mapping[str, Any]) -> Kind:
     """Return the kind, with the gang schedulers of the configuration, and the ones that admission may use now.
 
-    With `maintenance` groups are moved off nodes that are closed.
+    `configured` are the settings of capabilities.
     """
 
     def build_metrics(meter: Meter) -> KindMetrics:
         from leaderworkerset.controllers.metrics import LeaderWorkerSetMetrics  # only where metrics are served
 
-        return LeaderWorkerSetMetrics(meter, maintenance)
+        return LeaderWorkerSetMetrics(meter, configured)
 
     return Kind(
         resource=LEADERWORKERSETS,
         definition=Definition(leaderworkerset_crd, describe),
-        controllers=(controller.specify(gang, maintenance),),
+        controllers=(controller.specify(gang, configured),),
         webhooks=handlers.leaderworkerset_webhooks(ask),
         metrics=(build_metrics,),
     )

@@ -13,7 +13,6 @@ from leaderworkerset.api import descriptions
 from leaderworkerset.capabilities import names
 from leaderworkerset.core.gang.gangs import Gangs
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, NoGang, Support
-from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 from leaderworkerset.kinds.disaggregatedset import ROLE_SCALER, disaggregatedset
 from leaderworkerset.kinds.leaderworkerset import leaderworkerset
 from leaderworkerset.kinds.pod import pod
@@ -37,22 +36,20 @@ NOTHING_MORE: Final[Configured] = {}
 def managed(
     provider: str = "",
     served: Served = nothing,
-    restarts: RestartSettings = DEFAULTS,
     *,
     workload_aware: bool = False,
     configured: Configured = NOTHING_MORE,
 ) -> Registry:
     """Return the kinds with this provider of gang scheduling: a name, `auto`, or none; `auto` chooses among `served`.
 
-    `restarts` is how groups that fail are recreated, `workload_aware` the feature gate of `spec.scheduling`, `configured` what
-    is off by default.
+    `workload_aware` is the feature gate of `spec.scheduling`, `configured` the settings of capabilities.
     """
     if not provider:
         none = NoGang(Support(workload_aware)) if workload_aware else NO_GANG
-        kinds = _registry(none, lambda: none, restarts, configured)
+        kinds = _registry(none, lambda: none, configured)
     else:
         gangs = Gangs(default=provider, is_enabled=workload_aware)
-        kinds = _registry(gangs, lambda: replace(gangs, served=served()), restarts, configured)
+        kinds = _registry(gangs, lambda: replace(gangs, served=served()), configured)
     if (budgets := configured.get(names.DISRUPTION)) is not None:
         from leaderworkerset.kinds.disruptionbudget import disruption_budget
 
@@ -64,9 +61,9 @@ def managed(
     return replace(kinds, beside=(RECORDER,))
 
 
-def _registry(gang: Gang, ask: Callable[[], Gang], restarts: RestartSettings, configured: Configured) -> Registry:
-    own = leaderworkerset(gang, ask, configured.get(names.MOVES))
-    return Registry((own, pod(gang, ask, restarts, configured), disaggregatedset(ask), ROLE_SCALER))
+def _registry(gang: Gang, ask: Callable[[], Gang], configured: Configured) -> Registry:
+    own = leaderworkerset(gang, ask, configured)
+    return Registry((own, pod(gang, ask, configured), disaggregatedset(ask), ROLE_SCALER))
 
 
 MANAGED: Final = managed()

@@ -7,19 +7,16 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.controllers import ganggate
 from leaderworkerset.controllers import pod as controller
 from leaderworkerset.core.policies.gang import Gang
-from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 from leaderworkerset.kinds.kind import Kind
 from leaderworkerset.webhooks import handlers
 from leaderworkerset.webhooks.handlers import Ask
 
 
-def pod(
-    gang: Gang, ask: Ask, restarts: RestartSettings = DEFAULTS, configured: Mapping[str, Any] = controller.NONE
-) -> Kind:
+def pod(gang: Gang, ask: Ask, configured: Mapping[str, Any] = controller.NONE) -> Kind:
     """Return the kind, with the gang schedulers of the configuration, and the ones that admission may use now.
 
-    `restarts` is the configuration of groups that fail, `configured` the settings of capabilities.
+    `configured` are the settings of capabilities.
     """
     gate = (ganggate.SPEC,) if gang.opens_gates else ()
-    controllers = (controller.specify(gang, restarts, configured), *gate)
+    controllers = (controller.specify(gang, configured), *gate)
     return Kind(resource=PODS, controllers=controllers, webhooks=handlers.pod_webhooks(ask))

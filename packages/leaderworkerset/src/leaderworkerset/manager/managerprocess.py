@@ -120,7 +120,6 @@ class ManagerProcess:
         self._kinds = kinds or managed(
             provider,
             served,
-            self._configuration.restarts,
             workload_aware=workload_aware,
             configured=opted_in(self._configuration),
         )

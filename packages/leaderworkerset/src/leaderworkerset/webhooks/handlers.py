@@ -21,7 +21,6 @@ from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, na
 from leaderworkerset.core.admission.ratchet import new_errors
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.policies.policy import DeniedError
-from leaderworkerset.core.restarts import settings
 from leaderworkerset.webhooks.review import TYPE_ERRORS, Admitted, Review
 from leaderworkerset.webhooks.spec import WebhookSpec
 
@@ -57,7 +56,6 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
             *templatewarnings.warnings(new),
             *namebudgets.warnings(new),
             *leaderworkerset.queue_warnings(new),
-            *settings.warnings(new.annotations),
             *(text for warn in EXTENSIONS.warnings for text in warn(new.annotations)),
         ],
     )

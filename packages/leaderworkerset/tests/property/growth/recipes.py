@@ -25,6 +25,7 @@ from leaderworkerset.capabilities.disruption.disruptionsettings import Disruptio
 from leaderworkerset.capabilities.lostnodes import lost
 from leaderworkerset.core.gang import gate
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS, Gangs
+from leaderworkerset.core.leaderworkerset.decision import Known
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, describe
 from leaderworkerset.core.policies.edits import with_annotations
 from leaderworkerset.core.policies.policy import DeniedError
@@ -72,11 +73,17 @@ def _sets(world: LargeSet) -> object:
     updated = [_updated(world, index) for index in world.many("groups")]
     observed = (
         seen,
-        replace(seen, leaderworkerset=world.edited, history=world.revisions),
-        replace(seen, leader_statefulset=None, revisions=(), groups=()),
-        replace(seen, leader_statefulset=helpless),
+        replace(seen, leaderworkerset=world.edited, known=Known(history=world.revisions)),
+        replace(seen, keeper=None, revisions=(), groups={}),
+        replace(seen, keeper=helpless),
         replace(seen, records=records),
-        replace(seen, leader_statefulset=rolled, groups=updated, history=world.revisions, records=records),
+        replace(
+            seen,
+            keeper=rolled,
+            groups=builders.by_leader(updated),
+            known=Known(history=world.revisions),
+            records=records,
+        ),
     )
     return [deciding.reconcile_set(one, NOW) for one in observed]
 
@@ -141,8 +148,8 @@ def _observed_budget(budget: JSONObject, least: int) -> JSONObject:
 
 def _gate(world: LargeSet) -> object:
     """Decide about every pod as one of a group that waits for room on a node."""
-    group = {labels.GANG_GROUP: "g", labels.SIZE: str(len(world.members.pods))}
-    pods = [gate._link(with_annotations(one, group), "g") for one in world.members.pods]
+    group = {labels.GANG_GROUP: "g", labels.SIZE: str(len(world.observed_group.pods))}
+    pods = [gate._link(with_annotations(one, group), "g") for one in world.observed_group.pods]
     node = {"metadata": {"name": "n"}, "status": {"allocatable": {"pods": str(len(pods))}}}
     return gate.reconcile(gate.ObservedCluster(nodes=[node], used={}, unbound=pods, members=pods))
 

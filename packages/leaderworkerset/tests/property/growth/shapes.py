@@ -20,7 +20,6 @@ from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
-from leaderworkerset.core.policies.failures import Members
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.webhooks.review import Review
 
@@ -248,16 +247,12 @@ class LargeSet:
         return {"metadata": {"name": "n", "labels": self.labels | {"rack": "r1"}}}
 
     @cached_property
-    def members(self) -> Members:
-        return Members(self.bare_leader, [self.bare_leader, *self.workers], self.gone, self.worker_sets)
-
-    @cached_property
     def observed(self) -> ObservedLeaderWorkerSet:
         return ObservedLeaderWorkerSet(
             leaderworkerset=self.posted,
-            leader_statefulset=self.statefulset,
+            keeper=self.statefulset,
             revisions=self.revisions,
-            groups=self.groups,
+            groups=builders.by_leader(self.groups),
         )
 
     @cached_property
@@ -267,7 +262,7 @@ class LargeSet:
             now=builders.NOW,
             leader=self.bare_leader,
             obj=self.posted,
-            pods=self.members.pods,
+            pods=[self.bare_leader, *self.workers],
             gone=self.gone,
             statefulsets=self.worker_sets,
             revisions=self.revisions,

@@ -9,7 +9,7 @@ from tests import builders
 from tests.property.growth.shapes import LargeSet
 
 from leaderworkerset.capabilities.deciding import decide
-from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
 
 SHAPES = ("claims", "labels", "ports", "quantities", "variables", "volumes")
@@ -26,10 +26,9 @@ def settle(world: LargeSet) -> ObservedLeaderWorkerSet:
     live = world.statefulset | {"metadata": metadata, "spec": spec}
     return replace(
         world.observed,
-        leader_statefulset=live,
-        has_shared_service=True,
-        edition=decision.edition,
-        applied=LastApply(source, Identity.of(live)),
+        keeper=live,
+        service=builders.SETTLED,
+        known=Known(edition=decision.edition, applied=LastApply(source, Identity.of(live))),
     )
 
 

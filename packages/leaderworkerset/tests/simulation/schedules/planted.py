@@ -38,8 +38,8 @@ from leaderworkerset.controllers import pod as of_pod
 from leaderworkerset.core.leaderworkerset import budget, edition, ordinalleaders, revisions, rollingupdate
 from leaderworkerset.core.pod import reconcile as of_groups
 from leaderworkerset.core.policies import failures, restartpolicy
+from leaderworkerset.core.policies.recreation import RestartSettings
 from leaderworkerset.core.restarts import unseen
-from leaderworkerset.core.restarts.settings import RestartSettings
 
 Plant: TypeAlias = Any
 """A context manager in whose body the bug is there."""

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from leaderworkerset.api import runsettings
+from leaderworkerset.api import labels, runsettings
 from leaderworkerset.capabilities.capability import Capability
-from leaderworkerset.capabilities.completion import ending, finishing, hang
+from leaderworkerset.capabilities.completion import finishing
 from leaderworkerset.core.extensions import GroupPlace, GroupStep
 
 CAPABILITY: Final = Capability(
@@ -12,9 +12,10 @@ CAPABILITY: Final = Capability(
     page="how-to/progress.md",
     settings=runsettings.ANNOTATIONS,
     wakes_groups=True,
-    errors=runsettings.errors,
-    excuse=finishing.excuses,
-    find_fault=hang.find,
-    set_end=ending.expire,
-    group_steps=(GroupStep(GroupPlace.OVER, ending.keep_ended), GroupStep(GroupPlace.RUNNING, ending.finish)),
+    pod_fields=(f"metadata.annotations['{labels.HANG}']",),
+    errors=(runsettings.errors,),
+    excuses=(finishing.excuses,),
+    fault_finders=(finishing.find_hang,),
+    set_ends=(finishing.expire,),
+    group_steps=(GroupStep(GroupPlace.OVER, finishing.keep_ended), GroupStep(GroupPlace.RUNNING, finishing.finish)),
 )

@@ -5,18 +5,36 @@ have exited with code 0. Then the group is *over*, as one is that used up its re
 so that nobody replaces it and its log can be read; its workers end. A group that is not complete at the deadline of its set is
 over, too. Groups that are over go when exhausted ones would: with a new template, scaled away, recovered, with their set.
 
-In: the LeaderWorkerSet, a group. Out: how the group ends, if it does, and when that has to be looked at again.
+A group that hangs did not run to completion: it is recreated if its LeaderWorkerSet asks for that. The recorder's side
+finds hangs (`recording/progressfollower.py`) and writes them to the leader.
+
+In: a live group, or the facts about a LeaderWorkerSet. Out: the writes, or when to decide again.
 """
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import Final, assert_never
 
 from kuberuntime.objects import meta, timestamps
-from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import groupname, runsettings
+from kuberuntime.objects.meta import UID, JSONObject
+from kuberuntime.plan import Delete, Patch, guarded_delete
+from leaderworkerset.api import groupname, labels, progressnotes, runsettings
+from leaderworkerset.api.conditions import COMPLETE, FAILED
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.recreationrecord import Failure
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.api.runsettings import RunSettings
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.extensions import SetExpiry
+from leaderworkerset.core.leaderworkerset.decision import SetFacts
+from leaderworkerset.core.policies import restartpolicy
+from leaderworkerset.core.policies.failures import Fault
+from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
+from leaderworkerset.core.restarts import retention
+
+FINISHED_FOR_KUEUE: Final = {labels.POD_GROUP_SERVING: None, labels.RETRIABLE_IN_GROUP: "false"}
+"""A group that serves is never finished (R-KQ-12), others are when no pod of it runs and one is not to be tried again (R-KQ-34)."""
 
 
 def settings_of(lws: LeaderWorkerSet) -> RunSettings:
@@ -26,7 +44,7 @@ def settings_of(lws: LeaderWorkerSet) -> RunSettings:
 
 
 def has_succeeded(pod: JSONObject) -> bool:
-    """Return whether the last ended run of every container exited with code 0; one that was started again since has ended.
+    """Return whether the last ended run of every container exited with code 0; a container that was started again since has ended.
 
     Containers of the phase before (init containers, and sidecars among them) do not count.
     """
@@ -40,7 +58,7 @@ def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, _container: JSONObject
 
 
 def failed(pod: JSONObject) -> bool:
-    """Return whether a container of a pod was started again after an error; one that had exited with code 0 did not fail."""
+    """Return whether a container of a pod was started again after an error, not after exit code 0."""
     statuses = [
         status
         for kind in ("containerStatuses", "initContainerStatuses")
@@ -60,7 +78,7 @@ def _last_exit(status: JSONObject) -> int | None:
 
 
 def end_of(lws: LeaderWorkerSet, leader: JSONObject, revisions: Iterable[JSONObject], now: datetime) -> GroupEnd | None:
-    """Return how the group of a leader ends now, None while it goes on."""
+    """Return how the group of a leader ends now, None while it continues."""
     settings = settings_of(lws)
     if not settings.completes:
         return None
@@ -92,3 +110,69 @@ def expiry(lws: LeaderWorkerSet, kinds: Iterable[str], now: datetime) -> timedel
     if ttl is None or not any(ended):
         return None
     return timestamps.parse(min(filter(None, ended))) + ttl - now
+
+
+def keep_ended(group: LiveGroup) -> PolicyDecision:
+    """End the pods of a marked group, unless that was done, or a user lets it run again."""
+    leader, end = group.leader, groupname.end_of(group.leader)
+    if end is None:
+        return NOTHING
+    is_done = meta.is_deleting(leader) or retention.is_recovered(leader)
+    return PolicyDecision(holds="the group has ended", actions=() if is_done else (_end(group, end),))
+
+
+def finish(group: LiveGroup) -> PolicyDecision:
+    """Mark the leader of a group that ends by itself, then end the group: its container may be running again."""
+    end = end_of(group.lws, group.leader, group.revisions, group.now)
+    if end is not None:
+        return PolicyDecision(holds="the group ends", actions=(mark(group.leader, end), _end(group, end)))
+    left = time_left(settings_of(group.lws), group.leader, group.revisions, group.now)
+    return NOTHING if left is None else PolicyDecision(requeue_after=left.total_seconds())
+
+
+def mark(leader: JSONObject, end: GroupEnd) -> Patch:
+    """Mark and keep the leader of a group that ended by itself. Kueue also finishes its Workload."""
+    marks = {labels.GROUP_ENDED: end.value, labels.RECOVER: None}
+    marks |= FINISHED_FOR_KUEUE if labels.QUEUE_NAME in meta.labels(leader) else {}
+    return retention.mark(leader, {"annotations": marks, "finalizers": [retention.FINALIZER]})
+
+
+def _end(group: LiveGroup, end: GroupEnd) -> Delete:
+    name, index = meta.name(group.leader), groupname.label(group.leader)
+    match end:
+        case GroupEnd.COMPLETE:
+            note = f"Leader pod {name} has exited with code 0: group {index} is complete"
+        case GroupEnd.LATE:
+            note = f"Group {index} is not complete at its deadline: ended it"
+        case _:
+            assert_never(end)
+    return restartpolicy.delete_leader(group, decisionevents.group_ended(group.obj, group.leader, end, note))
+
+
+def expire(facts: SetFacts, now: datetime) -> SetExpiry:
+    """Delete a LeaderWorkerSet whose time after its end is over, or return the time until then."""
+    if labels.TTL_AFTER_FINISHED not in facts.lws.annotations:
+        return SetExpiry()
+    left = expiry(facts.lws, (COMPLETE.type, FAILED.type), now)
+    if left is None or left > timedelta():
+        return SetExpiry(seconds=None if left is None else left.total_seconds())
+    note = f"Deleted LeaderWorkerSet {facts.lws.name}: its time after the end is over"
+    expired = decisionevents.expired(facts.obj, note)
+    return SetExpiry((guarded_delete(LEADERWORKERSETS, facts.obj, on_success=(expired,)),))
+
+
+def of_hang(obj: JSONObject, leader: JSONObject) -> Failure | None:
+    """Return the failure of the rank that is silent the longest, of a group that hangs; None unless its set recreates such."""
+    settings = runsettings.read(meta.annotations(obj))
+    hang = progressnotes.hang_of(meta.annotations(leader).get(labels.HANG, "")) if settings.recreates else None
+    if hang is None:
+        return None
+    blamed, timeout = hang.blamed, settings.timeout
+    waits = f", waits for {blamed.waits}" if blamed.waits else ""
+    length = 0 if timeout is None else int(timeout.total_seconds())
+    return Failure(pod=blamed.pod, uid=UID(blamed.uid), what=f"no progress for {length} s{waits}")
+
+
+def find_hang(group: LiveGroup) -> Fault:
+    """Return the failure of a group that hangs."""
+    return Fault(failure=of_hang(group.obj, group.leader))

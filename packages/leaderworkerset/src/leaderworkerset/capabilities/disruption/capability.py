@@ -11,6 +11,6 @@ CAPABILITY: Final = Capability(
     name=names.DISRUPTION,
     page="how-to/maintenance.md",
     settings=(labels.DISRUPTION_BUDGET, labels.DO_NOT_DISRUPT),
-    errors=disruptionsettings.errors,
-    warnings=disruptionsettings.warnings,
+    errors=(disruptionsettings.errors,),
+    warnings=(disruptionsettings.warnings,),
 )

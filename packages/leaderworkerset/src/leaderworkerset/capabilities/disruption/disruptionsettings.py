@@ -36,7 +36,7 @@ class DisruptionSettings(Struct, frozen=True, kw_only=True):
 
 
 def limit(settings: DisruptionSettings, annotations: Mapping[str, str], spec: LeaderWorkerSetSpec) -> int | None:
-    """Return how many groups may be away at once, None for a LeaderWorkerSet without a budget.
+    """Return how many groups may be unavailable at once, None for a LeaderWorkerSet without a budget.
 
     That of the rollout is at least 1: with surge it may be 0, but an evicted group is not replaced before it goes. Raise
     ValueError for a rollout strategy that cannot be read.

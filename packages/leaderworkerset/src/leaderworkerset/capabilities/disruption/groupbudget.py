@@ -1,7 +1,7 @@
-"""The PodDisruptionBudget of one group: as it shall be, and what the API server says about it.
+"""The PodDisruptionBudget of one group: the desired object, and what the API server reports about it.
 
 A budget is *open* where every pod of the group may be evicted, and *closed* where none may. A pod that is not ready may
-always be evicted: its group is away already.
+always be evicted: its group is unavailable already.
 """
 
 from math import inf
@@ -98,12 +98,12 @@ def open_for_evictions(lws: JSONObject, group: ProtectedGroup, budget: JSONObjec
 
 
 def is_opening(patch: Patch) -> bool:
-    """Return whether a write lets pods go."""
+    """Return whether a write permits evictions."""
     return bool(patch.patch["spec"]["minAvailable"] == OPEN)
 
 
 def is_as_built(lws: JSONObject, label: str, budget: JSONObject) -> bool:
-    """Return whether a budget is as we made it but for the number; one that was edited is made anew."""
+    """Return whether only `minAvailable` differs from the budget that we wrote. An edited budget is created again."""
     spec = meta.spec(budget)
     return (
         meta.name(budget) == name_of(lws, label)

@@ -1,4 +1,4 @@
-"""Keeps one PodDisruptionBudget for each group of a LeaderWorkerSet, and opens as many as may be away.
+"""Keeps one PodDisruptionBudget for each group of a LeaderWorkerSet, and opens as many as may be unavailable.
 
 In: the LeaderWorkerSet, its leaders and its budgets. Out: a plan that makes the budgets of groups that exist, closes and
 opens them (`window.py`), and deletes those of groups that are gone.
@@ -74,7 +74,7 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
 
 
 def opens(plan: Plan) -> bool:
-    """Return whether a plan lets pods go that are protected until then."""
+    """Return whether a plan permits evictions of pods that were protected until then."""
     return any(
         isinstance(one, Patch) and one.resource == POD_DISRUPTION_BUDGETS and groupbudget.is_opening(one)
         for one in flat(plan.actions)
@@ -129,7 +129,7 @@ def _is_going(leader: JSONObject) -> bool:
 LONGEST: Final = timedelta(hours=1)
 
 FOREIGN: Final = {labels.SAFE_TO_EVICT: "false", labels.KARPENTER_DO_NOT_DISRUPT: "true"}
-"""What cluster autoscaler and Karpenter respect."""
+"""The annotations that cluster autoscaler and Karpenter respect."""
 
 
 def changes(

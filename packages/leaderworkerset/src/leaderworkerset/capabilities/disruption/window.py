@@ -1,6 +1,6 @@
 """Which groups are open for evictions: at most as many as the budget, and no other before it is proved to be safe.
 
-In: the groups with their budgets, and how many of them may be away. Out: those to close now, those to open now. A group
+In: the groups with their budgets, and how many groups may be unavailable. Out: those to close now, those to open now. A group
 that is away for any reason uses up the budget; if it is open it stays so, since nothing of it is left to protect.
 
 Closing is safe at any time. Opening is safe while fewer groups than the budget allows are open, away or not yet proved
@@ -36,7 +36,7 @@ class Window(Struct, frozen=True):
 
 
 class Allowance(Struct, frozen=True, kw_only=True):
-    """How many groups may be away at once, and how many of those that there shall be do not exist."""
+    """The disruption limit, and how many desired groups do not exist."""
 
     limit: int
     missing: int
@@ -58,7 +58,7 @@ def decide(groups: Sequence[ProtectedGroup], budget: Allowance, settings: Disrup
 def _openable(
     groups: Sequence[ProtectedGroup], candidates: Sequence[ProtectedGroup], budget: Allowance
 ) -> list[ProtectedGroup]:
-    """Return the candidates that may be opened now; one that is away itself takes no further place."""
+    """Return the candidates that may be opened now; an unavailable candidate takes no further place."""
     used = budget.missing + sum(not group.is_quiet for group in groups)
     opened: list[ProtectedGroup] = []
     for group in sorted(candidates, key=lambda one: not one.is_wanted):

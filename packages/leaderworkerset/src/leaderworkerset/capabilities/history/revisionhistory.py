@@ -46,7 +46,7 @@ def selector(name: str) -> str:
 
 def retire(facts: SetFacts, outdated: Sequence[JSONObject]) -> list[Action]:
     """Return the actions for revisions that no group uses any more."""
-    return settle(facts.obj, facts.revision.key, outdated, facts.observed.history or ())
+    return settle(facts.obj, facts.revision.key, outdated, facts.observed.known.history or ())
 
 
 def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Iterable[JSONObject]) -> list[Action]:
@@ -67,7 +67,7 @@ def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Ite
 
 
 def newest(found: Iterable[JSONObject], key: str, count: int) -> list[JSONObject]:
-    """Return the newest `count` revisions, one for each content, without that of `key`; fewer of large templates."""
+    """Return the newest `count` revisions, one for each content, without the revision of `key`; fewer of large templates."""
     by_key: dict[str, JSONObject] = {}
     for one in sorted(found, key=revisions.number_of, reverse=True):
         by_key.setdefault(key_of(one), one)

@@ -2,19 +2,39 @@
 
 from typing import Final
 
+from kuberuntime.objects.qos import COMPUTE
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities.capability import Capability
 from leaderworkerset.capabilities.inplace import inplace, inplacesteps, updating
 from leaderworkerset.core.extensions import GroupPlace, GroupStep
 
+MARKS: Final = (
+    labels.IN_PLACE_REVISION,
+    labels.IN_PLACE_STATEFULSET_REVISION,
+    labels.IN_PLACE_REFUSED,
+    labels.IN_PLACE_BEFORE,
+    labels.IN_PLACE_RESOURCES,
+)
+
+COMPUTE_AMOUNTS: Final = tuple(f"{kind}.{name}" for kind in ("limits", "requests") for name in COMPUTE)
+"""CPU and memory, which may change in place."""
+
 CAPABILITY: Final = Capability(
     name="update-in-place",
     page="how-to/update-in-place.md",
     settings=(labels.IN_PLACE,),
-    errors=inplace.errors,
-    extend=updating.extend,
-    excuse=updating.excuses,
+    pod_fields=(
+        *(f"metadata.annotations['{mark}']" for mark in MARKS),
+        "spec.containers[].image",
+        "status.containerStatuses[].containerID",
+        "status.containerStatuses[].state.running",
+        *(f"spec.containers[].resources.{amount}" for amount in COMPUTE_AMOUNTS),
+        *(f"status.containerStatuses[].resources.{amount}" for amount in COMPUTE_AMOUNTS),
+    ),
+    errors=(inplace.errors,),
+    extend=(updating.extend,),
+    excuses=(updating.excuses,),
     find_route=inplace.route_of,
-    set_step=inplace.decide,
+    set_steps=(inplace.decide,),
     group_steps=(GroupStep(GroupPlace.COMPLETE, inplacesteps.decide),),
 )

@@ -27,13 +27,13 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.capabilities.inplace import inplaceresources
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import revisions, rollingupdate
-from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, leaders_of
+from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
 from leaderworkerset.core.leaderworkerset.fold import Folded, below, highest
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.policies.gang import NO_GANG, NONE, Gang
 
 IMAGE: Final = re.compile(r"spec\.leaderWorkerTemplate\.(leader|worker)Template\.spec\.containers\[\d+\]\.image")
-"""The fields whose change needs no other pod, beside CPU and memory.
+"""The fields whose change needs no other pod, in addition to CPU and memory.
 
 Init containers do not run again, so theirs are not among them.
 """
@@ -98,7 +98,7 @@ class Route(Struct, frozen=True, kw_only=True):
         """Return which groups of the released `span` of indexes are updated in place, and the partition that keeps them.
 
         It is above what the leader StatefulSet would replace although it must not be recreated: also what its controller, whose
-        caches may be behind, has not counted as updated yet. What has begun is brought to its end, whatever the setting.
+        caches may be behind, has not counted as updated yet. An update that has begun is completed, whatever the setting.
         """
         if not span or groupname.revision(statefulset) != self.key:
             return 0, span.start
@@ -118,7 +118,7 @@ class Route(Struct, frozen=True, kw_only=True):
 
 
 def read(annotations: Mapping[str, str]) -> InPlace:
-    """Return the setting; a value that admission would refuse is none."""
+    """Return the setting; a value that admission would refuse counts as absent."""
     text = annotations.get(labels.IN_PLACE, "")
     return InPlace(text) if text in tuple(InPlace) else InPlace.OFF
 
@@ -135,7 +135,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def route_of(facts: SetFacts, folded: Folded) -> tuple[Route | None, Folded]:
-    """Return how groups come to the revision of the LeaderWorkerSet, if any is, or shall be, updated in place."""
+    """Return how groups come to the revision of the LeaderWorkerSet, if any group is, or must be, updated in place."""
     if labels.IN_PLACE not in facts.lws.annotations and not folded.updating:
         return None, folded
     return find_route(facts.obj, facts.observed.revisions, facts.revision.key, folded, facts.gang)
@@ -143,11 +143,12 @@ def route_of(facts: SetFacts, folded: Folded) -> tuple[Route | None, Folded]:
 
 def decide(facts: SetFacts, leaders: LeaderDecision, _now: datetime) -> LeaderDecision:
     """Mark the groups that are updated in place now, and report why others cannot be."""
-    folded = leaders.folded
-    if folded is None:
+    rollout = leaders.rollout
+    if rollout is None:
         return leaders
-    if leaders.applied is None and leaders.released | folded.updating:
-        leaders = replace(leaders, actions=(*leaders.actions, *_mark_all(facts, folded, leaders.released)))
+    folded = rollout.folded
+    if leaders.applied is None and rollout.released | folded.updating:
+        leaders = replace(leaders, actions=(*leaders.actions, *_mark_all(facts, folded, rollout.released)))
     if labels.IN_PLACE in facts.lws.annotations:
         leaders = replace(leaders, updating=_events(facts, leaders, folded))
     return leaders
@@ -157,7 +158,7 @@ def _mark_all(facts: SetFacts, folded: Folded, released: int) -> tuple[Action, .
     living, key = facts.living, facts.revision.key
     if living is None or groupname.revision(living) != key or not rollingupdate.has_looked(living):
         return ()
-    found = marks(folded, leaders_of(facts.observed), facts.lws.name, key, released)
+    found = marks(folded, facts.observed.groups, facts.lws.name, key, released)
     return together(mark(facts.obj, group, key, living) for group in found)
 
 
@@ -213,7 +214,7 @@ def _fixed(spec: Any) -> Any:
 
 
 def differences(old: Any, new: Any, path: str) -> Iterator[str]:
-    """Yield the paths of the fields in which two values of JSON differ; of lists of different lengths, that of the list.
+    """Yield the paths of the fields in which two values of JSON differ; for lists of different lengths, the path of the list.
 
     >>> list(differences({"a": [1, 2], "b": {}}, {"a": [1, 3], "c": 0}, "x"))
     ['x.a[1]', 'x.b', 'x.c']
@@ -252,7 +253,7 @@ def _bound(obj: JSONObject, gang: Gang) -> str:
 
 
 def marks(folded: Folded, groups: Mapping[str, GroupFacts], name: str, key: str, released: int) -> list[GroupFacts]:
-    """Return the groups to mark, the highest first: the released ones, and those that were on the way to another revision."""
+    """Return the groups to mark, the highest first: released groups, and groups on the way to another revision."""
     chosen = (groups[f"{name}-{index}"] for index in highest(released | folded.updating))
     return [group for group in chosen if group.updating != key and not group.is_deleting]
 

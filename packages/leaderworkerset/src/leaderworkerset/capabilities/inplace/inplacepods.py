@@ -2,7 +2,7 @@
 
 The kubelet ends a container whose image was changed and starts it again, which counts as a restart of it. So the patch of
 the images also records, in an annotation, the count that this leads to, the container that runs before, and its image:
-`NAME=COUNT=ID=IMAGE,…`. Restarts up to that count are no failure (R-POD-4), and the pod is ready only by other containers.
+`NAME=COUNT=ID=IMAGE,…`. Restarts up to that count are not a failure (R-POD-4), and the pod is ready only by other containers.
 If the image of a container is taken back after the container ended, as with a new image that cannot be pulled, it starts
 again: that restart is excused, and awaited. The ID does not show whether it ended: a kubelet keeps the ID of an ended
 container in the status until the next container starts.

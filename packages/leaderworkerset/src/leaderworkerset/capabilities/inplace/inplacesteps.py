@@ -47,7 +47,7 @@ START: Final = timedelta(seconds=30)
 
 
 class InPlaceStep(StrEnum):
-    """What an update in place of one group does next."""
+    """The next step of an update in place of one group."""
 
     DONE = "done"
     AWAIT_REVISION = "await revision"
@@ -216,7 +216,7 @@ def _has_taken_over(pod: JSONObject) -> bool:
 
 
 def _strategic(obj: JSONObject, change: JSONObject) -> Patch:
-    """Return the patch of an object as it was read, in which containers are merged by their names."""
+    """Return the patch of an object at its read version, in which containers are merged by their names."""
     resource = PODS if obj["kind"] == PODS.kind else STATEFULSETS
     return guarded_patch(resource, obj, change, kind="strategic")
 

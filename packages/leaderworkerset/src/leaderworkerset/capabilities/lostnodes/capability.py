@@ -13,7 +13,7 @@ CAPABILITY: Final = Capability(
     page="how-to/restarts.md",
     settings=(labels.RELEASE_LOST_PODS_AFTER,),
     wakes_groups=True,
-    errors=lost.errors,
-    nodes=lost.wants_nodes,
+    errors=(lost.errors,),
+    nodes=(lost.wants_nodes,),
     group_steps=(GroupStep(GroupPlace.FIRST, lost.decide),),
 )

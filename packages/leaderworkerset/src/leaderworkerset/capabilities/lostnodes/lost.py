@@ -1,7 +1,7 @@
 """Pods on lost nodes: terminating for longer than their grace period on a node that does not report; force-deleted here.
 
 A pod whose kubelet is gone stays Terminating for ever and blocks its group: the leader waits for its workers, and a
-name is free only after its pod is deleted. In: the pods of a group, the nodes of those that are stuck, the time. Out:
+name is free only after its pod is deleted. In: the pods of a group, the nodes of stuck pods, the time. Out:
 deletions with a grace period of 0, or when to decide again.
 
 A node that does not report may still run its pods. Workers are released there, a leader is not: two leaders of one
@@ -16,6 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.duration import Range
 from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
@@ -25,7 +26,8 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.capabilities import names
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, Nodes, PolicyDecision
-from leaderworkerset.core.restarts.settings import OFF, Range
+
+OFF: Final = "off"
 
 GRACES: Final = Range(24)
 

@@ -11,7 +11,7 @@ CAPABILITY: Final = Capability(
     name=names.MOVES,
     page="how-to/drain.md",
     settings=(labels.MOVE_OFF_CLOSED_NODES,),
-    errors=maintenancesettings.errors,
-    set_fold=moves.depart,
-    set_step=moves.decide,
+    errors=(maintenancesettings.errors,),
+    set_folds=(moves.depart,),
+    set_steps=(moves.decide,),
 )

@@ -29,7 +29,7 @@ def _closes(taint: JSONObject, configured: str) -> bool:
 
 
 def must_leave(pod: JSONObject, taints: tuple[JSONObject, ...]) -> bool:
-    """Return whether the pod runs where it would not be placed now; one that ends already does not count."""
+    """Return whether the pod runs where it would not be placed now; a pod that is ending does not count."""
     if meta.is_deleting(pod) or podstate.has_ended(pod):
         return False
     lasting = (one for one in placement.read_tolerations(meta.spec(pod)) if one.seconds is None)

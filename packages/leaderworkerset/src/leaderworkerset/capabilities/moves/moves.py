@@ -1,7 +1,7 @@
 """Which groups are moved now: one more only while enough others are available.
 
 A move is a deletion of the group's leader, as an update replaces it: no failure, so without record, delay or budget of
-restarts. What is decided here depends on what exists alone. So a move that is not begun when the node opens again does not take
+restarts. The decision depends on existing objects alone. So a move that is not begun when the node opens again does not take
 place, a group on two closed nodes leaves both at once, and one that is elsewhere is not moved again.
 """
 
@@ -18,10 +18,11 @@ from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet
 from leaderworkerset.capabilities import names
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import budget, hashleaders, rollingupdate
-from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader, leaders_of
+from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader
 from leaderworkerset.core.leaderworkerset.fold import Folded, below, highest, regular
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.hashleaders import Leaders
+from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 from leaderworkerset.core.leaderworkerset.status import Assessment, put
 
 Group = TypeVar("Group")
@@ -31,7 +32,7 @@ Leaving = Mapping[str, Collection[str]]
 
 
 def choose(waiting: Iterable[Group], available: Collection[Group], least: int) -> list[Group]:
-    """Return the groups to move of those that wait, in their order, so that `least` stay available.
+    """Return which of the waiting groups to move, in their order, so that `least` groups stay available.
 
     Groups that are not available come first: nothing is lost by their move.
 
@@ -49,7 +50,7 @@ def depart(facts: SetFacts, folded: Folded) -> Folded:
     leaving = _leaving(facts)
     if not leaving:
         return folded
-    known, name = leaders_of(facts.observed), facts.lws.name
+    known, name = facts.observed.groups, facts.lws.name
     found = regular([known[leader] for leader in leaving if leader in known], name, folded)
     return replace(folded, departing=below(found & ~folded.deleting & ~folded.exhausted, facts.lws.spec.replicas))
 
@@ -79,13 +80,14 @@ def _has_moved(lws: LeaderWorkerSet) -> bool:
 
 def _waiting(facts: SetFacts, leaders: LeaderDecision) -> Mapping[str, GroupFacts]:
     """Return the groups that have to leave nodes, by their leaders, in the order in which they move."""
-    if leaders.folded is None:
+    if leaders.rollout is None:
         leaving = _leaving(facts)
-        found = {group.leader: group for group in facts.observed.groups if _stays(group) and group.leader in leaving}
+        found = {
+            group.leader: group for group in facts.observed.groups.values() if _stays(group) and group.leader in leaving
+        }
         return dict(sorted(found.items()))
-    known = leaders_of(facts.observed) if leaders.folded.departing else {}
-    names = (f"{facts.lws.name}-{index}" for index in highest(leaders.folded.departing))
-    return {name: known[name] for name in names}
+    names = (f"{facts.lws.name}-{index}" for index in highest(leaders.rollout.folded.departing))
+    return {name: facts.observed.groups[name] for name in names}
 
 
 def _stays(group: GroupFacts) -> bool:
@@ -96,22 +98,24 @@ def _is_rolled_out(facts: SetFacts, leaders: LeaderDecision) -> bool:
     """Return whether what keeps the leaders replaces none of them now."""
     if facts.living is None:
         return False
-    if leaders.folded is not None:
-        return not rollingupdate.is_rolling(facts.living, leaders.folded)
-    groups, key = facts.observed.groups, facts.revision.key
+    if leaders.rollout is not None:
+        return not rollingupdate.is_rolling(facts.living, leaders.rollout.folded)
+    groups, key = facts.observed.groups.values(), facts.revision.key
     return hashleaders.is_current(Leaders(facts.living, groups, key, has_older=False))
 
 
 def _chosen(facts: SetFacts, leaders: LeaderDecision, groups: Mapping[str, GroupFacts]) -> list[str]:
     limits = budget.read(facts.lws.spec)
-    return choose(groups, _available(facts, leaders.folded), limits.replicas - limits.unavailable)
+    return choose(groups, _available(facts, leaders.rollout), limits.replicas - limits.unavailable)
 
 
-def _available(facts: SetFacts, folded: Folded | None) -> frozenset[str]:
-    if folded is None:
-        return frozenset(group.leader for group in facts.observed.groups if _stays(group) and group.is_leader_ready)
-    living = 0 if facts.living is None else rollingupdate.living(facts.living, folded)
-    available = highest(living & folded.available(facts.lws.size))
+def _available(facts: SetFacts, rollout: Rollout | None) -> frozenset[str]:
+    if rollout is None:
+        return frozenset(
+            group.leader for group in facts.observed.groups.values() if _stays(group) and group.is_leader_ready
+        )
+    living = 0 if facts.living is None else rollingupdate.living(facts.living, rollout.folded)
+    available = highest(living & rollout.folded.available(facts.lws.size))
     return frozenset(f"{facts.lws.name}-{index}" for index in available)
 
 

@@ -12,8 +12,9 @@ CAPABILITY: Final = Capability(
     name="places",
     page="how-to/places-and-ends.md",
     settings=(labels.STAY_ON_NODES,),
-    errors=formernodes.errors,
-    policy=formernodes.POLICY,
+    statefulset_fields=(f"spec.template.metadata.annotations['{labels.STAY_ON_NODES}']",),
+    errors=(formernodes.errors,),
+    policies=(formernodes.POLICY,),
     placement=NodePlacement(
         marks=formernodes.marks, prefer=formernodes.prefer, worker_annotations=formernodes.worker_annotations
     ),

@@ -27,7 +27,6 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.policies import failures, recreation, replacement
 from leaderworkerset.core.policies.edits import with_spec
-from leaderworkerset.core.policies.failures import Members
 from leaderworkerset.core.policies.placement import PREFERENCES
 from leaderworkerset.core.policies.policy import LiveGroup, Member, Policy, PolicyDecision
 
@@ -115,7 +114,7 @@ def remember(group: LiveGroup, size: int) -> tuple[Apply, ...]:
     leader = group.leader
     if not stays(meta.annotations(group.obj)):
         return ()
-    members = failures.members(Members(leader, group.pods, group.gone, group.statefulsets))
+    members = failures.members(group)
     by_rank = {
         groupname.rank(pod): str(meta.spec(pod).get("nodeName") or "") for pod in members if not meta.is_deleting(pod)
     }

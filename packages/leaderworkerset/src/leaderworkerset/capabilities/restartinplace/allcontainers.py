@@ -1,7 +1,7 @@
 """Restarts of all containers of a pod in place, where they are tolerated (docs/adr/0027-restarts-of-all-containers.md).
 
-A kubelet does that when a container ends with an exit code for which its rules say `RestartAllContainers`. It is no failure
-(R-POD-4) as long as the pod is ready again in time. How often a pod did so, and since when it has not been ready, is kept
+A kubelet does that when a container ends with an exit code for which its rules say `RestartAllContainers`. It is not
+a failure (R-POD-4) as long as the pod is ready again in time. How often a pod did so, and since when it has not been ready, is kept
 in an annotation of the pod (`api/restartnotes.py`).
 
 In: the pods of a group, the deadline, the time. Out: the notes to write, and the failure of a pod that is late, or the time left.
@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.duration import Range
 from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
@@ -22,9 +23,8 @@ from leaderworkerset.api.recreationrecord import Failure
 from leaderworkerset.api.restartnotes import RestartNote
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies import failures
-from leaderworkerset.core.policies.failures import Fault, Members
+from leaderworkerset.core.policies.failures import Fault
 from leaderworkerset.core.policies.policy import LiveGroup
-from leaderworkerset.core.restarts.settings import Range
 
 DEADLINES: Final = Range(24)
 
@@ -54,12 +54,12 @@ def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject)
     return (container.get("restartCount") or 0) <= restartnotes.read(pod).restarts
 
 
-def find(group: LiveGroup, members: Members) -> Fault:
+def find(group: LiveGroup) -> Fault:
     """Return the failure of the first pod that is late, or the notes of pods and the time to the next deadline."""
     deadline = tolerated(meta.annotations(group.obj))
     if deadline is None:
         return Fault()
-    return decide(group.obj, failures.members(members), deadline, group.now)
+    return decide(group.obj, failures.members(group), deadline, group.now)
 
 
 def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now: datetime) -> Fault:
@@ -81,7 +81,7 @@ def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now
 
 
 def _note(pod: JSONObject, now: datetime) -> RestartNote:
-    """Return the note that a pod shall have; a time that is still to come is by another clock, and is replaced."""
+    """Return the note that a pod must have; a time in the future is by another clock, and is replaced."""
     known = restartnotes.read(pod)
     restarts = max(known.restarts, _restarts(pod))
     if known.since is None and restarts == known.restarts:

@@ -11,7 +11,8 @@ CAPABILITY: Final = Capability(
     page="how-to/restart-in-place.md",
     settings=(labels.IN_PLACE_RESTARTS,),
     wakes_groups=True,
-    errors=allcontainers.errors,
-    excuse=allcontainers.excuses,
-    find_fault=allcontainers.find,
+    pod_fields=(f"metadata.annotations['{labels.RESTARTED_IN_PLACE}']",),
+    errors=(allcontainers.errors,),
+    excuses=(allcontainers.excuses,),
+    fault_finders=(allcontainers.find,),
 )

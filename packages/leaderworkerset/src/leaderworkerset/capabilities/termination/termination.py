@@ -59,7 +59,7 @@ def is_parallel(annotations: Mapping[str, str]) -> bool:
 
 
 def end_workers(group: LiveGroup) -> PolicyDecision:
-    """Delete the workers of a leader that is being deleted, if they shall end with it (N-PT-2, N-PT-3)."""
+    """Delete the workers of a leader that is being deleted, if they must end with it (N-PT-2, N-PT-3)."""
     leader, workers = group.leader, groupname.find_workers(group.leader, group.statefulsets)
     if not meta.is_deleting(leader) or FOREGROUND in (meta.metadata(leader).get("finalizers") or []):
         return NOTHING

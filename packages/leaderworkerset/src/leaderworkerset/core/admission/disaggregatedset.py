@@ -26,7 +26,7 @@ from leaderworkerset.core.policies.gang import NO_GANG, Support
 LONGEST_SERVICE_NAME = 63
 LONGEST_SCALER_NAME = 253
 NAME_PARTS = len("---") + rolehash.LENGTH + len("-prv")
-"""The characters that a service's name has beside set, slice and role: `<set>-<slice>-<revision>-<role>-prv`."""
+"""The characters that a service's name has in addition to set, slice and role: `<set>-<slice>-<revision>-<role>-prv`."""
 
 EXCLUSIVE_KEYS = (labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
 
@@ -34,7 +34,7 @@ EXCLUSIVE_KEYS = (labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
 def validate_disaggregatedset(
     obj: JSONObject, old: JSONObject | None = None, support: Support = NO_GANG.support
 ) -> list[FieldError]:
-    """Return all errors of an object that is created or, with `old`, those that its update adds."""
+    """Return all errors of a created object or, with `old`, the errors that its update adds."""
     return new_errors(lambda one, stored: _all_errors(one, stored, support), obj, old)
 
 

@@ -31,7 +31,6 @@ from leaderworkerset.core.admission.ratchet import new_errors
 from leaderworkerset.core.extensions import UPSTREAM, Extensions
 from leaderworkerset.core.leaderworkerset.statefulsets import claim_fields
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
-from leaderworkerset.core.restarts import settings
 
 MAX_PODS = 2**31 - 1
 
@@ -105,7 +104,7 @@ def validate_leaderworkerset(
     gang: Gang = NO_GANG,
     extensions: Extensions = UPSTREAM,
 ) -> list[FieldError]:
-    """Return all errors of an object that is created or, with `old`, those that its update adds.
+    """Return all errors of a created object or, with `old`, the errors that its update adds.
 
     A name is rejected for its length at creation only: an autoscaler or the manager may add groups later.
     """
@@ -132,7 +131,6 @@ def _all_errors(
         *identity_errors(lws),
         *schedulingfield.errors(lws, old, gang.support),
         *gang.errors(lws, old),
-        *settings.errors(lws.annotations),
         *extensions.setting_errors(lws),
     ]
     return errors if old is None else [*errors, *_update(lws, old)]
@@ -184,7 +182,7 @@ def _budget(path: str, value: IntOrString) -> Iterator[FieldError]:
 
 
 def identity_errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the errors of what tells groups apart, replaces them and limits their restarts (N-VAL-2 to N-VAL-6)."""
+    """Return the errors of identity, replacement policy and restart limit of groups (N-VAL-2 to N-VAL-6)."""
     spec, template = lws.spec, lws.spec.leader_worker_template
     identity, policy = spec.group_identity, spec.group_replacement_policy
     if identity.is_hash:
@@ -266,7 +264,7 @@ def _update(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def _are_different(new: Sequence[JSONObject], old: Sequence[JSONObject]) -> bool:
-    """Return whether a StatefulSet would get other claims; only those that are written differently are read."""
+    """Return whether a StatefulSet would get other claims; only claims with another text are read."""
     if len(new) != len(old):
         return True
     pairs = ((one, other) for one, other in zip(new, old, strict=True) if one != other)

@@ -16,7 +16,7 @@ Check: TypeAlias = Callable[[T, T | None], Sequence[FieldError]]
 
 
 def new_errors(check: Check[T], new: T, old: T | None) -> list[FieldError]:
-    """Return the errors of an object that is created or, with `old`, those that its update adds."""
+    """Return the errors of a created object or, with `old`, the errors that its update adds."""
     errors = list(check(new, old))
     if old is None or not errors:
         return errors

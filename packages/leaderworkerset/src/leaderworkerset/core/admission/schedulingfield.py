@@ -112,7 +112,7 @@ def _update(
     scheduling: schedulinglevels.Scheduling,
     stored: schedulinglevels.Scheduling | None,
 ) -> Iterator[FieldError]:
-    """Return the errors of changes (N-SCH-VAL-10, N-SCH-VAL-11), and of those that the API of Workloads refuses."""
+    """Return the errors of changes (N-SCH-VAL-10, N-SCH-VAL-11), also of changes that the API of Workloads refuses."""
     if old is None or stored is None:
         return
     if levels.level_of(scheduling) is not levels.level_of(stored):

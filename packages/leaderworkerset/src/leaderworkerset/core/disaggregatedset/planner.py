@@ -187,7 +187,7 @@ def _proportional(state: State, steps: int) -> tuple[int, ...]:
 
 
 def _room(state: State, rising: Sequence[int]) -> tuple[int, ...]:
-    """Return how many old groups of each role may exist beside the batch (R-DS-52)."""
+    """Return how many old groups of each role may exist next to the batch (R-DS-52)."""
     return tuple(
         max(0, min(role.old, role.ceiling - new), role.floor - new if role.has_floor else 0)
         for role, new in zip(state, rising, strict=True)

@@ -1,6 +1,6 @@
 """The LeaderWorkerSet of one role in one slice (R-DS-14 to R-DS-18, R-DS-90).
 
-In: the DisaggregatedSet as it was read, the entry of the role, slice and revision. Out: the object to create. The user's
+In: the DisaggregatedSet, the entry of the role, slice and revision. Out: the object to create. The user's
 fields are copied, except the rollout strategy: its budgets are those of the set, and a LeaderWorkerSet with few groups
 would be refused with them (Q-11, docs/adr/0011).
 """

@@ -1,4 +1,4 @@
-"""How many groups each role shall have, and how fast a rollout may replace them (R-DS-25, R-DS-40 to R-DS-42)."""
+"""The desired number of groups of each role, and how fast a rollout may replace them (R-DS-25, R-DS-40 to R-DS-42)."""
 
 from collections.abc import Mapping
 from typing import TypeAlias

@@ -53,7 +53,7 @@ def move(roles: Sequence[Role], old: Sequence[RolePart], new: Mapping[str, RoleP
 def describe(
     roles: Sequence[Role], old: Sequence[RolePart], new: Mapping[str, RolePart], scalers: Scalers
 ) -> tuple[list[str], tuple[RoleState, ...]]:
-    """Return the state for the planner (R-DS-39 to R-DS-42): the roles of the spec, then those that are removed."""
+    """Return the state for the planner (R-DS-39 to R-DS-42): the roles of the spec, then the removed roles."""
     known = {role.name: role for role in roles}
     names = [*known, *sorted({part.role for part in old} - known.keys())]
     return names, tuple(_describe(name, known.get(name), old, new, scalers) for name in names)

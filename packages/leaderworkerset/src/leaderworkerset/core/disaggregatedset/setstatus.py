@@ -16,7 +16,7 @@ from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 
 class ConditionPair(Struct, frozen=True):
-    """The result of the counts: the condition that is True, the opposite one that is False, reason and message."""
+    """The result of the counts: the condition that is True, its opposite that is False, reason and message."""
 
     type: str
     opposite: str

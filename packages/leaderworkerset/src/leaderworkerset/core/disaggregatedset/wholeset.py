@@ -154,7 +154,7 @@ def _create(one: _Slice, role_name: str, replicas: int, events: tuple[Event, ...
 
 
 class ObservedDisaggregatedSet(Struct, frozen=True, kw_only=True):
-    """What is known about a set: itself, and the objects that carry its name or use a name that its scalers need."""
+    """The facts about a set: itself, and the objects that carry its name or use a name that its scalers need."""
 
     disaggregatedset: JSONObject | None
     leaderworkersets: Sequence[JSONObject] = ()
@@ -163,7 +163,7 @@ class ObservedDisaggregatedSet(Struct, frozen=True, kw_only=True):
 
 
 def reconcile(observed: ObservedDisaggregatedSet, now: datetime) -> Plan:
-    """Decide about the set; one that is being deleted is left to the garbage collector (unlike Q-16)."""
+    """Decide about the set; a set that is being deleted is left to the garbage collector (unlike Q-16)."""
     obj = observed.disaggregatedset
     if obj is None or meta.is_deleting(obj):
         return Plan()

@@ -1,4 +1,4 @@
-"""What pods request of nodes: the effective requests of a pod, and the sum for a group (R-GANG-5).
+"""The requests of pods: the effective requests of one pod, and the sum for a group (R-GANG-5).
 
 A pod's request is the larger of two: that of its containers and sidecars, or that of its largest init container with
 the sidecars started before it. Requests of the pod as a whole replace it; the overhead of its runtime is added. Limits
@@ -17,7 +17,7 @@ Demand: TypeAlias = Mapping[str, Quantity]
 
 HUGE_PAGES: Final = "hugepages-"
 WHOLE_POD: Final = ("cpu", "memory")
-"""The resources, beside huge pages, that a pod may request as a whole."""
+"""The resources, in addition to huge pages, that a pod may request as a whole."""
 
 
 def of_pod(spec: JSONObject) -> dict[str, Quantity]:

@@ -26,7 +26,7 @@ PODS: Final = "pods"
 
 
 class Need(Struct, frozen=True):
-    """What one pod needs of a node; pods of one template have equal needs."""
+    """The needs of one pod from a node; pods of one template have equal needs."""
 
     requests: tuple[tuple[str, int], ...]
     selector: tuple[Requirement, ...]
@@ -127,7 +127,7 @@ class FreeSpace(Struct):
 
 
 def free_space(nodes: Iterable[JSONObject], used: Mapping[str, Amounts]) -> FreeSpace:
-    """Return the free space beside what is used, by the name of the node."""
+    """Return the unrequested space, by the name of the node."""
     return FreeSpace([_node_space(node, used.get(meta.name(node), {})) for node in nodes])
 
 

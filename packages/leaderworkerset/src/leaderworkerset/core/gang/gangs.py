@@ -44,14 +44,14 @@ PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
 """All gang schedulers, in the order in which `auto` tries them."""
 
 NAMES: Final = (VOLCANO.name, KUBERNETES, *(name for name in PROVIDERS if name != VOLCANO.name))
-"""The names that a configuration may have, beside `auto`: `kubernetes` schedules groups with `spec.scheduling` alone."""
+"""The names that a configuration may have, in addition to `auto`: `kubernetes` schedules groups with `spec.scheduling` alone."""
 
 FOLLOWED: Final = {
     VOLCANO.name: VOLCANO.name,
     **dict.fromkeys((KUBERNETES, NATIVE.name, AUTO), KUBERNETES),
     **dict.fromkeys((COSCHEDULING.name, BUILT_IN.name), ""),
 }
-"""Who follows `spec.scheduling` under each configured name, empty where nobody does."""
+"""The provider that follows `spec.scheduling` under each configured name, empty if there is none."""
 
 DETECTABLE: Final[Mapping[str, Provider]] = MappingProxyType(
     {name: provider for name, provider in PROVIDERS.items() if provider.group_object is not None}
@@ -143,12 +143,12 @@ class Gangs(Struct, frozen=True, kw_only=True):
         if scheduling is not None and self._follows:
             return replicas.decide(group, scheduling)
         chosen = self.providers.get(_choice(meta.annotations(leader)) or self.default)
-        provider = None if chosen is None else chosen.edition(group.live.gang_kinds)
+        provider = None if chosen is None else chosen.edition(group.live.scheduling.kinds)
         name = "" if provider is None else _recorded(leader, provider)
         kind = None if provider is None else provider.group_object
         if provider is None or kind is None or not name:
             return PolicyDecision()
-        known = _find(group.live.gang_objects, kind, name)
+        known = _find(group.live.scheduling.objects, kind, name)
         if known is None:
             return PolicyDecision(actions=tuple(self._creations(group, provider, kind, name)))
         if meta.is_controlled(known, leader) and not meta.is_deleting(known):
@@ -206,7 +206,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
     def _creations(self, group: GangGroup, provider: Provider, kind: Resource, name: str) -> Iterator[Action]:
         if (shared := provider.shared) is not None:
             for obj in provider.build_shared(group):
-                if _find(group.live.gang_objects, shared, meta.name(obj)) is None:
+                if _find(group.live.scheduling.objects, shared, meta.name(obj)) is None:
                     yield Create(resource=shared, object=obj, if_absent=True)
         failed = f"Failed to create {kind.kind} for leader pod {meta.name(group.live.leader)}: {{error}}"
         yield Create(

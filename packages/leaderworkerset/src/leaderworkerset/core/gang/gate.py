@@ -1,7 +1,7 @@
 """Decides which gated groups may start: the gates of a group's pods are removed when the whole group fits.
 
 In: nodes, what pods bound to them request, the pods that have no node, and the groups of which a pod is gated. Out: a
-plan that removes the gates of groups that fit. Groups come in this order: those that have started already (a pod of
+plan that removes the gates of groups that fit. Groups come in this order: groups that have started already (a pod of
 theirs was recreated), the higher priority, the older leader. One that does not fit does not hold back others.
 
 Best effort: between the decision and the binding other pods may take the space (`fit.py` says what is not considered).
@@ -29,7 +29,7 @@ GATE: Final[JSONObject] = {"name": labels.GANG_GATE}
 
 
 class ObservedCluster(Struct, frozen=True, kw_only=True):
-    """What is known of nodes and pods.
+    """The facts about nodes and pods.
 
     `used` are the sums of what pods bound to a node request, by its name; `unbound` are pods without a node; `members`
     are all pods of groups of which one is gated.
@@ -55,7 +55,7 @@ class _Group(Struct, frozen=True):
 
 
 def reconcile(observed: ObservedCluster) -> Plan:
-    """Remove the gates of every group that fits beside the pods that wait to be bound."""
+    """Remove the gates of every group that fits next to the pods that wait to be bound."""
     waiting = _waiting(observed.members)
     if not waiting:
         return Plan()
@@ -101,7 +101,7 @@ def _whole(pods: Sequence[JSONObject]) -> _Group | None:
 
 
 def _open(pod: JSONObject) -> Patch:
-    """Remove the only gate of a pod; one that was deleted, or another of its name, is not changed."""
+    """Remove the only gate of a pod; a deleted pod, or another pod of its name, is not changed."""
     return identified_patch(PODS, pod, {"spec": {"schedulingGates": None}}, if_present=True)
 
 

@@ -1,4 +1,4 @@
-"""What the groups of a LeaderWorkerSet with `spec.scheduling` share: decided before its leaders (N-K8S-7 to N-K8S-13).
+"""The shared objects of groups with `spec.scheduling`: decided before the leaders (N-K8S-7 to N-K8S-13).
 
 In: the LeaderWorkerSet, its Workload, the PodGroup of the whole, and PodGroups that no pod names. Out: writes of these, or
 the failure for which leaders are not changed. PodGroups of replicas and roles are made by their groups (`replicas.py`).
@@ -31,7 +31,7 @@ CLEANUP_BLOCKED: Final = "PodGroupCleanupBlocked"
 
 
 class _FailedError(ValueError):
-    """What is found forbids to go on."""
+    """The objects that exist forbid to continue."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ def prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
 
 def _prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
     for resource in (WORKLOADS, POD_GROUPS):
-        if resource not in whole.kinds:
+        if resource not in whole.known.kinds:
             raise _FailedError(API_NOT_AVAILABLE, levels.unavailable(resource.kind))
     if len(active := levels.active(scheduling)) > 1:
         raise _FailedError(INVALID, levels.several(active))
@@ -75,21 +75,21 @@ def _prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
 def _prepare_delegated(whole: GangSet, level: SchedulingLevel) -> Preparation:
     """Create the PodGroup of the whole after the Workload of an owner; without one, everything exists already (N-K8S-16)."""
     name = _whole_name(whole, level)
-    if whole.parent is None:
+    if whole.known.parent is None:
         return Preparation(actions=_cleaned(whole, name), is_done=True)
-    if isinstance(whole.parent, SchedulingFailure):
-        raise _FailedError(whole.parent.reason, whole.parent.message)
+    if isinstance(whole.known.parent, SchedulingFailure):
+        raise _FailedError(whole.known.parent.reason, whole.known.parent.message)
     try:
-        template = workloads.delegated_template(whole.parent, whole.obj)
+        template = workloads.delegated_template(whole.known.parent, whole.obj)
     except ValueError as error:
         raise _FailedError(delegation.NOT_READY, str(error)) from error
-    shared = _pod_group(whole, name, whole.parent, template) if name else None
+    shared = _pod_group(whole, name, whole.known.parent, template) if name else None
     changes = () if shared is None else (_reported(whole, shared, POD_GROUP_FAILED),)
     return Preparation(actions=(*_cleaned(whole, name), *changes), is_done=not isinstance(shared, Create))
 
 
 def _whole_name(whole: GangSet, level: SchedulingLevel) -> str:
-    """Return the name of the PodGroup of the whole, empty where there shall be none."""
+    """Return the name of the PodGroup of the whole, empty if there must be none."""
     has_one = level is SchedulingLevel.WHOLE and whole.lws.spec.replicas
     return f"{workloadnames.workload_name(whole.lws)}-lws" if has_one else ""
 
@@ -98,7 +98,9 @@ def _find_workload(whole: GangSet) -> JSONObject | None:
     """Return the Workload of the LeaderWorkerSet; those of single revisions are of the provider `native`."""
     name, key = workloadnames.workload_name(whole.lws), whole.lws.key
     found = [
-        one for one in whole.objects if WORKLOADS.has(one) and labels.TEMPLATE_REVISION_HASH not in meta.labels(one)
+        one
+        for one in whole.known.objects
+        if WORKLOADS.has(one) and labels.TEMPLATE_REVISION_HASH not in meta.labels(one)
     ]
     own = [one for one in found if meta.is_controlled(one, whole.obj)]
     if any(meta.name(one) == name for one in found if not meta.is_controlled(one, whole.obj)):
@@ -125,10 +127,10 @@ def _corrected(workload: JSONObject, wanted: JSONObject) -> Iterator[Patch]:
 
 
 def _pod_group(whole: GangSet, name: str, workload: JSONObject, template: JSONObject) -> Create | Patch | None:
-    """Return the write that the PodGroup of the whole needs, None if it is as it shall be."""
+    """Return the write that the PodGroup of the whole needs, None if it is as desired."""
     level = {labels.SCHEDULING_LEVEL: SchedulingLevel.WHOLE.value}
     wanted = workloads.build_pod_group(whole.obj, name, workload, template, level)
-    found = next((one for one in whole.objects if POD_GROUPS.has(one) and meta.name(one) == name), None)
+    found = next((one for one in whole.known.objects if POD_GROUPS.has(one) and meta.name(one) == name), None)
     if found is None:
         return Create(resource=POD_GROUPS, object=wanted, unless_own=True)
     if meta.is_deleting(found):
@@ -161,7 +163,7 @@ def _cleaned(whole: GangSet, needed: str) -> tuple[Action, ...]:
     """Delete the PodGroups of this LeaderWorkerSet that neither pods nor the whole need (N-K8S-13)."""
     removed = [
         _reported(whole, guarded_delete(POD_GROUPS, one), CLEANUP_BLOCKED)
-        for one in whole.unused
+        for one in whole.known.unused
         if meta.name(one) != needed and meta.is_controlled(one, whole.obj) and not meta.is_deleting(one)
     ]
     return tuple(removed)

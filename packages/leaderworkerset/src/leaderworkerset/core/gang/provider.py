@@ -27,7 +27,7 @@ ADVICE = f"or set the annotation {labels.GANG_SCHEDULER}: none"
 class Provider(Struct, frozen=True, kw_only=True):
     """One gang scheduler.
 
-    `group_object` is the kind of a group's object, if there is one; `shared` that of objects shared by one revision's groups.
+    `group_object` is the kind of a group's object, if there is one; `shared` the kind of objects that one revision's groups share.
     `suits` returns whether `auto` may choose this scheduler for a pod with its `schedulerName`.
     """
 

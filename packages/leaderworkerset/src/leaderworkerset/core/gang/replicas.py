@@ -22,7 +22,7 @@ from leaderworkerset.core.policies.levels import SchedulingLevel
 from leaderworkerset.core.policies.policy import DeniedError, PolicyDecision, SchedulingFailure
 
 LEGACY: Final = {"true": SchedulingLevel.REPLICA}
-"""What earlier versions of the Go controller wrote for a level."""
+"""The text that earlier versions of the Go controller wrote for a level."""
 
 RETRY: Final = 10.0
 """Seconds until a group whose PodGroup is another object's is reconciled again: no watch reports the end of that one."""
@@ -86,7 +86,7 @@ def _check_labels(leader: JSONObject) -> None:
 
 def _decide_delegated(group: GangGroup, level: SchedulingLevel) -> PolicyDecision:
     """Create the PodGroup of a replica after the Workload of an owner; without one, it exists already (N-K8S-16)."""
-    parent, obj, leader = group.live.parent, group.live.obj, group.live.leader
+    parent, obj, leader = group.live.scheduling.parent, group.live.obj, group.live.leader
     if parent is None:
         return PolicyDecision()
     if isinstance(parent, SchedulingFailure):
@@ -98,7 +98,7 @@ def _decide_delegated(group: GangGroup, level: SchedulingLevel) -> PolicyDecisio
 def _find_workload(group: GangGroup) -> JSONObject:
     lws = group.live.lws
     name = workloadnames.workload_name(lws)
-    found = next((one for one in group.live.gang_objects if WORKLOADS.has(one) and meta.name(one) == name), None)
+    found = next((one for one in group.live.scheduling.objects if WORKLOADS.has(one) and meta.name(one) == name), None)
     if found is None:
         raise ValueError(f"Workload {lws.namespace}/{name} has not been created yet")
     if not meta.is_controlled(found, group.live.obj):
@@ -124,7 +124,7 @@ def _astray(group: GangGroup, expected: str) -> PolicyDecision | None:
 def _create(group: GangGroup, wanted: Sequence[JSONObject]) -> PolicyDecision:
     """Create PodGroups that are missing; hold the workers back while one of the same name ends, or is another's."""
     obj, leader = group.live.obj, group.live.leader
-    known = {meta.name(one): one for one in group.live.gang_objects if POD_GROUPS.has(one)}
+    known = {meta.name(one): one for one in group.live.scheduling.objects if POD_GROUPS.has(one)}
     failed = decisionevents.scheduling_failed(obj, preparation.POD_GROUP_FAILED, "{error}", leader)
     creations = []
     for one in wanted:

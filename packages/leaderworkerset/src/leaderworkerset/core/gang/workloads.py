@@ -28,7 +28,7 @@ def build_workload(obj: JSONObject, lws: LeaderWorkerSet, scheduling: Scheduling
 
 
 def build_template(lws: LeaderWorkerSet, part: Part) -> JSONObject:
-    """Build the fields of a template, which its PodGroups copy; the priority is that of the pods (N-K8S-15)."""
+    """Build the fields of a template, which its PodGroups copy; the priority comes from the pods (N-K8S-15)."""
     fields, priority = part.fields, meta.spec(lws.leader_template).get(PRIORITY)
     topology = () if fields.scheduling_constraints is None else fields.scheduling_constraints.topology
     claims = fields.resource_claims if isinstance(fields, RoleScheduling) else ()

@@ -1,31 +1,32 @@
-"""What a decision about a LeaderWorkerSet is made from, and what it is: facts in, a plan and what to remember out.
+"""The input and the result of a decision about a LeaderWorkerSet: facts in, a plan and what to remember out.
 
 What is decided about the leaders of all groups comes from `ordinalleaders.py` or `hashleaders.py`; `reconcile.py` makes the
 plan from that.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct, field
 
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import PODS, Resource
-from kuberuntime.plan import Action, Delete, Emit, Event, Plan
+from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Action, Delete, Event, Plan
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.edition import Edition, LastApply, Source
 from leaderworkerset.core.leaderworkerset.fold import Folded
-from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
+from leaderworkerset.core.leaderworkerset.gatedleaders import NO_REPLACEMENT, GatedLeaders, Replacement
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
+from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 from leaderworkerset.core.leaderworkerset.status import Assessment
 from leaderworkerset.core.policies.gang import Gang
-from leaderworkerset.core.policies.policy import Parent
+from leaderworkerset.core.policies.policy import NO_SERVICE, NOT_SCHEDULED, HeadlessService, SchedulingObjects
 
 
 class OnDemand(Enum):
-    """What must be read before a plan is performed, since caches may be behind with it (`controllers/leaders.py`)."""
+    """The objects that must be read before a plan is performed, since caches may be behind (`controllers/leaders.py`)."""
 
     LEADERS = auto()
     """An update begins, or a capability deletes leaders: no leader that stays may be deleted already. Otherwise the plan is void."""
@@ -37,48 +38,51 @@ class OnDemand(Enum):
     """Evidence stays: its namespace may not be on its way out, as that waits for all pods before it deletes anything else."""
 
 
-class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
-    """The facts about a LeaderWorkerSet: itself, and the objects that carry its name.
+class Known(Struct, frozen=True, kw_only=True):
+    """The results of earlier decisions, and the objects that were read from the API server for this one.
 
-    `folded` is the fold of `groups` if the caller keeps it up to date, `leaders` are the groups by the names of their
-    leaders; if absent, both are computed. `history` is None as long as it was not read. `records` are those of
-    recreations. `unused_pod_groups` are those of groups that no pod names, `gang_kinds` the kinds of `gang_objects` that
-    the API server serves, `parent` is the Workload of an owner, where it describes the groups. `edition` and `applied` are
-    what earlier decisions led to, if known; `whole` is what keeps the leaders with all its fields, if it was read. `leader_deployment` and `gated` are of groups with random keys, which have no
-    leader StatefulSet. `evidence` are the pods that the finalizer of exhausted groups keeps, also those of a
-    LeaderWorkerSet that is gone. `service_conflict` says whose the shared service is, if it is another object's; an
-    `orphaned_service` is ours, and has no controller. `facts` are
-    observed for capabilities, by their names.
+    That is the edition and what keeps the leaders was applied from; `whole` is that object with all its fields, `history`
+    the revisions of the past. Each is None where it is not known.
     """
 
-    leaderworkerset: JSONObject | None
-    leader_statefulset: JSONObject | None = None
-    revisions: Sequence[JSONObject] = ()
-    has_shared_service: bool = False
-    service_conflict: str = ""
-    orphaned_service: JSONObject | None = None
-    groups: Collection[GroupFacts] = ()
-    folded: Folded | None = None
-    leaders: Mapping[str, GroupFacts] | None = None
-    gang_objects: Sequence[JSONObject] = ()
-    unused_pod_groups: Sequence[JSONObject] = ()
-    gang_kinds: Collection[Resource] = ()
-    parent: Parent = None
-    history: Sequence[JSONObject] | None = None
-    records: Sequence[JSONObject] = ()
     edition: Edition | None = None
     applied: LastApply | None = None
     whole: JSONObject | None = None
-    leader_deployment: JSONObject | None = None
+    history: Sequence[JSONObject] | None = None
+
+
+NOTHING_KNOWN: Final = Known()
+"""No earlier decision, and nothing was read."""
+
+
+class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
+    """The facts about a LeaderWorkerSet: itself, and the objects that carry its name.
+
+    `keeper` is what keeps the leaders: a StatefulSet, or a Deployment where groups have random keys; `gated` is of such
+    groups. `groups` are named by their leaders; `folded` is their fold if the caller keeps it up to date, otherwise it is
+    computed. `records` are those of recreations. All groups share the `service`. `evidence` are the pods that the
+    finalizer of exhausted groups keeps, also those of a LeaderWorkerSet that is gone. `facts` are observed for capabilities,
+    by their names.
+    """
+
+    leaderworkerset: JSONObject | None
+    keeper: JSONObject | None = None
+    revisions: Sequence[JSONObject] = ()
+    records: Sequence[JSONObject] = ()
+    service: HeadlessService = NO_SERVICE
+    groups: Mapping[str, GroupFacts] = field(default_factory=dict)
+    folded: Folded | None = None
     gated: GatedLeaders = field(default_factory=GatedLeaders)
+    scheduling: SchedulingObjects = NOT_SCHEDULED
     evidence: Sequence[JSONObject] = ()
+    known: Known = NOTHING_KNOWN
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 class SetFacts(Struct, frozen=True):
-    """The observed state with the decoded LeaderWorkerSet, and the revision its groups shall have.
+    """The observed state with the decoded LeaderWorkerSet, and the revision its groups must have.
 
-    `living` is what keeps the leaders: a StatefulSet, or a Deployment where groups have random keys.
+    `living` is what keeps the leaders.
     """
 
     observed: ObservedLeaderWorkerSet
@@ -90,40 +94,31 @@ class SetFacts(Struct, frozen=True):
 
 
 class LeaderDecision(Struct, frozen=True, kw_only=True):
-    """What to do with the leaders, and what their state says.
+    """The decision about the leaders, and the status that follows from their state.
 
-    `applied` is what shall keep them, if it is to be applied, of this `resource`, after what is `announced`; otherwise come the
-    `actions`. The plan `is_void_if_behind` where caches are late, as when an update begins; its events are `updating`. `at_step` tells that it may change nothing.
-    The status is assessed once what keeps them is observed (R-STAT-2), unless there is an `error`. `may_create_older` tells that pods of older revisions may
-    still be created. `surplus` are groups that end without being replaced, `abandoned` the records of groups that no action
-    would delete, `admitted` the leaders with random keys that go ahead now. Nothing here deletes leaders now where it
-    `is_still`; `folded` are the groups that a rollout sees, if the leaders have
-    ordinals, `released` those of them that come to the revision without a recreation.
+    `applied` is what must keep them, None if nothing is applied; the events of an update are `updating`. Otherwise the
+    `actions` are performed. The plan `is_void_if_behind` if caches are late, as when an update begins. The status is
+    assessed once what keeps them is observed (R-STAT-2), unless there is an `error`. Leaders with random keys have a
+    `turn`, leaders with ordinals a `rollout`.
     """
 
-    resource: Resource
     source: Source
     actions: tuple[Action, ...]
     applied: JSONObject | None
-    announced: Sequence[Emit] = ()
     updating: Sequence[Event] = ()
     is_void_if_behind: bool = False
-    at_step: bool
     assessment: Assessment | None
     error: str | None = None
-    may_create_older: bool = False
-    surplus: Mapping[str, bool] = field(default_factory=dict)
-    abandoned: Sequence[JSONObject] = ()
-    admitted: Sequence[JSONObject] = ()
-    is_still: bool = False
-    folded: Folded | None = None
-    released: int = 0
+    turn: Replacement = NO_REPLACEMENT
+    rollout: Rollout | None = None
 
-
-def leaders_of(observed: ObservedLeaderWorkerSet) -> Mapping[str, GroupFacts]:
-    """Return the groups by the names of their leaders."""
-    known = observed.leaders
-    return {group.leader: group for group in observed.groups} if known is None else known
+    @property
+    def is_still(self) -> bool:
+        """Return whether nothing here deletes leaders now, or updates groups in place."""
+        if self.applied is not None or self.actions:
+            return False
+        step = self.rollout
+        return step is None or (step.at_step and not step.released | step.folded.updating)
 
 
 def delete_leader(facts: SetFacts, group: GroupFacts, event: Event) -> Delete:
@@ -135,8 +130,8 @@ def delete_leader(facts: SetFacts, group: GroupFacts, event: Event) -> Delete:
 class Decision(Struct, frozen=True):
     """A plan, what must be read before it is performed, and what to remember for the next decision.
 
-    That is the edition, the source of the leader StatefulSet or Deployment (of this `resource`), which is applied if the
-    plan applies one, and the groups that end without being replaced. `applied` is set if what keeps the leaders was compared
+    That is the edition, the source of the leader StatefulSet or Deployment, which is applied if the plan applies one, and
+    the groups that end without being replaced. `applied` is set if what keeps the leaders was compared
     and is as it should be.
     """
 
@@ -145,5 +140,4 @@ class Decision(Struct, frozen=True):
     edition: Edition | None = None
     source: Source | None = None
     surplus: Mapping[str, bool] = field(default_factory=dict)
-    resource: Resource | None = None
     applied: LastApply | None = None

@@ -1,4 +1,4 @@
-"""What the next decision need not read again: the revision of an edition, and what the leader StatefulSet was applied from.
+"""Results that spare reads in the next decision: the revision of an edition, and the input of the leader StatefulSet.
 
 What a revision holds follows from `spec` alone, and `spec` changes only with `metadata.generation`: once a revision was
 found to hold a generation's content, neither is read again. What the leader StatefulSet shall be follows from the
@@ -17,7 +17,7 @@ from leaderworkerset.api import labels
 
 
 class Identity(NamedTuple):
-    """What distinguishes the states of an object that writes lead to; one of status or restart counts leads to the same."""
+    """The part of an object that writes change, except writes of status or restart counts."""
 
     uid: UID
     generation: int
@@ -46,7 +46,7 @@ class Edition(NamedTuple):
 
 
 class Source(NamedTuple):
-    """What the leader StatefulSet is built from: the LeaderWorkerSet, the revision's key, and the rollout's step."""
+    """The input of the leader StatefulSet: the LeaderWorkerSet, the revision's key, and the rollout's step."""
 
     leaderworkerset: Identity
     key: str
@@ -55,7 +55,7 @@ class Source(NamedTuple):
 
 
 class LastApply(NamedTuple):
-    """What the leader StatefulSet was last applied from, and the API server's answer."""
+    """The input of the last apply of the leader StatefulSet, and the API server's answer."""
 
     source: Source
     statefulset: Identity
@@ -70,7 +70,7 @@ def follow(
 
 
 def is_as_applied(wanted: JSONObject, living: JSONObject, whole: JSONObject) -> bool:
-    """Return whether the keeper of the leaders, as it was read whole, is as wanted, and the cache is not behind."""
+    """Return whether the whole keeper of the leaders is as wanted, and the cache is not behind."""
     return Identity.of(whole) == Identity.of(living) and appliedfields.is_applied(wanted, whole, labels.FIELD_MANAGER)
 
 

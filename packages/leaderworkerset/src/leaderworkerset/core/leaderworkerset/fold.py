@@ -11,11 +11,12 @@ itself, counted by the status, and missing for the rollout (R-ROLL-8, R-STAT-5).
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
@@ -45,7 +46,7 @@ class States(NamedTuple):
     Those `moving` wait to be moved off closed nodes: extra groups replace them as they do groups that are updated.
 
     Broken groups are of an older revision, exist, are not being deleted, and are not ready: they may never become so.
-    Exhausted ones never will, and are broken too.
+    Exhausted groups never will, and are also broken.
     """
 
     ready: int
@@ -70,7 +71,7 @@ class Folded(Struct, frozen=True, kw_only=True):
     Groups that are `stranded` cannot end what `updating` ones do; none are before that is asked.
     The nodes of `refused` ones among these do not resize their pods. Groups that are `departing` have to leave where they
     are; extra groups replace them as they do groups that are updated.
-    `exhausted` groups are those that nothing follows: `complete` and `late` ones are among them.
+    Nothing follows `exhausted` groups; `complete` and `late` groups are among them.
     """
 
     members: int = 0
@@ -100,16 +101,17 @@ class Folded(Struct, frozen=True, kw_only=True):
         """Return the fold of one group, whatever its index, as group 0."""
         return _added(cls(), group, 0)
 
-    def whole(self, size: int) -> int:
-        """Return the groups that have all their parts, and exhausted ones, which need none (N-ST-13)."""
-        return self.members if size == 1 else self.with_workers | self.exhausted
+    def counted(self, size: int, revision: str) -> tuple[int, int, int]:
+        """Return the groups that have all their parts, and which of them are ready, and of the revision (R-STAT-6).
 
-    def ready(self, size: int) -> int:
-        """Return the groups whose leader and workers are ready (R-STAT-6)."""
-        return self.leader_ready & (ALL if size == 1 else self.workers_ready)
+        Exhausted groups need no parts (N-ST-13).
+        """
+        whole = self.members if size == 1 else self.with_workers | self.exhausted
+        ready = self.leader_ready & (ALL if size == 1 else self.workers_ready)
+        return whole, whole & ready, whole & self.updated(size, revision)
 
     def without_workers(self, size: int) -> int:
-        """Return the groups that need no workers: by the size they were created with, otherwise by that of the spec."""
+        """Return the groups that need no workers: by the size they were created with, otherwise by the size in the spec."""
         return ~self.larger if size == 1 else self.alone
 
     def available(self, size: int) -> int:
@@ -134,6 +136,13 @@ class Folded(Struct, frozen=True, kw_only=True):
         older = self.members & ~self.leaders.get(revision, 0) & ~replaced
         exhausted = older & self.exhausted
         return States(ready, updated, self.gated, (older & ~self.deleting & ~ready) | exhausted, exhausted)
+
+
+class RolloutRoute(Protocol):
+    """How groups of older revisions come to another one: some of the released groups need no other pod."""
+
+    def release(self, statefulset: JSONObject, folded: Folded, size: int, span: range) -> tuple[int, int]:
+        """Return which groups of the released `span` of indexes need no other pod, and the partition that keeps them."""
 
 
 class Groups:
@@ -201,7 +210,7 @@ def regular_index(group: GroupFacts, name: str, limit: int) -> int | None:
 
 
 def regular(groups: Iterable[GroupFacts], name: str, folded: Folded) -> int:
-    """Return the indexes of those of the groups that a fold has as regular ones."""
+    """Return the indexes of the groups that are regular in a fold."""
     limit = folded.members.bit_length()
     indexes = (regular_index(group, name, limit) for group in groups if group.leader not in folded.irregular)
     return sum(1 << index for index in set(indexes) if index is not None)

@@ -23,7 +23,7 @@ In: the leaders, and the groups without a live leader that have pods. Out: patch
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -67,8 +67,12 @@ class Replacement(Struct, frozen=True):
     admitted: Sequence[JSONObject] = ()
 
 
+NO_REPLACEMENT: Final = Replacement((), {})
+"""No leader waits, and no group ends."""
+
+
 class _Turn(Struct, frozen=True):
-    """Who goes ahead and who waits, each the oldest first.
+    """The leaders that go ahead and the leaders that wait, the oldest first.
 
     `missing` says that leaders are still to be created, `excess` how many groups there are beyond replicas and surge.
     """

@@ -1,11 +1,11 @@
 """Decides about leaders with random keys: a Deployment keeps them, and replaces them itself (section 5.2, docs/adr/0017).
 
-Once it is as it was applied, leaders that wait for the end of other groups are let go (`gatedleaders.py`). Pace and order
+Once it matches what was applied, leaders that wait for the end of other groups may go ahead (`gatedleaders.py`). Pace and order
 of a rollout are the Deployment controller's: each revision is a ReplicaSet of its own, and a leader is Ready once its
 workers are (`group-ready`).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime
 
 from msgspec import Struct, structs
@@ -17,8 +17,8 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE, DEGRADED, PROGRESSING, UPDATE_IN_PROGRESS, ConditionOutcome
 from leaderworkerset.api.leaderworkerset import GroupIdentity, LeaderWorkerSet
 from leaderworkerset.core.extensions import UPSTREAM, Extensions
-from leaderworkerset.core.leaderworkerset import gatedleaders, leftovers, revisions, statefulsets, status
-from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, leaders_of
+from leaderworkerset.core.leaderworkerset import gatedleaders, revisions, statefulsets, status
+from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
 from leaderworkerset.core.leaderworkerset.edition import follow, is_as_applied
 from leaderworkerset.core.leaderworkerset.gatedleaders import FormerGroups
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
@@ -26,7 +26,7 @@ from leaderworkerset.core.leaderworkerset.status import Assessment, Sums
 
 
 class Leaders(Struct, frozen=True):
-    """The leaders of a LeaderWorkerSet: their Deployment, their groups, the revision they shall have, if older ones exist."""
+    """The leaders of a LeaderWorkerSet: their Deployment, groups, desired revision, and whether older revisions exist."""
 
     deployment: JSONObject
     groups: Collection[GroupFacts]
@@ -41,7 +41,7 @@ def replicas(
     given: int | None,
     created: str,
 ) -> int:
-    """Return how many leaders the Deployment shall have: fewer only once its rollout, if any, has made its first leader.
+    """Return how many leaders the Deployment must have: fewer only once its rollout has created its first leader.
 
     Between its first two steps a rollout has one ReplicaSet with pods. If the Deployment gets just its size then, it is taken
     to be scaled for ever, and never rolls out (docs/adr/0017). A rollout that fails is not waited for; pods that could not
@@ -94,7 +94,7 @@ def _build_template(lws: LeaderWorkerSet, key: str) -> JSONObject:
 def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime) -> Assessment:
     """Build the status from the Deployment's counts (N-ST-2 to N-ST-6).
 
-    An update is in progress only while there is an older revision: other changes of the Deployment are no update. An
+    An update is in progress only while there is an older revision: other changes of the Deployment are not an update. An
     exhausted group is not ready, and the leader that would replace it waits: nothing progresses on its account.
     """
     found = meta.status(leaders.deployment)
@@ -120,7 +120,7 @@ def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime) -> Assessment:
 
 
 def is_current(leaders: Leaders) -> bool:
-    """Return whether the Deployment is of the revision, and all leaders that shall be have been created from it (N-ST-2).
+    """Return whether the Deployment is of the revision, and all desired leaders were created from it (N-ST-2).
 
     Leaders of it that are being deleted count: they are replaced, but not rolled out.
     """
@@ -137,39 +137,31 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
     """Decide about the Deployment and its leaders."""
     obj, lws, key, observed = facts.obj, facts.lws, facts.revision.key, facts.observed
     revision = next((one for one in observed.revisions if groupname.revision(one) == key), {})
-    given = observed.applied.source.replicas if observed.applied else None
-    size = replicas(lws, facts.living, observed.groups, given, meta.created(revision))
-    source, applies = follow(obj, key, size, 0, facts.living, observed.applied)
+    given = observed.known.applied.source.replicas if observed.known.applied else None
+    size = replicas(lws, facts.living, observed.groups.values(), given, meta.created(revision))
+    source, applies = follow(obj, key, size, 0, facts.living, observed.known.applied)
     wanted = None
     if applies:
         wanted = build(obj, lws, key=key, size=size)
-        applies = not (facts.living and observed.whole and is_as_applied(wanted, facts.living, observed.whole))
+        applies = not (
+            facts.living and observed.known.whole and is_as_applied(wanted, facts.living, observed.known.whole)
+        )
     turn = gatedleaders.Replacement((), observed.gated.surplus)
     if not applies:
         sized = structs.replace(lws, spec=structs.replace(lws.spec, replicas=size))
         former = FormerGroups(observed.records, extensions.placement.prefer)
-        turn = gatedleaders.decide(obj, sized, key, observed.groups, observed.gated, former)
+        turn = gatedleaders.decide(obj, sized, key, observed.groups.values(), observed.gated, former)
     return LeaderDecision(
-        resource=DEPLOYMENTS,
         source=source,
         actions=turn.actions,
-        is_still=not (applies or turn.actions),
         applied=wanted if applies else None,
-        at_step=facts.living is not None,
         assessment=_assess(facts, facts.living, now) if facts.living is not None else None,
-        surplus=turn.surplus,
-        abandoned=_abandoned(facts),
-        admitted=turn.admitted,
+        turn=turn,
     )
 
 
 def _assess(facts: SetFacts, deployment: JSONObject, now: datetime) -> Assessment:
     key = facts.revision.key
     has_older = bool(revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), key))
-    leaders = Leaders(deployment, facts.observed.groups, key, has_older)
+    leaders = Leaders(deployment, facts.observed.groups.values(), key, has_older)
     return assess(facts.lws, leaders, now)
-
-
-def _abandoned(facts: SetFacts) -> Sequence[JSONObject]:
-    records = facts.observed.records
-    return leftovers.unfollowed(records, leaders_of(facts.observed)) if records else ()

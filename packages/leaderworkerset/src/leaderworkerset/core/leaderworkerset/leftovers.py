@@ -7,7 +7,7 @@
 | with its LeaderWorkerSet, or with what keeps its leaders | goes with the LeaderWorkerSet |
 
 So nothing that is deleted is kept alive by evidence: the finalizer is taken off as soon as the manager sees that the
-LeaderWorkerSet is deleted, as it is with its namespace. Records of recreations that no group needs any more go, too.
+LeaderWorkerSet is deleted, as it is with its namespace. Records of recreations that no group needs any more are deleted as well.
 
 In: the LeaderWorkerSet, what keeps its leaders, its groups, the pods with the finalizer. Out: the pods to let go, and the
 counts as they shall be.
@@ -29,7 +29,7 @@ from leaderworkerset.core.restarts.counts import Counts, Key
 
 
 class Leftovers(Struct, frozen=True):
-    """What lets pods go, and the groups that start with none of their restarts used."""
+    """The actions that release pods, and the groups whose used restarts are cleared."""
 
     actions: tuple[Action, ...] = ()
     cleared: Collection[Key] = ()
@@ -75,7 +75,7 @@ def _ended_ordinals(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterato
 
 
 def _ended_keyed(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
-    """Yield the leaders of an earlier LeaderWorkerSet or template, and the youngest of those beyond the replicas."""
+    """Yield the leaders of an earlier LeaderWorkerSet or template, and the youngest leaders beyond the replicas."""
     key = "" if facts.living is None else groupname.revision(facts.living)
     of_this = [
         pod
@@ -83,7 +83,7 @@ def _ended_keyed(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[J
         if meta.created(pod) >= meta.created(facts.obj) and key in ("", groupname.revision(pod))
     ]
     yield from (pod for pod in exhausted if pod not in of_this)
-    live = [group for group in facts.observed.groups if not group.is_deleting and not group.is_exhausted]
+    live = [group for group in facts.observed.groups.values() if not group.is_deleting and not group.is_exhausted]
     of_key = [group for group in live if group.revision == key]
     gated = sum(group.awaits for group in of_key)
     active = len(of_key) - gated + max(0, gated - len(of_this))
@@ -102,7 +102,9 @@ def kept_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObject])
         bound = replicas if living is None else max(replicas, rollingupdate.position(living).replicas)
         return {key: count for key, count in counts.items() if key.ordinal < bound}
     owners = {
-        group.group_index: group for group in facts.observed.groups if not group.is_deleting or group.is_exhausted
+        group.group_index: group
+        for group in facts.observed.groups.values()
+        if not group.is_deleting or group.is_exhausted
     }
     claimed = _claim(counts, admitted, owners)
     placed = [group for group in owners.values() if not group.awaits]
@@ -128,6 +130,14 @@ def _unclaimed(counts: Counts, revision: str, owners: Mapping[str, GroupFacts]) 
     """Return the keys of a revision whose group has no leader any more, the highest count first."""
     found = [key for key in counts if key.revision == revision and key.group not in owners]
     return sorted(found, key=lambda key: (-counts[key], key))
+
+
+def unneeded(facts: SetFacts) -> list[JSONObject]:
+    """Return the records of groups that are gone for good."""
+    records, groups = facts.observed.records, facts.observed.groups
+    if facts.lws.spec.group_identity.is_hash:
+        return unfollowed(records, groups)
+    return abandoned(records, groups, facts.lws.spec.replicas)
 
 
 def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts], replicas: int) -> list[JSONObject]:

@@ -1,6 +1,6 @@
 """Decides about leaders with ordinals: a StatefulSet keeps them, and a rollout leads it step by step (`rollingupdate.py`).
 
-Once it is as it was applied, outdated leaders are deleted where the StatefulSet controller would replace one at a time
+Once it matches what was applied, outdated leaders are deleted if the StatefulSet controller would replace one at a time
 (docs/adr/0004).
 """
 
@@ -9,13 +9,12 @@ from datetime import datetime
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import STATEFULSETS
-from kuberuntime.plan import Action, Emit, Event, together
+from kuberuntime.plan import Action, Event, together
 from leaderworkerset.api import groupname
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.extensions import UPSTREAM, Extensions
-from leaderworkerset.core.leaderworkerset import leftovers, rollingupdate, statefulsets, status
-from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader, leaders_of
+from leaderworkerset.core.leaderworkerset import rollingupdate, statefulsets, status
+from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader
 from leaderworkerset.core.leaderworkerset.edition import follow, is_as_applied
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
@@ -25,7 +24,7 @@ from leaderworkerset.core.policies.placement import NO_PLACEMENT
 def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) -> LeaderDecision:
     """Decide about the StatefulSet and its leaders."""
     observed, lws, living, key = facts.observed, facts.lws, facts.living, facts.revision.key
-    folded = fold(observed.groups, lws.name) if observed.folded is None else observed.folded
+    folded = fold(observed.groups.values(), lws.name) if observed.folded is None else observed.folded
     route = None
     if extensions.find_route is not None:
         route, folded = extensions.find_route(facts, folded)
@@ -33,53 +32,34 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
         folded = change(facts, folded)
     rollout = rollingupdate.advance(lws, living, folded, facts.revision, route)
     step = rollout.step
-    source, applies = follow(facts.obj, key, step.replicas, step.partition, living, observed.applied)
+    source, applies = follow(facts.obj, key, step.replicas, step.partition, living, observed.known.applied)
     wanted = None
     if applies:
         placement = extensions.placement
         marks = {} if placement is NO_PLACEMENT else placement.marks(lws, _template_of(living, key))
         wanted = statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step, marks=marks)
-        applies = not (living and observed.whole and is_as_applied(wanted, living, observed.whole))
+        applies = not (living and observed.known.whole and is_as_applied(wanted, living, observed.known.whole))
     assessment, error = None, None
     if living is not None:
         try:
             assessment = status.assess(lws, living, folded, key, now)
         except status.UnknownIndexError as unknown:
             error = str(unknown)
-    is_done = assessment is not None and assessment.is_update_done
     return LeaderDecision(
-        resource=STATEFULSETS,
         source=source,
-        announced=_surge_events(facts, rollout) if applies else (),
         actions=() if applies else _replace(facts, rollout.replaced),
-        is_still=not (applies or rollout.replaced or rollout.released or folded.updating) and rollout.at_step,
-        folded=folded,
-        released=rollout.released,
         applied=wanted if applies else None,
         updating=_update_events(facts, rollout),
         is_void_if_behind=rollout.begins,
-        at_step=rollout.at_step,
         assessment=assessment,
         error=error,
-        may_create_older=is_done and living is not None and rollingupdate.may_create_older(living, key),
-        abandoned=_abandoned(facts),
+        rollout=rollout,
     )
 
 
 def _template_of(living: JSONObject | None, key: str) -> JSONObject | None:
     """Return the template of the StatefulSet that exists, if it is of this revision: what would replace all groups stays."""
     return None if living is None or groupname.revision(living) != key else meta.spec(living).get("template") or {}
-
-
-def _surge_events(facts: SetFacts, rollout: Rollout) -> tuple[Emit, ...]:
-    current, step = rollout.current, rollout.step
-    if current is None or step.case not in rollingupdate.SHRINKING or step.replicas >= current.replicas:
-        return ()
-    name, last = facts.lws.name, current.replicas - 1
-    note = f"deleting surge replica {name}-{step.replicas}"
-    if step.replicas != last:
-        note = f"deleting surge replicas from {name}-{step.replicas} to {name}-{last}"
-    return (Emit(events=(decisionevents.deleting_surge(facts.obj, note),)),)
 
 
 def _update_events(facts: SetFacts, rollout: Rollout) -> tuple[Event, ...]:
@@ -96,16 +76,9 @@ def _update_events(facts: SetFacts, rollout: Rollout) -> tuple[Event, ...]:
 def _replace(facts: SetFacts, replaced: Sequence[int]) -> tuple[Action, ...]:
     if not replaced:
         return ()
-    leaders = leaders_of(facts.observed)
+    leaders = facts.observed.groups
     groups = ((index, leaders[f"{facts.lws.name}-{index}"]) for index in replaced)
     return together(
         delete_leader(facts, group, decisionevents.replacing_group(facts.obj, group.leader, index))
         for index, group in groups
     )
-
-
-def _abandoned(facts: SetFacts) -> Sequence[JSONObject]:
-    observed = facts.observed
-    if not observed.records:
-        return ()
-    return leftovers.abandoned(observed.records, leaders_of(observed), facts.lws.spec.replicas)

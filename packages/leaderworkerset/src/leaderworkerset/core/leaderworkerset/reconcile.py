@@ -4,7 +4,7 @@ In: `ObservedLeaderWorkerSet`, everything the decision uses, as the caches show 
 contract:
 
 1. record a revision; with `spec.scheduling`, create what its groups share, without which leaders are not changed;
-2. let go of evidence of groups that used up their restarts (`leftovers.py`); apply what keeps the leaders;
+2. release evidence of groups that used up their restarts (`leftovers.py`); apply what keeps the leaders;
 3. create the shared service; write the status;
 4. if nothing changes in what keeps the leaders, replace outdated ones, or let go those that wait (`ordinalleaders.py`,
    `hashleaders.py`), also where step 3 fails: these may be many writes, behind which the status would be late;
@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, SERVICES, STATEFULSETS
 from kuberuntime.plan import (
     Action,
     Apply,
@@ -62,6 +62,7 @@ from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.leftovers import Leftovers
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
+from leaderworkerset.core.leaderworkerset.rollingupdate import SHRINKING, Rollout, may_create_older
 from leaderworkerset.core.leaderworkerset.status import Assessment
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangSet, Preparation
 from leaderworkerset.core.restarts import counts, retention
@@ -73,7 +74,7 @@ RECHECK_NAMESPACE: Final = 30.0
 """Seconds until the namespace of evidence is read again, if nothing else happens in it: it is not watched."""
 
 AGAIN: Final = 0.0
-"""Seconds until the next reconcile after an apply that may change nothing, since no watch reports one that did not."""
+"""Seconds until the next reconcile after an apply that may change nothing: then no watch reports it."""
 
 
 def reconcile(
@@ -92,11 +93,10 @@ def decide(
         return Decision(Plan(retention.release(observed.evidence) if observed.evidence else ()))
     try:
         lws = leaderworkerset.decode(obj)
-        is_hash = lws.spec.group_identity.is_hash
-        living = observed.leader_deployment if is_hash else observed.leader_statefulset
+        is_hash, living = lws.spec.group_identity.is_hash, observed.keeper
         if (instead := _set_aside(observed, obj, lws, living, now)) is not None:
             return Decision(instead)
-        revision = revisions.resolve(obj, living, observed.revisions, observed.edition)
+        revision = revisions.resolve(obj, living, observed.revisions, observed.known.edition)
         facts = SetFacts(observed, obj, lws, revision, gang, living)
         prepared = _prepare(facts, now)
         if prepared.failure is not None:
@@ -124,18 +124,8 @@ def _prepare(facts: SetFacts, now: datetime) -> Preparation:
     if facts.lws.spec.scheduling is None:
         return Preparation()
     observed, size = facts.observed, facts.lws.size
-    sizes = [_pods_of(group, size, facts.revision.key) for group in observed.groups if not group.is_deleting]
-    whole = GangSet(
-        obj=facts.obj,
-        lws=facts.lws,
-        now=now,
-        sizes=sizes,
-        objects=observed.gang_objects,
-        unused=observed.unused_pod_groups,
-        kinds=observed.gang_kinds,
-        parent=observed.parent,
-    )
-    return facts.gang.prepare(whole)
+    sizes = [_pods_of(group, size, facts.revision.key) for group in observed.groups.values() if not group.is_deleting]
+    return facts.gang.prepare(GangSet(obj=facts.obj, lws=facts.lws, now=now, sizes=sizes, known=observed.scheduling))
 
 
 def _pods_of(group: GroupFacts, size: int, key: str) -> int:
@@ -163,16 +153,17 @@ def _compose(
     needs |= {OnDemand.KEEPER} if leaders.applied and _is_unknown(facts) else set()
     service = _make_service(facts)
     creates = facts.revision.created is not None or leaders.applied is not None
-    creates |= bool(service) and facts.observed.orphaned_service is None
+    creates |= bool(service) and facts.observed.service.orphan is None
     held = _hold(facts.obj, facts.lws, found, now) if creates else ()
     report = (*service, *(_write_status(facts, found) if found is not None else ()))
     is_both = report and leaders.actions
     actions += [Finally(actions=report, after=leaders.actions)] if is_both else [*report, *leaders.actions]
     if found is not None and found.is_update_done:
         outdated = _outdated_revisions(facts, leaders)
-        needs |= {OnDemand.HISTORY} if outdated and facts.observed.history is None else set()
-        actions += _clean_up(facts, leaders, outdated, extensions.retire)
-    again = AGAIN if leaders.applied and leaders.at_step else RECHECK_NAMESPACE if facts.observed.evidence else None
+        needs |= {OnDemand.HISTORY} if outdated and facts.observed.known.history is None else set()
+        actions += _clean_up(facts, outdated, extensions.retire)
+    at_step = facts.living is not None and (leaders.rollout is None or leaders.rollout.at_step)
+    again = AGAIN if leaders.applied and at_step else RECHECK_NAMESPACE if facts.observed.evidence else None
     if conflict:
         actions.append(
             Emit(events=(decisionevents.failed_create(facts.obj, services.NOT_CREATED.format(error=conflict)),))
@@ -186,22 +177,21 @@ def _compose(
         frozenset(needs),
         edition=facts.revision.edition,
         source=leaders.source,
-        surplus=leaders.surplus,
-        resource=leaders.resource,
+        surplus=leaders.turn.surplus,
         applied=_compared(facts, leaders),
     )
 
 
 def _compared(facts: SetFacts, leaders: LeaderDecision) -> LastApply | None:
     """Return from what the keeper of the leaders counts as applied, if it was read whole and is as it should be."""
-    if facts.observed.whole is None or facts.living is None or leaders.applied is not None:
+    if facts.observed.known.whole is None or facts.living is None or leaders.applied is not None:
         return None
     return LastApply(leaders.source, Identity.of(facts.living))
 
 
 def _is_unknown(facts: SetFacts) -> bool:
-    """Return whether nobody knows if what keeps the leaders is as it was applied: the manager has just begun to lead."""
-    return facts.living is not None and facts.observed.applied is None and facts.observed.whole is None
+    """Return whether it is unknown if what keeps the leaders matches what was applied: the manager has just begun to lead."""
+    return facts.living is not None and facts.observed.known.applied is None and facts.observed.known.whole is None
 
 
 def _hold(obj: JSONObject, lws: LeaderWorkerSet, found: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
@@ -231,11 +221,11 @@ def _set_aside(
 
 
 def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: Leftovers) -> tuple[Action, ...]:
-    """Store the counts of groups that start anew, take over others', or are gone (N-RB-11 to N-RB-14)."""
+    """Store the counts of groups that start again, take over others', or are gone (N-RB-11 to N-RB-14)."""
     known = counts.read(facts.obj) if labels.GROUP_RESTART_COUNTS in facts.lws.annotations else {}
     if not known:
         return ()
-    kept = leftovers.kept_counts(facts, known, leaders.admitted)
+    kept = leftovers.kept_counts(facts, known, leaders.turn.admitted)
     is_done = leaders.assessment is not None and leaders.assessment.is_update_done
     only = {facts.revision.key} if is_done else {key.revision for key in kept}
     new = {key: count for key, count in kept.items() if key not in left.cleared and key.revision in only}
@@ -278,10 +268,10 @@ def _correct_revision(found: Resolution) -> list[Action]:
 
 def _remove_gang(facts: SetFacts) -> Sequence[Action]:
     """Delete the gang scheduler's objects that no group uses any more."""
-    if not facts.observed.gang_objects:
+    if not facts.observed.scheduling.objects:
         return ()
-    in_use = {facts.revision.key, *(group.revision for group in facts.observed.groups)}
-    return facts.gang.outdated(facts.observed.gang_objects, in_use)
+    in_use = {facts.revision.key, *(group.revision for group in facts.observed.groups.values())}
+    return facts.gang.outdated(facts.observed.scheduling.objects, in_use)
 
 
 def _revision_note(revision: Resolution) -> str:
@@ -295,16 +285,17 @@ def _apply(facts: SetFacts, leaders: LeaderDecision) -> list[Action]:
     """Apply what keeps the leaders (R-LSTS-1); record an event of its creation, or those of an update (R-LSTS-7)."""
     if leaders.applied is None:
         return []
-    what = f"leader {leaders.resource.kind.lower()} {facts.lws.name}"
+    resource = DEPLOYMENTS if leaders.rollout is None else STATEFULSETS
+    what = f"leader {resource.kind.lower()} {facts.lws.name}"
     if facts.living is None:
         done: Sequence[Event] = (decisionevents.created(facts.obj, f"Created {what}"),)
         failed = decisionevents.failed_create(facts.obj, f"Failed to create {what}: {{error}}")
     else:
         done, failed = leaders.updating, decisionevents.failed_update(facts.obj, f"Failed to update {what}: {{error}}")
     return [
-        *leaders.announced,
+        *_surge_events(facts, leaders.rollout),
         Apply(
-            resource=leaders.resource,
+            resource=resource,
             object=leaders.applied,
             manager=labels.FIELD_MANAGER,
             on_success=tuple(done),
@@ -313,38 +304,52 @@ def _apply(facts: SetFacts, leaders: LeaderDecision) -> list[Action]:
     ]
 
 
+def _surge_events(facts: SetFacts, rollout: Rollout | None) -> tuple[Emit, ...]:
+    """Return the event of extra groups that an apply of the rollout's step deletes."""
+    if rollout is None:
+        return ()
+    current, step = rollout.current, rollout.step
+    if current is None or step.case not in SHRINKING or step.replicas >= current.replicas:
+        return ()
+    name, last = facts.lws.name, current.replicas - 1
+    note = f"deleting surge replica {name}-{step.replicas}"
+    if step.replicas != last:
+        note = f"deleting surge replicas from {name}-{step.replicas} to {name}-{last}"
+    return (Emit(events=(decisionevents.deleting_surge(facts.obj, note),)),)
+
+
 def _make_service(facts: SetFacts) -> list[Action]:
-    """Create the shared service if it is configured and missing (R-SVC-1); adopt one that outlived its LeaderWorkerSet."""
-    orphan = facts.observed.orphaned_service
+    """Create the shared service if it is configured and missing (R-SVC-1); adopt a service that outlived its LeaderWorkerSet."""
+    orphan = facts.observed.service.orphan
     if orphan is not None:
         return [guarded_patch(SERVICES, orphan, revisions.adoption(orphan, facts.obj), if_present=True)]
     is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
-    if facts.observed.has_shared_service or not is_shared:
+    if facts.observed.service.is_settled or not is_shared:
         return []
     return [services.create(services.build_shared(facts.obj), facts.obj)]
 
 
 def _service_conflict(facts: SetFacts) -> str:
-    """Return whose the shared service is, if another object controls it; the groups go on without the names that it gives."""
+    """Return whose the shared service is, if another object controls it; the groups continue without the names that it gives."""
     is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
-    return facts.observed.service_conflict if is_shared else ""
+    return facts.observed.service.conflict if is_shared else ""
 
 
 def _outdated_revisions(facts: SetFacts, leaders: LeaderDecision) -> Sequence[JSONObject]:
     """Return the revisions that no group uses any more, and that no pod will be created from (R-REV-14)."""
-    if leaders.may_create_older:
+    living = facts.living
+    if leaders.rollout is not None and living is not None and may_create_older(living, facts.revision.key):
         return ()
     return revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), facts.revision.key)
 
 
-def _clean_up(
-    facts: SetFacts, leaders: LeaderDecision, outdated: Sequence[JSONObject], retire: Retire | None
-) -> list[Action]:
+def _clean_up(facts: SetFacts, outdated: Sequence[JSONObject], retire: Retire | None) -> list[Action]:
     """Retire outdated revisions (R-REV-14); delete records and gang objects of groups that are gone."""
     retired: Sequence[Action] = [guarded_delete(CONTROLLER_REVISIONS, one) for one in outdated]
-    if retire is not None and (outdated or facts.observed.history):
+    if retire is not None and (outdated or facts.observed.known.history):
         retired = retire(facts, outdated)
-    records = (guarded_delete(CONTROLLER_REVISIONS, record) for record in leaders.abandoned)
+    gone = leftovers.unneeded(facts) if facts.observed.records else ()
+    records = (guarded_delete(CONTROLLER_REVISIONS, record) for record in gone)
     return [*retired, *records, *_remove_gang(facts)]
 
 

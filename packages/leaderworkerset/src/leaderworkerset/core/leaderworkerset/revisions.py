@@ -67,7 +67,7 @@ class Resolution:
 
     @classmethod
     def found(cls, revision: JSONObject, obj: JSONObject, number: int, *, is_new: bool = False) -> "Resolution":
-        """Return the resolution to an existing revision, which shall have this number."""
+        """Return a `Resolution` that reuses `revision` and renumbers it."""
         change = correction(revision, obj, number)
         corrected = None if change is None else revision
         edition = Edition.of(obj, revision)

@@ -1,6 +1,6 @@
 """How a rollout proceeds: the state machine of the leader StatefulSet and of its groups (contract section 5).
 
-In: the LeaderWorkerSet, its leader StatefulSet, the fold of its groups and the revision that they shall have. Out: a
+In: the LeaderWorkerSet, its leader StatefulSet, the fold of its groups and their desired revision. Out: a
 `Rollout`: partition and replicas to write to the StatefulSet, and the leaders to delete.
 
 The StatefulSet controller replaces the leaders: a lower partition lets it proceed. Additional replicas (the surge) replace
@@ -42,12 +42,11 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.leaderworkerset import budget
+from leaderworkerset.core.leaderworkerset import budget, fold
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.fold import Folded, States, below, down_to_outdated, highest, shortest_with
+from leaderworkerset.core.leaderworkerset.fold import Folded, RolloutRoute, States, below
 from leaderworkerset.core.leaderworkerset.groupfacts import is_of_one_revision
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
-from leaderworkerset.core.leaderworkerset.route import RolloutRoute
 
 
 class Case(StrEnum):
@@ -71,7 +70,7 @@ class Current(NamedTuple):
 
 
 class CaseFacts(NamedTuple):
-    """What a step is computed from; `current` has no replicas if there is no StatefulSet."""
+    """The facts for a step; `current` has no replicas if there is no StatefulSet."""
 
     limits: Budget
     current: Current
@@ -164,7 +163,7 @@ class RolloutStep(NamedTuple):
 
 
 class Rollout(Struct, frozen=True):
-    """What a rollout does now: its step, and what that is of the StatefulSet as it is (`current`).
+    """The state of a rollout: its next step for the StatefulSet (`current`), and the groups (`folded`) that it sees.
 
     The step `begins` an update if it releases the first groups, and is `at_step` if the StatefulSet has its partition and
     replicas. If nothing is applied, leaders of `replaced` groups are deleted, the worst first, `released` ones updated in place.
@@ -176,6 +175,7 @@ class Rollout(Struct, frozen=True):
     begins: bool
     at_step: bool
     replaced: Sequence[int]
+    folded: Folded
     released: int = 0
 
 
@@ -191,12 +191,11 @@ def advance(
     left_behind = 0 if statefulset is None else _abandoned(statefulset, folded, limits=limits, size=size, key=key)
     current = None if statefulset is None else position(statefulset)
     states = folded.states(size, key, replaced=left_behind | folded.updating)
-    moving = folded.departing
-    if moving and current is not None and current.partition == 0 and not revision.is_new:
+    if (moving := folded.departing) and current is not None and current.partition == 0 and not revision.is_new:
         states = states._replace(updated=states.updated & ~moving, moving=moving)
     step = next_step(limits, current, states, is_new_revision=revision.is_new)
     if statefulset is None or current is None:
-        return Rollout(limits, None, step, begins=False, at_step=False, replaced=())
+        return Rollout(limits, None, step, begins=False, at_step=False, replaced=(), folded=folded)
     if is_behind(statefulset):
         step = wait(step, current)
     released = 0
@@ -207,7 +206,7 @@ def advance(
     at_step = (current.replicas, current.partition) == (step.replicas, step.partition)
     begins = bool(released or step.partition < current.partition) and current.partition >= current.replicas
     replaced = choose(statefulset, folded, limits=limits, size=size, key=key) if at_step else ()
-    return Rollout(limits, current, step, begins, at_step, replaced, released)
+    return Rollout(limits, current, step, begins, at_step, replaced, folded, released)
 
 
 def position(statefulset: JSONObject) -> Current:
@@ -269,7 +268,7 @@ def _replicas_kept(now: CaseFacts, step: RolloutStep) -> int:
     spare = max(staying.bit_count() - max(limits.replicas - limits.unavailable, 0), 0)
     surplus = staying >> min(step.replicas, staying.bit_length())
     kept = surplus.bit_count() - spare
-    return step.replicas if kept <= 0 else step.replicas + shortest_with(surplus, kept)
+    return step.replicas if kept <= 0 else step.replicas + fold.shortest_with(surplus, kept)
 
 
 def count_unready(states: States, wanted: int) -> int:
@@ -289,7 +288,7 @@ def rolling_partition(limits: Budget, current: Current, states: States) -> int:
     returning = base - below(ready | states.broken | states.exhausted, base).bit_count()
     broken = below(states.broken & ~states.exhausted, base).bit_count()
     partition = base + returning + min(broken, max(step - 1, 0))
-    return min(down_to_outdated(ready & ~states.updated, base, partition, total), current.partition)
+    return min(fold.down_to_outdated(ready & ~states.updated, base, partition, total), current.partition)
 
 
 def _affordable(now: CaseFacts, partition: int) -> int:
@@ -308,7 +307,7 @@ def _affordable(now: CaseFacts, partition: int) -> int:
     spare = max(staying - (limits.replicas - limits.unavailable - exhausted), is_blocked)
     going = below(ready & ~states.updated, current.partition) >> partition
     kept = going.bit_count() - spare
-    return partition if kept <= 0 else partition + shortest_with(going, kept)
+    return partition if kept <= 0 else partition + fold.shortest_with(going, kept)
 
 
 def _tail(done: int, total: int) -> int:
@@ -338,9 +337,9 @@ def choose(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int
     rolled = outdated & ~below(outdated, partition)
     if not needs_help(statefulset) and not exhausted and not is_blocked:
         # A StatefulSet controller that knows maxUnavailable counts broken leaders, and replaces none at that number.
-        return [*highest(left_behind | rolled & ~folded.leader_ready)]
+        return [*fold.highest(left_behind | rolled & ~folded.leader_ready)]
     spare = max(available.bit_count() - (limits.replicas - limits.unavailable - exhausted.bit_count()), is_blocked)
-    return [*highest(rolled & ~available | left_behind), *islice(highest(rolled & available), spare)]
+    return [*fold.highest(rolled & ~available | left_behind), *islice(fold.highest(rolled & available), spare)]
 
 
 def _abandoned(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int, key: str) -> int:

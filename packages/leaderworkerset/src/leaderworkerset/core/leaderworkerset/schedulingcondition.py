@@ -61,7 +61,7 @@ def report(obj: JSONObject, lws: LeaderWorkerSet, failure: SchedulingFailure, no
 
 
 def report_refusal(obj: JSONObject, lws: LeaderWorkerSet, reason: str, now: datetime) -> tuple[Patch, ...]:
-    """Return the write of a failure that the API server's answer tells; none if one of this reason is reported already."""
+    """Return the write of a failure from the API server's answer; none if this reason is reported already."""
     known = find(lws.status)
     if known is not None and (known.status, known.reason) == ("False", reason):
         return ()

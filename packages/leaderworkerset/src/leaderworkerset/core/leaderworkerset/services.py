@@ -11,7 +11,9 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import SERVICES
 from kuberuntime.plan import Accepted, Create
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
+from leaderworkerset.core.policies.policy import NO_SERVICE, HeadlessService
 
 PodLabels: TypeAlias = dict[str, str | None]
 """The labels of a pod; None is a value that a controller sets."""
@@ -44,13 +46,21 @@ def build_for_group(leader: JSONObject, name: str) -> JSONObject:
     return _build(leader, name, groupname.host(leader), {labels.GROUP_INDEX: groupname.label(leader)})
 
 
-def conflict(service: JSONObject | None, owner: JSONObject) -> str:
+def observe(service: JSONObject | None, owner: JSONObject) -> HeadlessService:
+    """Return what a decision needs of the service with the name of ours; `owner` would control it."""
+    if service is None:
+        return NO_SERVICE
+    orphan = service if owner["kind"] == LEADERWORKERSETS.kind and is_orphan(service, owner) else None
+    return HeadlessService(is_settled(service), conflict(service, owner), orphan)
+
+
+def conflict(service: JSONObject, owner: JSONObject) -> str:
     """Return why a service with the name of ours cannot be used; empty if it can (N-HASH-24).
 
     A service without a controller is a user's own: its creation decides (`create`). That of a predecessor is deleted soon.
     """
-    found = meta.foreign_controller(service, owner) if service is not None else None
-    if service is None or found is None:
+    found = meta.foreign_controller(service, owner)
+    if found is None:
         return ""
     return (
         f"headless service {meta.name(service)} has controller owner {found['kind']} {found['name']};"
@@ -58,16 +68,14 @@ def conflict(service: JSONObject | None, owner: JSONObject) -> str:
     )
 
 
-def is_settled(service: JSONObject | None) -> bool:
+def is_settled(service: JSONObject) -> bool:
     """Return whether a service needs no decision: it has a controller, or is headless."""
-    return service is not None and (
-        meta.controller_of(service) is not None or meta.spec(service).get(ADDRESS) == HEADLESS
-    )
+    return meta.controller_of(service) is not None or meta.spec(service).get(ADDRESS) == HEADLESS
 
 
-def is_orphan(service: JSONObject | None, obj: JSONObject) -> bool:
+def is_orphan(service: JSONObject, obj: JSONObject) -> bool:
     """Return whether a service is as we create the shared one, by label, selector and address, and has no controller."""
-    if service is None or meta.controller_of(service) is not None:
+    if meta.controller_of(service) is not None:
         return False
     own, spec = build_shared(obj), meta.spec(service)
     is_same = all(spec.get(name) == own["spec"][name] for name in (ADDRESS, "selector"))

@@ -1,7 +1,7 @@
-"""The leader StatefulSet as it shall be, and what the StatefulSets of leaders and workers have in common (R-LSTS-1 to R-LSTS-5).
+"""The desired leader StatefulSet, and the common parts of the StatefulSets of leaders and workers (R-LSTS-1 to R-LSTS-5).
 
 In: the LeaderWorkerSet, the key of its revision, the step of the rollout. Out: the object to apply server-side as field
-manager `lws`. What a leader Deployment has in common with it is here, too.
+manager `lws`. The parts that it shares with a leader Deployment are here as well.
 
 Labels and annotations that the controllers add to a template override the user's; templates and claims have the form of
 Go's typed structs (R-LSTS-2, R-LSTS-5, R-WSTS-3).

@@ -37,7 +37,7 @@ class UnknownIndexError(ValueError):
 class Counts(NamedTuple):
     """Numbers of groups by state (R-STAT-7). "Rolled" ones are those between the partition and the replicas.
 
-    Among those that are `ready_wanted` and `rolled_done` are complete groups, which are as they shall be.
+    `ready_wanted` and `rolled_done` include complete groups, which have their desired state.
     """
 
     ready: int = 0
@@ -69,8 +69,7 @@ def count(lws: LeaderWorkerSet, folded: Folded, revision: str) -> Counts:
 
 def _count(folded: Folded, size: int, revision: str, *, wanted: int, held: int) -> Counts:
     """Count groups, of which some are wanted, and some of these held back by the partition."""
-    whole = folded.whole(size)
-    ready, updated = whole & folded.ready(size), whole & folded.updated(size, revision)
+    whole, ready, updated = folded.counted(size, revision)
     rolled, good = whole & wanted & ~held, ready | folded.complete
     degraded = folded.exhausted & ~folded.complete & ~folded.late
     return Counts(
@@ -118,7 +117,7 @@ def assess(
 def choose(lws: LeaderWorkerSet, counts: Counts) -> Sequence[ConditionOutcome]:
     """Choose the conditions that hold now (R-STAT-8); none where exhausted groups alone are not ready (N-ST-12).
 
-    A set is complete with all its groups, and has failed once no group goes on and a deadline passed.
+    A set is complete with all its groups, and has failed once no group continues and a deadline passed.
     """
     if counts.rolled_updated < counts.rolled:
         return (UPDATE_IN_PROGRESS, PROGRESSING)

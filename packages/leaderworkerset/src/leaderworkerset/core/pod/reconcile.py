@@ -1,7 +1,7 @@
 """Decides about one group: recreate it, or create what its leader pod leads (contract 8.1).
 
 In: `LiveGroup`, the leader pod and all related objects, as the caches show them. Out: a `Plan`. A group has one key,
-that of its leader pod. So all changes of its pods and StatefulSets are handled one reconcile at a time, and several
+the name of its leader pod. So all changes of its pods and StatefulSets are handled one reconcile at a time, and several
 failures of a group cause one recreation.
 
 Only new groups get workers: a worker StatefulSet that exists is not changed (R-ARC-3), but for updates in place.
@@ -71,8 +71,8 @@ def _decide(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
         if decision.holds:
             return _after(decided, Plan())
     plan = _after(decided, _build(group, gang, extensions))
-    is_in_conflict = group.service_conflict and not _shares_service(group)
-    return replace(plan, error=f"pod {meta.key(group.leader)}: {group.service_conflict}") if is_in_conflict else plan
+    is_in_conflict = group.service.conflict and not _shares_service(group)
+    return replace(plan, error=f"pod {meta.key(group.leader)}: {group.service.conflict}") if is_in_conflict else plan
 
 
 def _before_building(group: LiveGroup, extensions: Extensions) -> Iterator[PolicyDecision]:
@@ -87,7 +87,7 @@ def _before_building(group: LiveGroup, extensions: Extensions) -> Iterator[Polic
     if groupname.is_hash(group.leader) and podstate.has_ended(group.leader):
         yield PolicyDecision(holds="the leader has ended", actions=(restartpolicy.replace_ended(group),))
     yield from extensions.group_decisions(group, GroupPlace.RUNNING)
-    yield restartpolicy.decide(group, extensions.excuses, extensions.fault_finders)
+    yield restartpolicy.decide(group, extensions.restarts(group), extensions.excuses, extensions.fault_finders)
 
 
 def _after(decided: Iterable[PolicyDecision], plan: Plan) -> Plan:
@@ -123,7 +123,7 @@ def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
     opened = () if scheduled.holds else gate_patches(group, extensions.placement.prefer)
     led = extensions.group_decisions(group, GroupPlace.COMPLETE)
     actions = (*_make_service(group), *scheduled.actions, *opened, *_report_ready(group), *_actions(led))
-    is_unreachable = bool(group.service_conflict) and not _shares_service(group)
+    is_unreachable = bool(group.service.conflict) and not _shares_service(group)
     is_held = scheduled.holds or startup.decide(group).holds or replacement.is_gated(group.leader) or is_unreachable
     size = groupfacts.own_size(group.leader) or group.lws.size
     if size == 1 or _workers(group) or is_held:
@@ -172,13 +172,13 @@ def _decide_gang(group: LiveGroup, revision: JSONObject | None, gang: Gang) -> P
 
 
 def _make_service(group: LiveGroup) -> tuple[Action, ...]:
-    """Create the group's own service if it shall have one (R-SVC-2), or report whose the one of this name is (N-HASH-24)."""
+    """Create the group's own service if it must have one (R-SVC-2), or report who has its name (N-HASH-24)."""
     if _shares_service(group):
         return ()
-    if group.service_conflict:
-        note = services.NOT_CREATED.format(error=group.service_conflict)
+    if group.service.conflict:
+        note = services.NOT_CREATED.format(error=group.service.conflict)
         return (Emit(events=(decisionevents.failed_create(group.obj, note, group.leader),)),)
-    if group.has_service:
+    if group.service.is_settled:
         return ()
     service = services.build_for_group(group.leader, group.lws.name)
     return (services.create(service, group.obj, group.leader),)
@@ -211,7 +211,7 @@ def _make_workers(
 
 
 def _workers(group: LiveGroup) -> JSONObject | None:
-    """Return the StatefulSet of the group's workers, or one that has its name still."""
+    """Return the StatefulSet of the group's workers, or an earlier StatefulSet with its name."""
     return groupname.find_workers(group.leader, group.statefulsets)
 
 

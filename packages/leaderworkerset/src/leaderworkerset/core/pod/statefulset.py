@@ -56,7 +56,7 @@ def build(
 
 
 def _service_name(revised: LeaderWorkerSet, leader: JSONObject) -> str:
-    """Return the leader's own subdomain, so that a group stays with its service; else that of its revision."""
+    """Return the leader's own subdomain, so that a group stays with its service; otherwise its revision's."""
     is_shared = revised.spec.network_config.subdomain_policy.is_shared
     return meta.spec(leader).get("subdomain") or (revised.name if is_shared else groupname.host(leader))
 

@@ -1,7 +1,7 @@
 """Delegation: a LeaderWorkerSet whose pods are part of the Workload of an owner (N-K8S-16).
 
 The annotation `group-template-name` names a template of that Workload. It belongs to the next owner, upwards, that has
-one. In: the LeaderWorkerSet, and Workloads of its namespace. Out: whether the owner's is needed; that of one owner.
+one. In: the LeaderWorkerSet, and Workloads of its namespace. Out: whether the owner's Workload is needed, and the Workload of one owner.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,7 +41,7 @@ def is_needed(lws: JSONObject, shared: Sequence[JSONObject]) -> bool:
 def is_needed_by(group: LiveGroup) -> bool:
     """Return whether the owner's Workload must be read before a decision about a group: its PodGroup is missing."""
     link = workloadnames.linked(group.leader)
-    return bool(link) and is_delegated(group.obj) and all(meta.name(one) != link for one in group.gang_objects)
+    return bool(link) and is_delegated(group.obj) and all(meta.name(one) != link for one in group.scheduling.objects)
 
 
 def of_owner(workloads: Iterable[JSONObject], owner: OwnerReference) -> JSONObject | None:

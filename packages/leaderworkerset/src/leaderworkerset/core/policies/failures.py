@@ -21,15 +21,6 @@ from leaderworkerset.core.policies.policy import LiveGroup
 RESTARTING_PHASES: Final = {"Pending", "Running"}
 
 
-class Members(Struct, frozen=True):
-    """A group: its leader, all its pods with the leader among them, pods just deleted, and its StatefulSets."""
-
-    leader: JSONObject
-    pods: Sequence[JSONObject]
-    gone: Sequence[JSONObject]
-    statefulsets: Sequence[JSONObject]
-
-
 Excuse: TypeAlias = Callable[[LeaderWorkerSet | None, JSONObject, JSONObject], bool]
 """Returns whether the restarts of a container do not count; without a LeaderWorkerSet its settings do not matter."""
 
@@ -42,7 +33,7 @@ class Fault(Struct, frozen=True, kw_only=True):
     left: timedelta | None = None
 
 
-FindFault: TypeAlias = Callable[[LiveGroup, Members], Fault]
+FindFault: TypeAlias = Callable[[LiveGroup], Fault]
 """Returns another reason to recreate a group of which no pod failed."""
 
 
@@ -51,26 +42,26 @@ def is_active(lws: LeaderWorkerSet) -> bool:
     return lws.spec.leader_worker_template.restart_policy.recreates
 
 
-def failed_pod(lws: LeaderWorkerSet, found: Members, excuses: Sequence[Excuse] = ()) -> JSONObject | None:
+def failed_pod(lws: LeaderWorkerSet, live: LiveGroup, excuses: Sequence[Excuse] = ()) -> JSONObject | None:
     """Return the pod whose failure causes the recreation of the group, if there is one; `excuses` as for `has_failed`."""
     if not is_active(lws):
         return None
-    group, is_strict = _Group(found), not waits_for_start(lws)
-    suspects = (pod for pod in (found.leader, *found.pods) if has_failed(pod, lws, excuses))
+    group, is_strict = _Group(live), not waits_for_start(lws)
+    suspects = (pod for pod in (live.leader, *live.pods) if has_failed(pod, lws, excuses))
     return next(
         (
             pod
-            for pod in (*found.gone, *suspects)
+            for pod in (*live.gone, *suspects)
             if group.has(pod) and (is_strict or not group.was_pending(pod, lws.size))
         ),
         None,
     )
 
 
-def members(found: Members) -> list[JSONObject]:
+def members(live: LiveGroup) -> list[JSONObject]:
     """Return the pods of a group that are the leader's, and not an earlier one's."""
-    group = _Group(found)
-    return [pod for pod in found.pods if group.has(pod)]
+    group = _Group(live)
+    return [pod for pod in live.pods if group.has(pod)]
 
 
 def has_failed(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequence[Excuse] = ()) -> bool:
@@ -92,11 +83,11 @@ def waits_for_start(lws: LeaderWorkerSet) -> bool:
 class _Group:
     """A group with its pods counted and its StatefulSets by name, so that each pod is checked in one step."""
 
-    def __init__(self, members: Members) -> None:
-        self._leader = members.leader
-        self._pods = {meta.key(pod): _is_phase_pending(pod) for pod in members.pods}
+    def __init__(self, live: LiveGroup) -> None:
+        self._leader = live.leader
+        self._pods = {meta.key(pod): _is_phase_pending(pod) for pod in live.pods}
         self._pending = sum(self._pods.values())
-        self._statefulsets = {meta.name(one): one for one in reversed(members.statefulsets)}
+        self._statefulsets = {meta.name(one): one for one in reversed(live.statefulsets)}
 
     def was_pending(self, failed: JSONObject, size: int) -> bool:
         """Return whether the group of this size, when the pod failed, lacked pods or had pending ones (R-POD-5.1)."""

@@ -30,11 +30,12 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies import exclusive
 from leaderworkerset.core.policies.edits import non_empty
 from leaderworkerset.core.policies.policy import (
+    NOT_SCHEDULED,
     LiveGroup,
-    Parent,
     Policy,
     PolicyDecision,
     SchedulingFailure,
+    SchedulingObjects,
     Template,
 )
 
@@ -72,24 +73,18 @@ class Support(Struct, frozen=True):
 class GangSet(Struct, frozen=True, kw_only=True):
     """A LeaderWorkerSet with `spec.scheduling` at one moment.
 
-    `sizes` are the numbers of pods of its live groups, 0 for a group that stays gated; `objects` the Workload and the
-    PodGroup that its groups share, `unused` the PodGroups of its groups that no pod names, `kinds` those that the API
-    server serves. `parent` is the Workload of an owner, or why there is none, where scheduling is delegated
-    (`delegation.py`).
+    `sizes` are the numbers of pods of its live groups, 0 for a group that stays gated; `known` the Workload and the PodGroup that its groups share.
     """
 
     obj: JSONObject
     lws: LeaderWorkerSet
     now: datetime
     sizes: Sequence[int] = ()
-    objects: Sequence[JSONObject] = ()
-    unused: Sequence[JSONObject] = ()
-    kinds: Collection[Resource] = ()
-    parent: Parent = None
+    known: SchedulingObjects = NOT_SCHEDULED
 
 
 class Preparation(Struct, frozen=True):
-    """What comes before the leaders: actions, or the failure for which these are not changed.
+    """The actions before those for leaders, or the failure because of which leaders are not changed.
 
     It `is_done` once everything that the groups share exists.
     """
@@ -133,7 +128,7 @@ class Gang(Protocol):
 def members_to_start(lws: LeaderWorkerSet) -> int:
     """Return how many pods of a group exist at first: all, or only the leader if workers wait for it (R-GANG-4).
 
-    Under exclusive placement workers wait for the node of their leader, too: a scheduler that waited for them before it
+    Under exclusive placement workers also wait for the node of their leader: a scheduler that waited for them before it
     binds the leader would wait for ever.
     """
     awaits = lws.spec.startup_policy.awaits_leader or exclusive.is_exclusive(lws)

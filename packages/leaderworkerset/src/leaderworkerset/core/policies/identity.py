@@ -42,7 +42,7 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
 
 
 def _admit_hash(pod: JSONObject, own: dict[str, str], member: Member) -> JSONObject:
-    """Return the leader with a random key; one that was admitted already keeps its own."""
+    """Return the leader with a random key; a leader that was admitted already keeps its key."""
     key = own.get(labels.GROUP_KEY, "")
     if not key or own.get(labels.GROUP_INDEX) != key:
         key = group_hash(meta.namespace(pod), member.request)

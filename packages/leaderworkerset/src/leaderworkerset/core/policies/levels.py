@@ -1,4 +1,4 @@
-"""What `spec.scheduling` asks for: the active level, and the groups of pods that it makes (N-API-13 to N-API-15).
+"""The meaning of `spec.scheduling`: the active level, and its groups of pods (N-API-13 to N-API-15).
 
 In: a LeaderWorkerSet. Out: one `Part` for each template of its Workload. A level is derived from which fields are
 present, never written; the templates of pods name it in an annotation, so that their admission reads no other object.

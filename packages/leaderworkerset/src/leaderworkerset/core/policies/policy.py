@@ -16,15 +16,12 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
-from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Action
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerTemplate
-from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 
 
 class DeniedError(Exception):
@@ -58,20 +55,47 @@ class SchedulingFailure(Struct, frozen=True):
 
 
 Nodes: TypeAlias = Mapping[str, JSONObject | None]
-"""Nodes by name, None for one that does not exist."""
+"""Nodes by name, None for a missing node."""
 
 Parent: TypeAlias = JSONObject | SchedulingFailure | None
 """The Workload of an owner, or why there is none; None where it was not needed (`delegation.py`)."""
+
+
+class SchedulingObjects(Struct, frozen=True, kw_only=True):
+    """The objects of gang schedulers for one group, or the objects that the groups of a LeaderWorkerSet share.
+
+    `unused` are the PodGroups of groups that no pod names, `kinds` the kinds of all these that the API server serves.
+    `parent` is the Workload of an owner, or why there is none, where scheduling is delegated (`delegation.py`).
+    """
+
+    objects: Sequence[JSONObject] = ()
+    unused: Sequence[JSONObject] = ()
+    kinds: Collection[Resource] = ()
+    parent: Parent = None
+
+
+NOT_SCHEDULED: Final = SchedulingObjects()
+"""No objects of gang schedulers."""
+
+
+class HeadlessService(Struct, frozen=True):
+    """The service with the name of ours: whether it needs no decision, whose it is instead, and ours without a controller."""
+
+    is_settled: bool = False
+    conflict: str = ""
+    orphan: JSONObject | None = None
+
+
+NO_SERVICE: Final = HeadlessService()
+"""There is no service with the name of ours."""
 
 
 class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
     """A group at one moment: the pod of its key, its LeaderWorkerSet, and the objects that carry its name and index.
 
     `obj` is the LeaderWorkerSet as read, empty if it does not exist. `gone` are pods deleted since the last reconcile, in
-    their last state; `nodes` are those that the decision depends on, by name; `record` describes the last recreation;
-    `gang_objects` are those of the gang scheduler, `gang_kinds` the kinds of them that the API server serves. `parent` is
-    the Workload of an owner, where it describes the group. `service_conflict` says whose the group's own service is, if it
-    is another object's. `defaults` are the manager's settings of recreations, `facts` those of capabilities by their names.
+    their last state; the decision depends on `nodes`; `record` describes the last recreation.
+    `service` is the group's own. `facts` are those of capabilities, and their configuration, by their names.
     """
 
     leader: JSONObject
@@ -81,31 +105,16 @@ class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
     gone: Sequence[JSONObject] = ()
     statefulsets: Sequence[JSONObject] = ()
     revisions: Sequence[JSONObject] = ()
-    has_service: bool = False
-    service_conflict: str = ""
+    service: HeadlessService = NO_SERVICE
     nodes: Nodes = field(default_factory=dict)
     record: JSONObject | None = None
-    gang_objects: Sequence[JSONObject] = ()
-    gang_kinds: Collection[Resource] = ()
-    parent: Parent = None
-    defaults: RestartSettings = DEFAULTS
+    scheduling: SchedulingObjects = NOT_SCHEDULED
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def lws(self) -> LeaderWorkerSet:
         """Return the LeaderWorkerSet decoded; raise `DecodeError` for a field of the wrong type."""
         return leaderworkerset.decode(self.obj)
-
-    @cached_property
-    def restarts(self) -> RestartSettings:
-        """Return the settings of recreations of this group, but for the limit of the spec."""
-        return self.defaults.of(meta.annotations(self.obj))
-
-    @cached_property
-    def limited(self) -> RestartSettings:
-        """Return the settings with the limit of the spec, if it has one; raise `DecodeError` as `lws` does."""
-        limit = self.lws.spec.leader_worker_template.max_group_restarts
-        return self.restarts if limit is None else replace(self.restarts, max_restarts=limit)
 
 
 class PolicyDecision(Struct, frozen=True, kw_only=True):
@@ -126,7 +135,7 @@ NOTHING: Final = PolicyDecision()
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """What a policy adds to pod templates, and to pods at their admission."""
+    """The functions of a policy for pod templates, and for pods at their admission."""
 
     annotations: Callable[[Template], dict[str, str]] = lambda _template: {}
     admit: Callable[[JSONObject, Member], JSONObject] = lambda pod, _member: pod

@@ -1,8 +1,8 @@
 """When a group that failed may be recreated: the first time at once, repeated failures with growing delays.
 
-The Go controller recreates a group on every failure at once. Here a group that fails again soon after its last
-recreation waits: by default 10 seconds, doubling up to 5 minutes, which are the kubelet's numbers for containers that
-crash. The number of recreations may be limited, too (`core/restarts/counts.py`); what fails after the last one is
+The Go controller recreates a group on every failure at once (`UPSTREAM_RESTARTS`). With other settings
+(`Extensions.restarts`) a group that fails again soon after its last recreation waits: by default 10 seconds, doubling up to
+5 minutes, which are the kubelet's numbers for containers that crash. The number of recreations may also be limited (`core/restarts/counts.py`); what fails after the last one is
 exhausted. Why the record is an object of its own: docs/adr/0003-recreation-backoff.md.
 
 In: the record of the group's last recreation (`api/recreationrecord.py`), the leader pod, the failure, the settings, the time. Out: the next record. A record names the leader to delete
@@ -11,8 +11,10 @@ starts unmarked.
 """
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from kuberuntime.objects import meta
@@ -20,7 +22,48 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
-from leaderworkerset.core.restarts.settings import RestartSettings
+
+DOUBLINGS: Final = 32
+"""The maximum number of doublings of a delay: more than any longest delay needs."""
+
+
+class RestartSettings(Struct, frozen=True, kw_only=True):
+    """How groups that fail are recreated.
+
+    Without `backs_off` every failure recreates at once. Without `max_restarts` there is no limit to the recreations of a group. `resumed` is any text: when it changes, the counts of groups are reset.
+    """
+
+    backs_off: bool = True
+    first_delay: timedelta = timedelta(seconds=10)
+    longest_delay: timedelta = timedelta(minutes=5)
+    reset_after: timedelta = timedelta(minutes=10)
+    max_restarts: int | None = None
+    resumed: str = ""
+
+    @property
+    def remembers(self) -> bool:
+        """Return whether recreations are recorded: only delays and limits need their number."""
+        return self.backs_off or self.max_restarts is not None
+
+    def delay(self, count: int) -> timedelta:
+        """Return the delay of recreation number `count` in a row.
+
+        >>> [int(RestartSettings().delay(count).total_seconds()) for count in (1, 2, 3, 6, 7, 1000)]
+        [0, 10, 20, 160, 300, 300]
+        """
+        if count <= 1 or not self.backs_off:
+            return timedelta()
+        doublings: int = 2 ** min(count - 2, DOUBLINGS)
+        longest = max(self.first_delay, self.longest_delay)
+        return longest if doublings >= longest / self.first_delay else self.first_delay * doublings
+
+    def is_spent(self, used: int) -> bool:
+        """Return whether a group that has used so many restarts has no further one."""
+        return self.max_restarts is not None and used >= self.max_restarts
+
+
+UPSTREAM_RESTARTS: Final = RestartSettings(backs_off=False)
+"""The settings of the Go controller, whose limit is a field of the spec."""
 
 
 def carry_out(recreation: Recreation, settings: RestartSettings, used: int) -> Recreation:

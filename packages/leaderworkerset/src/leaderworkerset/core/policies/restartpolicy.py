@@ -18,44 +18,50 @@ from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.api.recreationrecord import Recreation, RecreationState
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies import failures, recreation
-from leaderworkerset.core.policies.failures import Excuse, FindFault, Members
+from leaderworkerset.core.policies.failures import Excuse, FindFault
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
+from leaderworkerset.core.policies.recreation import UPSTREAM_RESTARTS, RestartSettings
 from leaderworkerset.core.restarts import counts, failure, retention
 from leaderworkerset.core.restarts.counts import Key
 from leaderworkerset.core.restarts.failure import in_brackets
 
 
-def decide(group: LiveGroup, excuses: Sequence[Excuse] = (), finders: Sequence[FindFault] = ()) -> PolicyDecision:
+def decide(
+    group: LiveGroup,
+    settings: RestartSettings = UPSTREAM_RESTARTS,
+    excuses: Sequence[Excuse] = (),
+    finders: Sequence[FindFault] = (),
+) -> PolicyDecision:
     """Delete the leader if a pod of the group failed, or wait until that is due, or give the group up (R-POD-5).
 
-    The `finders` look for other reasons where no pod failed.
+    The `finders` look for other reasons where no pod failed. Of several, a failure without restarts is recorded: their order
+    does not matter.
     """
     if not failures.is_active(group.lws):
         return PolicyDecision()
+    limit = group.lws.spec.leader_worker_template.max_group_restarts
+    settings = settings if limit is None else replace(settings, max_restarts=limit)
     is_own = group.record is None or not meta.is_of_predecessor(group.record, group.obj)
     previous = recreationrecord.read(group.record if is_own else None)
     if previous is not None and previous.leader == meta.uid(group.leader):
-        return _continue(group, previous)
-    members = Members(group.leader, group.pods, group.gone, group.statefulsets)
-    failed = failures.failed_pod(group.lws, members, excuses)
+        return _continue(group, settings, previous)
+    failed = failures.failed_pod(group.lws, group, excuses)
     found = None if failed is None else failure.describe(failed)
     if found is None:
-        faults = [find(group, members) for find in finders]
-        found = next((one.failure for one in faults if one.failure is not None), None)
+        faults = [find(group) for find in finders]
+        failed_otherwise = [fault.failure for fault in faults if fault.failure is not None]
+        found = min(failed_otherwise, key=lambda failure: (failure.restarts, failure.what), default=None)
         if found is None:
             waits = [one.left.total_seconds() for one in faults if one.left is not None]
             actions = tuple(action for one in faults for action in one.actions)
             return PolicyDecision(actions=actions, requeue_after=min(waits, default=None))
-    settings = group.limited
-    return _begin(
-        group,
-        recreation.following(previous, group.leader, found, settings, group.now, _used(group)),
-    )
+    new = recreation.following(previous, group.leader, found, settings, group.now, _used(group, settings))
+    return _begin(group, settings, new)
 
 
-def _begin(group: LiveGroup, new: Recreation) -> PolicyDecision:
+def _begin(group: LiveGroup, settings: RestartSettings, new: Recreation) -> PolicyDecision:
     """Record a recreation and carry it out, or what else follows from the failure."""
-    recorded: tuple[Action, ...] = (_record(group, new), *_drop_replaced(group)) if group.limited.remembers else ()
+    recorded: tuple[Action, ...] = (_record(group, new), *_drop_replaced(group)) if settings.remembers else ()
     match new.state:
         case RecreationState.EXHAUSTED:
             actions = (counts.confirm(group.obj), *recorded, *_exhaust(group))
@@ -67,7 +73,7 @@ def _begin(group: LiveGroup, new: Recreation) -> PolicyDecision:
             actions = (_delete(group, new), *recorded)
         case _:
             assert_never(new.state)
-    return PolicyDecision(holds=_holds(new), actions=actions, requeue_after=_wait(group, new))
+    return PolicyDecision(holds=_holds(new), actions=actions, requeue_after=_wait(group, settings, new))
 
 
 def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
@@ -75,14 +81,14 @@ def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
     leader = group.leader
     if retention.is_recovered(leader):
         return ()
-    members = failures.members(Members(leader, group.pods, group.gone, group.statefulsets))
+    members = failures.members(group)
     kept = retention.keep([pod for pod in members if meta.uid(pod) != meta.uid(leader)])
     return kept if meta.is_deleting(leader) else (*kept, _terminate(group))
 
 
-def _used(group: LiveGroup) -> int:
+def _used(group: LiveGroup, settings: RestartSettings) -> int:
     """Return how many restarts the group has used; raise ValueError if that cannot be read (N-RB-10)."""
-    return 0 if group.limited.max_restarts is None else counts.read(group.obj).get(Key.of(group.leader), 0)
+    return 0 if settings.max_restarts is None else counts.read(group.obj).get(Key.of(group.leader), 0)
 
 
 def _count(group: LiveGroup, new: Recreation) -> tuple[Action, ...]:
@@ -113,22 +119,21 @@ def _drop_replaced(group: LiveGroup) -> tuple[Delete, ...]:
     return (guarded_delete(CONTROLLER_REVISIONS, record),)
 
 
-def _continue(group: LiveGroup, known: Recreation) -> PolicyDecision:
+def _continue(group: LiveGroup, settings: RestartSettings, known: Recreation) -> PolicyDecision:
     """Carry out what is recorded for this leader, once it is due."""
-    settings = group.limited
     if known.resumed != settings.resumed:
         return _carry_out(group, known, recreation.again(known, settings, group.now))
-    if known.state is RecreationState.WAITING and settings.is_spent(_used(group)):
+    if known.state is RecreationState.WAITING and settings.is_spent(_used(group, settings)):
         left = replace(known, state=RecreationState.EXHAUSTED)
         return PolicyDecision(
             holds=_holds(left), actions=(counts.confirm(group.obj), _record(group, left), *_exhaust(group))
         )
     if known.state is RecreationState.EXHAUSTED:
         return PolicyDecision(holds=_holds(known), actions=_exhaust(group))
-    wait = _wait(group, known)
+    wait = _wait(group, settings, known)
     if wait is not None:
         return PolicyDecision(holds=_holds(known), requeue_after=wait)
-    return _carry_out(group, known, recreation.carry_out(known, settings, _used(group)))
+    return _carry_out(group, known, recreation.carry_out(known, settings, _used(group, settings)))
 
 
 def _carry_out(group: LiveGroup, known: Recreation, new: Recreation) -> PolicyDecision:
@@ -137,15 +142,15 @@ def _carry_out(group: LiveGroup, known: Recreation, new: Recreation) -> PolicyDe
     return PolicyDecision(holds=_holds(new), actions=(*recorded, *_count(group, new), _delete(group, new)))
 
 
-def _wait(group: LiveGroup, due: Recreation) -> float | None:
+def _wait(group: LiveGroup, settings: RestartSettings, due: Recreation) -> float | None:
     """Return how many seconds the recreation still waits, None if it does not.
 
     A wait longer than its own delay is ignored: the clock was set back, or was ahead when the record was written.
     """
-    if due.state is not RecreationState.WAITING or not group.restarts.backs_off:
+    if due.state is not RecreationState.WAITING or not settings.backs_off:
         return None
     left = due.due - group.now
-    return left.total_seconds() if timedelta() < left <= group.restarts.delay(due.count) else None
+    return left.total_seconds() if timedelta() < left <= settings.delay(due.count) else None
 
 
 def _holds(due: Recreation) -> str:

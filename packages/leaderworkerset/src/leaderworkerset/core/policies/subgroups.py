@@ -1,4 +1,4 @@
-"""Subgroups: the one that a pod belongs to, and the labels and affinity that follow (R-ADM-8 to R-ADM-13).
+"""The subgroup of a pod, and its labels and affinity (R-ADM-8 to R-ADM-13).
 
 Templates carry the settings as annotations: size and type of the subgroups, and the topology key of exclusive ones. At
 admission a pod joins its subgroup by these and by its own index within the group.

@@ -70,7 +70,7 @@ def group_name(pod: JSONObject, workload: str, level: SchedulingLevel, role: str
 
 
 def users(pod_group: JSONObject) -> tuple[str, ...]:
-    """Return the names of PodGroups whose pods need this one: the leader's, too, before its workers exist."""
+    """Return the names of PodGroups whose pods need this one, also the leader's before its workers exist."""
     name, revision = meta.name(pod_group), groupname.revision(pod_group)
     if meta.labels(pod_group).get(labels.ROLE) != labels.WORKER:
         return (name,)

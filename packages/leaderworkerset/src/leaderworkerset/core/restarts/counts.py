@@ -61,7 +61,7 @@ def read(obj: JSONObject) -> dict[Key, int]:
 
 
 def confirm(obj: JSONObject) -> Patch:
-    """Return the patch that changes nothing, and fails where the LeaderWorkerSet is not as it was read (N-RB-2).
+    """Return the patch that changes nothing, and fails if the LeaderWorkerSet was changed since it was read (N-RB-2).
 
     Two caches have no common order: that of LeaderWorkerSets may still show what a recovered group had used.
     """
@@ -84,7 +84,7 @@ def _count(key: str, count: int) -> int:
 
 
 def write(obj: JSONObject, counts: Counts) -> Patch:
-    """Return the patch that stores the counts if nobody else has changed the LeaderWorkerSet; none are no annotation."""
+    """Return the patch that stores the counts if nobody else has changed the LeaderWorkerSet. Without counts it removes them."""
     text = canonical_json({str(key): count for key, count in counts.items()}).decode() if counts else None
     change = {"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: text}}}
     return guarded_patch(LEADERWORKERSETS, obj, change, if_present=True)

@@ -1,4 +1,4 @@
-"""A failure: which pod, which of its restarts, and its telling line, in one sentence that fits into an event.
+"""The failure of a pod, with its restart and the last line of its program, as one sentence for an event.
 
 In: a failed pod in its last observed state. Out: a value that identifies the failure by the pod's UID and its restart
 count, for the record of a recreation. The line of a program that is quoted is from the pod's status: its termination
@@ -46,7 +46,7 @@ def _what(pod: JSONObject) -> str:
 
 
 def _ended(pod: JSONObject) -> Iterator[str]:
-    """Describe how the last runs of restarted containers ended, first of those that ended by themselves."""
+    """Describe how the last runs of restarted containers ended; containers that exited by themselves come first."""
     for container in sorted(podstate.container_statuses(pod), key=podstate.restarted_with_all):
         states = (container.get("state") or {}, container.get("lastState") or {})
         terminated = next((state["terminated"] for state in states if state.get("terminated")), None)

@@ -43,20 +43,20 @@ def exhaust(leader: JSONObject) -> Patch:
 
 
 def keep(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
-    """Keep those pods that are not kept yet; one that is being deleted already can get no finalizer."""
+    """Keep the pods that are not kept yet; a pod that is being deleted cannot get a finalizer."""
     added = [pod for pod in pods if not is_kept(pod) and not meta.is_deleting(pod)]
     return together(mark(pod, {"finalizers": [FINALIZER]}) for pod in added)
 
 
 def release(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
-    """Let the pods of groups go: workers first, then leaders, which lose their marks, too."""
+    """Remove the finalizer from pods of groups: first workers, then leaders, which also lose their marks."""
     leaders = [pod for pod in pods if groupname.is_over(pod)]
     workers = [pod for pod in pods if not groupname.is_over(pod)]
     return (*together(map(let_go, workers)), *together(map(let_go, leaders)))
 
 
 def let_go(pod: JSONObject) -> Patch:
-    """Take the finalizer off one pod, and its marks off a leader."""
+    """Remove the finalizer from one pod, and the marks from a leader."""
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: None, labels.RECOVER: None}
     marks |= {labels.GROUP_ENDED: None} if groupname.end_of(pod) is not None else {}
     return mark(pod, _WITHOUT | ({"annotations": marks} if groupname.is_over(pod) else {}))

@@ -18,7 +18,7 @@ from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.capabilities.disruption import disruptionsettings as disruption
 from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
-from leaderworkerset.core.restarts.settings import RestartSettings
+from leaderworkerset.core.policies.recreation import RestartSettings
 
 API_VERSION: Final = "config.lws.x-k8s.io/v1"
 DEPRECATED: Final = "config.lws.x-k8s.io/v1alpha1"

@@ -41,6 +41,7 @@ def check(chosen: Configuration) -> None:
 def opted_in(configuration: Configuration) -> Configured:
     """Return the settings of capabilities that this configuration enables."""
     return {
+        names.BACKOFF: configuration.restarts,
         names.RECORDER: configuration.recorder.enable,
         names.DISRUPTION: configuration.disruption,
         names.MOVES: configuration.moving,

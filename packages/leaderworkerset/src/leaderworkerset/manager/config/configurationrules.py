@@ -7,12 +7,13 @@ from typing import Final
 
 from kuberuntime.errors import ConfigError
 from kuberuntime.objects import names
+from kuberuntime.objects.duration import Range
 from kuberuntime.objects.field import FieldError, invalid, not_supported, required
 from kuberuntime.serving.bindaddresses import DISABLED, HIGHEST_PORT, parse_address
+from leaderworkerset.capabilities.backoff import backoffsettings as settings
 from leaderworkerset.capabilities.disruption import disruptionsettings as disruption
 from leaderworkerset.capabilities.lostnodes.lost import GRACES
 from leaderworkerset.core.gang.gangs import AUTO, NAMES
-from leaderworkerset.core.restarts import settings
 from leaderworkerset.manager.config import ciphersuites
 from leaderworkerset.manager.config.configuration import (
     LOCK,
@@ -39,10 +40,10 @@ JITTER: Final = 1.2
 """The maximum factor by which a wait of leader election exceeds the retry period."""
 
 
-TURNS: Final = settings.Range(24)
+TURNS: Final = Range(24)
 """How long a group may be evicted while others wait for their turn."""
 
-EPISODE_AGES: Final = settings.Range(90 * 24)
+EPISODE_AGES: Final = Range(90 * 24)
 MOST_MEBIBYTES: Final = 256
 """How long, and how much, recorded failures may be kept: they are in the store of the API server."""
 

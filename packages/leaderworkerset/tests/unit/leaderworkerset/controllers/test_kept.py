@@ -22,7 +22,7 @@ from leaderworkerset.core.gang.gangs import Gangs
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.core.leaderworkerset import hashleaders
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
-from leaderworkerset.core.policies.policy import LiveGroup
+from leaderworkerset.core.policies.policy import LiveGroup, SchedulingObjects
 from leaderworkerset.core.restarts import unseen
 
 pytestmark = pytest.mark.slow
@@ -110,7 +110,7 @@ def decide_the_rest() -> None:
     failure = {"type": "ReplicaFailure", "status": "True", "lastTransitionTime": "2026-03-01T12:00:00Z"}
     conditions = [{"type": "Progressing", "status": "True"}, failure]
     deployment = builders.as_applied(built, status={"conditions": conditions})
-    shrinking = ObservedLeaderWorkerSet(leaderworkerset=small, leader_deployment=deployment)
+    shrinking = ObservedLeaderWorkerSet(leaderworkerset=small, keeper=deployment)
     checked(deciding.reconcile_set)(shrinking, builders.NOW)
     linked = builders.leader_pod(lws, annotations={GROUP_NAME: "web-0-a"})
     checked(deciding.reconcile_group)(LiveGroup(now=builders.NOW, leader=linked, obj=lws), Gangs(default="volcano"))
@@ -120,7 +120,7 @@ def decide_the_rest() -> None:
         leader=scheduled.leader(aware),
         obj=aware,
         revisions=[builders.revision(aware)],
-        gang_objects=[scheduled.workload_of(aware)],
+        scheduling=SchedulingObjects(objects=[scheduled.workload_of(aware)]),
     )
     checked(deciding.reconcile_group)(of_scheduler, scheduled.GANG)
 
@@ -219,7 +219,7 @@ def test_foreign_statefulset_with_a_worker_name_is_reported() -> None:
     """Names may collide: the StatefulSet of another owner is not changed, and reported (docs/adr/0030)."""
     other = builders.leaderworkerset_object("web-0")
     workers = builders.worker_statefulset(builders.leader_pod(builders.leaderworkerset_object()))
-    observed = ObservedLeaderWorkerSet(leaderworkerset=other, leader_statefulset=workers)
+    observed = ObservedLeaderWorkerSet(leaderworkerset=other, keeper=workers)
     assert declared.statefulset(workers) is declared.WORKER_STATEFULSET
     plan = checked(deciding.reconcile_set)(observed, builders.NOW)
     assert "StatefulSet web-0 is controlled by Pod web-0" in str(plan.error)

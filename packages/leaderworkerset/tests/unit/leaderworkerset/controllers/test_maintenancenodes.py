@@ -40,7 +40,7 @@ def leaving(leader: JSONObject, workers: JSONObject, worker: JSONObject) -> Any:
     caches: Any = Opened()
     nodes = MaintenanceNodes(caches, MaintenanceSettings(by_default=True))
     nodes._node_changed(SimpleNamespace(new=CLOSED, object=CLOSED))  # type: ignore[arg-type]
-    return nodes.leaving(WEB)
+    return nodes.observe(WEB)
 
 
 LEADER = obj("Pod", "web-0", "new", ("StatefulSet", "web", "leaders"))

@@ -66,7 +66,7 @@ def test_groups_are_counted_by_state(spec: Any, status: Any, counts: tuple[int, 
 
 def test_moves_are_counted() -> None:
     metrics = Metrics()
-    counted = domain.LeaderWorkerSetMetrics(metrics)
+    counted = domain.LeaderWorkerSetMetrics(metrics, {})
     counted.recorded(decisionevents.moving_group(leaderworkerset_object(), "web-1", {"node-7"}))
     counted.recorded(decisionevents.updating(leaderworkerset_object(), "Updating replica 1"))
     assert samples(metrics)["lws_group_moves_total"] == 1

@@ -99,11 +99,11 @@ async def drivers_of(variables: int) -> tuple[int, int]:
         for informer in caches.all():
             await informer.wait_synced()
         whole, plan = await turns_during(
-            leaderworkerset.LeaderWorkerSetDriver(caches, cluster.client, SystemClock(), NO_GANG).plan, KEY
+            leaderworkerset.LeaderWorkerSetDriver(caches, cluster.client, SystemClock(), NO_GANG, {}).plan, KEY
         )
         assert plan.actions
         one, plan = await turns_during(
-            pod.PodDriver(caches, cluster.client, SystemClock(), pod.GroupOptions()).plan, ObjectKey(NAMESPACE, "web-0")
+            pod.PodDriver(caches, cluster.client, SystemClock(), NO_GANG).plan, ObjectKey(NAMESPACE, "web-0")
         )
         assert plan.requeue_after == 1.0
         for task in running:

@@ -12,12 +12,11 @@ from kuberuntime.plan import Delete, Patch
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.capabilities import deciding
-from leaderworkerset.capabilities.completion import ending, finishing
+from leaderworkerset.capabilities.completion import finishing
 from leaderworkerset.core.leaderworkerset import groupfacts, status
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.policies import failures
-from leaderworkerset.core.policies.failures import Members
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.restarts import retention
 
@@ -51,7 +50,7 @@ def ended(leader: JSONObject, end: GroupEnd, **metadata: Any) -> JSONObject:
 
 def group(leader: JSONObject, *workers: JSONObject, lws: JSONObject = LWS, **fields: Any) -> LiveGroup:
     known: dict[str, Any] = {"now": builders.NOW, "statefulsets": (SET,), "revisions": (builders.revision(lws),)}
-    return LiveGroup(leader=leader, obj=lws, pods=(leader, *workers), has_service=True, **known | fields)
+    return LiveGroup(leader=leader, obj=lws, pods=(leader, *workers), service=builders.SETTLED, **known | fields)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +97,7 @@ def test_queued_leader_gets_the_marks_that_kueue_reads() -> None:
     """Without the marks Kueue never finishes the Workload of a group (R-KQ-12, R-KQ-34)."""
     queued = LEADER | {"metadata": LEADER["metadata"] | {"labels": meta.labels(LEADER) | {labels.QUEUE_NAME: "team"}}}
     for leader, marks in ((queued, {labels.POD_GROUP_SERVING: None, labels.RETRIABLE_IN_GROUP: "false"}), (LEADER, {})):
-        written = ending.mark(leader, GroupEnd.COMPLETE).patch["metadata"]["annotations"]
+        written = finishing.mark(leader, GroupEnd.COMPLETE).patch["metadata"]["annotations"]
         assert written == {labels.GROUP_ENDED: "Complete", labels.RECOVER: None} | marks
 
 
@@ -122,10 +121,10 @@ def test_group_that_runs_again_loses_its_finalizer() -> None:
 def test_rank_that_exited_0_and_restarted_has_not_failed(statuses: dict[str, Any], *, has_failed: bool) -> None:
     """Differs from R-POD-4, where every restart is a failure, for sets that run to completion alone."""
     worker = WORKER | {"status": WORKER["status"] | statuses}
-    members = Members(LEADER, (LEADER, worker), (), (SET,))
+    members = LiveGroup(now=builders.NOW, leader=LEADER, pods=(LEADER, worker), statefulsets=(SET,))
     assert (failures.failed_pod(leaderworkerset.decode(LWS), members, [finishing.excuses]) is not None) is has_failed
     going = worker | {"metadata": worker["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
-    gone = Members(LEADER, (LEADER, going), (), (SET,))
+    gone = LiveGroup(now=builders.NOW, leader=LEADER, pods=(LEADER, going), statefulsets=(SET,))
     assert failures.failed_pod(leaderworkerset.decode(LWS), gone, [finishing.excuses]) is not None
 
 

@@ -7,7 +7,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Apply, Delete
 from leaderworkerset.api import labels, progressnotes
 from leaderworkerset.api.progressnotes import Hang, SilentRank
-from leaderworkerset.capabilities.completion import hang
+from leaderworkerset.capabilities.completion import finishing
 from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
 from leaderworkerset.core.policies.policy import LiveGroup
 
@@ -26,7 +26,7 @@ def leader(text: str) -> JSONObject:
 
 def test_rank_without_progress_for_longest_has_failed() -> None:
     hung = leader(progressnotes.render_hang(HANG))
-    found = hang.of_hang(lws(RECREATES), hung)
+    found = finishing.of_hang(lws(RECREATES), hung)
     assert found is not None
     assert (found.pod, found.uid, found.what) == ("web-0-1", "u", "no progress for 300 s, waits for a lock")
     group = LiveGroup(now=builders.NOW, leader=hung, obj=lws(RECREATES), pods=(hung,))
@@ -47,4 +47,4 @@ def test_rank_without_progress_for_longest_has_failed() -> None:
     ],
 )
 def test_rank_without_a_hang_has_not_failed(annotations: dict[str, str], text: str) -> None:
-    assert hang.of_hang(lws(annotations), leader(text)) is None
+    assert finishing.of_hang(lws(annotations), leader(text)) is None

@@ -16,7 +16,7 @@ from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.capabilities.inplace import inplace
 from leaderworkerset.capabilities.inplace.inplace import InPlace
 from leaderworkerset.core.leaderworkerset import groupfacts
-from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, OnDemand
+from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet, OnDemand
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.policies.gang import NO_GANG
@@ -60,12 +60,12 @@ def rolling(letters: str, obj: JSONObject = NEW, *, partition: int = 4, observed
     }  # fmt: skip
     return ObservedLeaderWorkerSet(
         leaderworkerset=obj,
-        leader_statefulset=statefulset,
+        keeper=statefulset,
         revisions=[builders.revision(one, number=number) for number, one in enumerate((OLD, NEW, OTHER))]
         + ([] if key in map(builders.key_of, (OLD, NEW, OTHER)) else [builders.revision(obj, number=9)]),
-        has_shared_service=True,
-        groups=[facts(index, letter, key) for index, letter in enumerate(letters)],
-        applied=builders.applied(obj, statefulset),
+        service=builders.SETTLED,
+        groups=builders.by_leader(facts(index, letter, key) for index, letter in enumerate(letters)),
+        known=Known(applied=builders.applied(obj, statefulset)),
     )
 
 
@@ -112,7 +112,7 @@ def test_rollout_marks_groups_in_order_before_the_partition(
 def test_partition_waits_until_the_leader_is_counted() -> None:
     """Its caches may show the partition before the leader's label: it would delete what looks outdated to it."""
     observed = rolling("OOON")
-    (observed.leader_statefulset or {})["status"]["updatedReplicas"] = 0
+    (observed.keeper or {})["status"]["updatedReplicas"] = 0
     assert (marked(observed), partitions(observed)) == (["web-2"], [])
 
 
@@ -269,5 +269,5 @@ def test_gang_objects_of_the_revision_are_an_obstacle() -> None:
 
 def test_invalid_in_place_value_means_off() -> None:
     assert inplace.read({WAY: "Always"}) is InPlace.OFF
-    assert groupname.revision(rolling("O").leader_statefulset or {}) == KEY
+    assert groupname.revision(rolling("O").keeper or {}) == KEY
     assert meta.name(NEW) == "web"

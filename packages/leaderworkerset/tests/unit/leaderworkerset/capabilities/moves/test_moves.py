@@ -11,7 +11,7 @@ from leaderworkerset.api import leaderworkerset
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.core.leaderworkerset import budget, groupfacts, statefulsets
-from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet, OnDemand
+from leaderworkerset.core.leaderworkerset.decision import Decision, Known, ObservedLeaderWorkerSet, OnDemand
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 
 ROLLED = {"currentRevision": "web-1", "updateRevision": "web-1", "observedGeneration": 1}
@@ -53,11 +53,11 @@ def decided(
         groups.append(groupfacts.describe(leader, builders.worker_statefulset(leader)))
     observed = ObservedLeaderWorkerSet(
         leaderworkerset=obj,
-        leader_statefulset=living,
+        keeper=living,
         revisions=[builders.revision(obj)],
-        has_shared_service=True,
-        groups=groups,
-        applied=builders.applied(obj, living) if count == typed.spec.replicas else None,
+        service=builders.SETTLED,
+        groups=builders.by_leader(groups),
+        known=Known(applied=builders.applied(obj, living) if count == typed.spec.replicas else None),
         facts={names.MOVES: {f"web-{index}": {"node-7"} for index in leaving}},
     )
     return decide(observed, builders.NOW)
@@ -135,7 +135,10 @@ def hashed(leaving: str, *, unready: str = "", **status: Any) -> list[str]:
     leaders = [builders.hash_leader(obj, letter, ready=letter not in unready) for letter in "abc"]
     groups = [groupfacts.describe(leader, builders.worker_statefulset(leader)) for leader in leaders]
     first = ObservedLeaderWorkerSet(
-        leaderworkerset=obj, revisions=[builders.revision(obj)], has_shared_service=True, groups=groups
+        leaderworkerset=obj,
+        revisions=[builders.revision(obj)],
+        service=builders.SETTLED,
+        groups=builders.by_leader(groups),
     )
     (made,) = [one for one in flat(decide(first, builders.NOW).plan.actions) if isinstance(one, Apply)]
     living = builders.as_applied(made.object, status={"replicas": 3, "observedGeneration": 1} | status)
@@ -143,11 +146,11 @@ def hashed(leaving: str, *, unready: str = "", **status: Any) -> list[str]:
     names = [meta.name(leader) for leader in leaders if meta.name(leader)[-1] in leaving]
     observed = ObservedLeaderWorkerSet(
         leaderworkerset=obj,
-        leader_deployment=living,
+        keeper=living,
         revisions=[builders.revision(obj)],
-        has_shared_service=True,
-        groups=groups,
-        applied=builders.applied(obj, living),
+        service=builders.SETTLED,
+        groups=builders.by_leader(groups),
+        known=Known(applied=builders.applied(obj, living)),
         facts={"moves": {name: {"node-7"} for name in names}},
     )
     return [name[-1] for name in moved(decide(observed, builders.NOW))]

@@ -11,10 +11,11 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Apply, Delete, Patch, Plan, flat
 from leaderworkerset.api import labels
+from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
 from leaderworkerset.capabilities.restartinplace import allcontainers
 from leaderworkerset.core.policies.policy import LiveGroup
-from leaderworkerset.core.restarts.settings import RestartSettings
+from leaderworkerset.core.policies.recreation import RestartSettings
 
 ALL = {"lastState": {"terminated": {"exitCode": 137, "reason": "RestartingAllContainers"}}}
 ALONE = {"lastState": {"terminated": {"exitCode": 1, "reason": "Error"}}}
@@ -36,7 +37,7 @@ def restarted(count: int = 1, note: str = "", *, how: JSONObject = ALL, ready: b
 def group(*workers: JSONObject, obj: JSONObject = OBJECT, **fields: Any) -> LiveGroup:
     pods = (LEADER, *workers)
     return LiveGroup(
-        now=builders.NOW, leader=LEADER, obj=obj, pods=pods, statefulsets=(SET,), has_service=True, **fields
+        now=builders.NOW, leader=LEADER, obj=obj, pods=pods, statefulsets=(SET,), service=builders.SETTLED, **fields
     )
 
 
@@ -115,7 +116,7 @@ def test_late_pod_uses_a_restart_of_its_group() -> None:
     limited = replace(RestartSettings(), max_restarts=1)
     counts = (labels.GROUP_RESTART_COUNTS,)
     for note, is_late in ((f"1={at(-10)}", False), (f"1={at(-121)}", True)):
-        plan = reconcile(group(restarted(note=note), defaults=limited))
+        plan = reconcile(group(restarted(note=note), facts={names.BACKOFF: limited}))
         patched = [one for one in flat(plan.actions) if isinstance(one, Patch)]
         assert any(set(counts) & meta.annotations(one.patch).keys() for one in patched) is is_late
 

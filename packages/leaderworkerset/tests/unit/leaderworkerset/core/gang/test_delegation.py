@@ -15,7 +15,7 @@ from leaderworkerset.core.gang.gangs import SCHEDULING
 from leaderworkerset.core.leaderworkerset import hashleaders
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.policies import delegation
-from leaderworkerset.core.policies.policy import LiveGroup, Parent, SchedulingFailure
+from leaderworkerset.core.policies.policy import LiveGroup, Parent, SchedulingFailure, SchedulingObjects
 
 OWNER: JSONObject = {"apiVersion": "example.com/v1", "kind": "Pipeline", "metadata": {"name": "p", "uid": "uid-of-p"}}
 TEMPLATE: JSONObject = {"name": "stage", "schedulingPolicy": {"gang": {"minCount": 7}}, "priorityClassName": "high"}
@@ -53,9 +53,7 @@ def plan_for(obj: JSONObject, found: Parent, *objects: JSONObject, **fields: Any
     observed = ObservedLeaderWorkerSet(
         leaderworkerset=obj,
         revisions=[builders.revision(obj)],
-        gang_objects=objects,
-        gang_kinds=SCHEDULING,
-        parent=found,
+        scheduling=SchedulingObjects(objects=objects, kinds=SCHEDULING, parent=found),
         **fields,
     )
     return deciding.reconcile_set(observed, builders.NOW, GANG)
@@ -86,12 +84,12 @@ def test_pod_group_of_a_replica_belongs_to_the_owners_workload() -> None:
     group: dict[str, Any] = {"now": builders.NOW, "leader": leader, "obj": obj, "revisions": [builders.revision(obj)]}
 
     assert created(plan_for(obj, parent())) == []
-    (made,) = created(deciding.reconcile_group(LiveGroup(**group, parent=parent()), GANG))
+    (made,) = created(deciding.reconcile_group(LiveGroup(**group, scheduling=SchedulingObjects(parent=parent())), GANG))
 
     assert meta.name(made) == link_of(leader)
     assert made["spec"]["workloadRef"] == {"workloadName": "pipeline", "templateName": "stage"}
     assert created(deciding.reconcile_group(LiveGroup(**group), GANG)) == []
-    failed = deciding.reconcile_group(LiveGroup(**group, parent=FAILED), GANG)
+    failed = deciding.reconcile_group(LiveGroup(**group, scheduling=SchedulingObjects(parent=FAILED)), GANG)
     assert failed == Plan(error=f"pod default/web-0: {FAILED.message}")
 
 
@@ -117,7 +115,7 @@ def test_owners_workload_is_not_read_when_pod_groups_exist() -> None:
     obj = delegated(WHOLE, spec={"groupIdentity": "Hash"})
     living = builders.as_applied(hashleaders.build(obj, leaderworkerset.decode(obj), key=builders.key_of(obj), size=3))
     (made,) = created(plan_for(obj, parent()))
-    plan = plan_for(obj, parent(), scheduled.stored(made), leader_deployment=living)
+    plan = plan_for(obj, parent(), scheduled.stored(made), keeper=living)
     (write,) = (one for one in plan.actions if isinstance(one, PutStatus))
     done = obj | {"status": write.object["status"]}
 
@@ -135,7 +133,9 @@ def test_group_needs_the_workload_until_its_pod_group_exists() -> None:
     made = {"metadata": {"name": link_of(leader)}}
 
     def is_needed(obj: JSONObject, leader: JSONObject, *known: JSONObject) -> bool:
-        return delegation.is_needed_by(LiveGroup(now=builders.NOW, leader=leader, obj=obj, gang_objects=known))
+        return delegation.is_needed_by(
+            LiveGroup(now=builders.NOW, leader=leader, obj=obj, scheduling=SchedulingObjects(objects=known))
+        )
 
     assert is_needed(obj, leader)
     assert not is_needed(obj, leader, made)

@@ -18,7 +18,7 @@ from leaderworkerset.core.gang.gangs import AUTO, DETECTABLE, PROVIDERS, Gangs
 from leaderworkerset.core.gang.native import ALPHA_POD_GROUPS, ALPHA_WORKLOADS, POD_GROUPS, WORKLOADS
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.core.policies.gang import CHOICE, NO_GANG, UNSUPPORTED, GangGroup, GangSet
-from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
+from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision, SchedulingObjects
 
 LWS = builders.leaderworkerset_object()
 REVISION = builders.revision(LWS)
@@ -227,7 +227,7 @@ def test_scheduling_is_supported_by_its_providers_only(default: str, follower: s
 
 def decide(gang: Gangs, leader: JSONObject, *known: JSONObject, kinds: Collection[Resource] = ()) -> PolicyDecision:
     lws = leaderworkerset.decode(LWS)
-    live = LiveGroup(obj=LWS, leader=leader, now=builders.NOW, gang_objects=known, gang_kinds=kinds)
+    live = LiveGroup(obj=LWS, leader=leader, now=builders.NOW, scheduling=SchedulingObjects(objects=known, kinds=kinds))
     return gang.decide(GangGroup(live, lws))
 
 

@@ -18,12 +18,18 @@ from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.policies.policy import SchedulingObjects
 
 
 def plan_for(obj: JSONObject, *objects: JSONObject, gang: Gang = GANG, **fields: Any) -> Plan:
-    known: dict[str, Any] = {"gang_kinds": SCHEDULING, "revisions": [builders.revision(obj)]}
+    scheduling: dict[str, Any] = {"objects": objects, "kinds": SCHEDULING}
+    scheduling |= {name: fields.pop(name) for name in ("kinds", "unused") if name in fields}
+    known: dict[str, Any] = {"revisions": [builders.revision(obj)]}
     observed = ObservedLeaderWorkerSet(
-        leaderworkerset=obj, gang_objects=objects, has_shared_service=True, **known | fields
+        leaderworkerset=obj,
+        scheduling=SchedulingObjects(**scheduling),
+        service=builders.SETTLED,
+        **known | fields,
     )
     return reconcile(observed, builders.NOW, gang)
 
@@ -52,12 +58,12 @@ def pod_group(obj: JSONObject, **fields: Any) -> JSONObject:
     return scheduled.stored(made)
 
 
-def groups(obj: JSONObject, *sizes: int) -> list[GroupFacts]:
+def groups(obj: JSONObject, *sizes: int) -> dict[str, GroupFacts]:
     """Return groups of these sizes."""
     leaders = (
         builders.leader_pod(obj, index, annotations={labels.SIZE: str(size)}) for index, size in enumerate(sizes)
     )
-    return [groupfacts.describe(leader, None) for leader in leaders]
+    return builders.by_leader(groupfacts.describe(leader, None) for leader in leaders)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +194,7 @@ def test_pod_group_of_the_set_is_deleted_without_replicas(scheduling: JSONObject
     workload, made = scheduled.workload_of(none), pod_group(obj)
     policy = workload["spec"]["podGroupTemplates"][0]["schedulingPolicy"]
 
-    (delete,) = writes(plan_for(none, workload, made, unused_pod_groups=[made]))
+    (delete,) = writes(plan_for(none, workload, made, unused=[made]))
 
     assert policy == ({"gang": {"minCount": 1}} if scheduling is WHOLE else {"basic": {}})
     assert isinstance(delete, Delete)
@@ -251,7 +257,7 @@ def test_unused_pod_groups_are_deleted() -> None:
     ]
     ending = scheduled.stored(made[0], name="ending", deletionTimestamp="2026-03-01T12:00:00Z")
 
-    found = writes(plan_for(obj, scheduled.workload_of(obj), unused_pod_groups=[*made, ending]))
+    found = writes(plan_for(obj, scheduled.workload_of(obj), unused=[*made, ending]))
 
     assert [one.key.name for one in found if isinstance(one, Delete)] == ["old"]
 
@@ -364,7 +370,7 @@ def test_defaults_of_the_api_server_are_no_drift() -> None:
 def test_missing_scheduling_kinds_are_reported(kinds: Sequence[object], lacking: str) -> None:
     """Missing scheduling kinds are reported (N-K8S-10, N-117-5)."""
     text = f"scheduling.k8s.io/v1beta1 {lacking} API is not available: no matches for kind"
-    plan = plan_for(OBJ, gang_kinds=kinds)
+    plan = plan_for(OBJ, kinds=kinds)
 
     assert (plan.error or "").startswith(text)
     assert (condition(plan) or {})["reason"] == "APINotAvailable"

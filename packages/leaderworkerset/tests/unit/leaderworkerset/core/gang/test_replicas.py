@@ -17,7 +17,7 @@ from leaderworkerset.core.gang.native import POD_GROUPS
 from leaderworkerset.core.policies import replacement, workloadnames
 from leaderworkerset.core.policies.gang import NO_GANG
 from leaderworkerset.core.policies.levels import SchedulingLevel
-from leaderworkerset.core.policies.policy import DeniedError, LiveGroup
+from leaderworkerset.core.policies.policy import DeniedError, LiveGroup, SchedulingObjects
 
 OBJ = scheduled.lws(REPLICA)
 KEY = builders.key_of(OBJ)
@@ -31,7 +31,9 @@ ENDS = {"deletionTimestamp": "2026-03-01T12:00:00Z"}
 def plan_for(obj: JSONObject = OBJ, leader: JSONObject = LEADER, *objects: JSONObject, **fields: Any) -> Plan:
     known = objects or (scheduled.workload_of(obj),)
     group = {"pods": (leader,), "revisions": [builders.revision(obj)]} | fields
-    return reconcile(LiveGroup(now=builders.NOW, leader=leader, obj=obj, gang_objects=known, **group), GANG)
+    return reconcile(
+        LiveGroup(now=builders.NOW, leader=leader, obj=obj, scheduling=SchedulingObjects(objects=known), **group), GANG
+    )
 
 
 def created(plan: Plan) -> list[JSONObject]:

@@ -14,10 +14,11 @@ from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.core.leaderworkerset import groupfacts, hashleaders
-from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, OnDemand
+from leaderworkerset.core.leaderworkerset.decision import NOTHING_KNOWN, Known, ObservedLeaderWorkerSet, OnDemand
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.reconcile import RECHECK_DELETION
+from leaderworkerset.core.policies.policy import NO_SERVICE
 
 LWS = builders.hash_object(replicas=3)
 EDITED = builders.hash_object(replicas=3, image="app:2", metadata={"generation": 2})
@@ -38,14 +39,14 @@ def observe(lws: JSONObject, live: JSONObject | None, leaders: str = "abc", **fi
     """Return what is observed of a set whose leaders, by letters, are of the Deployment's revision."""
     key = "" if live is None else groupname.revision(live)
     pods = [builders.hash_leader(lws, letter, key=key) for letter in leaders]
-    known: dict[str, Any] = {"revisions": [builders.revision(lws)], "has_shared_service": True} | fields
-    if live is not None and "applied" not in known:
+    known: dict[str, Any] = {"revisions": [builders.revision(lws)], "service": builders.SETTLED} | fields
+    if live is not None and "known" not in known:
         source = Source(Identity.of(lws), key, meta.spec(lws)["replicas"], 0)
-        known["applied"] = LastApply(source, Identity.of(live))
+        known["known"] = Known(applied=LastApply(source, Identity.of(live)))
     return ObservedLeaderWorkerSet(
         leaderworkerset=lws,
-        leader_deployment=live,
-        groups=[groupfacts.describe(pod, None) for pod in pods],
+        keeper=live,
+        groups=builders.by_leader(groupfacts.describe(pod, None) for pod in pods),
         **known,
     )
 
@@ -94,7 +95,7 @@ def test_leaders_without_workers_have_no_readiness_gate() -> None:
 
 def test_new_set_gets_revision_deployment_and_service() -> None:
     """A new set gets revision, Deployment and service (N-HASH-1, N-HASH-2)."""
-    plan = reconcile(observe(LWS, None, "", revisions=(), has_shared_service=False), builders.NOW)
+    plan = reconcile(observe(LWS, None, "", revisions=(), service=NO_SERVICE), builders.NOW)
 
     assert [type(action) for action in plan.actions] == [Create, Apply, Create]
     apply = plan.actions[1]
@@ -185,7 +186,7 @@ def test_leader_of_another_revision_means_an_update() -> None:
         LWS, deployment(), "abc", revisions=[builders.revision(LWS), builders.revision(EDITED, number=2)]
     )
     old = groupfacts.describe(builders.hash_leader(LWS, "d", key="old"), None)
-    groups = [*observed.groups, old]
+    groups = [*observed.groups.values(), old]
 
     leaders = hashleaders.Leaders(deployment(), groups, builders.key_of(LWS), has_older=True)
 
@@ -200,7 +201,7 @@ def test_gates_open_when_the_deployment_is_current() -> None:
     (patch,) = [action for action in flat(let_go.plan.actions) if not isinstance(action, PutStatus)]
     assert isinstance(patch, Patch)
     assert (patch.resource, patch.key.name, let_go.surplus) == (PODS, meta.name(new), {"gone": True})
-    moving = decide(observe(LWS, deployment(), "ab", gated=gated, applied=None), builders.NOW)
+    moving = decide(observe(LWS, deployment(), "ab", gated=gated, known=NOTHING_KNOWN), builders.NOW)
     assert not any(isinstance(action, Together) for action in moving.plan.actions)
     assert (moving.surplus, moving.plan.requeue_after) == ({"gone": True}, 0)
 
@@ -272,10 +273,10 @@ def test_deployment_is_applied_with_its_temporary_size() -> None:
     live = deployment(EDITED)
     live = live | {"status": meta.status(live) | {"conditions": [PROGRESSING]}}
     old = [groupfacts.describe(builders.hash_leader(LWS, letter, key="old"), None) for letter in "abc"]
-    begun = replace(observe(small, live, "", applied=None), groups=old)
+    begun = replace(observe(small, live, "", known=NOTHING_KNOWN), groups=builders.by_leader(old))
     new = groupfacts.describe(builders.hash_leader(small, "d", key=builders.key_of(small)), None)
 
-    assert [applied_size(one) for one in (begun, replace(begun, groups=[*old, new]))] == [3, 2]
+    assert [applied_size(one) for one in (begun, replace(begun, groups=builders.by_leader([*old, new])))] == [3, 2]
 
 
 def applied_size(observed: ObservedLeaderWorkerSet) -> int:
@@ -321,7 +322,7 @@ def test_exhausted_groups_set_the_degraded_condition(
     observed = observe(LWS, deployment(**counts), leaders, revisions=known)
     mark = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}
     one = builders.hash_leader(LWS, "z", annotations=mark, deleting=counts["readyReplicas"] < 3)
-    degraded = replace(observed, groups=[*observed.groups, groupfacts.describe(one, None)])
+    degraded = replace(observed, groups=builders.by_leader([*observed.groups.values(), groupfacts.describe(one, None)]))
 
     plan = reconcile(degraded, builders.NOW)
 

@@ -16,7 +16,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.core.leaderworkerset import groupfacts, hashleaders, leftovers, revisions
-from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, SetFacts
+from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet, SetFacts
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.reconcile import RECHECK_DELETION
@@ -60,7 +60,7 @@ def facts(
     obj: JSONObject, living: JSONObject | None, groups: Sequence[JSONObject], **fields: Sequence[JSONObject]
 ) -> SetFacts:
     described = [groupfacts.describe(pod, None) for pod in groups]
-    observed = ObservedLeaderWorkerSet(leaderworkerset=obj, groups=described, **fields)  # type: ignore[arg-type]
+    observed = ObservedLeaderWorkerSet(leaderworkerset=obj, groups=builders.by_leader(described), **fields)  # type: ignore[arg-type]
     revision = revisions.resolve(obj, living, (), None)
     return SetFacts(observed, obj, leaderworkerset.decode(obj), revision, NO_GANG, living)
 
@@ -255,8 +255,8 @@ def test_waiting_counts_are_limited_to_the_places() -> None:
 
 
 def observe(obj: JSONObject | None, living: JSONObject | None = None, **fields: Any) -> ObservedLeaderWorkerSet:
-    known: dict[str, Any] = {"revisions": [builders.revision(LWS)], "has_shared_service": True} | fields
-    return ObservedLeaderWorkerSet(leaderworkerset=obj, leader_statefulset=living, **known)
+    known: dict[str, Any] = {"revisions": [builders.revision(LWS)], "service": builders.SETTLED} | fields
+    return ObservedLeaderWorkerSet(leaderworkerset=obj, keeper=living, **known)
 
 
 @pytest.mark.parametrize(
@@ -330,12 +330,12 @@ def test_leader_is_admitted_after_it_has_its_count() -> None:
         source = Source(Identity.of(found), builders.key_of(HASH), 3, 0)
         return ObservedLeaderWorkerSet(
             leaderworkerset=found,
-            leader_deployment=living,
+            keeper=living,
             revisions=[builders.revision(HASH)],
-            has_shared_service=True,
-            groups=[groupfacts.describe(new, None)],
+            service=builders.SETTLED,
+            groups=builders.by_leader([groupfacts.describe(new, None)]),
             gated=GatedLeaders(leaders=[new]),
-            applied=LastApply(source, Identity.of(living)),
+            known=Known(applied=LastApply(source, Identity.of(living))),
         )
 
     (claim,) = decide(observed(obj), builders.NOW).plan.actions

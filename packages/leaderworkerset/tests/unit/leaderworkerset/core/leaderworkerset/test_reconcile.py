@@ -31,11 +31,12 @@ from leaderworkerset.core.leaderworkerset import (
     statefulsets,
     status,
 )
-from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.decision import NOTHING_KNOWN, ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
+from leaderworkerset.core.policies.policy import NO_SERVICE, HeadlessService
 
 LWS = builders.leaderworkerset_object()
 KEY = builders.key_of(LWS)
@@ -68,36 +69,37 @@ def live(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2, **fields
     return builders.as_applied(built, status={"replicas": replicas}, **fields)
 
 
-def ready_groups(obj: dict[str, Any], count: int, *, key: str | None = None) -> list[GroupFacts]:
+def ready_groups(obj: dict[str, Any], count: int, *, key: str | None = None) -> dict[str, GroupFacts]:
     leaders = [builders.leader_pod(obj, index, key=key) for index in range(count)]
-    return [groupfacts.describe(leader, builders.worker_statefulset(leader)) for leader in leaders]
+    return builders.by_leader(groupfacts.describe(leader, builders.worker_statefulset(leader)) for leader in leaders)
 
 
 def settled(obj: dict[str, Any], observed: ObservedLeaderWorkerSet) -> dict[str, Any]:
     """Return the LeaderWorkerSet with the status that `observed` leads to."""
     lws = leaderworkerset.decode(obj)
-    counts = status.count(lws, fold(observed.groups, lws.name), builders.key_of(obj))
-    built = status.build(lws, observed.leader_statefulset or {}, counts, builders.NOW)
+    counts = status.count(lws, fold(observed.groups.values(), lws.name), builders.key_of(obj))
+    built = status.build(lws, observed.keeper or {}, counts, builders.NOW)
     return obj | {"status": leaderworkerset.encode_status(built)}
 
 
 def at_rest(obj: dict[str, Any] = LWS, *, count: int = 2) -> ObservedLeaderWorkerSet:
     observed = ObservedLeaderWorkerSet(
         leaderworkerset=obj,
-        leader_statefulset=live(obj),
+        keeper=live(obj),
         revisions=[builders.revision(obj)],
-        has_shared_service=True,
+        service=builders.SETTLED,
         groups=ready_groups(obj, count),
     )
-    return replace(observed, leaderworkerset=settled(obj, observed), leader_statefulset=live(obj))
+    return replace(observed, leaderworkerset=settled(obj, observed), keeper=live(obj))
 
 
 def replace(observed: ObservedLeaderWorkerSet, **fields: Any) -> ObservedLeaderWorkerSet:
     """Return the observation with other fields; the manager applied its StatefulSet."""
-    names = ("leaderworkerset", "leader_statefulset", "revisions", "has_shared_service", "groups", "applied")
+    names = ("leaderworkerset", "keeper", "revisions", "service", "groups", "known")
     found = {name: getattr(observed, name) for name in names} | fields
-    if fields.get("leader_statefulset"):
-        found["applied"] = builders.applied(found["leaderworkerset"], found["leader_statefulset"])
+    if fields.get("keeper"):
+        applied = builders.applied(found["leaderworkerset"], found["keeper"])
+        found["known"] = structs.replace(found["known"], applied=applied)
     return ObservedLeaderWorkerSet(**found)
 
 
@@ -195,7 +197,7 @@ def test_terminating_leader_statefulset_is_awaited() -> None:
     """A terminating leader StatefulSet is awaited (R-LSTS-6)."""
     going = live(LWS) | {"metadata": live(LWS)["metadata"] | {"deletionTimestamp": "2026-03-01T11:00:00Z"}}
 
-    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_statefulset=going), builders.NOW)
+    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, keeper=going), builders.NOW)
 
     assert plan == Plan(requeue_after=5.0)
 
@@ -204,7 +206,7 @@ def test_differs_from_upstream_statefulset_of_old_set_is_awaited() -> None:
     """If a set is deleted and recreated quickly, the revision of the old spec is not adopted (R-LSTS-4)."""
     old = live(builders.leaderworkerset_object(image="app:1", metadata={"uid": "uid-of-predecessor"}))
 
-    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_statefulset=old), builders.NOW)
+    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, keeper=old), builders.NOW)
 
     assert plan == Plan(requeue_after=5.0)
 
@@ -214,7 +216,7 @@ def test_statefulset_without_an_owner_is_adopted() -> None:
     orphan = live(LWS)
     orphan |= {"metadata": {name: field for name, field in orphan["metadata"].items() if name != "ownerReferences"}}
 
-    actions = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_statefulset=orphan), builders.NOW).actions
+    actions = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, keeper=orphan), builders.NOW).actions
 
     assert any(isinstance(action, Apply) for action in actions)
 
@@ -242,7 +244,7 @@ def test_edited_template_gets_a_revision_and_a_full_partition() -> None:
 
 def test_deleted_shared_service_is_recreated() -> None:
     """A deleted shared service is recreated (R-SVC-5)."""
-    plan = reconcile(replace(at_rest(), has_shared_service=False), builders.NOW)
+    plan = reconcile(replace(at_rest(), service=NO_SERVICE), builders.NOW)
 
     assert [action.resource for action in plan.actions if isinstance(action, Create)] == [SERVICES]
 
@@ -251,14 +253,14 @@ def test_groups_with_their_own_services_have_no_shared_one() -> None:
     """Groups with their own services have no shared one (R-SVC-2, R-SVC-6)."""
     obj = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})
 
-    assert reconcile(replace(at_rest(obj), has_shared_service=False), builders.NOW) == Plan()
+    assert reconcile(replace(at_rest(obj), service=NO_SERVICE), builders.NOW) == Plan()
 
 
 def test_inherited_key_is_recorded_without_a_rollout() -> None:
     """The groups belong to a controller without revisions (R-REV-10, R-REV-17)."""
     adopted = live(LWS)
     adopted = builders.as_applied(desired(LWS, key="legacy"), status=adopted["status"])
-    observed = replace(at_rest(), leader_statefulset=adopted, revisions=[], groups=ready_groups(LWS, 2, key="legacy"))
+    observed = replace(at_rest(), keeper=adopted, revisions=[], groups=ready_groups(LWS, 2, key="legacy"))
 
     (record,) = reconcile(observed, builders.NOW).actions
 
@@ -296,7 +298,7 @@ def test_status_is_written_on_the_observed_object() -> None:
 def test_changed_counts_record_no_event() -> None:
     """Changed counts record no event (R-STAT-10)."""
     three = builders.leaderworkerset_object(replicas=3)
-    before = replace(at_rest(three), leader_statefulset=live(three, replicas=3), groups=ready_groups(three, 1))
+    before = replace(at_rest(three), keeper=live(three, replicas=3), groups=ready_groups(three, 1))
     observed = replace(before, leaderworkerset=settled(three, before), groups=ready_groups(three, 2))
 
     (put,) = reconcile(observed, builders.NOW).actions
@@ -339,7 +341,7 @@ def test_null_fields_count_as_absent() -> None:
 def test_invalid_leader_index_prevents_only_the_status() -> None:
     """An invalid leader index prevents only the status (R-STAT-5)."""
     stray = groupfacts.describe(builders.leader_pod(LWS, extra_labels={labels.GROUP_INDEX: "x"}), None)
-    observed = replace(at_rest(), leader_statefulset=live(LWS, replicas=1), groups=[stray])
+    observed = replace(at_rest(), keeper=live(LWS, replicas=1), groups=builders.by_leader([stray]))
 
     plan = reconcile(observed, builders.NOW)
 
@@ -349,14 +351,14 @@ def test_invalid_leader_index_prevents_only_the_status() -> None:
 
 def test_statefulset_is_applied_once_after_a_start() -> None:
     """Nothing else is remembered of it, and the next decision follows immediately, as no watch reports it (R-LSTS-1)."""
-    unknown = structs.replace(at_rest(), applied=None)
+    unknown = structs.replace(at_rest(), known=NOTHING_KNOWN)
 
     decision = decide(unknown, builders.NOW)
 
     assert kinds(decision.plan) == [Apply]
     assert decision.plan.requeue_after == 0
     assert decision.source is not None
-    assert at_rest().applied == LastApply(decision.source, Identity.of(unknown.leader_statefulset or {}))
+    assert at_rest().known.applied == LastApply(decision.source, Identity.of(unknown.keeper or {}))
 
 
 @pytest.mark.parametrize(
@@ -373,9 +375,9 @@ def test_statefulset_is_applied_once_after_a_start() -> None:
 def test_edited_statefulset_is_corrected(foreign: dict[str, Any]) -> None:
     """An edited StatefulSet is corrected (R-LSTS-1, Q-26)."""
     observed = at_rest()
-    assert observed.leader_statefulset is not None
-    edited = observed.leader_statefulset["metadata"] | foreign
-    found = structs.replace(observed, leader_statefulset=observed.leader_statefulset | {"metadata": edited})
+    assert observed.keeper is not None
+    edited = observed.keeper["metadata"] | foreign
+    found = structs.replace(observed, keeper=observed.keeper | {"metadata": edited})
 
     assert Apply in kinds(reconcile(found, builders.NOW))
 
@@ -389,7 +391,7 @@ def test_edited_leaderworkerset_is_applied_once(metadata: dict[str, Any]) -> Non
     observed = replace(at_rest(), leaderworkerset=settled(obj, at_rest()))
 
     assert kinds(reconcile(observed, builders.NOW)) == [Apply]
-    assert reconcile(replace(observed, leader_statefulset=live(obj)), builders.NOW) == Plan()
+    assert reconcile(replace(observed, keeper=live(obj)), builders.NOW) == Plan()
 
 
 def test_objects_are_created_in_the_namespace_of_the_set() -> None:
@@ -402,7 +404,7 @@ def test_objects_are_created_in_the_namespace_of_the_set() -> None:
 
 REFUSALS = {
     "of a new set": ObservedLeaderWorkerSet(leaderworkerset=LWS),
-    "of its service": replace(at_rest(), has_shared_service=False),
+    "of its service": replace(at_rest(), service=NO_SERVICE),
     "of an edit": replace(
         at_rest(), leaderworkerset=builders.leaderworkerset_object(image="app:2", metadata={"generation": 2})
     ),
@@ -425,7 +427,7 @@ def test_differs_from_upstream_rejected_write_updates_status(observed: ObservedL
 
 def test_conflicting_service_makes_a_set_unavailable() -> None:
     """The names of its groups resolve nowhere (docs/adr/0030)."""
-    plan = reconcile(replace(at_rest(), service_conflict="taken"), builders.NOW)
+    plan = reconcile(replace(at_rest(), service=HeadlessService(is_settled=True, conflict="taken")), builders.NOW)
     (status,) = [one.object["status"] for one in plan.actions if isinstance(one, PutStatus)]
     assert {one["type"] for one in status["conditions"] if one["status"] == "True"} == {"Progressing"}
 
@@ -438,7 +440,7 @@ def test_orphans_of_an_earlier_set_are_adopted() -> None:
     ]
     assert services.is_orphan(orphans[0], LWS)
     assert not services.is_orphan(orphans[0] | {"spec": {"clusterIP": "None", "selector": {"app": "theirs"}}}, LWS)
-    observed = replace(at_rest(), orphaned_service=orphans[0], revisions=[orphans[1]])
+    observed = replace(at_rest(), service=HeadlessService(is_settled=True, orphan=orphans[0]), revisions=[orphans[1]])
 
     actions = reconcile(observed, builders.NOW).actions
 

@@ -41,6 +41,7 @@ from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.capabilities.history import revisionhistory
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, OnDemand
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.policies.policy import HeadlessService
 
 
 @pytest.mark.parametrize(
@@ -49,9 +50,7 @@ from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 def test_released_groups_are_reported(before: int, unavailable: int, note: str) -> None:
     """Released groups are reported (R-LSTS-7)."""
     obj = builders.leaderworkerset_object(rollout={"maxUnavailable": unavailable})
-    observed = replace(
-        at_rest(obj), leader_statefulset=live(obj, partition=before), groups=ready_groups(obj, 2, key="old")
-    )
+    observed = replace(at_rest(obj), keeper=live(obj, partition=before), groups=ready_groups(obj, 2, key="old"))
 
     apply = next(action for action in reconcile(observed, builders.NOW).actions if isinstance(action, Apply))
 
@@ -61,7 +60,7 @@ def test_released_groups_are_reported(before: int, unavailable: int, note: str) 
 def test_differs_from_upstream_raised_partition_has_no_event() -> None:
     """The Go controller says "Updating replicas 2 to -1 (inclusive)" (Q-10)."""
     obj = builders.leaderworkerset_object(rollout={"partition": 2})
-    observed = replace(at_rest(obj), leader_statefulset=live(obj, partition=0))
+    observed = replace(at_rest(obj), keeper=live(obj, partition=0))
 
     apply = next(action for action in reconcile(observed, builders.NOW).actions if isinstance(action, Apply))
 
@@ -84,7 +83,7 @@ def test_unchanged_partition_reports_no_groups() -> None:
 )
 def test_surge_groups_are_reported_before_their_deletion(before: int, note: str) -> None:
     """Surge groups are reported before their deletion (R-ROLL-3)."""
-    observed = replace(at_rest(), leader_statefulset=live(LWS, partition=1, replicas=before))
+    observed = replace(at_rest(), keeper=live(LWS, partition=1, replicas=before))
 
     told, applied, *_ = reconcile(observed, builders.NOW).actions
 
@@ -106,7 +105,8 @@ def test_outdated_revisions_are_retired_after_an_update() -> None:
 def test_history_is_truncated_after_it_was_read() -> None:
     obj = builders.leaderworkerset_object(metadata={"annotations": {labels.REVISION_HISTORY_LIMIT: "1"}})
     old, past = (builders.revision(builders.leaderworkerset_object(image=f"app:0.{n}"), number=n) for n in (7, 6))
-    observed = structs.replace(replace(at_rest(obj), revisions=[old, builders.revision(obj, number=8)]), history=[past])
+    observed = replace(at_rest(obj), revisions=[old, builders.revision(obj, number=8)])
+    observed = structs.replace(observed, known=structs.replace(observed.known, history=[past]))
 
     decision = decide(observed, builders.NOW)
 
@@ -117,7 +117,7 @@ def test_history_is_truncated_after_it_was_read() -> None:
 def test_reused_revision_gets_the_next_number() -> None:
     edited = builders.leaderworkerset_object(image="app:2")
     old, new = builders.revision(LWS, number=1), builders.revision(edited, number=2)
-    observed = replace(at_rest(), leader_statefulset=live(edited), revisions=[old, new])
+    observed = replace(at_rest(), keeper=live(edited), revisions=[old, new])
 
     first = reconcile(observed, builders.NOW).actions[0]
 
@@ -150,14 +150,14 @@ def test_outdated_revisions_are_kept_below_a_partition() -> None:
     """Outdated revisions are kept below a partition (R-STAT-17)."""
     obj = builders.leaderworkerset_object(rollout={"partition": 1})
     old = builders.revision(builders.leaderworkerset_object(image="app:0"), number=7)
-    observed = replace(at_rest(obj), leader_statefulset=live(obj, partition=1))
+    observed = replace(at_rest(obj), keeper=live(obj, partition=1))
     observed = replace(observed, revisions=[old, builders.revision(obj, number=8)])
 
     assert not {Delete, Patch} & set(kinds(reconcile(observed, builders.NOW)))
 
 
 def rolling(
-    groups_: list[GroupFacts], *, partition: int = 2, generation: int = 0, **status_: Any
+    groups_: dict[str, GroupFacts], *, partition: int = 2, generation: int = 0, **status_: Any
 ) -> ObservedLeaderWorkerSet:
     """Return four groups in mid-rollout from `older` to LWS, on a cluster that drops maxUnavailable."""
     obj = builders.leaderworkerset_object(replicas=4, rollout={"maxUnavailable": 2})
@@ -167,12 +167,12 @@ def rolling(
     seen = {"replicas": 4, "observedGeneration": 0, "updateRevision": "web-new"} | status_
     observed = ObservedLeaderWorkerSet(
         leaderworkerset=obj,
-        leader_statefulset=builders.as_applied(built, status=seen),
+        keeper=builders.as_applied(built, status=seen),
         revisions=[builders.revision(obj)],
-        has_shared_service=True,
+        service=builders.SETTLED,
         groups=groups_,
     )
-    return replace(observed, leaderworkerset=settled(obj, observed), leader_statefulset=observed.leader_statefulset)
+    return replace(observed, leaderworkerset=settled(obj, observed), keeper=observed.keeper)
 
 
 def test_outdated_leaders_are_deleted_within_the_budget() -> None:
@@ -187,7 +187,7 @@ def test_status_is_written_before_leaders_are_deleted(has_service: bool) -> None
     """Deletions of many leaders take long, and they happen although the status is rejected (R-STAT-3)."""
     observed = rolling(ready_groups(LWS, 4, key="older"))
     obj = observed.leaderworkerset or {}
-    behind = replace(observed, leaderworkerset=obj | {"status": {}}, has_shared_service=has_service)
+    behind = replace(observed, leaderworkerset=obj | {"status": {}}, service=HeadlessService(is_settled=has_service))
 
     (first,) = reconcile(behind, builders.NOW).actions
 

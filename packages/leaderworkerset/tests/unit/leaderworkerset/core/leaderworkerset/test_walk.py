@@ -13,6 +13,8 @@ from tests import builders
 from tests.unit.leaderworkerset.core.leaderworkerset import test_reconcile as cases
 from tests.unit.leaderworkerset.core.leaderworkerset.test_reconcile_rollouts import rolling
 
+from leaderworkerset.capabilities.enabled import EXTENSIONS
+from leaderworkerset.core.extensions import UPSTREAM, Extensions
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.reconcile import decide
 
@@ -23,7 +25,7 @@ EDITED: Final = builders.leaderworkerset_object(image="app:2", metadata={"genera
 OLD: Final = builders.revision(builders.leaderworkerset_object(image="app:0"), number=7)
 
 
-def walk(observed: ObservedLeaderWorkerSet) -> list[str]:
+def walk(observed: ObservedLeaderWorkerSet, extensions: Extensions) -> list[str]:
     """Return the files of the product that are visited, in order."""
     frames: list[tuple[str, bool]] = []
     seen: set[object] = set()
@@ -44,27 +46,30 @@ def walk(observed: ObservedLeaderWorkerSet) -> list[str]:
 
     sys.setprofile(follow)
     try:
-        decide(observed, builders.NOW)
+        decide(observed, builders.NOW, extensions=extensions)
     finally:
         sys.setprofile(None)
     return stays
 
 
 @pytest.mark.parametrize(
-    ("observed", "most", "returns"),
+    ("observed", "extensions", "most", "returns"),
     [
-        (cases.at_rest(), 32, 23),
-        (rolling(cases.ready_groups(cases.LWS, 4, key="older")), 42, 31),
-        (cases.replace(cases.at_rest(), revisions=[OLD, builders.revision(cases.LWS, number=8)]), 32, 23),
-        (cases.replace(cases.at_rest(), leaderworkerset=EDITED), 52, 36),
+        (cases.at_rest(), UPSTREAM, 30, 21),
+        (rolling(cases.ready_groups(cases.LWS, 4, key="older")), UPSTREAM, 38, 28),
+        (cases.replace(cases.at_rest(), revisions=[OLD, builders.revision(cases.LWS, number=8)]), UPSTREAM, 30, 21),
+        (cases.replace(cases.at_rest(), leaderworkerset=EDITED), UPSTREAM, 50, 34),
+        (cases.at_rest(), EXTENSIONS, 40, 28),
     ],
-    ids=["at rest", "a step of a rollout", "the end of a rollout", "an edit"],
+    ids=["at rest", "a step of a rollout", "the end of a rollout", "an edit", "at rest with all capabilities"],
 )
-def test_decision_takes_few_functions(observed: ObservedLeaderWorkerSet, most: int, returns: int) -> None:
-    """Earlier, an edit took 81 with 63 returns, and a decision at rest 91 with 71 (docs/adr/0013-a-straight-line.md)."""
-    decide(observed, builders.NOW)  # what is made at the first use is not part of the walk
+def test_decision_takes_few_functions(
+    observed: ObservedLeaderWorkerSet, extensions: Extensions, most: int, returns: int
+) -> None:
+    """docs/adr/0013-a-straight-line.md: before, an edit took 81 with 63 returns, and a decision at rest 91 with 71."""
+    decide(observed, builders.NOW, extensions=extensions)  # what is made at the first use is not part of the walk
 
-    stays = walk(observed)
+    stays = walk(observed, extensions)
 
     assert stays[0] == stays[-1]
     assert len(stays) <= most

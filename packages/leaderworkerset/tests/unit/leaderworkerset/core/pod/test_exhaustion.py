@@ -13,10 +13,11 @@ from kuberuntime.plan import Action, Apply, Delete, Patch, Plan, Together
 from leaderworkerset.api import labels
 from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.policy import LiveGroup
-from leaderworkerset.core.restarts.settings import RestartSettings
+from leaderworkerset.core.policies.recreation import RestartSettings
 
 FINALIZER = labels.GROUP_RESTART_BUDGET_CLEANUP
 
@@ -125,7 +126,7 @@ def test_group_without_restarts_left_is_exhausted(limit: int, used: int | None) 
 )
 def test_field_annotation_and_default_limit_restarts_equally(obj: JSONObject, defaults: RestartSettings) -> None:
     """The annotation is another name of the field (N-RB-1)."""
-    assert steps(reconcile(group(obj, FAILED, defaults=defaults))) == EXHAUSTION
+    assert steps(reconcile(group(obj, FAILED, facts={names.BACKOFF: defaults}))) == EXHAUSTION
 
 
 def test_restarts_are_not_counted_without_a_limit() -> None:

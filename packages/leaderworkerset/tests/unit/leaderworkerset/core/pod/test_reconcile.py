@@ -127,7 +127,7 @@ def test_group_gets_its_own_service() -> None:
     service = services.create(services.build_for_group(leader, "web"), lws, leader)
 
     assert reconcile(new_group(lws)) == Plan((service, create_workers(lws, leader)))
-    assert reconcile(new_group(lws, has_service=True)) == Plan((create_workers(lws, leader),))
+    assert reconcile(new_group(lws, service=builders.SETTLED)) == Plan((create_workers(lws, leader),))
 
 
 LEADER_READY = builders.leaderworkerset_object(spec={"startupPolicy": "LeaderReady"})

@@ -19,11 +19,12 @@ from tests.unit.leaderworkerset.core.pod.test_reconcile import (
 from kuberuntime.plan import Create, Delete, Event, Plan
 from leaderworkerset.api import labels
 from leaderworkerset.api.recreationrecord import RecreationState
+from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
 from leaderworkerset.capabilities.lostnodes.lost import wants_nodes
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies.policy import LiveGroup
-from leaderworkerset.core.restarts.settings import RestartSettings
+from leaderworkerset.core.policies.recreation import RestartSettings
 
 
 def test_group_that_fails_again_waits() -> None:
@@ -80,7 +81,9 @@ def test_failures_recreate_immediately_without_backoff() -> None:
     earlier = record(7, -1, leader=EARLIER)
 
     assert reconcile(group(FAILED, lws=off, record=earlier)) == Plan((delete_leader("web-0-1"),))
-    assert reconcile(group(FAILED, defaults=RestartSettings(backs_off=False))) == Plan((delete_leader("web-0-1"),))
+    assert reconcile(group(FAILED, facts={names.BACKOFF: RestartSettings(backs_off=False)})) == Plan(
+        (delete_leader("web-0-1"),)
+    )
 
 
 def test_disabled_backoff_recreates_a_waiting_group() -> None:

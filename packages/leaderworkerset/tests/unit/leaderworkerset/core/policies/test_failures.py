@@ -9,7 +9,7 @@ from kuberuntime.objects import meta
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies import failures
-from leaderworkerset.core.policies.failures import Members
+from leaderworkerset.core.policies.policy import LiveGroup
 
 AFTER_START = {"restartPolicy": "RecreateGroupAfterStart"}
 OBJECT = builders.leaderworkerset_object()
@@ -26,8 +26,8 @@ def members(
     leader: dict[str, Any] = LEADER,
     gone: tuple[dict[str, Any], ...] = (),
     sets: tuple[dict[str, Any], ...] = (SET,),
-) -> Members:
-    return Members(leader, (leader, *workers), gone, sets)
+) -> LiveGroup:
+    return LiveGroup(now=builders.NOW, leader=leader, pods=(leader, *workers), gone=gone, statefulsets=sets)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupfacts import describe
 from leaderworkerset.core.policies.gang import NO_GANG, GangGroup, GangSet, Preparation, Support, members_to_start
-from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
+from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision, SchedulingObjects
 
 OBJECT = builders.leaderworkerset_object()
 REVISION = builders.revision(OBJECT)
@@ -54,7 +54,7 @@ class EveryPod:
         return pod | {"metadata": metadata | {"annotations": meta.annotations(pod) | {"gang": name}}}
 
     def decide(self, group: GangGroup) -> PolicyDecision:
-        if group.live.gang_objects:
+        if group.live.scheduling.objects:
             return PolicyDecision()
         made = {"metadata": {"name": meta.name(group.live.leader)}, "spec": {"minMember": group.revised.size}}
         return PolicyDecision(holds=self.holds, actions=(Create(resource=GROUP_KIND, object=made),))
@@ -71,9 +71,14 @@ def kinds(actions: Sequence[Action]) -> list[str]:
     return [f"{action.resource.kind} {meta.name(action.object)}" for action in actions if isinstance(action, Create)]
 
 
-def group(obj: JSONObject = OBJECT, gang_objects: Sequence[JSONObject] = ()) -> LiveGroup:
+def group(obj: JSONObject = OBJECT, objects: Sequence[JSONObject] = ()) -> LiveGroup:
     return LiveGroup(
-        now=builders.NOW, leader=LEADER, obj=obj, pods=(LEADER,), revisions=(REVISION,), gang_objects=gang_objects
+        now=builders.NOW,
+        leader=LEADER,
+        obj=obj,
+        pods=(LEADER,),
+        revisions=(REVISION,),
+        scheduling=SchedulingObjects(objects=objects),
     )
 
 
@@ -105,7 +110,7 @@ def test_existing_gang_object_is_not_created_again() -> None:
     """It is never updated (R-GANG-3)."""
     known = [{"kind": "Other", "metadata": {"name": "web-0"}}]
 
-    plan = deciding.reconcile_group(group(gang_objects=known), EveryPod())
+    plan = deciding.reconcile_group(group(objects=known), EveryPod())
 
     assert kinds(plan.actions) == [f"{STATEFULSETS.kind} web-0"]
 
@@ -144,10 +149,10 @@ def test_unused_gang_objects_are_deleted_after_an_update() -> None:
     leaders = [builders.leader_pod(OBJECT, index) for index in range(2)]
     observed = ObservedLeaderWorkerSet(
         leaderworkerset=OBJECT,
-        leader_statefulset=builders.as_applied(builders.worker_statefulset(LEADER)) | {"metadata": {"name": "web"}},
+        keeper=builders.as_applied(builders.worker_statefulset(LEADER)) | {"metadata": {"name": "web"}},
         revisions=(REVISION,),
-        groups=[describe(leader, builders.worker_statefulset(leader)) for leader in leaders],
-        gang_objects=objects,
+        groups=builders.by_leader(describe(leader, builders.worker_statefulset(leader)) for leader in leaders),
+        scheduling=SchedulingObjects(objects=objects),
     )
 
     plan = deciding.reconcile_set(observed, builders.NOW, EveryPod())

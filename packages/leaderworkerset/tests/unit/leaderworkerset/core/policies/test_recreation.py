@@ -13,8 +13,9 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import labels, recreationrecord
 from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
+from leaderworkerset.capabilities.backoff.backoffsettings import DEFAULTS
 from leaderworkerset.core.policies import recreation
-from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
+from leaderworkerset.core.policies.recreation import RestartSettings
 
 LWS = builders.leaderworkerset_object()
 LEADER = builders.leader_pod(LWS, key="k")

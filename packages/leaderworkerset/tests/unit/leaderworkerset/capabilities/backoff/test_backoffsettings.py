@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import builders
 
 from leaderworkerset.api import labels
-from leaderworkerset.core.restarts import settings
-from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
+from leaderworkerset.capabilities import deciding
+from leaderworkerset.capabilities.backoff import backoffsettings as settings
+from leaderworkerset.capabilities.backoff.backoffsettings import DEFAULTS, overridden
+from leaderworkerset.core.policies.recreation import RestartSettings
 
 TEXTS = {
     labels.RESTART_BACKOFF: ("on", "off"),
@@ -40,15 +43,24 @@ def short(value: Any) -> str:
 
 @pytest.mark.parametrize(("key", "text"), pairs(TEXTS), ids=short)
 def test_valid_settings_are_accepted(key: str, text: str) -> None:
-    assert list(settings.errors({key: text})) == []
+    assert list(settings.errors(builders.annotated({key: text}))) == []
 
 
 @pytest.mark.parametrize(("key", "text"), pairs(NONSENSE), ids=short)
 def test_invalid_settings_are_rejected_and_ignored(key: str, text: str) -> None:
-    (error,) = settings.errors({key: text})
+    (error,) = settings.errors(builders.annotated({key: text}))
 
     assert error.path == f"metadata.annotations.{key}"
-    assert DEFAULTS.of({key: text}) == DEFAULTS
+    assert overridden(DEFAULTS, {key: text}) == DEFAULTS
+
+
+def test_differs_from_upstream_stored_settings_block_no_update() -> None:
+    """ADR 29: clusters without the webhook store values that creation rejects (R-VAL)."""
+    stored = builders.annotated({labels.RESTART_FIRST_DELAY: "soon"})
+    edited = builders.annotated({labels.RESTART_FIRST_DELAY: "soon", "example.com/team": "a"})
+
+    assert deciding.validate_leaderworkerset(stored) != []
+    assert deciding.validate_leaderworkerset(edited, stored) == []
 
 
 def test_every_annotation_has_an_example() -> None:
@@ -67,22 +79,22 @@ def test_annotations_override_the_manager_settings() -> None:
         "example.com/other": "b",
     }
 
-    assert manager.of(found) == RestartSettings(
+    assert overridden(manager, found) == RestartSettings(
         backs_off=False,
         first_delay=timedelta(seconds=2),
         longest_delay=timedelta(seconds=90),
         reset_after=timedelta(hours=1),
         resumed="a",
     )
-    assert manager.of({labels.MAX_GROUP_RESTARTS: "3"}).max_restarts == 3
-    assert manager.of({"example.com/other": "b"}) is manager
+    assert overridden(manager, {labels.MAX_GROUP_RESTARTS: "3"}).max_restarts == 3
+    assert overridden(manager, {"example.com/other": "b"}) is manager
 
 
 @pytest.mark.parametrize(("first", "longest", "errors"), [("10s", "10s", 0), ("10s", "5s", 1), ("1s", "2s", 0)])
 def test_first_delay_must_not_exceed_the_longest(first: str, longest: str, errors: int) -> None:
     both = {labels.RESTART_FIRST_DELAY: first, labels.RESTART_LONGEST_DELAY: longest}
 
-    assert len(list(settings.errors(both))) == errors
+    assert len(list(settings.errors(builders.annotated(both)))) == errors
 
 
 @given(first=st.integers(1, 3600), longest=st.integers(1, 86_400), count=st.integers(0, 10**6))

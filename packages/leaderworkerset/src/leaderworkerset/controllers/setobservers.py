@@ -1,0 +1,48 @@
+"""What controllers observe for capabilities about one LeaderWorkerSet: a row for each capability that needs more than its objects."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol
+
+from kuberuntime.controller.controller import Watch
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.capabilities import names
+from leaderworkerset.controllers import maintenancenodes
+from leaderworkerset.controllers.caches import Cache, Caches
+
+
+class SetObserver(Protocol):
+    """Reads the facts of one capability from caches."""
+
+    def observe(self, lws: JSONObject) -> Any:
+        """Return the facts about one LeaderWorkerSet."""
+
+    def watches(self) -> Sequence[Watch]:
+        """Return the watches, and the LeaderWorkerSets that a change enqueues."""
+
+
+class Observation(NamedTuple):
+    """The caches that a capability needs, from which permissions follow, and its observer for given settings."""
+
+    caches: tuple[Cache, ...]
+    build: Callable[[Caches, Any], SetObserver]
+
+
+OBSERVATIONS: Final[Mapping[str, Observation]] = {
+    names.MOVES: Observation(maintenancenodes.CACHES, maintenancenodes.MaintenanceNodes),
+}
+
+
+def caches_of(configured: Mapping[str, Any]) -> tuple[Cache, ...]:
+    """Return the further caches that the configured capabilities need."""
+    return tuple(
+        cache for name, one in OBSERVATIONS.items() if configured.get(name) is not None for cache in one.caches
+    )
+
+
+def observers(caches: Caches, configured: Mapping[str, Any]) -> Mapping[str, SetObserver]:
+    """Return the observers of the configured capabilities, by their names."""
+    return {
+        name: one.build(caches, configured[name])
+        for name, one in OBSERVATIONS.items()
+        if configured.get(name) is not None
+    }
