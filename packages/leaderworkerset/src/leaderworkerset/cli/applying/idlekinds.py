@@ -34,11 +34,11 @@ IDLE: Final = {
     "kueue.x-k8s.io": QUEUES,
     "node.k8s.io": MACHINE,
 }  # fmt: skip
-"""Groups whose kinds change nothing in a rehearsal, and why."""
+"""API groups whose kinds change nothing in a rehearsal, and the reason."""
 
 
 async def without_unserved(client: Client, documents: Sequence[Document]) -> tuple[list[Document], list[str]]:
-    """Return the documents without those of idle kinds that the API server does not serve, and a line for each of these."""
+    """Return the documents without unserved idle kinds, and a line for each removed document."""
     discovery = Discovery(client)
     kept: list[Document] = []
     skipped: list[str] = []

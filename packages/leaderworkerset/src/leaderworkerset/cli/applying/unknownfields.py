@@ -1,4 +1,4 @@
-"""Advice about a field that the API server does not know: a similar field, or where it belongs.
+"""Advice about a field that the API server does not know: a similar field, or the right place.
 
 In: the server's message, and the schema of the kind in its OpenAPI document. Out: a hint for each field.
 """
@@ -27,7 +27,7 @@ DEEPEST: Final = 4
 
 
 async def advice(client: Client, obj: JSONObject, message: str) -> str:
-    """Return the addition to the message of a refused object; empty if no field is unknown."""
+    """Return the advice for the message of a refused object; empty if no field is unknown."""
     unknown = unknown_fields(message)
     if not unknown:
         return ""

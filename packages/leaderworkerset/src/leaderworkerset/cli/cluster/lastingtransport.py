@@ -34,7 +34,7 @@ class LastingTransport(Transport):
         self._current = make()
         self._earlier: list[HTTPTransport] = []
         self.on_renewal: list[Callable[[], None]] = []
-        """Called when there is another transport: the cluster may be another one, with other versions of objects."""
+        """Called when there is another transport: it may lead to another cluster, with other versions of objects."""
 
     async def request(self, request: Request) -> Response:
         """Send one request and return its answer."""
@@ -50,7 +50,7 @@ class LastingTransport(Transport):
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Yield the answer as a stream; whoever follows it sends the request again by itself."""
+        """Yield the answer as a stream; callers that follow it send the request again themselves."""
         try:
             async with self._current.stream(request) as response:
                 if response.status == HTTPStatus.UNAUTHORIZED:

@@ -1,4 +1,4 @@
-"""The recorded last lines of ranks whose pods are new, or gone: what `lws logs` prints where there is no log at this moment."""
+"""The recorded last lines of ranks whose pods are new or deleted: `lws logs` prints them if there is no current log."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +13,7 @@ from leaderworkerset.views.selection import Selection
 
 
 class RecordedLog(Struct, frozen=True):
-    """The last run of a container that a recorded failure has lines of."""
+    """The last run of a container for which a recorded failure has log lines."""
 
     episode: Episode
     rank: RankEnd
@@ -46,7 +46,7 @@ class WantedRanks(Struct, frozen=True):
 
 
 async def read(target: Target, session: Session, wanted: WantedRanks) -> list[RecordedLog]:
-    """Return what is recorded of the wanted ranks; none on clusters that record nothing, or whose records may not be read."""
+    """Return the recorded logs of the requested ranks; nothing if the cluster has no readable records."""
     try:
         found = await recordings.of_session(target, session.client, session.namespace, wanted.chosen)
     except APIError:
@@ -55,7 +55,7 @@ async def read(target: Target, session: Session, wanted: WantedRanks) -> list[Re
 
 
 def newest(found: Sequence[Episode], wanted: WantedRanks) -> list[RecordedLog]:
-    """Return of each wanted rank the newest lines, by group and rank; the episodes are in order of time."""
+    """Return the newest lines of each requested rank, by group and rank; the episodes are ordered by time."""
     chosen: dict[tuple[str, int], RecordedLog] = {}
     for one in found:
         for rank in one.ranks:

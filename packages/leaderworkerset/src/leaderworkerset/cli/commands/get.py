@@ -96,7 +96,7 @@ async def show(target: Target, wanted: GetRequest) -> None:
 
 
 async def show_objects(target: Target, wanted: GetRequest, form: str) -> None:
-    """Print what a template takes of the objects: alone if one was named, otherwise of their list."""
+    """Print the result of a template: of one named object, otherwise of the list of objects."""
     async with target.session() as session:
         found: list[JSONObject] = []
         for one in wanted.chosen:
@@ -154,7 +154,7 @@ async def watch(target: Target, wanted: GetRequest) -> None:
 
 
 def watcher(wanted: GetRequest) -> "Watcher":
-    """Return what shows changes in the chosen format: on a terminal a table that is redrawn, elsewhere lines."""
+    """Return the watcher for the output format: on a terminal a table that is redrawn, elsewhere lines."""
     if wanted.form in VIEWS:
         return ViewWatcher(wanted.form)
     if wanted.form in {"json", "yaml"}:
@@ -165,7 +165,7 @@ def watcher(wanted: GetRequest) -> "Watcher":
 
 
 class Watcher(Protocol):
-    """Shows views again after a change, and every `refresh` seconds for their ages."""
+    """Shows views after each change, and every `refresh` seconds to update ages."""
 
     refresh: float | None
 
@@ -219,7 +219,7 @@ class ObjectWatcher:
 class LineWatcher:
     """Prints the tables, then the changes: at most one line a second for each LeaderWorkerSet or group.
 
-    Groups of a LeaderWorkerSet of more than ten have one for all that changed alike.
+    A LeaderWorkerSet of more than ten groups has one line for all groups with the same change.
     """
 
     refresh: float | None = live.REFRESH

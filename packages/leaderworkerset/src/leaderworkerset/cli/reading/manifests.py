@@ -29,7 +29,7 @@ PATIENCE: Final = 30.0
 """The maximum seconds without data from the server."""
 
 LARGEST: Final = 32 * 2**20
-"""The maximum bytes of a manifest: more than a large installation has, less than fills the memory."""
+"""The maximum bytes of a manifest: larger than a large installation, and small enough to fit in memory."""
 
 
 def is_address(words: str) -> bool:
@@ -197,7 +197,7 @@ def _checked(value: object, source: str, number: int, line: int) -> Document:
 
 
 def _expand(document: Document) -> Iterator[Document]:
-    """Replace a `List` by its items, and what `lws get -o view` printed by the objects in it."""
+    """Replace a `List` by its items, and the output of `lws get -o view` by the objects in it."""
     obj = document.object
     if obj["kind"] == "List" and "items" in obj:
         if not isinstance(obj["items"], list | None):
@@ -264,12 +264,15 @@ AT_ONCE: Final = 10
 
 
 def ordered(documents: Sequence[Document]) -> list[Document]:
-    """Return the documents in the order of applying; those of one rank in the order of their files."""
+    """Return the documents in the order in which they are applied.
+
+    Documents of equal rank keep the order of their files.
+    """
     return sorted(documents, key=_rank)
 
 
 def batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    """Split ordered documents into batches that may be applied at once: few, of one rank, and no object twice."""
+    """Split ordered documents into batches to apply at once: small, of one rank, and without repeated objects."""
     batch: dict[tuple[str, str], Document] = {}
     for document in documents:
         own = document.title, document.object["metadata"].get("namespace") or ""

@@ -1,6 +1,7 @@
-"""Services of manifests whose selector matches no pod of these manifests: traffic to them finds nobody.
+"""Warns about Services of manifests whose selector matches no pod of these manifests: they have no endpoints.
 
-Only manifests that bring LeaderWorkerSets and no other kind of workload are judged; those of others are not known here.
+Only manifests with LeaderWorkerSets and no other kind of workload are checked; the pods of other workloads are not
+known here.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,5 +35,5 @@ def unselected(documents: Sequence[Document]) -> Iterator[str]:
 
 
 def _meet(service: JSONObject, lws: JSONObject) -> bool:
-    """Return whether both may be in one namespace: without one they are applied to the command's namespace."""
+    """Return whether both can be in one namespace: without one they are applied to the command's namespace."""
     return len({meta.namespace(service), meta.namespace(lws)} - {""}) < 2

@@ -44,7 +44,7 @@ class Demand(Struct, frozen=True, kw_only=True):
 
 
 def demands_of(obj: JSONObject) -> list[Demand]:
-    """Return the demands of the pods of one object."""
+    """Return the demands of the pods that one object describes."""
     kind, metadata = str(obj.get("kind")), _map(obj.get("metadata"))
     source = f"{kind.lower()}/{metadata.get('name', '')}"
     spec = _map(obj.get("spec"))

@@ -14,7 +14,7 @@ NAMED: Final = 5
 
 
 def notes(objects: Iterable[JSONObject], mapped: Collection[str], *, is_typed: bool) -> Iterator[str]:
-    """Yield a note on each mapping that no container uses (`is_typed`: they are of this command), and on images without one."""
+    """Yield a note on each unused mapping (`is_typed`: the mappings are of this command), and on unmapped images."""
     containers = [one for obj in objects for one in _containers(obj)]
     used = dict.fromkeys(str(one["image"]) for one in containers)
     for name in mapped if is_typed else ():

@@ -4,8 +4,8 @@ Pods that require the same labels and tolerate the same taints share a pool. A p
 from others, gets a node of its own; the others share one. Groups with a topology domain of their own get as many
 domains as there are groups, all of one size, so that any group fits into any of them.
 
-A pod that requires less than another one may be placed on a node that was meant for that one, and take its GPUs: no score
-of kube-scheduler prevents it. So a pool has as many nodes more as such pods of other pools could take.
+A pod with fewer requirements may be placed on a node that is meant for another pod, and use its GPUs: no score of
+kube-scheduler prevents this. So a pool has one additional node for each such pod of other pools.
 """
 
 from collections.abc import Iterable, Sequence

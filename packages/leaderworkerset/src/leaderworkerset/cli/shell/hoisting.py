@@ -12,7 +12,7 @@ WRITTEN_OUT: Final = {"--stub": "--stub=missing", "--wait=true": "--wait", "--wa
 
 
 KINDS: Final = frozenset({"lws", "leaderworkerset", "leaderworkersets", "disaggregatedset", "disaggregatedsets"})
-"""The words, also with their group behind a dot, that say nothing before a name: every name is of one of these kinds."""
+"""The words without a meaning before a name, also with their API group: every name is of one of these kinds."""
 
 EXEC_WORDS: Final = 3
 """`exec`, the rank, and the first word of the command."""
@@ -80,7 +80,10 @@ def _separated(words: Sequence[str]) -> list[str]:
 
 
 def _without_kind(words: list[str], root: click.Command) -> list[str]:
-    """Leave out a kind before names, and alone where it means all; `lws/lws` is the set that is called like its kind."""
+    """Remove a kind before names, and a single kind if it means all objects.
+
+    `lws/lws` is the set with the name of its kind.
+    """
     if not any(map(_is_kind, words)):
         return words
     command: click.Command | None = root

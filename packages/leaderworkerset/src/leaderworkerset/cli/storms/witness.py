@@ -13,7 +13,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.views.groups import place_of
 
 Happened = Literal["failed", "ending", "gone", "made", "ready"]
-"""`ending`: its deletion began. `gone`: its pod is not there any longer."""
+"""`ending`: the deletion of the pod began. `gone`: the pod is deleted."""
 
 
 class Sighting(Struct, frozen=True):
@@ -42,7 +42,7 @@ class Witness(Struct):
         return next((one for one in self.sightings if one.what in ("failed", "ending", "gone")), None)
 
     def _explain(self, rank: str, why: str) -> None:
-        """Add how its container ended to the last failure of a rank: a kubelet reports it after the rank is not ready."""
+        """Add how its container ended to the last failure of a rank: kubelets report it after the pod is unready."""
         for index in range(len(self.sightings) - 1, -1, -1):
             one = self.sightings[index]
             if one.rank == rank:
@@ -51,7 +51,7 @@ class Witness(Struct):
                 return
 
     def last_ready(self) -> float:
-        """Return when the last rank became ready, 0 where none did."""
+        """Return when the last rank became ready; 0 if none did."""
         return max((one.at for one in self.sightings if one.what == "ready"), default=0.0)
 
     def unready(self, until: float) -> dict[str, list[tuple[float, float]]]:
@@ -86,7 +86,7 @@ class Witness(Struct):
 
 
 def rank_of(pod: JSONObject) -> str:
-    """Return LWS/GROUP/RANK of a pod; empty where it is not a rank."""
+    """Return LWS/GROUP/RANK of a pod; empty if the pod is not a rank."""
     place = place_of(pod)
     return f"{meta.labels(pod).get(labels.NAME, '')}/{place[0]}/{place[1]}" if place else ""
 
@@ -108,7 +108,7 @@ def _changes(old: JSONObject | None, new: JSONObject | None) -> Iterator[Happene
 
 
 def _end(pod: JSONObject | None) -> str:
-    """Return how a container of a pod that is not ready ended; empty if none did."""
+    """Return how a container of an unready pod ended; empty if none ended."""
     for container in podstate.container_statuses(pod) if pod is not None and not podstate.stays_ready(pod) else ():
         for state in ("state", "lastState"):
             ended = (container.get(state) or {}).get("terminated") or {}

@@ -20,7 +20,7 @@ from leaderworkerset.views.selection import Selection
 from leaderworkerset.views.wording import counted
 
 RECENT: Final = 20
-"""The number of events that are shown; `lws events` shows all."""
+"""The number of events in a description; `lws events` shows all."""
 
 WIDTH: Final = 16
 
@@ -222,7 +222,7 @@ REVISIONS = ("REVISION", "LEADERWORKERSETS", "READY", "DESIRED")
 
 
 def _whole(view: SetView, now: datetime) -> list[str]:
-    """Return what is known of a DisaggregatedSet."""
+    """Return the known facts of a DisaggregatedSet."""
     policy = meta.spec(view.object).get("placementPolicy") or {}
     head = facts(
         [

@@ -32,7 +32,7 @@ Place: TypeAlias = tuple[str, str, GroupName]
 Facts: TypeAlias = tuple[int, str, Recreations | None]
 
 UNTOUCHED: Final[Facts] = (0, "", None)
-"""A group that had no line yet."""
+"""The state of a group that has had no line yet."""
 
 
 class Display(Protocol):
@@ -48,7 +48,7 @@ class Display(Protocol):
         """Show a permanent line that belongs to no rank."""
 
     def close(self) -> None:
-        """Finish, and leave the screen as it is."""
+        """Finish, and leave the screen unchanged."""
 
 
 def display() -> Display:
@@ -71,7 +71,7 @@ class PlainDisplay:
         self._painter = Painter(sys.stdout)
 
     def update(self, views: Sequence[View]) -> None:
-        """Print a line for every group that changed; unless it is ready, not within a second after the line before."""
+        """Print a line for every group that changed; unless it is ready, at least one second after its last line."""
         self._views = views
         self._print(BETWEEN_LINES)
 
@@ -121,7 +121,7 @@ class TerminalDisplay:
         self._live.start()
 
     def update(self, views: Sequence[View]) -> None:
-        """Draw the table, unless it was drawn just now: then the next update does it."""
+        """Draw the table, unless it was drawn just before: then the next update draws it."""
         self._views = views
         now = self._clock.now()
         if now - self._drawn >= BETWEEN_PICTURES:

@@ -46,7 +46,7 @@ class _Row(Struct, frozen=True):
 
     @property
     def beside(self) -> str:
-        """Return the reason for the row; for a rank without the pod, which the row names."""
+        """Return the reason for the row; for a rank without the pod, which the row names already."""
         return self.why if self.is_rank or not self.pod else f"{self.pod}: {self.why}"
 
 

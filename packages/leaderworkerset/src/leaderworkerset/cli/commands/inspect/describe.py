@@ -26,10 +26,10 @@ from leaderworkerset.views.outcome import failures
 from leaderworkerset.views.selection import Selection, narrow
 
 MOST_LOGS: Final = 3
-"""The maximum number of failed containers that are quoted: hundreds would be hundreds of calls of kubelets."""
+"""The maximum number of failed containers whose logs are quoted: each needs a request to a kubelet."""
 
 TAIL: Final = 10
-"""The number of quoted lines of each."""
+"""The number of quoted lines per container."""
 
 
 @click.command("describe")

@@ -1,4 +1,4 @@
-"""`lws history`: the failures of groups that were recorded, and what is kept of each when its pods are gone."""
+"""`lws history`: shows the recorded failures of groups, with the data that is kept after their pods are deleted."""
 
 import asyncio
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""`lws top`: what each rank uses of processors, memory and GPUs."""
+"""`lws top`: shows the CPU, memory and GPU usage of each rank."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -69,7 +69,7 @@ def command(
 
 
 async def measured(session: Session, wanted: GetRequest) -> list[RankLoad]:
-    """Return what the ranks use that are asked for."""
+    """Return the usage of the requested ranks."""
     _, views = await read(session, wanted)
     try:
         metrics = await session.client.list(
@@ -81,7 +81,7 @@ async def measured(session: Session, wanted: GetRequest) -> list[RankLoad]:
 
 
 def table(rows: Sequence[RankLoad], now: datetime, *, everywhere: bool = False) -> list[str]:
-    """Return a line for each rank, and the sum if there are several; GPUs only where they are measured."""
+    """Return a line for each rank, and the sum of several ranks; GPUs only if they are measured."""
     if not rows:
         return []
     has_gpus = any(name in (row.used or {}) for row in rows for name in (GPU, GPU_MEMORY))
@@ -103,7 +103,7 @@ def table(rows: Sequence[RankLoad], now: datetime, *, everywhere: bool = False) 
 
 
 def cell(row: RankLoad, name: str) -> str:
-    """Return what a rank uses of a resource, and of how much; `-` if it is not measured."""
+    """Return the usage of a resource by a rank, and its limit; `-` if it is not measured."""
     if row.used is None or name not in row.used:
         return "-"
     most = bound(row.rank.object or {}, name)
@@ -121,7 +121,7 @@ def busy(row: RankLoad, now: datetime) -> str:
 
 
 def amount_of(name: str, value: Quantity) -> str:
-    """Return an amount: processors with two digits, memory in Mi or Gi.
+    """Return an amount as text: CPU with two digits, memory in Mi or Gi.
 
     >>> amount_of("cpu", Quantity(1_250_000_000)), amount_of("memory", Quantity(3 * 2**29 * 10**9))
     ('1.25', '1.5Gi')

@@ -1,4 +1,4 @@
-"""`lws tree`: DisaggregatedSets, LeaderWorkerSets, groups and ranks, each below its owner."""
+"""`lws tree`: shows DisaggregatedSets, LeaderWorkerSets, groups and ranks, each below its owner."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -66,7 +66,7 @@ Cells = tuple[str, ...]
 
 
 class Branch(Struct, frozen=True):
-    """A line of the tree, the reason why it is not ready, and the branches below it."""
+    """A line of the tree, the reason why its object is not ready, and the branches below it."""
 
     cells: Cells
     why: str = ""
@@ -84,7 +84,7 @@ def tree_lines(
 ) -> list[str]:
     """Return the tree: first sets with their parts, then the LeaderWorkerSets without an owner.
 
-    Of many that were not named, the branches below ready ones are omitted, unless every rank is requested.
+    If there are many unnamed sets, the branches below ready ones are omitted, unless every rank is requested.
     """
     owned = {id(part.view.object) for one in sets for part in one.parts}
     alone = [view for view in views if id(view.object) not in owned]
@@ -104,7 +104,7 @@ def _prefix(one: View | SetView, with_namespace: bool) -> str:  # noqa: FBT001 -
 
 
 def _rows(branch: Branch, stem: str, below: str) -> Iterator[tuple[Cells, str]]:
-    """Yield a branch and those below it, names after the lines of the tree."""
+    """Yield a branch and the branches below it; names follow the lines of the tree."""
     yield (f"{stem}{branch.cells[0]}", *branch.cells[1:]), branch.why
     for at, twig in enumerate(branch.below, 1):
         is_last = at == len(branch.below)

@@ -53,10 +53,10 @@ FOLLOWED: Final = {resource.kind: resource for resource in (LEADERWORKERSETS, DI
 """The kinds that a run follows."""
 
 LAST_WORDS: Final = 4.0
-"""Seconds that ranks have to end after Ctrl-C while their logs are followed."""
+"""Seconds that ranks have to exit after Ctrl-C, during which their logs are still followed."""
 
 LAST_LINES: Final = 2.0
-"""Seconds that the logs of ended ranks may take to arrive before everything is stopped."""
+"""Seconds that the logs of exited ranks may take to arrive before everything is stopped."""
 
 
 class RunOptions(Struct, frozen=True, kw_only=True):
@@ -224,12 +224,12 @@ def _is_at_end(view: Shown, session: Session) -> bool:
 
 
 def _lack(view: Shown, session: Session) -> str:
-    """Return what a set lacks of the end condition."""
+    """Return why a set has not reached the end condition."""
     return count_of_ended(view) if session.until_done and isinstance(view, View) else ready_groups(view)
 
 
 class Ending(Enum):
-    """How a run ended, if it did not fail."""
+    """The result of a run that did not fail."""
 
     FINISHED = auto()
     STOPPED = auto()
@@ -275,7 +275,7 @@ async def first_end(objects: Following, parts: Parts, options: RunOptions, stopp
 
 
 async def last_words(objects: Following, parts: Parts) -> None:
-    """Delete the sets and follow the logs until their pods are gone, so that what ranks print at their end is shown."""
+    """Delete the sets and follow the logs until their pods are deleted, to show the last output of the ranks."""
     parts.screen.note("stopping: ranks get a few seconds to end; Ctrl-C again ends them at once")
     for resource, key in parts.keys:
         with suppress(KubeError):
@@ -290,13 +290,13 @@ async def last_words(objects: Following, parts: Parts) -> None:
 
 
 async def failure(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Raise the error of the first task that fails, as when nobody reads the output any more; never return."""
+    """Raise the error of the first task that fails, for example because nobody reads the output; never return."""
     await asyncio.gather(*tasks)
     await asyncio.Event().wait()
 
 
 async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending | str:
-    """Show every change; return when the run has reached its end, or the reason why it cannot."""
+    """Show every change; return when the run is complete, or the reason why it cannot complete."""
     failures = Failures(options.max_failures)
 
     def look() -> Ending | str | None:

@@ -22,12 +22,12 @@ from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.cli.views.progress import ProgressLine
 
 READY_DESCRIPTOR = "LWS_READY_FD"
-"""Names the pipe on which a detached cluster reports its progress; `READY` is its last line."""
+"""The variable that names the pipe on which a detached cluster reports its progress; `READY` is its last line."""
 
 READY = "ready"
 FACT = "="
 ERROR = "!"
-"""The prefix of lines that are not progress: facts about the cluster, and why it did not start."""
+"""The prefix of lines that are not progress: facts about the cluster, or why it did not start."""
 
 
 class Start(Struct, frozen=True):
@@ -147,7 +147,7 @@ def invitation(place: ClusterDirectory) -> list[str]:
 
 
 def change_running(start: Start, typed: Collection[str]) -> None:
-    """Map further images of a cluster that runs; refuse every other option that it does not have."""
+    """Map further images of a running cluster; refuse every other option that differs from the cluster's."""
     place = start.place
     pid = f"process {place.pid()}"
     running = keptoptions.load(place) or ClusterOptions()
@@ -166,13 +166,13 @@ def change_running(start: Start, typed: Collection[str]) -> None:
 
 
 def refused(start: Start, typed: Collection[str], running: ClusterOptions) -> list[str]:
-    """Return the words of options that a running cluster does not get."""
+    """Return the options that cannot be changed on a running cluster."""
     wanted = keptoptions.combined(start.typed, typed, running)
     return keptoptions.difference(replace(wanted, images=running.images), running)
 
 
 def start_detached(start: Start) -> None:
-    """Start a detached process, show its progress, and return when the cluster runs; report why if it does not."""
+    """Start a detached process, show its progress, and return when the cluster runs; report a failed start."""
     place = start.place
     place.make()
     try:
@@ -209,7 +209,7 @@ def start_detached(start: Start) -> None:
 
 
 def follow_start(lines: Iterable[str]) -> tuple[bool, list[str]]:
-    """Show progress until the cluster is ready or has ended; return which, and its facts or errors."""
+    """Show progress until the cluster is ready or has ended; return which of both, and its facts or errors."""
     progress = ProgressLine()
     facts: list[str] = []
     errors: list[str] = []

@@ -1,4 +1,4 @@
-"""`lws plan`: what applying manifests would do: fields, groups that roll, steps, limits, time.
+"""`lws plan`: shows the effects of applying manifests: changed fields, groups that roll, steps, limits, time.
 
 The API server fills in defaults and checks the manifests (dry-run); with a snapshot no server is used. The steps are
 the controller's own decisions (`steering.forecast`).
@@ -31,7 +31,7 @@ from leaderworkerset.steering.roleoutlook import RolesForeseen
 
 
 class Outlook(Struct, frozen=True):
-    """One LeaderWorkerSet of the manifests: as it is, and as it would be."""
+    """One LeaderWorkerSet of the manifests: the current object, and the object after the change."""
 
     situation: Situation | None
     foreseen: Foreseen
@@ -123,7 +123,7 @@ def _find(objects: Sequence[JSONObject], obj: JSONObject, namespace: str) -> Sit
 
 
 def foresee(document: Document, before: Situation | None, after: JSONObject) -> Foreseen:
-    """Predict one change; if that is not possible, the error names the document."""
+    """Predict one change; if that is not possible, raise an error that names the document."""
     try:
         return foresight.foresee(before, after)
     except ValueError as error:
@@ -131,7 +131,7 @@ def foresee(document: Document, before: Situation | None, after: JSONObject) -> 
 
 
 def other(tried: Tried) -> str:
-    """Return what would happen to an object whose rollout is not predicted."""
+    """Return the effect on an object whose rollout is not predicted."""
     if tried.before is None:
         return f"{tried.document.title} would be created"
     is_same = diffs.shown(tried.before) == diffs.shown(tried.after)

@@ -1,4 +1,4 @@
-"""`lws recover`: let groups that used up their restarts try again; the pods that were kept for diagnosis go."""
+"""`lws recover`: lets groups that used up their restarts try again, and deletes the pods kept for diagnosis."""
 
 import click
 
@@ -38,7 +38,7 @@ def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
 
 
 async def recover(session: Session, chosen: Selection, *, is_trial: bool = False) -> str:
-    """Annotate the leaders of the chosen groups; return what was done."""
+    """Annotate the leaders of the selected groups; return a description."""
     view = await targets.view_of(session, await subjects.read(session, chosen.name))
     exhausted = [one for one in view.groups if one.name == chosen.group and one.is_over] or [
         one for one in view.groups if one.is_exhausted and chosen.group is None

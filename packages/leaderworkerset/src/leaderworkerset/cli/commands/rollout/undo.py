@@ -1,4 +1,4 @@
-"""`lws rollout undo`: give a LeaderWorkerSet the template of an earlier revision."""
+"""`lws rollout undo`: restores the template of an earlier revision of a LeaderWorkerSet."""
 
 import click
 
@@ -32,7 +32,7 @@ def command(target: Target, name: str, number: int | None, *, is_trial: bool) ->
 
 
 async def undo(session: Session, name: str, number: int | None = None, *, is_trial: bool = False) -> str:
-    """Patch the template, or check that; return what was done, or would be."""
+    """Patch the template, or check the patch; return a description."""
     return await changing.carry_out(session, lambda: change(session, name, number), is_trial=is_trial)
 
 
