@@ -28,8 +28,8 @@ class Accelerator(Struct, frozen=True, kw_only=True):
 class Inventory(Struct, frozen=True, kw_only=True):
     """The accelerators of a machine.
 
-    `distances` has the distance of two GPUs by their UUIDs, as NVML counts it. `processes` has the PIDs of programs that
-    use a GPU now, by the UUID of the GPU. `failing` has GPUs that do not answer, by number, with the reason;
+    `distances` has the distance of two GPUs by their UUIDs, as NVML counts it. `processes` has the PIDs of programs
+    that use a GPU now, by the UUID of the GPU. `failing` has GPUs that do not answer, with the reason, by number;
     `apart` has pairs of GPUs that cannot read the memory of each other.
     """
 
@@ -42,7 +42,7 @@ class Inventory(Struct, frozen=True, kw_only=True):
 
 
 def parse_shares(text: str) -> int:
-    """Return into how many shares each GPU is divided.
+    """Return the number of shares into which each GPU is divided.
 
     >>> parse_shares("host"), parse_shares("host:4")
     (1, 4)
@@ -82,7 +82,7 @@ def divided(inventory: Inventory, nodes: int, shares: int) -> tuple[tuple[str, .
 
 
 def _close_together(gpus: Sequence[str], size: int, distances: Mapping[tuple[str, str], int]) -> set[str]:
-    """Return this number of GPUs: the first GPU, and then always the nearest to the selected GPUs."""
+    """Return this number of GPUs: the first one, then repeatedly the nearest to the selected ones."""
     own = [gpus[0]]
     while len(own) < size:
         rest = [gpu for gpu in gpus if gpu not in own]

@@ -1,4 +1,4 @@
-"""The real devices that a cluster offers: found on this machine, divided over its nodes, with notes for the user."""
+"""The real devices that a cluster offers: detected on this machine, divided among its nodes, with notes to print."""
 
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -10,17 +10,17 @@ from localkube.kubelet.accelerators import nvml
 from localkube.kubelet.accelerators.accelerator import Inventory, divided, parse_shares
 
 SHOWN: Final = 5
-"""The most processes that a note names."""
+"""The maximum number of processes that a note names."""
 
 DRIVER: Final = Path("/dev/nvidiactl")
-"""The device that the driver of NVIDIA makes."""
+"""The device file that the NVIDIA driver creates."""
 
 ENOUGH: Final = 0.9
 """The share of a GPU's memory that is free if no other program uses it."""
 
 
 def offer(words: str, nodes: int, visible: str | None) -> Devices:
-    """Return the devices for `host` or `host:N`; raise a `ValueError` if they are too few, or the words invalid."""
+    """Return the devices for `host` or `host:N`; raise a `ValueError` if they are too few, or the value is invalid."""
     shares = parse_shares(words)
     found = nvml.inventory(visible)
     if not found.accelerators:
@@ -31,7 +31,7 @@ def offer(words: str, nodes: int, visible: str | None) -> Devices:
 
 
 def report(visible: str | None) -> GpuReport | None:
-    """Return the state of the GPUs; None where there is neither the package that reads them nor a driver."""
+    """Return the state of the GPUs; None if neither the NVML package nor a driver is installed."""
     if find_spec("pynvml") is None and not DRIVER.exists():
         return None
     try:
@@ -52,7 +52,7 @@ def report(visible: str | None) -> GpuReport | None:
 
 
 def notes(found: Inventory, by_node: tuple[tuple[str, ...], ...], shares: int) -> Iterator[str]:
-    """Yield what the nodes have, that shares are not isolated, and which programs use the GPUs already."""
+    """Yield notes: the devices of the nodes, that shares are not isolated, and programs that use the GPUs already."""
     counts = ", ".join(f"node-{number}: {len(own)}" for number, own in enumerate(by_node))
     devices = found.accelerators
     models = ", ".join(dict.fromkeys(one.name for one in devices))

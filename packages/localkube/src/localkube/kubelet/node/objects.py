@@ -1,4 +1,4 @@
-"""The objects of the API that pods refer to: ConfigMaps and Secrets from a cache, claims by requests."""
+"""The API objects that pods refer to: ConfigMaps and Secrets from a cache, claims by requests."""
 
 import base64
 import binascii
@@ -27,7 +27,7 @@ class Objects:
 
     @property
     def informers(self) -> tuple[Informer, ...]:
-        """Return the informers that have to run."""
+        """Return the informers that must run."""
         return (self.config_maps, self.secrets, self.claims)
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:

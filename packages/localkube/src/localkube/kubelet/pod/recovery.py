@@ -50,7 +50,10 @@ def recover(pod: JSONObject, now: datetime, interruption: Interruption = CLUSTER
 
 
 def _source(pod: JSONObject, state: PodState) -> str:
-    """Return the container because of whose exit all were being ended; any other one restarts the pod just so."""
+    """Return the container whose exit caused the restart of all containers.
+
+    Empty for a restart of the pod by another cause.
+    """
     containers = podspec.all_containers(pod)
     for container in containers:
         last = state.containers[container["name"]].last

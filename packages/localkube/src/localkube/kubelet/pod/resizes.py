@@ -1,7 +1,7 @@
-"""Resizes of pods that run: what containers have, and why they do not get what their pod asks for. Pure.
+"""Resizes of running pods: the resources of containers, and why a pod does not get the requested resources. Pure.
 
-No CPU or memory is enforced here, so that what fits the node as a whole is there at once, and nothing is deferred: the
-amounts count where pods are placed.
+CPU and memory are not enforced here. So a resize that fits the node as a whole takes effect at once, and is never
+deferred: the amounts only affect the placement of pods.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ PENDING: Final = "PodResizePending"
 
 
 def pending(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject | None:
-    """Return the condition of a pod that asks for more than its node has; None if it does not, or has not grown."""
+    """Return the condition of a pod that requests more than its node has; None if it does not, or has not grown."""
     reported = {one["name"]: one.get("resources") for one in meta.status(pod).get("containerStatuses") or []}
     changed = [
         one["name"]
@@ -34,7 +34,7 @@ def pending(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject 
 
 
 def reported(pod: JSONObject, container: JSONObject, *, is_pending: bool) -> JSONObject:
-    """Return what the status says of the resources of a container that has run: what it asks for, or what it had."""
+    """Return the reported resources of a container that has run: the requested resources, or the previous ones."""
     statuses = meta.status(pod).get("containerStatuses") or []
     known = next((one.get("resources") for one in statuses if one["name"] == container["name"]), None)
     resources: JSONObject = known if is_pending and known is not None else container.get("resources") or {}

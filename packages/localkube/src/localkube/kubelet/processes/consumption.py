@@ -1,8 +1,8 @@
-"""Reads from /proc what the processes of containers have used.
+"""Reads the resource usage of the processes of containers from /proc.
 
-A container is the process that started its program, with all descendants: orphans come back to it
-(`launcher/supervise.py`). The usage of children counts for the process that waited for them. Memory is what is
-resident: pages that several processes share count in each of them.
+A container is the process that started its program, with all descendants: it adopts orphans (`launcher/supervise.py`).
+The usage of exited children is added to the process that waited for them. Memory is resident memory: pages that several
+processes share count in each of them.
 """
 
 import os

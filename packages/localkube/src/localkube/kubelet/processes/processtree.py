@@ -1,6 +1,6 @@
-"""The processes of a machine, as its /proc shows them, and which of them descend from others.
+"""The processes of a machine as shown in its /proc, and their descendants.
 
-The launcher imports this module, which therefore needs little of the standard library.
+The launcher imports this module, so it uses little of the standard library.
 """
 
 import os
@@ -33,7 +33,7 @@ def read(proc: str = "/proc") -> dict[int, SeenProcess]:
 
 
 def parse(stat: str) -> SeenProcess:
-    """Read /proc/PID/stat. The name stands in parentheses, and may contain some.
+    """Parse /proc/PID/stat. The name stands in parentheses, and may contain parentheses.
 
     >>> parse("7 (a) b) S 1 7 7 0 -1 4194304 9 0 0 0 10 20 3 4 20 0 1 0 5 4096 12 18446744073709551615")
     SeenProcess(name='a) b', state='S', parent=1, own_ticks=30, ticks_of_children=7, pages=12)

@@ -1,7 +1,8 @@
 """The waits of the programs of a container, from /proc: a lock, a sleep, a socket with its peer, the disk, the CPU.
 
-Of a tree of processes the one is described that does not wait for another of them. Its main thread counts, because it
-drives the program. Facts that the kernel does not show (another kernel, an exited process) are unknown.
+Of a tree of processes, the result describes a process that does not wait for another one of the tree. Its main thread
+counts, because it drives the program. Facts that the kernel does not show (another kernel, an exited process) are
+unknown.
 """
 
 import platform
@@ -19,13 +20,13 @@ from msgspec import Struct
 from localkube.kubelet.processes import processtree
 
 LOOK: Final = 0.1
-"""Seconds between two looks at the CPU time of a process."""
+"""Seconds between two readings of the CPU time of a process."""
 
 BUSY_TICKS: Final = 2
-"""Hundredths of a second of CPU time between them that are more than a look at a clock now and then."""
+"""The CPU time between the two readings, in hundredths of a second, above which a process counts as busy."""
 
 MOST_PROCESSES: Final = 256
-"""The maximum number of processes of a container that are looked at."""
+"""The maximum number of processes of a container that are examined."""
 
 ESTABLISHED: Final = "01"
 CLOSE_WAIT: Final = "08"
@@ -33,7 +34,7 @@ LISTENS: Final = "0A"
 
 
 class SystemCall(Enum):
-    """The object of a waiting system call: `ONE` is a descriptor (its first argument), `MANY` are several."""
+    """The meaning of a waiting system call: `ONE` waits for a descriptor (its first argument), `MANY` for several."""
 
     LOCK = auto()
     SLEEP = auto()
@@ -93,7 +94,10 @@ class Socket(NamedTuple):
 
 
 def look(pids: Iterable[int]) -> WaitingFor | None:
-    """Return what the programs with these first processes wait for, None if it is not known. It takes `LOOK` seconds."""
+    """Return what the programs with these first processes wait for, None if it is not known.
+
+    The call takes `LOOK` seconds.
+    """
     first = [*pids]
     before = processtree.read()
     time.sleep(LOOK)

@@ -30,7 +30,7 @@ SCRATCH: Final = ("emptyDir",)
 
 
 class Claims(Struct, frozen=True):
-    """The claims a pod refers to, and the persistent volumes those are bound to, by name.
+    """The claims that a pod refers to, and their persistent volumes, by name.
 
     `stand_ins` has a directory for each persistent volume without a path here; None outside a rehearsal.
     """
