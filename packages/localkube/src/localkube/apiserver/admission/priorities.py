@@ -51,7 +51,7 @@ def _named(store: Store, pod: JSONObject) -> tuple[str, JSONObject]:
 
 
 def _default(store: Store) -> tuple[str, JSONObject]:
-    """Return the default class of lowest value, if there is one."""
+    """Return the default class with the lowest value, if there is one."""
     classes = [msgspec.json.decode(row) for row in store.list(CLASSES)]
     defaults = [one for one in classes if one.get("globalDefault")]
     if not defaults:

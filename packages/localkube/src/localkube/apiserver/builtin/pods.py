@@ -1,4 +1,4 @@
-"""Pods: the status of a new one, its QoS class, and the rules for creation and change."""
+"""Pods: the initial status, the QoS class, and the rules for creation and change."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ def initial_status(pod: JSONObject) -> JSONObject:
 
 
 def default_status(status: JSONObject, old: JSONObject) -> None:
-    """Keep the QoS class, and fill in the list of addresses: where it differs, the single address takes precedence."""
+    """Keep the QoS class, and fill in the list of addresses; if the single address differs, it takes precedence."""
     if "qosClass" in old:
         status.setdefault("qosClass", old["qosClass"])
     address = status.get("podIP")

@@ -96,7 +96,7 @@ def _validate_column(column: JSONObject, path: str) -> Iterator[FieldError]:
 
 
 def _validate_schema(schema: Any, path: str) -> Iterator[FieldError]:
-    """Yield the errors of a schema that is not structural."""
+    """Yield the reasons why a schema is not structural."""
     if not isinstance(schema, dict):
         yield invalid(path, schema, "must be an object")
         return
@@ -152,7 +152,7 @@ def _validate_list(schema: JSONObject, path: str) -> Iterator[FieldError]:
 
 
 def _validate_defaults(schema: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the errors of defaults that their own schema would not allow."""
+    """Yield the errors of defaults that violate their own schema."""
     if "default" in schema:
         errors: list[FieldError] = []
         node = Structural(schema)

@@ -93,7 +93,7 @@ def _normalized(value: JSON, go_type: str, path: str) -> JSON:
 
 
 def _without_nulls(value: JSON, go_type: str) -> JSON:
-    """Return a list or a map of schemas with empty ones for nulls, as Go reads it."""
+    """Return a list or a map of schemas with empty schemas in place of nulls, as Go reads it."""
     if isinstance(value, list):
         return [{} if one is None else one for one in value]
     if isinstance(value, dict) and go_type.startswith("map"):

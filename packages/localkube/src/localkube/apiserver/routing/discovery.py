@@ -1,8 +1,10 @@
-"""Discovery: which groups, versions and resources are served, as kubectl and client-go request it.
+"""Discovery: the served groups, versions and resources, for kubectl and client-go.
 
-``` /api, /apis                  groups and versions; all resources at once where the client accepts the aggregated form
-/apis/<group>                one group /api/v1, /apis/<g>/<v>       the resources of one version, their verbs and
-subresources ```
+```
+/api, /apis                   groups and versions; all resources at once if the client accepts the aggregated form
+/apis/<group>                 one group
+/api/v1, /apis/<g>/<v>        the resources of one version, their verbs and subresources
+```
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -108,7 +110,7 @@ def _groups(registry: Registry) -> list[str]:
 
 
 def _versions(registry: Registry, group: str) -> list[str]:
-    """Return the versions of a group, the preferred one first: of released ones the newest."""
+    """Return the versions of a group, the preferred one first: the newest released version."""
     found = {one.resource.version for one in listed(registry) if one.resource.group == group}
     return sorted(sorted(found), key=lambda version: -int(version[1:]) if version[1:].isdecimal() else 0)
 

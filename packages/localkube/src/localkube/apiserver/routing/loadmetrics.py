@@ -1,6 +1,9 @@
-"""`metrics.k8s.io`: what pods and nodes use now, as metrics-server reports it. `kubectl top` and autoscalers read it.
+"""`metrics.k8s.io`: the current usage of pods and nodes, as metrics-server reports it.
 
-Nothing is stored. A pod is reported if all its containers have been measured, and a node with what its pods use.
+`kubectl top` and autoscalers read it.
+
+Nothing is stored. A pod is reported once all its containers have been measured. The usage of a node is the usage of its
+pods.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -69,7 +72,7 @@ def _shown(
 
 
 def _measurable(pod: JSONObject) -> set[str]:
-    """Return the names of the running containers, whose load is needed."""
+    """Return the names of the running containers, all of which must be measured."""
     statuses = meta.status(pod).get("containerStatuses") or ()
     return {one["name"] for one in statuses if (one.get("state") or {}).get("running")}
 
@@ -104,7 +107,7 @@ def _usage(loads: Iterable[Load]) -> JSONObject:
 
 
 def _device_usage(load: DeviceLoad | None) -> JSONObject:
-    """Return how many GPUs are busy, and how much of their memory is in use: metrics-server has no such resources."""
+    """Return how many GPUs are busy, and how much of their memory is in use; metrics-server has no such resources."""
     if load is None:
         return {}
     usage: JSONObject = {GPU_MEMORY: str(Quantity(load.memory * NANOS, Notation.BINARY))}

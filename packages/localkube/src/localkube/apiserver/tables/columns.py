@@ -29,7 +29,7 @@ class Shown(Struct, frozen=True):
 
 
 def of(resource: Resource) -> Shown:
-    """Return the columns of a resource: its own between name and age, or only these two."""
+    """Return the columns of a resource: its own columns between name and age, or only these two."""
     pairs = COLUMNS.get(resource, (NAME, AGE))
     fillers = tuple(cell for _, cell in pairs)
     return Shown(tuple(column for column, _ in pairs), lambda obj, now: [cell(obj, now) for cell in fillers])

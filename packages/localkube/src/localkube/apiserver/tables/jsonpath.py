@@ -18,11 +18,11 @@ TOKEN = re.compile(
 
 
 class JSONPathError(ValueError):
-    """The path uses something that is not supported here."""
+    """The path uses an unsupported feature."""
 
 
 def parse(path: str) -> Callable[[JSON], list[JSON]]:
-    """Compile a path; the result returns all values found.
+    """Compile a path to a function that returns all matching values.
 
     >>> parse('.a[?(@.t=="x")].v')({"a": [{"t": "y", "v": 1}, {"t": "x", "v": 2}]})
     [2]

@@ -22,7 +22,7 @@ SOURCES = (
     "emptyDir", "hostPath", "secret", "nfs", "iscsi", "persistentVolumeClaim", "downwardAPI", "configMap", "projected",
     "csi", "ephemeral", "image",
 )  # fmt: skip
-"""The sources of volumes in the order of their checks: if there are several, the first one is validated."""
+"""The sources of volumes in the order of their checks; if a volume has several, the first one is validated."""
 
 PROJECTIONS = (
     "secret", "downwardAPI", "configMap", "serviceAccountToken", "clusterTrustBundle", "podCertificate",
