@@ -43,7 +43,7 @@ class Situation(Struct, frozen=True, kw_only=True):
 
 
 def build(situation: Situation) -> JSONObject:
-    """Build the whole status; counts of 0 are left out where the API type omits them."""
+    """Build the whole status; counts of 0 are omitted if the API type omits them."""
     counts = _counts(situation)
     conditions = _available(situation, counts, _announced(situation))
     if situation.rolling_out:
@@ -53,7 +53,7 @@ def build(situation: Situation) -> JSONObject:
 
 
 def failed(situation: Situation, message: str) -> JSONObject:
-    """Return the status in which the new ReplicaSet could not be created."""
+    """Return the status for a new ReplicaSet that could not be created."""
     deployment = situation.deployment
     conditions = _conditions(deployment)
     if has_deadline(deployment):
@@ -62,7 +62,7 @@ def failed(situation: Situation, message: str) -> JSONObject:
 
 
 def is_complete(deployment: JSONObject, status: JSONObject) -> bool:
-    """Return whether all pods are of the new ReplicaSet, and available."""
+    """Return whether all pods belong to the new ReplicaSet, and are available."""
     counts = {int(status.get(name) or 0) for name in ("updatedReplicas", "replicas", "availableReplicas")}
     return counts == {sizes.size(deployment)} and int(status.get("observedGeneration") or 0) >= meta.generation(
         deployment
@@ -70,12 +70,12 @@ def is_complete(deployment: JSONObject, status: JSONObject) -> bool:
 
 
 def has_deadline(deployment: JSONObject) -> bool:
-    """Return whether the Deployment says how long a rollout may go without progress."""
+    """Return whether the Deployment limits the time of a rollout without progress."""
     return int(meta.spec(deployment)["progressDeadlineSeconds"]) < UNLIMITED
 
 
 def next_check(deployment: JSONObject, status: JSONObject, now: datetime) -> float | None:
-    """Return in how many seconds a rollout without progress has timed out, None where it cannot."""
+    """Return in how many seconds a rollout without progress times out, None if it cannot."""
     condition = meta.find_condition({"status": status}, PROGRESSING)
     if condition is None or not has_deadline(deployment) or is_complete(deployment, status):
         return None
@@ -102,7 +102,7 @@ def _counts(situation: Situation) -> JSONObject:
 
 
 def _announced(situation: Situation) -> Conditions:
-    """Return the conditions with what this plan begins: a pause, a resumption, or a new ReplicaSet."""
+    """Return the conditions with the change that this plan begins: a pause, a resumption, or a new ReplicaSet."""
     deployment, conditions = situation.deployment, _conditions(situation.deployment)
     if not has_deadline(deployment) or meta.is_deleting(deployment):
         return conditions
@@ -196,7 +196,7 @@ def _without(conditions: Conditions, name: str) -> Conditions:
 
 
 def _set(conditions: Conditions, found: tuple[str, str, str, str], now: datetime) -> Conditions:
-    """Return the conditions with one (type, status, reason, message); one of the same status and reason stays."""
+    """Return the conditions with one (type, status, reason, message); unchanged if status and reason are equal."""
     name, status, reason, message = found
     known = conditions.get(name, {})
     if (known.get("status"), known.get("reason")) == (status, reason):
