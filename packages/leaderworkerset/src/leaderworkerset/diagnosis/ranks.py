@@ -1,4 +1,4 @@
-"""Ranks that are not ready, by their stage, and how sentences name them. Pure."""
+"""The stages of unready ranks, and the names of ranks in sentences. Pure."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
@@ -18,7 +18,7 @@ QUOTED: Final = 600
 
 
 def is_missing(rank: Rank) -> bool:
-    """Return whether there is no pod."""
+    """Return whether the rank has no pod."""
     return rank.object is None
 
 
@@ -38,7 +38,7 @@ def is_placed(rank: Rank) -> bool:
 
 
 def subject(rank: Rank) -> Subject:
-    """Return the pod of a rank as a subject; a leader that is refused leads no group yet."""
+    """Return the pod of a rank as a subject; a refused leader has no group yet."""
     if not rank.place.startswith("/"):
         return Subject(kind="Pod", name=rank.pod, group=rank.group, rank=rank.index)
     return Subject(kind="Pod", name=rank.pod)
@@ -60,7 +60,7 @@ def others(count: int) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a message of the cluster on one line, without secrets, cut to a length that fits a terminal."""
+    """Return a message of the cluster on one line, without secrets, shortened to fit a terminal."""
     line = " ".join(masked(text).split())
     return line if len(line) <= QUOTED else f"{line[:QUOTED]}…"
 

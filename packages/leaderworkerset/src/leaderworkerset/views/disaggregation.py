@@ -92,14 +92,14 @@ class SetView(Struct, frozen=True, kw_only=True):
 
     @property
     def rollout(self) -> str:
-        """Return how far the rollout is."""
+        """Return the progress of the rollout."""
         if self.is_updating:
             return f"updated {self.updated} of {counted(self.desired, 'group')}"
         return "complete" if self.is_settled else "progressing"
 
 
 Shown: TypeAlias = View | SetView
-"""The objects of a command by name."""
+"""The objects that a command shows, by name."""
 
 
 def set_view(obj: JSONObject, views: Iterable[View]) -> SetView:
@@ -128,7 +128,7 @@ def _count(obj: JSONObject, role: JSONObject, parts: Iterable[PartView]) -> Role
 
 
 def leaderworkersets(shown: Iterable[Shown]) -> list[View]:
-    """Return the LeaderWorkerSets that are shown, those of sets included."""
+    """Return the LeaderWorkerSets that are shown, including those of DisaggregatedSets."""
     return [
         view for one in shown for view in ([part.view for part in one.parts] if isinstance(one, SetView) else [one])
     ]

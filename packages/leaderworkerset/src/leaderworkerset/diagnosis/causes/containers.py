@@ -1,8 +1,8 @@
 """Containers that ran: crashes, lack of memory, probes and gates. Pure.
 
 Of several ranks that crashed, the cause is the crash that explains the others (`views.deaths`). The text states if that
-is not certain. A group that failed again after its recreation is stuck for the same reason at every moment, also while
-it starts again and no pod shows it: until it is ready.
+is not certain. A group that failed again after its recreation is stuck for the same reason at every moment, even while
+it starts again and no pod shows the reason, until it is ready.
 """
 
 import re
@@ -33,7 +33,7 @@ LISTENS: Final = re.compile(r"; (the pod listens on (?:no port|[0-9, ]+))")
 
 
 def ended_runs(observed: Observed) -> list[Death]:
-    """Return the relevant ended runs, the run that explains the others first."""
+    """Return the relevant ended runs; the run that explains the others comes first."""
     return deaths.in_order(run for _, rank in _members(observed) for run in rank.deaths)
 
 
@@ -44,7 +44,7 @@ def _members(observed: Observed) -> Iterator[tuple[Group, Rank]]:
 
 
 def place_of_run(observed: Observed, run: Death) -> tuple[Group, Rank]:
-    """Return the group and the rank of a run that ended."""
+    """Return the group and the rank of an ended run."""
     return next((group, rank) for group, rank in _members(observed) if run in rank.deaths)
 
 

@@ -2,8 +2,8 @@
 
 Pure.
 
-In: the Warning events of the LeaderWorkerSet, which hold the words of the API server. Warnings count as long as the
-object is missing.
+In: the Warning events of the LeaderWorkerSet, which contain the messages of the API server. Warnings count as long as
+the object is missing.
 """
 
 import re
@@ -52,7 +52,7 @@ def _last(warning: WarningEvent) -> str:
 
 
 def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
-    """Return whether the object of a warning exists by now, as far as its kind was read."""
+    """Return whether the object of a warning exists by now, if its kind was read."""
     view = observed.view
     owner = ranks.pod(view, warning.related)
     if what == "headless service":
