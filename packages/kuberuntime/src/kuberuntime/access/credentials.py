@@ -22,21 +22,21 @@ from kuberuntime.errors import ConfigError
 from kuberuntime.objects.meta import JSONObject
 
 REREAD: Final = 60.0
-"""Seconds after which files are read again: the kubelet renews a pod's token, tools renew certificates."""
+"""Seconds after which files are read again: the kubelet renews a pod's token, and tools renew certificates."""
 
 LEEWAY: Final = timedelta(seconds=10)
-"""How long before its expiry a credential counts as expired, to allow for the duration of a request."""
+"""The time before its expiry at which a credential counts as expired, to allow for the duration of a request."""
 
 EXEC_TIMEOUT: Final = 300.0
-"""Seconds an exec plugin may take; the user may have to log in."""
+"""The maximum seconds for an exec plugin; the user may have to log in."""
 
 EXEC_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 LARGEST_OUTPUT: Final = 1 * 2**20
-"""Bytes that an exec plugin may print; the largest certificates take some KiB."""
+"""The maximum bytes of an exec plugin's output; the largest certificates have some KiB."""
 
 LARGEST_FILE: Final = 16 * 2**20
-"""Bytes of a kubeconfig, or of a file that it names."""
+"""The maximum bytes of a kubeconfig, or of a file that it names."""
 
 InteractiveMode: TypeAlias = Literal["Never", "IfAvailable", "Always"]
 
@@ -62,7 +62,7 @@ def read_file(path: Path) -> bytes:
 
 
 def checked_token(token: str, entry: str) -> str:
-    """Return a bearer token; raise `ConfigError` if no HTTP header can carry it."""
+    """Return a bearer token; raise `ConfigError` if it is invalid in an HTTP header."""
     unfit = next((place for place, character in enumerate(token) if not "!" <= character <= "~"), None)
     if unfit is None:
         return token
@@ -114,7 +114,7 @@ class StoredCredentials:
         self._read_at: float | None = None
 
     async def get(self) -> Credentials:
-        """Return the credentials; files were read in the last minute."""
+        """Return the credentials; files were read within the last minute."""
         if self._has_files:
             now = asyncio.get_running_loop().time()
             if self._read_at is None or now - self._read_at >= REREAD:
@@ -134,7 +134,7 @@ class StoredCredentials:
 
 
 class Concealed(msgspec.Struct, frozen=True):
-    """A struct whose values are secrets: it shows only which fields are set."""
+    """A struct whose values are secrets: its text only shows which fields are set."""
 
     def __repr__(self) -> str:
         given = [name for name in self.__struct_fields__ if getattr(self, name)]
@@ -204,7 +204,7 @@ class ExecCredentials:
             return self._current
 
     async def renew(self, refused: Credentials) -> bool:
-        """Run the plugin again, unless another task has done so meanwhile."""
+        """Run the plugin again, unless another task has done so in the meantime."""
         if self._current == refused:
             self._current = None
         return await self.get() != refused

@@ -21,7 +21,7 @@ SHORT_KEY: Final = 32
 """Characters of the longest key that msgspec itself shares."""
 
 MOST_STRINGS: Final = 2048
-"""Strings per generation."""
+"""The number of strings per generation."""
 
 DEPTH: Final = 32
 """Levels of nesting down to which strings are shared; pod templates have about 12."""
@@ -86,7 +86,7 @@ class Strings:
 
 
 SHARED: Final = Strings()
-"""Those of all caches of this process; labels, names and UIDs of one kind are met again in others."""
+"""The shared strings of all caches of this process; labels, names and UIDs occur in objects of several kinds."""
 
 
 Step: TypeAlias = str
@@ -209,7 +209,7 @@ def _tree(paths: Iterable[Path]) -> _Tree:
 
 
 def _shape(tree: _Tree | None) -> Any:
-    """Return the type of the kept fields, as which msgspec skips all others."""
+    """Return the type of the kept fields; msgspec skips all others."""
     if tree is None:
         return Any
     if ITEMS in tree:

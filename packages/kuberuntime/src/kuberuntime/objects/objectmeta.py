@@ -1,4 +1,4 @@
-"""The standard checks of an object's metadata (R-VAL-1, R-VAL-2), with the messages of Kubernetes.
+"""The standard checks of an object's metadata, such as its name (R-VAL-1, R-VAL-2), with the messages of Kubernetes.
 
 In: `metadata` of an object, its types already checked. Out: all errors, in the order of the API server.
 """
@@ -13,7 +13,7 @@ ANNOTATIONS_MAX = 256 * 1024
 MANAGER_MAX = 128
 
 CONTROLLERS_REPORTED = 8
-"""Surplus controllers reported at most: each error repeats all owners, so all errors would grow with the square."""
+"""The maximum number of reported surplus controllers: each error repeats all owners, so errors grow quadratically."""
 
 NameRule = Callable[[str], Sequence[str]]
 

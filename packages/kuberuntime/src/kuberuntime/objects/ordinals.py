@@ -17,7 +17,7 @@ class Ordinal(NamedTuple):
 
 
 def split(name: str) -> Ordinal | None:
-    """Return the parts of a pod's name, None where it does not end in a number.
+    """Return the parts of a pod's name, None if it does not end in a number.
 
     >>> split("a-1-0"), split("a--1").parent, split("a1"), split("a-")
     (Ordinal(parent='a-1', number=0), 'a-', None, None)
@@ -28,7 +28,7 @@ def split(name: str) -> Ordinal | None:
 
 
 def ranges(numbers: Collection[int], most: int | None = None) -> str:
-    """Return numbers as ranges, of very many the first so many and the number of all; empty if there are none.
+    """Return numbers as ranges; if there are too many, the first ranges and the total number.
 
     >>> ranges([7, 0, 1, 2, 5, 8]), ranges([3]), ranges([])
     ('0-2,5,7-8', '3', '')

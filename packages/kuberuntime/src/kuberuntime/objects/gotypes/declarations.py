@@ -20,7 +20,7 @@ SCALARS: Final = frozenset(
 
 
 class GoField(msgspec.Struct, frozen=True):
-    """One field: its type without the pointer mark, and how absent and empty values are written."""
+    """One field: its type without the pointer mark, and the notation of absent and empty values."""
 
     type: str
     pointer: bool
@@ -91,4 +91,4 @@ def _field(go_type: str, *options: str) -> GoField:
 
 
 KUBERNETES: Final = GoTypes(Path(__file__).with_name("kubernetes.json"))
-"""The types that pod templates, volume claims, conditions and metadata are made of."""
+"""The types of pod templates, volume claims, conditions and metadata."""

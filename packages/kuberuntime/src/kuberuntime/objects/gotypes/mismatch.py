@@ -100,7 +100,7 @@ def _find(types: GoTypes, go_type: str, value: JSON, place: _Place) -> Mismatch 
 
 
 def _scalar_problem(go_type: str, value: JSON) -> str | None:
-    """Return Go's error for a scalar: empty where its JSON type is wrong, None where it is valid."""
+    """Return Go's error for a scalar: empty if its JSON type is wrong, None if it is valid."""
     annotation: Any = scalars.ANNOTATIONS[go_type]
     if annotation in scalars.KINDS:
         try:
