@@ -120,9 +120,9 @@ class Manifest(Named):
     max_unavailable: int | str | None = None
     max_surge: int | str | None = None
     exclusive_topology: str = ""
-    """The label of nodes of which each value is used by at most one group, as `cloud.google.com/gke-nodepool`."""
+    """The node label of which each value is used by at most one group, as `cloud.google.com/gke-nodepool`."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Annotations that set what a LeaderWorkerSet does, without their prefix, as `{"run-to-completion": "true"}`."""
+    """Annotations that configure a LeaderWorkerSet, without their prefix, as `{"run-to-completion": "true"}`."""
 
     def build(self) -> JSONObject:
         """Return the object in the form of the API; an unknown setting is a `ValueError`.

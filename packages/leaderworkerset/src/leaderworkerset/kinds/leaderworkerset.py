@@ -21,7 +21,7 @@ def describe(document: JSONObject) -> JSONObject:
 def leaderworkerset(gang: Gang, ask: Ask, maintenance: MaintenanceSettings | None = None) -> Kind:
     """Return the kind, with the gang schedulers of the configuration, and the ones that admission may use now.
 
-    With `maintenance` groups are moved off nodes that are closed.
+    With `maintenance` groups are moved off closed nodes.
     """
 
     def build_metrics(meter: Meter) -> KindMetrics:

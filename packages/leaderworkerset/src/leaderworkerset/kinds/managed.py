@@ -29,7 +29,7 @@ def nothing() -> Collection[str]:
 
 
 Configured: TypeAlias = Mapping[str, Any]
-"""The settings of capabilities by their names, as far as the configuration enables them."""
+"""The settings of enabled capabilities, by their names."""
 
 NOTHING_MORE: Final[Configured] = {}
 
@@ -44,8 +44,8 @@ def managed(
 ) -> Registry:
     """Return the kinds with this provider of gang scheduling: a name, `auto`, or none; `auto` chooses among `served`.
 
-    `restarts` is how groups that fail are recreated, `workload_aware` the feature gate of `spec.scheduling`, `configured` what
-    is off by default.
+    `restarts` configures the recreation of failed groups, `workload_aware` is the feature gate of `spec.scheduling`,
+    `configured` has the features that are off by default.
     """
     if not provider:
         none = NoGang(Support(workload_aware)) if workload_aware else NO_GANG

@@ -56,6 +56,6 @@ async def webhooks(
 
 
 def controllers(client: Client, clock: Clock, *, kinds: Registry = MANAGED) -> AbstractAsyncContextManager[None]:
-    """Run the controllers while the context is entered; it is entered once their caches are filled."""
+    """Run the controllers inside the context, which is entered once their caches are filled."""
     instance = f"leaderworkerset-{socket.gethostname()}"
     return Controllers(kinds, client, clock=clock, instance=instance).running()

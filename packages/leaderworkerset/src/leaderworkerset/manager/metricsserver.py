@@ -41,7 +41,7 @@ class MetricsServer(AlwaysReady):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Serve while the context is entered."""
+        """Serve inside the context."""
         if self._address in DISABLED:
             yield
             return
@@ -64,7 +64,7 @@ async def certified(
 ) -> AsyncIterator[ssl.SSLContext]:
     """Yield the TLS context of a server with these certificate files, reloaded on changes.
 
-    Until they exist, it has a self-signed certificate: a secret may be mounted that is written later.
+    Until the files exist, it has a self-signed certificate: a mounted secret may be written later.
     """
     context = serving.server_context(files.read() if files.exist else self_signed(clock), tls)
     async with background(_follow(files, context)):
@@ -78,7 +78,7 @@ async def _follow(files: CertificateFiles, context: ssl.SSLContext) -> None:
 
 
 def self_signed(clock: Clock) -> bytes:
-    """Create a certificate that no client verifies, valid for longer than this process runs; return it with its key."""
+    """Create a self-signed certificate that is valid for longer than this process runs; return it with its key."""
     authority = certificates.create_authority(clock.now())
     hosts = ["localhost", socket.gethostname()]
     return certificates.issue(authority, hosts, clock.now(), validity=certificates.AUTHORITY_VALIDITY).chain
@@ -92,7 +92,7 @@ NAME: Final = "lws_certificate_expiry_timestamp_seconds"
 
 
 class CertificateEnds:
-    """Shows the end of the certificate that each server of this process serves, in seconds since 1970."""
+    """Exports when the certificate of each server of this process expires, in seconds since 1970."""
 
     def __init__(self, metrics: Metrics) -> None:
         registry = CollectorRegistry()
@@ -100,7 +100,7 @@ class CertificateEnds:
         metrics.register(self._ends)
 
     def note(self, server: str, chain: bytes) -> None:
-        """Record the current certificate of a server as PEM; the end is NaN if only TLS reads it."""
+        """Record the current certificate of a server as PEM; the end is NaN if only TLS can read it."""
         try:
             end = certificates.expires_at(chain).timestamp()
         except CertificateError as error:  # OpenSSL takes more forms, and a metric must not end a server

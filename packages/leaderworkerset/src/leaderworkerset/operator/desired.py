@@ -40,12 +40,12 @@ class Desired(Struct, frozen=True, kw_only=True):
 
     @property
     def is_managed(self) -> bool:
-        """Return whether the operand is kept as built; with Unmanaged, Removed and Force it is not (R-OP-24)."""
+        """Return whether the operand is kept as built; not with Unmanaged, Removed and Force (R-OP-24)."""
         return self.management_state in MANAGED
 
     @property
     def is_removed(self) -> bool:
-        """Return whether the operand is to be removed: only with the annotation that enables it."""
+        """Return whether the operand must be removed: only with the annotation that enables it."""
         return self.management_state == REMOVED and self.removes_operand
 
 

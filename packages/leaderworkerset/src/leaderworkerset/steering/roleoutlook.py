@@ -1,8 +1,10 @@
-"""The effects of applying a manifest to a DisaggregatedSet: changed fields, and the groups of each role step by step. Pure.
+"""The effects of applying a manifest to a DisaggregatedSet: changed fields, and the groups of each role step by step.
 
-In: the DisaggregatedSet as it is and as it would be. Out: a `RolesForeseen`, its lines for people and its document for
-programs. The steps are those of the planner if every group becomes ready at once. The groups that exist are those of the
-status; a role that a scaler sizes keeps its groups.
+Pure.
+
+In: the DisaggregatedSet before and after the change. Out: a `RolesForeseen`, its lines for users and its document for
+programs. The steps are those of the planner if every group becomes ready at once. The status has the existing groups; a
+role with a scaler keeps its groups.
 """
 
 from collections.abc import Iterator
@@ -100,7 +102,7 @@ def document(found: RolesForeseen) -> JSONObject:
 
 
 def _present(old: DisaggregatedSet) -> dict[str, int]:
-    """Return the groups that a slice has of each role."""
+    """Return the groups of each role that a slice has."""
     status = {one.name: one.replicas for one in old.status.role_statuses or ()} if old.status else {}
     return {role.name: status[role.name] // old.slices if role.name in status else role.replicas for role in old.roles}
 

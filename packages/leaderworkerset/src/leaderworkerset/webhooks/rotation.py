@@ -1,16 +1,16 @@
-"""When a certificate is renewed, and how: decisions on the content of a secret (R-CERT-1).
+"""When and how a certificate is renewed: decisions on the content of a secret (R-CERT-1).
 
-In: the content of the secret, the host names and the time. Out: the new content. No connection fails meanwhile, because
-trust is changed before the served certificate:
+In: the content of the secret, the host names and the time. Out: the new content. No connection fails during a renewal,
+because trust is changed before the served certificate:
 
 - The serving certificate is renewed under the same authority, which all clients trust already.
 - A new authority is put before the old one in `ca.crt`. The bundle goes into the webhook configurations; a replica that
   still serves its old certificate is trusted through the old authority until that ends.
 
 Certificates of the Go manager's first years have the serial number 0, which libraries reject sooner or later. They are
-renewed, and their authority is trusted for one more day, in which replicas of the Go manager end.
+renewed, and their authority is trusted for one more day, until replicas of the Go manager have ended.
 
-The keys of the secret, and RSA, are those of the Go manager, which can continue with the same secret.
+The secret has the same keys, and RSA, as the Go manager's, which can continue with this secret.
 """
 
 import base64
@@ -27,10 +27,10 @@ from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.certificates import Certificate, CertificateError
 
 LOOKAHEAD: Final = timedelta(days=90)
-"""How long before its end a certificate is renewed."""
+"""The time before its expiry at which a certificate is renewed."""
 
 FAREWELL: Final = timedelta(days=1)
-"""How long an authority with an invalid serial number is trusted after another one signs."""
+"""The time for which an authority with an invalid serial number is trusted after it was replaced."""
 
 AUTHORITY_CERTIFICATE: Final = "ca.crt"
 AUTHORITY_KEY: Final = "ca.key"
@@ -79,7 +79,7 @@ def write(material: Material) -> dict[str, str]:
 
 
 def decide(material: Material, hosts: Sequence[str], now: datetime) -> RotationStep:
-    """Decide what has to be renewed."""
+    """Decide which part must be renewed."""
     try:
         if not _is_good_authority(material.authority, now):
             return RotationStep.RENEW_AUTHORITY
@@ -120,7 +120,7 @@ def due_at(material: Material) -> datetime:
 
 
 def with_authority(configuration: JSONObject, bundle: bytes) -> JSONObject:
-    """Return a webhook configuration whose webhooks all trust `bundle`; the same object if they do already."""
+    """Return a webhook configuration whose webhooks all trust `bundle`; the same object if they already do."""
     encoded = base64.b64encode(bundle).decode()
     webhooks: list[JSONObject] = configuration.get("webhooks") or []
     if all(webhook.get("clientConfig", {}).get("caBundle") == encoded for webhook in webhooks):
