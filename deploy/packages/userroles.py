@@ -1,4 +1,4 @@
-"""Roles for users: those who may view or edit a namespace may view or edit the manager's kinds there.
+"""Roles for users who may view or edit a namespace: they may do the same with the manager's kinds there.
 
 Kubernetes adds the rules to its own roles `view`, `edit` and `admin` by the label of each role. They need no binding,
 and the manager needs none of them.

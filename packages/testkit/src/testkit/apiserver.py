@@ -17,14 +17,14 @@ from localkube.apiserver.storage.store import Store
 from localkube.controllers.composition import ControllerSettings, run_controllers
 
 START: Final = 60.0
-"""Seconds in which controllers must be ready."""
+"""Seconds within which controllers must be ready."""
 
 
 @asynccontextmanager
 async def serving(
     clock: Clock, store: Store | None = None, *, random: Random | None = None, max_pods: int | None = None
 ) -> AsyncIterator[ApiServer]:
-    """Serve the built-in kinds in the body, from a store in memory where none is given."""
+    """Serve the built-in kinds inside the context, by default from a store in memory."""
     server = ApiServer(store or Store(), builtin.kinds(), clock, ServerOptions(random=random, max_pods=max_pods))
     try:
         await server.start()
@@ -42,7 +42,10 @@ def unchanged(transport: Transport) -> Transport:
 async def controlled(
     server: ApiServer, settings: ControllerSettings, clock: Clock, through: Callable[[Transport], Transport] = unchanged
 ) -> AsyncIterator[None]:
-    """Run the controllers in the body, from the moment that they are ready; their requests go `through` another."""
+    """Run the controllers inside the context, which is entered once they are ready.
+
+    Their requests go `through` another transport.
+    """
     client = Client(through(InProcessTransport(server, "system:kube-controller-manager")))
     ready = asyncio.Event()
     async with asyncio.TaskGroup() as group:

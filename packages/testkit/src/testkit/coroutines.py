@@ -1,4 +1,4 @@
-"""Tests that are coroutines: what runs them, and enters those of their fixtures that are asynchronous context managers."""
+"""Runs tests that are coroutines, and enters their fixtures that are asynchronous context managers."""
 
 import asyncio
 import inspect
@@ -12,7 +12,7 @@ import pytest
 def run_test(
     pyfuncitem: pytest.Function, run: Callable[[Coroutine[Any, Any, None]], None] = asyncio.run
 ) -> bool | None:
-    """Run a test if it is a coroutine; it gets what a fixture that is an asynchronous context manager yields."""
+    """Run a test if it is a coroutine, with the values of its asynchronous context managers."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
 

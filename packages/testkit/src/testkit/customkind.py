@@ -1,4 +1,4 @@
-"""A custom kind with a large schema, as data: LeaderWorkerSets, of which the lower packages know nothing else."""
+"""A custom kind with a large schema, as data: LeaderWorkerSets, which the lower packages do not know otherwise."""
 
 from typing import Final
 
@@ -14,6 +14,6 @@ LEADERWORKERSETS: Final = Resource("leaderworkerset.x-k8s.io", "v1", "leaderwork
 
 
 def definition() -> JSONObject:
-    """Return the CustomResourceDefinition of LeaderWorkerSets, as it is installed."""
+    """Return the installed CustomResourceDefinition of LeaderWorkerSets."""
     loaded: JSONObject = yaml.load((ROOT / "deploy/crds/leaderworkersets.yaml").read_text(), SafeLoader)
     return loaded

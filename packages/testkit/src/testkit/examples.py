@@ -1,7 +1,7 @@
-"""How much is tried: little in `make test`, as much as the environment says in a long run.
+"""The number of examples and variants in tests: few in `make test`, more in long runs, by the environment.
 
-`EXAMPLES=20` multiplies what hypothesis tries of every property by 20. `THOROUGH=1` is what `make nightly` sets: it also
-tries what seldom breaks.
+`EXAMPLES=20` multiplies the examples of every hypothesis property by 20. `THOROUGH=1`, which `make nightly` sets, adds
+tests that seldom fail.
 """
 
 import os
@@ -12,11 +12,11 @@ import hypothesis
 IS_THOROUGH: Final = bool(os.environ.get("THOROUGH"))
 
 USUAL: Final = 50
-"""Examples of a property that names no number."""
+"""The examples of a property that specifies no number."""
 
 
 def examples(usual: int) -> int:
-    """Return how many examples to try: `usual` many, or as many times more as EXAMPLES says.
+    """Return how many examples to try: `usual`, multiplied by EXAMPLES.
 
     >>> os.environ.get("EXAMPLES") or examples(30)
     30
@@ -25,6 +25,6 @@ def examples(usual: int) -> int:
 
 
 def load_profile() -> None:
-    """Let properties that name no number try `USUAL` examples, and none fail because the machine is busy."""
+    """Let properties without a number try `USUAL` examples, and none fail because the machine is busy."""
     hypothesis.settings.register_profile("tests", deadline=None, max_examples=examples(USUAL))
     hypothesis.settings.load_profile("tests")

@@ -1,4 +1,4 @@
-"""A kubelet that runs nothing: what is bound becomes ready at once, what is deleted ends at once."""
+"""A kubelet that runs nothing: bound pods become ready at once, and deleted pods end at once."""
 
 import asyncio
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 
 class SetClock:
-    """Stands still at `time` until a test sets another."""
+    """Stands still at `time` until a test changes it."""
 
     def __init__(self, time: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self.time = time

@@ -1,4 +1,4 @@
-"""Waiting for what no event reports."""
+"""Waits for conditions that no event reports."""
 
 import select
 import time
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def until(check: Callable[[], Any], what: str, seconds: float = 30, *, poll: float = 0.1) -> None:
-    """Wait for what no event reports: check the machine every tenth of a second."""
+    """Wait for a condition that no event reports: check it every tenth of a second."""
     deadline = time.monotonic() + seconds
     while not check():
         assert time.monotonic() < deadline, f"{what} did not come in {seconds} s"

@@ -1,4 +1,4 @@
-"""How much work a call is: executed lines, which do not depend on the machine, and processor time, which sees C code."""
+"""The work of a call: executed lines, independent of the machine, and processor time, which includes C code."""
 
 import gc
 import sys
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def lines(call: Callable[[], object]) -> int:
-    """Return how many lines of Python the call executes; those of what the collector finds meanwhile are not its own."""
+    """Return how many lines of Python the call executes, without those of garbage collections."""
     executed = 0
 
     def count(_frame: FrameType, event: str, _argument: object) -> Any:

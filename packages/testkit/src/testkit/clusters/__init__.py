@@ -1,1 +1,1 @@
-"""The clusters that tests run on: the embedded one, and a control plane with nodes that kwok plays."""
+"""The clusters for tests: the embedded one, and a control plane whose nodes kwok simulates."""

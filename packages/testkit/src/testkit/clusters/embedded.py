@@ -1,4 +1,4 @@
-"""The embedded cluster for tests: everything of `lws up` but the processes of pods, which are modelled."""
+"""The embedded cluster for tests: like `lws up`, but with modelled processes of pods."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -31,7 +31,7 @@ from .cluster import (
 )
 
 OUTPUT = "TEST_OUTPUT"
-"""The variable with what the container prints."""
+"""The variable with the output of the container."""
 
 LABELS = (
     f"{RACK}=r{{i//{NODES_PER_RACK}}}",
@@ -48,14 +48,14 @@ class EmbeddedCluster:
     name: str = field(default="embedded", init=False)
 
     async def await_namespace(self, client: Client, name: str) -> None:
-        """Nothing to wait for."""
+        """Return at once: there is nothing to wait for."""
 
     async def restart_container(self, client: Client, pod: JSONObject) -> None:
         """End the modelled process; the kubelet starts it again."""
         self._end_container(pod, 1)
 
     async def restart_all(self, client: Client, pod: JSONObject) -> None:
-        """End the modelled process such that the kubelet starts all of them again."""
+        """End the modelled process with the exit code for which the kubelet restarts all containers."""
         self._end_container(pod, RESTART_ALL)
 
     async def complete_container(self, client: Client, pod: JSONObject) -> None:
@@ -63,7 +63,7 @@ class EmbeddedCluster:
         self._end_container(pod, 0)
 
     async def end_kept(self, client: Client, pod: JSONObject) -> None:
-        """The kubelet does so."""
+        """Do nothing: the kubelet reports the end."""
 
     async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
         """End the modelled process; the kubelet does not start it again."""
@@ -71,7 +71,7 @@ class EmbeddedCluster:
 
     @asynccontextmanager
     async def hung_node(self, client: Client, name: str, ready: str) -> AsyncIterator[None]:
-        """Let the processes there ignore every signal, as on a machine whose disk has gone."""
+        """Let the processes on the node ignore every signal, as on a machine with a failed disk."""
         there = {meta.uid(pod) for pod in await pods_on(client, name)}
         self.runner.hung |= there
         await report_ready(client, name, ready)
@@ -82,7 +82,7 @@ class EmbeddedCluster:
             await report_ready(client, name, "True")
 
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
-        """Have the class; the embedded binder makes a directory for every claim of it."""
+        """Create the class; the embedded binder creates a directory for each of its claims."""
         named = DEFAULT_CLASS | {"metadata": {"name": storage_class}}
         await client.apply(STORAGE_CLASSES, named, manager="tests")
 
@@ -92,7 +92,7 @@ class EmbeddedCluster:
 
 
 def program_of(spec: ContainerSpec) -> Program:
-    """Run for ever, once a slow image is there; `true`, as init containers run it, ends at once."""
+    """Run forever after a slow image is pulled; `true`, which init containers run, exits at once."""
     exits = (0.0, Exit(0)) if spec.argv == ("true",) else None
     delay = float(spec.env.get(START_DELAY, "0s").removesuffix("s"))
     return Program(start_delay=delay, exits=exits, output=spec.env.get(OUTPUT, ""))

@@ -1,4 +1,4 @@
-"""Async context managers that stay entered between tests: each lives in a task of its own."""
+"""Asynchronous context managers that stay entered between tests: each lives in its own task."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Keeper(Generic[T]):
-    """Enters a context in one task and leaves it there, whoever asks for that."""
+    """Enters a context in one task and leaves it in the same task, whichever task requests it."""
 
     def __init__(self, context: AbstractAsyncContextManager[T]) -> None:
         self._context = context
@@ -22,14 +22,14 @@ class Keeper(Generic[T]):
         return cls(context)
 
     async def value(self) -> T:
-        """Return what entering the context gave."""
+        """Return the value of the entered context."""
         waited: list[asyncio.Future[Any]] = [self._entered, self._task]
         await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
         self.check()
         return self._entered.result()
 
     def check(self) -> None:
-        """Raise what ended the context, if something did."""
+        """Raise the error that ended the context, if there is one."""
         if self._task.done():
             self._task.result()
             raise RuntimeError(f"{self._context!r} has ended")
@@ -40,7 +40,7 @@ class Keeper(Generic[T]):
         await self._task
 
     async def kill(self) -> None:
-        """Cancel whatever runs inside, wherever it is."""
+        """Cancel the work inside, at any point."""
         self._task.cancel()
         await asyncio.wait([self._task])
 

@@ -1,4 +1,4 @@
-"""A real control plane for tests, with nodes that kwok plays."""
+"""A real control plane for tests, whose nodes kwok simulates."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,16 +19,16 @@ from kuberuntime.objects.resources import PERSISTENT_VOLUMES, PODS, SERVICE_ACCO
 from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE, pods_on, report_ready
 
 HUNG = "tests.example.com/hung"
-"""The annotation of nodes and pods that kwok does not play any more."""
+"""The annotation of nodes and pods that kwok no longer simulates."""
 
 RESTARTS = "tests.example.com/restarts"
 """The annotation of a pod with the restarts that kwok reports."""
 
 RESTARTED_AFTER = "tests.example.com/restarted-after"
-"""The annotation of a pod with the exit code before the last of them."""
+"""The annotation of a pod with the exit code before its last restart."""
 
 ENDED = "tests.example.com/ended"
-"""The annotation of a pod with the exit code that its containers ended with."""
+"""The annotation of a pod with the exit code of its containers."""
 
 KWOK = {"kwok.x-k8s.io/node": "fake"}
 
@@ -57,11 +57,11 @@ class KubernetesCluster:
         await asyncio.wait([following])
 
     async def restart_container(self, client: Client, pod: JSONObject) -> None:
-        """Have kwok report one restart more."""
+        """Let kwok report one additional restart."""
         await client.patch(PODS, meta.key(pod), restarted(pod, 1), kind="merge")
 
     async def restart_all(self, client: Client, pod: JSONObject) -> None:
-        """Report what a kubelet does then: one restart more of all containers, and a pod that is not ready for a moment."""
+        """Report a restart in place as a kubelet does: all containers restarted, and the pod briefly unready."""
         ended = {"terminated": {"exitCode": KILLED, "reason": ALL_RESTARTED}}
         again = [
             {"name": one["name"], "restartCount": one["restartCount"] + 1, "lastState": ended}
@@ -78,24 +78,24 @@ class KubernetesCluster:
             await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
 
     async def complete_container(self, client: Client, pod: JSONObject) -> None:
-        """Have kwok report one more restart after exit code 0.
+        """Let kwok report one additional restart after exit code 0.
 
         It may report a pod's start twice, and lose other writes.
         """
         await client.patch(PODS, meta.key(pod), restarted(pod, 0), kind="merge")
 
     async def end_kept(self, client: Client, pod: JSONObject) -> None:
-        """Report it as a kubelet does: kwok says nothing more of a pod that it has deleted."""
+        """Report the end as a kubelet does: kwok reports nothing about a deleted pod."""
         patch = {"metadata": {"uid": meta.uid(pod)}, "status": {"phase": "Succeeded"}}
         await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
 
     async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
-        """Have kwok report that all containers ended, for good."""
+        """Let kwok report that all containers ended for good."""
         await client.patch(PODS, meta.key(pod), annotated(ENDED, str(code), meta.uid(pod)), kind="merge")
 
     @asynccontextmanager
     async def hung_node(self, client: Client, name: str, ready: str) -> AsyncIterator[None]:
-        """Let kwok leave the node and its pods alone (`stages.yaml`)."""
+        """Stop the simulation of the node and its pods in kwok (`stages.yaml`)."""
         key = ObjectKey("", name)
         for pod in await pods_on(client, name):
             with suppress(NotFoundError):  # a pod of an earlier test, on its way out
@@ -114,19 +114,19 @@ class KubernetesCluster:
 
 
 def restarted(pod: JSONObject, code: int) -> JSONObject:
-    """Return the patch after which kwok reports one restart more of this pod's first container, which ended with this code."""
+    """Return the patch for which kwok reports a restart of this pod's first container after this exit code."""
     restarts = meta.status(pod)["containerStatuses"][0]["restartCount"] + 1
     annotations = {RESTARTS: str(restarts), RESTARTED_AFTER: str(code)}
     return {"metadata": {"annotations": annotations, "uid": meta.uid(pod)}}
 
 
 def annotated(name: str, value: str | None, uid: str | None = None) -> JSONObject:
-    """Return the patch that sets an annotation, or takes it off; of the object with this UID and no successor of it."""
+    """Return the patch that sets or removes an annotation, only on the object with this UID."""
     return {"metadata": {"annotations": {name: value}} | ({"uid": uid} if uid else {})}
 
 
 async def create_nodes(client: Client) -> None:
-    """Create the nodes that kwok plays."""
+    """Create the nodes that kwok simulates."""
     for index in range(NODES):
         await client.create(NODE_RESOURCE, build_node(index))
 
@@ -145,7 +145,7 @@ def build_node(index: int) -> JSONObject:
 
 
 def build_volume(name: str, storage_class: str) -> JSONObject:
-    """Return a volume that nobody but its claim ever sees."""
+    """Return a volume that only its claim uses."""
     return {
         "apiVersion": PERSISTENT_VOLUMES.api_version,
         "kind": PERSISTENT_VOLUMES.kind,

@@ -1,4 +1,4 @@
-"""A transport that remembers the writes that went through it."""
+"""A transport that records its writes."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -9,7 +9,7 @@ from kuberuntime.client.transport import Request, Response, StreamResponse, Tran
 
 @dataclass
 class RecordingTransport:
-    """Passes everything on; `writes` are the requests that could change something, oldest first."""
+    """Passes all requests on; `writes` are the requests that may change something, oldest first."""
 
     inner: Transport
     writes: list[Request] = field(default_factory=list)
@@ -25,7 +25,7 @@ class RecordingTransport:
         return await self.inner.request(request)
 
     def write_number(self, number: int) -> asyncio.Event:
-        """Forget what was written, and return what happens when so many requests have been sent from now on."""
+        """Forget the recorded writes, and return an event that is set after so many further writes."""
         self.writes.clear()
         self._limit, self._reached = number, asyncio.Event()
         return self._reached
@@ -39,7 +39,7 @@ class RecordingTransport:
         await self.inner.close()
 
     def writes_in(self, namespace: str) -> list[str]:
-        """Return method and path of the writes to a namespace, events left out."""
+        """Return method and path of the writes to a namespace, without events."""
         part = f"/namespaces/{namespace}/"
         return [
             f"{one.method} {one.path}" for one in self.writes if part in one.path and not one.path.endswith("/events")

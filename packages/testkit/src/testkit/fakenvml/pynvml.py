@@ -1,8 +1,9 @@
 # ruff: noqa: N802 - the names in the real module
-"""A module in the place of `pynvml` of nvidia-ml-py: the machine is a JSON file, read again at every call.
+"""Replaces `pynvml` of nvidia-ml-py: the machine is a JSON file, which is read again at every call.
 
 The path of the file is in FAKE_NVML. It has `driver` and `gpus`; each GPU has `uuid`, and may have `mig` (UUIDs of
-instances), `lost`, `pids`, `busy` (percent), `xids` (reported once each) and `near` (the number of its group of close GPUs).
+instances), `lost`, `pids`, `busy` (percent), `xids` (reported once each) and `near` (the number of its group of close
+GPUs).
 """
 
 import json
@@ -94,7 +95,7 @@ def nvmlInit() -> None:
 
 
 def nvmlShutdown() -> None:
-    """Nothing is held."""
+    """Do nothing: no resource is held."""
 
 
 def nvmlSystemGetDriverVersion() -> str:
@@ -172,7 +173,7 @@ def nvmlEventSetCreate() -> set[tuple[str, int]]:
 
 
 def nvmlDeviceRegisterEvents(handle: Handle, types: int, events: set[tuple[str, int]]) -> None:
-    """All events of all GPUs are reported."""
+    """Register nothing: all events of all GPUs are reported."""
 
 
 def nvmlEventSetWait_v2(events: set[tuple[str, int]], timeout: int) -> Event:
