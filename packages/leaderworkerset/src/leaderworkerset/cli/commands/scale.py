@@ -46,7 +46,8 @@ MOST_REPLICAS: Final = 2**31 - 1
 def command(target: Target, /, names: tuple[str, ...], role: str | None, form: str | None, **given: Any) -> None:
     """Change the number of groups of LeaderWorkerSets, or of a role of DisaggregatedSets.
 
-    Groups with an index go from the highest, ready or not. Of those with random keys, the ones that are not ready go first.
+    Groups with indexes are removed from the highest index, ready or not. Of groups with random keys, unready ones are
+    removed first.
     """
     wanted = Wanted(**given)
     if wanted.prefers_broken and (role is not None or form):

@@ -241,7 +241,7 @@ NAMED: Final = 3
 @dry_run_option("Print what would be removed; write nothing.")
 @click.pass_obj
 def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
-    """Remove the manager; while its kinds have objects, only with an option that says what happens to them."""
+    """Remove the manager. If its kinds have objects, an option must say what happens to them."""
     namespace, deletes, keeps = place(target), bool(options["deletes"]), bool(options["keeps"])
     if deletes and keeps:
         raise UsageError("--delete-workloads and --keep-crd cannot be combined")

@@ -65,8 +65,8 @@ class WaitRequest(Struct, frozen=True, kw_only=True):
 def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: bool, **options: Any) -> None:
     """Wait for a condition of LeaderWorkerSets or DisaggregatedSets; on timeout, exit 124 with what is missing.
 
-    Several are waited for side by side, within one time limit. The cause that one is stuck for is printed as by `lws
-    explain`: once while it waits, and in the error that ends it.
+    Several are awaited concurrently, within one time limit. If one is stuck, the cause is printed as by `lws explain`:
+    once while it waits, and in the final error.
     """
     if options.pop("fail_fast"):
         options["stuck_after"] = 0.0

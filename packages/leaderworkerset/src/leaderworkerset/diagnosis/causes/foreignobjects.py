@@ -70,7 +70,7 @@ def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
         "Objects of groups are named after the LeaderWorkerSet and the group. Group 1 of `meet` needs a StatefulSet `meet-1`, "
         "which is also what a LeaderWorkerSet `meet-1` needs. An object of that name exists, and belongs to another owner."
     ),
-    remedy="Delete one of both, or give one another name. For a Service: delete it, make it headless (`clusterIP: None`), or let its selector match the pods.",
+    remedy="Delete one of the two, or rename one. For a Service: delete it, make it headless (`clusterIP: None`), or let its selector match the pods.",
 )
 def name_is_taken(observed: Observed) -> Finding | None:
     """Find a StatefulSet or Service of another owner that has the name of one of ours."""

@@ -198,7 +198,7 @@ NOT_STARTED: Final = Cause(
     code="LWS-E067",
     title="a container cannot be started",
     meaning="The container runtime refuses to start a container; the message is its own.",
-    remedy="Do as the message says; often a command, working directory, device or mount is wrong.",
+    remedy="Follow the message; often a command, working directory, device or mount is wrong.",
     find=Waits(
         START,
         r"(?P<why>.+)",

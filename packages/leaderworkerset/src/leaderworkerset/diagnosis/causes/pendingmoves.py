@@ -42,7 +42,8 @@ def is_never_moved(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E094",
     title="groups wait to be moved",
-    meaning="Groups have to leave nodes that are closed for maintenance. They are moved as a whole, no more at once than a rollout may take away.",
+    meaning="Groups must leave nodes that are closed for maintenance. They are moved as a whole, at most as many at once "
+    "as a rollout may replace.",
     remedy="Wait; if a group is unavailable for another reason, find out why. `kubectl uncordon` cancels what has not begun.",
     verdict=Verdict.PROGRESSING,
 )

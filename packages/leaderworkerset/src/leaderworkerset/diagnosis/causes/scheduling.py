@@ -281,7 +281,7 @@ SPREAD: Final = Cause(
 PORTS: Final = Cause(
     code="LWS-E047",
     title="the host port is taken",
-    meaning="The pod template asks for a port of the node itself, and other pods use it on every suitable node.",
+    meaning="The pod template requests a host port, and other pods use it on every suitable node.",
     remedy="Remove hostPort, or add nodes.",
     find=Told(
         is_unscheduled,

@@ -26,7 +26,7 @@ from leaderworkerset.views import devices
 @formats.output_option("The format instead of a table.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, selector: str, show_labels: bool, form: str | None) -> None:
-    """Show nodes: their free cpu, memory, pods and accelerators, and their taints.
+    """Show nodes: their free CPU, memory, pods and accelerators, and their taints.
 
     For named nodes, also show the labels, the conditions, and the pods with their requests.
     """

@@ -39,7 +39,7 @@ MISSING_API: Final = (
 def command(
     target: Target, /, names: tuple[str, ...], *, everywhere: bool, selector: str, sort: str | None, form: str | None
 ) -> None:
-    """Show what each rank uses of processors and memory, and of its GPUs on an embedded cluster.
+    """Show the CPU and memory usage of each rank, and its GPU usage on an embedded cluster.
 
     The numbers come from the metrics API (metrics-server). "of" is the limit, or the request if there is none.
     """

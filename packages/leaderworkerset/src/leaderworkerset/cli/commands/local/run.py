@@ -86,8 +86,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 def command(target: Target, /, **options: Any) -> int:
     """Run manifests on this machine: start a cluster, apply, watch, tear down at the end or on Ctrl-C.
 
-    The cause that a set is stuck for is printed as by `lws explain`: once while it runs, and in the error that ends it.
-    `lws run FILE` is `lws run -f FILE`.
+    If a set is stuck, the cause is printed as by `lws explain`: once while it runs, and in the final error. `lws run
+    FILE` is `lws run -f FILE`.
     """
     if target.local or target.kubeconfig or target.context_name:
         to = f" {places.place(target.local).words}" if target.local else ""

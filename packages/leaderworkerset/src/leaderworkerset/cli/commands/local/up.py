@@ -54,8 +54,8 @@ def command(
 ) -> None:
     """Start the embedded cluster NAME (default: default).
 
-    After a restart its objects still exist, and options that are not given are those of the last `lws up`. A cluster
-    that runs takes further mappings of images: `lws up --image NAME=DIR`.
+    After a restart its objects still exist, and options that are not given are those of the last `lws up`. A running
+    cluster accepts further image mappings: `lws up --image NAME=DIR`.
     """
     require_localkube("up")
     place = places.place(ctx.obj.cluster_name(name))

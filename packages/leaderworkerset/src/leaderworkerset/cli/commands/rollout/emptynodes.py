@@ -218,8 +218,9 @@ def _why(view: View, held: Held) -> str:
 def command(target: Target, names: tuple[str, ...], *, cancel: bool, is_trial: bool, timeout: float) -> None:
     """Cordon nodes, and wait until no group of a LeaderWorkerSet is there any more.
 
-    The manager moves groups as a whole, within the budget of their rollouts, where maintenance is enabled. Pods of no group
-    stay: `kubectl drain` ends them. When the command ends early, the nodes stay cordoned, and groups continue to move.
+    The manager moves groups as a whole, within the budget of their rollouts, where maintenance is enabled. Pods without
+    a group stay: `kubectl drain` evicts them. When the command ends early, the nodes stay cordoned, and groups continue
+    to move.
     """
     if cancel and is_trial:
         raise UsageError("--cancel cannot be combined with --dry-run")

@@ -172,9 +172,9 @@ def _tolerant(group: Group, nodes: frozenset[str]) -> Iterator[Rank]:
 @timeout_option("10m")
 @click.pass_obj
 def command(target: Target, name: str, *, node: str, is_trial: bool, timeout: float) -> None:
-    """Move one group off its nodes: the manager recreates it elsewhere, within the budget of the rollout and with its surge.
+    """Move one group off its nodes: the manager recreates it elsewhere, within the budget and surge of the rollout.
 
-    Maintenance has to be enabled in the manager. Until all pods of the group have nodes again, a taint keeps new pods off
+    Maintenance must be enabled in the manager. Until all pods of the group have nodes again, a taint keeps new pods off
     its former nodes.
     """
     chosen = targets.parse(name)

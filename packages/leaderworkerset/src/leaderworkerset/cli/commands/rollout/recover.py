@@ -21,10 +21,10 @@ from leaderworkerset.views.selection import Selection
 @dry_run_option("Let the API server check the change; write nothing.")
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
-    """Let groups that used up their restarts (maxGroupRestarts) try again, none of them used.
+    """Let groups that used up their restarts (maxGroupRestarts) try again with all of them.
 
-    Without a group, all such groups of the LeaderWorkerSet. Their pods, which are kept with logs and last states, go: read
-    them first, with `lws explain` and `lws logs`.
+    Without a group, this applies to all such groups of the LeaderWorkerSet. Their pods, which are kept with logs and
+    last states, are deleted: read them first, with `lws explain` and `lws logs`.
     """
     chosen = [targets.parse(name) for name in names]
     if any(one.rank is not None for one in chosen):

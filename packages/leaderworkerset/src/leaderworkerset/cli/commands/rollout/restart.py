@@ -27,8 +27,8 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bo
     """Replace all groups of a LeaderWorkerSet, or the named groups or ranks, by new ones of the same program.
 
     Without a group, the template gets a new annotation and all groups roll, as with `kubectl rollout restart`. Named
-    groups are recreated now, at most maxUnavailable at once, and the command waits for them. Where the restart policy
-    recreates groups, a rank takes its whole group with it.
+    groups are recreated now, at most maxUnavailable at once, and the command waits for them. If the restart policy
+    recreates groups, the restart of a rank recreates its whole group.
     """
     wanted = RestartRequest.parse(names)
 

@@ -55,7 +55,7 @@ REFRESH = 5.0
 def command(target: Target, /, name: str, *, timeout: float | None, stuck_after: float, **options: Any) -> None:
     """Follow a rollout until it is done: groups updated and ready, and the time left at the pace so far.
 
-    The cause that it is stuck for is printed as by `lws explain`: once while it waits, and in the error that ends it.
+    If it is stuck, the cause is printed as by `lws explain`: once while it waits, and in the final error.
 
     Exit 0 when it is done, 1 when it is stuck or paused, 124 when it is not done in time. On a terminal the line
     rewrites itself.

@@ -23,7 +23,7 @@ from leaderworkerset.steering import pasts, patches
 def command(target: Target, name: str, number: int | None, *, is_trial: bool) -> None:
     """Return to the template of an earlier revision; groups roll as for any change of the template.
 
-    Only what a revision holds is changed: leaderWorkerTemplate and networkConfig. A paused rollout must be resumed
+    Only the fields in a revision are changed: leaderWorkerTemplate and networkConfig. A paused rollout must be resumed
     first.
     """
     name = targets.whole(name, "rollout")
