@@ -38,7 +38,7 @@ def _median(group: list[Line]) -> Line:
 
 
 def is_number(value: object) -> bool:
-    """Return whether it is a number that can be summarized."""
+    """Return whether a value is a number that can be summarized."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -67,7 +67,7 @@ class Apply(Effect, frozen=True, kw_only=True):
 
 
 class Accepted(Struct, frozen=True):
-    """A field, by its path, with which an unowned object is used instead of the one to create; `events` report that.
+    """A field, by its path, with which an existing unowned object is used; `events` report that.
 
     The field must be equal to `value`. An object instead of a value must have members, each as in `value`, where None
     is any.

@@ -101,7 +101,7 @@ def _require_closed(place: Path, status: os.stat_result, *, allows_sticky: bool)
 
 
 def _is_own_group(gid: int) -> bool:
-    """Return whether only this user or root is in the group: many systems give each user a group of the same name."""
+    """Return whether only this user or root is in the group, as in the personal groups of many systems."""
     import grp  # most machines need neither
     import pwd
 

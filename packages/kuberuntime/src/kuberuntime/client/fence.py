@@ -1,4 +1,4 @@
-"""Fences the writes of a leader: no write is sent, or lasts, beyond the time for which the lease allows it.
+"""Fences the writes of a leader: no write is sent, or lasts, beyond the time that the lease allows.
 
 In: how long this process may act (`LeaderElection`). Out: a transport, and sockets. A process can be suspended
 anywhere: while it waits for the rate limiter, for a connection, for a handshake. So the time is checked
@@ -22,7 +22,7 @@ from kuberuntime.client.transport import Request, Response, StreamResponse, Tran
 from kuberuntime.errors import ConnectionFailedError, KubeError
 
 CLOSED: Final = 1.0
-"""Seconds of delay for a write that is not sent: thousands of keys that fail at once would delay the next renewal."""
+"""Seconds of delay for a write that is not sent, so that thousands of failing keys do not delay the next renewal."""
 
 READS: Final = frozenset({"GET", "HEAD"})
 

@@ -113,7 +113,7 @@ FOLD: Final = 5.0
 """Seconds for which repetitions are collected before their series is patched."""
 
 NAMES: Final = 10
-"""The maximum number of names for one event; only a recorder of the same object in the same microsecond takes one."""
+"""The maximum number of names for one event; names collide only in the same microsecond."""
 
 ATTEMPTS: Final = 6
 RETRY: Final = Backoff(base=0.5, limit=10.0)

@@ -256,7 +256,7 @@ async def run_workers(
 
 
 def is_quiet(error: KubeError, delay: float) -> bool:
-    """Return whether the log need not report an error: a conflict that a retry resolves, or an outage, which the client logs."""
+    """Return whether the log need not report an error: a conflict that a retry resolves, or an outage."""
     causes = (error, error.__cause__)
     is_conflict = any(isinstance(cause, ConflictError) for cause in causes)
     return (is_conflict and delay < LASTING) or any(isinstance(cause, ConnectionFailedError) for cause in causes)

@@ -15,7 +15,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 
 
 def natural(text: str) -> int | None:
-    """Return the number in a text of decimal digits, None if it is not a number of up to 63 bits.
+    """Return the number in a text of decimal digits, None for other texts and more than 63 bits.
 
     >>> natural("12"), natural("-1"), natural("1 "), natural("9" * 5000)
     (12, None, None, None)
@@ -25,7 +25,7 @@ def natural(text: str) -> int | None:
 
 
 def integer(text: str) -> int | None:
-    """Return the number in a text, which may have a sign, None if it is not a number of 64 bits.
+    """Return the number in a text, which may have a sign, None for other texts and more than 64 bits.
 
     >>> integer("+12"), integer("-1"), integer("1.0"), integer("-" + "9" * 5000)
     (12, -1, None, None)

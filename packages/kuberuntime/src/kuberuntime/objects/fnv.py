@@ -1,6 +1,6 @@
-"""FNV-1 in 32 bits, as Go's `hash/fnv` computes it: for each byte, multiply by a prime, then combine by exclusive or.
+"""FNV-1 in 32 bits, as in Go's `hash/fnv`.
 
-FNV-1a does the same in the other order.
+For each byte, multiply by a prime, then combine by exclusive or; FNV-1a does this in the other order.
 """
 
 from typing import Final

@@ -31,7 +31,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import LEASES
 
 JITTER: Final = 1.2
-"""Factor by which a wait may exceed the retry period, so that candidates do not all send requests at the same time."""
+"""The factor by which a wait may exceed the retry period, so that candidates do not send requests at the same time."""
 
 RELEASE_SECONDS: Final = 3.0
 """The maximum seconds to release the lease, even with a longer retry period: an ending process has little time."""

@@ -49,7 +49,7 @@ LOG_SECONDS: Final = 60.0
 CLOSING_SECONDS: Final = 1.0
 
 LINGER_SECONDS: Final = 1.0
-"""Seconds for which a server reads the rest of a body after its response, so that the client can read the response.
+"""Seconds for which a server reads the rest of a body after its response, which the client must still read.
 
 Reading continues after the client has left, outside of the limit of connections: with aiohttp's 10 s, clients could
 fill the memory.

@@ -91,7 +91,7 @@ def rank(pod: JSONObject) -> int | None:
 
 
 def leader_of(pod: JSONObject) -> str:
-    """Return the name of the leader of a pod's group; the pod's own name if it is a leader, or names none."""
+    """Return the name of the leader of a pod's group, or the pod's own name if it names none."""
     if (meta.labels(pod).get(labels.WORKER_INDEX) or labels.LEADER_WORKER_INDEX) == labels.LEADER_WORKER_INDEX:
         return meta.name(pod)
     ordinal = ordinals.split(meta.name(pod))

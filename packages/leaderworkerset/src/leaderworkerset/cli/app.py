@@ -78,7 +78,7 @@ def run(words: list[str]) -> int:
 
 
 def misplaced_name(words: list[str]) -> str:
-    """Return a note if `--local` is followed by the name of a cluster: `--local` does not take a name from there."""
+    """Return a note if `--local` is followed by the name of a cluster, which belongs elsewhere."""
     from leaderworkerset.cli.cluster import places
 
     following = dict(pairwise(words)).get(LOCAL, "")

@@ -92,7 +92,7 @@ BY_DICTIONARY: Final = frozenset(
         "leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy",
     }
 )
-"""The paths of the spec that a `Manifest` does not have; `build` returns a dictionary to which they can be added."""
+"""The paths of the spec that a `Manifest` does not have; they can be added to the result of `build`."""
 
 NAMED_SETTINGS: Final = {setting.name: setting.annotation for setting in SETTINGS}
 

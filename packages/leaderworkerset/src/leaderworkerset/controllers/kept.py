@@ -196,6 +196,6 @@ def always(projection: Projection) -> Keep:
 
 
 def statefulset(obj: JSONObject) -> Projection:
-    """Return the kept fields of a StatefulSet: fewer if a pod controls it, because it holds the workers of a group."""
+    """Return the kept fields of a StatefulSet; fewer for the workers of a group, which a pod controls."""
     owner = meta.controller_of(obj)
     return WORKER_STATEFULSET if owner is not None and owner["kind"] == PODS.kind else LEADER_STATEFULSET

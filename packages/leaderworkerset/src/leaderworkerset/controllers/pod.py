@@ -39,7 +39,7 @@ from leaderworkerset.core.restarts.settings import ANNOTATIONS, DEFAULTS, Restar
 NAME: Final = "pod"
 
 NONE: Final[Mapping[str, Any]] = {}
-"""Without settings of capabilities."""
+"""The settings for no capabilities."""
 
 
 class GroupOptions(Struct, frozen=True):

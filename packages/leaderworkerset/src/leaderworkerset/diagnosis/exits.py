@@ -1,4 +1,4 @@
-"""How a run ended, as text, and what to do about its exit code. Pure.
+"""Describes the end of a run, and gives advice about its exit code. Pure.
 
 The advice depends on the run and on the declarations in the template, not on the current pod of that name: that pod may
 be new, or not exist yet.
@@ -60,7 +60,7 @@ ON_PURPOSE: Final = "host"
 
 
 def signal(end: JSONObject) -> str:
-    """Return the signal that ended a run; empty if none did, or if the reason of the run is more specific."""
+    """Return the signal that ended a run; empty if none did, or its reason is more specific."""
     return SIGNALS.get(end.get("exitCode") or 0, "") if end.get("reason") != NO_MEMORY else ""
 
 

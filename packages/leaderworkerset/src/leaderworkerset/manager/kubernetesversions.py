@@ -27,7 +27,7 @@ async def read(client: Client) -> str:
 
 
 async def check(client: Client) -> None:
-    """Raise an error if the API server is too old, and log a warning if it is untested; ignore a missing answer."""
+    """Raise an error if the API server is too old; log a warning if it is untested."""
     try:
         version = await read(client)
     except KubeError as error:

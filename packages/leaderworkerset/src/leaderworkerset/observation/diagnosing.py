@@ -163,7 +163,7 @@ class Reader:
             self.unread.add(resource)
 
     async def read_nodes(self, shown: View) -> None:
-        """Read the nodes of ranks that are unready or may have to leave them; all nodes if ranks wait for one."""
+        """Read the nodes of unready or leaving ranks, or all nodes if ranks wait for one."""
         is_moving = departures.is_moving(shown)
         members = [rank for group in shown.groups for rank in group.ranks if is_moving or not rank.is_ready]
         names = {rank.node for rank in members if rank.node}

@@ -223,7 +223,7 @@ def is_run(pod: JSONObject | None, number: int, container: str | None) -> bool:
 
 
 def comparable(stamp: bytes) -> bytes:
-    """Return a time stamp of the log with all nine digits of the fraction, so that its bytes compare like times.
+    """Return a time stamp with all nine digits of the fraction, so that its bytes compare like times.
 
     >>> comparable(b"2026-01-01T00:00:00.5Z") < comparable(b"2026-01-01T00:00:00.51Z")
     True

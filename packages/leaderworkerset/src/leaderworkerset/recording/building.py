@@ -147,7 +147,7 @@ def _events(found: Traces, mask: Mask) -> list[Happened]:
 
 
 def _masked(change: FieldChange, mask: Mask) -> FieldChange:
-    """Return a change with masked texts: its line shows only a part, which may not contain the name of a secret."""
+    """Return a change with masked texts, because its lines may show part of a secret without the name."""
     before, after = (mask.text(value) if isinstance(value, str) else value for value in (change.before, change.after))
     return FieldChange(change.path, before, after)
 

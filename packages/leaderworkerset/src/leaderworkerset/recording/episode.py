@@ -90,7 +90,7 @@ class Episode(Record, frozen=True, kw_only=True):
     time: str
     number: int = 0
     first_rank: int | None = None
-    """The rank that failed first; None if it is not known, or no run of a container ended with an error."""
+    """The rank that failed first; None if it is not known, or no container ended with an error."""
     failed_pod: str = ""
     """The pod of that rank; if it is not known, the pod for which the group was recreated."""
     failure: str = ""

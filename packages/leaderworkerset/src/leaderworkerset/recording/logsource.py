@@ -33,7 +33,7 @@ PATIENCE: Final = 8.0
 """Seconds that an episode waits for its logs; logs that arrive later are added when it is written again."""
 
 READ_BYTES: Final = EPISODE_BYTES
-"""The maximum bytes of one answer: a limit of the API cuts the end, so more is requested than is kept."""
+"""The maximum bytes of one answer; larger than the kept part, because a limit of the API cuts the end."""
 
 REMEMBERED_BYTES: Final = 16 * 1024 * 1024
 """The maximum bytes of logs in memory; the oldest are dropped."""

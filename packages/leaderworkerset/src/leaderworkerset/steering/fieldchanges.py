@@ -49,7 +49,7 @@ class FieldChange(msgspec.Struct, frozen=True):
 
 
 def field_changes(old: JSONObject, new: JSONObject) -> Iterator[FieldChange]:
-    """Yield the fields of the spec, the labels and the annotations that differ; items of lists are named by their name.
+    """Yield the changed fields of the spec, the labels and the annotations; list items appear with their names.
 
     >>> old, new = ({"spec": {"c": [{"name": "a", "image": image}]}} for image in ("x", "y"))
     >>> [str(change) for change in field_changes(old, new)]

@@ -1,4 +1,4 @@
-"""The text about the progress of a group: a bar and the time left, or the start of a hang and its suspects. Pure."""
+"""The text about the progress of a group: a bar and the time left, or a hang with its suspects. Pure."""
 
 from datetime import datetime
 from typing import Final

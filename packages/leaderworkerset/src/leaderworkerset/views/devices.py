@@ -36,7 +36,7 @@ def of_pod(pod: JSONObject | None) -> tuple[str, ...]:
 
 
 def idle(pod: JSONObject | None, now: datetime) -> str:
-    """Return for how long the devices of a pod have been idle; empty if they are busy, or it is not known.
+    """Return for how long the devices of a pod have been idle; empty if busy or unknown.
 
     >>> from datetime import UTC
     >>> note = {DEVICES: '{"a":["GPU-1","GPU-2"]}', IDLE: '{"GPU-1":"2026-01-01T00:00:00Z"}'}

@@ -55,7 +55,7 @@ def has_log(status: JSONObject) -> bool:
 
 
 def unlogged(pod: JSONObject, container: str | None) -> str:
-    """Return why a container (None: the default one) has no log yet; empty if it has one, or is not in this pod.
+    """Return why a container (None: the default one) has no log yet; empty if it has one, or is unknown.
 
     >>> unlogged({"spec": {"containers": [{"name": "main"}]}, "status": {"phase": "Pending"}}, None)
     'no log yet (Pending): it has no node yet'

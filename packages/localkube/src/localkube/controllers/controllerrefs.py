@@ -43,7 +43,7 @@ def owner_keys(obj: JSONObject | None, owners: Resource) -> Iterator[ObjectKey]:
 
 
 def affected(change: Change, owners: Informer) -> Iterator[ObjectKey]:
-    """Yield the owners that a change of an object affects: its old and new controller, or owners that may adopt it."""
+    """Yield the owners that a change affects: the old and the new controller, or owners that may adopt the object."""
     yield from owner_keys(change.old, owners.resource)
     yield from owner_keys(change.new, owners.resource)
     if change.new is not None and not meta.controller_of(change.new):

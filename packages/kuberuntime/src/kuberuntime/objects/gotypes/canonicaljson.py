@@ -29,7 +29,7 @@ def canonical_json(value: JSON) -> bytes:
 
 
 def _holds_odd_numbers(encoded: bytes) -> bool:
-    """Return whether there is a number with a fraction or more than 15 digits; texts such as versions do not count."""
+    """Return whether there is a number with a fraction or more than 15 digits, not counting texts."""
     if b"\\" in encoded:
         encoded = encoded.replace(rb"\\", b"").replace(rb"\"", b"")
     outside_texts = b"".join(encoded.split(b'"')[::2]).translate(_DIGITS)

@@ -282,7 +282,7 @@ def all_places() -> list[ClusterDirectory]:
 
 
 def ephemeral() -> ClusterDirectory:
-    """Make a directory for one `lws run`, after removing those of killed runs, and old records of failed ones."""
+    """Create a directory for one `lws run`; first remove directories of killed runs, and old records of failed ones."""
     ended = [one for one in all_places() if one.name.startswith(EPHEMERAL) and one.mark.is_file() and one.pid() is None]
     for stale in ended:
         stale.keep_record()
@@ -294,7 +294,7 @@ def ephemeral() -> ClusterDirectory:
 
 
 def _made(name: str) -> ClusterDirectory | None:
-    """Make a directory for one run, None if the name is in use, for example by a cluster of the user."""
+    """Create a directory for one run; None if a cluster of the user has its name."""
     fresh = ClusterDirectory(name, home() / name, is_ephemeral=True)
     try:
         fresh.directory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,4 +1,4 @@
-"""The recorded last lines of ranks whose pods are new or deleted: `lws logs` prints them if there is no current log."""
+"""The recorded last lines of ranks with new or deleted pods, which `lws logs` prints without a current log."""
 
 from collections.abc import Iterator, Sequence
 

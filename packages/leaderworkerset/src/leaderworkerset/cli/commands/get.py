@@ -132,7 +132,7 @@ async def say_causes(session: Session, seen: Seen, wanted: GetRequest) -> None:
 
 
 async def quotations(client: Client, views: Sequence[View]) -> list[str]:
-    """Return the last lines of a failed rank of each set, if its pod does not show them; kubelets often do not."""
+    """Return the last lines of a failed rank of each set, if its pod does not show them."""
     return [line for text in await silent_lines(client, views, QUOTED) for line in ("", *text.splitlines())]
 
 

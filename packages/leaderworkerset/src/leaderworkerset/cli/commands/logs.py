@@ -45,7 +45,7 @@ NO_EARLIER_RUN: Final = "previous terminated"
 
 
 class LogsRequest(Struct, frozen=True, kw_only=True):
-    """The logs to print, and the filter of their lines: of the named targets, or else of the pods with these labels."""
+    """The logs to print, and the filter of their lines: of named targets, or of pods with these labels."""
 
     chosen: tuple[Selection, ...]
     groups: frozenset[GroupName]
@@ -162,7 +162,7 @@ def compiled(pattern: str | None) -> re.Pattern[str] | None:
 
 
 async def show(target: Target, wanted: LogsRequest) -> None:
-    """Print the logs so far, rank by rank; a rank whose log cannot be read is skipped, and reported at the end."""
+    """Print the logs so far, rank by rank; unreadable logs are skipped, and reported at the end."""
     errors: list[LogError | NotFoundError] = []
     async with target.session() as session:
         wanted = await named(session, wanted)

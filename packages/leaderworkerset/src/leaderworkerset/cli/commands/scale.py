@@ -115,7 +115,10 @@ async def scale(session: Session, name: str, wanted: Wanted) -> Rescaled:
 
 
 async def _rescale(client: Client, resource: Resource, key: ObjectKey, wanted: Wanted) -> JSONObject:
-    """Set the number of groups by the subresource scale; return the object after it, in a dry run the expected one."""
+    """Set the number of groups by the subresource scale.
+
+    Return the object after it (in a dry run, the expected one).
+    """
     change = {"spec": {"replicas": wanted.replicas}}
     if wanted.is_trial:
         return await client.try_patch(resource, key, change, kind="merge", manager=labels.SCALE_MANAGER)

@@ -141,7 +141,7 @@ class Installer:
             self._say(f"{title(resource, meta.name(obj))} {applied.word}")
 
     async def _apply(self, resource: Resource, obj: JSONObject, *, dry_run: bool = False) -> Applied:
-        """Apply an object; try again a few times while the API server is overloaded or restarts, as after a new definition."""
+        """Apply an object; retry a few times while the API server is overloaded or restarts."""
         for pause in PAUSES:
             try:
                 return await self._send(resource, obj, dry_run=dry_run)

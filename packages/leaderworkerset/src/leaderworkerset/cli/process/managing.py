@@ -27,7 +27,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def start(words: Sequence[str]) -> None:
-    """Run the manager and end the process; return if the flags request a text or are invalid: `lws` then prints it."""
+    """Run the manager and end the process; return if `lws` must print a text about the flags."""
     try:
         given = goflags.parse(words, managerflags.FLAGS)
     except (goflags.FlagError, goflags.HelpRequestedError):

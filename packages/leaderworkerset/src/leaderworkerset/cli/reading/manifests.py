@@ -177,7 +177,7 @@ def _documents(text: str | bytes, source: str) -> Iterator[Document]:
 
 
 def _json_of(text: str | bytes, error: YamlError) -> JSON:
-    """Return the value of JSON that is not YAML, because of escaped halves of a surrogate pair; None for other texts."""
+    """Return the value of JSON that is not YAML, because of escaped surrogate pairs; None for other texts."""
     if "escape" not in error.problem and "control characters" not in error.problem:
         return None
     try:

@@ -123,7 +123,7 @@ def _affinity(pod: JSONObject) -> dict[str, str]:
 
 
 def _topologies(pod: JSONObject) -> tuple[dict[str, str], bool]:
-    """Return the labels of topologies that pods share or spread over, and whether each pod requires a node of its own."""
+    """Return the topology labels that pods share or spread over, and whether each pod requires its own node."""
     affinity = _map(pod.get("affinity"))
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     together = _keys(_list(_map(affinity.get("podAffinity")).get(required)))

@@ -18,7 +18,7 @@ from leaderworkerset.views.reasons import behind
 from leaderworkerset.views.selection import Selection, narrow, not_ready
 
 QUOTED = 3
-"""The maximum number of sets whose logs are read: a table of hundreds of failed sets must not wait for all logs."""
+"""The maximum number of sets whose logs are read, so that a table of hundreds of failed sets is fast."""
 
 
 class GetRequest(Struct, frozen=True):

@@ -12,7 +12,7 @@ WRITTEN_OUT: Final = {"--stub": "--stub=missing", "--wait=true": "--wait", "--wa
 
 
 KINDS: Final = frozenset({"lws", "leaderworkerset", "leaderworkersets", "disaggregatedset", "disaggregatedsets"})
-"""The words without a meaning before a name, also with their API group: every name is of one of these kinds."""
+"""The words without a meaning before a name, also with their API group: all names are of these kinds."""
 
 EXEC_WORDS: Final = 3
 """`exec`, the rank, and the first word of the command."""
@@ -69,7 +69,7 @@ def hoist(words: Sequence[str], root: click.Command) -> list[str]:
 
 
 def _separated(words: Sequence[str]) -> list[str]:
-    """Return the words with `--` before the command of `exec`: the words after its first one are not options of lws."""
+    """Return the words with `--` before the command of `exec`, whose options are not options of lws."""
     left, takes_value = list(words), {*VALUE_OPTIONS, "-c", "--container"}
     places = [
         at for at, word in enumerate(left) if not word.startswith("-") and (at == 0 or left[at - 1] not in takes_value)

@@ -35,7 +35,7 @@ PROBE_SECONDS: Final = 5.0
 """Seconds that a probe waits for an answer."""
 
 MOMENT: Final = 0.5
-"""Seconds after the last fault until its effect is visible: only then does the storm check that all ranks are ready."""
+"""Seconds after the last fault until its effect is visible; then the readiness of all ranks is checked."""
 
 
 async def faults(client: Client, method: str, *, number: int = 0, body: JSONObject | None = None) -> JSONObject:

@@ -7,7 +7,7 @@ import yaml
 from kuberuntime.manifests.yamltext import SafeDumper
 
 WIDTH: Final = 2**30
-"""A width that no line has: if lines were wrapped, a change of one word would change many lines of a diff."""
+"""A width that no line has, because wrapped lines would enlarge diffs."""
 
 
 class _Dumper(SafeDumper):

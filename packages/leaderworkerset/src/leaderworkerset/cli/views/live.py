@@ -1,4 +1,4 @@
-"""The live view of a run: on a terminal a table below the logs, elsewhere one line per change of a group."""
+"""The live view of a run: a table below the logs on a terminal, elsewhere one line per changed group."""
 
 import sys
 from collections.abc import Sequence
@@ -139,7 +139,7 @@ class TerminalDisplay:
         self._live.console.print(escaped(text))
 
     def close(self) -> None:
-        """Leave the last table on the screen, in full if its rows are ranks of a few groups of a few sets."""
+        """Leave the last table on the screen, in full if it has few rows."""
         is_short = len(self._views) <= FEW_SETS and all(len(view.groups) <= FEW_GROUPS for view in self._views)
         self._draw(None if is_short else self._live.console.size.height - 1, is_last=True)
         self._live.stop()

@@ -30,7 +30,7 @@ def printer(*, bare: bool, named: bool) -> Sink:
 
 
 def matching(sink: Sink, pattern: re.Pattern[str], *, stamped: bool) -> Sink:
-    """Return a function that passes on the lines that match a pattern; a time stamp before a line is not searched."""
+    """Return a function that passes on lines that match a pattern; their time stamps are not searched."""
 
     def pass_on(pod: JSONObject, line: bytes) -> None:
         text = line.partition(b" ")[2] if stamped else line

@@ -21,7 +21,7 @@ from leaderworkerset.views.wording import duration
     verdict=Verdict.PROGRESSING,
 )
 def restarts_in_place(observed: Observed) -> Finding | None:
-    """Find a pod that restarts all its containers and is not ready yet, or a group that is recreated for that."""
+    """Find a pod that restarts in place and is not ready yet, or a group that is recreated for that."""
     for group, rank in observed.unready:
         note = restartnotes.read(rank.object or {})
         if note.since is not None:

@@ -34,7 +34,7 @@ class Awaited(Struct, frozen=True):
     verdict=Verdict.PROGRESSING,
 )
 def not_due(observed: Observed) -> Finding | None:
-    """Find a rank whose first probe is not due, if all other unready ranks wait for their probe or their leader."""
+    """Find a rank whose first probe is not due, if other unready ranks wait for probes or leaders."""
     waiting = [
         (rank, next(_awaited(observed, rank), None)) for _, rank in observed.unready if rank.why != AWAITS_LEADER
     ]

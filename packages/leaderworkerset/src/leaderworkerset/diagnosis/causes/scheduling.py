@@ -119,7 +119,7 @@ def shortfall(observed: Observed, rank: Rank, name: str) -> str:
 
 
 def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, str] | None:
-    """Return a node with enough of a resource, and the taint that keeps the pod from it; None if there is none."""
+    """Return a node with enough of a resource, and the taint that repels the pod; None if there is none."""
     if observed.running is None:
         return None
     try:

@@ -19,7 +19,7 @@ from leaderworkerset.views.groups import MISSING, Group, Rank, Recreations
 from leaderworkerset.views.wording import counted, duration
 
 PATIENCE: Final = timedelta(minutes=2)
-"""The time after which the slow start of a rank is no longer normal; a pull of a large image shows in its state."""
+"""The time after which a slow start of a rank is no longer normal, except for the pull of an image."""
 
 EVICTED: Final = "EvictionByEvictionAPI"
 """The reason of a pod that the API server deletes because of an eviction."""

@@ -137,7 +137,7 @@ def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObjec
 
 
 def is_about(place: Place, chosen: Selection) -> bool:
-    """Return whether an event at this place is about the selection; events of a group are also about each of its ranks."""
+    """Return whether an event at this place concerns the selection; events of a group concern each of its ranks."""
     if chosen.group is None:
         return True
     return place[0] == chosen.group and (chosen.rank is None or place[1] in (None, chosen.rank))

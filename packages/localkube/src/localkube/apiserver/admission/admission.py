@@ -89,7 +89,7 @@ NAME: Final = "max-pods"
 
 
 def require_quota(store: Store, name: str, limit: int) -> None:
-    """Refuse a new pod if the cluster has `limit` pods, in any phase and namespace, with the message of a ResourceQuota."""
+    """Refuse a new pod beyond `limit` pods in the cluster, with the message of a ResourceQuota."""
     used = store.count(PODS.group_resource)
     if used >= limit:
         raise refusal.forbidden(

@@ -63,7 +63,7 @@ def line(kind: str, encoded: bytes) -> bytes:
 
 
 def transition(selection: Selection, change: Change) -> tuple[ChangeType, JSONObject, bytes | None] | None:
-    """Return the event of a change for a selection, with the object and its stored encoding, if that can be used."""
+    """Return the event of a change for a selection, with the object and, if usable, its stored encoding."""
     after = change.type != "DELETED" and selection.matches(change.object)
     before = change.previous is not None and selection.matches(change.previous)
     if after:
@@ -212,7 +212,7 @@ class WatchHub:
             self._timer = loop.call_at(max(self._delivered + pace, loop.time()), self._deliver)
 
     def _take_in(self, feed: Feed, change: Change) -> None:
-        """Add a change to a feed; if it cannot be encoded, end the feed's watches, so that their clients list again."""
+        """Add a change to a feed; if it cannot be encoded, end the feed's watches."""
         try:
             feed.take_in(change)
         except Exception:

@@ -31,7 +31,7 @@ ROOT: Final = "/apis/metrics.k8s.io/v1beta1/"
 
 
 async def answer(backend: Backend, request: Request, user: str) -> Response:
-    """Return the metrics at a path below `ROOT`: of all pods or nodes, of selected ones, or of a single one."""
+    """Return the metrics at a path below `ROOT`: of all, selected or single pods or nodes."""
     core = replace(request, path=f"/api/v1/{request.path.removeprefix(ROOT)}")
     call = calls.parse(backend.registry, core, user)
     resource = next((one for one in RESOURCES if one.plural == call.served.resource.plural), None)

@@ -125,7 +125,7 @@ def _proportional(deployment: JSONObject, active: Sequence[JSONObject]) -> Sizes
 
 
 def _share(deployment: JSONObject, replicaset: JSONObject) -> int:
-    """Return by how many pods the set grows if it keeps its share of the total, rounded to the nearest number."""
+    """Return by how many pods the set grows if it keeps its share of the total, rounded."""
     if not size(deployment):
         return -size(replicaset)
     before = _number(replicaset, MOST) or int(meta.status(deployment).get("replicas") or 0)

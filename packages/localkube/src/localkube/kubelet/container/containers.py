@@ -265,7 +265,7 @@ class Containers:
             raise UnrunnableError("PortConflict", conflict)
 
     async def _port_conflict(self, container: JSONObject) -> str:
-        """Return the declared port that is in use at the pod's address, if pods share a network; empty if none is."""
+        """Return a declared port that is in use at the pod's address on a shared network; empty if none is."""
         cell = self._cell
         if cell.node.settings.capabilities.network == "isolated" and not podspec.uses_host_network(cell.pod):
             return ""

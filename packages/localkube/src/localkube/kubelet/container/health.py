@@ -104,7 +104,7 @@ async def _within(timeout: float, work: Coroutine[Any, Any, T]) -> T:
 
 
 def _instead(target: ProbeTarget) -> str:
-    """Return a text about the ports on which the pod listens instead; empty if it shares the ports of the machine."""
+    """Return a text about the ports on which the pod listens instead; empty in the network of the machine."""
     if target.ip.startswith(OF_THE_MACHINE):
         return ""
     ports = ", ".join(map(str, podconnections.listening(target.pid)))

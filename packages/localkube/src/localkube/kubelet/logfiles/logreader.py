@@ -71,7 +71,7 @@ def last_lines(directory: Path, run: int, lines: int, size: int) -> bytes:
 
 
 def ends_of_runs(directory: Path, lines: int, size: int) -> list[bytes]:
-    """Return the last whole lines of each kept run of a container, the oldest run first, each at most `size` bytes."""
+    """Return the last whole lines of each kept run of a container, oldest first; at most `size` bytes each."""
     found = []
     for run in sorted({segment.run for segment in segments(directory)}):
         text = last_lines(directory, run, lines, size + 1)

@@ -16,7 +16,7 @@ PENDING: Final = "PodResizePending"
 
 
 def pending(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject | None:
-    """Return the condition of a pod that requests more than its node has; None if it does not, or has not grown."""
+    """Return the condition of a pod that grew and requests more than its node has; None otherwise."""
     reported = {one["name"]: one.get("resources") for one in meta.status(pod).get("containerStatuses") or []}
     changed = [
         one["name"]

@@ -12,7 +12,7 @@ FORGIVEN: Final = 2 * LONGEST
 
 
 def is_early(moment: datetime, now: datetime) -> bool:
-    """Return whether to wait for a moment; False if it is later than any back-off, because the clock was set back."""
+    """Return whether to wait for a moment; False if the clock was set back since."""
     return now < moment <= now + LONGEST
 
 

@@ -55,7 +55,7 @@ def _resize(path: str, size: int) -> int:
 
 
 def _require_own(first: int, path: str) -> None:
-    """Refuse a path that is not the mount point of a memory file system in the mount namespace of process `first`."""
+    """Refuse a path that is not a mount point of a memory file system for process `first`."""
     kinds = {}
     with open(f"/proc/{first}/mounts") as mounts:
         for line in mounts:

@@ -43,7 +43,7 @@ BRIDGE = "kube0"
 PREFIX = 16
 _ALONE = 32
 PODS_PER_BRIDGE = 1000
-"""The pods per bridge, of 1,023 ports; the other ports of the first bridge are for further bridges and the outside."""
+"""The pods per bridge, of 1,023 ports; the first bridge needs other ports for further bridges."""
 
 _INDEX = 100  # the bridge's number, and in each pod that of eth0: above what the kernel makes by itself
 _LOOPBACK = 1
@@ -173,7 +173,7 @@ class BridgeNetwork:
             raise
 
     def _routes(self) -> list[Request]:
-        """Return a pod's routes: to other pods by the bridge, to all else by the gateway, if it is not the bridge."""
+        """Return a pod's routes: to other pods by the bridge, to all else by the gateway."""
         if self._gateway == self._address:
             return [build_default_route(self._address)]
         return [
