@@ -85,11 +85,11 @@ class Phases:
     def end(self, phase: str) -> None:
         """Report the counts of the phase that ends."""
         entries = [
-            one
-            for one in self._world.trace.entries[self._since :]
-            if one.actor == "manager-0" and "/leases" not in one.object
+            entry
+            for entry in self._world.trace.entries[self._since :]
+            if entry.actor == "manager-0" and "/leases" not in entry.object
         ]
-        found = Counter(kind(one.object) for one in entries)
+        found = Counter(kind(entry.object) for entry in entries)
         found["reads"] = self._manager.reads - self._reads
         self._tell(phase, entries[-1].at - entries[0].at, found)
         self._since, self._reads = len(self._world.trace.entries), self._manager.reads

@@ -105,7 +105,7 @@ def introduction(page: str) -> tuple[str, str]:
     """
     title, _, rest = re.sub(r"<!--.*?-->", "", page, flags=re.DOTALL).partition("\n")
     paragraphs = (" ".join(one.split()) for one in rest.split("\n\n"))
-    plain = next((one for one in paragraphs if re.match(r"\w|\[|`(?!``)", one)), "")
+    plain = next((paragraph for paragraph in paragraphs if re.match(r"\w|\[|`(?!``)", paragraph)), "")
     sentence = re.split(r"(?<=\.)\s", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", plain))[0]
     return title.lstrip("# "), sentence.removesuffix(":")
 
@@ -136,9 +136,9 @@ def faults(site: Path) -> list[str]:
     pages = {path.relative_to(site): Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     found = []
     for at, page in pages.items():
-        elsewhere = [one for one in page.loads if urlsplit(one).netloc]
+        elsewhere = [load for load in page.loads if urlsplit(load).netloc]
         found += [f"{at} loads {one}, which is not of the site" for one in elsewhere]
-        for link in [*page.links, *(one for one in page.loads if one not in elsewhere)]:
+        for link in [*page.links, *(load for load in page.loads if load not in elsewhere)]:
             if at.name != "404.html" and not _is_there(site, pages, at, link):
                 found.append(f"{at} names {link}, which is not there")
     return found

@@ -233,7 +233,7 @@ def compatibility() -> str:
         fields="\n".join(of_fields()),
         chosen=codes(stability.CHOSEN),
         kept=codes(stability.KEPT),
-        deprecated=codes(f"--{one.name}" for one in managerflags.FLAGS if managerflags.DEPRECATED in one.usage),
+        deprecated=codes(f"--{flag.name}" for flag in managerflags.FLAGS if managerflags.DEPRECATED in flag.usage),
         commands=codes(f"lws {name}" for name in stability.NEW_COMMANDS if name in COMMANDS),
         gates="\n".join(gates()),
     )

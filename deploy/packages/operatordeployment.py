@@ -83,7 +83,7 @@ def build_operator(
 def own_rights(kinds: Registry) -> Rights:
     """Return the operator's own permissions: for its controllers, its lease, its metrics, the topology of the cluster."""
     namespaced = [one for one in kinds.permissions if one.resource.namespaced and one.resource != EVENTS]
-    cluster_wide = [one for one in kinds.permissions if not one.resource.namespaced]
+    cluster_wide = [permission for permission in kinds.permissions if not permission.resource.namespaced]
     topology = Permission(INFRASTRUCTURES, ("get",), names=(CLUSTER.name,))
     return Rights(
         policy_rules((*cluster_wide, *kube.METRICS, topology)),

@@ -44,7 +44,7 @@ def _role(definition: JSONObject, name: str, joins: str, rules: list[JSONObject]
 def _rule(definition: JSONObject, subresources: Sequence[str], verbs: Sequence[str]) -> JSONObject:
     spec = meta.spec(definition)
     plural = spec["names"]["plural"]
-    resources = [f"{plural}/{one}" if one else plural for one in subresources]
+    resources = [f"{plural}/{subresource}" if subresource else plural for subresource in subresources]
     return {"apiGroups": [spec["group"]], "resources": resources, "verbs": list(verbs)}
 
 

@@ -248,7 +248,7 @@ def clusters_of(node: str) -> list[str]:
     """
     found = PARTS.match(node)
     parameters = ((found and found["part"] != "unit" and found["parameters"]) or "").split("-")
-    return [CLUSTERS[one] for one in parameters if one in CLUSTERS]
+    return [CLUSTERS[parameter] for parameter in parameters if parameter in CLUSTERS]
 
 
 def part_of(node: str) -> str:

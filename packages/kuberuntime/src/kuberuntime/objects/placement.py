@@ -53,7 +53,7 @@ class NodeTerm(Struct, frozen=True):
         if not self.labels and not self.fields:
             return False
         named = {"metadata.name": name}
-        return all(one.matches(labels) for one in self.labels) and all(one.matches(named) for one in self.fields)
+        return all(label.matches(labels) for label in self.labels) and all(one.matches(named) for one in self.fields)
 
 
 def read_tolerations(spec: JSONObject) -> tuple[Toleration, ...]:

@@ -42,7 +42,7 @@ def qos_class(spec: JSONObject) -> str:
     """
     containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     holders = [spec] if spec.get("resources") else containers
-    amounts = [_positive(compute(one.get("resources") or {})) for one in holders]
+    amounts = [_positive(compute(holder.get("resources") or {})) for holder in holders]
     if not any(limits or requests for limits, requests in amounts):
         return "BestEffort"
     if all(len(limits) == len(COMPUTE) and requests == limits for limits, requests in amounts):

@@ -66,7 +66,7 @@ class Command:
 
 def named(commands: Iterable[Command]) -> Mapping[str, Command]:
     """Return commands by their names, in their order."""
-    return {one.name: one for one in commands}
+    return {command.name: command for command in commands}
 
 
 COMMANDS: Final = named(

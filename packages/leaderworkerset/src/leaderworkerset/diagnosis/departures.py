@@ -34,9 +34,9 @@ def closed(nodes: Mapping[str, JSONObject]) -> Closed:
 def _closing(spec: JSONObject) -> Iterator[JSONObject]:
     if spec.get("unschedulable"):
         yield placement.CORDONED
-    for one in spec.get("taints") or []:
-        if one.get("effect") in placement.REPELLING and not str(one.get("key")).startswith(OF_KUBERNETES):
-            yield one
+    for taint in spec.get("taints") or []:
+        if taint.get("effect") in placement.REPELLING and not str(taint.get("key")).startswith(OF_KUBERNETES):
+            yield taint
 
 
 def nodes_of(group: Group, nodes: Closed) -> frozenset[str]:

@@ -101,7 +101,7 @@ def _of_set(observed: Observed, chosen: SetView) -> Diagnosis:
 
 def of_whole(chosen: Diagnosis, parts: Sequence[Diagnosis]) -> list[Diagnosis]:
     """Return the findings of a DisaggregatedSet: its own, unless a part explains the state better."""
-    is_ill = any(one.verdict is not Verdict.HEALTHY for one in parts)
+    is_ill = any(part.verdict is not Verdict.HEALTHY for part in parts)
     says_more = chosen.verdict is Verdict.STUCK or not parts
     if says_more or (chosen.verdict is not Verdict.HEALTHY and not is_ill):
         return [chosen, *parts]

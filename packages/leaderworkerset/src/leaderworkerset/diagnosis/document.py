@@ -35,7 +35,7 @@ def lines(told: Diagnosis) -> list[str]:
 
 def document(diagnoses: Sequence[Diagnosis]) -> JSONObject:
     """Return the document of diagnoses, whose field names are stable."""
-    return {"apiVersion": VERSION, "kind": "DiagnosisList", "items": [_item(one) for one in diagnoses]}
+    return {"apiVersion": VERSION, "kind": "DiagnosisList", "items": [_item(diagnosis) for diagnosis in diagnoses]}
 
 
 def _item(told: Diagnosis) -> JSONObject:
@@ -79,7 +79,7 @@ def overview(found: Sequence[Diagnosis], *, with_namespace: bool = False) -> lis
     fine = [group for group in sets if worst(group).verdict is Verdict.HEALTHY]
     paragraphs = [_block(group, with_namespace=with_namespace) for group in ill[:BLOCKS]]
     if others := [worst(group) for group in ill[BLOCKS:]]:
-        lined = [f"  {_prefix(one, with_namespace=with_namespace)}{headline(one)}" for one in others]
+        lined = [f"  {_prefix(other, with_namespace=with_namespace)}{headline(other)}" for other in others]
         paragraphs.append(["Others:", *lined])
     if fine:
         named = listed([_title(group[0], with_namespace=with_namespace) for group in fine], NAMES)

@@ -72,10 +72,10 @@ def statuses(rank: Rank) -> Sequence[JSONObject]:
 
 def waiting(rank: Rank) -> Iterator[tuple[str, str, str]]:
     """Yield container, reason and message of each container that waits."""
-    for one in statuses(rank):
-        found: dict[str, Any] = (one.get("state") or {}).get("waiting") or {}
+    for status in statuses(rank):
+        found: dict[str, Any] = (status.get("state") or {}).get("waiting") or {}
         if found.get("reason"):
-            yield str(one.get("name")), str(found["reason"]), str(found.get("message") or "")
+            yield str(status.get("name")), str(found["reason"]), str(found.get("message") or "")
 
 
 def messages(observed: Observed, rank: Rank, *reasons: str, of_any: bool = False) -> list[str]:

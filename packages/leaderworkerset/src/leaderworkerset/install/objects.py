@@ -50,8 +50,8 @@ def build_all(
     return [
         (resources.NAMESPACES, build_namespace(namespace)),
         *(
-            (resources.CUSTOM_RESOURCE_DEFINITIONS, metadata.labeled(one))
-            for one in definitions or declared.definitions()
+            (resources.CUSTOM_RESOURCE_DEFINITIONS, metadata.labeled(definition))
+            for definition in definitions or declared.definitions()
         ),
         (resources.SERVICE_ACCOUNTS, rbac.service_account(namespace)),
         *rbac.roles(namespace, declared.permissions, certificates=keeps),

@@ -48,7 +48,7 @@ async def webhooks(
         server = await part.opened()
         at = configurations.at_url(server.url, authority.certificate)
         for resource, obj in (
-            *((CUSTOM_RESOURCE_DEFINITIONS, one) for one in definitions or kinds.definitions()),
+            *((CUSTOM_RESOURCE_DEFINITIONS, definition) for definition in definitions or kinds.definitions()),
             *configurations.build_configurations(kinds.webhooks, at),
         ):
             await client.apply(resource, obj, manager=INSTALLER)

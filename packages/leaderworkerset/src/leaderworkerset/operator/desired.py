@@ -84,5 +84,5 @@ def _placement(found: object) -> Placement:
     if not isinstance(found, dict):
         return Placement()
     selector, tolerations = _object(found.get("nodeSelector")), found.get("tolerations")
-    are_tolerations = isinstance(tolerations, list) and all(isinstance(one, dict) for one in tolerations)
+    are_tolerations = isinstance(tolerations, list) and all(isinstance(toleration, dict) for toleration in tolerations)
     return Placement(node_selector=selector, tolerations=tolerations if are_tolerations else None)

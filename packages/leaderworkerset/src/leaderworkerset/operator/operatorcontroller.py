@@ -239,7 +239,7 @@ class OperatorDriver(Driver):
 def establishes(definition: JSONObject) -> tuple[str, ...]:
     """Return the kind (`plural.group`) that a definition serves in version v1, empty while it does not."""
     spec = meta.spec(definition)
-    serves = any(one.get("name") == "v1" and one.get("served") for one in spec.get("versions") or [])
+    serves = any(version.get("name") == "v1" and version.get("served") for version in spec.get("versions") or [])
     if not (serves and meta.is_condition_true(definition, "Established")) or meta.is_deleting(definition):
         return ()
     return (f"{spec['names']['plural']}.{spec['group']}",)

@@ -99,8 +99,8 @@ def _trusting(webhooks: Sequence[JSONObject], live: JSONObject) -> list[JSONObje
     """Return the webhooks with the authorities that were injected into those of the same name (R-OP-18)."""
     bundles = {one.get("name"): (one.get("clientConfig") or {}).get("caBundle") for one in live.get("webhooks") or []}
     return [
-        one | {"clientConfig": one["clientConfig"] | {"caBundle": bundle}}
-        if (bundle := bundles.get(one["name"]))
-        else one
-        for one in webhooks
+        webhook | {"clientConfig": webhook["clientConfig"] | {"caBundle": bundle}}
+        if (bundle := bundles.get(webhook["name"]))
+        else webhook
+        for webhook in webhooks
     ]

@@ -168,9 +168,9 @@ def reconcile(
         return Plan()
     if wanted.tls is not None:
         return _note_profile(cluster, wanted.tls)
-    writes = [action for one in differences for action in _writes(one, place)]
+    writes = [action for difference in differences for action in _writes(difference, place)]
     deletions = [_delete(kind, obj, place) for kind, obj in wanted.unwanted]
-    rolls = any(one.kind == resources.DEPLOYMENTS and one.live is not None for one in differences)
+    rolls = any(difference.kind == resources.DEPLOYMENTS and difference.live is not None for difference in differences)
     reporter = _Reporter(cluster, observed.deployment, wanted.desired, place, now)
     return reporter.plan((*writes, *deletions), replace(wanted.outcome, rolls=rolls))
 

@@ -131,7 +131,7 @@ def _container(pod: JSONObject, status: JSONObject, logs: Logs, mask: Mask) -> C
 def _events(found: Traces, mask: Mask) -> list[Happened]:
     """Return the events of the pods and of the LeaderWorkerSet, the newest last."""
     uids = {meta.uid(pod) for pod in found.pods} | ({meta.uid(found.lws)} if found.lws else set())
-    own = [one for one in found.events if (one.get("involvedObject") or {}).get("uid") in uids]
+    own = [event for event in found.events if (event.get("involvedObject") or {}).get("uid") in uids]
     happened = sorted(map(eventhistory.happening, own), key=lambda one: one.last)
     return [
         Happened(
@@ -156,10 +156,10 @@ def _revision(found: Traces, mask: Mask) -> Revision | None:
     """Return the revision of the group's pods, with the fields that differ from the previous revision."""
     key = next((key for pod in found.pods if (key := groupname.revision(pod))), "")
     entries = pasts.entries(view(found.lws, ()), found.revisions) if found.lws else []
-    own = next((one for one in entries if one.key == key), None)
+    own = next((entry for entry in entries if entry.key == key), None)
     if own is None:
         return None
-    before = next((one for one in reversed(entries) if one.number < own.number), None)
+    before = next((entry for entry in reversed(entries) if entry.number < own.number), None)
     changes: list[str] = []
     if before is not None:
         try:

@@ -168,7 +168,7 @@ def unpacked(obj: JSONObject) -> Episode | None:
 
 def _shortened(rank: RankEnd, lines: int) -> RankEnd:
     kept = tuple(
-        msgspec.structs.replace(one, logs=tuple(run[max(len(run) - lines, 0) :] for run in one.logs))
-        for one in rank.containers
+        msgspec.structs.replace(container, logs=tuple(run[max(len(run) - lines, 0) :] for run in container.logs))
+        for container in rank.containers
     )
     return msgspec.structs.replace(rank, containers=kept)

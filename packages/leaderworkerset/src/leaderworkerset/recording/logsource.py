@@ -199,20 +199,20 @@ def share(pods: Sequence[JSONObject]) -> int:
 
 def _containers(pods: Sequence[JSONObject]) -> Iterator[tuple[JSONObject, str]]:
     for pod in pods:
-        for one in podstate.container_statuses(pod):
-            yield pod, str(one.get("name"))
+        for container_status in podstate.container_statuses(pod):
+            yield pod, str(container_status.get("name"))
 
 
 def _runs(pod: JSONObject) -> Iterator[_Run]:
     """Yield up to two last runs of each container; a waiting container has no current run."""
-    for one in podstate.container_statuses(pod):
-        name, state = str(one.get("name")), one.get("state") or {}
-        if last := (one.get("lastState") or {}).get("terminated"):
+    for container_status in podstate.container_statuses(pod):
+        name, state = str(container_status.get("name")), container_status.get("state") or {}
+        if last := (container_status.get("lastState") or {}).get("terminated"):
             yield _Run(name, _identity(last, "previous"), is_previous=True)
         if ended := state.get("terminated"):
             yield _Run(name, _identity(ended, "present"), is_previous=False)
         elif state.get("running") is not None:
-            yield _Run(name, _identity(one, "present"), is_previous=False)
+            yield _Run(name, _identity(container_status, "present"), is_previous=False)
 
 
 def _identity(run: JSONObject, otherwise: str) -> str:

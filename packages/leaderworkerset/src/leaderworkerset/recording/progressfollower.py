@@ -340,8 +340,8 @@ def _sidecars(pod: JSONObject) -> list[str]:
 def _started(pod: JSONObject) -> datetime | None:
     """Return when the last container of a running pod started, None if one does not run."""
     found = [
-        ((one.get("state") or {}).get("running") or {}).get("startedAt")
-        for one in meta.status(pod).get("containerStatuses") or []
+        ((container_status.get("state") or {}).get("running") or {}).get("startedAt")
+        for container_status in meta.status(pod).get("containerStatuses") or []
     ]
     moments = [timestamps.read(str(one)) for one in found]
     return None if not moments or None in moments else max(filter(None, moments))

@@ -147,7 +147,7 @@ def document(found: Foreseen) -> JSONObject:
         "created": found.is_new,
         "newRevision": found.rolls,
         "paused": found.is_paused,
-        "changes": [{"field": one.path, "before": one.before, "after": one.after} for one in found.changes],
+        "changes": [{"field": change.path, "before": change.before, "after": change.after} for change in found.changes],
         "steps": [
             {"groups": sorted(wave.groups), "extraGroups": wave.extra, "availableGroups": wave.available}
             for wave in found.forecast.waves

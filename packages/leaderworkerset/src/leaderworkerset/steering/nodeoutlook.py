@@ -64,14 +64,14 @@ def _turn(group: Group) -> tuple[int, str]:
 
 def lines(sets: Iterable[Leaving]) -> Iterator[str]:
     """Yield a line for each LeaderWorkerSet: the groups that would move, or why they would not."""
-    for one in sets:
-        many = f"{'group' if len(one.groups) == 1 else 'groups'} {', '.join(map(str, one.groups))}"
-        if one.why_not:
-            yield f"  {one.place}: {many} would stay: {one.why_not}"
+    for lws_set in sets:
+        many = f"{'group' if len(lws_set.groups) == 1 else 'groups'} {', '.join(map(str, lws_set.groups))}"
+        if lws_set.why_not:
+            yield f"  {lws_set.place}: {many} would stay: {lws_set.why_not}"
             continue
-        extra = f", {counted(one.extra, 'extra group')} first" if one.extra else ""
-        takes = f", about {duration(one.takes)}" if one.takes is not None else ""
-        yield f"  {one.place}: {many} would move, at most {one.at_once} at a time{extra}{takes}"
+        extra = f", {counted(lws_set.extra, 'extra group')} first" if lws_set.extra else ""
+        takes = f", about {duration(lws_set.takes)}" if lws_set.takes is not None else ""
+        yield f"  {lws_set.place}: {many} would move, at most {lws_set.at_once} at a time{extra}{takes}"
 
 
 def staying(pods: Iterable[JSONObject]) -> str:

@@ -86,7 +86,7 @@ def document(found: RolesForeseen) -> JSONObject:
         "created": found.is_new,
         "newRevision": found.rolls,
         "slices": found.slices,
-        "changes": [{"field": one.path, "before": one.before, "after": one.after} for one in found.changes],
+        "changes": [{"field": change.path, "before": change.before, "after": change.after} for change in found.changes],
         "roles": [
             {"name": name, "groups": state.initial, "wantedGroups": state.target}
             for name, state in zip(found.roles, found.states, strict=True)

@@ -112,7 +112,7 @@ def set_view(obj: JSONObject, views: Iterable[View]) -> SetView:
         created=meta.metadata(obj).get("creationTimestamp", ""),
         roles=tuple(_count(obj, role, own) for role in meta.spec(obj).get("roles") or []),
         parts=tuple(sorted(own, key=lambda part: (part.slice.zfill(9), part.role, part.revision))),
-        updated=sum(int(one.get("updatedReplicas", 0)) for one in statuses),
+        updated=sum(int(status.get("updatedReplicas", 0)) for status in statuses),
         object=obj,
     )
 

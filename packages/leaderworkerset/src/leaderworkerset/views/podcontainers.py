@@ -103,6 +103,6 @@ def _reason(pod: JSONObject) -> str:
 
 
 def _before(pod: JSONObject, container: str | None) -> str:
-    inits = [str(one.get("name")) for one in meta.spec(pod).get("initContainers") or []]
+    inits = [str(init_container.get("name")) for init_container in meta.spec(pod).get("initContainers") or []]
     logged = [name for name in inits if name != container and has_log(container_status(pod, name))]
     return f"; its init container has one: -c {logged[-1]}" if logged else ""

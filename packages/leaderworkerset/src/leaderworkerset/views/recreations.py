@@ -65,7 +65,7 @@ def recorded_run(view: View, told: Recreations) -> Death | None:
     template = meta.spec(view.object).get("leaderWorkerTemplate") or {}
     is_leader = told.failed_pod.count("-") == view.name.count("-") + 1
     pod = (template.get("leaderTemplate") if is_leader else None) or template.get("workerTemplate") or {}
-    inits = {one.get("name") for one in meta.spec(pod).get("initContainers") or []}
+    inits = {init_container.get("name") for init_container in meta.spec(pod).get("initContainers") or []}
     end = {"exitCode": decimals.natural(found["code"]), "reason": found["reason"] or "", "message": found["line"]}
     return Death(told.failed_pod, found["container"], end, found["container"] in inits, is_recorded=True)
 

@@ -116,7 +116,7 @@ def renew(material: Material, step: RotationStep, hosts: Sequence[str], now: dat
 def due_at(material: Material) -> datetime:
     """Return when the next renewal of valid material is due."""
     ends = (material.authority.certificate, material.serving.certificate)
-    return min(certificates.expires_at(one) for one in ends) - LOOKAHEAD
+    return min(certificates.expires_at(end) for end in ends) - LOOKAHEAD
 
 
 def with_authority(configuration: JSONObject, bundle: bytes) -> JSONObject:

@@ -116,7 +116,7 @@ async def say_causes(session: Session, seen: Seen, wanted: GetRequest) -> None:
     from leaderworkerset.cli.sets import diagnoses  # the whole catalogue of causes: only for sets that are not ready
 
     unready = [view for view in seen.shown if not view.is_ready]
-    sets, waiting = [one for one in seen.sets if not one.is_ready][:QUOTED], unready[:QUOTED]
+    sets, waiting = [lws_set for lws_set in seen.sets if not lws_set.is_ready][:QUOTED], unready[:QUOTED]
     if not waiting and not sets:
         return
     asked = {view.key for view in waiting}
@@ -265,7 +265,7 @@ def render(views: Sequence[View], wanted: GetRequest, sets: Sequence[SetView] = 
         return [VIEWS[form](document(views, sets, managed_fields=wanted.managed_fields))]
     if form == "name":
         return [
-            *(f"disaggregatedset.disaggregatedset.x-k8s.io/{one.name}" for one in sets),
+            *(f"disaggregatedset.disaggregatedset.x-k8s.io/{lws_set.name}" for lws_set in sets),
             *(f"leaderworkerset.leaderworkerset.x-k8s.io/{view.name}" for view in views),
         ]
     now = SystemClock().now()

@@ -306,7 +306,7 @@ def has_previous(pod: JSONObject, container: str | None) -> bool:
     """Return whether a container was restarted."""
     name = container or default_container(pod)
     statuses = meta.status(pod).get("containerStatuses") or []
-    return any(one.get("name") == name and one.get("restartCount", 0) for one in statuses)
+    return any(status.get("name") == name and status.get("restartCount", 0) for status in statuses)
 
 
 async def follow(target: Target, wanted: LogsRequest) -> None:

@@ -280,7 +280,7 @@ def _accesses(facts: Facts) -> Iterator[CheckResult]:
     if isinstance(facts.accesses, Unread):
         yield _unread("LWS-D601", "permissions", f"not known: {facts.accesses.why}")
         return
-    denied = [f"{one.verb} {one.resource}" for one in facts.accesses if not one.allowed]
+    denied = [f"{access.verb} {access.resource}" for access in facts.accesses if not access.allowed]
     if denied:
         text = f"you may not {', '.join(denied)}"
         fix = "ask for a role with these verbs; some commands fail without"

@@ -49,7 +49,7 @@ async def _set_taint(session: Session, name: str, own: JSONObject, *, is_tainted
         node = await session.client.get(NODES, ObjectKey("", name))
         known = meta.spec(node).get("taints") or []
         others = [one for one in known if one != own]
-        if is_tainted and any(one.get("key") == labels.MOVING for one in others):
+        if is_tainted and any(other.get("key") == labels.MOVING for other in others):
             raise CommandError(
                 f"node {name} has the taint {labels.MOVING} already: another move is under way, or was killed; "
                 f"then remove it: `{session.kubectl or 'kubectl'} taint nodes {name} {labels.MOVING}-`"

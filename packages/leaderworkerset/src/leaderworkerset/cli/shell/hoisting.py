@@ -116,7 +116,7 @@ def _awaits_value(words: Sequence[str], root: click.Command) -> bool:
         if awaits or command is None:
             awaits = False
         elif word.startswith("-"):
-            options = (one for one in command.params if isinstance(one, click.Option) and word in one.opts)
+            options = (param for param in command.params if isinstance(param, click.Option) and word in param.opts)
             awaits = any(not one.is_flag and not one.count for one in options)
         elif isinstance(command, click.Group):
             command = command.get_command(context, word)

@@ -96,7 +96,7 @@ def _command(args: Sequence[str], root: click.Command) -> str:
 
 def _without_options(args: Sequence[str], root: click.Command) -> list[str]:
     """Return the words without the options that select a cluster, and their values."""
-    options = {word for one in root.params if one.expose_value for word in one.opts} - {completing.LOCAL}
+    options = {word for param in root.params if param.expose_value for word in param.opts} - {completing.LOCAL}
     left, found = iter(args), []
     for word in left:
         if word in options:

@@ -129,7 +129,7 @@ class Play:
             body = {
                 "kind": step.fault.name,
                 "seconds": step.seconds,
-                "targets": [self._target(step, one) for one in step.targets],
+                "targets": [self._target(step, target) for target in step.targets],
                 "amount": step.amount,
                 "path": step.path,
             }

@@ -81,7 +81,7 @@ def _seen_until(report: StormReport) -> float:
     """Return the time of the last event, in seconds after the storm began."""
     faults = (deed.at + deed.step.seconds for deed in report.deeds)
     outages = (end for _, end in report.probe.outages) if report.probe else ()
-    return max((*faults, *(one.at for one in report.witness.sightings), *outages), default=0.0)
+    return max((*faults, *(sighting.at for sighting in report.witness.sightings), *outages), default=0.0)
 
 
 def _timeline(report: StormReport) -> Safe:

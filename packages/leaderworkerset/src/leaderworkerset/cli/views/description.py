@@ -280,7 +280,7 @@ def _revisions(view: SetView) -> list[str]:
     revisions = dict.fromkeys(part.revision for part in view.parts)
     if len(revisions) < 2:
         return []
-    rows = [_revision(one, [part for part in view.parts if part.revision == one]) for one in revisions]
+    rows = [_revision(revision, [part for part in view.parts if part.revision == revision]) for revision in revisions]
     return ["", "Revisions:", *output.table(REVISIONS, rows, "  ")]
 
 

@@ -52,8 +52,8 @@ def _waits_for_another(group: Group, done: set[str]) -> bool:
 
 def _is_done(rank: Rank) -> bool:
     """Return whether a container exited with code 0, and has not been restarted yet."""
-    for one in ranks.statuses(rank):
-        state, last = one.get("state") or {}, (one.get("lastState") or {}).get("terminated") or {}
+    for status in ranks.statuses(rank):
+        state, last = status.get("state") or {}, (status.get("lastState") or {}).get("terminated") or {}
         end = state.get("terminated") or (last if (state.get("waiting") or {}).get("reason") == RETRIED else {})
         if end.get("exitCode") == 0 and rank.state in {"Completed", RETRIED, "NotReady"}:
             return True

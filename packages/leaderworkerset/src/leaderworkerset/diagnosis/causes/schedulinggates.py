@@ -156,12 +156,12 @@ def _lacks(podgroup: JSONObject) -> str:
     phase = str(status.get("phase") or "")
     least = meta.spec(podgroup).get("minMember")
     refused = [
-        str(one.get("message") or one.get("reason") or one["type"])
-        for one in status.get("conditions") or []
-        if (one.get("type") == "Unschedulable" and one.get("status") == "True")
+        str(condition.get("message") or condition.get("reason") or condition["type"])
+        for condition in status.get("conditions") or []
+        if (condition.get("type") == "Unschedulable" and condition.get("status") == "True")
         or (
-            one.get("type") in {"Scheduled", "PodGroupScheduled", "PodGroupInitiallyScheduled"}
-            and one.get("status") == "False"
+            condition.get("type") in {"Scheduled", "PodGroupScheduled", "PodGroupInitiallyScheduled"}
+            and condition.get("status") == "False"
         )
     ]
     if refused:

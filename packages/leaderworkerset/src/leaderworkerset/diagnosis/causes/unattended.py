@@ -89,7 +89,7 @@ def field_is_unreadable(observed: Observed) -> Finding | None:
 def last_change(obj: JSONObject) -> str:
     """Return when the spec was last written or scaled, by the managed fields; otherwise the creation time."""
     entries = meta.metadata(obj).get("managedFields") or []
-    written = [str(one.get("time") or "") for one in entries if one.get("subresource") != "status"]
+    written = [str(entry.get("time") or "") for entry in entries if entry.get("subresource") != "status"]
     return max([*written, meta.created(obj)])
 
 

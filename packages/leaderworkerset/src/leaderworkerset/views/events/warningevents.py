@@ -104,7 +104,7 @@ def _of_missing(view: View, group: Group, rank: Rank, warnings: Warnings) -> lis
     owner = leader.pod if rank.index and leader else view.name
     since = _moment(leader.created if rank.index and leader else view.created)
     siblings = group.ranks if rank.index else [other.leader for other in view.groups if other.leader]
-    newest = max((_moment(one.created) for one in siblings), default=BEGINNING)
+    newest = max((_moment(sibling.created) for sibling in siblings), default=BEGINNING)
     made = [event for event in warnings.about(view.namespace, "StatefulSet", owner) if event.last >= since]
     own = [event for event in made if f"Pod {rank.pod} " in event.message]
     if own:

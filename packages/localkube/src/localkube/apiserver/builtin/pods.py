@@ -28,7 +28,7 @@ def default_status(status: JSONObject, old: JSONObject) -> None:
     if "qosClass" in old:
         status.setdefault("qosClass", old["qosClass"])
     address = status.get("podIP")
-    if address and [one.get("ip") for one in status.get("podIPs") or ()][:1] != [address]:
+    if address and [pod_i_p.get("ip") for pod_i_p in status.get("podIPs") or ()][:1] != [address]:
         status["podIPs"] = [{"ip": address}]
 
 

@@ -74,7 +74,7 @@ def _shown(
 def _measurable(pod: JSONObject) -> set[str]:
     """Return the names of the running containers, all of which must be measured."""
     statuses = meta.status(pod).get("containerStatuses") or ()
-    return {one["name"] for one in statuses if (one.get("state") or {}).get("running")}
+    return {status["name"] for status in statuses if (status.get("state") or {}).get("running")}
 
 
 def _by_node(backend: Backend, loads: Mapping[UID, Mapping[str, Load]]) -> dict[str, list[Load]]:

@@ -62,7 +62,7 @@ def _with_resources(before: JSONObject, after: JSONObject) -> JSONObject:
 def _is_supported(pod: JSONObject) -> bool:
     """Return whether the first running container reports resources, as on a node that can change them."""
     statuses = pod["status"].get("containerStatuses") or ()
-    running = (one for one in statuses if (one.get("state") or {}).get("running") is not None)
+    running = (status for status in statuses if (status.get("state") or {}).get("running") is not None)
     return next(("resources" in one for one in running), True)
 
 

@@ -82,7 +82,7 @@ def decide(observed: Observed) -> Sizing:
 def _by_metrics(observed: Observed, pace: Pace, history: History, able: Condition) -> Sizing:
     current, now = replicas_of(observed.scale), observed.now
     proposals, errors = _proposals(observed, pace)
-    statuses = tuple(one.status for one in proposals)
+    statuses = tuple(proposal.status for proposal in proposals)
     wanted = max(proposals, key=lambda one: one.replicas, default=Proposal(current, "", {}))
     events = tuple((error.reason, str(error)) for error in errors)
     if errors and (not proposals or wanted.replicas < current):
@@ -185,7 +185,7 @@ def _write_status(
 
 def _conditions(autoscaler: JSONObject, found: Sequence[Condition], now: datetime) -> list[JSONObject]:
     """Return the conditions of the status with the new ones; a time changes only with its status."""
-    conditions = {one["type"]: one for one in meta.status(autoscaler).get("conditions") or ()}
+    conditions = {condition["type"]: condition for condition in meta.status(autoscaler).get("conditions") or ()}
     for name, status, reason, message in found:
         known = conditions.get(name, {})
         since = known["lastTransitionTime"] if known.get("status") == status else timestamps.render(now)

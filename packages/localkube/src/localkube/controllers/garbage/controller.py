@@ -155,7 +155,7 @@ class GarbageCollector:
 
     async def _orphan(self, dependent: GraphNode, owner: UID) -> Patch | None:
         live = await self._read(dependent)
-        if live is None or all(one.uid != owner for one in read_owners(live)):
+        if live is None or all(read_owner.uid != owner for read_owner in read_owners(live)):
             return None
         return set_owners(dependent.resource, live, without(live, {owner}))
 

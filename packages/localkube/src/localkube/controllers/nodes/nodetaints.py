@@ -74,7 +74,7 @@ def due(node: JSONObject) -> list[tuple[str, str]]:
     >>> due({"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
     [('node.kubernetes.io/not-ready', 'NoSchedule'), ('node.kubernetes.io/not-ready', 'NoExecute')]
     """
-    said = [(one["type"], one["status"]) for one in meta.status(node).get("conditions") or []]
+    said = [(condition["type"], condition["status"]) for condition in meta.status(node).get("conditions") or []]
     names = [TAINTS[pair] for pair in said if pair in TAINTS]
     cordoned = [UNSCHEDULABLE] if meta.spec(node).get("unschedulable") else []
     return [(PREFIX + name, "NoSchedule") for name in (*names, *cordoned)] + [

@@ -80,7 +80,7 @@ def tolerated(pod: JSONObject, taints: Iterable[JSONObject]) -> timedelta | None
     tolerations = read_tolerations(meta.spec(pod))
     limits: list[float] = []
     for taint in taints:
-        matching = [one for one in tolerations if one.tolerates(taint)]
+        matching = [toleration for toleration in tolerations if toleration.tolerates(taint)]
         if not matching:
             return AT_ONCE
         limits += [one.seconds for one in matching if one.seconds is not None]

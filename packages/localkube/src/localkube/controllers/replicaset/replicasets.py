@@ -80,7 +80,7 @@ class ReplicaSets(Struct, frozen=True, kw_only=True):
         """Return the pods of all sets with the same controller, including its own."""
         owner = meta.controller_of(replicaset)
         siblings = self.sets.store.by_index(controllerrefs.BY_CONTROLLER, owner["uid"]) if owner else [replicaset]
-        pods = (self.pods.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(one)) for one in siblings)
+        pods = (self.pods.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(sibling)) for sibling in siblings)
         return list(chain.from_iterable(pods))
 
     def _changed_set(self, change: Change) -> Iterator[ObjectKey]:

@@ -148,7 +148,7 @@ class Scheduler:
 
     def _is_about(self, waiting: PodInfo, placed: PodInfo) -> bool:
         """Return whether affinity terms of a waiting pod select the placed pod."""
-        scopes = [term.scope for term in waiting.affinity] + [one.scope for one in waiting.constraints]
+        scopes = [term.scope for term in waiting.affinity] + [constraint.scope for constraint in waiting.constraints]
         return any(self._cluster.matches((scope,), placed) for scope in scopes)
 
     def _retry(self, changed: frozenset[Cause]) -> None:

@@ -28,7 +28,7 @@ Check: TypeAlias = Callable[[PodInfo, NodeState], list[str]]
 
 def unschedulable(pod: PodInfo, node: NodeState) -> list[str]:
     """NodeUnschedulable: the node is cordoned, and the pod does not tolerate that."""
-    if not node.unschedulable or any(one.tolerates(placement.CORDONED) for one in pod.tolerations):
+    if not node.unschedulable or any(toleration.tolerates(placement.CORDONED) for toleration in pod.tolerations):
         return []
     return ["node(s) were unschedulable"]
 

@@ -67,7 +67,7 @@ def uuid_of(device: str) -> str:
 
 def divided(inventory: Inventory, nodes: int, shares: int) -> tuple[tuple[str, ...], ...]:
     """Return the devices of each node. A GPU is on one node only; GPUs that are close to each other share a node."""
-    gpus = list(dict.fromkeys(one.gpu for one in inventory.accelerators))
+    gpus = list(dict.fromkeys(accelerator.gpu for accelerator in inventory.accelerators))
     if len(gpus) < nodes:
         have = f"{len(gpus)} GPU{'s' * (len(gpus) != 1)}"
         raise ValueError(f"this machine has {have}, and a GPU is on one node only: want at most {len(gpus)} nodes")
@@ -76,7 +76,7 @@ def divided(inventory: Inventory, nodes: int, shares: int) -> tuple[tuple[str, .
     for node in range(nodes):
         own = _close_together(gpus, size + (node < more), inventory.distances)
         gpus = [gpu for gpu in gpus if gpu not in own]
-        uuids = [one.uuid for one in inventory.accelerators if one.gpu in own]
+        uuids = [accelerator.uuid for accelerator in inventory.accelerators if accelerator.gpu in own]
         found.append(tuple(device for uuid in uuids for device in _shares(uuid, shares)))
     return tuple(found)
 

@@ -102,13 +102,13 @@ def _refused(nvml: Any) -> Iterator[None]:
 def _devices_of(nvml: Any, handle: Any, index: int) -> Iterator[Accelerator]:
     """Yield a GPU, or its MIG instances if it has some."""
     gpu = _text(nvml.nvmlDeviceGetUUID(handle))
-    for one in list(_instances(nvml, handle)) or [handle]:
-        memory = nvml.nvmlDeviceGetMemoryInfo(one)
+    for instance in list(_instances(nvml, handle)) or [handle]:
+        memory = nvml.nvmlDeviceGetMemoryInfo(instance)
         yield Accelerator(
-            uuid=_text(nvml.nvmlDeviceGetUUID(one)),
+            uuid=_text(nvml.nvmlDeviceGetUUID(instance)),
             gpu=gpu,
             index=index,
-            name=_text(nvml.nvmlDeviceGetName(one)),
+            name=_text(nvml.nvmlDeviceGetName(instance)),
             memory=int(memory.total),
             free=int(memory.free),
         )
@@ -136,10 +136,10 @@ def _visible(found: Iterable[Accelerator], visible: str | None) -> tuple[Acceler
         return devices
     words = [word.strip() for word in visible.split(",")]
     return tuple(
-        one
-        for one in devices
+        device
+        for device in devices
         if any(
-            one.index == int(word) if word.isascii() and word.isdecimal() else bool(word) and _is_named(one, word)
+            device.index == int(word) if word.isascii() and word.isdecimal() else bool(word) and _is_named(device, word)
             for word in words
         )
     )

@@ -43,9 +43,9 @@ def report(visible: str | None) -> GpuReport | None:
         count=len(found.accelerators),
         failing=tuple(f"{gpu}: {why}" for gpu, why in found.failing.items()),
         busy=tuple(
-            f"{one.uuid} has {one.free // 2**30} of {one.memory // 2**30} GiB free"
-            for one in found.accelerators
-            if one.free < one.memory * ENOUGH
+            f"{accelerator.uuid} has {accelerator.free // 2**30} of {accelerator.memory // 2**30} GiB free"
+            for accelerator in found.accelerators
+            if accelerator.free < accelerator.memory * ENOUGH
         ),
         apart=tuple(f"{one} and {other}" for one, other in found.apart),
     )
@@ -55,7 +55,7 @@ def notes(found: Inventory, by_node: tuple[tuple[str, ...], ...], shares: int) -
     """Yield notes: the devices of the nodes, that shares are not isolated, and programs that use the GPUs already."""
     counts = ", ".join(f"node-{number}: {len(own)}" for number, own in enumerate(by_node))
     devices = found.accelerators
-    models = ", ".join(dict.fromkeys(one.name for one in devices))
+    models = ", ".join(dict.fromkeys(device.name for device in devices))
     yield f"GPUs of this machine: {len(devices)} ({models}; driver {found.driver}); nvidia.com/gpu by node: {counts}"
     if shares > 1:
         yield (
@@ -63,7 +63,7 @@ def notes(found: Inventory, by_node: tuple[tuple[str, ...], ...], shares: int) -
             "and a fault of one can end the others"
         )
     yield from (f"{gpu} is left out: {why}" for gpu, why in found.failing.items())
-    for gpu in dict.fromkeys(one.gpu for one in devices):
+    for gpu in dict.fromkeys(device.gpu for device in devices):
         if pids := found.processes.get(gpu, ()):
             named = ", ".join(map(str, pids[:SHOWN])) + (f" and {len(pids) - SHOWN} more" if len(pids) > SHOWN else "")
             yield f"{gpu} is in use by other programs: process {named}"

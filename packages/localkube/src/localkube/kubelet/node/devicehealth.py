@@ -40,7 +40,7 @@ class DeviceHealth:
     async def run(self, idleness: DeviceIdleness, pause: float = PAUSE) -> None:
         """Check the devices until cancelled."""
         found = await asyncio.to_thread(nvml.inventory)
-        with nvml.monitored({one.uuid: one.gpu for one in found.accelerators}) as failures:
+        with nvml.monitored({accelerator.uuid: accelerator.gpu for accelerator in found.accelerators}) as failures:
             while True:
                 await self.renew(await asyncio.to_thread(failures))
                 held = {uuid_of(device) for _, _, device in self._ledger.held()}

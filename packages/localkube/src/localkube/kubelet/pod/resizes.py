@@ -19,9 +19,9 @@ def pending(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject 
     """Return the condition of a pod that grew and requests more than its node has; None otherwise."""
     reported = {one["name"]: one.get("resources") for one in meta.status(pod).get("containerStatuses") or []}
     changed = [
-        one["name"]
-        for one in podspec.regular_containers(pod)
-        if reported.get(one["name"]) not in (None, one.get("resources") or {})
+        regular_container["name"]
+        for regular_container in podspec.regular_containers(pod)
+        if reported.get(regular_container["name"]) not in (None, regular_container.get("resources") or {})
     ]
     if not changed:
         return None
@@ -36,7 +36,7 @@ def pending(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject 
 def reported(pod: JSONObject, container: JSONObject, *, is_pending: bool) -> JSONObject:
     """Return the reported resources of a container that has run: the requested resources, or the previous ones."""
     statuses = meta.status(pod).get("containerStatuses") or []
-    known = next((one.get("resources") for one in statuses if one["name"] == container["name"]), None)
+    known = next((status.get("resources") for status in statuses if status["name"] == container["name"]), None)
     resources: JSONObject = known if is_pending and known is not None else container.get("resources") or {}
     requests = resources.get("requests")
     return {"resources": resources} | ({"allocatedResources": requests} if requests else {})
@@ -44,4 +44,4 @@ def reported(pod: JSONObject, container: JSONObject, *, is_pending: bool) -> JSO
 
 def _asked(pod: JSONObject, name: str) -> Quantity:
     amounts = (qos.compute(one.get("resources") or {})["requests"] for one in podspec.regular_containers(pod))
-    return sum((quantity.parse(one[name]) for one in amounts if name in one), start=quantity.ZERO)
+    return sum((quantity.parse(amount[name]) for amount in amounts if name in amount), start=quantity.ZERO)

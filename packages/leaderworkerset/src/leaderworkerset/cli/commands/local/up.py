@@ -78,7 +78,7 @@ def command(
 
 def given(ctx: click.Context) -> set[str]:
     """Return the cluster options of the command line."""
-    own = {one.name for one in fields(ClusterOptions)}
+    own = {field.name for field in fields(ClusterOptions)}
     return {name for name in own if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
 
 

@@ -63,9 +63,9 @@ class Drain(Struct):
             nodeoutlook.leaving(view, [one for one in view.groups if one.name in held[view.key]], _refusal(view.object))
             for view in await self._views(held)
         ]
-        moving = {(one.place, group) for one in sets if not one.why_not for group in one.groups}
+        moving = {(lws_set.place, group) for lws_set in sets if not lws_set.why_not for group in lws_set.groups}
         others = [pod for pod in pods if (str(_set_of(pod)), _group_of(pod)) not in moving]
-        count = sum(len(one.groups) for one in sets)
+        count = sum(len(lws_set.groups) for lws_set in sets)
         lines = [f"{self._named}: {counted(count, 'group')} of {counted(len(sets), 'LeaderWorkerSet')}"]
         lines += nodeoutlook.lines(sets)
         lines += [f"what stays: {left}"] if (left := nodeoutlook.staying(others)) else []

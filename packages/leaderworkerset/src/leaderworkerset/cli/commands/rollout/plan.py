@@ -61,7 +61,7 @@ def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | Non
     else:
         outlooks, roles, others = asyncio.run(online(target, documents, force=force))
     if save_snapshot:
-        saved = snapshots.build(one.situation for one in outlooks if one.situation is not None)
+        saved = snapshots.build(outlook.situation for outlook in outlooks if outlook.situation is not None)
         Path(save_snapshot).write_text(output.as_yaml(saved) + "\n", encoding="utf-8")
     show(outlooks, roles, others, form)
 
@@ -69,7 +69,7 @@ def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | Non
 def show(outlooks: Sequence[Outlook], roles: Sequence[RolesForeseen], others: Sequence[str], form: str | None) -> None:
     """Print the plans, and a line for each object of another kind."""
     if form:
-        plans = [foresight.document(one.foreseen) for one in outlooks] + list(map(roleoutlook.document, roles))
+        plans = [foresight.document(outlook.foreseen) for outlook in outlooks] + list(map(roleoutlook.document, roles))
         click.echo(output.as_json({"apiVersion": "lws/v1", "kind": "RolloutPlanList", "items": plans}))
         return
     for one in outlooks:
