@@ -88,8 +88,8 @@ class RunningCluster:
         from kuberuntime.objects.meta import UID
         from localkube.kubelet.processes import waiting
 
-        found = waiting.look([pid for kubelet in self._cluster.kubelets for pid in kubelet.pids(UID(uid))])
-        return ("", "") if found is None else (found.what, found.peer)
+        wait = waiting.look([pid for kubelet in self._cluster.kubelets for pid in kubelet.pids(UID(uid))])
+        return ("", "") if wait is None else (wait.what, wait.peer)
 
     @asynccontextmanager
     async def work(self, *, kubelet: bool = True, processes: "ProcessRunner | None" = None) -> AsyncIterator[None]:

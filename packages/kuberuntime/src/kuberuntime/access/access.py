@@ -24,10 +24,10 @@ class TLS(Struct, frozen=True):
     def reread(self) -> "TLS":
         """Return the value with the file's current authority; the same value if it is unchanged."""
         try:
-            found = read_file(self.file) if self.file is not None else b""
+            content = read_file(self.file) if self.file is not None else b""
         except OSError:
             return self
-        return replace(self, authority=found) if found and found != self.authority else self
+        return replace(self, authority=content) if content and content != self.authority else self
 
 
 @dataclass(frozen=True, slots=True)

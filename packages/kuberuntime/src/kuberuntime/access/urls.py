@@ -92,10 +92,9 @@ def _from_environment(server: str, environment: Mapping[str, str]) -> str:
 def _is_excluded(host: str, excluded: str) -> bool:
     """Return whether NO_PROXY names the host: by name, domain, address or network (10.0.0.0/8)."""
     parts = [part.strip().lower().removeprefix("*").removeprefix(".") for part in excluded.split(",") if part.strip()]
-    found = address(host)
+    ip = address(host)
     return any(
-        part in {"", host} or host.endswith(f".{part}") or (found is not None and _contains(part, found))
-        for part in parts
+        part in {"", host} or host.endswith(f".{part}") or (ip is not None and _contains(part, ip)) for part in parts
     )
 
 

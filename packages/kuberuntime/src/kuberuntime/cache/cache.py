@@ -27,10 +27,10 @@ class Change(Struct, frozen=True):
     @property
     def object(self) -> JSONObject:
         """Return the newest state: `new`, or `old` after a deletion."""
-        found = self.new if self.new is not None else self.old
-        if found is None:
+        obj = self.new if self.new is not None else self.old
+        if obj is None:
             raise ValueError("a change has an old or a new object")
-        return found
+        return obj
 
 
 class _Contents(Struct):

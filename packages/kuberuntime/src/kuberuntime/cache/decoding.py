@@ -134,8 +134,8 @@ def children(text: bytes) -> Iterator[bytes]:
 
 
 def _members(text: bytes) -> Iterator[tuple[bytes, bytes]]:
-    found = map(bytes.strip, children(text))
-    return zip(found, found, strict=False)
+    parts = map(bytes.strip, children(text))
+    return zip(parts, parts, strict=False)
 
 
 def _decode_page(body: bytes) -> _List:
@@ -145,9 +145,9 @@ def _decode_page(body: bytes) -> _List:
     except msgspec.ValidationError:
         raise
     except (msgspec.DecodeError, RecursionError):
-        found = dict(_members(body))
-        head = msgspec.json.decode(found.get(b'"metadata"', b"null"), type=_ListMeta | None)
-        return _List(head, [*map(msgspec.Raw, children(found.get(b'"items"', b"[]")))])
+        members = dict(_members(body))
+        head = msgspec.json.decode(members.get(b'"metadata"', b"null"), type=_ListMeta | None)
+        return _List(head, [*map(msgspec.Raw, children(members.get(b'"items"', b"[]")))])
 
 
 def _named(text: bytes) -> JSONObject:

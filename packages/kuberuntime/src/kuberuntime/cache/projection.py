@@ -49,15 +49,15 @@ class Strings:
 
     def share(self, text: str) -> str:
         """Return the string, or the shared string that equals it."""
-        found = self._young.get(text)
-        if found is None:
+        known = self._young.get(text)
+        if known is None:
             if len(text) > LONGEST_STRING:
                 return text
-            found = self._old.get(text, text)
+            known = self._old.get(text, text)
             if len(self._young) >= self._most:
                 self._old, self._young = self._young, {}
-            self._young[found] = found
-        return found
+            self._young[known] = known
+        return known
 
     def shared(self, value: JSON, last: JSON = None, levels: int = DEPTH) -> JSON:
         """Return an equal value whose strings and long keys are shared; below `levels` it stays unchanged.

@@ -194,14 +194,14 @@ class HTTPTransport:
 
     def _trusts_anew(self) -> bool:
         """Read the authority again; return whether it changed. A cluster may replace it while this process runs."""
-        found = self._trust.reread()
-        if found is self._trust:
+        trust = self._trust.reread()
+        if trust is self._trust:
             return False
         try:
-            tls.build_context(found, Credentials())
+            tls.build_context(trust, Credentials())
         except ConfigError:  # written only half
             return False
-        self._trust, self._shown = found, None
+        self._trust, self._shown = trust, None
         return True
 
     def _options(self, credentials: Credentials, headers: Mapping[str, str] = NO_HEADERS) -> _Options:

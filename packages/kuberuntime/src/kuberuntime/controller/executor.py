@@ -275,8 +275,8 @@ class Executor:
         The object is listed, as for a cache.
         """
         wanted, name = meta.controller_of(action.object) or {}, f"metadata.name={meta.name(action.object)}"
-        found = await self._client.list(action.resource, namespace=meta.namespace(action.object), field_selector=name)
-        for existing in found.items:
+        listing = await self._client.list(action.resource, namespace=meta.namespace(action.object), field_selector=name)
+        for existing in listing.items:
             owner = meta.controller_of(existing) or {}
             if owner and owner.get("uid") == wanted.get("uid"):
                 return

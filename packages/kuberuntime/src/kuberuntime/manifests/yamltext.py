@@ -150,9 +150,9 @@ def _decode(content: bytes) -> str:
 
 
 def _check_directives(text: str) -> None:
-    found = len(TAG_DIRECTIVE.findall(text))
-    if found > MAX_TAG_DIRECTIVES:
-        raise YamlError(1, f"{found} %TAG directives, more than {MAX_TAG_DIRECTIVES}")
+    count = len(TAG_DIRECTIVE.findall(text))
+    if count > MAX_TAG_DIRECTIVES:
+        raise YamlError(1, f"{count} %TAG directives, more than {MAX_TAG_DIRECTIVES}")
 
 
 class _Open(Struct):

@@ -136,7 +136,7 @@ def _is_indented(line: str) -> bool:
 
 
 def telling(lines: Sequence[str]) -> Telling:
-    """Return the last line that names an error, else one that follows from an error, else the last line."""
+    """Return the last line that names an error, else the last consequence of an error, else the last line."""
     ranked = [(strength(line), line) for line in lines]
     for wanted in (Strength.ERROR, Strength.CONSEQUENCE):
         if found := [line for level, line in ranked if level is wanted]:

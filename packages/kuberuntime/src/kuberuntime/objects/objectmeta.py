@@ -75,8 +75,8 @@ def _owners(owners: list[JSONObject]) -> Iterator[FieldError]:
             yield invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner")
     first, *others = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller")] or [""]
     for other in others[:CONTROLLERS_REPORTED]:
-        found = f'Found "true" in references for {first} and {other}'
-        yield invalid(path, owners, f"Only one reference can have Controller set to true. {found}")
+        detail = f'Found "true" in references for {first} and {other}'
+        yield invalid(path, owners, f"Only one reference can have Controller set to true. {detail}")
 
 
 def _finalizers(finalizers: list[str]) -> Iterator[FieldError]:

@@ -35,11 +35,11 @@ def ranges(numbers: Collection[int], most: int | None = None) -> str:
     >>> ranges(range(0, 20, 2), most=6)
     '0,2,4,6,8,10,… (10)'
     """
-    found: list[list[int]] = []
+    intervals: list[list[int]] = []
     for number in sorted(numbers):
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
+        if intervals and number == intervals[-1][1] + 1:
+            intervals[-1][1] = number
         else:
-            found.append([number, number])
-    shown = [str(first) if first == last else f"{first}-{last}" for first, last in found[:most]]
-    return ",".join(shown) + (f",… ({len(numbers)})" if len(shown) < len(found) else "")
+            intervals.append([number, number])
+    shown = [str(first) if first == last else f"{first}-{last}" for first, last in intervals[:most]]
+    return ",".join(shown) + (f",… ({len(numbers)})" if len(shown) < len(intervals) else "")

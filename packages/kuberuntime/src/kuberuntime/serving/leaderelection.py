@@ -291,9 +291,9 @@ class LeaderElection:
         try:
             await self._write(released(held, self._clock.now()), held)
         except ConflictError:
-            found = await self._client.find(LEASES, self._settings.lease)
-            if found is not None and meta.spec(found).get("holderIdentity") == self._settings.identity:
-                await self._write(released(found, self._clock.now()), found)
+            lease = await self._client.find(LEASES, self._settings.lease)
+            if lease is not None and meta.spec(lease).get("holderIdentity") == self._settings.identity:
+                await self._write(released(lease, self._clock.now()), lease)
 
     async def _write(self, spec: JSONObject, replaces: JSONObject | None) -> JSONObject:
         key = self._settings.lease

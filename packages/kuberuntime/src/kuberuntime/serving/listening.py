@@ -227,8 +227,8 @@ class Acceptor:
                 connection.serve()
 
     def _find(self, transport: asyncio.BaseTransport | None) -> "_Connection | None":
-        found = transport.get_extra_info("socket") if transport is not None else None
-        return self._open.get(found.fileno()) if found is not None else None
+        sock = transport.get_extra_info("socket") if transport is not None else None
+        return self._open.get(sock.fileno()) if sock is not None else None
 
     def _is_live(self, connection: "_Connection") -> bool:
         return self._open.get(connection.number) is connection and not connection.is_cut

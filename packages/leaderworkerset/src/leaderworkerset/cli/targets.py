@@ -169,8 +169,8 @@ async def all_of(session: Session, namespace: str, selector: str) -> Found:
     parts = await list_parts(session, namespace) if sets and selector else []
     owners = {meta.uid(lws_set) for lws_set in sets}
     owned = [part for part in parts if (meta.controller_of(part) or {}).get("uid") in owners]
-    found = {meta.key(one): one for one in (*listing.items, *owned)}
-    return Found([found[key] for key in sorted(found)], sets)
+    sets_by_key = {meta.key(one): one for one in (*listing.items, *owned)}
+    return Found([sets_by_key[key] for key in sorted(sets_by_key)], sets)
 
 
 async def list_sets(session: Session, namespace: str, label_selector: str) -> list[JSONObject]:

@@ -78,12 +78,12 @@ class GoTypes:
         >>> KUBERNETES.fields("EmptyDirVolumeSource")["sizeLimit"].type
         'quantity'
         """
-        found = self._fields.get(struct)
-        if found is None:
+        fields = self._fields.get(struct)
+        if fields is None:
             declared = self.owner(struct).own[struct]
-            found = {name: _field(*notation.split(",")) for name, notation in declared.items()}
-            self._fields[struct] = found
-        return found
+            fields = {name: _field(*notation.split(",")) for name, notation in declared.items()}
+            self._fields[struct] = fields
+        return fields
 
 
 def _field(go_type: str, *options: str) -> GoField:

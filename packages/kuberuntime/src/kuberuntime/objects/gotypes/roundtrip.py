@@ -46,8 +46,8 @@ def round_trip(types: GoTypes, struct: str, value: JSON, path: str = "") -> JSON
         try:
             return _round_trip(types, struct, _denull(types, struct, value))
         except msgspec.ValidationError as error:
-            found = find_mismatch(types, struct, value, path)
-            raise GoTypeError(found or Mismatch(path, value, struct, struct, syntax=str(error))) from error
+            mismatch = find_mismatch(types, struct, value, path)
+            raise GoTypeError(mismatch or Mismatch(path, value, struct, struct, syntax=str(error))) from error
 
 
 def _round_trip(types: GoTypes, struct: str, value: JSON) -> JSONObject:

@@ -190,11 +190,11 @@ def _syntax_error(value: str) -> str:
     """
     rest, numbers = value, []
     for part, pattern in LAYOUT:
-        found = re.match(pattern, rest, re.ASCII)
-        if found is None:
+        match = re.match(pattern, rest, re.ASCII)
+        if match is None:
             return f'parsing time "{value}" as "{"".join(one for one, _ in LAYOUT)}": cannot parse "{rest}" as "{part}"'
-        numbers += [int(found[0][:2])] if part in RANGES else []
-        rest = rest[found.end() :]
+        numbers += [int(match[0][:2])] if part in RANGES else []
+        rest = rest[match.end() :]
     if rest:
         return f'parsing time "{value}": extra text: "{rest}"'
     wrong = (name for (name, most), number in zip(RANGES.values(), numbers, strict=True) if number > most)

@@ -187,8 +187,8 @@ def defined_kind(obj: JSONObject) -> str | None:
     """Return the kind that an object defines, None if it is not a (valid) definition."""
     spec: JSON = meta.spec(obj) if obj["kind"] == "CustomResourceDefinition" else {}
     named = spec.get("names") if isinstance(spec, dict) else None
-    found = named.get("kind") if isinstance(named, dict) else None
-    return found if isinstance(found, str) else None
+    kind = named.get("kind") if isinstance(named, dict) else None
+    return kind if isinstance(kind, str) else None
 
 
 def brings_namespace(documents: Sequence[Document], namespace: str) -> bool:

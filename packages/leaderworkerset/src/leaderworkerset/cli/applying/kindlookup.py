@@ -42,11 +42,11 @@ class Discovery:
         api_version, kind = obj["apiVersion"], obj["kind"]
         if api_version not in self._served:
             self._served[api_version] = await self._fetch(api_version)
-        found = self._served[api_version].get(kind)
-        if found is None:
+        resource = self._served[api_version].get(kind)
+        if resource is None:
             served = self._served.pop(api_version)  # a CRD that is applied later may serve it
             raise UnknownKindError(await self._advice(api_version, kind, served))
-        return found
+        return resource
 
     async def _advice(self, api_version: str, kind: str, served: Collection[str]) -> str:
         """Return the message about an unserved kind: with a similar kind, or the version that is served."""

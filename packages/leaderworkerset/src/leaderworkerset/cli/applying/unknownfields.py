@@ -47,8 +47,8 @@ def unknown_fields(message: str) -> list[str]:
     >>> unknown_fields('.spec.template.spec.containers[name="a"].imag: field not declared in schema')
     ['spec.template.spec.containers.imag']
     """
-    found = [*UNDECLARED.findall(message), *STRICT.findall(message)]
-    return list(dict.fromkeys(ELEMENT.sub("", path) for path in found))
+    matches = [*UNDECLARED.findall(message), *STRICT.findall(message)]
+    return list(dict.fromkeys(ELEMENT.sub("", path) for path in matches))
 
 
 class Schema:
@@ -58,8 +58,8 @@ class Schema:
         self._types: JSONObject = (document.get("components") or {}).get("schemas") or {}
         group, _, version = obj["apiVersion"].rpartition("/")
         identity = {"group": group, "version": version, "kind": obj["kind"]}
-        found = (one for one in self._types.values() if identity in one.get("x-kubernetes-group-version-kind", ()))
-        self._root: JSON = next(found, {})
+        types = (one for one in self._types.values() if identity in one.get("x-kubernetes-group-version-kind", ()))
+        self._root: JSON = next(types, {})
 
     def hint(self, path: str) -> str:
         """Return the suggestion for an unknown field; empty if no field is similar."""
@@ -78,8 +78,8 @@ class Schema:
         node = self._resolved(node)
         if "items" in node:
             node = self._resolved(node["items"])
-        found: JSONObject = node.get("properties") or {}
-        return found
+        properties: JSONObject = node.get("properties") or {}
+        return properties
 
     def _resolved(self, node: JSON) -> JSONObject:
         for _ in range(DEEPEST):

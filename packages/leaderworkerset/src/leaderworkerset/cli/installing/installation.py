@@ -99,8 +99,8 @@ class Installer:
 
     async def configuration(self) -> str | None:
         """Return the text of the installed configuration, None if there is none."""
-        found = await self._client.find(CONFIG_MAPS, ObjectKey(self._namespace, metadata.CONFIGURATION))
-        text: str | None = ((found or {}).get("data") or {}).get(CONFIGURATION_KEY)
+        config_map = await self._client.find(CONFIG_MAPS, ObjectKey(self._namespace, metadata.CONFIGURATION))
+        text: str | None = ((config_map or {}).get("data") or {}).get(CONFIGURATION_KEY)
         return text
 
     async def without_foreign_namespace(self, objects: Objects) -> Objects:

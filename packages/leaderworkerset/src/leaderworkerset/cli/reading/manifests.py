@@ -149,8 +149,8 @@ def _files(path: Path, *, recursive: bool) -> list[Path]:
     try:
         if not stat.S_ISDIR(path.stat().st_mode):  # `is_dir` of Python 3.14 denies what cannot be read
             return [path]
-        found = path.rglob("*") if recursive else path.iterdir()
-        files = sorted(file for file in found if file.suffix in SUFFIXES and file.is_file())
+        paths = path.rglob("*") if recursive else path.iterdir()
+        files = sorted(file for file in paths if file.suffix in SUFFIXES and file.is_file())
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:  # ValueError: a NUL in the name
         raise ManifestError(f"{path}: no such file or directory") from error
     except OSError as error:  # a directory without read permission, a name that is too long

@@ -106,18 +106,18 @@ def _without_claims(container: JSONObject) -> JSONObject:
 def _devices(document: Document) -> Devices:
     """Return the devices of a template or a claim, by class."""
     spec = document.object.get("spec") or {}
-    found: Devices = {}
+    devices: Devices = {}
     try:
         requests = ((spec.get("spec") or spec).get("devices") or {}).get("requests") or []
         for device_class, number in _requests(requests):
             name = f"{device_class}/device"
-            found[name] = found.get(name, 0) + number
+            devices[name] = devices.get(name, 0) + number
     except (AttributeError, TypeError, ValueError) as error:
         raise CommandError(
             f"{document.place}: {document.title}: spec: Invalid value: devices.requests must be a list of requests with "
             "exactly.deviceClassName and a number as exactly.count"
         ) from error
-    return found
+    return devices
 
 
 def _requests(requests: Sequence[JSONObject]) -> Iterator[tuple[str, int]]:

@@ -53,13 +53,13 @@ def pools(demands: Iterable[Demand]) -> list[Pool]:
     def sort(demand: Demand) -> tuple[object, ...]:
         return (demand.labels, demand.taints, tuple(sorted(domain.key for domain in demand.domains)))
 
-    found: list[Pool] = []
+    node_pools: list[Pool] = []
     listed = sorted(demands, key=sort)
     for _, group in groupby(listed, key=sort):
         members = list(group)
         others = sum(one.pods for one in listed if one not in members and _may_take(one, members))
-        found.append(_pool(members, first=sum(pool.count for pool in found), others=others))
-    return found
+        node_pools.append(_pool(members, first=sum(pool.count for pool in node_pools), others=others))
+    return node_pools
 
 
 def _may_take(demand: Demand, members: Sequence[Demand]) -> bool:
@@ -103,11 +103,11 @@ def _domains(members: Sequence[Demand], key: str) -> tuple[int, int]:
 
 def largest(members: Iterable[Demand]) -> dict[str, Quantity]:
     """Return the largest request of one pod, by resource."""
-    found: dict[str, Quantity] = {}
+    amounts: dict[str, Quantity] = {}
     for demand in members:
         for name, amount in demand.resources.items():
-            found[name] = max(found.get(name, quantity.ZERO), amount)
-    return found
+            amounts[name] = max(amounts.get(name, quantity.ZERO), amount)
+    return amounts
 
 
 def without_resources(pool: Pool) -> Pool:

@@ -50,12 +50,12 @@ class WaitingNotes:
 
     def update(self, pods: Sequence[JSONObject]) -> None:
         """Report the current pods, even if there are none."""
-        found = waiting(pods, self._container) if pods else ("", f"no pods of {self._name} match now")
-        if found is None:
+        state = waiting(pods, self._container) if pods else ("", f"no pods of {self._name} match now")
+        if state is None:
             self._said.clear()
-        elif found[0] not in self._said:
-            self._said.add(found[0])
-            say(f"note: waiting for logs: {found[1]}", err=True)
+        elif state[0] not in self._said:
+            self._said.add(state[0])
+            say(f"note: waiting for logs: {state[1]}", err=True)
 
 
 def prefixed(painter: Painter, pod: JSONObject, line: bytes, *, named: bool = False) -> str:

@@ -75,9 +75,9 @@ def below(view: View, now: datetime, form: Form) -> list[str]:
 
 def folded(view: View, now: datetime) -> list[str]:
     """Return a row for equal groups: problems first, then the healthy groups together."""
-    found = folds(view.groups, now)
-    problems = [fold for fold in found if not fold.is_fine]
-    shown = [*problems[:MOST_FOLDS], *(fold for fold in found if fold.is_fine)]
+    group_folds = folds(view.groups, now)
+    problems = [fold for fold in group_folds if not fold.is_fine]
+    shown = [*problems[:MOST_FOLDS], *(fold for fold in group_folds if fold.is_fine)]
     hidden = sum(len(fold.groups) for fold in problems[MOST_FOLDS:])
     more = (
         [f"… and {counted(hidden, 'more group')} that are not ready: --not-ready shows their ranks"] if hidden else []

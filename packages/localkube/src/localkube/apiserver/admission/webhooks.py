@@ -217,8 +217,8 @@ def _response(answer: bytes, uid: str) -> JSONObject:
     if not isinstance(response, dict):
         raise CallError("received invalid webhook response: webhook response is absent")
     if response.get("uid") != uid:
-        found = render(response.get("uid", ""))
-        raise CallError(f"received invalid webhook response: expected response.uid={render(uid)}, got {found}")
+        rendered = render(response.get("uid", ""))
+        raise CallError(f"received invalid webhook response: expected response.uid={render(uid)}, got {rendered}")
     return response
 
 

@@ -51,8 +51,8 @@ def to_v2(shown: JSONObject) -> JSONObject:
     if not spec.get("metrics"):
         spec["metrics"] = [deepcopy(HALF_BUSY)]
     metadata = meta.metadata(shown) | {"annotations": notes}
-    found = {**shown, "apiVersion": AUTOSCALER.resource.api_version, "metadata": metadata, **parts}
-    return typed.normalize(AUTOSCALER.struct, found)
+    autoscaler = {**shown, "apiVersion": AUTOSCALER.resource.api_version, "metadata": metadata, **parts}
+    return typed.normalize(AUTOSCALER.struct, autoscaler)
 
 
 def from_v2(stored: JSONObject) -> JSONObject:
@@ -87,8 +87,8 @@ def _utilization(metric: JSONObject, name: str) -> int | None:
 def _read(text: str, part: str, field: str) -> JSON:
     """Return the value of an annotation, None if it is invalid for the field of v2."""
     try:
-        found = msgspec.json.decode(text)
-        return typed.normalize(AUTOSCALER.struct, {part: {field: found}})[part].get(field)
+        content = msgspec.json.decode(text)
+        return typed.normalize(AUTOSCALER.struct, {part: {field: content}})[part].get(field)
     except (msgspec.DecodeError, UndecodableError):
         return None
 

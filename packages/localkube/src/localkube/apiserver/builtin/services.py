@@ -162,8 +162,8 @@ def validate_slice(new: JSONObject, old: JSONObject | None) -> Iterator[FieldErr
             yield required(f"endpoints[{index}].addresses", "must contain at least 1 address")
         elif len(endpoint["addresses"]) > MAX_ADDRESSES:
             path = f"endpoints[{index}].addresses"
-            found = len(endpoint["addresses"])
-            yield FieldError(Kind.TOO_MANY, path, detail=f"{found}: must have at most {MAX_ADDRESSES} items")
+            count = len(endpoint["addresses"])
+            yield FieldError(Kind.TOO_MANY, path, detail=f"{count}: must have at most {MAX_ADDRESSES} items")
 
 
 MAX_ADDRESSES = 100

@@ -146,10 +146,10 @@ class Strategy(Struct, frozen=True, kw_only=True):
 
     def check(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> Sequence[FieldError]:
         """Return all errors of a prepared object."""
-        found = objectmeta.validate(new["metadata"], self.name_rule, namespaced=self.resource.namespaced)
+        errors = objectmeta.validate(new["metadata"], self.name_rule, namespaced=self.resource.namespaced)
         rules = {"status": self.validate_status, "resize": self.validate_resize}.get(operation, self.validate)
         finalizers = (new["metadata"].get("finalizers") or ()) if self.qualified_finalizers else ()
-        return [*found, *_unqualified(finalizers), *rules(new, old)]
+        return [*errors, *_unqualified(finalizers), *rules(new, old)]
 
 
 def _unqualified(finalizers: Sequence[str]) -> Iterator[FieldError]:

@@ -76,10 +76,10 @@ def join(path: str, name: str) -> str:
 
 def type_error(path: str, value: JSON, wanted: str) -> FieldError:
     """Build the error of a value of another type."""
-    found = type_name(value)
+    actual = type_name(value)
     wanted = "integer,string" if wanted == "x-kubernetes-int-or-string" else wanted
-    text = f"{path} in body must be of type {wanted}: {render(found)}"
-    return FieldError(Kind.TYPE_INVALID, path or "<nil>", found, text)
+    text = f"{path} in body must be of type {wanted}: {render(actual)}"
+    return FieldError(Kind.TYPE_INVALID, path or "<nil>", actual, text)
 
 
 def type_name(value: JSON) -> str:

@@ -103,9 +103,9 @@ def _without_nulls(value: JSON, go_type: str) -> JSON:
 
 def _words(value: JSON, path: str, go_type: str) -> str:
     names = {bool: "bool", str: "string", list: "array", dict: "object"}
-    found = names.get(type(value), "number")
+    json_type = names.get(type(value), "number")
     kind = "CustomResourceDefinition"
     return (
-        f'{kind} in version "v1" cannot be handled as a {kind}: json: cannot unmarshal {found} into Go struct field'
+        f'{kind} in version "v1" cannot be handled as a {kind}: json: cannot unmarshal {json_type} into Go struct field'
         f" JSONSchemaProps.{path} of type {go_type}"
     )

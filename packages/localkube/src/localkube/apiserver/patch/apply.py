@@ -56,8 +56,8 @@ def _entries(kind: Kind, live: JSONObject | None, writer: Writer) -> list[Entry]
     entries = ownership.read(live)
     if entries:
         return entries
-    found = fieldsof.compare(kind.schema, kind.blank, live)
-    fields = ownership.tracked(kind, fieldset.union(found.added, found.modified), writer.subresource)
+    difference = fieldsof.compare(kind.schema, kind.blank, live)
+    fields = ownership.tracked(kind, fieldset.union(difference.added, difference.modified), writer.subresource)
     first = replace(writer, manager=ownership.BEFORE_FIRST_APPLY, operation="Update", subresource="", time="")
     return [Entry(first, fields)]
 
@@ -75,14 +75,14 @@ def _settle_conflicts(
     `allowed`.
     """
     before, merged = change
-    found = fieldsof.compare(kind.schema, _without_entries(before), merged)
-    changed = fieldset.union(found.added, found.modified)
+    difference = fieldsof.compare(kind.schema, _without_entries(before), merged)
+    changed = fieldset.union(difference.added, difference.modified)
     disputed = fieldset.difference(changed, allowed)
     conflicts = [Entry(other.writer, fieldset.intersection(other.fields, disputed)) for other in others]
     conflicts = [conflict for conflict in conflicts if conflict.fields]
     if conflicts and not force:
         raise conflict_refusal(conflicts)
-    lost = fieldset.union(changed, found.removed)
+    lost = fieldset.union(changed, difference.removed)
     return [replace(other, fields=fieldset.difference(other.fields, lost)) for other in others]
 
 

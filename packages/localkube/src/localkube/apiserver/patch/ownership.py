@@ -62,9 +62,9 @@ def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *
     entries = [] if anew else _sent(new, before) or read(before)
     if not entries and (old is not None or kind.lazily_owned):  # an object without entries has none until an apply
         return with_entries(new, ())
-    found = fieldsof.compare(kind.schema, before, new)
-    taken = tracked(kind, fieldset.union(found.added, found.modified), writer.subresource)
-    lost = fieldset.union(taken, found.removed)
+    difference = fieldsof.compare(kind.schema, before, new)
+    taken = tracked(kind, fieldset.union(difference.added, difference.modified), writer.subresource)
+    lost = fieldset.union(taken, difference.removed)
     kept = [replace(entry, fields=fieldset.difference(entry.fields, lost)) for entry in entries]
     if taken:
         mine = next((entry for entry in kept if entry.same_owner(writer)), None)

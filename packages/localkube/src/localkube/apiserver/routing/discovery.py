@@ -111,8 +111,8 @@ def _groups(registry: Registry) -> list[str]:
 
 def _versions(registry: Registry, group: str) -> list[str]:
     """Return the versions of a group, the preferred one first: the newest released version."""
-    found = {one.resource.version for one in listed(registry) if one.resource.group == group}
-    return sorted(sorted(found), key=lambda version: -int(version[1:]) if version[1:].isdecimal() else 0)
+    versions = {one.resource.version for one in listed(registry) if one.resource.group == group}
+    return sorted(sorted(versions), key=lambda version: -int(version[1:]) if version[1:].isdecimal() else 0)
 
 
 def _group(registry: Registry, group: str) -> JSONObject:
@@ -125,9 +125,9 @@ def _of(registry: Registry, group: str, version: str) -> list[Listed]:
 
 
 def _resources(registry: Registry, group: str, version: str) -> JSONObject:
-    found = [entry for one in _of(registry, group, version) for entry in _entries(one)]
+    entries = [entry for one in _of(registry, group, version) for entry in _entries(one)]
     name = f"{group}/{version}" if group else version
-    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": found}
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": entries}
 
 
 def _entries(one: Listed) -> Iterator[JSONObject]:

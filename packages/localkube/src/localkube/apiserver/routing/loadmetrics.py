@@ -40,10 +40,10 @@ async def answer(backend: Backend, request: Request, user: str) -> Response:
     if request.method != "GET" or call.flag("watch"):
         raise refusal.method_not_allowed()
     if call.name:
-        found = [get.get(backend, call)]
+        objects = [get.get(backend, call)]
     else:
-        found = [msgspec.json.decode(item) for item in listing.list_page(backend, call).items]
-    shown = _shown(backend, resource, found, await backend.node.current.measure())
+        objects = [msgspec.json.decode(item) for item in listing.list_page(backend, call).items]
+    shown = _shown(backend, resource, objects, await backend.node.current.measure())
     if not call.name:
         head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": {}}
         return representation.respond(200, head | {"items": [*shown]})

@@ -30,10 +30,10 @@ def parse(path: str) -> Callable[[JSON], list[JSON]]:
     steps = list(_steps(path))
 
     def find(value: JSON) -> list[JSON]:
-        found = [value]
+        results = [value]
         for step in steps:
-            found = [child for parent in found for child in step(parent)]
-        return found
+            results = [child for parent in results for child in step(parent)]
+        return results
 
     return find
 
@@ -89,8 +89,8 @@ def _filter(match: re.Match[str]) -> Step:
 
     def step(value: JSON) -> Iterator[JSON]:
         for item in value if isinstance(value, list) else ():
-            found = find(item)
-            if (bool(found) and str(found[0]) == wanted) is equal:
+            results = find(item)
+            if (bool(results) and str(results[0]) == wanted) is equal:
                 yield item
 
     return step

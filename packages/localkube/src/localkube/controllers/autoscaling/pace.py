@@ -73,14 +73,14 @@ def stabilized(pace: Pace, wanted: int, current: int, history: History, now: dat
     """Return the wanted replicas, or those recommended in the window that were fewer (scaling up) or more (down)."""
     lowest = min([wanted, *_within(history.recommended, pace.up, now)])
     highest = max([wanted, *_within(history.recommended, pace.down, now)])
-    found = min(max(current, lowest), highest)
-    if found == wanted:
-        return Verdict(found, "ReadyForNewScale", "recommended size matches current size")
+    replicas = min(max(current, lowest), highest)
+    if replicas == wanted:
+        return Verdict(replicas, "ReadyForNewScale", "recommended size matches current size")
     if wanted >= current:
         text = "recent recommendations were lower than current one, applying the lowest recent recommendation"
-        return Verdict(found, "ScaleUpStabilized", text)
+        return Verdict(replicas, "ScaleUpStabilized", text)
     text = "recent recommendations were higher than current one, applying the highest recent recommendation"
-    return Verdict(found, "ScaleDownStabilized", text)
+    return Verdict(replicas, "ScaleDownStabilized", text)
 
 
 def limited(pace: Pace, wanted: int, current: int, history: History, now: datetime) -> Verdict:

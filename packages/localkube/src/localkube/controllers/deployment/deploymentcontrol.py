@@ -45,12 +45,12 @@ class _Step(Struct, frozen=True, kw_only=True):
 def plan(observed: ObservedDeployment) -> Plan:
     """Return the next actions of a Deployment."""
     deployment = observed.deployment
-    found = history.find_new(deployment, observed.sets)
-    old = [one for one in sizes.by_age(observed.sets) if one is not found]
+    replica_set = history.find_new(deployment, observed.sets)
+    old = [one for one in sizes.by_age(observed.sets) if one is not replica_set]
     if meta.is_deleting(deployment):
-        return _acted(observed, old, found, _Step(new=found, sizes={}))
-    new = None if found is None else _renewed(deployment, found, old)
-    return _acted(observed, old, found, _next_step(observed, new, old))
+        return _acted(observed, old, replica_set, _Step(new=replica_set, sizes={}))
+    new = None if replica_set is None else _renewed(deployment, replica_set, old)
+    return _acted(observed, old, replica_set, _next_step(observed, new, old))
 
 
 def _next_step(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[JSONObject]) -> _Step:

@@ -70,11 +70,11 @@ def build(deployment: JSONObject, collisions: int) -> JSONObject:
 def annotated(deployment: JSONObject, new: JSONObject, old: Iterable[JSONObject]) -> dict[str, str]:
     """Return the annotations of the new ReplicaSet: those of the Deployment, and the highest number of all."""
     copied = {name: value for name, value in meta.annotations(deployment).items() if name not in NOT_COPIED}
-    found = meta.annotations(new) | copied
+    annotations = meta.annotations(new) | copied
     number = max((number_of(one) for one in old), default=0) + 1
-    if number_of(new) >= number or decimals.integer(found.get(REVISION, "0")) is None:
-        return found
-    return found | _former(found) | {REVISION: str(number)}
+    if number_of(new) >= number or decimals.integer(annotations.get(REVISION, "0")) is None:
+        return annotations
+    return annotations | _former(annotations) | {REVISION: str(number)}
 
 
 def number_of(replicaset: JSONObject) -> int:

@@ -110,8 +110,8 @@ def _announced(situation: Situation) -> Conditions:
     paused = bool(meta.spec(deployment).get("paused"))
     if reason != TIMED_OUT and paused != (reason == PAUSED):
         word = "paused" if paused else "resumed"
-        found = (PROGRESSING, "Unknown", f"Deployment{word.title()}", f"Deployment is {word}")
-        conditions = _set(conditions, found, situation.now)
+        condition = (PROGRESSING, "Unknown", f"Deployment{word.title()}", f"Deployment is {word}")
+        conditions = _set(conditions, condition, situation.now)
     if situation.new is None or not (situation.created or PROGRESSING not in conditions):
         return conditions
     name = meta.name(situation.new)
@@ -123,10 +123,10 @@ def _announced(situation: Situation) -> Conditions:
 def _available(situation: Situation, counts: JSONObject, conditions: Conditions) -> Conditions:
     least = sizes.size(situation.deployment) - sizes.bounds(situation.deployment)[1]
     if counts["availableReplicas"] >= least:
-        found = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+        condition = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
     else:
-        found = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
-    return _set(conditions, (AVAILABLE, *found), situation.now)
+        condition = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+    return _set(conditions, (AVAILABLE, *condition), situation.now)
 
 
 def _progressed(situation: Situation, counts: JSONObject, conditions: Conditions) -> Conditions:
@@ -138,17 +138,17 @@ def _progressed(situation: Situation, counts: JSONObject, conditions: Conditions
     new = situation.new
     subject = f'ReplicaSet "{meta.name(new)}"' if new else f'Deployment "{meta.name(deployment)}"'
     if is_complete(deployment, counts):
-        found = ("True", COMPLETE, f"{subject} has successfully progressed.")
-        return _set(conditions, (PROGRESSING, *found), situation.now)
+        condition = ("True", COMPLETE, f"{subject} has successfully progressed.")
+        return _set(conditions, (PROGRESSING, *condition), situation.now)
     if _has_progress(meta.status(deployment), counts):
-        found = ("True", "ReplicaSetUpdated", f"{subject} is progressing.")
-        renewed = _set(_without(conditions, PROGRESSING), (PROGRESSING, *found), situation.now)
+        condition = ("True", "ReplicaSetUpdated", f"{subject} is progressing.")
+        renewed = _set(_without(conditions, PROGRESSING), (PROGRESSING, *condition), situation.now)
         if current and current["status"] == "True":
             renewed[PROGRESSING]["lastTransitionTime"] = current["lastTransitionTime"]
         return renewed
     if current and _is_late(deployment, current, situation.now):
-        found = ("False", TIMED_OUT, f"{subject} has timed out progressing.")
-        return _set(conditions, (PROGRESSING, *found), situation.now)
+        condition = ("False", TIMED_OUT, f"{subject} has timed out progressing.")
+        return _set(conditions, (PROGRESSING, *condition), situation.now)
     return conditions
 
 

@@ -41,7 +41,7 @@ def build(observed: ObservedBudget) -> JSONObject:
     healthy = sum(_is_healthy(pod, disrupted) for pod in observed.pods)
     expected, wanted = _amounts(observed)
     allowed = max(healthy - wanted, 0) if expected > 0 else 0
-    found = ("True", "SufficientPods", "") if allowed > 0 else ("False", "InsufficientPods", "")
+    condition = ("True", "SufficientPods", "") if allowed > 0 else ("False", "InsufficientPods", "")
     status: JSONObject = {
         "observedGeneration": meta.generation(budget),
         "disruptedPods": disrupted,
@@ -49,7 +49,7 @@ def build(observed: ObservedBudget) -> JSONObject:
         "currentHealthy": healthy,
         "desiredHealthy": wanted,
         "expectedPods": expected,
-        "conditions": _conditions(observed, found),
+        "conditions": _conditions(observed, condition),
     }
     return {name: value for name, value in status.items() if value != {}}
 

@@ -81,5 +81,5 @@ def _controller(obj: JSONObject, kind: str, informer: Informer) -> JSONObject | 
     owner = meta.controller_of(obj)
     if owner is None or owner["kind"] != kind:
         return None
-    found = informer.store.get(ObjectKey(meta.namespace(obj), owner["name"]))
-    return found if found is not None and meta.uid(found) == owner["uid"] else None
+    controller = informer.store.get(ObjectKey(meta.namespace(obj), owner["name"]))
+    return controller if controller is not None and meta.uid(controller) == owner["uid"] else None

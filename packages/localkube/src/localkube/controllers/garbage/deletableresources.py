@@ -56,11 +56,11 @@ async def discover(client: Client) -> tuple[Resource, ...]:
     paths = ["/api/v1", *(f"/apis/{version}" for version in preferred_versions(groups))]
     async with asyncio.TaskGroup() as tasks:
         answers = [tasks.create_task(_read(client, path)) for path in paths]
-    found: dict[str, Resource] = {}
+    resources: dict[str, Resource] = {}
     for answer in answers:
         for resource in parse_resources(answer.result()):
-            found.setdefault(resource.group_resource, resource)
-    return tuple(found.values())
+            resources.setdefault(resource.group_resource, resource)
+    return tuple(resources.values())
 
 
 def preferred_versions(groups: JSONObject) -> list[str]:

@@ -136,8 +136,8 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
             return {}
         wanted = {identity.pod_name(statefulset, ordinal) for ordinal in missing(statefulset, pods)}
         names = [name for pod in wanted.union(map(meta.name, pods)) for name in podclaims.claim_names(statefulset, pod)]
-        found = {name: self.claims.store.get(ObjectKey(meta.namespace(statefulset), name)) for name in names}
-        return {name: claim for name, claim in found.items() if claim is not None}
+        claims = {name: self.claims.store.get(ObjectKey(meta.namespace(statefulset), name)) for name in names}
+        return {name: claim for name, claim in claims.items() if claim is not None}
 
     def _sets_of_pod(self, change: Change) -> Iterator[ObjectKey]:
         for pod in (change.old, change.new):

@@ -107,14 +107,14 @@ class Ledger:
 def recorded(pod: JSONObject) -> dict[str, list[str]]:
     """Return the devices in the annotation of a pod; nothing if it is missing or invalid."""
     try:
-        found = json.loads(meta.annotations(pod).get(wellknown.DEVICES, "{}"))
+        record = json.loads(meta.annotations(pod).get(wellknown.DEVICES, "{}"))
     except ValueError:
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(record, dict):
         return {}
     return {
         name: devices
-        for name, devices in found.items()
+        for name, devices in record.items()
         if isinstance(devices, list) and all(isinstance(device, str) for device in devices)
     }
 

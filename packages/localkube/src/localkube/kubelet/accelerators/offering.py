@@ -22,12 +22,12 @@ ENOUGH: Final = 0.9
 def offer(words: str, nodes: int, visible: str | None) -> Devices:
     """Return the devices for `host` or `host:N`; raise a `ValueError` if they are too few, or the value is invalid."""
     shares = parse_shares(words)
-    found = nvml.inventory(visible)
-    if not found.accelerators:
+    inventory = nvml.inventory(visible)
+    if not inventory.accelerators:
         hidden = "" if visible is None else f" that CUDA_VISIBLE_DEVICES={visible} names"
         raise nvml.AcceleratorError(f"this machine has no NVIDIA GPU{hidden}: see `nvidia-smi -L`")
-    by_node = divided(found, nodes, shares)
-    return Devices(by_node=by_node, notes=tuple(notes(found, by_node, shares)))
+    by_node = divided(inventory, nodes, shares)
+    return Devices(by_node=by_node, notes=tuple(notes(inventory, by_node, shares)))
 
 
 def report(visible: str | None) -> GpuReport | None:
@@ -35,19 +35,19 @@ def report(visible: str | None) -> GpuReport | None:
     if find_spec("pynvml") is None and not DRIVER.exists():
         return None
     try:
-        found = nvml.inventory(visible)
+        inventory = nvml.inventory(visible)
     except nvml.AcceleratorError as error:
         return GpuReport(problem=str(error))
     return GpuReport(
-        driver=found.driver,
-        count=len(found.accelerators),
-        failing=tuple(f"{gpu}: {why}" for gpu, why in found.failing.items()),
+        driver=inventory.driver,
+        count=len(inventory.accelerators),
+        failing=tuple(f"{gpu}: {why}" for gpu, why in inventory.failing.items()),
         busy=tuple(
             f"{accelerator.uuid} has {accelerator.free // 2**30} of {accelerator.memory // 2**30} GiB free"
-            for accelerator in found.accelerators
+            for accelerator in inventory.accelerators
             if accelerator.free < accelerator.memory * ENOUGH
         ),
-        apart=tuple(f"{one} and {other}" for one, other in found.apart),
+        apart=tuple(f"{one} and {other}" for one, other in inventory.apart),
     )
 
 

@@ -30,11 +30,11 @@ def visible(env: Mapping[str, str], devices: Sequence[str]) -> dict[str, str]:
 
 def _selected(text: str, own: Sequence[str]) -> list[str]:
     """Return the container's devices that a value names; as in CUDA, the first invalid word ends the list."""
-    found: list[str] = []
+    devices: list[str] = []
     for word in map(str.strip, text.split(",")):
         number = int(word) if word.isascii() and word.isdecimal() else -1
         named = own[number] if 0 <= number < len(own) else word
-        if named not in own or named in found:
+        if named not in own or named in devices:
             break
-        found.append(named)
-    return found
+        devices.append(named)
+    return devices

@@ -60,12 +60,12 @@ async def onwards(directory: Path, writer: LogWriter) -> AsyncIterator[tuple[Str
 
 def last_lines(directory: Path, run: int, lines: int, size: int) -> bytes:
     """Return the last lines of a run, at most `size` bytes."""
-    found = [segment for segment in segments(directory) if segment.run == run]
-    index, offset = _tail(found, lines)
+    run_segments = [segment for segment in segments(directory) if segment.run == run]
+    index, offset = _tail(run_segments, lines)
     shown: list[bytes] = []
-    for segment in found[index:]:
+    for segment in run_segments[index:]:
         with segment.path.open("rb") as file:
-            file.seek(offset if segment is found[index] else 0)
+            file.seek(offset if segment is run_segments[index] else 0)
             shown += _shown(list(file), LogOptions(container=""), b"")
     return b"".join(shown)[-size:]
 
@@ -101,9 +101,9 @@ async def _blocks(
     directory: Path, run: int, options: LogOptions, writer: LogWriter | None
 ) -> AsyncIterator[list[bytes]]:
     """Yield whole lines of the log files of a run, starting at the requested position."""
-    found = [segment for segment in segments(directory) if segment.run == run]
-    index, offset = _tail(found, options.tail_lines) if options.tail_lines is not None else (0, 0)
-    segment = found[index] if found else None
+    run_segments = [segment for segment in segments(directory) if segment.run == run]
+    index, offset = _tail(run_segments, options.tail_lines) if options.tail_lines is not None else (0, 0)
+    segment = run_segments[index] if run_segments else None
     number = segment.number if segment else 0
     while True:
         is_last = writer is None or writer.is_closed

@@ -175,9 +175,9 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 def _next_run(directory: Path) -> int:
     """Return the number of a new run; of earlier runs, only the log of the last one is kept."""
-    found = segments(directory)
-    run = found[-1].run + 1 if found else 0
-    _remove([segment for segment in found if segment.run <= run - RUNS_KEPT])
+    existing = segments(directory)
+    run = existing[-1].run + 1 if existing else 0
+    _remove([segment for segment in existing if segment.run <= run - RUNS_KEPT])
     return run
 
 

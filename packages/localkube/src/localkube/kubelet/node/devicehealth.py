@@ -39,8 +39,8 @@ class DeviceHealth:
 
     async def run(self, idleness: DeviceIdleness, pause: float = PAUSE) -> None:
         """Check the devices until cancelled."""
-        found = await asyncio.to_thread(nvml.inventory)
-        with nvml.monitored({accelerator.uuid: accelerator.gpu for accelerator in found.accelerators}) as failures:
+        inventory = await asyncio.to_thread(nvml.inventory)
+        with nvml.monitored({accelerator.uuid: accelerator.gpu for accelerator in inventory.accelerators}) as failures:
             while True:
                 await self.renew(await asyncio.to_thread(failures))
                 held = {uuid_of(device) for _, _, device in self._ledger.held()}

@@ -193,13 +193,13 @@ class ModelRunner:
     async def used(self, pids: Collection[int]) -> Mapping[int, Used]:
         """Return the usage of processes, computed with `busy` for the time since the last call."""
         now = asyncio.get_running_loop().time()
-        found = {}
+        usages = {}
         for process in self.processes.values():
             if process.pid in pids:
                 process.used += self.busy(process.spec) * (now - process.counted)
                 process.counted = now
-                found[process.pid] = Used(process.used, MODELLED_MEMORY)
-        return found
+                usages[process.pid] = Used(process.used, MODELLED_MEMORY)
+        return usages
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
         """End all remaining processes of a pod."""

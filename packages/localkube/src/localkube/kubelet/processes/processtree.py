@@ -21,15 +21,15 @@ class SeenProcess(NamedTuple):
 
 def read(proc: str = "/proc") -> dict[int, SeenProcess]:
     """Return the processes by PID, without processes that exit meanwhile."""
-    found = {}
+    processes = {}
     for name in os.listdir(proc) if os.path.isdir(proc) else ():
         if name.isdigit():
             try:
                 with open(f"{proc}/{name}/stat", errors="replace") as file:
-                    found[int(name)] = parse(file.read())
+                    processes[int(name)] = parse(file.read())
             except (OSError, ValueError, IndexError):
                 continue
-    return found
+    return processes
 
 
 def parse(stat: str) -> SeenProcess:
@@ -50,10 +50,10 @@ def descendants(roots: Iterable[int], processes: Mapping[int, SeenProcess]) -> l
     children: dict[int, list[int]] = {}
     for pid, process in processes.items():
         children.setdefault(process.parent, []).append(pid)
-    found: list[int] = []
+    pids: list[int] = []
     pending = list(roots)
     while pending:
         below = children.pop(pending.pop(), [])
-        found += below
+        pids += below
         pending += below
-    return found
+    return pids

@@ -124,20 +124,20 @@ def _describe(pid: int, state: str, *, is_busy: bool) -> WaitingFor | None:
         case SystemCall.CHILD:
             return None
         case SystemCall.LOCK:
-            found = WaitingFor("a lock (futex)")
+            wait = WaitingFor("a lock (futex)")
         case SystemCall.SLEEP:
-            found = WaitingFor("the end of a sleep")
+            wait = WaitingFor("the end of a sleep")
         case SystemCall.FILE_LOCK:
-            found = WaitingFor(f"the lock of a file ({_target(pid, first)})")
+            wait = WaitingFor(f"the lock of a file ({_target(pid, first)})")
         case SystemCall.ONE:
-            found = _of_descriptor(pid, first)
+            wait = _of_descriptor(pid, first)
         case SystemCall.MANY:
-            found = _of_many(pid)
+            wait = _of_many(pid)
         case None:
-            found = WaitingFor(f"the kernel ({Path(f'/proc/{pid}/wchan').read_text().strip() or 'not known'})")
+            wait = WaitingFor(f"the kernel ({Path(f'/proc/{pid}/wchan').read_text().strip() or 'not known'})")
         case other:
             assert_never(other)
-    return found
+    return wait
 
 
 def _target(pid: int, descriptor: int) -> str:
@@ -150,8 +150,8 @@ def _of_descriptor(pid: int, descriptor: int) -> WaitingFor:
     if kind == "pipe":
         return WaitingFor("a pipe")
     if kind == "socket":
-        found = _sockets(pid).get(inode)
-        return WaitingFor("a socket of this machine") if found is None else _of_socket(found)
+        socket = _sockets(pid).get(inode)
+        return WaitingFor("a socket of this machine") if socket is None else _of_socket(socket)
     return WaitingFor(f"the file {target}")
 
 
@@ -181,13 +181,13 @@ def _of_socket(found: Socket) -> WaitingFor:
 
 def _sockets(pid: int) -> dict[str, Socket]:
     """Return the TCP sockets in the network of a process by their inodes."""
-    found = {}
+    sockets = {}
     for name in ("tcp", "tcp6"):
         with suppress(OSError):
             for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
                 row = line.split()
-                found[row[9]] = Socket(_address(row[2]), int(row[1].rpartition(":")[2], 16), row[3])
-    return found
+                sockets[row[9]] = Socket(_address(row[2]), int(row[1].rpartition(":")[2], 16), row[3])
+    return sockets
 
 
 def _address(text: str) -> str:

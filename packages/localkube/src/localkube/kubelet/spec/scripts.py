@@ -165,13 +165,13 @@ def _needed(commands: Sequence[Command]) -> Iterator[int]:
 
 def _fallbacks(commands: Sequence[Command]) -> list[bool]:
     """Return for each command whether the script continues after its failure: `||` follows, and not only to exit."""
-    found = [False] * len(commands)
+    flags = [False] * len(commands)
     for at in range(len(commands) - 2, -1, -1):
         if commands[at].operator == "||":
-            found[at] = not _gives_up(commands[at + 1 : at + 1 + LONGEST_BLOCK])
+            flags[at] = not _gives_up(commands[at + 1 : at + 1 + LONGEST_BLOCK])
         elif commands[at].operator in CHAINED:
-            found[at] = found[at + 1]
-    return found
+            flags[at] = flags[at + 1]
+    return flags
 
 
 def _gives_up(commands: Sequence[Command]) -> bool:

@@ -34,15 +34,15 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, show_la
         raise UsageError("names cannot be combined with --selector")
 
     async def act(session: Session) -> None:
-        found = await nodes_of(session, names, selector)
+        nodes = await nodes_of(session, names, selector)
         if form:
-            click.echo(formats.filled(form, found, is_one=len(names) == 1), nl=False)
+            click.echo(formats.filled(form, nodes, is_one=len(names) == 1), nl=False)
             return
         pods = await pods_of(session)
-        say(*node_table(found, pods, show_labels=show_labels))
-        for one in found if names else ():
+        say(*node_table(nodes, pods, show_labels=show_labels))
+        for one in nodes if names else ():
             say("", *description(one, pods or {}))
-        if not found:
+        if not nodes:
             say("No nodes found.", err=True)
         if pods is None:
             say("note: what is free is not known: pods of all namespaces may not be listed", err=True)

@@ -273,9 +273,9 @@ async def delete_collection(backend: Backend, call: Call) -> Page:
     backend.store.flush()
     deleted: list[bytes] = []
     for key in await _select(backend, call, selected):
-        found = backend.store.get(key)
-        if found is not None and await _delete(backend, call, found, chosen):
-            deleted.append(encode(found))
+        obj = backend.store.get(key)
+        if obj is not None and await _delete(backend, call, obj, chosen):
+            deleted.append(encode(obj))
         await asyncio.sleep(0)
     return Page(deleted, backend.store.revision)
 

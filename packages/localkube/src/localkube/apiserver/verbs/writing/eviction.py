@@ -53,11 +53,11 @@ async def evict(backend: Backend, call: Call) -> JSONObject:
 
 def _find_budget(backend: Backend, pod: JSONObject) -> JSONObject | None:
     """Return the budget of a pod, None without one; refuse an eviction if there are several."""
-    found = list(_budgets(backend, pod))
-    if len(found) > 1:
+    budgets = list(_budgets(backend, pod))
+    if len(budgets) > 1:
         text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
         raise refusal.not_stored(text)
-    return found[0] if found else None
+    return budgets[0] if budgets else None
 
 
 def _budgets(backend: Backend, pod: JSONObject) -> Iterator[JSONObject]:

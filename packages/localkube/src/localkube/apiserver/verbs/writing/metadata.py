@@ -47,9 +47,9 @@ def update_errors(metadata: JSONObject, old: JSONObject) -> Iterator[FieldError]
     if old.get("deletionTimestamp"):
         added = sorted(set(metadata.get("finalizers") or ()) - set(old.get("finalizers") or ()))
         if added:
-            found = ", ".join(f'"{name}"' for name in added)
+            names = ", ".join(f'"{name}"' for name in added)
             text = (
                 "no new finalizers can be added if the object is being deleted, found new finalizers"
-                f" []string{{{found}}}"
+                f" []string{{{names}}}"
             )
             yield FieldError(Kind.FORBIDDEN, "metadata.finalizers", detail=text)

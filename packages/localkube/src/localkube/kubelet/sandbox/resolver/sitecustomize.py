@@ -49,8 +49,8 @@ class HostsFile:
 
     def _refresh(self) -> None:
         try:
-            found = os.stat(self._path)
-            version = (found.st_ino, found.st_mtime_ns)
+            status = os.stat(self._path)
+            version = (status.st_ino, status.st_mtime_ns)
             if version != self._version:
                 with open(self._path, encoding="utf-8") as file:
                     self._addresses = _read(file.read())
@@ -60,12 +60,12 @@ class HostsFile:
 
 
 def _read(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    addresses: dict[str, str] = {}
     for line in text.splitlines():
         address, *names = line.partition("#")[0].split() or [""]
         for name in names:
-            found.setdefault(name.lower(), address)
-    return found
+            addresses.setdefault(name.lower(), address)
+    return addresses
 
 
 def install(hosts: HostsFile, hostname: str) -> None:

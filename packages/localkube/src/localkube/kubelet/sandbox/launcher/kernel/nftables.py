@@ -100,5 +100,5 @@ def perform(messages: Sequence[Message], action: str) -> None:
         for _ in messages:
             _, kind, _, _, _, negative = struct.unpack_from("=IHHIIi", kernel.recv(1 << 16))
             if kind == NLMSG_ERROR and negative:
-                found = -negative if negative != -errno.ENOENT else errno.EOPNOTSUPP
-                raise OSError(found, f"{action}: {os.strerror(found).lower()}")
+                code = -negative if negative != -errno.ENOENT else errno.EOPNOTSUPP
+                raise OSError(code, f"{action}: {os.strerror(code).lower()}")

@@ -75,13 +75,13 @@ def replace(rules: Sequence[PacketRule]) -> None:
 
 
 def _expressions(rule: PacketRule) -> list[bytes]:
-    found = []
+    messages = []
     for address, offset in ((rule.source, _SOURCE), (rule.destination, _DESTINATION)):
         if address:
-            found += [_load(offset), _compare(_EQUAL, socket.inet_aton(address))]
+            messages += [_load(offset), _compare(_EQUAL, socket.inet_aton(address))]
     if rule.share < 1:
         lost = round(rule.share * _PER_MILLION)
-        found += [
+        messages += [
             expression("numgen", number(1, _REGISTER), number(2, _PER_MILLION), number(3, _RANDOM)),
             # the generator writes in the machine's order, and comparisons are bytewise: swap first
             expression(
@@ -91,7 +91,7 @@ def _expressions(rule: PacketRule) -> list[bytes]:
         ]
     if rule.rate:
         burst = max(_LEAST_BURST, rule.rate // 4)
-        found.append(
+        messages.append(
             expression(
                 "limit",
                 large_number(1, rule.rate),
@@ -102,7 +102,7 @@ def _expressions(rule: PacketRule) -> list[bytes]:
             )
         )
     verdict = nested(2, nested(2, number(1, _DROP)))
-    return [*found, expression("immediate", number(1, _VERDICT), verdict)]
+    return [*messages, expression("immediate", number(1, _VERDICT), verdict)]
 
 
 def masquerade(interface: int) -> None:
