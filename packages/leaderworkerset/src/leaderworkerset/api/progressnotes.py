@@ -119,7 +119,7 @@ class SilentRank(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hang(msgspec.Struct, frozen=True, kw_only=True):
-    """A group without progress since a time; `ranks` has one or more, the longest silent first."""
+    """A group that has made no progress for some time; the first of its `ranks` has been silent the longest."""
 
     since: datetime
     ranks: tuple[SilentRank, ...]

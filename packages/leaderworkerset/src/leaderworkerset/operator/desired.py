@@ -40,7 +40,7 @@ class Desired(Struct, frozen=True, kw_only=True):
 
     @property
     def is_managed(self) -> bool:
-        """Return whether the operand is kept as built; not with Unmanaged, Removed and Force (R-OP-24)."""
+        """Return whether the operand is kept as built, which Unmanaged, Removed and Force exclude (R-OP-24)."""
         return self.management_state in MANAGED
 
     @property

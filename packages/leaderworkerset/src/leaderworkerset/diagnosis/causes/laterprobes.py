@@ -30,7 +30,7 @@ class Awaited(Struct, frozen=True):
     code="LWS-E101",
     title="the first probe is not due yet",
     meaning="A program runs. It cannot become ready before its first startup or readiness probe, which waits for initialDelaySeconds.",
-    remedy="Wait, or set a smaller initialDelaySeconds. A startupProbe with a short period makes slow programs ready as soon as they are.",
+    remedy="Wait, or set a smaller initialDelaySeconds. With a startupProbe of a short period, slow programs become ready without delay.",
     verdict=Verdict.PROGRESSING,
 )
 def not_due(observed: Observed) -> Finding | None:
