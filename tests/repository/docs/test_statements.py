@@ -184,7 +184,7 @@ def test_the_product_imports_the_cluster_of_one_machine_where_the_recipe_says() 
         if re.search(r"^ *(from|import) localkube", path.read_text(), re.MULTILINE)
     }
     assert {str(path.relative_to(product)) for path in importing if path.parent != product / "cli/local"} == set(
-        re.findall(r"Only there, and in `([\w/.]+)`, is `localkube`", text_of("docs/how-to/extend.md"))
+        re.findall(r"Only these modules and `([\w/.]+)` import `localkube`", text_of("docs/how-to/extend.md"))
     )
 
 

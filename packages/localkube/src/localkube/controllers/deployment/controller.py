@@ -49,7 +49,7 @@ class Deployments(Struct, frozen=True, kw_only=True):
         pods = (
             ()
             if sizes.is_rolling(deployment)
-            else (self.pods.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(lws_set)) for lws_set in sets)
+            else (self.pods.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(replica_set)) for replica_set in sets)
         )
         return deploymentcontrol.ObservedDeployment(
             deployment=deployment,

@@ -86,7 +86,7 @@ def next_check(deployment: JSONObject, status: JSONObject, now: datetime) -> flo
 
 def _counts(situation: Situation) -> JSONObject:
     def total(field: str, sets: Iterable[JSONObject] = situation.sets) -> int:
-        return sum(int(meta.status(lws_set).get(field) or 0) for lws_set in sets)
+        return sum(int(meta.status(replica_set).get(field) or 0) for replica_set in sets)
 
     available = total("availableReplicas")
     return {
@@ -177,7 +177,7 @@ def _deadline(deployment: JSONObject, progressing: JSONObject) -> datetime:
 
 def _failures(situation: Situation, conditions: Conditions) -> Conditions:
     sets = [situation.new, *situation.sets] if situation.new else situation.sets
-    failure = next(filter(None, (meta.find_condition(lws_set, FAILURE) for lws_set in sets)), None)
+    failure = next(filter(None, (meta.find_condition(replica_set, FAILURE) for replica_set in sets)), None)
     if failure is None:
         return _without(conditions, FAILURE)
     since = failure["lastTransitionTime"]

@@ -99,7 +99,7 @@ def _spread(count: int, limits: Sequence[int]) -> list[int]:
 def scaled(deployment: JSONObject, new: JSONObject | None, old: Sequence[JSONObject]) -> Sizes:
     """Return the sizes after the Deployment's own size changed; during a rollout in proportion, to keep its pace."""
     sets = [*old, new] if new is not None else [*old]
-    active = [lws_set for lws_set in sets if size(lws_set)]
+    active = [replica_set for replica_set in sets if size(replica_set)]
     wanted = size(deployment)
     if len(active) <= 1:
         only = (active or sets)[-1:]
