@@ -1,16 +1,16 @@
-"""How fast an API server is: creates per second, and how late watchers learn of them.
+"""Measures the speed of an API server: creates per second, and the delay of watch events.
 
     python -m bench.apiserver [--runs 5] [--seconds 3] [--plain] [--memory]
     python -m bench.apiserver --side-by-side
 
-Three processes: the server, its clients, its watchers (`load.py`), over TLS as `lws up` has it. One JSON line per run:
+Three processes: the server, its clients, its watchers (`load.py`), over TLS as in `lws up`. One JSON line per run:
 
     creates            no watchers
     creates_watched    100 watchers of all pods
     paced_watched      the same, creates paced at 1,500 per second
 
-Side by side, the same load goes in turn to the embedded API server and to a real kube-apiserver with etcd, which runs
-without controllers; neither syncs every write to the disk. The assets are those of `tests/controlplane`.
+With `--side-by-side`, the embedded API server and a real kube-apiserver with etcd, without controllers, get the same
+load in turn. Neither syncs every write to the disk. The programs are those of `tests/controlplane`.
 """
 
 import argparse
@@ -80,7 +80,7 @@ def kubernetes(assets: Path) -> Iterator[Target]:
 
 
 def run_alone(options: argparse.Namespace) -> None:
-    """Measure the embedded API server several times, each time a fresh one."""
+    """Measure the embedded API server several times, each time a new one."""
     for run in range(options.runs):
         with embedded(tls=not options.plain, memory=options.memory) as target:
             common = {"run": run, "tls": target.tls}

@@ -1,11 +1,12 @@
-"""The least that a manager of groups must do, with the libraries of ours: a lower bound for `bench.scale`.
+"""A manager of groups that does the minimum, with the same libraries as `lws manager`: a lower bound for `bench.scale`.
 
     python -m bench.bare KUBECONFIG CERTIFICATES PORT
 
-It allows every review, follows LeaderWorkerSets, StatefulSets and pods, creates, changes and deletes what it must, and writes a
-status each time that all is ready. A rollout replaces a quarter of the groups at once, a group that lost a worker is recreated.
-It recovers from nothing: no caches, queues, revisions, services, events, conditions or lease, and of what it is sent it decodes
-only the fields it needs. Whatever a manager on aiohttp and msgspec costs less than this, it leaves out.
+It allows every review, follows LeaderWorkerSets, StatefulSets and pods, creates, changes and deletes the necessary
+objects, and writes a status whenever everything is ready. A rollout replaces a quarter of the groups at once, a group
+that lost a worker is recreated. It has no caches, queues, revisions, services, events, conditions or lease, does not
+recover from errors, and decodes only the fields that it needs. A manager on aiohttp and msgspec that uses less must
+omit features.
 """
 
 import asyncio
@@ -48,7 +49,7 @@ class Metadata(Struct, rename="camel"):
 
 
 class Template(Struct, rename="camel", frozen=True):
-    """How the groups of a LeaderWorkerSet look."""
+    """The template of the groups of a LeaderWorkerSet."""
 
     size: int
     worker_template: Raw
@@ -91,7 +92,7 @@ class ReviewRequest(Struct):
 
 
 class Review(Struct):
-    """A question of an API server."""
+    """An AdmissionReview request."""
 
     request: ReviewRequest
 
@@ -101,20 +102,20 @@ EVENTS: Final = msgspec.json.Decoder(Event)
 
 
 class Groups(Struct):
-    """A LeaderWorkerSet, and what of its groups must be known."""
+    """A LeaderWorkerSet, and the necessary facts about its groups."""
 
     lws: Object
     revision: int = 1
     leaders: dict[str, str] = {}
-    """The UIDs of the leader pods that nobody deletes."""
+    """The UIDs of the leader pods that are not being deleted."""
     workers: set[str] = set()
-    """The leaders whose worker StatefulSet is there."""
+    """The leaders whose worker StatefulSet exists."""
     ready: set[str] = set()
     """The StatefulSets of this revision whose pods are all ready."""
     old: list[str] = []
-    """The leaders that are still to be replaced."""
+    """The leaders that must still be replaced."""
     is_reported: bool = False
-    """Whether the status says that all is ready, and it is."""
+    """Whether everything is ready, and the status reports it."""
 
 
 class Bare:
@@ -126,7 +127,7 @@ class Bare:
         self._sets: dict[str, Groups] = {}
 
     async def follow(self, path: str) -> None:
-        """Read a watch, and go on from where it ended; API servers end those that are slow to read."""
+        """Follow a watch across reconnections: API servers end the watches of slow readers."""
         handle = {LEADERWORKERSETS: self._lws, STATEFULSETS: self._statefulset, PODS: self._pod}[path]
         selector = "" if path == LEADERWORKERSETS else f"&labelSelector={NAME}"
         version = ""
@@ -238,7 +239,7 @@ def _is_ready(found: Object, replicas: int) -> bool:
 
 
 def _path(lws: Object, everywhere: str) -> str:
-    """Return the path of a kind in the namespace of the set, from that in all namespaces."""
+    """Return the path of a kind in the namespace of the set, from its path in all namespaces."""
     version, _, plural = everywhere.rpartition("/")
     return f"{version}/namespaces/{lws.metadata.namespace}/{plural}"
 
@@ -276,14 +277,14 @@ def _statefulset(
 
 
 async def allow(request: web.Request) -> web.Response:
-    """Allow what is asked for."""
+    """Allow every request."""
     uid = REVIEWS.decode(await request.read()).request.uid
     answer = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": {"uid": uid, "allowed": True}}
     return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
 
 
 def session(kubeconfig: Path) -> aiohttp.ClientSession:
-    """Return the session of a kubeconfig that is JSON; its token is never read anew."""
+    """Return the session for a kubeconfig in JSON; its token is never read again."""
     config = msgspec.json.decode(kubeconfig.read_bytes())
     cluster = config["clusters"][0]["cluster"]
     authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
@@ -297,7 +298,7 @@ def session(kubeconfig: Path) -> aiohttp.ClientSession:
 
 
 async def run(kubeconfig: Path, certificates: Path, port: int) -> None:
-    """Run until the process is ended; what fails ends it."""
+    """Run until the process ends; any error ends it."""
     tlsbuffers.shrink()
     app = web.Application(client_max_size=LINE_BYTES)
     app.router.add_post("/{path:.*}", allow)

@@ -5,7 +5,7 @@ from importlib import import_module
 
 
 def run(package: str, names: tuple[str, ...]) -> None:
-    """Run the benchmark that the first word names, with the other words as its arguments."""
+    """Run the benchmark named by the first word, with the other words as its arguments."""
     chosen, *rest = sys.argv[1:] or [""]
     if chosen not in names:
         lines = [f"usage: python -m {package} NAME [--help]", ""]

@@ -3,10 +3,11 @@
     python -m bench.everything [--record FILE] [--patience SECONDS]
     python -m bench.everything --draw [FILE.jsonl ...] [--write build/benchmarks.html]
 
-Takes about seven minutes: five rounds of all, so that what else the machine does meets all alike; what the manager writes, and
-500 and 2,000 pods, once. With LWS_CONTROLPLANE_ASSETS set, the embedded API server is also measured side by side with a real
-kube-apiserver. FILE (build/benchmarks/DAY-TIME.jsonl) gets the facts of the machine, every raw line and the medians, as JSON
-lines; `bench.everything --draw` draws build/benchmarks.html from it and from what was recorded before.
+It takes about seven minutes: five rounds of all benchmarks, so that other work of the machine affects all equally. The
+writes of the manager, and 500 and 2,000 pods, are measured once. With LWS_CONTROLPLANE_ASSETS set, the embedded API
+server is also measured side by side with a real kube-apiserver. FILE (build/benchmarks/DAY-TIME.jsonl) gets the facts
+of the machine, every raw line and the medians, as JSON lines; `bench.everything --draw` draws build/benchmarks.html
+from it and from earlier records.
 """
 
 import argparse
@@ -35,17 +36,17 @@ ONCE: tuple[tuple[str, ...], ...] = (
 )
 SIDE_BY_SIDE: tuple[tuple[str, ...], ...] = (("bench.apiserver", "--side-by-side", "--runs", "5", "--seconds", "3"),)
 QUIET = 10.0
-"""Percent of ten seconds in which something waited for a processor."""
+"""The maximum percent of ten seconds in which processes may wait for a processor."""
 
 
 def pressure() -> float:
-    """Return how much the processors were fought over in the last ten seconds, in percent; 0 where that is unknown."""
+    """Return the pressure on the processors in the last ten seconds, in percent; 0 if it is unknown."""
     path = Path("/proc/pressure/cpu")
     return float(path.read_text().split("avg10=")[1].split()[0]) if path.exists() else 0.0
 
 
 def wait_until_quiet(patience: float) -> None:
-    """Wait until nobody fights over the processors, for so many seconds at most."""
+    """Wait until the pressure on the processors is low, for at most this number of seconds."""
     deadline = time.monotonic() + patience
     while pressure() > QUIET and time.monotonic() < deadline:
         time.sleep(1)

@@ -1,4 +1,4 @@
-"""What `bench.scale` lets a manager do, in phases. Each form gets the bench and the options of the command."""
+"""The work for managers in `bench.scale`, in phases. Each form gets the bench and the options of the command."""
 
 import argparse
 import asyncio
@@ -29,7 +29,7 @@ QUARTER: Final = {"maxUnavailable": "25%"}
 
 
 async def created(bench: Bench, _: argparse.Namespace) -> None:
-    """Measure the first of the rows alone."""
+    """Measure only the first of the rows."""
     async with bench.phase("100 x 4 created"):
         await bench.create("web", 100, 4, rollout=QUARTER)
         await bench.whole("web", 100)
@@ -53,7 +53,7 @@ async def rows(bench: Bench, options: argparse.Namespace) -> None:
 
 
 async def roll(bench: Bench, groups: int) -> None:
-    """Give the workers another image; wait until all groups are of it and ready."""
+    """Change the image of the workers; wait until all groups have it and are ready."""
     patch = {"spec": {"leaderWorkerTemplate": {"workerTemplate": objects.pod_template("app:2")}}}
     await bench.space.client.patch(LEADERWORKERSETS, ObjectKey(bench.space.namespace, "web"), patch, kind="merge")
     await asyncio.sleep(1)  # until then the status may be the one before
@@ -61,7 +61,7 @@ async def roll(bench: Bench, groups: int) -> None:
 
 
 async def delete_workers(bench: Bench, groups: int, *, of: int, size: int) -> None:
-    """Delete a worker of so many groups; wait until none of their pods is left, and all are ready."""
+    """Delete one worker of this number of groups; wait until all their pods are replaced, and all groups are ready."""
     client, namespace = bench.space.client, bench.space.namespace
     old = {f"web-{group}-1" for group in range(groups)}
     uids = {meta.uid(pod) for pod in (await client.list(PODS, namespace=namespace)).items if meta.name(pod) in old}
@@ -77,7 +77,7 @@ async def delete_workers(bench: Bench, groups: int, *, of: int, size: int) -> No
 
 
 async def groups(bench: Bench, options: argparse.Namespace) -> None:
-    """Measure one large LeaderWorkerSet of groups of two, and cycles of scaling."""
+    """Measure one large LeaderWorkerSet with groups of two, and cycles of scaling."""
     count = options.groups
     facts = {"groups": count, "pods": 2 * count}
     async with bench.phase("groups: created", **facts) as line:
@@ -109,7 +109,7 @@ async def groups(bench: Bench, options: argparse.Namespace) -> None:
 
 
 async def arrivals(bench: Bench, options: argparse.Namespace) -> None:
-    """Let sets arrive at a rate; measure each from its creation to Ready, to the fifth of a second of polling."""
+    """Create sets at a rate; measure each from its creation to Ready, with the precision of polling (0.2 s)."""
     count, replicas = options.sets, options.pods // 2
     begun: dict[str, float] = {}
     took: dict[str, float] = {}
@@ -127,7 +127,7 @@ async def arrivals(bench: Bench, options: argparse.Namespace) -> None:
 
 
 async def follow(bench: Bench, replicas: int, count: int, begun: dict[str, float], took: dict[str, float]) -> None:
-    """Note when each set is ready, until all are."""
+    """Record when each set becomes ready, until all are."""
 
     async def all_are() -> bool:
         for lws in (await bench.space.client.list(LEADERWORKERSETS, namespace=bench.space.namespace)).items:
@@ -140,7 +140,7 @@ async def follow(bench: Bench, replicas: int, count: int, begun: dict[str, float
 
 
 async def many(bench: Bench, options: argparse.Namespace) -> None:
-    """Create many sets of five pods in two steps; the memory between them is what each more costs."""
+    """Create many sets of five pods in two steps; the memory between them is the cost of further sets."""
     before = 0
     memory: dict[int, float] = {}
     for count in (options.many // 10, options.many):
@@ -157,7 +157,7 @@ async def many(bench: Bench, options: argparse.Namespace) -> None:
 
 
 async def slow(bench: Bench, _: argparse.Namespace) -> None:
-    """Roll a set whose pods take long to start: five of its groups at once, so in four waves."""
+    """Roll out a set with slow-starting pods: five of its groups at once, in four waves."""
     template = objects.slow_template(SLOW_SECONDS)
     waves = {"waves": 4, "pod_seconds": SLOW_SECONDS, "groups": SLOW_GROUPS}
     await bench.create("web", SLOW_GROUPS, 2, rollout=QUARTER, template={"workerTemplate": template})
@@ -174,7 +174,7 @@ async def slow(bench: Bench, _: argparse.Namespace) -> None:
 
 
 async def reviews(bench: Bench, _: argparse.Namespace) -> None:
-    """Ask the webhook of pods at a steady rate, as an API server does for so many pods a second."""
+    """Send requests to the pod webhook at a steady rate, as an API server does."""
     await bench.create("web", 1, 2)
     await bench.whole("web", 1)
     leader = await bench.space.client.get(PODS, ObjectKey(bench.space.namespace, "web-0"))
@@ -204,7 +204,7 @@ async def reviews(bench: Bench, _: argparse.Namespace) -> None:
 
 
 async def start(bench: Bench, _: argparse.Namespace) -> None:
-    """Start a second manager of ours beside 100 sets, and let it take over from the first, which is asked to end."""
+    """Start a second manager next to 100 sets; it takes over from the first one, which is asked to stop."""
     if bench.manager == "go":
         return  # one process, which holds no lease
     names = [f"web-{index}" for index in range(100)]

@@ -1,8 +1,8 @@
-"""The load on an API server: clients that create pods, watchers that read of them, and what both measured.
+"""The load on an API server: clients that create pods, watchers of these pods, and the measurements of both.
 
-The clients are 32 connections of one process that create pod-sized objects (2 KiB), each its next one as soon as the
-last is answered, or at a given pace. The watchers are 100 connections of another process that watch all pods of the
-namespace. Every pod carries the time when it was sent, so ten of the watchers measure how late its event came.
+The clients are 32 connections of one process that create pod-sized objects (2 KiB), either each as soon as the last one
+is answered, or at a given pace. The watchers are 100 connections of another process that watch all pods of the
+namespace. Every pod contains the time when it was sent, so ten of the watchers measure the delay of its event.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ MARK = re.compile(rb'"bench/sent":"([0-9.]+)"')
 
 @dataclass(frozen=True)
 class Target:
-    """Where the server listens and how to speak to it."""
+    """The address of the server, and how to connect."""
 
     processes: tuple[int, ...]
     port: int
@@ -40,11 +40,11 @@ class Target:
     tls: bool
 
     def cpu_seconds(self) -> float:
-        """Return the processor time that the server's processes have used."""
+        """Return the processor time used by the server's processes."""
         return sum(map(cpu_seconds, self.processes))
 
     def memory_mib(self) -> int:
-        """Return the memory that the server's processes use now."""
+        """Return the current memory of the server's processes."""
         return int(sum(map(memory_mib, self.processes)))
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -53,13 +53,13 @@ class Target:
         return await asyncio.open_connection("127.0.0.1", self.port, ssl=context, limit=2**22)
 
     def dial(self) -> socket.socket:
-        """Open a connection that blocks."""
+        """Open a blocking connection."""
         connection = socket.create_connection(("127.0.0.1", self.port))
         return self.context().wrap_socket(connection) if self.tls else connection
 
     @staticmethod
     def context() -> ssl.SSLContext:
-        """Return TLS settings that trust everyone: this measures time."""
+        """Return TLS settings that trust every certificate, because only time is measured."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -76,7 +76,7 @@ class Target:
 
 
 def pod(name: str, sent: float) -> bytes:
-    """Build a pod about as large as those of a LeaderWorkerSet: 2 KiB."""
+    """Build a pod of about the size of a LeaderWorkerSet's pod: 2 KiB."""
     env = [{"name": f"VARIABLE_{number}", "value": f"value-{number}" * 4} for number in range(12)]
     labels = {f"leaderworkerset.sigs.k8s.io/label-{number}": f"value-{number}" for number in range(8)}
     container = {
@@ -118,7 +118,7 @@ async def answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
 async def create_many(target: Target, prefix: str, seconds: float, pace: float) -> list[float]:
     """Create pods from all clients for a while; `pace` per second, 0: as fast as they are answered.
 
-    Returns the seconds that each took.
+    Returns the seconds of each creation.
     """
     latencies: list[float] = []
     connections = [await target.connect() for _ in range(CLIENTS)]
@@ -147,7 +147,7 @@ async def create_many(target: Target, prefix: str, seconds: float, pace: float) 
 
 
 def pieces(connection: Any, room: bytearray) -> Iterator[bytes]:
-    """Yield what has arrived on a connection."""
+    """Yield the received bytes of a connection."""
     while True:
         try:
             count = connection.recv_into(room)
@@ -159,7 +159,7 @@ def pieces(connection: Any, room: bytearray) -> Iterator[bytes]:
 
 
 def watcher_process(pipe: Connection, target: Target) -> None:
-    """Watch from many connections until told to stop; send how many events each saw, and the sampled delays."""
+    """Watch over many connections until asked to stop; send the number of events of each, and the sampled delays."""
     delays: list[float] = []
     counts = [0] * WATCHERS
 
@@ -193,7 +193,7 @@ def percentile(values: list[float], share: float) -> float:
 
 @contextmanager
 def started(process: Callable[..., None], *arguments: object, **options: object) -> Iterator[Connection]:
-    """Run a function in a process of its own; talk to it through the connection."""
+    """Run a function in a separate process, connected by a pipe."""
     ours, theirs = multiprocessing.Pipe()
     context = multiprocessing.get_context("spawn")
     child = context.Process(target=process, args=(theirs, *arguments), kwargs=options)
@@ -206,7 +206,7 @@ def started(process: Callable[..., None], *arguments: object, **options: object)
 
 
 def measure(target: Target, prefix: str, seconds: float, pace: float = 0) -> dict[str, Any]:
-    """Create pods for a while; return how it went."""
+    """Create pods for a while; return the measurements."""
     before = target.cpu_seconds()
     latencies = asyncio.run(create_many(target, prefix, seconds, pace))
     return {
@@ -219,7 +219,7 @@ def measure(target: Target, prefix: str, seconds: float, pace: float = 0) -> dic
 
 
 def measure_watched(target: Target, prefix: str, seconds: float, pace: float = 0) -> dict[str, Any]:
-    """Do the same while others watch; return also how late events came, in milliseconds after the create was sent."""
+    """Measure with watchers; also return the delay of events, in milliseconds after the create was sent."""
     with started(watcher_process, target) as watchers:
         watchers.recv()
         numbers = measure(target, prefix, seconds, pace)

@@ -1,9 +1,10 @@
-"""One page of all recorded runs: what each number was from run to run, as lines; plain HTML that loads nothing.
+"""One page of all recorded runs with each number from run to run, as lines; plain HTML that loads nothing.
 
     python -m bench.everything --draw [FILE.jsonl ...] [--write build/benchmarks.html]
 
-Without files: those of docs/reference/benchmarks and of build/benchmarks, where `bench.everything` keeps its runs. Their names
-begin with the day. A dot is the median of a run; its title says the value, the run, and how busy the machine was.
+Without files: those of docs/reference/benchmarks and of build/benchmarks, where `bench.everything` keeps its runs.
+Their names begin with the day. A dot is the median of a run; its title has the value, the run, and the load of the
+machine.
 """
 
 import html
@@ -20,7 +21,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 RECORDED: Final = (ROOT / "docs" / "reference" / "benchmarks", ROOT / "build" / "benchmarks")
 PAGE: Final = ROOT / "build" / "benchmarks.html"
 WIDTH, HEIGHT, MARGIN = 240, 36, 5
-"""Pixels of a drawing, and what stays free around its lines."""
+"""The size of a drawing in pixels, and the margins around its lines."""
 
 STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color-scheme: light dark }
@@ -51,7 +52,7 @@ def read(file: Path) -> Run:
 
 
 def series(runs: Iterable[Run]) -> Mapping[str, Mapping[str, list[tuple[Run, float]]]]:
-    """Return by measurement, and in it by number, the medians of the runs that have it, in their order."""
+    """Return the medians by measurement and number, in the order of the runs."""
     found: dict[str, dict[str, list[tuple[Run, float]]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
         for line in run.medians:
@@ -105,7 +106,7 @@ def build(runs: Sequence[Run]) -> str:
 
 
 def write(files: Sequence[Path] = (), page: Path = PAGE) -> None:
-    """Write the page of these files, or of all that are recorded."""
+    """Write the page of these files, or of all recorded ones."""
     chosen = files or [file for folder in RECORDED for file in folder.glob("*.jsonl")]
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(build([read(file) for file in sorted(chosen, key=lambda file: file.name)]))

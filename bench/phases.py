@@ -1,4 +1,4 @@
-"""A manager that is measured: phases of its work, and what it used in each of them."""
+"""A manager under measurement: the phases of its work, and its usage in each of them."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 
 POLL = 0.2
 LIMIT = 1800.0
-"""Seconds in which a phase must end; a longer phase ends the run with an error."""
+"""The time limit in seconds for a phase; a longer phase fails the run."""
 
 AT_ONCE = 32
 SETTLE = 10.0
@@ -32,7 +32,7 @@ USUAL_ELECTION = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod":
 
 @dataclass
 class Bench:
-    """A manager of one run, its process, the port of its webhooks, and what was measured of it."""
+    """A manager of one run, its process, the port of its webhooks, and its measurements."""
 
     world: World
     space: Space
@@ -44,7 +44,7 @@ class Bench:
 
     @asynccontextmanager
     async def phase(self, measurement: str, **facts: Any) -> AsyncIterator[Line]:
-        """Measure what happens within the context; whoever enters may add numbers to the line."""
+        """Measure the work inside the context, which may add numbers to the line."""
         mark, cpu, begun = self.world.audit.mark(), cpu_seconds(self.process), time.monotonic()
         accepted = self.world.balancer.accepted
         more: Line = {}
@@ -71,7 +71,7 @@ class Bench:
         await self.space.client.create(LEADERWORKERSETS, lws)
 
     async def whole(self, name: str, replicas: int) -> None:
-        """Wait until the status says that so many groups are ready and up to date."""
+        """Wait until the status reports this number of ready and updated groups."""
 
         async def holds() -> bool:
             lws = await self.space.client.get(LEADERWORKERSETS, ObjectKey(self.space.namespace, name))
@@ -82,7 +82,7 @@ class Bench:
         await until(holds, *self.world.replicas, seconds=LIMIT, poll=POLL)
 
     async def pods(self, count: int) -> None:
-        """Wait until there are so many pods."""
+        """Wait until there is this number of pods."""
 
         async def holds() -> bool:
             return await self.count() == count
@@ -90,14 +90,14 @@ class Bench:
         await until(holds, *self.world.replicas, seconds=LIMIT, poll=POLL)
 
     async def count(self) -> int:
-        """Return how many pods there are, without reading them."""
+        """Return the number of pods, without reading them."""
         request = Request("GET", PODS.path(self.space.namespace), (("limit", "1"),), {}, b"")
         found = msgspec.json.decode((await self.space.client.send(request)).body)
         return len(found["items"]) + int(found["metadata"].get("remainingItemCount") or 0)
 
 
 async def in_turn(names: Iterable[str], create: Callable[[str], Coroutine[Any, Any, None]]) -> None:
-    """Create objects, some at once."""
+    """Create objects, some concurrently."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(name: str) -> None:

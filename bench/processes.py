@@ -20,20 +20,20 @@ def cpu_seconds(pid: int) -> float:
 
 
 def children_seconds() -> float:
-    """Return the processor time of all commands that this process started and that have ended."""
+    """Return the processor time of all finished commands that this process started."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def processes(pid: int) -> list[int]:
-    """Return the cluster's process, and those of its launcher; containers are not among them."""
+    """Return the cluster's process, and those of its launcher, without containers."""
     seen = processtree.read()
     launchers = [found for found in processtree.descendants([pid], seen) if seen[found].name == "kube-launcher"]
     return [pid, *launchers, *(seen[launcher].parent for launcher in launchers if seen[launcher].parent != pid)]
 
 
 def wakeups(pid: int) -> int:
-    """Return how often the threads of a process have gone to sleep so far."""
+    """Return how often the threads of a process have been blocked so far."""
     texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/status")]
     return sum(
         int(found) for text in texts for found in re.findall(r"^voluntary_ctxt_switches:\s+(\d+)", text, re.MULTILINE)
@@ -41,19 +41,19 @@ def wakeups(pid: int) -> int:
 
 
 def revision(directory: str) -> int:
-    """Return the number of writes that the cluster's store has ever taken."""
+    """Return the number of all writes to the cluster's store."""
     with closing(sqlite3.connect(f"file:{directory}/bench/state.db?mode=ro", uri=True)) as database:
         return int(database.execute("SELECT value FROM counters WHERE name = 'revision'").fetchone()[0])
 
 
 def peak_memory(pid: int) -> float:
-    """Return the most memory that a process ever had, in MiB."""
+    """Return the peak memory of a process in MiB."""
     status = Path(f"/proc/{pid}/status").read_text()
     found = re.search(r"VmHWM:\s+(\d+) kB", status)
     return int(found[1]) / 1024 if found else 0.0
 
 
 def memory_mib(pid: int) -> float:
-    """Return the memory that a process uses now."""
+    """Return the current memory of a process."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return round(pages * os.sysconf("SC_PAGE_SIZE") / 2**20, 1)

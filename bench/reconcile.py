@@ -1,16 +1,18 @@
-"""How long one reconciliation of a LeaderWorkerSet takes that is as large as an API server stores.
+"""Measures one reconciliation of the largest LeaderWorkerSet that an API server stores.
 
-Largest is the LeaderWorkerSet whose objects are all stored: itself, its revision and its leader StatefulSet, which is often
-larger. `refused` is the creation of the largest that is stored by itself, where its StatefulSet is not: it has no groups.
+Largest is the LeaderWorkerSet whose objects are all stored: itself, its revision and its leader StatefulSet, which is
+often larger. `refused` is the creation of a LeaderWorkerSet that is stored itself, but whose larger StatefulSet is
+refused: it has no groups.
 
 python -m bench.reconcile [--shape SHAPE ...]
 
-create   it is new: a revision is made, the leader StatefulSet applied
-edit     its image was changed: the same
-unseen   its image was changed while no manager ran: the same, with nothing known of what was before
-first    nothing changed, but nothing is known of it either: after a start of the manager
-instance its objects came anew, with the same content: another status, another resourceVersion
-again    nothing came
+    create      a new LeaderWorkerSet: its revision is created, the leader StatefulSet applied
+    edit        after a change of its image: the same
+    unseen      after a change of its image while no manager ran: the same, without knowledge of the previous state
+    first       no change, but no knowledge either: after a start of the manager
+    instance    its objects came again, with the same content: another status, another resourceVersion
+    again       no change
+
 All are processor milliseconds, the best of six.
 """
 
@@ -72,23 +74,23 @@ def measure(shape: str) -> None:
 
 
 def stored(shape: str) -> LargeSet:
-    """Return the world in which the largest object is as large as an API server stores."""
+    """Return the world in which the largest object has the maximum size of an API server."""
     return _largest(shape, largest_of)
 
 
 def alone_stored(shape: str) -> LargeSet:
-    """Return the world whose LeaderWorkerSet is as large as an API server stores, whatever becomes of the others."""
+    """Return the world whose LeaderWorkerSet has the maximum size of an API server; others may exceed it."""
     return _largest(shape, lambda world: _bytes(world.posted))
 
 
 def largest_of(world: LargeSet) -> int:
-    """Return the bytes of the largest object of a world at rest."""
+    """Return the bytes of the largest object of an idle world."""
     settled = at_rest(world)
     return max(map(_bytes, (settled.leaderworkerset, settled.keeper, *settled.revisions)))
 
 
 def _largest(shape: str, size: Callable[[LargeSet], int]) -> LargeSet:
-    """Return the largest world to about a percent; what is more has one digit more, and else grows as a line does."""
+    """Return the largest world to about a percent; sizes grow linearly, except for additional digits."""
     few, more = LargeSet(shape, 1000), LargeSet(shape, 4000)
     each = (size(more) - size(few)) / (more.n - few.n)
     found = LargeSet(shape, few.n + int((LARGEST - size(few)) / each))
@@ -102,13 +104,13 @@ def _bytes(obj: JSON) -> int:
 
 
 def new(world: LargeSet) -> ObservedLeaderWorkerSet:
-    """Return what is observed of a new LeaderWorkerSet."""
+    """Return the observation of a new LeaderWorkerSet."""
     observed = replace(world.observed, keeper=None, revisions=(), groups={}, service=NO_SERVICE)
     return replace(observed, leaderworkerset=world.posted | {"status": {}})
 
 
 def at_rest(world: LargeSet) -> ObservedLeaderWorkerSet:
-    """Return what is observed once nothing is to be done, and what is remembered of it."""
+    """Return the observation of an idle LeaderWorkerSet, and the memory of it."""
     settled = settle(world)
     counted = next(one.object for one in decide(settled, builders.NOW).plan.actions if isinstance(one, PutStatus))
     observed = replace(settled, leaderworkerset=counted)

@@ -1,4 +1,4 @@
-"""What benchmarks print: one JSON line per run, then medians; and the facts of the machine they ran on."""
+"""The output of benchmarks: one JSON line per run, then medians; and the facts of the machine."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from typing import Any
 Line = dict[str, Any]
 
 LABELS = ("measurement", "phase", "server", "code")
-"""What tells apart the lines that are not summed up together."""
+"""The fields that distinguish lines whose numbers are not summarized together."""
 
 
 def report(measurement: str, **numbers: object) -> None:
@@ -38,12 +38,12 @@ def _median(group: list[Line]) -> Line:
 
 
 def is_number(value: object) -> bool:
-    """Return whether it is a number that can be summed up."""
+    """Return whether a value is a number that can be summarized."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def machine() -> Line:
-    """Return the facts that numbers depend on."""
+    """Return the facts of the machine that affect numbers."""
     cpu = next((line for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line), "")
     memory = next(line for line in Path("/proc/meminfo").read_text().splitlines() if "MemTotal" in line)
     revision = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)

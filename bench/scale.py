@@ -1,24 +1,24 @@
-"""Managers at scale on a real control plane with kwok, in the forms in which others publish theirs.
+"""Measures managers at scale on a real control plane with kwok, in the forms of other published benchmarks.
 
     python -m bench.scale [created] [rows] [groups] [arrivals] [many] [--managers ours go bare] [--runs N] …
 
-    created   one LeaderWorkerSet of 100 groups x 4; that is the first of the rows
+    created   one LeaderWorkerSet of 100 groups x 4; the first of the rows
     rows      one LeaderWorkerSet of 100 groups x 4: created, its worker image rolled (maxUnavailable 25 %), a worker deleted
-              in 20 groups, no replicas; then 100 LeaderWorkerSets of 1 x 2
+              in 20 groups, no replicas, then 100 LeaderWorkerSets of 1 x 2
     groups    500 groups x 2: all pods created, ready, half a minute at rest, rolled, a worker deleted in a fifth, to zero,
-              deleted; then cycles from 250 groups to 500 and back (`--groups`, `--cycles`)
+              deleted, then cycles from 250 groups to 500 and back (`--groups`, `--cycles`)
     arrivals  LeaderWorkerSets that arrive at a rate (`--sets 100 --pods 600 --rate 5`): from creation to Ready, P50, P90, P99
     slow      20 groups of 2 rolled a quarter at a time, whose pods take 20 s to start: its time as a share of four waves
     reviews   300 admissions of pods a second, for 20 s: P50 and P99 of the answers
-    start     a manager of ours that starts beside 100 sets, and takes over from one that ends: its seconds
+    start     the seconds in which a manager starts with 100 sets, and takes over from an ending manager
     many      2,000 LeaderWorkerSets of 5 pods (`--many`): seconds, and the manager's memory, also per LeaderWorkerSet
 
-Each line has seconds, and of the manager's process its processor time, resident memory and, by the API server's audit log,
-its writes (events and statuses among them; renewals of its lease not). With `go`, the Go manager does the same in the same
-control plane, its webhooks included, whose certificate is an RSA key as in its own secret (R-CERT-1). With `bare`, a process does
-the least that a manager must do (`bench/bare.py`): a lower bound of `created`, `rows`, `groups` and `many`.
-Nodes, rates and sizes stand in the lines; control plane, scheduler, kwok and manager share the cores of the machine.
-Needs the binaries of `tests/controlplane`; for `go`, `python -m tests.kubernetes.programs.build lws`.
+Each line has seconds, and of the manager's process its processor time, resident memory and, by the API server's audit
+log, its writes (with events and statuses, without renewals of its lease). With `go`, the Go manager does the same in
+the same control plane, its webhooks included, whose certificate is an RSA key as in its own secret (R-CERT-1). With
+`bare`, a process does the least that a manager must do (`bench/bare.py`): a lower bound of `created`, `rows`, `groups`
+and `many`. Nodes, rates and sizes stand in the lines; control plane, scheduler, kwok and manager share the cores of the
+machine. Needs the binaries of `tests/controlplane`; for `go`, `python -m tests.kubernetes.programs.build lws`.
 """
 
 import argparse
@@ -61,7 +61,7 @@ Running: TypeAlias = tuple[int, int]
 
 @asynccontextmanager
 async def ours(world: World, name: str) -> AsyncIterator[Running]:
-    """Run a manager of ours that leads."""
+    """Run a manager of this project that leads."""
     replica = await world.start(name, leaderElection=USUAL_ELECTION)
     await world.await_master(replica)
     yield replica.process.pid, replica.webhooks
@@ -77,7 +77,7 @@ async def theirs(world: World, name: str) -> AsyncIterator[Running]:
 
 @asynccontextmanager
 async def bare(world: World, name: str) -> AsyncIterator[Running]:
-    """Run what does the least that must be done (`bench/bare.py`)."""
+    """Run the manager that does the minimum (`bench/bare.py`)."""
     kubeconfig, port = await prepare(world, name)
     words = (str(kubeconfig), str(world.directory / CERTIFICATES), str(port))
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", "bench.bare", *words)
@@ -91,7 +91,10 @@ async def bare(world: World, name: str) -> AsyncIterator[Running]:
 
 
 async def prepare(world: World, name: str) -> tuple[Path, int]:
-    """Write a kubeconfig, and a certificate of the webhooks that API servers trust; return the former, and their port."""
+    """Write a kubeconfig, and a certificate that API servers trust for the webhooks.
+
+    Return the kubeconfig and the port.
+    """
     authority = certificates.create_authority(datetime.now(UTC), algorithm="rsa")
     write_certificate(world.directory / CERTIFICATES, authority, algorithm="rsa")
     await trust(world.client, authority.certificate)
@@ -152,7 +155,7 @@ async def add_nodes(world: World, count: int) -> None:
 
 
 async def clear(bench: Bench) -> None:
-    """Delete all sets and wait until their pods are gone."""
+    """Delete all sets and wait until their pods are deleted."""
     for lws in (await bench.space.client.list(LEADERWORKERSETS, namespace=bench.space.namespace)).items:
         await bench.space.client.delete(LEADERWORKERSETS, meta.key(lws), propagation="Background")
     await bench.pods(0)

@@ -40,14 +40,14 @@ SETS: Final = 5
 """The sizes of the gate."""
 
 ROOM: Final = 1.1
-"""How much of each count is permitted, and always two more: another order of events costs a status now and then."""
+"""The permitted excess of each count, plus two: another order of events sometimes causes an additional status."""
 
 Tell: TypeAlias = Callable[[str, float, Counter[str]], None]
-"""Takes a phase, the seconds from its first write to its last, and how many there were of each kind."""
+"""Receives a phase, the seconds from its first write to its last, and the number of each kind."""
 
 
 async def one_of_many(world: World, tell: Tell, count: int = 100) -> None:
-    """Create, roll and empty one LeaderWorkerSet of many groups."""
+    """Create, roll and scale down one LeaderWorkerSet with many groups."""
     rolling = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxUnavailable": "25%"}}
     phases = Phases(world, tell)
     await world.create(groups(replicas=count, size=4, rolloutStrategy=rolling))
@@ -75,7 +75,7 @@ async def many_of_one(world: World, tell: Tell, count: int = 100) -> None:
 
 
 class Phases:
-    """Counts what the manager wrote, and how often it read, in one phase after the other."""
+    """Counts the writes and reads of the manager, in one phase after the other."""
 
     def __init__(self, world: World, tell: Tell) -> None:
         self._world, self._tell = world, tell
@@ -83,13 +83,13 @@ class Phases:
         self._manager = world.managers["manager-0"]
 
     def end(self, phase: str) -> None:
-        """Tell the counts of the phase that ends."""
+        """Report the counts of the phase that ends."""
         entries = [
-            one
-            for one in self._world.trace.entries[self._since :]
-            if one.actor == "manager-0" and "/leases" not in one.object
+            entry
+            for entry in self._world.trace.entries[self._since :]
+            if entry.actor == "manager-0" and "/leases" not in entry.object
         ]
-        found = Counter(kind(one.object) for one in entries)
+        found = Counter(kind(entry.object) for entry in entries)
         found["reads"] = self._manager.reads - self._reads
         self._tell(phase, entries[-1].at - entries[0].at, found)
         self._since, self._reads = len(self._world.trace.entries), self._manager.reads
@@ -105,7 +105,7 @@ def counted(scenario: Callable[[World, Tell], Awaitable[None]], tell: Tell) -> N
 
 
 def kind(path: str) -> str:
-    """Return what is written at a path: the plural of its kind, or `status`."""
+    """Return the kind of a write by its path: the plural of its kind, or `status`."""
     if path.endswith("/status"):
         return "status"
     found = re.search(r"/namespaces/[^/]+/([^/]+)", path)
@@ -113,14 +113,14 @@ def kind(path: str) -> str:
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
-    """The counts of the gate in each phase, and the version that had them."""
+    """The counts of the gate in each phase, and their version."""
 
     version: str
     phases: Mapping[str, Mapping[str, int]]
 
 
 def gate() -> Mapping[str, Mapping[str, int]]:
-    """Return the counts of the gate from a new process: hashes of text order the work, and a warm cache saves calls."""
+    """Return the counts of the gate from a new process: text hashes affect the order, and warm caches the calls."""
     command = [sys.executable, "-m", "bench.writes", "--gate"]
     environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     child = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True)
@@ -146,7 +146,7 @@ def measure() -> dict[str, Counter[str]]:
 def counting_calls() -> Iterator[Counter[str]]:
     """Count the calls of the product's functions as `calls`.
 
-    Comprehensions are left out: they are calls on some versions of Python.
+    Comprehensions are not counted: they are calls on some versions of Python.
     """
     calls: Counter[str] = Counter()
     counts: dict[CodeType, bool] = {}
@@ -168,7 +168,7 @@ def counting_calls() -> Iterator[Counter[str]]:
 
 
 def excess(found: Mapping[str, Mapping[str, int]], baseline: Baseline) -> list[str]:
-    """Return which counts are above the permitted ones, as sentences."""
+    """Return the counts above the permitted ones, as sentences."""
     return [
         f"{phase}: {number} {name}, and {before} in {baseline.version}"
         for phase, counts in found.items()
@@ -178,7 +178,7 @@ def excess(found: Mapping[str, Mapping[str, int]], baseline: Baseline) -> list[s
 
 
 def renew() -> None:
-    """Write the counts of this code as those of the last release."""
+    """Write the counts of this code as the counts of the last release."""
     phases = {phase: dict(sorted(counts.items())) for phase, counts in gate().items()}
     baseline = Baseline(version=leaderworkerset.__version__, phases=phases)
     BASELINE.write_bytes(msgspec.json.format(msgspec.json.encode(baseline)) + b"\n")

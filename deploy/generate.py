@@ -1,12 +1,14 @@
-"""Write the generated manifests below `deploy/`; with `--check` only tell whether they are up to date (exit 1 if not).
+"""Write the generated manifests below `deploy/`.
+
+With `--check` only report whether they are up to date (exit 1 if not).
 
 python deploy/generate.py [--check]
 python deploy/generate.py --release DIRECTORY --operator-image NAME@DIGEST --operand-image NAME@DIGEST \
     [--bundle-image PACKAGE=NAME@DIGEST ...] [--repository URL] [--runbooks URL]
 
-Definitions come in two flavours, slim and with descriptions; the kustomize base, its components and overlays, the chart and
-`manifests.yaml` are the objects that `lws install` applies. `operator/` and `olm/` install the operator, which applies
-them.
+Definitions come in two flavours, slim and with descriptions; the kustomize base, its components and overlays, the chart
+and `manifests.yaml` are the objects that `lws install` applies. `operator/` and `olm/` install the operator, which
+applies them.
 """
 
 import argparse
@@ -79,7 +81,7 @@ FILES: dict[str, tuple[Resource, ...]] = {
     "rbac.yaml": RBAC,
     "webhooks.yaml": (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS),
 }
-"""Which kinds stand in which file of the base; all other kinds stand in `manager.yaml`, definitions in `crds/`."""
+"""The kinds in each file of the base; other kinds are in `manager.yaml`, definitions in `crds/`."""
 
 OVERLAYS = {
     "cert-manager": InstallSettings(certificates="cert-manager", configuration=MOUNTED_CERTIFICATES),
@@ -87,7 +89,7 @@ OVERLAYS = {
         certificates="cert-manager", configuration=MOUNTED_CERTIFICATES, prometheus="monitoring"
     ),
 }
-"""What is installed beside the base: with certificates of cert-manager, and with monitoring, too."""
+"""The variants that are installed besides the base: with certificates of cert-manager, and also with monitoring."""
 
 OPERATED = registry(MANAGED, OperatorPlace(namespace=OPERATOR, image="", version=""), Verbosity())
 
@@ -100,7 +102,7 @@ def render(objects: Iterable[JSONObject]) -> str:
 def packaged(objects: Iterable[JSONObject]) -> str:
     """Return the text of a file of a bundle or catalog, whose first document is an object.
 
-    Readers of the Operator Lifecycle Manager take the first document of a file: a comment before `---` would be that.
+    The Operator Lifecycle Manager reads the first document of a file, which would be a comment before `---`.
     """
     return HEADER + "---\n".join(map(rendering.document, objects))
 
@@ -187,7 +189,7 @@ def dashboard() -> dict[str, str]:
 
 
 def monitored() -> dict[str, str]:
-    """Return the component with what a Prometheus needs, whoever issues the certificates."""
+    """Return the component for a Prometheus, whoever issues the certificates."""
     objects = build_all(MANAGED, InstallSettings(prometheus="monitoring"))
     plain = [obj for _, obj in build_all(MANAGED, InstallSettings())]
     folder = "kustomize/components/monitoring"
@@ -207,9 +209,9 @@ def gang() -> dict[str, str]:
 
 
 def opted_in(name: str, rules: Sequence[JSONObject], role: str) -> dict[str, str]:
-    """Return the component that lets the manager do more, and the role for the manager of an operator.
+    """Return the component with additional permissions of the manager, and the role for the manager of an operator.
 
-    The operator does not have these permissions, so it cannot hand them on.
+    The operator does not have these permissions, so it cannot grant them.
     """
     return _with_rules(name, rules) | {f"{name}/operator.yaml": _role(role, rules, OPERATOR)}
 
@@ -236,7 +238,7 @@ def _with_rules(name: str, rules: Sequence[JSONObject]) -> dict[str, str]:
 
 
 def overlays() -> dict[str, str]:
-    """Return what replaces the base where others issue certificates, or scrape metrics."""
+    """Return the replacements of the base if others issue certificates, or scrape metrics."""
     found: dict[str, str] = {}
     for name, settings in OVERLAYS.items():
         objects = [obj for kind, obj in build_all(MANAGED, settings) if kind != CUSTOM_RESOURCE_DEFINITIONS]
@@ -248,7 +250,7 @@ def overlays() -> dict[str, str]:
 
 
 def release() -> dict[str, str]:
-    """Return the one file of a release (R-OP-46)."""
+    """Return the single file of a release (R-OP-46)."""
     return {"manifests.yaml": render(obj for _, obj in build_all(MANAGED, InstallSettings()))}
 
 
@@ -280,7 +282,10 @@ def olm_package(
     *,
     released: bool = False,
 ) -> dict[str, str]:
-    """Return the bundle of one package, and where its image is known the catalog; raise where the linter finds a fault."""
+    """Return the bundle of one package, and the catalog if its image is known.
+
+    Raise an error if the linter finds any.
+    """
     chosen, publication = chosen or OperatorSettings(), publication or publishing.published()
     folder = f"olm/{package.name}"
     version = bundle.version(package, OPERATED, MANAGED, chosen, publication)
@@ -320,7 +325,7 @@ def alerting(runbooks: str = "") -> dict[str, str]:
 
 
 def neighbours() -> dict[str, str]:
-    """Return what other tools need to know of our kinds: Argo CD, Flux, k9s."""
+    """Return the files for other tools that use the kinds: Argo CD, Flux, k9s."""
     definitions = [*MANAGED.definitions(), operator_crd()]
     return {
         "neighbours/argocd.yaml": render([health.argo_cd()]),
@@ -349,9 +354,9 @@ def materials() -> dict[str, str]:
 
 
 def release_bundles(directory: Path, chosen: OperatorSettings, images: Sequence[str], publication: Publication) -> int:
-    """Write the bundles of a release, and the catalog of those whose images are pushed; each image is named by digest.
+    """Write the bundles of a release, and the catalog of bundles with pushed images; each image is named by digest.
 
-    The alerts come with them, as their runbooks are where the release is published.
+    The alerts are also written, as their runbooks are on the pages of the release.
     """
     named: dict[str, str] = {}
     for image in images:
@@ -368,7 +373,7 @@ def release_bundles(directory: Path, chosen: OperatorSettings, images: Sequence[
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write or check, as the arguments of the process or these say; return the exit code."""
+    """Write or check the files, by these arguments or those of the process; return the exit code."""
     parser = argparse.ArgumentParser(description="Write the generated manifests below deploy/.")
     parser.add_argument(
         "--release", metavar="DIRECTORY", type=Path, help="write bundles and catalog of a release there"

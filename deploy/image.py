@@ -20,14 +20,14 @@ TAG: Final = f"localhost/leaderworkerset:{__version__}"
 
 
 def words(base: str, tag: str, commit: str, date: str) -> list[str]:
-    """Return what follows the name of the tool."""
+    """Return the arguments after the name of the tool."""
     arguments = {"BASE_IMAGE": base, "LWS_GIT_COMMIT": commit, "LWS_BUILD_DATE": date}
     given = [word for name, value in arguments.items() for word in ("--build-arg", f"{name}={value}")]
     return ["build", "--file", "deploy/Containerfile", "--tag", tag, *given]
 
 
 def commit() -> str:
-    """Return the commit that is checked out, or `unknown` outside of a repository."""
+    """Return the checked out commit, or `unknown` outside of a repository."""
     if shutil.which("git") is None:
         return "unknown"
     done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -35,7 +35,7 @@ def commit() -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Build the image; end with the exit code of the tool."""
+    """Build the image; exit with the exit code of the tool."""
     parser = argparse.ArgumentParser(description="Build the image of the manager.")
     parser.add_argument("--base", required=True, metavar="REGISTRY/NAME:TAG@sha256:DIGEST", help="an image of Python")
     parser.add_argument("--tag", default=TAG, help="the name of the image (default: %(default)s)")

@@ -1,9 +1,9 @@
-"""Record what the full definition needs of an API server's OpenAPI document: the definitions reached from its roots.
+"""Record the part of an API server's OpenAPI document that the full definition needs.
 
 kubectl get --raw /openapi/v3/api/v1 | python deploy/record_openapi.py
 
-In: the document, on standard input. Out: `deploy/openapi/core-v1.json`. A field that a newer Kubernetes has is missing
-in the field tables too (`gotypes/kubernetes.json` of the runtime, `api/gotypes.json` of the product): then
+In: the document, on standard input. Out: `deploy/openapi/core-v1.json`. A new field of a newer Kubernetes is also
+missing in the field tables (`gotypes/kubernetes.json` of the runtime, `api/gotypes.json` of the product): then
 `packages/leaderworkerset/tests/unit/leaderworkerset/api/test_openapi.py` fails.
 """
 
@@ -20,7 +20,7 @@ PREFIX = "#/components/schemas/"
 
 
 def reachable(document: JSONObject) -> JSONObject:
-    """Return the document with what `ROOTS` refer to, directly and by others, and nothing else."""
+    """Return the document with only the definitions to which `ROOTS` refer, directly or indirectly."""
     definitions = document["components"]["schemas"]
     found: set[str] = set()
     waiting = list(ROOTS)
@@ -46,7 +46,7 @@ def references(value: JSON) -> Iterator[str]:
 
 
 def main() -> int:
-    """Record; return the exit code."""
+    """Record the document; return the exit code."""
     kept = reachable(json.load(sys.stdin))
     RECORDED.parent.mkdir(exist_ok=True)
     RECORDED.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

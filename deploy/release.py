@@ -1,11 +1,12 @@
 """Build a release into an empty directory: `make release`, or `python -m deploy.release DIRECTORY`.
 
-Three wheels and their sources, the context of the image's build, the chart, manifests, the operator's manifests, bundles and
-catalog, the bill of materials, notes, and the checksums of all. The same tree gives the same bytes: times are that of the release
-in CHANGELOG.md, archives are sorted, and nothing is asked of git or of a network.
+A release has three wheels and their sources, the context of the image's build, the chart, manifests, the operator's
+manifests, bundles and catalog, the bill of materials, notes, and the checksums of all files. The same tree gives the
+same bytes: all times are the release time in CHANGELOG.md, archives are sorted, and neither git nor a network is used.
 
-Bundles name images by digest once these are pushed (`--operator-image` and `--operand-image`, as of `deploy/generate.py`);
-before that they are those of the tree, whose images no cluster can pull. A tree with unreleased changes is refused.
+Bundles name images by digest once these are pushed (`--operator-image` and `--operand-image`, as of
+`deploy/generate.py`); before that, the bundles are those of the tree, whose images no cluster can pull. A tree with
+unreleased changes is refused.
 """
 
 import argparse
@@ -28,7 +29,7 @@ import leaderworkerset
 
 ROOT: Final = Path(__file__).parents[1]
 PROJECTS: Final = ("packages/kuberuntime", "packages/localkube", "packages/leaderworkerset")
-"""The packages, each after the packages that it needs."""
+"""The packages, each after its dependencies."""
 
 CHECKSUMS: Final = "SHA256SUMS"
 NOTES: Final = "RELEASE_NOTES.txt"
@@ -68,7 +69,7 @@ def distribute(project: Path, into: Path, moment: int) -> None:
 
 
 OPTIONAL: Final = ("deploy/in-place", "deploy/recorder", "deploy/maintenance", "deploy/disruption-budgets")
-"""Permissions that a manager has only where an administrator grants them, however it was installed."""
+"""Permissions that a manager has only if an administrator grants them, however it was installed."""
 
 APPLIED: Final = {
     "kustomize": ("deploy/manifests.yaml", "deploy/crds", "deploy/kustomize", *OPTIONAL),
@@ -76,12 +77,17 @@ APPLIED: Final = {
     "monitoring": ("deploy/monitoring", "deploy/neighbours"),
     "bundles": ("deploy/olm",),
 }
-"""Files that pages apply, by archive. Each has the folders of the repository, so that commands of the pages work where
-it is unpacked."""
+"""Files that the commands of pages apply, by archive.
+
+Each archive has the folders of the repository, so that commands of the pages work in the unpacked folder.
+"""
 
 
 def packed(root: Path, version: str, generated: Mapping[str, Path]) -> dict[str, tuple[str, Mapping[str, Path]]]:
-    """Return the archives of a release by name, each with its folder and the files in it; `generated` replace files of the tree."""
+    """Return the archives of a release by name, each with its folder and files.
+
+    `generated` replace files of the tree.
+    """
     lines = (root / ".containerignore").read_text("utf-8").splitlines()
     sent = [line[1:] for line in lines if line.startswith("!")]
     below = functools.partial(archives.below, root)
@@ -97,9 +103,9 @@ def packed(root: Path, version: str, generated: Mapping[str, Path]) -> dict[str,
 
 
 def replaced(members: Mapping[str, Path], generated: Mapping[str, Path]) -> dict[str, Path]:
-    """Return the members, those that were generated for this release in place of those of the tree.
+    """Return the members, with the files that were generated for this release instead of the tree's.
 
-    Where bundles were generated, the catalog of the tree is left out: it names bundles that nobody has pushed.
+    If bundles were generated, the catalog of the tree is omitted: it names bundles that nobody has pushed.
     """
     is_released = any(name.startswith("deploy/olm/") for name in generated)
     kept = {
@@ -109,7 +115,7 @@ def replaced(members: Mapping[str, Path], generated: Mapping[str, Path]) -> dict
 
 
 def written(folder: Path, chosen: OperatorSettings | None, publication: Publication | None) -> dict[str, Path]:
-    """Write below a folder what depends on the pushed images, or on where the release is published."""
+    """Write the files below a folder that depend on the pushed images, or on the address of the release."""
     publication = publication or Publication()
     if chosen is not None:
         generate.release_bundles(folder, chosen, (), publication)
@@ -119,13 +125,13 @@ def written(folder: Path, chosen: OperatorSettings | None, publication: Publicat
 
 
 def checksums(files: Sequence[Path]) -> Iterator[str]:
-    """Yield the lines that `sha256sum --check` reads."""
+    """Yield the lines for `sha256sum --check`."""
     for path in files:
         yield f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build what the arguments say, and print the checksums; return the exit code."""
+    """Build the requested release, and print the checksums; return the exit code."""
     parser = argparse.ArgumentParser(description="Build a release.")
     parser.add_argument("directory", type=Path, help="an empty or new directory")
     for name in ("operator-image", "operand-image"):

@@ -1,6 +1,6 @@
-"""The pages of the site on what Python programs may import of the three packages, from the docstrings.
+"""The pages of the site about the public Python interfaces of the three packages, from the docstrings.
 
-The sources are read, not imported. The pages are made where the site is built, and are not kept.
+The sources are read, not imported. The pages are generated with the site, and are not stored.
 """
 # ruff: noqa: INP001 - part of the scripts beside it
 
@@ -18,7 +18,7 @@ LEFT_OUT: Final = frozenset({"overload", "setter"})
 
 
 class Api(NamedTuple):
-    """A page: its title, what it says first, and the modules that it describes."""
+    """A page: its title, its introduction, and the modules that it describes."""
 
     title: str
     introduction: str
@@ -64,7 +64,7 @@ def pages() -> dict[str, str]:
 
 
 def page(api: Api) -> str:
-    """Return a page: its modules, and of each the public classes and functions in their order."""
+    """Return a page: its modules, with the public classes and functions of each in their order."""
     lines = [f"# {api.title}", "", api.introduction, ""]
     for module in api.modules:
         tree = parsed(module)
@@ -83,7 +83,7 @@ def parsed(module: str) -> ast.Module:
 
 
 def public(module: str, tree: ast.Module) -> Iterator[Definition]:
-    """Yield what a module defines without an underscore, or what its `__all__` names, where it is defined."""
+    """Yield the public definitions of a module, or the ones that its `__all__` names, from where they are defined."""
     own = {one.name: one for one in tree.body if isinstance(one, Definition)}
     listed = [
         one.value for one in tree.body if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "__all__"
@@ -124,7 +124,7 @@ def decorators(found: Definition) -> set[str]:
 
 
 def signature(found: Definition) -> str:
-    """Return the first lines of a definition as they are written, without the receiver of methods."""
+    """Return the first lines of a definition in their original form, without the receiver of methods."""
     if isinstance(found, ast.ClassDef):
         start = next((one for one in found.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None)
         bases = ", ".join(map(ast.unparse, found.bases))
@@ -149,7 +149,7 @@ def _arguments(found: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
 
 
 def fields(found: ast.ClassDef) -> list[str]:
-    """Return the fields of a class, or the values of an enum, each with the text below it."""
+    """Return the fields of a class, or the values of an enum, each with its description."""
     lines = []
     for one, after in zip(found.body, [*found.body[1:], None], strict=True):
         if isinstance(one, ast.AnnAssign | ast.Assign) and not ast.unparse(one).startswith("_"):
@@ -159,7 +159,7 @@ def fields(found: ast.ClassDef) -> list[str]:
 
 
 def text(found: Definition | ast.Module) -> list[str]:
-    """Return a docstring, its examples as blocks of code."""
+    """Return a docstring, with its examples as blocks of code."""
     lines, in_example = [], False
     for line in (ast.get_docstring(found) or "").splitlines():
         begins = line.startswith(">>>") and not in_example

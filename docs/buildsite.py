@@ -1,11 +1,12 @@
-"""The documentation as a site: gathers the Markdown of the repository, lets Zensical build it, and checks what came out.
+"""The documentation as a site: gathers the Markdown of the repository, builds it, and checks the result.
 
-python -m docs.buildsite            write build/site/html python -m docs.buildsite --serve    build it, and serve it on
-127.0.0.1:8000 python -m docs.buildsite --publish DIRECTORY    build it, and put it there next to the other versions
+    python -m docs.buildsite                        write build/site/html
+    python -m docs.buildsite --serve                build it, and serve it on 127.0.0.1:8000
+    python -m docs.buildsite --publish DIRECTORY    build it, and put it there next to the other versions
 
 The pages stay where they are, and are copied below build/site/pages in the same order of folders, so that their links
-hold; those of Python's interfaces are made there (`apipages.py`). `mkdocs.yml` names them; `llms.txt` lists them with
-their first sentences, for programs that read.
+hold; the pages of Python interfaces are generated there (`apipages.py`). `mkdocs.yml` names them; `llms.txt` lists them
+with their first sentences, for programs that read.
 """
 # ruff: noqa: INP001, T201 - a script of its own, which talks
 
@@ -37,7 +38,7 @@ BUILDERS: Final = {
     "mkdocs": ("-m", "mkdocs", "build", "--clean", "--quiet"),  # with mkdocs-material: the way out, should Zensical end
 }
 VERSIONS: Final = "versions.json"
-"""What the choice of versions at the top of a page is made from: the theme reads it in the folder above the page's version."""
+"""The file for the choice of versions at the top of a page, which the theme reads in the parent folder."""
 
 FIRST: Final = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Documentation</title>
@@ -47,20 +48,20 @@ FIRST: Final = """<!doctype html>
 
 LINK: Final = re.compile(r"\]\((?!\w+:|#)([^)\s#]+)")
 LOADING: Final = {"img": "src", "script": "src", "iframe": "src", "source": "src", "link": "href"}
-"""The elements that load something when a page is opened."""
+"""The elements that load a resource when a page is opened."""
 
 NAMED_ONLY: Final = frozenset({"canonical", "alternate", "next", "prev", "edit"})
 """Relations of `link` that load nothing."""
 
 
 def configuration(root: Path = ROOT) -> dict[str, Any]:
-    """Return what `mkdocs.yml` says."""
+    """Return the content of `mkdocs.yml`."""
     found: dict[str, Any] = yaml.safe_load((root / CONFIGURATION).read_text(encoding="utf-8"))
     return found
 
 
 def navigation(entries: list[Any], section: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the pages of the navigation in order, each with the section at the top that it is in."""
+    """Yield the pages of the navigation in order, each with its top-level section."""
     for entry in entries:
         for name, below in {"": entry}.items() if isinstance(entry, str) else entry.items():
             if isinstance(below, str):
@@ -70,7 +71,7 @@ def navigation(entries: list[Any], section: str = "") -> Iterator[tuple[str, str
 
 
 def gather(root: Path, into: Path) -> None:
-    """Copy the pages, the files of the repository that they link to, and our own style."""
+    """Copy the pages, the files of the repository that they link to, and the project's style."""
     shutil.rmtree(into, ignore_errors=True)
     made, told = apipages.pages(), configuration(root)
     pages = [root / page for _, page in navigation(told["nav"]) if page not in made]
@@ -104,13 +105,13 @@ def introduction(page: str) -> tuple[str, str]:
     """
     title, _, rest = re.sub(r"<!--.*?-->", "", page, flags=re.DOTALL).partition("\n")
     paragraphs = (" ".join(one.split()) for one in rest.split("\n\n"))
-    plain = next((one for one in paragraphs if re.match(r"\w|\[|`(?!``)", one)), "")
+    plain = next((paragraph for paragraph in paragraphs if re.match(r"\w|\[|`(?!``)", paragraph)), "")
     sentence = re.split(r"(?<=\.)\s", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", plain))[0]
     return title.lstrip("# "), sentence.removesuffix(":")
 
 
 class Page(HTMLParser):
-    """The names in a page of the site: its own places, its links, and the files that it loads."""
+    """The names in a page of the site: its anchors, its links, and the files that it loads."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -131,13 +132,13 @@ class Page(HTMLParser):
 
 
 def faults(site: Path) -> list[str]:
-    """Return what is wrong with a site: links that lead nowhere, and what is loaded from elsewhere."""
+    """Return the errors of a site: broken links, and resources from other hosts."""
     pages = {path.relative_to(site): Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     found = []
     for at, page in pages.items():
-        elsewhere = [one for one in page.loads if urlsplit(one).netloc]
+        elsewhere = [load for load in page.loads if urlsplit(load).netloc]
         found += [f"{at} loads {one}, which is not of the site" for one in elsewhere]
-        for link in [*page.links, *(one for one in page.loads if one not in elsewhere)]:
+        for link in [*page.links, *(load for load in page.loads if load not in elsewhere)]:
             if at.name != "404.html" and not _is_there(site, pages, at, link):
                 found.append(f"{at} names {link}, which is not there")
     return found
@@ -157,7 +158,7 @@ def _is_there(site: Path, pages: dict[Path, Page], at: Path, link: str) -> bool:
 
 
 def build(root: Path = ROOT, builder: str = "zensical", python: str = sys.executable) -> Path:
-    """Gather the pages and build the site, by a tool of BUILDERS that this Python has; return where it is."""
+    """Gather the pages and build the site, with a tool of BUILDERS that this Python has; return its folder."""
     told = configuration(root)
     gather(root, root / str(told["docs_dir"]))
     site = root / str(told["site_dir"])
@@ -172,7 +173,7 @@ def build(root: Path = ROOT, builder: str = "zensical", python: str = sys.execut
 
 
 def publish(site: Path, into: Path, version: str) -> None:
-    """Put a site into a folder under its version, and let pages of all versions there offer each other, the newest first."""
+    """Copy a site into a folder under its version, and list all versions on the pages of all, the newest first."""
     shutil.rmtree(into / version, ignore_errors=True)
     shutil.copytree(site, into / version)
     found = sorted((path.parent.name for path in into.glob("*/index.html")), key=_numbers, reverse=True)
@@ -194,7 +195,7 @@ def serve(site: Path) -> None:
 
 
 def main() -> int:
-    """Build, check, and serve if asked to; return the exit code."""
+    """Build, check, and serve if requested; return the exit code."""
     parser = argparse.ArgumentParser(description="Build the documentation as a site.")
     parser.add_argument("--serve", action="store_true", help="serve it on this machine")
     parser.add_argument("--publish", type=Path, metavar="DIRECTORY", help="put it there next to the other versions")

@@ -67,7 +67,7 @@ The same sentence with the same code is the error of the command with `--stuck-a
 
 WARMING = ("LWS-E073", "LWS-E082", "LWS-E084")
 IN_TIME = (*WARMING, "LWS-E044")
-"""The causes that are progressing at first, and stuck later."""
+"""The causes that are normal at first, and stuck later."""
 
 
 def page() -> str:
@@ -79,7 +79,7 @@ def page() -> str:
 
 
 def ways() -> str:
-    """Return the page of the ways to break a program."""
+    """Return the page about the ways in which a program can fail."""
     rows = (
         f"| {way.broken} | [{way.code}](causes.md#{way.code.lower()}) | {way.sentence} | {way.step} |\n" for way in WAYS
     )
@@ -87,7 +87,7 @@ def ways() -> str:
 
 
 def anchor(cause: Cause) -> str:
-    """Return where the section of a cause is."""
+    """Return the anchor of the section of a cause."""
     return cause.code.lower()
 
 

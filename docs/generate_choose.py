@@ -2,8 +2,8 @@
 
 python -m docs.generate_choose [--check]
 
-The column of this project follows from the settings, fields, commands and metrics that exist. Other cells are facts from the
-documentation and code of other projects, as of the date on the page.
+The column of this project is derived from the existing settings, fields, commands and metrics. Other cells are facts
+from the documentation and code of other projects, as of the date on the page.
 """
 # ruff: noqa: INP001 - a script of its own, which talks
 
@@ -30,7 +30,7 @@ NUMBERS: Final = {4: "four", 5: "five", 6: "six", 7: "seven"}
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A row: our cell, those of the others by name, and what of ours belongs to it: settings, fields, a command."""
+    """A row: our cell, the other projects' cells by name, and our settings, fields or command for the feature."""
 
     name: str
     ours: str
@@ -46,7 +46,7 @@ def how_to(words: str, page: str) -> str:
 
 
 def metrics() -> int:
-    """Return the number of metrics of our own in the reference."""
+    """Return the number of metrics of this project in the reference."""
     return len(set(re.findall(r"^\| `(lws_[a-z_]+)`", METRICS.read_text(encoding="utf-8"), re.MULTILINE)))
 
 
@@ -137,7 +137,7 @@ NOT_COMPARED: Final = frozenset(
         "LeaderWorkerSetSpec.groupReplacementPolicy",
     }
 )
-"""Settings and fields for which nobody searched the other projects."""
+"""Settings and fields that were not compared with the other projects."""
 
 
 def compared() -> list[str]:
@@ -157,7 +157,7 @@ def table() -> str:
 
 
 def page() -> str:
-    """Return the page with the table of now."""
+    """Return the page with the current table."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     after = re.sub(r"\A\n?(?:\|.*\n)+", "", rest)
     return f"{before}{BEGIN}\n{table()}{after}"

@@ -88,7 +88,7 @@ def exit_codes() -> str:
 
 
 def sections(command: click.Command, context: click.Context, name: str) -> Iterator[str]:
-    """Describe a command, and after it its verbs."""
+    """Describe a command, and then its verbs."""
     yield section(command, context, name)
     if isinstance(command, click.Group):
         for verb in command.list_commands(context):
@@ -107,7 +107,7 @@ def section(command: click.Command, context: click.Context, name: str) -> str:
 
 
 def examples(name: str) -> str:
-    """Return the examples of a command as a block; a test parses them, as nothing here runs them."""
+    """Return the examples of a command as a block; a test parses them, but does not run them."""
     command, _, verb = name.partition(" ")
     entry = named(COMMANDS[command].verbs)[verb] if verb else COMMANDS[command]
     lines = entry.examples
@@ -126,13 +126,13 @@ def paragraphs(text: str) -> str:
 
 
 def table(context: click.Context) -> str:
-    """Return the table of a command's options; --help, which all have, is left out."""
+    """Return the table of a command's options, without --help, which all commands have."""
     rows = [f"| `{names}` | {escape(text)} |" for names, text in records(context)]
     return "\n".join(["| option | does |", "|---|---|", *rows]) if rows else "No options."
 
 
 def records(context: click.Context) -> Iterator[tuple[str, str]]:
-    """Yield the options of a command as its help shows them."""
+    """Yield the options of a command as in its help."""
     for parameter in context.command.params:
         record = parameter.get_help_record(context)
         if record is not None and isinstance(parameter, click.Option):
@@ -140,7 +140,7 @@ def records(context: click.Context) -> Iterator[tuple[str, str]]:
 
 
 def escape(text: str) -> str:
-    """Return the text fit for a cell."""
+    """Return the text escaped for a table cell."""
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 

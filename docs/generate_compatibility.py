@@ -1,4 +1,6 @@
-"""Write docs/reference/compatibility.md and differences.md from code and tests; with `--check` only report what is out of date.
+"""Write docs/reference/compatibility.md and differences.md from code and tests.
+
+With `--check` only report outdated files.
 
 python -m docs.generate_compatibility [--check]
 """
@@ -190,7 +192,7 @@ class Difference(NamedTuple):
 
 
 def differences(root: Path = ROOT) -> Iterator[Difference]:
-    """Yield the tests that are named for a difference, by their place."""
+    """Yield the tests that are named for a difference, by their file."""
     folders = [*root.glob("packages/*/tests"), root / "tests"]
     for path in sorted(path for folder in folders for path in folder.rglob("test_*.py")):
         text = path.read_text(encoding="utf-8")
@@ -231,7 +233,7 @@ def compatibility() -> str:
         fields="\n".join(of_fields()),
         chosen=codes(stability.CHOSEN),
         kept=codes(stability.KEPT),
-        deprecated=codes(f"--{one.name}" for one in managerflags.FLAGS if managerflags.DEPRECATED in one.usage),
+        deprecated=codes(f"--{flag.name}" for flag in managerflags.FLAGS if managerflags.DEPRECATED in flag.usage),
         commands=codes(f"lws {name}" for name in stability.NEW_COMMANDS if name in COMMANDS),
         gates="\n".join(gates()),
     )
@@ -279,12 +281,12 @@ def gates() -> Iterator[str]:
 
 
 def codes(names: Iterable[str]) -> str:
-    """Return names as code, separated by commas; those of our prefix without it."""
+    """Return names as code, separated by commas; names with our prefix without it."""
     return ", ".join(f"`{name.removeprefix(labels.PREFIX)}`" for name in names)
 
 
 def module(program: str, path: str, root: Path = packages.HERE) -> str:
-    """Return the version of a Go module that a program of the tests is built from."""
+    """Return the version of the Go module that a test program is built from."""
     text = (root / program / "go.mod").read_text(encoding="utf-8")
     found = re.search(rf"^\s*(?:require )?{re.escape(path)} (v\S+)", text, re.MULTILINE)
     return found[1] if found else "unknown"

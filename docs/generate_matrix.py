@@ -16,7 +16,7 @@ from tests.shipped.factors import ALWAYS, ANNOTATIONS, ELSEWHERE, FIELDS, FLAGS,
 
 PAGE = Path(__file__).parent / "reference" / "matrix.md"
 LONGEST = 40
-"""The most characters of a value that are shown."""
+"""The maximum characters of a displayed value."""
 
 INTRODUCTION = """\
 # What is tried together
@@ -98,18 +98,18 @@ def page() -> str:
 
 
 def required(program: packages.Program) -> str:
-    """Return the version of the module that a program of the tests is built from."""
+    """Return the version of the module that a test program is built from."""
     module = (packages.HERE / program.name / "go.mod").read_text()
     return module.partition(f"/{program.name} ")[2].split(maxsplit=1)[0]
 
 
 def count_names(factors: tuple[Factor, ...]) -> int:
-    """Return how many settings there are."""
+    """Return the number of settings."""
     return sum(len(factor.names) for factor in factors)
 
 
 def count_values(factors: tuple[Factor, ...]) -> int:
-    """Return how many values are tried, of settings that are set together as one."""
+    """Return the number of tried values; settings that are set together count as one."""
     return sum(len(factor.values) for factor in factors)
 
 
@@ -120,7 +120,7 @@ def settings(factor: Factor) -> Iterator[str]:
 
 
 def text(value: Value) -> str:
-    """Return a value as people read it."""
+    """Return a value as readable text."""
     if value is None:
         return "not set"
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""The manual pages of the commands, made from the commands themselves: `man lws`, `man lws-get`, `man lws-rollout`.
+"""The manual pages of the commands, generated from the commands: `man lws`, `man lws-get`, `man lws-rollout`.
 
 Wheels install them to share/man/man1. The text is roff with the macros of man(7).
 """
@@ -37,7 +37,7 @@ VARIABLES: Final[Mapping[str, str]] = {
 }
 
 EXAMPLES: Final = "\b\n"
-"""The mark with which click leaves lines unchanged."""
+"""The mark after which click leaves lines unchanged."""
 
 
 def pages() -> dict[Path, str]:
@@ -157,7 +157,7 @@ def _below() -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Return a text as roff shows it: no character of it is a command."""
+    """Return a text escaped for roff, so that no character is a command."""
     found = (
         text.replace("\\", r"\e").replace("-", r"\-").replace("`", r"\(ga").replace("^", r"\(ha").replace("~", r"\(ti")
     )

@@ -34,7 +34,7 @@ AFTER: Final = "lws down --delete"
 
 
 def record(environment: Mapping[str, str]) -> str:
-    """Return the commands and what they print, from a cluster that is started and removed for it."""
+    """Return the commands and their output, from a cluster that is started and removed for it."""
     try:
         for command in BEFORE:
             subprocess.run(["bash", "-c", command], env=environment, cwd=ROOT, check=True, capture_output=True)
@@ -52,7 +52,7 @@ def _output(command: str, environment: Mapping[str, str]) -> str:
 
 
 def shapes(text: str) -> list[str]:
-    r"""Return the commands and the kinds of lines that say how it ended; how often states change differs from run to run.
+    r"""Return the commands and the kinds of lines with the results; the number of state changes differs from run to run.
 
     >>> shapes("web: 0 of 2 groups updated\nweb is stuck: LWS-E071: pod web-1-1 crashed\n")
     ['web is stuck: LWS-E071: pod web-N-N crashed']

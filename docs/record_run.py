@@ -1,6 +1,6 @@
 """Record `lws run` for the front page: the lines of a real run with their times, and an SVG that plays them.
 
-A run of a busy machine is refused. The picture plays slower than the run, at a pace at which a person reads, again and again.
+A run on a busy machine is refused. The picture plays slower than the run, at reading pace, in a loop.
 
 python docs/record_run.py             run the example, write docs/recording/run.txt and run.svg
 python docs/record_run.py --render    write run.svg from the run.txt that is there
@@ -31,35 +31,35 @@ HEIGHT: Final = 18
 MARGIN: Final = 16
 BAR: Final = 28
 HOLD: Final = 1.0
-"""Seconds that the command alone is shown, before what it prints."""
+"""Seconds for which only the command is shown, before its output."""
 
 SLOWEST: Final = 4.0
-"""The maximum seconds of a run that is shown: a quiet machine needs one to two."""
+"""The maximum seconds of a recorded run: a quiet machine needs one to two."""
 
 READABLE: Final = 0.2
 """The minimum seconds between two lines of the picture."""
 
 PAUSE: Final = 0.8
-"""The maximum seconds between two lines of the picture: nobody looks at a screen on which nothing happens."""
+"""The maximum seconds between two lines of the picture, so that it does not seem to have stopped."""
 
 REST: Final = 5.0
-"""Seconds that the last screen is shown before the recording restarts."""
+"""Seconds for which the last screen is shown before the recording restarts."""
 
 COLORS: Final = ("#7ee787", "#79c0ff", "#ffa657", "#d2a8ff", "#ff7b72", "#f2cc60", "#56d4dd", "#ff9bce")
-"""Of the ranks, as many as the example has."""
+"""The colors of the ranks, as many as the example has."""
 
 RANK: Final = re.compile(r"(\d+)/(\d+) ")
 
 
 class Line(NamedTuple):
-    """A line of the run, and when it came, in seconds from the start."""
+    """A line of the run, and its time in seconds from the start."""
 
     seconds: float
     text: str
 
 
 def record() -> list[Line]:
-    """Run the example, and return what it prints."""
+    """Run the example, and return its output."""
     begin = time.monotonic()
     words = [sys.executable, "-m", "leaderworkerset.cli", *COMMAND.split()[1:]]
     with subprocess.Popen(
@@ -73,7 +73,7 @@ def record() -> list[Line]:
 
 
 def refuse_slow(lines: Sequence[Line]) -> None:
-    """Refuse a run that says more about how busy the machine was than about the program."""
+    """Refuse a run whose duration depends more on the load of the machine than on the program."""
     if lines[-1].seconds > SLOWEST:
         raise SystemExit(
             f"the run took {lines[-1].seconds:g} s, more than {SLOWEST:g}: record when the machine is quiet"
@@ -81,7 +81,7 @@ def refuse_slow(lines: Sequence[Line]) -> None:
 
 
 def paced(lines: Sequence[Line]) -> list[Line]:
-    """Return lines with the moments at which the picture shows them.
+    """Return lines with the times at which the picture shows them.
 
     >>> paced([Line(0.5, "a"), Line(0.5, "b"), Line(3.5, "c")])
     [Line(seconds=1.5, text='a'), Line(seconds=1.7, text='b'), Line(seconds=2.5, text='c')]
@@ -92,7 +92,7 @@ def paced(lines: Sequence[Line]) -> list[Line]:
 
 
 def shape(text: str) -> str:
-    """Return a line without what differs from run to run: numbers, and which states ranks pass through.
+    """Return a line without the parts that differ from run to run: numbers, and the states that ranks pass through.
 
     >>> shape("allreduce group 0: 1 of 4 ranks ready (2 Missing, 1 Pending)")
     'allreduce group N: N of N ranks ready'
@@ -101,17 +101,17 @@ def shape(text: str) -> str:
 
 
 def shapes(lines: Sequence[Line]) -> set[str]:
-    """Return what kinds of lines a run has; notes on what this machine lacks differ from machine to machine."""
+    """Return the kinds of lines of a run, without notes on missing features of this machine."""
     return {shape(line.text) for line in lines if not line.text.startswith("Note: ")}
 
 
 def dump(lines: Sequence[Line]) -> str:
-    """Return lines as they are kept."""
+    """Return lines in their stored form."""
     return "".join(f"{line.seconds:.2f}\t{line.text}\n" for line in lines)
 
 
 def load(text: str) -> list[Line]:
-    r"""Read lines that were kept.
+    r"""Read stored lines.
 
     >>> load("0.50\tstarting\n")
     [Line(seconds=0.5, text='starting')]
@@ -121,7 +121,7 @@ def load(text: str) -> list[Line]:
 
 
 def render(lines: Sequence[Line]) -> str:
-    """Return the SVG that plays lines again and again; who wants no motion sees the last screen."""
+    """Return the SVG that plays lines in a loop; with reduced motion it shows the last screen."""
     shown = [Line(0.0, f"$ {COMMAND}"), *paced(lines)]
     end = shown[-1].seconds + REST
     width, height = COLUMNS * WIDTH + 2 * MARGIN, ROWS * HEIGHT + 2 * MARGIN + BAR

@@ -1,7 +1,7 @@
-"""How long a user can rely on what: the class of every field, annotation, command and feature gate.
+"""Stability classes: how long users can rely on each field, annotation, command and feature gate.
 
-What is not listed here has the class of its kind: fields that the recorded types of LeaderWorkerSet v0.10 have are stable, and so
-are its labels, annotations, flags and metrics. A test finds what has no class.
+Names that are not listed here have the class of their kind: fields in the recorded types of LeaderWorkerSet v0.10 are
+stable, and so are its labels, annotations, flags and metrics. A test finds names without a class.
 """
 # ruff: noqa: INP001 - part of the scripts beside it
 
@@ -38,10 +38,10 @@ FIELDS: Final[Mapping[str, Class]] = {
 """Fields that v0.10 does not have."""
 
 PLACES: Final = {"LeaderWorkerSetSpec": "spec", "LeaderWorkerTemplate": "spec.leaderWorkerTemplate"}
-"""Where the types with such fields stand."""
+"""The paths of the types with such fields."""
 
 CHOSEN: Final = (*(row.annotation for row in SETTINGS if row.is_ours), labels.RECOVER)
-"""Annotations of our own that users set, on a LeaderWorkerSet or on a leader pod."""
+"""Our annotations that users set, on a LeaderWorkerSet or on a leader pod."""
 
 KEPT: Final = (
     labels.GROUP_IDENTITY,
@@ -112,7 +112,7 @@ UPSTREAM: Final = (
     labels.LEADER_REQUESTS_TPUS,
     labels.RECREATE_GROUP_AFTER_START,
 )
-"""Those of LeaderWorkerSet v0.10."""
+"""The names of LeaderWorkerSet v0.10."""
 
 NEW_COMMANDS: Final = ("dashboard", "history", "recover", "schema")
 """Commands whose options and output may still change; all others are stable."""
@@ -120,4 +120,4 @@ NEW_COMMANDS: Final = ("dashboard", "history", "recover", "schema")
 GATES: Final[Mapping[str, tuple[Class, str]]] = {
     "WorkloadAwareScheduling": (Class.ALPHA, "`spec.scheduling`: kube-scheduler of 1.37 places groups as units"),
 }
-"""The feature gates, and what each is for."""
+"""The feature gates, and the purpose of each."""

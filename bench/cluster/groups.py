@@ -1,4 +1,4 @@
-"""Time 50 groups of 4 stub pods from apply to Ready, and take the memory of the cluster's process.
+"""Measure the time of 50 groups of 4 stub pods from apply to Ready, and the memory of the cluster's process.
 
 python -m bench.cluster groups [--groups N] [--runs N]
 """
@@ -28,7 +28,7 @@ spec:
 
 
 def measure(groups: int, directory: str) -> dict[str, float]:
-    """Start a cluster, apply, wait until all is ready, and stop it."""
+    """Start a cluster, apply, wait until all groups are ready, and stop it."""
     environment = os.environ | {"LWS_STATE_HOME": directory}
     manifest = Path(directory) / "lws.yaml"
     manifest.write_text(MANIFEST.format(groups=groups))

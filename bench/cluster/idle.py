@@ -2,7 +2,7 @@
 
     python -m bench.cluster idle [--seconds N] [--runs N]
 
-A wake-up is a voluntary context switch of the cluster's process or its launcher: what polls shows up there.
+A wake-up is a voluntary context switch of the cluster's process or its launcher, which reveals polling.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def measure(run: int, seconds: float) -> None:
-    """Bring up twenty ranks, let them rest, and look twice."""
+    """Start twenty ranks, let them settle, and read the counters twice."""
     with tempfile.TemporaryDirectory() as directory:
         environment = os.environ | {"LWS_STATE_HOME": directory}
         manifest = Path(directory) / "lws.yaml"

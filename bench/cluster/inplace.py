@@ -1,9 +1,9 @@
-"""Time rollouts whose groups are recreated beside those in place, in turn on one cluster of real processes.
+"""Measure rollouts that recreate groups and rollouts in place, in turn, on one cluster of real processes.
 
 python -m bench.cluster inplace [--groups N] [--load SECONDS] [--runs N]
 
-A pod is ready once its program has loaded what it needs into the pod's volume, for so many seconds; a container that is
-started again in the same pod finds it there. Groups of 4, one after the other.
+A pod is ready once its program has loaded its data into the pod's volume, for this number of seconds; a restarted
+container in the same pod finds the data there. Groups of 4, one after the other.
 """
 
 import argparse
@@ -24,11 +24,11 @@ ANNOTATION: Final = "leaderworkerset.sigs.k8s.io/in-place"
 PATIENCE: Final = 1200
 
 ROLLOUTS: Final = (("another image", "app:2", "1"), ("other CPU", "app:1", "2"))
-"""What changes, from `app:1` with a request of one CPU."""
+"""The changes to roll out, from `app:1` with a request of one CPU."""
 
 
 def manifest(groups: int, load: float, image: str, cpu: str, way: str) -> str:
-    """Return a LeaderWorkerSet whose pods load for so long, once; without a `way` its groups are recreated."""
+    """Return a LeaderWorkerSet whose pods load once for this time; without a `way` its groups are recreated."""
     script = f"test -e /load/done || sleep {load}; touch /load/done /tmp/ready; exec sleep infinity"
     container = {
         "name": "main",
@@ -87,7 +87,7 @@ def compare(groups: int, run: int, roll: Callable[[str, str, str], float], pods:
 
 
 def uids(text: str) -> set[str]:
-    """Return the UIDs of the pods in what `lws get -o view` prints."""
+    """Return the UIDs of the pods in the output of `lws get -o view`."""
     groups = json.loads(text)["items"][0]["groups"]
     return {rank["uid"] for group in groups for rank in group["ranks"] if rank.get("uid")}
 

@@ -1,10 +1,10 @@
-"""Start hundreds or thousands of stub pods, groups of 4 (`--size`): time to ready, memory and processor of the whole cluster.
+"""Start hundreds or thousands of stub pods, in groups of 4 (`--size`): time to ready, memory and processor time.
 
 python -m bench.cluster many [--pods N ...] [--size N] [--network isolated|shared] [--probe-every SECONDS]
 
-With probes, what is ready has to be ready still after six more probes of each pod.
+With probes, ready pods must still be ready after six more probes each.
 
-The machine has to allow it: about eight open files per pod of the hard limit (`ulimit -Hn`), and one process.
+The machine must allow about eight open files (hard limit, `ulimit -Hn`) and one process per pod.
 """
 
 import argparse
@@ -24,7 +24,7 @@ PROBES_MORE = 6
 
 
 def measure(pods: int, options: argparse.Namespace, directory: str) -> dict[str, float]:
-    """Start a cluster, apply, wait until all is ready, and stop it."""
+    """Start a cluster, apply, wait until all pods are ready, and stop it."""
     probe_every = options.probe_every
     environment = os.environ | {"LWS_STATE_HOME": directory}
     manifest = Path(directory) / "lws.yaml"

@@ -2,11 +2,11 @@
 
     python -m bench.cluster sets [--sets 100] [--seconds 30]
 
-Sets of 2 roles, 2 groups each, of 2 pods. First in a simulated cluster, which knows who writes what: the writes of the
-manager for each set until all are available, in five minutes at rest, and while all are rolled to another image. `own`
-are those to the sets and to the LeaderWorkerSets of their roles; `all` also services, and what every LeaderWorkerSet
-costs. Events are not counted. Then in a cluster of stub pods: the processor time of the whole cluster,
-for each set, and what its store is written at rest.
+Sets of 2 roles, 2 groups each, of 2 pods. The first part runs in a simulated cluster, which knows the author of each
+write. It counts the writes of the manager per set until all sets are available, in five minutes at rest, and during a
+rollout of another image. `own` are writes to the sets and to the LeaderWorkerSets of their roles; `all` also includes
+services, and the writes for each LeaderWorkerSet. Events are not counted. The second part runs in a cluster of stub
+pods. It measures the processor time of the whole cluster per set, and the writes to its store at rest.
 """
 
 import argparse
@@ -37,14 +37,14 @@ OWN: Final = re.compile(
 )
 REST: Final = 300.0
 POLL: Final = 1.0
-"""Seconds between two lists of the sets, which the cluster answers for its own processor time: a few milliseconds each."""
+"""Seconds between two lists of the sets, each of which takes the cluster a few milliseconds of processor time."""
 
 LIMIT: Final = 1800.0
 QUIET: Final = 10.0
 
 
 def the_set(index: int, image: str = "app:1") -> JSONObject:
-    """Return one of the sets, as a user writes it."""
+    """Return one of the sets, as written by a user."""
     obj = disaggregatedset_object([role(name, 2, size=2) for name in ("prefill", "decode")])
     metadata = {"name": f"split-{index}", "namespace": NAMESPACE}
     return obj | {"metadata": metadata, "spec": obj["spec"] | with_image(obj, image)}
@@ -72,14 +72,14 @@ def count_writes(sets: int) -> None:
 
 
 async def available(world: World) -> None:
-    """Wait until nobody writes any more; raise where a set is not available."""
+    """Wait until there are no more writes; raise an error if a set is not available."""
     await world.at_rest()
     for obj in await world.objects(DISAGGREGATED_SETS):
         assert meta.is_condition_true(obj, "Available"), meta.status(obj)
 
 
 def told(world: World, phase: str, since: float, sets: int) -> None:
-    """Print what the manager wrote since a moment."""
+    """Print the writes of the manager since a given time."""
     wrote = [entry for entry in world.trace.of("manager-0") if entry.at >= since]
     own = [entry for entry in wrote if OWN.search(f"{entry.verb} {entry.object}")]
     report(
@@ -92,7 +92,7 @@ def told(world: World, phase: str, since: float, sets: int) -> None:
 
 
 def measure_cluster(sets: int, seconds: float) -> None:
-    """Run a cluster of stub pods, and print its processor time and what it writes at rest."""
+    """Run a cluster of stub pods, and print its processor time and its writes at rest."""
     with tempfile.TemporaryDirectory() as directory:
         environment = os.environ | {"LWS_STATE_HOME": directory}
 
@@ -123,7 +123,7 @@ def measure_cluster(sets: int, seconds: float) -> None:
 
 
 async def until_available(path: Path, sets: int) -> None:
-    """Wait until every set is available at the spec that it has."""
+    """Wait until every set is available with its current spec."""
     client = Client(HTTPTransport(kubeconfig.load({}, kubeconfig=str(path)), user_agent="bench/1"))
     deadline = time.monotonic() + LIMIT
     while True:
@@ -137,13 +137,13 @@ async def until_available(path: Path, sets: int) -> None:
 
 
 def is_available(obj: JSONObject) -> bool:
-    """Return whether a set is available, and nothing of it rolls."""
+    """Return whether a set is available, and no part of it is being rolled out."""
     status = meta.status(obj)
     return status.get("observedGeneration") == meta.generation(obj) and meta.is_condition_true(obj, "Available")
 
 
 def at_rest(pid: int, directory: str, sets: int, seconds: float) -> None:
-    """Print what a cluster with these sets does when nothing happens."""
+    """Print the activity of a cluster with these sets at rest."""
     waited = until_quiet(directory)
     version, before = revision(directory), cpu_seconds(pid)
     time.sleep(seconds)
@@ -159,7 +159,10 @@ def at_rest(pid: int, directory: str, sets: int, seconds: float) -> None:
 
 
 def until_quiet(directory: str) -> float:
-    """Wait until nothing was written for ten seconds, as pods and events of a rollout come late; return how long it took."""
+    """Wait until there were no writes for ten seconds, because late events follow a rollout.
+
+    Return the waiting time.
+    """
     begun, version = time.monotonic(), -1
     while version != (version := revision(directory)):
         if time.monotonic() - begun > LIMIT:

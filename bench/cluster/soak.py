@@ -2,8 +2,8 @@
 
     python -m bench.cluster soak [--cycles N] [--every N] [--at-once N]
 
-A cycle is: create one group of two ranks (`sleep`), wait until it is ready, delete it, wait until its pods are gone.
-What keeps growing after the first hundred cycles is a leak.
+A cycle is: create one group of two ranks (`sleep`), wait until it is ready, delete it, wait until its pods are deleted.
+A value that grows after the first hundred cycles is a leak.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 
 NAMESPACE = "default"
 LIMIT = 120.0
-"""Seconds that one step of a cycle may take."""
+"""The time limit in seconds for one step of a cycle."""
 
 
 class Seen:
@@ -49,7 +49,7 @@ class Seen:
             event.set()
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until something is so."""
+        """Wait until a condition holds."""
         changed = asyncio.Event()
         self._waiting.add(changed)
         try:
@@ -74,7 +74,7 @@ def group_of_two(name: str) -> dict[str, Any]:
 
 
 async def cycle(client: Client, seen: Seen, name: str) -> None:
-    """Bring one LeaderWorkerSet up, and delete it."""
+    """Create one LeaderWorkerSet, and delete it."""
     key = ObjectKey(NAMESPACE, name)
     await client.create(LEADERWORKERSETS, group_of_two(name))
     await seen.until(lambda: meta.status(seen.sets.store.get(key) or {}).get("readyReplicas") == 1)
@@ -88,7 +88,7 @@ async def cycle(client: Client, seen: Seen, name: str) -> None:
 
 
 async def count(client: Client) -> int:
-    """Return how many events there are, page by page: a whole list would be what the cluster's memory is measured by."""
+    """Return the number of events, page by page: a whole list would increase the measured memory of the cluster."""
     total, page = 0, await client.list_page(Selection(EVENTS), limit=100)
     while page.token:
         total += len(page.items)
@@ -97,12 +97,12 @@ async def count(client: Client) -> int:
 
 
 def file_mib(path: Path) -> float:
-    """Return the size of a file; 0 where there is none."""
+    """Return the size of a file; 0 if it does not exist."""
     return round(path.stat().st_size / 2**20, 1) if path.exists() else 0.0
 
 
 async def soak(directory: Path, options: argparse.Namespace) -> None:
-    """Run all cycles, some at once, and print numbers every so often."""
+    """Run all cycles, some concurrently, and print numbers at regular intervals."""
     pid = int((directory / "lock").read_text())
     client = Client(HTTPTransport(kubeconfig.load({}, kubeconfig=str(directory / "kubeconfig")), user_agent="bench/1"))
     seen = Seen(client)

@@ -2,8 +2,8 @@
 
     python -m bench.command dashboard [--parts small large] [--groups 1000] [--size 8]
 
-All of it runs in one process with an API server in memory, and a browser next to it: the numbers are those of a busy machine, as
-`load` says. It needs a Chromium (LWS_CHROMIUM names one).
+All of it runs in one process with an API server in memory, and a browser next to it: the numbers are those of a busy
+machine, as `load` shows. It needs a Chromium (LWS_CHROMIUM names one).
 """
 
 import argparse
@@ -39,14 +39,14 @@ def report(measurement: str, **numbers: float) -> None:
 
 
 async def paint(page: Any, address: str) -> float:
-    """Open a page; return when something was painted, in milliseconds."""
+    """Open a page; return the milliseconds until the first paint."""
     await page.goto(address)
     await page.wait_for_function(f"({PAINT}) !== null")
     return float(await page.evaluate(PAINT))
 
 
 async def small(house: House, page: Any) -> None:
-    """Measure a cluster of 60 groups: at rest, and while they roll."""
+    """Measure a cluster of 60 groups: at rest, and during a rollout."""
     await house.put_set("web", replicas=60, size=2)
     await house.shows(web_59_1="Running")
     report("dashboard, 60 groups", first_paint_ms=await paint(page, house.base))
@@ -72,7 +72,7 @@ async def small(house: House, page: Any) -> None:
 
 
 async def large(house: House, page: Any, groups: int, size: int) -> None:
-    """Measure a set of many groups: its first paint, and how soon a change is shown."""
+    """Measure a set with many groups: its first paint, and the delay of a change."""
     await house.put_set("large", replicas=groups, size=size)
     while house.states.get(f"large-{groups - 1}-{size - 1}") != "Running":  # noqa: ASYNC110 - as long as it takes
         await asyncio.sleep(0.5)
@@ -90,7 +90,7 @@ async def large(house: House, page: Any, groups: int, size: int) -> None:
 
 
 async def measure(parts: list[str], groups: int, size: int) -> None:
-    """Measure clusters, in a browser each."""
+    """Measure clusters, each in its own browser."""
     async with playwright.async_playwright() as driver:
         browser = await driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         for part in parts:

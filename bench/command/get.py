@@ -2,10 +2,10 @@
 
 python -m bench.command get [--runs N] [--groups N] [--size N] [--cluster NAME]
 
-Wall clock and processor. With --cluster, a running cluster of this machine that has these groups and the set `stuck` already is
-asked, and left as it is.
+Wall clock and processor. With --cluster, the commands use a running cluster of this machine that already has these
+groups and the set `stuck`, and leave it unchanged.
 
-The least of the runs is what the program itself needs; what else the machine does is in the others.
+The minimum of the runs is the time of the program itself; the others include other work of the machine.
 """
 
 import argparse
@@ -32,7 +32,7 @@ spec:
     workerTemplate:
       spec: {containers: [{name: main, image: none, resources: {requests: {cpu: "100000"}}}]}
 """
-"""A set that no node has room for."""
+"""A set that fits on no node."""
 
 
 def first_byte(words: list[str], environment: dict[str, str]) -> tuple[float, float]:

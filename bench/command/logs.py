@@ -2,8 +2,8 @@
 
     python -m bench.command logs [--runs N] [--mebibytes N] [--followers N] [--limit RATIO]
 
-The rank measures its own writes. Both kinds take turns, so what else the machine does meets both alike. Ends with 1 if the
-median of the ratios is above the limit (2).
+The rank measures its own writes. Both kinds take turns, so that other work of the machine affects both equally. Exits
+with code 1 if the median of the ratios is above the limit (2).
 """
 
 import argparse
@@ -35,7 +35,7 @@ PATIENCE = 600
 
 
 def manifest(name: str, size: int) -> str:
-    """Return a LeaderWorkerSet of one rank that writes so many bytes."""
+    """Return a LeaderWorkerSet of one rank that writes this number of bytes."""
     container = {"name": "main", "image": "none", "command": ["python3", "-c", PROGRAM.format(size=size)]}
     template = {"size": 1, "workerTemplate": {"spec": {"containers": [container]}}}
     kind = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"}
@@ -43,7 +43,7 @@ def manifest(name: str, size: int) -> str:
 
 
 def took(name: str, size: int, followers: int, environment: dict[str, str]) -> float:
-    """Return the seconds in which a rank writes, while so many followers print its log."""
+    """Return the seconds in which a rank writes, while this number of followers prints its log."""
     path = Path(environment["LWS_STATE_HOME"]) / f"{name}.json"
     path.write_text(manifest(name, size))
     lws = [*LWS, "--local=bench"]
@@ -60,7 +60,7 @@ def took(name: str, size: int, followers: int, environment: dict[str, str]) -> f
 
 
 def reported(words: list[str], environment: dict[str, str]) -> float:
-    """Return the seconds that the last line of a log reports, once it does."""
+    """Return the seconds in the last line of a log, once it is written."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         time.sleep(1)

@@ -2,8 +2,8 @@
 
     python -m bench.command start [--runs N] [--source NAME=DIRECTORY ...]
 
-With `--source` they run from these source trees, in turn: before and after a change. The processor time is that of the whole
-`lws run`, its end and its ranks included.
+With `--source`, they run from these source trees, in turn, for example before and after a change. The processor time
+includes the whole `lws run`, with its end and its ranks.
 """
 
 import argparse
@@ -31,7 +31,7 @@ spec:
 
 
 def timed(words: list[str], environment: dict[str, str]) -> float:
-    """Return the seconds that a command takes; it must succeed."""
+    """Return the duration of a command in seconds; it must succeed."""
     start = time.perf_counter()
     subprocess.run(words, env=environment, check=True, capture_output=True, timeout=60)
     return time.perf_counter() - start
@@ -61,7 +61,7 @@ def ready_time(manifest: Path, environment: dict[str, str]) -> float:
 
 
 def main() -> None:
-    """Run each several times; print raw numbers."""
+    """Run each command several times; print raw numbers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--source", action="append", default=[], metavar="NAME=DIRECTORY")

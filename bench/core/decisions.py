@@ -27,7 +27,7 @@ from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 
 LARGEST = 1536 * 1024
 USUAL = ("groups", "long texts", "pods", "variables")
-"""Two about many objects, two about a large one."""
+"""The default shapes: two with many objects, two with a large one."""
 
 MOST = 2.2
 SLACK = 0.002
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def measure(shape: str, size: int) -> list[str]:
-    """Report one shape; return what grows too much."""
+    """Measure one shape; return the decisions that grow too much."""
     largest = of_size(shape, size)
     half = LargeSet(shape, largest.n // 2)
     found = {name: growth(name, half, largest) for name in RECIPES}
@@ -79,7 +79,7 @@ def of_size(shape: str, size: int) -> LargeSet:
 
 
 def growth(name: str, half: LargeSet, largest: LargeSet) -> tuple[float, float]:
-    """Return the processor time of a decision at the whole size, and by how much it grew from half of it."""
+    """Return the processor time of a decision at the full size, and its growth from half the size."""
     calls = [partial(RECIPES[name], world) for world in (half, largest)]
     for call in calls:
         call()
@@ -92,7 +92,7 @@ def growth(name: str, half: LargeSet, largest: LargeSet) -> tuple[float, float]:
 
 
 async def stall(world: LargeSet) -> float:
-    """Return the most processor time between two turns of the event loop during one decision in a thread."""
+    """Return the maximum processor time between two iterations of the event loop during one decision in a thread."""
     longest = 0.0
 
     async def watch() -> None:

@@ -1,9 +1,10 @@
-"""What the steps of a rollout cost by the number of groups: the core's decisions alone, against a model of the StatefulSet controller.
+"""Measure the core's decisions in a rollout by the number of groups, with a model of the StatefulSet controller.
 
     python -m bench.core rollouts [--most 10000]
 
-One, ten, … groups are rolled a quarter at a time. Groups get ready wave by wave (`waves`), or one after the other, each with a
-decision of its own (`singly`, to 1,000 groups: the model itself takes long). Per group, it should stay flat in waves.
+One, ten, … groups are rolled a quarter at a time. Groups get ready wave by wave (`waves`), or one after the other, each
+with a decision of its own (`singly`, to 1,000 groups: the model itself takes long). In waves, the time per group should
+be constant.
 """
 
 import argparse
@@ -21,7 +22,7 @@ MOST_SINGLY = 1000
 
 
 def step(rollout: ModeledRollout) -> float:
-    """Take a step; return its processor seconds."""
+    """Perform a step; return its processor seconds."""
     states = States.of(dict(enumerate(rollout.groups)))
     begun = time.process_time()
     taken = next_step(rollout.limits, rollout.current, states, is_new_revision=False)
@@ -31,7 +32,7 @@ def step(rollout: ModeledRollout) -> float:
 
 
 def roll(count: int, *, singly: bool) -> None:
-    """Roll so many groups to the end, and report it."""
+    """Roll out to this number of groups, and report the result."""
     rollout = started(Budget(replicas=count, partition=0, unavailable=max(count // 4, 1), surge=0))
     steps, seconds = 0, 0.0
     while not rollout.is_done:

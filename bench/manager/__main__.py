@@ -1,4 +1,4 @@
-"""Benchmarks of the manager next to others: memory, rest, a lost lease, a hostile tenant, calls."""
+"""Benchmarks of the manager: memory, idle use, a lost lease, a hostile tenant, calls."""
 
 from bench.choosing import run
 

@@ -2,9 +2,10 @@
 
     python -m bench.manager calls
 
-Calls of functions in Python and C are counted (`sys.setprofile`), from the socket on and TLS included. An event
-counts until its pod is in the cache. A request is a creation, from the client to the socket. The reviews are those of
-pods, which one webhook completes and another allows. The API server is a thread of its own, which is not counted.
+Calls of functions in Python and C are counted (`sys.setprofile`), from the socket on and TLS included. An event is
+counted until its pod is in the cache. A request is a creation, from the client to the socket. The reviews are about
+pods: one webhook completes them, and another one allows them. The API server runs in a separate thread, which is not
+counted.
 """
 
 import asyncio
@@ -44,22 +45,22 @@ from leaderworkerset.webhooks.server import WebhookOptions, WebhookServer
 
 TIMES: Final = 200
 GAP: Final = 0.005
-"""Seconds between two events, so that each comes alone."""
+"""Seconds between two events, so that each is processed alone."""
 
 
 class Calls:
-    """Counts the calls of a thread while `counting` holds."""
+    """Counts the calls of a thread inside `counting`."""
 
     def __init__(self) -> None:
         self.count = 0
         self.counting = False
 
     def __call__(self, _frame: FrameType, event: str, _argument: object) -> None:
-        """Take one event of the interpreter."""
+        """Count one event of the interpreter."""
         self.count += self.counting and event in {"call", "c_call"}
 
     async def per(self, times: int, work: Awaitable[object]) -> float:
-        """Return the calls of some work, divided by how often it does the same."""
+        """Return the number of calls of some work, divided by its repetitions."""
         self.count, self.counting = 0, True
         await work
         self.counting = False
@@ -70,7 +71,7 @@ class Bearer:
     """Credentials with a token."""
 
     async def get(self) -> Credentials:
-        """Return them."""
+        """Return the credentials."""
         return Credentials(token="token")
 
     async def renew(self, _refused: Credentials) -> bool:
@@ -94,7 +95,7 @@ def main() -> None:
 
 
 def pods(count: int) -> list[JSONObject]:
-    """Return pods as an API server stores them."""
+    """Return pods in the form that an API server stores."""
     leader = builders.leader_pod(builders.leaderworkerset_object())
     return [
         builders.worker_pod(leader) | {"metadata": builders.worker_pod(leader)["metadata"] | version}
@@ -103,7 +104,7 @@ def pods(count: int) -> list[JSONObject]:
 
 
 def serve(context: ssl.SSLContext) -> int:
-    """Run an API server that knows pods only, in a thread of its own; return its port."""
+    """Run an API server that only serves pods, in a separate thread; return its port."""
     stored = pods(TIMES)
     bookmark = {"metadata": {"resourceVersion": "1", "annotations": {"k8s.io/initial-events-end": "true"}}}
 
@@ -180,15 +181,15 @@ async def client_side(server: str) -> None:
 
 
 class Open:
-    """A fence that is open."""
+    """A fence that is always open."""
 
     def remaining(self) -> float:
-        """Return that there is time."""
+        """Return that there is time left."""
         return 10.0
 
 
 def note(version: str, seen: list[asyncio.Event]) -> None:
-    """Note which events were seen, by the version up to which."""
+    """Record the events up to a version."""
     if version == str(99 + TIMES):
         seen[0].set()
     if version == str(999 + TIMES):
@@ -196,7 +197,7 @@ def note(version: str, seen: list[asyncio.Event]) -> None:
 
 
 async def repeat(work: Callable[[], Awaitable[object]]) -> None:
-    """Do the same, one after the other."""
+    """Repeat the same work, one after the other."""
     for _ in range(TIMES):
         await work()
 

@@ -1,7 +1,7 @@
-"""Whether a leader that stood still writes after another one leads, by the audit log of a real API server.
+"""Checks whether a suspended leader writes after another one leads, by the audit log of a real API server.
 
-Prints the facts of the machine and one JSON line per limit of requests; needs the binaries of `tests/controlplane`.
-The leader is stopped (SIGSTOP) while it has writes to send, and goes on (SIGCONT) once another leads. `late` is to be 0.
+Prints the facts of the machine and one JSON line per limit of requests; needs the binaries of `tests/controlplane`. The
+leader is stopped (SIGSTOP) while it has writes to send, and resumed (SIGCONT) once another one leads. `late` must be 0.
 
     python -m bench.manager fencing [--rounds 200] [--qps 5 --qps 500]
 """
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 async def measure(plane: Plane, directory: Path, rounds: int, qps: int) -> int:
-    """Return how many writes came late."""
+    """Return the number of late writes."""
     async with opened(plane, directory) as world:
         counts = await fencing.rounds(world, count=rounds, client={"qps": qps, "burst": qps})
     for text in counts.late:

@@ -1,21 +1,23 @@
-"""A hostile tenant beside another one: what the manager does with hundreds of thousands of objects, and what the other waits for.
+"""Measures the effect of a hostile tenant with hundreds of thousands of objects on another tenant of the manager.
 
     python -m bench.manager hostile [--objects 200000] [--seconds S]
 
-The manager is a process as its Deployment starts it; the API server is the embedded one, without controllers. Hostile
-objects (`packages/leaderworkerset/tests/hostile.py`) go into its store as they are: also what a webhook would deny comes through the watches, but
-nothing that this API server could not decode. Each is changed once and deleted; a thousand are there at once. The other tenant creates LeaderWorkerSets, one
-after the other: for each it waits for the first write of the manager, and until an edit of it and a pod that belongs to
-no group are answered, which needs every watch of these kinds. Prints one JSON line for each phase:
+The manager is a process, started as in its Deployment; the API server is the embedded one, without controllers. Hostile
+objects (`packages/leaderworkerset/tests/hostile.py`) are stored unchanged, so the watches also send objects that a
+webhook would deny, but none that this API server cannot decode. Each is changed once and deleted; a thousand are there
+at once. The other tenant creates LeaderWorkerSets, one after the other: for each it waits for the first write of the
+manager, and until an edit of it and a pod that belongs to no group are answered, which needs every watch of these
+kinds. Prints one JSON line for each phase:
 
-    alone       nobody else is there
-    attack      while so many hostile objects come and go; its memory is that when all are gone
+    alone       without the hostile tenant
+    attack      while hostile objects are created and deleted; its memory is measured after their deletion
     keys_due    while two DisaggregatedSets of a thousand LeaderWorkerSets each are reconciled, for two minutes at most
-    end         these are gone, too, and scalers and DisaggregatedSets are still watched
+    end         after their deletion; scalers and DisaggregatedSets are still watched
 
-Ends with an error where the process ended or a watch brings nothing, and with 1 where memory after the attack is above 1.5
-times that of the first phase, or the time from a creation to the first write beside the due keys is above 2 s (p99): on a
-busy machine compare the processor time of both processes, which is printed as work.
+The benchmark fails with an error if the process ended or a watch is silent. It exits with code 1 if memory after the
+attack is above 1.5 times the memory of the first phase. It also exits with code 1 if the time from a creation to the
+first write during the due keys is above 2 s (p99). On a busy machine, compare the processor time of both processes,
+which is printed as work.
 """
 
 import argparse
@@ -69,33 +71,33 @@ ALONE: Final = 60.0
 """Seconds for which the other tenant is alone."""
 
 WAVE, TURN = 1000, 100
-"""Objects that are there at once; objects for each turn of the event loop, which also serves the watches."""
+"""The maximum number of existing objects; the objects per loop iteration, which also serves the watches."""
 
 PATIENCE: Final = 600.0
-"""Seconds in which whatever must come true does, or a watch is stalled."""
+"""The time limit in seconds for every condition; later, a watch counts as stalled."""
 
 ROLES, SLICES = 10, 100
-"""Of a DisaggregatedSet that makes a thousand LeaderWorkerSets."""
+"""The sizes of a DisaggregatedSet with a thousand LeaderWorkerSets."""
 
 BUSY: Final = 120.0
-"""Seconds for which they are watched at most."""
+"""The maximum seconds for which the due keys are observed."""
 
 GROWTH, FIRST_WRITE = 1.5, 2.0
-"""Memory after the attack against the beginning; seconds until the first write beside the due keys, in 99 of 100 cases."""
+"""The limits: memory after the attack relative to the start; seconds until the first write with due keys (p99)."""
 
 OWNED: Final = (STATEFULSETS, SERVICES, CONTROLLER_REVISIONS, PODS, EVENTS)
-"""The remains of a LeaderWorkerSet without a garbage collector."""
+"""The remaining objects of a LeaderWorkerSet without a garbage collector."""
 
 
 class Changes:
-    """Waits for changes of the store: `until(holds)` asks again after each."""
+    """Waits for changes of the store: `until(holds)` checks the condition again after each."""
 
     def __init__(self, store: Store) -> None:
         self._changed = asyncio.Event()
         store.subscribe(lambda _: self._changed.set())
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
-        """Wait until something is so."""
+        """Wait until a condition holds."""
         async with asyncio.timeout(PATIENCE):
             self._changed.clear()
             while not await holds():
@@ -105,9 +107,10 @@ class Changes:
 
 @dataclass
 class Victim:
-    """The other tenant: the seconds until the first write for each of its LeaderWorkerSets, and what of them was work.
+    """The other tenant: the seconds until the first write for each of its LeaderWorkerSets, and the work in them.
 
-    Work is the processor time of both processes, one after the other: on a busy machine the seconds tell about others.
+    Work is the processor time of both processes, one after the other: on a busy machine the seconds also include other
+    programs.
     """
 
     client: Client
@@ -120,7 +123,7 @@ class Victim:
     rounds: int = 0
 
     async def meanwhile(self, work: Awaitable[Any]) -> dict[str, Any]:
-        """Create one LeaderWorkerSet after the other while something is done; return what was waited for."""
+        """Create one LeaderWorkerSet after the other during some work; return its result."""
         self.waited, self.worked = [], []
         task = asyncio.ensure_future(work)
         while not task.done():
@@ -132,7 +135,7 @@ class Victim:
         return {"first_writes": len(self.waited), **waited, **worked}
 
     async def create(self) -> None:
-        """Create a LeaderWorkerSet, edit it, put a pod beside it that lacks a label, and wait for all the answers."""
+        """Create a LeaderWorkerSet, edit it, create a pod without a label next to it, and wait for all answers."""
         self.rounds += 1
         key = ObjectKey(self.namespace, f"web-{self.rounds}")
         begun, work = time.monotonic(), self._work()
@@ -163,7 +166,7 @@ class Victim:
 
 
 async def report_stray(client: Client, store: Store, changes: Changes, namespace: str) -> None:
-    """Store a pod that can belong to no group, and wait for the event of the manager: so far it has read what pods there are."""
+    """Store a pod that cannot belong to any group, and wait for the manager's event, which follows all known pods."""
     stray = put(store, PODS, {"metadata": {"name": "stray", "namespace": namespace, "labels": {labels.NAME: "none"}}})
 
     async def is_reported() -> bool:
@@ -175,13 +178,13 @@ async def report_stray(client: Client, store: Store, changes: Changes, namespace
 
 
 async def clear(client: Client, namespace: str) -> None:
-    """Delete everything of a namespace."""
+    """Delete all objects of a namespace."""
     for resource in (DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS, *OWNED):
         await client.delete_collection(resource, namespace)
 
 
 def put(store: Store, resource: Resource, obj: JSONObject) -> JSONObject:
-    """Store an object as an API server does that accepts everything."""
+    """Store an object like an API server that accepts everything."""
     known = {"apiVersion": resource.api_version, "kind": resource.kind}
     added = {"uid": f"uid-{store.revision}", "creationTimestamp": "2026-01-01T00:00:00Z", "generation": 1}
     whole = known | obj | {"metadata": meta.metadata(obj) | added}
@@ -191,9 +194,10 @@ def put(store: Store, resource: Resource, obj: JSONObject) -> JSONObject:
 async def flood(
     client: Client, store: Store, changes: Changes, attack: argparse.Namespace, stored: Counter[str]
 ) -> None:
-    """Store so many hostile objects, for so many seconds at most; each is changed, and deleted once a thousand others are there.
+    """Store this number of hostile objects within a time limit; each is changed, and deleted after a thousand others.
 
-    The manager's watch of pods is at most two thousand objects behind, as API servers end watches that lag too far behind.
+    The manager's watch of pods is at most two thousand objects behind, as API servers end watches that lag too far
+    behind.
     """
     chance = Random(1)
     there: list[tuple[Resource, JSONObject]] = []
@@ -219,7 +223,7 @@ async def flood(
 
 
 def change(chance: Random, store: Store, resource: Resource, obj: JSONObject) -> JSONObject:
-    """Give an object a status, other labels, or let it be terminated and stay."""
+    """Change an object: its status, its labels, or a deletion that does not complete."""
     match chance.choice(("status", "labels", "terminated")):
         case "status":
             changed = obj | {"status": hostile.status(chance, resource)}
@@ -241,12 +245,12 @@ def drop(store: Store, resource: Resource, obj: JSONObject) -> None:
 
 
 def key_of(resource: Resource, obj: JSONObject) -> StoreKey:
-    """Return where an object is stored."""
+    """Return the store's key of an object."""
     return StoreKey(resource.group_resource, meta.namespace(obj), meta.name(obj))
 
 
 async def make_keys_due(client: Client, store: Store, due: list[int]) -> None:
-    """Create few objects that make many; note each second how many are not reconciled yet, until all are."""
+    """Create a few objects that create many; print each second how many are not reconciled yet, until all are."""
     for name in ("many-0", "many-1"):
         whole = disaggregatedset_object([role(f"r{index}", 0) for index in range(ROLES)], slices=SLICES)
         await client.create(DISAGGREGATED_SETS, whole | {"metadata": {"name": name, "namespace": "hostile"}})
@@ -259,7 +263,7 @@ async def make_keys_due(client: Client, store: Store, due: list[int]) -> None:
 
 
 async def scale_by_scaler(client: Client, changes: Changes) -> None:
-    """Create a DisaggregatedSet with a scaler, scale it, and wait until its role is: both are watched still."""
+    """Create a DisaggregatedSet with a scaler, and scale it; wait for its role, which proves that both are watched."""
     whole = disaggregatedset_object([role("decode", None, external=True), role("prefill", 0)])
     await client.create(DISAGGREGATED_SETS, whole | {"metadata": {"name": "last", "namespace": "victim"}})
 
@@ -275,7 +279,7 @@ async def scale_by_scaler(client: Client, changes: Changes) -> None:
 
 
 async def measure(cluster: Cluster, manager: Replica, attack: argparse.Namespace) -> bool:
-    """Measure all phases; return whether the numbers are within their bounds."""
+    """Measure all phases; return whether the numbers are within their limits."""
     client, store = cluster.client("tenant"), cluster.api.backend.store
     changes = Changes(store)
     for namespace in ("victim", "hostile", "pace"):

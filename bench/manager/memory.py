@@ -1,12 +1,13 @@
-"""The memory of `lws manager` on a real control plane, by the pods of LeaderWorkerSets that it looks after.
+"""The memory of `lws manager` on a real control plane, by the number of its pods.
 
-One manager creates them all: MiB resident before, at 400 pods and at 1,000, and the most it ever had until then; then
-a manager that is started beside them. Prints the facts of the machine and one JSON line per measurement, medians
-last; needs the binaries of `tests/controlplane`.
+One manager creates all pods: its resident MiB before, at 400 and at 1,000 pods, and its peak; then a manager that is
+started with these pods. Prints the facts of the machine and one JSON line per measurement, medians last; needs the
+binaries of `tests/controlplane`.
 
     python -m bench.manager memory [--pods 400 1000] [--runs 3] [--source NAME=DIRECTORY ...]
 
-With `--source` the managers run from these source trees, in turn, on one control plane: before and after a change.
+With `--source`, the managers run from these source trees, in turn, on one control plane, for example before and after a
+change.
 """
 
 import argparse
@@ -47,7 +48,7 @@ LIMIT = 600.0
 
 @dataclass(frozen=True)
 class Measured:
-    """A manager of one source tree in one run, and what it looks after."""
+    """A manager of one source tree in one run, and its pods."""
 
     world: World
     space: Space
@@ -98,7 +99,7 @@ async def measure(
 
 
 async def follow(measured: Measured, path: Path, steps: Sequence[int]) -> None:
-    """Measure one manager while it creates pods, step by step, and another that finds them all."""
+    """Measure one manager while it creates pods, step by step, and a second manager that starts with all pods."""
     replica = await start(measured, "creating", path)
     measured.note(replica, "memory_at_rest")
     await create(measured.space)
@@ -113,12 +114,12 @@ async def follow(measured: Measured, path: Path, steps: Sequence[int]) -> None:
 
 
 def python_path(tree: Path) -> str:
-    """Return what PYTHONPATH must be for a source tree: a workspace, or one of before with everything below `src`."""
+    """Return the PYTHONPATH for a source tree: a workspace, or an older tree with everything below `src`."""
     return ":".join(map(str, [*tree.glob("packages/*/src"), tree / "src"]))
 
 
 async def start(measured: Measured, name: str, path: Path) -> Replica:
-    """Start a manager from a source tree and wait until it leads and is at rest."""
+    """Start a manager from a source tree and wait until it leads and is idle."""
     replica = await measured.world.prepare(f"{name}-{measured.source}-{measured.run}", leaderElection=USUAL_ELECTION)
     replica.environment["PYTHONPATH"] = python_path(path)
     replica.program = ("-Bu", str(path / "deploy" / "manager"))  # -I would ignore PYTHONPATH
@@ -136,7 +137,7 @@ async def create(space: Space) -> None:
 
 
 async def grow(space: Space, pods: int) -> None:
-    """Scale until there are so many pods, and wait until all are ready."""
+    """Scale to this number of pods, and wait until all are ready."""
     groups = pods // (SETS * SIZE)
     for index in range(SETS):
         await space.scale(f"web-{index}", groups)
@@ -154,7 +155,7 @@ async def grow(space: Space, pods: int) -> None:
 
 
 async def clear(space: Space) -> None:
-    """Delete everything and wait until the pods are gone."""
+    """Delete everything and wait until the pods are deleted."""
     for index in range(SETS):
         key = ObjectKey(space.namespace, f"web-{index}")
         await space.client.delete(LEADERWORKERSETS, key, propagation="Background")

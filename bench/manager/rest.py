@@ -3,8 +3,8 @@
 Prints the facts of the machine and one JSON line per measurement; needs the binaries of `tests/controlplane`.
 
     memory_alone, memory_beside   MiB resident of the leading manager, with no pods and with many unrelated ones
-    at_rest                       what the API server's audit log has of the manager within some minutes, with a hundred
-                                  LeaderWorkerSets: requests that write, and renewals of the lease beside them
+    at_rest                       the manager's requests in the API server's audit log in some minutes, with a hundred
+                                  LeaderWorkerSets: writes, and separately renewals of the lease
 
     python -m bench.manager rest [--pods 5000] [--seconds 300]
 """
@@ -62,7 +62,7 @@ async def measure(plane: Plane, directory: Path, pods: int, seconds: float) -> N
 
 
 async def resident(world: World, name: str) -> float:
-    """Start a manager, let it lead, and return what it holds once it is at rest."""
+    """Start a manager, let it lead, and return its memory once it is idle."""
     for replica in world.replicas:
         replica.end()
     world.replicas.clear()
@@ -110,7 +110,7 @@ async def create_strangers(client: Client, count: int) -> None:
 
 
 def stranger(index: int) -> JSONObject:
-    """Return a pod of somebody else, with a page of annotations, as real ones have."""
+    """Return a pod of another owner, with a page of annotations, as real pods have."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",

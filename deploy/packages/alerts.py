@@ -14,12 +14,12 @@ JOB: Final = f'job="{METRICS_SERVICE}"'
 """The label that a ServiceMonitor gives to the metrics of the service."""
 
 EXPIRING_DAYS: Final = 7
-"""Certificates are renewed months before their end, so one this close to it shows that renewal fails."""
+"""Certificates are renewed months before they expire, so this remaining time shows that renewals fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One alert: its expression, how long that must hold, its severity and its meaning."""
+    """One alert: its expression, how long it must hold, its severity and its meaning."""
 
     name: str
     expression: str
@@ -39,8 +39,8 @@ STATE_EXHAUSTED: Final = 'state="exhausted"'
 def of_set(metric: str, *labels: str) -> str:
     """Return the metric by LeaderWorkerSet, whichever replica leads, also while none does.
 
-    The labels `pod` and `instance` change with the leader, and between two leaders nobody shows the metric. Either of these
-    would let an alert wait for its whole time again.
+    The labels `pod` and `instance` change with the leader, and between two leaders the metric is absent. Either of
+    these would restart the time of an alert.
     """
     series = f"{metric}{{{','.join((JOB, *labels))}}}"
     return f"max by (namespace, leaderworkerset) (last_over_time({series}[{FAILOVER}]))"
@@ -142,7 +142,7 @@ OPERATOR_ALERTS: Final = (
 
 
 def prometheus_rule(namespace: str, runbooks: str = "") -> JSONObject:
-    """Build the rule with all alerts; `runbooks` is the URL of their page, where it is published."""
+    """Build the rule with all alerts; `runbooks` is the URL of their published page."""
     return build(PROMETHEUS_RULES, NAME, namespace, spec=groups("lws", ALERTS, runbooks))
 
 
@@ -152,7 +152,7 @@ def groups(name: str, alerts: Sequence[Alert], runbooks: str = "") -> JSONObject
 
 
 def _rule(alert: Alert, runbooks: str) -> JSONObject:
-    """Return the rule of an alert: `runbook` is its section in the repository, `runbook_url` only ever a URL."""
+    """Return the rule of an alert: `runbook` is its section in the repository, `runbook_url` is always a URL."""
     anchor = f"#{alert.name.lower()}"
     return {
         "alert": alert.name,

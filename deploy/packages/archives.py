@@ -1,6 +1,6 @@
-"""Archives that depend on their contents alone: sorted, owned by nobody, all of one time.
+"""Archives that depend only on their contents: sorted, without owners, with one time.
 
-In: files by the name that they get. Out: a `.tar.gz` whose bytes are the same on every machine with the same zlib.
+In: files by their name in the archive. Out: a `.tar.gz` whose bytes are the same on every machine with the same zlib.
 """
 
 import gzip
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def pack(members: Mapping[str, Path], folder: str, moment: int) -> bytes:
-    """Return a `.tar.gz` of files by their names in one folder of it; `moment` is the time of all of them, in seconds since 1970."""
+    """Return a `.tar.gz` of files by their names in its single folder; `moment` is their time in seconds since 1970."""
     packed = BytesIO()
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=moment) as squeezed,
@@ -27,7 +27,7 @@ def pack(members: Mapping[str, Path], folder: str, moment: int) -> bytes:
 
 
 def below(root: Path, *places: str) -> dict[str, Path]:
-    """Return the files of `root` at or below some places, by their place in it; never what Python caches."""
+    """Return the files of `root` at or below some places, by their place in it, without caches of Python."""
     starts = [root / place for place in places]
     files = [path for start in starts for path in ([start] if start.is_file() else start.rglob("*")) if path.is_file()]
     return {path.relative_to(root).as_posix(): path for path in files if "__pycache__" not in path.parts}

@@ -33,7 +33,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One panel; `unit` is Grafana's name of it."""
+    """One panel; `unit` is the name of its unit in Grafana."""
 
     title: str
     queries: tuple[Query, ...]

@@ -26,16 +26,16 @@ from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS
 
 FORMER: Final = "1.0.0"
-"""The version of every bundle up to release 0.2.0, whatever the release was (docs/adr/0032-what-a-release-says.md)."""
+"""The version of every bundle up to release 0.2.0, regardless of the release (docs/adr/0032-what-a-release-says.md)."""
 
 API_HOME: Final = "https://github.com/kubernetes-sigs/lws"
 """The project that defines the API."""
 
 ARCHITECTURES: Final = ("amd64", "arm64")
-"""Those for which all dependencies are published as wheels, which is how the image installs them."""
+"""The architectures for which all dependencies are published as wheels, which the image installs."""
 MODES: Final = ("OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces")
 OPENSHIFT: Final = "v4.14"
-"""The first OpenShift with that Kubernetes."""
+"""The first OpenShift version with that Kubernetes."""
 
 FEATURES: Final = {
     "disconnected": True,
@@ -62,10 +62,10 @@ WIDGETS: Final[dict[str, list[str]]] = {
     "conditions": ["urn:alm:descriptor:io.kubernetes.conditions"],
     "readyReplicas": ["urn:alm:descriptor:text"],
 }
-"""How consoles show a field, where it is not text to type."""
+"""How consoles display a field that is not plain text."""
 
 OPTIONAL: Final = (SERVICE_MONITORS, PROMETHEUS_RULES)
-"""Kinds of the bundle that a cluster may not serve; the installation goes on without their objects."""
+"""Kinds of the bundle that a cluster may not serve; the installation continues without their objects."""
 
 DESCRIPTION: Final = """\
 Installs the manager of LeaderWorkerSets, which run groups of pods for multi-node inference and training, and keeps it as
@@ -84,7 +84,7 @@ ICON: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A release: its version, its day, and where its sources and docs/how-to/alerts.md are published, if they are."""
+    """A release: its version, its day, and the addresses of its sources and docs/how-to/alerts.md, if published."""
 
     version: str = leaderworkerset.__version__
     created: str = "1970-01-01T00:00:00Z"
@@ -204,7 +204,7 @@ def containerfile(package: Package) -> str:
 
 
 def beside(publication: Publication) -> Sequence[JSONObject]:
-    """Return the objects of `manifests/` beside the version: the operand's definitions are part of the operator (R-OP-36)."""
+    """Return the objects of `manifests/` besides the version, such as the operand's definitions (R-OP-36)."""
     scraped = objects.service_monitor("", verified=False)["spec"] | {"selector": {"matchLabels": {"name": OPERATOR}}}
     return [
         operator_crd(),

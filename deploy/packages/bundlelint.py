@@ -104,7 +104,7 @@ def _annotated(annotations: dict[str, str]) -> Iterator[str]:
 
 
 def _modes(spec: JSONObject) -> Iterator[str]:
-    modes = {one["type"]: one["supported"] for one in spec.get("installModes") or []}
+    modes = {mode["type"]: mode["supported"] for mode in spec.get("installModes") or []}
     if modes.keys() != MODES:
         yield f"spec.installModes: not all of {sorted(MODES)}"
     if not any(modes.values()):

@@ -16,18 +16,18 @@ IMAGE: Final = f"localhost/leaderworkerset-catalog:v{leaderworkerset.__version__
 
 
 def bundle_image(package: Package) -> str:
-    """Return the name of a bundle's image that is not released."""
+    """Return the name of the image of an unreleased bundle."""
     return f"localhost/{package.name}-bundle:v{leaderworkerset.__version__}"
 
 
 def edges(package: Package, version: str) -> JSONObject:
-    """Return the entry of a channel for the only version of its catalog: every older version is upgraded to it directly."""
+    """Return the entry of a channel for the only version of its catalog: every older version upgrades directly."""
     before = {} if version == bundle.FORMER else {"skips": [package.version_name(bundle.FORMER)]}
     return {"name": package.version_name(version), "skipRange": f">=0.0.1 <{version}"} | before
 
 
 def blobs(package: Package, version: JSONObject, image: str) -> Sequence[JSONObject]:
-    """Return the blobs of one package, whose bundle is in an image; the first channel is the default one."""
+    """Return the blobs of one package, whose bundle is in an image; the first channel is the default."""
     spec = meta.spec(version)
     own = {
         "annotations": meta.annotations(version),

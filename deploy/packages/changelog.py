@@ -1,4 +1,4 @@
-"""What CHANGELOG.md says of a release: its notes and its day, and what is not released yet.
+"""Reads CHANGELOG.md: the notes and the day of a release, and unreleased changes.
 
 In: the text of CHANGELOG.md, and the names of the files in changelog.d. Out: values, or SystemExit with what to do.
 """
@@ -16,7 +16,7 @@ NEXT: Final = re.compile(r"^## ", re.MULTILINE)
 
 
 def released(changelog: str, version: str) -> tuple[str, int]:
-    """Return the notes of a version and its time, midnight in UTC as seconds since 1970; SystemExit where it has none."""
+    """Return the notes of a version and its time, midnight in UTC as seconds since 1970; SystemExit if it has none."""
     for heading in HEADING.finditer(changelog):
         if heading["version"] == version:
             day = datetime.fromisoformat(heading["day"]).replace(tzinfo=UTC)
@@ -25,7 +25,7 @@ def released(changelog: str, version: str) -> tuple[str, int]:
 
 
 def refuse_unreleased(changelog: str, fragments: Sequence[str], version: str) -> None:
-    """Raise SystemExit if the tree has changes that the version does not have: its files would carry the wrong version."""
+    """Raise SystemExit if the tree has unreleased changes: its files would have the wrong version."""
     heading = UNRELEASED.search(changelog)
     left = ['CHANGELOG.md, heading "## Unreleased"'] if heading and _section(changelog, heading.end()) else []
     left += [f"changelog.d/{name}" for name in sorted(fragments)]

@@ -204,7 +204,7 @@ def section(of: type[msgspec.Struct]) -> JSONObject:
 
 
 def _gang() -> JSONObject:
-    """Return the schema of the section of gang scheduling: the manager would end with another provider."""
+    """Return the schema of the section of gang scheduling: the manager would exit with an unknown provider."""
     return _closed() | {"properties": {"schedulerProvider": TEXT | {"enum": list(GANG_PROVIDERS)}}}
 
 

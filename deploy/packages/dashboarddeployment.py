@@ -1,7 +1,7 @@
 """The dashboard on a cluster: a Deployment, a Service, and an account that only reads; an option of every installation.
 
-It reads what it shows with an account of its own. Each user logs in with a token of the cluster, and must be allowed to read
-the same; actions are done with that token. The account has no permission to write, and none to read Secrets.
+The dashboard reads objects with its own account. Each user logs in with a token of the cluster, and must be allowed to
+read the same objects; actions use that token. The account has no permission to write, and none to read Secrets.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""What conditions mean to tools that wait for objects: health checks of Argo CD (Lua) and of Flux (CEL), from one table.
+"""The meaning of conditions for tools that wait for objects: health checks for Argo CD (Lua) and Flux (CEL).
 
-kstatus, which `kubectl` plugins and Flux ask by themselves, knows the conditions Reconciling, Stalled and Ready only: of kinds
-without these it takes every object that it has seen for current. Hence the expressions for Flux.
+kstatus, which `kubectl` plugins and Flux use by default, only knows the conditions Reconciling, Stalled and Ready.
+Without these conditions, it treats every object as current. So Flux needs expressions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ class HealthCheck:
 
     conditions: dict[str, ObjectHealth]
     unmanaged: tuple[str, ...] = ()
-    """Values of `spec.managementState` with which nothing is to be waited for."""
+    """Values of `spec.managementState` for which tools need not wait."""
 
     def types(self, health: ObjectHealth) -> list[str]:
         """Return the types of the conditions with this meaning, the most specific one first."""
@@ -38,7 +38,7 @@ HEALTH: Final[Mapping[Resource, HealthCheck]] = {
         {kind.value: kind.health for kind in OperatorCondition}, unmanaged=("Unmanaged", "Force", "Removed")
     ),
 }
-"""Every kind with a definition of ours."""
+"""Every kind with its own definition."""
 
 SEEN: Final = "has(status.conditions)"
 
@@ -93,7 +93,7 @@ def quoted(names: Sequence[str]) -> str:
 
 
 def argo_cd() -> JSONObject:
-    """Return what the ConfigMap of Argo CD gets, as a patch of its keys."""
+    """Return the entries for the ConfigMap of Argo CD, as a patch of its keys."""
     data = {
         f"resource.customizations.health.{resource.group}_{resource.kind}": lua(check)
         for resource, check in HEALTH.items()
@@ -116,7 +116,7 @@ def flux() -> list[JSONObject]:
 
 
 def current(check: HealthCheck) -> str:
-    """Return the expression that is true where all is well with the newest generation, or nothing is to be waited for."""
+    """Return the expression that is true if the newest generation is healthy, or unmanaged."""
     newest = "(!has(c.observedGeneration) || c.observedGeneration == metadata.generation)"
     healthy = any_true(check, ObjectHealth.HEALTHY, f" && {newest}")
     well = [
@@ -130,15 +130,15 @@ def current(check: HealthCheck) -> str:
 
 
 def any_true(check: HealthCheck, health: ObjectHealth, more: str = "") -> str:
-    """Return the expression that a condition with this meaning is True."""
+    """Return the expression for a True condition with this meaning."""
     return " || ".join(is_true(kind, more) for kind in check.types(health))
 
 
 def is_true(kind: str, more: str = "") -> str:
-    """Return the expression that a condition is True."""
+    """Return the expression for a True condition."""
     return has_status(kind, "True", more)
 
 
 def has_status(kind: str, status: str, more: str = "") -> str:
-    """Return the expression that a condition has a status."""
+    """Return the expression for a condition with this status."""
     return f'status.conditions.exists(c, c.type == "{kind}" && c.status == "{status}"{more})'

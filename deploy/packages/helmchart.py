@@ -1,10 +1,10 @@
-"""The Helm chart `lws` (R-OP-52 to R-OP-54, R-OP-56): its templates of objects, each one that `lws install` applies.
+"""The Helm chart `lws` (R-OP-52 to R-OP-54, R-OP-56): templates of the objects that `lws install` applies.
 
-Written by hand are the templates without an object of an installation: names, notes, refusals and the test.
+The templates without an object of an installation are written by hand: names, notes, refusals and the test.
 
-Names begin with the release's name, except those that the manager finds by name: one release per cluster. Unlike the Go
-project's chart it binds the role that reads metrics, renders the roles of Prometheus only if they are enabled, and
-refuses values that would have no effect.
+Names begin with the release's name, except for objects that the manager finds by name: there is one release per
+cluster. Unlike the Go project's chart it binds the role that reads metrics, renders the roles of Prometheus only if
+they are enabled, and refuses values that would have no effect.
 """
 
 import re
@@ -85,22 +85,22 @@ TOGGLES: Final[Mapping[Resource, str]] = {
     NETWORK_POLICIES: ".Values.networkPolicy.enable",
 }
 FIXED: Final = (CUSTOM_RESOURCE_DEFINITIONS, SECRETS, ISSUERS, CERTIFICATES)
-"""Kinds with fixed names, beside the webhooks' service and configurations."""
+"""Kinds with fixed names, besides the webhooks' service and configurations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The kinds in three variants with different permissions: without gang scheduling, with it, with the built-in gate."""
+    """The kinds in variants with different permissions: without gang scheduling, with it, with the built-in gate."""
 
     plain: Declared
     gang: Declared
     gate: Declared
     recording: Sequence[JSONObject]
-    """The further rules of the manager's role where failures are recorded."""
+    """The additional rules of the manager's role if failures are recorded."""
     disruption: Sequence[JSONObject]
-    """Those where groups get disruption budgets."""
+    """The additional rules if groups have disruption budgets."""
     maintaining: Sequence[JSONObject]
-    """Those where groups are moved off closed nodes."""
+    """The additional rules if groups are moved off closed nodes."""
 
 
 def files(served: Served, definitions: Mapping[str, str]) -> dict[str, str]:
@@ -139,7 +139,7 @@ def templates(served: Served) -> dict[str, str]:
 
 
 def _switched(gated: str, otherwise: str) -> str:
-    """Return one text for the built-in gate, and another one, with conditions of its own, for other settings."""
+    """Return one text for the built-in gate, and another one, with its own conditions, for other settings."""
     return f"{{{{- if {GATED} }}}}\n{gated}{{{{- else }}}}\n{otherwise}{{{{- end }}}}\n"
 
 
@@ -160,7 +160,7 @@ def _dashboard() -> dict[str, str]:
 
 
 def _alerts() -> dict[str, str]:
-    """Return the rule with the alerts; what Prometheus fills in is no expression of Helm."""
+    """Return the rule with the alerts; expressions of Prometheus are not expressions of Helm."""
     rule = alerts.prometheus_rule(NAMESPACE, value("prometheus.runbooks"))
     text = _text(PROMETHEUS_RULES, rule, [alerts.NAME, metadata.METRICS_SERVICE])
     escaped = re.sub(r"\{\{ \$labels\.\w+ }}", r'{{ "\g<0>" }}', text)
@@ -260,7 +260,7 @@ def _selected(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote names of users' choice where they are a whole value: YAML takes the namespace 456 for a number."""
+    """Quote names that users choose if they are a whole value: YAML would read the namespace 456 as a number."""
     return re.sub(
         r"(?<=[:-] )\{\{ \.Release\.(Name|Namespace) \}\}$", r"{{ .Release.\1 | quote }}", text, flags=re.MULTILINE
     )
@@ -279,7 +279,7 @@ def _valued(kind: Resource, obj: JSONObject) -> JSONObject:
 
 
 def _with_sections(text: str) -> str:
-    """Add the sections that are set to the configuration file."""
+    """Add the configured sections to the configuration file."""
     indent = "    "
     expressions = [
         f"{indent}{{{{- with .Values.{section} }}}}\n{indent}{section}:\n"
@@ -290,7 +290,7 @@ def _with_sections(text: str) -> str:
 
 
 def _valued_dashboard(obj: JSONObject) -> JSONObject:
-    """Replace what the dashboard's pod has in common with the managers', and its resources."""
+    """Replace the fields of the dashboard's pod that the managers' pods also have, and its resources."""
     spec: dict[str, Any] = meta.spec(obj)
     pod = spec["template"]["spec"]
     (container,) = pod["containers"]

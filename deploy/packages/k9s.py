@@ -1,4 +1,4 @@
-"""Files of k9s: columns of our kinds, from their definitions, and keys that run `lws` for what is selected."""
+"""Files of k9s: columns of the kinds from their definitions, and keys that run `lws` for the selected object."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ PAGED: Final = " 2>&1 | less -R"
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key, the command that it runs for a LeaderWorkerSet, and whether k9s asks before."""
+    """A key, the command that it runs for a LeaderWorkerSet, and whether k9s asks for confirmation."""
 
     shortcut: str
     words: str
     description: str
     is_followed: bool = False
-    """It ends when the user ends it, or by itself after a while: nothing pages its output."""
+    """The command runs until the user or a time limit ends it: its output is not paged."""
     asks: bool = False
 
 

@@ -1,7 +1,7 @@
 """The objects of the operator's own installation: kind, namespace, permissions, Deployment (R-OP-32 to R-OP-35).
 
-The permissions are those that the operator's controllers declare, and those that it grants: an API server allows no
-client to create a role with more permissions than the client has (R-OP-29).
+The operator has the permissions that its controllers declare, and the permissions that it grants: an API server allows
+no client to create a role with more permissions than the client has (R-OP-29).
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ from leaderworkerset.operator.operatornames import IMAGE_VARIABLE, LEASE, OPERAT
 
 PORT: Final = 8443
 LABELS: Final = {"name": OPERATOR, "app.kubernetes.io/name": "lws-operator"}
-"""The label of the Go operator's pods, and the one that the published recipe selects them by (R-OP-58)."""
+"""The label of the Go operator's pods, and the label by which the published recipe selects them (R-OP-58)."""
 
 HANDED_ON: Final = f"{OPERATOR}-operand"
 METRICS_SERVICE: Final = f"{OPERATOR}-metrics"
@@ -83,7 +83,7 @@ def build_operator(
 def own_rights(kinds: Registry) -> Rights:
     """Return the operator's own permissions: for its controllers, its lease, its metrics, the topology of the cluster."""
     namespaced = [one for one in kinds.permissions if one.resource.namespaced and one.resource != EVENTS]
-    cluster_wide = [one for one in kinds.permissions if not one.resource.namespaced]
+    cluster_wide = [permission for permission in kinds.permissions if not permission.resource.namespaced]
     topology = Permission(INFRASTRUCTURES, ("get",), names=(CLUSTER.name,))
     return Rights(
         policy_rules((*cluster_wide, *kube.METRICS, topology)),
@@ -109,7 +109,7 @@ def handed_rights(declared: Declared) -> Rights:
 
 
 def deployment(chosen: OperatorSettings) -> JSONObject:
-    """Build the Deployment of the operator (R-OP-35), with probes and requests, which the Go operator's lacks."""
+    """Build the Deployment of the operator (R-OP-35), with probes and requests, which the Go operator lacks."""
     pod = {
         "serviceAccountName": OPERATOR,
         "securityContext": POD_SECURITY,
@@ -133,7 +133,7 @@ def cluster(**spec: object) -> JSONObject:
 
 
 def metrics_service(namespace: str) -> JSONObject:
-    """Build the service by which scrapers find the operator."""
+    """Build the service through which scrapers find the operator."""
     port = {"name": "https", "port": PORT, "targetPort": PORT, "protocol": "TCP"}
     return build(SERVICES, METRICS_SERVICE, namespace, spec={"selector": {"name": OPERATOR}, "ports": [port]})
 
@@ -150,7 +150,7 @@ def labeled(obj: JSONObject) -> JSONObject:
 
 
 def _namespace(name: str) -> JSONObject:
-    """Build the namespace, without our labels: where the operator takes an installation over, it is that one's."""
+    """Build the namespace, without our labels: it may belong to the installation that the operator takes over."""
     own = {"name": name, "labels": {POD_SECURITY_LABEL: "restricted", "openshift.io/cluster-monitoring": "true"}}
     return {"apiVersion": NAMESPACES.api_version, "kind": NAMESPACES.kind, "metadata": own}
 

@@ -1,4 +1,4 @@
-"""Where a release is published, the options of commands for that, and how its generated files are written."""
+"""The addresses of a published release, the options of commands for them, and writing the generated files."""
 
 import argparse
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ CHANGELOG: Final = Path(__file__).parents[2] / "CHANGELOG.md"
 
 
 def published(repository: str = "", runbooks: str = "") -> Publication:
-    """Return the publication of the tree's version: a repository has the page of the alerts, unless it is elsewhere."""
+    """Return the publication of the tree's version: the page of the alerts is in its repository by default."""
     version = leaderworkerset.__version__
     _, moment = changelog.released(CHANGELOG.read_text("utf-8"), version)
     page = f"{repository}/blob/v{version}/{alerts.RUNBOOKS}" if repository else ""
@@ -24,7 +24,7 @@ def published(repository: str = "", runbooks: str = "") -> Publication:
 
 
 def add_addresses(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say where a release is published."""
+    """Add the options for the addresses of a published release."""
     sources = "where the sources of a release are published"
     page = "where docs/how-to/alerts.md is published, for runbook_url; by default REPOSITORY/blob/vVERSION/docs/how-to/alerts.md"
     parser.add_argument("--repository", metavar="URL", type=url, default="", help=sources)
@@ -32,7 +32,7 @@ def add_addresses(parser: argparse.ArgumentParser) -> None:
 
 
 def url(text: str) -> str:
-    """Return an address without a slash at its end; raise if it is not a URL, or empty."""
+    """Return an address without a slash at its end; raise an error if it is empty or not a URL."""
     if text and not text.startswith(("https://", "http://")):
         raise argparse.ArgumentTypeError(f"{text!r} is not a URL: write it with https://")
     return text.rstrip("/")

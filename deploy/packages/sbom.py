@@ -1,7 +1,7 @@
 """The software bill of materials of the image, as CycloneDX JSON: locked packages, their dependents, their hashes.
 
-In: the text of a lock as `uv pip compile --generate-hashes` writes it. Out: a document without times or random
-identifiers, so that the same lock gives the same file. The base image of a build has a bill of its own.
+In: the text of a lock file from `uv pip compile --generate-hashes`. Out: a document without times or random
+identifiers, so that the same lock gives the same file. The base image of a build has its own bill.
 """
 
 import re

@@ -6,8 +6,8 @@ An object is built with marks in place of values of the chart, and rendered to Y
 |---|---|
 | `value("a.b")` | `{{ .Values.a.b }}` |
 | `block("a.b")` as the value of a key | the key with the YAML of the value, nothing if it is empty |
-| `inline("a.b")` as a key | the entries of the value beside the other keys |
-| `items("a.b")` as an item | the items of the value beside the other items |
+| `inline("a.b")` as a key | the entries of the value next to the other keys |
+| `items("a.b")` as an item | the items of the value next to the other items |
 
 Conditional parts are the differences between two rendered texts, line by line, so each variant is exactly what the
 builders return.

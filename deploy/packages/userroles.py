@@ -1,4 +1,4 @@
-"""Roles for users: those who may view or edit a namespace may view or edit the manager's kinds there.
+"""Roles for users who may view or edit a namespace: they may do the same with the manager's kinds there.
 
 Kubernetes adds the rules to its own roles `view`, `edit` and `admin` by the label of each role. They need no binding,
 and the manager needs none of them.
@@ -44,7 +44,7 @@ def _role(definition: JSONObject, name: str, joins: str, rules: list[JSONObject]
 def _rule(definition: JSONObject, subresources: Sequence[str], verbs: Sequence[str]) -> JSONObject:
     spec = meta.spec(definition)
     plural = spec["names"]["plural"]
-    resources = [f"{plural}/{one}" if one else plural for one in subresources]
+    resources = [f"{plural}/{subresource}" if subresource else plural for subresource in subresources]
     return {"apiGroups": [spec["group"]], "resources": resources, "verbs": list(verbs)}
 
 

@@ -1,11 +1,11 @@
-"""The clock seam: wall time and monotonic time as the event loop has them, so that a virtual loop moves both."""
+"""The clock seam: the event loop's wall time and monotonic time, so that a virtual loop controls both."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
 SMALLEST_JUMP: Final = timedelta(seconds=1)
-"""Smaller differences are ordinary corrections of the clock; no deadline depends on them."""
+"""The smallest jump: smaller differences are ordinary corrections of the clock, and affect no deadline."""
 
 
 class Clock(Protocol):
@@ -16,7 +16,7 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """Return seconds from an arbitrary start that never run backwards."""
+        """Return seconds from an arbitrary start, which never decrease."""
         ...
 
 
@@ -40,7 +40,7 @@ class ClockJumps:
         self._began = self._read()
 
     def take(self) -> timedelta:
-        """Return by how much the clock was set since the last jump returned; negative where it was set back."""
+        """Return by how much the clock was set since the last returned jump; negative if it was set back."""
         jump = self._read() - self._began
         if abs(jump) < SMALLEST_JUMP:
             return timedelta()

@@ -29,7 +29,7 @@ from typing import Final
 from kuberuntime.objects.meta import JSONObject
 
 EXCERPT: Final = 200
-"""Bytes shown of a response that is not a Status: a proxy's error page can be long."""
+"""The maximum bytes of a quoted response that is not a Status: a proxy's error page can be long."""
 
 
 class KubeError(Exception):
@@ -37,7 +37,7 @@ class KubeError(Exception):
 
 
 class ConfigError(KubeError):
-    """A configuration that cannot be used; the text names the file, the entry and what to do."""
+    """A configuration that is unusable; the text names the file, the entry and what to do."""
 
 
 class NotConfiguredError(ConfigError):
@@ -53,7 +53,7 @@ class ConnectionFailedError(KubeError):
 
 
 class APIError(KubeError):
-    """The server refused; `status` is the whole Status object it answered with."""
+    """The server refused the request; `status` is the complete Status object of the response."""
 
     def __init__(self, status: JSONObject) -> None:
         self.status = status
@@ -155,7 +155,7 @@ def from_status(status: JSONObject) -> APIError:
 
 
 def from_response(code: int, body: bytes) -> APIError:
-    """Build the error of a response, also if it is not a Status (from a proxy)."""
+    """Build the error of a response, even if it is not a Status (from a proxy)."""
     import msgspec  # importing this module is cheap
 
     try:

@@ -9,7 +9,7 @@ after the action changed something, `on_failure` after the API server refused it
 | one object | `Create`, `Apply`, `Patch`, `Put`, `PutStatus`, `Delete` |
 | many objects | `DeleteCollection` |
 | no write | `Emit` |
-| of other actions | `Together` (concurrently), `Finally` (the last ones also after a failure) |
+| composite | `Together` (concurrently), `Finally` (the last ones also after a failure) |
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,17 +28,17 @@ MergeKind: TypeAlias = Literal["merge", "strategic"]
 
 
 class OneOfMany(NamedTuple):
-    """The common note of equal events: `{numbers}` in it is replaced by their numbers."""
+    """The common note of equal events: their numbers replace `{numbers}` in it."""
 
     note: str
     number: int
 
 
 class Event(Struct, frozen=True):
-    """One event as events.k8s.io/v1 has it; `note` may contain `{error}` where it belongs to a failure.
+    """One event of events.k8s.io/v1; its `note` may contain `{error}` if it reports a failure.
 
-    `reporter` is the controller that reports it, empty where that is the one of the whole process. Events with the
-    same `of_many.note` about the same object may be recorded as one event.
+    `reporter` is the controller that reports it, empty for the default of the process. Events with the same
+    `of_many.note` about the same object may be recorded as one event.
     """
 
     type: EventType
@@ -67,9 +67,10 @@ class Apply(Effect, frozen=True, kw_only=True):
 
 
 class Accepted(Struct, frozen=True):
-    """A field, by its path, with which an object of nobody is used instead of the one to create; `events` report that.
+    """A field, by its path, with which an existing unowned object is used; `events` report that.
 
-    The field must be equal to `value`. An object instead of a value must have members, each as in `value`, where None is any.
+    The field must be equal to `value`. An object instead of a value must have members, each as in `value`, where None
+    is any.
     """
 
     path: str
@@ -87,16 +88,16 @@ class Accepted(Struct, frozen=True):
 
     @property
     def lack(self) -> str:
-        """Return why an object without the field is not used."""
+        """Return the reason why an object without the field is not used."""
         return f"its {self.path} {'does not match' if isinstance(self.value, dict) else f'is not {self.value}'}"
 
 
 class Create(Effect, frozen=True, kw_only=True):
     """Create `object`. With `if_absent` an AlreadyExists is success without events; otherwise it is a failure.
 
-    With `unless_own` it is a failure only if the object that exists has another controller: one's own exists already
-    where the answer to its creation was lost. An object without a controller is used if it has one of the `accepted`
-    fields. A predecessor's object is waited for, without events. `body`, where given, is sent verbatim instead of an
+    With `unless_own` it is a failure only if the existing object has another controller: an own object exists already
+    if the answer to its creation was lost. An object without a controller is used if it has one of the `accepted`
+    fields. A predecessor's object is waited for, without events. `body`, if given, is sent verbatim instead of an
     encoding of `object`, so that its bytes equal the hashed bytes (R-REV-7). With `subresource` the object is posted to
     that subresource of the object it names (`binding`).
     """
@@ -112,7 +113,7 @@ class Create(Effect, frozen=True, kw_only=True):
 class Patch(Effect, frozen=True, kw_only=True):
     """Merge `patch` into one object, or into one of its subresources; `guarded_patch` builds the usual one.
 
-    With `if_present` an object that is gone is success without events. A `strategic` merge also merges lists that have keys,
+    With `if_present` a deleted object is success without events. A `strategic` merge also merges lists that have keys,
     such as conditions.
     """
 
@@ -133,8 +134,8 @@ class Put(Effect, frozen=True, kw_only=True):
 class PutStatus(Effect, frozen=True, kw_only=True):
     """Replace `status` of the object at `resource_version`; after a conflict the key is planned again.
 
-    `object` is the whole object as seen, with the new status. With `if_present` an object that is gone is success
-    without events.
+    `object` is the whole observed object with the new status. With `if_present` a deleted object is success without
+    events.
     """
 
     object: JSONObject
@@ -143,7 +144,7 @@ class PutStatus(Effect, frozen=True, kw_only=True):
 
 
 class Delete(Effect, frozen=True, kw_only=True):
-    """Delete one object, only if its UID is still `uid` (where given). An object already gone is success.
+    """Delete one object, only if its UID is still `uid` (if given). An already deleted object is success.
 
     Without `propagation` and `grace_period` (seconds) the API server uses the defaults of the kind.
     """
@@ -167,9 +168,11 @@ class Emit(Struct, frozen=True, kw_only=True):
 
 
 class Together(Struct, frozen=True, kw_only=True):
-    """Perform sequences concurrently; a failure ends its own sequence, and fails the action once the others have ended.
+    """Perform sequences concurrently.
 
-    Few are under way at once. With `slow_start` one sequence goes first, then twice as many each time, and none after a
+    A failure ends its own sequence, and fails the action after the others have ended.
+
+    A few run at once. With `slow_start` one sequence goes first, then twice as many each time, and none after a
     failure: so a batch that cannot succeed (quota, an invalid template) costs few requests.
     """
 
@@ -178,10 +181,10 @@ class Together(Struct, frozen=True, kw_only=True):
 
 
 class Finally(Struct, frozen=True, kw_only=True):
-    """Perform `actions`, then `after`, also where one of `actions` failed; the first failure is the one reported.
+    """Perform `actions`, then `after`, even if one of `actions` failed; the first failure is reported.
 
-    `on_failure` comes before `after`, and only where one failed, `on_refusal` where the API server answered that it is forbidden
-    or invalid; `{error}` in the texts of their patches is replaced.
+    `on_failure` is performed before `after`, and only if an action failed, `on_refusal` if the API server answered that
+    it is forbidden or invalid; `{error}` in the texts of their patches is replaced.
     """
 
     actions: "Actions"
@@ -197,10 +200,10 @@ Actions: TypeAlias = tuple[Action, ...]
 
 
 class Plan(Struct, frozen=True):
-    """Actions in order, and in how many seconds to plan again without a change (`requeue_after`; None: never).
+    """Actions in order, and the seconds until the next plan without a change (`requeue_after`; None: never).
 
-    `error` is an error that no write can correct: the executor performs the actions, then raises it, so that the
-    queue backs off and tries again. If an action fails, for another reason than a newer object, `on_failure` is performed.
+    `error` is an error that no write can correct: the executor performs the actions, then raises it, so that the queue
+    backs off and retries. If an action fails for another reason than a newer object, `on_failure` is performed.
     """
 
     actions: Actions = ()
@@ -212,7 +215,7 @@ class Plan(Struct, frozen=True):
         return bool(self.actions) or self.requeue_after is not None or self.error is not None
 
     def within(self, seconds: float) -> "Plan":
-        """Return the plan, made again at the latest after these seconds."""
+        """Return the plan with the latest time, in seconds, of the next plan."""
         soon = seconds if self.requeue_after is None else min(seconds, self.requeue_after)
         return replace(self, requeue_after=soon)
 
@@ -231,7 +234,7 @@ def flat(actions: Actions) -> Iterator[WriteAction | Emit]:
 
 
 def without(actions: Actions, left_out: WriteAction) -> Actions:
-    """Return the actions but one; of a `Finally` that begins with it, what comes after stays."""
+    """Return the actions except one; of a `Finally` that begins with it, the later parts stay."""
     kept: list[Action] = []
     for action in actions:
         if isinstance(action, Finally) and left_out in action.actions:
@@ -265,13 +268,13 @@ def identified_patch(resource: Resource, obj: JSONObject, change: JSONObject, **
 
 
 def together(actions: Iterable[Action]) -> Actions:
-    """Return the action that performs these concurrently, each on its own; none if there are none."""
+    """Return the action that performs these concurrently, independently of each other; none if there are none."""
     sequences = tuple((action,) for action in actions)
     return (Together(sequences=sequences),) if sequences else ()
 
 
 def changed_status(resource: Resource, obj: JSONObject, status: JSONObject) -> tuple[PutStatus, ...]:
-    """Return the write of the whole status if it changed; an object that was deleted meanwhile needs none."""
+    """Return the write of the whole status if it changed; a deleted object needs none."""
     if status == {name: value for name, value in meta.status(obj).items() if value is not None}:
         return ()
     version, changed = meta.resource_version(obj), obj | {"status": status}

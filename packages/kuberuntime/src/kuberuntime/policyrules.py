@@ -13,7 +13,7 @@ from kuberuntime.objects.resources import Resource
 
 
 class Permission(Struct, frozen=True):
-    """Verbs on a resource or one of its subresources; with `names` only on the objects called so."""
+    """Verbs on a resource or one of its subresources; with `names` only on the objects with these names."""
 
     resource: Resource
     verbs: tuple[str, ...]

@@ -32,7 +32,7 @@ def uid() -> str:
 
 @contextmanager
 def seeded(random: Random) -> Iterator[None]:
-    """Use this source in the body, and in the tasks that it starts."""
+    """Use this source inside the context, and in the tasks that it starts."""
     token = _SOURCE.set(random)
     try:
         yield

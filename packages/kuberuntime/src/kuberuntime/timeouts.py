@@ -9,7 +9,7 @@ from types import TracebackType
 
 
 class within:  # noqa: N801 - reads as a verb: `async with timeouts.within(3):`
-    """Raise TimeoutError when the body takes longer than `seconds` (None: no limit); yields the `asyncio.Timeout`."""
+    """Raise TimeoutError if the body takes longer than `seconds` (None: no limit); yields the `asyncio.Timeout`."""
 
     __slots__ = ("_cancelled", "_scope", "_task")
 

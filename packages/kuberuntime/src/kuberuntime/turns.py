@@ -1,6 +1,6 @@
-"""Waiting items of several tenants, who take turns: one with thousands of items delays another by one item, not by all.
+"""Queues of several tenants, who take turns: a tenant with thousands of items delays another by one item, not by all.
 
-The keys of a work queue wait so, by namespace (`controller/workqueue.py`), requests for the client's quota
+The keys of a work queue wait in this way, by namespace (`controller/workqueue.py`), requests for the client's quota
 (`client/limit.py`), and events to be written (`controller/eventrecorder.py`).
 """
 
@@ -29,11 +29,11 @@ class Turns(Generic[T]):
         return bool(self._waiting)
 
     def put(self, tenant: Hashable, item: T) -> None:
-        """Let an item wait."""
+        """Add an item."""
         self._waiting.setdefault(tenant, deque()).append(item)
 
     def take(self, passed_over: Callable[[Hashable], bool] = lambda _: False) -> T | None:
-        """Return the next item of the tenant whose turn it is and who is not passed over; None if there is none."""
+        """Return the next item of the tenant whose turn it is, except skipped tenants; None if there is none."""
         tenant = next((one for one in self._waiting if not passed_over(one)), None)
         if tenant is None:
             return None
@@ -45,7 +45,7 @@ class Turns(Generic[T]):
         return item
 
     def drop(self) -> T:
-        """Remove and return the last item of the tenant who has most; there must be one."""
+        """Remove and return the last item of the tenant with most items; there must be one."""
         tenant, items = max(self._waiting.items(), key=lambda one: len(one[1]))
         item = items.pop()
         if not items:

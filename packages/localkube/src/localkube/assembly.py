@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Cluster(msgspec.Struct, frozen=True):
     """A cluster whose API server is running; `nodes` are the nodes of its settings, as values.
 
-    `parts` can be taken away for a time (`faults/`); who runs another part on this cluster adds it.
+    `parts` can be made unavailable for a time (`faults/`); code that runs another part on this cluster adds it.
     """
 
     settings: Settings
@@ -54,7 +54,7 @@ class Cluster(msgspec.Struct, frozen=True):
 async def serving(settings: Settings, clock: Clock) -> AsyncIterator[Cluster]:
     """Serve the API on loopback and write the kubeconfig; a store that cannot be opened raises `StoreError`.
 
-    Invalid nodes raise a `SettingsError` first. Then the directory and its files are made private; where that is not
+    Invalid nodes raise a `SettingsError` first. Then the directory and its files are made private; if that is not
     possible, a `StateDirectoryError` is raised.
     """
     nodes = settings.nodes.parsed()
@@ -83,7 +83,7 @@ async def serving(settings: Settings, clock: Clock) -> AsyncIterator[Cluster]:
 
 
 async def _listen(http: HttpServer, settings: Settings, own: Identity) -> int:
-    """Listen on the port of the settings, else on the last port used, else (where that is taken) on any free port."""
+    """Listen on the port of the settings, else on the last used port, else (if that is in use) on any free port."""
     try:
         port = await http.start(settings.port or own.port)
     except ListenError as error:

@@ -49,7 +49,7 @@ class DamagedDataError(LocalkubeError):
 
 
 class RunningCluster:
-    """A running API server: clients reach it by HTTPS with the kubeconfig, or without a connection in this process."""
+    """A running API server, for clients over HTTPS with the kubeconfig, or in this process without a connection."""
 
     def __init__(self, settings: Settings, cluster: "Cluster") -> None:
         self._settings = settings
@@ -67,9 +67,9 @@ class RunningCluster:
         return self._cluster.client(user)
 
     def last_lines(self, uid: str, container: str, lines: int, size: int) -> list[bytes]:
-        """Return the last whole lines of each kept run of a pod's container, the oldest first: at most `size` bytes each.
+        """Return the last whole lines of each kept run of a container, the oldest first: at most `size` bytes each.
 
-        The logs of a pod that is gone are kept for a while. It reads files, and may be called in any thread.
+        The logs of a deleted pod are kept for a while. This reads files, and may be called in any thread.
         """
         from localkube.kubelet.logfiles import logreader
 
@@ -81,15 +81,15 @@ class RunningCluster:
         return []
 
     def waits(self, uid: str) -> tuple[str, str]:
-        """Return what the programs of a running pod wait for, and at which address; both are empty if it is not known.
+        """Return what the programs of a running pod wait for, and the address of the peer; both are empty if unknown.
 
-        It reads files for a tenth of a second, and may be called in any thread.
+        This reads files for a tenth of a second, and may be called in any thread.
         """
         from kuberuntime.objects.meta import UID
         from localkube.kubelet.processes import waiting
 
-        found = waiting.look([pid for kubelet in self._cluster.kubelets for pid in kubelet.pids(UID(uid))])
-        return ("", "") if found is None else (found.what, found.peer)
+        wait = waiting.look([pid for kubelet in self._cluster.kubelets for pid in kubelet.pids(UID(uid))])
+        return ("", "") if wait is None else (wait.what, wait.peer)
 
     @asynccontextmanager
     async def work(self, *, kubelet: bool = True, processes: "ProcessRunner | None" = None) -> AsyncIterator[None]:
@@ -105,7 +105,10 @@ class RunningCluster:
 
     @asynccontextmanager
     async def managed(self, manager: Callable[[], AbstractAsyncContextManager[None]]) -> AsyncIterator[None]:
-        """Run a product's manager meanwhile; each call of `manager` returns a new run of it, after a fault took it away."""
+        """Run a product's manager inside the context.
+
+        Each call of `manager` returns a new run, after a fault removed it.
+        """
         from localkube.faults.fault import FaultKind
         from localkube.faults.parts import RemovablePart
 
@@ -115,9 +118,10 @@ class RunningCluster:
 
 
 def host_gpus(words: str, nodes: int, visible: str | None) -> Devices:
-    """Return the real GPUs for `words` (`host`, or `host:N` to share each of them), divided over so many nodes.
+    """Return the real GPUs for `words` (`host`, or `host:N` to share each of them), divided among so many nodes.
 
-    `visible` is CUDA_VISIBLE_DEVICES of this process. Raise a `SettingsError` or a `LocalkubeError` that says what to do.
+    `visible` is CUDA_VISIBLE_DEVICES of this process. Raise a `SettingsError` or a `LocalkubeError` that says what to
+    do.
     """
     from localkube.kubelet.accelerators.offering import offer
 
@@ -136,7 +140,7 @@ def report_gpus(visible: str | None) -> GpuReport | None:
 
 @asynccontextmanager
 async def serve(settings: Settings) -> AsyncIterator[RunningCluster]:
-    """Run an API server: no controllers, no nodes, no pods that start. Raise a `LocalkubeError` if it cannot start."""
+    """Run an API server without controllers, nodes and running pods. Raise a `LocalkubeError` if it cannot start."""
     from kuberuntime.clock import SystemClock
     from localkube import assembly
 

@@ -1,7 +1,7 @@
 """The identity of a cluster, kept over restarts so that its clients stay valid: token, certificate and port.
 
-It is stored in the cluster's directory, in a file that only its owner can read. A file that cannot be read is an error
-and is never replaced: users of the old kubeconfig would lose access without notice.
+It is stored in the cluster's directory, in a file that only its owner can read. An unreadable file is an error and is
+never replaced: users of the old kubeconfig would lose access without notice.
 """
 
 import secrets

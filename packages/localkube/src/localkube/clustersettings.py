@@ -36,7 +36,7 @@ class Nodes:
     also: tuple["Nodes", ...] = ()
 
     def check(self) -> None:
-        """Raise a `SettingsError` that names the first setting that is invalid for one of the nodes."""
+        """Raise a `SettingsError` that names the first invalid setting of any node."""
         self.parsed()
 
     def parsed(self) -> "NodeSettings":

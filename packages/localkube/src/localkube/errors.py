@@ -6,7 +6,7 @@ class LocalkubeError(Exception):
 
 
 class SettingsError(LocalkubeError, ValueError):
-    """A setting is invalid; `setting` is its name in `Nodes` or `Settings`, the text says what to write instead."""
+    """A setting is invalid; `setting` is its name in `Nodes` or `Settings`, the text describes a valid value."""
 
     def __init__(self, setting: str, message: str) -> None:
         super().__init__(f"{setting}: {message}")

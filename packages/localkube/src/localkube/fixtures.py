@@ -14,13 +14,13 @@ from localkube import testing
 
 @pytest.fixture(scope="session")
 def kubernetes_api() -> Iterator[Path]:
-    """Run an API server alone: CRDs, admission webhooks and every verb, but no controllers and no nodes."""
+    """Run an API server alone: CRDs, admission webhooks and all verbs, but no controllers and no nodes."""
     with testing.in_thread(testing.temporary) as kubeconfig:
         yield kubeconfig
 
 
 @pytest.fixture(scope="session")
 def kubernetes() -> Iterator[Path]:
-    """Run a cluster with controllers and one node, on which pods are modelled: scheduled, then ready, without processes."""
+    """Run a cluster with controllers and one node with modelled pods: scheduled, then ready, without processes."""
     with testing.in_thread(partial(testing.temporary, "modelled pods")) as kubeconfig:
         yield kubeconfig

@@ -1,4 +1,4 @@
-"""The real devices of this machine, as the public face of the package names them; importing this module is cheap."""
+"""The real devices of this machine, for the public interface of the package; importing this module is cheap."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,10 @@ class Devices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuReport:
-    """The state of the GPUs of this machine. `problem` is why they cannot be used, empty if they can.
+    """The state of the GPUs of this machine. `problem` is why they are unusable, empty if they can be used.
 
-    `failing`, `busy` (too little free memory) and `apart` (pairs without peer access) are texts, one for each GPU or pair.
+    `failing`, `busy` (too little free memory) and `apart` (pairs without peer access) are texts, one for each GPU or
+    pair.
     """
 
     problem: str = ""

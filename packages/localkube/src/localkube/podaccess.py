@@ -1,4 +1,4 @@
-"""The seam between the API server and the kubelet: what `/log`, `/attach`, `/exec`, `/portforward` and metrics call."""
+"""The seam between the API server and the kubelet, for `/log`, `/attach`, `/exec`, `/portforward` and metrics."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -83,14 +83,14 @@ class NodeError(Exception):
 
 
 class Node(Protocol):
-    """The kubelet, as the API server calls it. A refusal raises `NodeError`."""
+    """The interface of the kubelet for the API server. A refusal raises `NodeError`."""
 
     def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
-        """Yield parts of the log to its end or, when following, to the end of the container."""
+        """Yield parts of the log up to its end or, when following, until the container ends."""
         ...
 
     def attach(self, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
-        """Yield the output of a running container from now on, to its end."""
+        """Yield the output of a running container from now until its end."""
         ...
 
     async def exec(
@@ -104,5 +104,5 @@ class Node(Protocol):
         ...
 
     async def measure(self) -> Measured:
-        """Return what the running containers use."""
+        """Return the usage of the running containers."""
         ...

@@ -24,7 +24,7 @@ OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 class StateDirectoryError(LocalkubeError):
-    """The directory cannot be used; the text names what is invalid and says what to do."""
+    """The directory cannot be used; the text names the invalid part and says what to do."""
 
 
 def make_private(directory: Path) -> None:
@@ -49,7 +49,7 @@ def make_private(directory: Path) -> None:
 
 
 def _make(directory: Path) -> None:
-    """Create a directory and its parents for this user only: whoever may rename a parent may replace the directory."""
+    """Create a directory and its parents for this user only: other users must not be able to replace a parent."""
     if directory.is_dir():
         return
     for missing in (*reversed(directory.parents), directory):

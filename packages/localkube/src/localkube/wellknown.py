@@ -1,7 +1,7 @@
 """Names in objects of the embedded cluster: labels, annotations and provisioners of its domain, and former names.
 
-`localkube.internal` can belong to nobody else: `.internal` is reserved for private use. State directories keep objects
-of earlier versions, so former names are still read, but never written.
+Nobody else can own `localkube.internal`: `.internal` is reserved for private use. State directories keep objects of
+earlier versions, so former names are still read, but never written.
 """
 
 from typing import Final

@@ -35,7 +35,7 @@ NO_PODS: Final = Capabilities(namespaces=False, network="shared")
 async def working(
     cluster: Cluster, processes: ProcessRunner | None = None, *, kubelet: bool = True
 ) -> AsyncIterator[Capabilities]:
-    """Run controllers and pods; yield what this machine granted to pods.
+    """Run controllers and pods; yield the capabilities that this machine granted.
 
     Pods are processes of this machine, in sandboxes, unless another runner is given. At the end they get SIGTERM and a
     few seconds; then every process is killed. Without `kubelet` pods are scheduled, but do not start, and there are no
@@ -87,7 +87,7 @@ async def _runner(
 
 
 async def _started(runner: ProcessRunner) -> Capabilities:
-    """Start the runner, and import the kubelet and the controllers meanwhile."""
+    """Start the runner, and import the kubelet and the controllers at the same time."""
     starting = asyncio.create_task(runner.start())
     try:
         await asyncio.sleep(0)  # afterwards the launcher has been started, and becomes ready in its own process

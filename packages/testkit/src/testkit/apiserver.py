@@ -42,7 +42,10 @@ def unchanged(transport: Transport) -> Transport:
 async def controlled(
     server: ApiServer, settings: ControllerSettings, clock: Clock, through: Callable[[Transport], Transport] = unchanged
 ) -> AsyncIterator[None]:
-    """Run the controllers in the body, from the moment that they are ready; their requests go `through` another."""
+    """Run the controllers inside the context, which is entered once they are ready.
+
+    Their requests go `through` another transport.
+    """
     client = Client(through(InProcessTransport(server, "system:kube-controller-manager")))
     ready = asyncio.Event()
     async with asyncio.TaskGroup() as group:

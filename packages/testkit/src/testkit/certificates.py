@@ -1,4 +1,4 @@
-"""An authority and a certificate of 127.0.0.1 for servers in tests."""
+"""An authority and a certificate for 127.0.0.1 for servers in tests."""
 
 from typing import Final, NamedTuple
 
@@ -23,6 +23,6 @@ TRUSTED: Final = _AUTHORITY.cert_pem.bytes()
 
 
 def issue() -> Pair:
-    """Return a certificate of 127.0.0.1 that the authority has issued."""
+    """Return a certificate for 127.0.0.1 that the authority has issued."""
     leaf = _AUTHORITY.issue_cert("127.0.0.1")
     return Pair(leaf.cert_chain_pems[0].bytes(), leaf.private_key_pem.bytes())

@@ -1,4 +1,4 @@
-"""A custom kind with a large schema, as data: LeaderWorkerSets. The lower packages know nothing else of them."""
+"""A custom kind with a large schema, as data: LeaderWorkerSets. which the lower packages do not know otherwise."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
-"""How much is tried: little in `make test`, as much as the environment says in a long run.
+"""The number of examples and variants in tests: few in `make test`, more in long runs, by the environment.
 
-`EXAMPLES=20` multiplies what hypothesis tries of every property by 20. `THOROUGH=1` is what `make nightly` sets: it also
-tries what seldom breaks.
+`EXAMPLES=20` multiplies the examples of every hypothesis property by 20. `THOROUGH=1`, which `make nightly` sets, adds
+tests that seldom fail.
 """
 
 import os
@@ -16,7 +16,7 @@ USUAL: Final = 50
 
 
 def examples(usual: int) -> int:
-    """Return how many examples to try: `usual` many, or as many times more as EXAMPLES says.
+    """Return how many examples to try: `usual`, multiplied by EXAMPLES.
 
     >>> os.environ.get("EXAMPLES") or examples(30)
     30

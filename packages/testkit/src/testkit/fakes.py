@@ -53,7 +53,7 @@ async def _once(body: bytes) -> AsyncIterator[bytes]:
 class SmallServer:
     """Objects of one kind by name, with versions, a log to watch, and errors on request.
 
-    It is a `Transport`. It knows no schema, no namespaces and no patches but apply: an apply merges the top level.
+    It is a `Transport`. It has no schema and no namespaces, and the only patch is apply, which merges the top level.
     """
 
     def __init__(self, *, streaming_lists: bool = True) -> None:

@@ -13,12 +13,12 @@ from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
 
 LIMIT: Final = 30.0
-"""Seconds that a test may use it."""
+"""The time limit in seconds for a test that uses it."""
 
 
 @asynccontextmanager
 async def api() -> AsyncIterator[Client]:
-    """Serve the kinds of Kubernetes meanwhile; yield a client."""
+    """Serve the kinds of Kubernetes inside the context; yield a client."""
     server = ApiServer(Store(), builtin.kinds(), SystemClock())
     await server.start()
     try:

@@ -49,7 +49,7 @@ class PromptKubelet:
             return
 
     async def _report(self, pod: JSONObject) -> None:
-        others = [one for one in meta.status(pod).get("conditions") or [] if one["type"] != "Ready"]
+        others = [condition for condition in meta.status(pod).get("conditions") or [] if condition["type"] != "Ready"]
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
         status = {"phase": "Running", "podIP": "10.0.0.1", "conditions": [*others, ready]}
         patch = {"metadata": {"uid": meta.uid(pod)}, "status": status}

@@ -22,19 +22,19 @@ PATHS: Final = (
 
 
 def sources(package: str) -> Path:
-    """Return the folder from which a package is imported."""
+    """Return the source folder of a package."""
     return ROOT / "packages" / package / "src"
 
 
 def modules(*packages: str) -> Iterator[tuple[str, Path]]:
-    """Yield the modules of packages, of all without names: each with its name as `localkube/kubelet/nodeloop.py`."""
+    """Yield the modules of packages (without names: of all), each with its name as `localkube/kubelet/nodeloop.py`."""
     for package in packages or PACKAGES:
         for path in sorted((sources(package) / package).rglob("*.py")):
             yield path.relative_to(sources(package)).as_posix(), path
 
 
 def files_of_tests() -> Iterator[tuple[str, Path]]:
-    """Yield the Python files of all folders of tests: each with its name below its folder, as `e2e/harness.py`."""
+    """Yield the Python files of all folders of tests, each with its name below its folder, as `e2e/harness.py`."""
     for folder in TESTS:
         for path in sorted(folder.rglob("*.py")):
             yield path.relative_to(folder).as_posix(), path

@@ -1,4 +1,4 @@
-"""Clients that leave bodies unsent, and event loops whose clock stands still until a test moves it.
+"""Clients that do not send the whole body, and event loops whose clock stands still until a test moves it.
 
 Sockets and threads continue, so a test can check a time limit on any machine: the operation ends once the clock is
 moved by the limit, and never with a longer limit.
@@ -19,7 +19,7 @@ TURNS: Final = 20
 
 
 class StandingTime:
-    """Stops the clock of a loop, which may run in another thread, while the context is entered."""
+    """Stops the clock of a loop, which may run in another thread, inside the context."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -45,7 +45,7 @@ class StandingTime:
 
 
 class HalfSent:
-    """A connection whose one request announces a body and has only its first byte; blocking, for a thread of its own."""
+    """A connection that sends only the first byte of its request's body; blocking, for a separate thread."""
 
     def __init__(self, port: int, head: str, context: ssl.SSLContext | None = None) -> None:
         plain = socket.create_connection(("127.0.0.1", port), LIMIT)

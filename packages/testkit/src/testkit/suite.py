@@ -1,6 +1,6 @@
 """The pytest plugin of all tests: it selects, prepares, distributes and counts them.
 
-Tests that are coroutines run in an event loop of their own, and in virtual time where they are marked so.
+Each test that is a coroutine runs in its own event loop, in virtual time if it has the mark.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ LIVE: Final = ("tests/kubernetes/", GENERATED)
 """Folders and files whose tests need the programs of Kubernetes, with any parameters."""
 
 BOTH: Final = ("packages/localkube/tests/conformance/",)
-"""Folders whose tests compare with recorded answers of Kubernetes or, with `--tier kubernetes`, with the living one."""
+"""Folders whose tests compare with recorded answers of Kubernetes or, with `--tier kubernetes`, with a running one."""
 
 NODE: Final = "tests/node/"
 """The folder whose tests need a real node."""
@@ -60,7 +60,7 @@ Tier: TypeAlias = Literal["fast", "kubernetes", "node"]
 """The tests of `make test`, tests that need a control plane or are long, and tests that need a real node."""
 
 COMMANDS: Final = "tests/e2e/"
-"""The folder whose tests start real processes for each step. Most are for the second tier."""
+"""The folder whose tests start real processes for each step. Most are in the second tier."""
 
 SHOWN: Final = (*PAGES, "tests/e2e/test_first_hour.py")
 """Tests of this folder in the first tier: every command of the pages, one example, a newcomer's first hour."""
@@ -69,15 +69,14 @@ MOST_UNSTABLE: Final = 3
 """The maximum number of tests in a run that pass only at the second try."""
 
 AT_ONCE: Final = 5
-"""The number of parallel processes of `make test`."""
+"""The number of concurrent tests of `make test`."""
 
 COLLECT_AFTER: Final = 10_000
-"""Objects made after which the garbage collector runs."""
+"""The number of new objects after which the garbage collector runs."""
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C end them also where these tests run in the background: shells let such programs ignore it, and their children
-    would inherit that."""
+    """Let Ctrl-C end the tests even in the background, where shells make programs and their children ignore it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     examples.load_profile()
@@ -113,7 +112,7 @@ def tiers_of_item(item: pytest.Item) -> tuple[Tier, ...]:
 
 
 def tiers_of(node: str) -> tuple[Tier, ...]:
-    """Return what a test may run on, by its path and its parameters.
+    """Return the tiers of a test by its path and its parameters.
 
     >>> tiers_of("packages/leaderworkerset/tests/integration/lws/test_claims.py::test_each[kubernetes-leader]")
     ('kubernetes',)
@@ -131,9 +130,9 @@ def tiers_of(node: str) -> tuple[Tier, ...]:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Begin a unit test with structlog as it is by default: tests of other folders leave filters behind.
+    """Begin a unit test with the default structlog: tests of other folders leave filters behind.
 
-    A fixture would say the same and, thousands of times, take more than this.
+    A fixture would do the same, but take longer for thousands of tests.
     """
     if "/tests/unit/" in item.nodeid:
         structlog.reset_defaults()
@@ -141,15 +140,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test that is a coroutine: in virtual time where it, or its module, is marked so."""
+    """Run a test that is a coroutine, in virtual time if it or its module has the mark."""
     is_virtual = pyfuncitem.get_closest_marker("virtual_time")
     return coroutines.run_test(pyfuncitem, virtualtime.run if is_virtual else asyncio.run)
 
 
 def pytest_collection_finish() -> None:
-    """Keep the thousands of tests that were found out of the garbage collector's sight: they live to the end.
+    """Exclude the thousands of collected tests from garbage collection: they live until the end.
 
-    Tests make many objects and keep few: with Python's 700 objects a tenth of the time goes into looking for garbage.
+    Tests create many objects and keep few: with Python's threshold of 700 objects, a tenth of the time is spent on
+    collections.
     """
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER)
@@ -158,7 +158,7 @@ def pytest_collection_finish() -> None:
 class ByGroup(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no types
     """Runs the tests of a group in one process, one after the other.
 
-    The marker `xdist_group` would say the same, but pytest-xdist 3.8 ignores it with pytest 9.2.
+    The marker `xdist_group` has the same purpose, but pytest-xdist 3.8 ignores it with pytest 9.2.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -179,14 +179,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Run more tests at once than there are cores: most wait for processes, and three leave a third of two cores idle.
 
-    The fast tests (`-n logical`) wait for nothing: each process beyond the cores would only collect them once more.
+    The fast tests (`-n logical`) do not wait: a further process would only collect them once more.
     """
     cores = os.cpu_count() or 2
     return min(cores, 4) if config.option.numprocesses == "logical" else AT_ONCE
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print how many tests of each part passed, failed or were skipped, and which of them are unstable."""
+    """Print how many tests of each part passed, failed or were skipped, and the unstable tests."""
     counts: dict[str, Counter[str]] = {}
     for outcome in OUTCOMES:
         for report in terminalreporter.stats.get(outcome, []):
@@ -212,7 +212,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail a second try in which too many tests passed."""
+    """Fail a second attempt in which too many tests passed."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     is_passed = session.exitstatus == pytest.ExitCode.OK
     if reporter and is_passed and len(unstable_tests(reporter, session.config)) > MOST_UNSTABLE:
@@ -220,13 +220,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def unstable_tests(reporter: pytest.TerminalReporter, config: pytest.Config) -> list[str]:
-    """Return the tests that passed in a second try: they failed in the first one."""
+    """Return the tests that passed at the second attempt, after they failed at the first."""
     reports = reporter.stats.get("passed", []) if config.getoption("second_try") else []
     return sorted(report.nodeid for report in reports)
 
 
 def group_of(node: str) -> str:
-    """Name the tests that must run one after the other with this one: those of its file, or of its cluster.
+    """Return the group of tests that must not run concurrently with this one: its file, or its cluster.
 
     >>> group_of("packages/leaderworkerset/tests/integration/lws/test_claims.py::test_each[kubernetes-leader]")
     'integration/lws on Kubernetes'
@@ -241,18 +241,18 @@ def group_of(node: str) -> str:
 
 
 def clusters_of(node: str) -> list[str]:
-    """Return which clusters a test has as parameter; fast tests, whose parameters may be any text, have none.
+    """Return the clusters in a test's parameters; none for fast tests, whose parameters may be any text.
 
     >>> clusters_of("packages/localkube/tests/unit/localkube/test_it.py::test_it[x-kubernetes-list-type]")
     []
     """
     found = PARTS.match(node)
     parameters = ((found and found["part"] != "unit" and found["parameters"]) or "").split("-")
-    return [CLUSTERS[one] for one in parameters if one in CLUSTERS]
+    return [CLUSTERS[parameter] for parameter in parameters if parameter in CLUSTERS]
 
 
 def part_of(node: str) -> str:
-    """Name the part of the suite, and the cluster where a test has one as parameter.
+    """Return the part of the suite that a test belongs to, with its cluster if that is a parameter.
 
     >>> part_of("packages/leaderworkerset/tests/integration/lws/test_claims.py::test_each[kubernetes-leader]")
     'integration on Kubernetes'

@@ -1,8 +1,7 @@
 """An event loop whose clock jumps to the next timer, so that a test of hours takes milliseconds.
 
-`run(scenario())` runs a coroutine on it. There must be no real I/O that takes time: while a socket or a thread is
-waited for, timers would fire as if it took for ever. When nothing is left that could happen, the loop raises an error
-instead of hanging.
+`run(scenario())` runs a coroutine on it. There must be no slow real I/O: while the loop waits for a socket or a thread,
+timers would fire as if it took forever. If no event can happen any more, the loop raises an error instead of hanging.
 """
 
 import asyncio
@@ -37,10 +36,10 @@ class _JumpingSelector(selectors.SelectSelector):
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """The loop; `time()` starts at 0 and moves only when all tasks wait."""
+    """An event loop whose `time()` starts at 0 and moves only when all tasks wait."""
 
     tick = 0.0
-    """Seconds that one turn of the loop takes."""
+    """The seconds that one iteration of the loop takes."""
 
     def __init__(self) -> None:
         self._jumping = _JumpingSelector(self.tick)
@@ -50,20 +49,20 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return self._jumping.now
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
-        """Wait for the threads without the time-out that Python 3.12 and later give: virtual time would jump it."""
+        """Wait for the threads without the time-out of Python 3.12 and later, which would expire in virtual time."""
         await super().shutdown_default_executor()
 
 
 class SingleThreadLoop(VirtualTimeLoop):
-    """A virtual loop without threads: what is given to one is done at once, so every run has the same order.
+    """A virtual loop without threads: work for a thread is done at once, so every run has the same order.
 
-    Its turns take a little time, so that no timer waits forever for a moment closer than the precision of floats.
+    Its iterations take a little time, so that no timer waits forever for a time closer than the precision of floats.
     """
 
     tick = 1e-7
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
-        """Call the function, and return its result as a future that is done."""
+        """Call the function, and return its result as a completed future."""
         future = self.create_future()
         try:
             future.set_result(func(*args))
@@ -73,7 +72,7 @@ class SingleThreadLoop(VirtualTimeLoop):
 
 
 class VirtualClock:
-    """The `Clock` that goes with the loop: wall time starts at `START`, and is off by `jump` seconds."""
+    """The `Clock` for the loop: wall time starts at `START`, and is off by `jump` seconds."""
 
     def __init__(self) -> None:
         self.jump = 0.0

@@ -10,9 +10,9 @@ from kuberuntime.access.credentials import CredentialSource, read_file
 
 
 class TLS(Struct, frozen=True):
-    """How to verify the server: by `authority` (PEM; empty: the system's roots), under `server_name` if given.
+    """How to verify the server: with `authority` (PEM; empty: the system's roots), under `server_name` if given.
 
-    `file` is where the authority was read: a cluster may replace it while this process runs.
+    `file` is the file of the authority: a cluster may replace it while this process runs.
     """
 
     authority: bytes = b""
@@ -22,12 +22,12 @@ class TLS(Struct, frozen=True):
     file: Path | None = None
 
     def reread(self) -> "TLS":
-        """Return the value with the authority that the file has now; the same one if there is no other."""
+        """Return the value with the file's current authority; the same value if it is unchanged."""
         try:
-            found = read_file(self.file) if self.file is not None else b""
+            content = read_file(self.file) if self.file is not None else b""
         except OSError:
             return self
-        return replace(self, authority=found) if found and found != self.authority else self
+        return replace(self, authority=content) if content and content != self.authority else self
 
 
 @dataclass(frozen=True, slots=True)

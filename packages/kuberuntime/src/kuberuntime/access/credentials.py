@@ -15,10 +15,10 @@ import msgspec
 from kuberuntime.errors import ConfigError
 
 REREAD: Final = 60.0
-"""Seconds after which files are read again: the kubelet renews a pod's token, tools renew certificates."""
+"""Seconds after which files are read again: the kubelet renews a pod's token, and tools renew certificates."""
 
 LARGEST_FILE: Final = 16 * 2**20
-"""Bytes of a kubeconfig, or of a file that it names."""
+"""The maximum bytes of a kubeconfig, or of a file that it names."""
 
 InteractiveMode: TypeAlias = Literal["Never", "IfAvailable", "Always"]
 
@@ -44,7 +44,7 @@ def read_file(path: Path) -> bytes:
 
 
 def checked_token(token: str, entry: str) -> str:
-    """Return a bearer token; raise `ConfigError` if no HTTP header can carry it."""
+    """Return a bearer token; raise `ConfigError` if it is invalid in an HTTP header."""
     unfit = next((place for place, character in enumerate(token) if not "!" <= character <= "~"), None)
     if unfit is None:
         return token
@@ -101,7 +101,7 @@ class StoredCredentials:
         return self._current
 
     async def get(self) -> Credentials:
-        """Return the credentials; files were read in the last minute."""
+        """Return the credentials; files were read within the last minute."""
         if self._has_files:
             import asyncio
 
@@ -123,7 +123,7 @@ class StoredCredentials:
 
 
 class Concealed(msgspec.Struct, frozen=True):
-    """A struct whose values are secrets: it shows only which fields are set."""
+    """A struct whose values are secrets: its text only shows which fields are set."""
 
     def __repr__(self) -> str:
         given = [name for name in self.__struct_fields__ if getattr(self, name)]

@@ -20,7 +20,7 @@ def is_available(environment: Mapping[str, str]) -> bool:
 
 
 def access(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT) -> Access:
-    """Return the access of a pod; the kubelet renews its token, which is read again."""
+    """Return the access from within a pod; the token is read again, because the kubelet renews it."""
     host, port = environment.get(HOST, ""), environment.get(PORT, "443")
     token, authority = directory / "token", directory / "ca.crt"
     if not token.exists():

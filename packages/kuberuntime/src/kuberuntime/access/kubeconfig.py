@@ -170,7 +170,7 @@ def _exists(path: Path) -> bool:
 
 
 def read(files: Sequence[Path]) -> KubeConfig:
-    """Read and merge files; the first file that has an entry wins."""
+    """Read and merge files; the first file with an entry takes precedence."""
     parsed = [(path.absolute(), parse(path)) for path in files]
     return KubeConfig(
         files=tuple(path for path, _ in parsed),
@@ -255,7 +255,7 @@ def _places(config: KubeConfig) -> str:
 
 
 def _check_server(cluster: Entry[Cluster], user: Entry[User] | None) -> None:
-    """Raise `ConfigError` for a URL that cannot be used, or that would send a token unencrypted."""
+    """Raise `ConfigError` for a URL that is unusable, or that would transmit a token unencrypted."""
     value, entry = cluster.value, cluster.field("server")
     parts = urls.check_server(value.server, entry)
     stays_here = urls.is_loopback(parts.hostname or "") and not value.proxy_url
@@ -314,7 +314,7 @@ REFUSED: Final[tuple[tuple[Callable[[User], bool], str, str], ...]] = (
     ),
     (lambda user: bool(user.impersonated), "as", "impersonation is not supported: use credentials of your own"),
 )
-"""Fields of a user entry that are refused, and what to do instead; ignoring them would mean to act as another user."""
+"""Refused fields of a user entry, and alternatives; without them, requests would have another user's identity."""
 
 
 def _token(user: Entry[User]) -> Material:

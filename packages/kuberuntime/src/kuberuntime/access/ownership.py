@@ -1,4 +1,4 @@
-"""Whether files that give access, or that name programs and processes, are this user's: other users may write neither.
+"""Checks that only this user can write files that give access, or that name programs and processes.
 
 In: a path. Out: nothing, or an `OwnershipError`. The directories are checked from the root downwards, with the links on
 the way, so nobody else can replace what was checked.
@@ -65,7 +65,10 @@ def _walk(path: Path) -> Path:
 
 
 def _require_above(place: Path, status: os.stat_result) -> None:
-    """Raise if another user owns a directory or link above. Root accepts it, as in a container whose home is mounted."""
+    """Raise an error if another user owns a directory or link above.
+
+    Root accepts it, as in a container whose home is mounted.
+    """
     if os.geteuid() != ROOT and status.st_uid not in (ROOT, os.geteuid()):
         raise OwnershipError(
             f"{place}: belongs to user {status.st_uid}, who can replace what is below: choose a directory of your own"
@@ -81,7 +84,10 @@ def _require_owner(path: Path, status: os.stat_result) -> None:
 
 
 def _require_closed(place: Path, status: os.stat_result, *, allows_sticky: bool) -> None:
-    """Raise if other users may write to a directory; in a sticky one they cannot replace what is not theirs."""
+    """Raise an error if other users may write to a directory.
+
+    In a sticky directory, they cannot replace files of others.
+    """
     if allows_sticky and status.st_mode & stat.S_ISVTX:
         return
     writable = status.st_mode & OTHERS_WRITE
@@ -95,7 +101,7 @@ def _require_closed(place: Path, status: os.stat_result, *, allows_sticky: bool)
 
 
 def _is_own_group(gid: int) -> bool:
-    """Return whether only this user or root is in the group: many systems give each user a group of the same name."""
+    """Return whether only this user or root is in the group, as in the personal groups of many systems."""
     import grp  # most machines need neither
     import pwd
 

@@ -1,4 +1,4 @@
-"""URLs of servers and proxies: which can be used, and how they are shown without their passwords; which proxy is used."""
+"""URLs of servers and proxies: validation, display without passwords, and the choice of the proxy."""
 
 import ipaddress
 import re
@@ -11,7 +11,7 @@ USER_INFORMATION = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)?.*@", re.DOTALL)
 
 
 def check_server(url: str, entry: str) -> SplitResult:
-    """Return the parts of an API server's URL; raise `ConfigError` if it cannot be used."""
+    """Return the parts of an API server's URL; raise `ConfigError` if it is unusable."""
     advice = "must be a URL like https://host:6443"
     parts = split(url, entry, advice)
     if parts.scheme not in {"https", "http"} or parts.query or parts.fragment:
@@ -25,7 +25,7 @@ def check_server(url: str, entry: str) -> SplitResult:
 
 
 def split(url: str, entry: str, advice: str) -> SplitResult:
-    """Return the parts of a URL with a host, written in ASCII; raise `ConfigError` for any other."""
+    """Return the parts of a URL with a host, written in ASCII; raise `ConfigError` for other URLs."""
     try:
         parts = urlsplit(url)
         is_usable = bool(parts.hostname) and parts.port != 0 and url.isascii() and url.isprintable() and " " not in url
@@ -46,13 +46,13 @@ def redacted(url: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host name or address stands for this machine itself."""
+    """Return whether a host name or address refers to this machine."""
     parsed = address(host)
     return host == "localhost" or (parsed is not None and parsed.is_loopback)
 
 
 def address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return the IP address that a host is written as, None for a host name."""
+    """Return the IP address in a host, None for a host name."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:
@@ -92,10 +92,9 @@ def _from_environment(server: str, environment: Mapping[str, str]) -> str:
 def _is_excluded(host: str, excluded: str) -> bool:
     """Return whether NO_PROXY names the host: by name, domain, address or network (10.0.0.0/8)."""
     parts = [part.strip().lower().removeprefix("*").removeprefix(".") for part in excluded.split(",") if part.strip()]
-    found = address(host)
+    ip = address(host)
     return any(
-        part in {"", host} or host.endswith(f".{part}") or (found is not None and _contains(part, found))
-        for part in parts
+        part in {"", host} or host.endswith(f".{part}") or (ip is not None and _contains(part, ip)) for part in parts
     )
 
 

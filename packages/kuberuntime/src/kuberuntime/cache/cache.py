@@ -1,8 +1,8 @@
 """The cache of one kind: all objects of a selection in memory, with indexes; one writer, any number of readers.
 
 In: the outputs of the watch (`watch.py`). Out: a `Change` per object, created after the store holds the new state. A
-new listing is collected separately and replaces the old contents at once. Objects that vanished while the watch was
-down become deletions; unchanged objects produce no change.
+new listing is collected separately and replaces the old contents at once. Objects that disappeared while the watch was
+interrupted become deletions; unchanged objects produce no change.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,10 +27,10 @@ class Change(Struct, frozen=True):
     @property
     def object(self) -> JSONObject:
         """Return the newest state: `new`, or `old` after a deletion."""
-        found = self.new if self.new is not None else self.old
-        if found is None:
+        obj = self.new if self.new is not None else self.old
+        if obj is None:
             raise ValueError("a change has an old or a new object")
-        return found
+        return obj
 
 
 class _Contents(Struct):

@@ -21,13 +21,13 @@ from kuberuntime.objects.meta import JSONObject, ResourceVersion
 from kuberuntime.objects.resources import Resource
 
 Reduce: TypeAlias = Callable[[JSONObject], JSONObject]
-"""Returns what is kept of a newly decoded object, which it may modify."""
+"""Returns the kept part of a newly decoded object, which it may modify."""
 
 Report: TypeAlias = Callable[[JSONObject, Exception], None]
-"""Is notified of an object that is left out, of which only `metadata` is known."""
+"""Is notified of an object that is ignored; only its `metadata` is known."""
 
 OBJECTS: Final = {"ADDED", "MODIFIED", "DELETED"}
-"""The types of events that carry an object of the kind that is watched."""
+"""The types of events that contain an object of the watched kind."""
 
 _HEAD: Final = re.compile(rb'\{"type":"(?:ADDED|MODIFIED|DELETED)","object":(?=\{)')
 """The beginning of an event with an object, as API servers write it."""
@@ -59,8 +59,8 @@ _decode_list = msgspec.json.Decoder(_List).decode
 class Decoder:
     """Decodes the list pages and watch lines of one resource.
 
-    An object that cannot be decoded or reduced is reported by what can be read of its metadata, and left out: whoever
-    may store one object must not stop the watch of all others.
+    An object that cannot be decoded or reduced is reported by what can be read of its metadata, and left out: a user
+    who may store one object must not be able to stop the watch of all others.
     """
 
     def __init__(self, resource: Resource, decode: Decode, reduce: Reduce, report: Report) -> None:
@@ -111,7 +111,7 @@ class Decoder:
 
 
 def children(text: bytes) -> Iterator[bytes]:
-    """Yield the elements of an array, or the names and values of an object in turn, undecoded, however deep they nest.
+    """Yield the elements of an array, or alternating names and values of an object, undecoded, at any nesting depth.
 
     >>> list(children(b'{"a": [1, {"b": 2}], "c": "}"}'))
     [b'"a"', b' [1, {"b": 2}]', b' "c"', b' "}"']
@@ -134,26 +134,26 @@ def children(text: bytes) -> Iterator[bytes]:
 
 
 def _members(text: bytes) -> Iterator[tuple[bytes, bytes]]:
-    found = map(bytes.strip, children(text))
-    return zip(found, found, strict=False)
+    parts = map(bytes.strip, children(text))
+    return zip(parts, parts, strict=False)
 
 
 def _decode_page(body: bytes) -> _List:
-    """Split a page into its items; msgspec does not skip over an item that it cannot decode."""
+    """Split a page into its items; msgspec cannot skip an item that it cannot decode."""
     try:
         return _decode_list(body)
     except msgspec.ValidationError:
         raise
     except (msgspec.DecodeError, RecursionError):
-        found = dict(_members(body))
-        head = msgspec.json.decode(found.get(b'"metadata"', b"null"), type=_ListMeta | None)
-        return _List(head, [*map(msgspec.Raw, children(found.get(b'"items"', b"[]")))])
+        members = dict(_members(body))
+        head = msgspec.json.decode(members.get(b'"metadata"', b"null"), type=_ListMeta | None)
+        return _List(head, [*map(msgspec.Raw, children(members.get(b'"items"', b"[]")))])
 
 
 def _named(text: bytes) -> JSONObject:
-    """Return an object of the members of its metadata that can be decoded; raise ValueError if it has no name.
+    """Return an object with the decodable members of its metadata; raise ValueError if it has no name.
 
-    Metadata comes before all that users choose the depth of, so the rest of the object is not even split.
+    Metadata comes before all parts whose depth users choose, so the rest of the object is not even split.
     """
     metadata = {}
     for name, value in _members(next((value for name, value in _members(text) if name == b'"metadata"'), b"{}")):

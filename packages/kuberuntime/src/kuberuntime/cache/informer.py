@@ -28,7 +28,7 @@ __all__ = ["Change", "Informer", "Store"]
 Subscriber: TypeAlias = Callable[[Change], None]
 
 MOST_NAMED: Final = 1000
-"""Ignored objects that are named in the log, and to observers; further ones are counted only."""
+"""The maximum number of ignored objects that are named in the log, and to observers; further ones are only counted."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -93,7 +93,7 @@ class Informer:
             self._publish(Change(None, obj), (callback,))
 
     def on_ignored(self, callback: Callable[[JSONObject], None]) -> None:
-        """Call back once for each object that is ignored; maybe only its metadata is known."""
+        """Call back once for each ignored object; possibly, only its metadata is known."""
         self._on_ignored.append(callback)
 
     def on_progress(self, callback: Callable[[], None]) -> None:

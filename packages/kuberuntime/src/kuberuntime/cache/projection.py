@@ -132,7 +132,7 @@ class Values:
 
 
 SHARED: Final = Values()
-"""Those of all caches of this process; labels, names and UIDs of one kind are met again in others."""
+"""The shared strings of all caches of this process; labels, names and UIDs occur in objects of several kinds."""
 
 
 Step: TypeAlias = str
@@ -255,7 +255,7 @@ def _tree(paths: Iterable[Path]) -> _Tree:
 
 
 def _shape(tree: _Tree | None) -> Any:
-    """Return the type of the kept fields, as which msgspec skips all others."""
+    """Return the type of the kept fields; msgspec skips all others."""
     if tree is None:
         return Any
     if ITEMS in tree:

@@ -32,10 +32,10 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ResourceVersion
 
 BACKOFF: Final = Backoff(base=0.2, limit=30.0)
-"""0.2 s after the first failure: an API server on the same machine restarts in less than a second."""
+"""The delay of retries. It begins with 0.2 s: an API server on the same machine restarts in less than a second."""
 
 LASTED: Final = 5.0
-"""Seconds: the end of a watch that lasted this long is not a failure."""
+"""Seconds: if a watch lasted this long, its end is not a failure."""
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 """The annotation of the bookmark after which a streaming list is complete."""
@@ -63,7 +63,7 @@ class Phase(StrEnum):
 
 
 ABSENT_FAILURES: Final = 5
-"""Failures counted at most while a kind is not served: its definition may be created at any time."""
+"""The maximum of counted failures while a kind is not served: its definition may be created at any time."""
 
 
 class State(Struct, frozen=True):
@@ -112,7 +112,7 @@ class Ended(Struct, frozen=True):
 
 
 class Relist(Struct, frozen=True):
-    """Input: all objects are to be read again."""
+    """Input: read all objects again."""
 
 
 Input: TypeAlias = Page | Refused | Opened | StreamEvent | Ended | Relist
@@ -129,7 +129,7 @@ class Found(Struct, frozen=True):
 
 
 class Dropped(Struct, frozen=True):
-    """Output: this object does not belong to the unfinished listing any more."""
+    """Output: this object no longer belongs to the unfinished listing."""
 
     object: JSONObject
 
@@ -153,7 +153,7 @@ class Deleted(Struct, frozen=True):
 
 
 class Hidden(Struct, frozen=True):
-    """Output: an object exists, but counts as absent, since it cannot be used."""
+    """Output: an object exists, but counts as absent, because it is unusable."""
 
     object: JSONObject
 

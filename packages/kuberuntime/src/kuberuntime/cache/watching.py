@@ -2,7 +2,7 @@
 
 In: a client, a selection, a sink. Out: calls of the sink with batches of outputs, in order, without end. Connection
 errors and refusals are logged and retried after a back-off. A silent stream is closed when the server should have ended
-it (`TIMEOUT` + `GRACE`), so a dead connection is given up by then.
+it (`TIMEOUT` + `GRACE`), so a dead connection is closed by then.
 """
 
 import asyncio
@@ -30,10 +30,10 @@ from kuberuntime.errors import (
 )
 
 TIMEOUT: Final = 290
-"""Seconds after which the server is asked to end a stream."""
+"""Seconds after which the server should end a stream; part of the request."""
 
 GRACE: Final = 15
-"""Seconds after `TIMEOUT` at which the client itself gives up a stream or a list."""
+"""Seconds after `TIMEOUT` at which the client itself closes a stream or a list."""
 
 STREAMING: Final = (Phase.INITIAL, Phase.WATCHING)
 """The phases in which a stream is read."""

@@ -34,7 +34,7 @@ RETRIES: Final = 8
 DRY_RUN: Final = ("dryRun", "All")
 
 LONGEST_WAIT: Final = 10.0
-"""Seconds: a longer Retry-After is shortened to this, so that one request waits at most RETRIES * 10 s."""
+"""The maximum seconds of a Retry-After: one request waits at most RETRIES * 10 s."""
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """One page of a list; `token` is empty on the last."""
+    """One page of a list; `token` is empty on the last page."""
 
     items: Sequence[JSONObject]
     resource_version: ResourceVersion
@@ -174,7 +174,7 @@ class Client:
         uid: str | None = None,
         grace_period: int | None = None,
     ) -> JSONObject:
-        """Delete one object; return its new state, or a Status if it is gone already."""
+        """Delete one object; return its new state, or a Status if it is deleted already."""
         options = requests.delete(resource, key, propagation=propagation, uid=uid, grace_period=grace_period)
         return await self._object(options)
 
@@ -216,7 +216,7 @@ class Client:
             raise
 
     def has_reported(self, error: KubeError) -> bool:
-        """Return whether this error only repeats what the log already says: that the API server does not answer."""
+        """Return whether this error only repeats an outage that the log already reports."""
         return isinstance(error, ConnectionFailedError) and self._outage is not None and self._outage.lasts
 
     async def close(self) -> None:
@@ -280,7 +280,7 @@ def _token(response: Response) -> str:
 
 
 def retry_after(response: Response) -> float | None:
-    """Return the seconds the server asks to wait before the same request, None if it does not ask.
+    """Return the seconds that the server requests to wait before the same request, None if it requests none.
 
     >>> retry_after(Response(429, {"retry-after": "2"}, b"")), retry_after(Response(429, {}, b""))
     (2.0, None)

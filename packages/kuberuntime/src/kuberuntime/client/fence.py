@@ -1,4 +1,4 @@
-"""Fences the writes of a leader: no write is sent, or lasts, beyond the time for which the lease allows it.
+"""Fences the writes of a leader: no write is sent, or lasts, beyond the time that the lease allows.
 
 In: how long this process may act (`LeaderElection`). Out: a transport, and sockets. A process can be suspended
 anywhere: while it waits for the rate limiter, for a connection, for a handshake. So the time is checked
@@ -22,20 +22,20 @@ from kuberuntime.client.transport import Request, Response, StreamResponse, Tran
 from kuberuntime.errors import ConnectionFailedError, KubeError
 
 CLOSED: Final = 1.0
-"""Seconds for which a write waits that is not sent: thousands of due keys that fail at once would delay the next renewal."""
+"""Seconds of delay for a write that is not sent, so that thousands of failing keys do not delay the next renewal."""
 
 READS: Final = frozenset({"GET", "HEAD"})
 
 
 class NotLeadingError(KubeError):
-    """A write was not sent, or was given up, because this process does not lead any more."""
+    """A write was not sent, or was cancelled, because this process no longer leads."""
 
 
 class Fence(Protocol):
     """A limit on the time for which this process may act."""
 
     def remaining(self) -> float:
-        """Return the seconds for which this process may still act; 0 or less where it may not."""
+        """Return the seconds for which this process may still act; 0 or less if it may not."""
         ...
 
 
@@ -47,12 +47,12 @@ class FencedSocket(socket.socket):
         self._fence = fence
 
     def send(self, *arguments: Any) -> int:
-        """Send bytes, if that is allowed."""
+        """Send bytes if the fence is open."""
         self._check()
         return super().send(*arguments)
 
     def sendmsg(self, *arguments: Any) -> int:
-        """Send pieces of bytes, if that is allowed."""
+        """Send pieces of bytes if the fence is open."""
         self._check()
         return super().sendmsg(*arguments)
 
@@ -62,14 +62,14 @@ class FencedSocket(socket.socket):
 
 
 class FencedTransport:
-    """A transport that writes only while the fence is open, and gives up writes when it closes."""
+    """A transport that writes only while the fence is open, and cancels writes when it closes."""
 
     def __init__(self, inner: Transport, fence: Fence) -> None:
         self._inner = inner
         self._fence = fence
 
     async def request(self, request: Request) -> Response:
-        """Send the request; a write only while the fence is open, and at most for the remaining time."""
+        """Send the request; a write is only sent while the fence is open, and has at most the remaining time."""
         if request.method in READS:
             return await self._inner.request(request)
         seconds = self._fence.remaining()

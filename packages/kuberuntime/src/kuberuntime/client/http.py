@@ -41,10 +41,10 @@ CONNECTIONS: Final = 64
 
 CONNECT_SECONDS: Final = 10.0
 REQUEST_SECONDS: Final = 65.0
-"""The API server itself gives up after 60 s."""
+"""The maximum seconds of a request; the API server itself gives up after 60 s."""
 
 KEEPALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
-"""A peer that vanished silently is detected after a minute, also by an idle stream."""
+"""The keepalive settings of TCP: a peer that disappeared is detected after a minute, also by an idle stream."""
 
 LARGE: Final = 2**18
 """The size of the pieces of a body; aiohttp warns of pieces above a MiB."""
@@ -53,7 +53,7 @@ CLOSED: Final = -1
 """The file number of a closed socket."""
 
 CLOSING_STEPS: Final = 20
-"""Turns of the event loop to wait until a shut down connection is closed; it takes two or three."""
+"""Iterations of the event loop until a shut down connection is closed; it takes two or three."""
 
 ANY_TYPE: Final[Mapping[str, str]] = {"accept": "*/*"}
 """The Accept header of an upgrade. A kubelet declares no media types for streams, so any other value gets 406."""
@@ -65,7 +65,7 @@ UPGRADE: Final[Mapping[str, str]] = {
     "sec-websocket-version": "13",
     "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
 }
-"""The headers of a request for a WebSocket, sent again to read why it was refused."""
+"""The headers of a WebSocket request, which is sent again to read why it was refused."""
 
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -139,8 +139,8 @@ class HTTPTransport:
     async def close(self) -> None:
         """Close all connections, so that the event loop may end.
 
-        When a TLS connection is closed (for example of a watch), aiohttp waits for the server's `close_notify` in
-        the background. Sockets that are still open are shut down here, so that their transports end soon.
+        When a TLS connection (for example of a watch) is closed, aiohttp waits for the server's `close_notify` in the
+        background. This method shuts down the sockets that are still open, so that their transports end soon.
         """
         for session in (self._requests, self._writes, self._streams):
             if session is not None:
@@ -156,7 +156,7 @@ class HTTPTransport:
 
     @asynccontextmanager
     async def _answer(self, session: aiohttp.ClientSession, request: Request) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Yield the response once its headers are read; if the credentials are refused, renew them and send again."""
+        """Yield the response once its headers are read; if the credentials are refused, renew them and retry."""
         credentials = await self._access.credentials.get()
         answer = await self._send(session, request, credentials)
         try:
@@ -193,15 +193,15 @@ class HTTPTransport:
         )
 
     def _trusts_anew(self) -> bool:
-        """Read the authority again; return whether it is another one. A cluster's may be replaced while this runs."""
-        found = self._trust.reread()
-        if found is self._trust:
+        """Read the authority again; return whether it changed. A cluster may replace it while this process runs."""
+        trust = self._trust.reread()
+        if trust is self._trust:
             return False
         try:
-            tls.build_context(found, Credentials())
+            tls.build_context(trust, Credentials())
         except ConfigError:  # written only half
             return False
-        self._trust, self._shown = found, None
+        self._trust, self._shown = trust, None
         return True
 
     def _options(self, credentials: Credentials, headers: Mapping[str, str] = NO_HEADERS) -> _Options:
@@ -298,7 +298,7 @@ def explain(error: Exception) -> str:
 
 
 def _body(request: Request) -> bytes | io.BytesIO | None:
-    """Return the body for aiohttp: a large one as a file, of which it sends a part per turn of the event loop."""
+    """Return the body for aiohttp: a large one as a file, of which aiohttp sends a part per loop iteration."""
     return io.BytesIO(request.body) if len(request.body) > LARGE else request.body or None
 
 

@@ -94,7 +94,7 @@ class LimitedTransport:
         self._observe(delay)
 
     def _grant(self) -> None:
-        """Let the next request be sent: as many tokens come as requests wait."""
+        """Send the next requests: as many tokens are reserved as requests wait."""
         turn = self._turns.take()
         if turn is not None and not turn.done():  # done: its caller was cancelled
             turn.set_result(None)

@@ -1,6 +1,6 @@
 """Splits a stream of chunks into lines of any length, wherever the chunks end.
 
-aiohttp's own `readline` refuses lines over its buffer size; a pod with many annotations is longer than that.
+aiohttp's own `readline` refuses lines over its buffer size; a pod with many annotations is longer than that buffer.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator

@@ -1,7 +1,7 @@
-"""An outage of the API server is logged once when it begins and once when it ends, however many requests fail meanwhile.
+"""Logs an outage of the API server once when it begins and once when it ends, however many requests fail.
 
 In: the failures and responses of the clients of one process. Out: two log lines. Each watch and each renewal of a lease
-retries by itself, so without this a minute without an API server writes more than eighty lines.
+retries by itself, so a minute without an API server would otherwise write more than eighty lines.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from kuberuntime.errors import ConnectionFailedError
 
 
 class Log(Protocol):
-    """Where an outage is reported: a logger of structlog, which commands that print a table do not import."""
+    """The log of outages: a logger of structlog, which commands that print a table do not import."""
 
     def warning(self, event: str, **fields: Any) -> Any:
         """Report that the API server stopped answering."""
@@ -23,7 +23,7 @@ class Log(Protocol):
 
 
 class Outage:
-    """Whether the API server answers, by the last request of all clients that share this object."""
+    """Whether the API server responds, according to the last request of all clients that share this object."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -35,13 +35,13 @@ class Outage:
         return self._since is not None
 
     def failed(self, error: ConnectionFailedError) -> None:
-        """Note a request without a response."""
+        """Record a request without a response."""
         if self._since is None:
             self._since = asyncio.get_running_loop().time()
             self._log.warning("API server does not answer", error=str(error))
 
     def answered(self) -> None:
-        """Note a response."""
+        """Record a response."""
         if self._since is not None:
             seconds, self._since = asyncio.get_running_loop().time() - self._since, None
             self._log.info("API server answers again", after=round(seconds, 1))

@@ -31,11 +31,11 @@ PATCH_TYPES: Final[dict[PatchKind, str]] = {
 }
 
 _NOT_OF_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-"""Characters of JSON that are invalid in YAML, or line breaks there. API servers read an apply as YAML."""
+"""Characters of JSON that YAML forbids, or reads as line breaks. API servers read an apply as YAML."""
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Which objects of a kind: those of one namespace (empty: all), with these labels and fields."""
+    """The selected objects of a kind: of one namespace (empty: all), with these labels and fields."""
 
     resource: Resource
     namespace: str = ""
@@ -49,7 +49,7 @@ class Selection(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Return the name of the one object that is selected; empty where there may be others."""
+        """Return the name of the only selected object; empty if there may be others."""
         field, _, name = self.field_selector.partition("=")
         return name if field == NAME_FIELD else ""
 
@@ -60,7 +60,7 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 def only(resource: Resource, key: ObjectKey) -> Selection:
-    """Select one object by its name."""
+    """Return the selection of one object by its name."""
     return Selection(resource, key.namespace, field_selector=f"{NAME_FIELD}={key.name}")
 
 
@@ -85,7 +85,7 @@ def list_page(selection: Selection, *, limit: int = 0, token: str = "") -> Reque
 
 
 def watch(selection: Selection, *, version: str, timeout: int, initial: bool = False) -> Request:
-    """Build the request for changes after `version`; with `initial` the stream begins with the objects themselves."""
+    """Build the request for changes after `version`; with `initial` the stream begins with the existing objects."""
     streaming: Query = (("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")) if initial else ()
     always: Query = (("watch", "true"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(timeout)))
     return Request("GET", selection.path, selection.query + always + _present(resourceVersion=version) + streaming)
@@ -120,7 +120,7 @@ def apply(resource: Resource, obj: JSONObject, *, manager: str, force: bool) -> 
 
 
 def _encode_for_yaml(obj: JSONObject) -> bytes:
-    """Encode as JSON; what YAML refuses, or reads as the end of a line, is escaped."""
+    """Encode as JSON; characters that YAML refuses, or reads as line breaks, are escaped."""
     body = msgspec.json.encode(obj)
     if body.isascii() and b"\x7f" not in body:
         return body
@@ -163,7 +163,7 @@ def delete_collection(resource: Resource, namespace: str) -> Request:
 
 
 def object_path(resource: Resource, key: ObjectKey, subresource: str = "") -> str:
-    """Return the path of one object; raise for names that would address something else.
+    """Return the path of one object; raise an error for names that would address another path.
 
     >>> from kuberuntime.objects.resources import PODS
     >>> object_path(PODS, ObjectKey("default", "web-0"), "status")

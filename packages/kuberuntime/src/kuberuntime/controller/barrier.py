@@ -1,4 +1,4 @@
-"""Read your own writes: hold a key back until the caches show what its last plan wrote.
+"""Read your own writes: hold a key back until the caches show the writes of its last plan.
 
 In: the writes of a plan (`executor.py`), the informers its next plan will read from. Out: `holds(key)`, and a call of
 `release` when the hold ends. Without this, a plan made from a stale cache would create, restart or number objects
@@ -33,7 +33,7 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import ObjectKey, ResourceVersion
 
 PATIENCE: Final = 10.0
-"""Seconds a key is held before its informers are asked to list again."""
+"""Seconds for which a key is held before its informers list again."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 

@@ -28,7 +28,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def note_nothing(_key: ObjectKey, _writes: Sequence[Write]) -> None:
-    """Take no note of what a plan wrote."""
+    """Do nothing with the writes of a plan."""
 
 
 class Watch(Struct, frozen=True):
@@ -39,11 +39,11 @@ class Watch(Struct, frozen=True):
 
 
 class ControllerOptions(Struct, frozen=True, kw_only=True):
-    """How many keys are processed concurrently, the back-off after failures, and who is notified.
+    """The number of concurrent keys, the back-off after failures, and the callbacks.
 
-    One namespace has at most all workers but one, so that another need not wait until its plans have been executed.
-    With `quiet` a plan that was performed is logged at level debug instead of info. `written` is called with what each
-    plan wrote, also before a failure.
+    At most all workers except one work for one namespace, so that other namespaces need not wait. With `quiet` an
+    executed plan is logged at level debug instead of info. `written` is called with the writes of each plan, also
+    before a failure.
     """
 
     workers: int = 5
@@ -115,7 +115,7 @@ class Controller:
             self._queue.add(key)
 
     def _is_held(self, key: ObjectKey) -> bool:
-        """Return whether the caches lag behind the key's last writes; if so, it is enqueued again once they do not."""
+        """Return whether the caches are behind the key's last writes; if so, it is enqueued again once they are not."""
         if not self._barrier.holds(key):
             return False
         self._waiting.add(key)

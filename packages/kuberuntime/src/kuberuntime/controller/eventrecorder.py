@@ -1,13 +1,13 @@
 """The event recorder: writes events without delaying or failing the code that records them (contract 8.3).
 
 In: `plan.Event`s, recorded without waiting. Out: events.k8s.io/v1 objects, written one after the other by `run`, which
-serves namespaces in turns (`turns.py`). Where too many wait, the namespace with most of them loses its last one.
+serves namespaces in turns (`turns.py`). If too many wait, the last event of the namespace with most events is dropped.
 Repetitions of the same event about the same object become one object with a `series`, which is patched at most every
-`FOLD` seconds. Simultaneous events about many numbered things (`Event.of_many`) also become one event. Unlike upstream,
-events with different notes are different events, so that no text is lost. The resourceVersion of the regarding object
-may differ, so that a status write does not split a series. Names contain the time, as upstream's do; if another
-recorder has used a name, the next one is tried. Events that cannot be written are logged and dropped; the memory used
-is bounded.
+`FOLD` seconds. Simultaneous events about many numbered objects (`Event.of_many`) also become one event. Unlike
+upstream, events with different notes are different events, so that no text is lost. The resourceVersion of the
+regarding object may differ, so that a status write does not split a series. Names contain the time, as upstream's do;
+if another recorder has used a name, the next one is tried. Events that cannot be written are logged and dropped; the
+memory used is bounded.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 
 SeriesKey: TypeAlias = bytes
-"""A digest: the texts themselves would take most of the memory of a series."""
+"""The digest of a series: the texts themselves would take most of its memory."""
 
 
 class Series(msgspec.Struct, gc=False):
@@ -65,7 +65,7 @@ class Series(msgspec.Struct, gc=False):
 
 
 class SeriesMemory:
-    """At most `most` series, each until `seconds` after its last event; the one not seen for longest comes first."""
+    """At most `most` series, each until `seconds` after its last event; the one without events for longest is first."""
 
     def __init__(self, most: int, seconds: float) -> None:
         self._most = most
@@ -82,35 +82,38 @@ class SeriesMemory:
         return self._series.pop(key, None)
 
     def put(self, series: Series) -> None:
-        """Remember a series that was seen now; if there are too many, forget the first."""
+        """Remember a series whose event was just recorded; if there are too many, forget the first."""
         if len(self._series) >= self._most:
             del self._series[next(iter(self._series))]
         self._series[series.key] = series
 
 
 NOTE_BYTES: Final = 1024
-"""The API server's limit of a note."""
+"""The API server's limit for a note, in bytes."""
 
 RANGES: Final = 50
-"""Ranges of numbers that one note names: they fit into it."""
+"""The maximum number of ranges in one note, so that they fit into it."""
 
 QUEUE: Final = 1000
-"""Events that may wait to be written; for one more, one is dropped and counted in the log."""
+"""The maximum number of events that wait to be written; further ones are dropped, and counted in the log."""
 
 SERIES: Final = 1024
-"""Series remembered, about 0.3 KiB each; the one not seen for longest is forgotten first."""
+"""The maximum number of remembered series, about 0.3 KiB each.
+
+The one without events for longest is forgotten first.
+"""
 
 DIGEST: Final = 15
-"""Bytes of a series' key: as a Python object it takes 48 bytes, one with a byte more 64."""
+"""Bytes of a series' key: as a Python object it takes 48 bytes, with one more byte 64."""
 
 SERIES_SECONDS: Final = 360.0
 """Seconds without repetition after which the next one is a new event, as in client-go."""
 
 FOLD: Final = 5.0
-"""Seconds: how long repetitions are collected before their series is patched."""
+"""Seconds for which repetitions are collected before their series is patched."""
 
 NAMES: Final = 10
-"""Names that are tried for one event; one is taken only by a recorder of the same object in the same microsecond."""
+"""The maximum number of names for one event; names collide only in the same microsecond."""
 
 ATTEMPTS: Final = 6
 RETRY: Final = Backoff(base=0.5, limit=10.0)
@@ -121,7 +124,7 @@ PASSING: Final = (
     ServiceUnavailableError,
     TooManyRequestsError,
 )
-"""Errors of an API server that restarts or is overloaded: a write is tried `ATTEMPTS` times, within 15.5 seconds."""
+"""The errors of an API server that restarts or is overloaded: writes have `ATTEMPTS` attempts within 15.5 seconds."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -152,7 +155,7 @@ class EventRecorder:
         self._clock = clock
         self._waiting = Turns[Series]()
         self._queue: asyncio.Queue[None] = asyncio.Queue(QUEUE)
-        """As many entries as series wait: they say that there is one, not which."""
+        """One entry per event that waits in a series; an entry does not name the series."""
         self._series = SeriesMemory(SERIES, SERIES_SECONDS)
         self._dropped = 0
         self._last_nanos = 0
@@ -179,7 +182,7 @@ class EventRecorder:
             gathered.numbers.add(event.of_many.number)
 
     def _gather(self, key: SeriesKey, event: Event) -> None:
-        """Collect what is like this event, unless for too many others already."""
+        """Collect the event if an equal one is being collected, unless there are too many collections."""
         if len(self._gathering) < SERIES:
             self._gathering[key] = Gathered(event)
             asyncio.get_running_loop().call_later(FOLD, self._tell, key)
@@ -248,7 +251,7 @@ class EventRecorder:
 
     @staticmethod
     def _unqueue(series: Series) -> Event | None:
-        """Take the event from a series that waits no longer."""
+        """Remove and return the event of a series that no longer waits."""
         event, series.event, series.queued = series.event, None, False
         return event
 
@@ -282,7 +285,7 @@ class EventRecorder:
             series.created = True
 
     async def _create(self, series: Series, event: Event) -> None:
-        """Create the object, under another name if another recorder took this one in the same microsecond.
+        """Create the object; use another name if another recorder took this one in the same microsecond.
 
         After a first request, an existing object of this name is this recorder's: only the response was lost.
         """

@@ -1,14 +1,17 @@
 """The executor: performs a `Plan`, action by action, and is the only caller of write verbs for controllers.
 
-In: a plan. Out: what was written, so that the next plan can wait until the caches show it (`barrier.py`). It stops at
-the first failure and raises:
+In: a plan. Out: the writes, so that the next plan can wait until the caches show them (`barrier.py`). It stops at the
+first failure and raises:
 
-``` ExecutionError                 carries the writes performed before the failure ├── ActionError                an
-action failed; the cause is chained ├── RequeueError               a replacement conflicted with a newer object: plan
-again, no warning └── PlanError                  the plan carries an error; raised after all its actions were performed
+```
+ExecutionError          contains the writes performed before the failure
+├── ActionError         an action failed; the cause is chained
+├── RequeueError        a replacement conflicted with a newer object: plan again, no warning
+└── PlanError           the plan has an error, which is raised after all its actions were performed
 ```
 
-An object that exists already (`if_absent`, `unless_own`) or is gone already (`Delete`, `if_present`) is success, without events.
+An object that exists already (`if_absent`, `unless_own`) or is gone already (`Delete`, `if_present`) is success,
+without events.
 """
 
 import asyncio
@@ -60,7 +63,7 @@ T = TypeVar("T")
 class Written:
     """An object was written, and has at least this version; `object` is the API server's answer to an apply.
 
-    Of other writes it is empty: a plan may create a thousand objects, whose answers would all be kept until its end.
+    It is empty for other writes: a plan may create a thousand objects, whose answers would all be kept until its end.
     """
 
     resource: Resource
@@ -93,7 +96,7 @@ VERBS: Final[dict[type[Effect], str]] = {
 }
 
 AT_ONCE: Final = 8
-"""Sequences of one action that are under way at once: what others write waits behind them in API servers and webhooks."""
+"""The maximum number of concurrent sequences of one action: other writes wait behind them in API servers."""
 
 LOGGED: Final = 5
 """The maximum number of failures that are logged in addition to the raised one."""
@@ -155,7 +158,7 @@ class Executor:
         self._clock = clock
 
     async def execute(self, plan: Plan) -> tuple[Write, ...]:
-        """Perform the actions in order and return what was written; raise an `ExecutionError` at the first failure."""
+        """Perform the actions in order and return the writes; raise an `ExecutionError` at the first failure."""
         writes: list[Write] = []
         try:
             await self._perform_all(plan.actions, writes)
@@ -267,10 +270,13 @@ class Executor:
         return _written(action.resource, answer)
 
     async def _check_owner(self, action: Create, error: AlreadyExistsError) -> None:
-        """Raise the error with the owner of the object that exists, unless it is our own; it is listed, as for a cache."""
+        """Raise the error with the owner of the existing object unless it is our own.
+
+        The object is listed, as for a cache.
+        """
         wanted, name = meta.controller_of(action.object) or {}, f"metadata.name={meta.name(action.object)}"
-        found = await self._client.list(action.resource, namespace=meta.namespace(action.object), field_selector=name)
-        for existing in found.items:
+        listing = await self._client.list(action.resource, namespace=meta.namespace(action.object), field_selector=name)
+        for existing in listing.items:
             owner = meta.controller_of(existing) or {}
             if owner and owner.get("uid") == wanted.get("uid"):
                 return
@@ -325,7 +331,7 @@ class Executor:
 
 
 def _raise_one(failures: Sequence[ExecutionError]) -> None:
-    """Raise the first failure, a conflict only where there is nothing else, and log the others."""
+    """Raise the first failure (a conflict only if all are conflicts), and log the others."""
     if not failures:
         return
     raised, *others = sorted(failures, key=lambda failure: isinstance(failure, RequeueError))
@@ -335,7 +341,7 @@ def _raise_one(failures: Sequence[ExecutionError]) -> None:
 
 
 def summary(writes: Sequence[Write]) -> list[str]:
-    """Return what was written, for logs.
+    """Return a summary of the writes, for logs.
 
     >>> from kuberuntime.objects.resources import PODS
     >>> summary([Removed(PODS, ObjectKey("default", f"web-{index}"), None) for index in range(5)])

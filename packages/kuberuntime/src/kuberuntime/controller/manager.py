@@ -27,7 +27,7 @@ class Manager:
         self._runnables = runnables
 
     async def run(self) -> None:
-        """Run all of them until cancelled, or until one fails."""
+        """Run everything until cancelled, or until one part fails."""
         async with asyncio.TaskGroup() as group:
             for runnable in (*self._informers, *self._runnables):
                 group.create_task(runnable.run(), name=type(runnable).__name__)

@@ -1,4 +1,4 @@
-"""The work queue: which key is processed next, never by two workers at once, and the workers that process them.
+"""The work queue: selects the next key, never for two workers at once, and runs the workers.
 
 A key that is added while it waits is queued once; a key that is added while it is processed is queued again afterwards.
 The keys of one tenant are processed in the order of their arrival, and tenants take turns (`turns.py`). Delays and the
@@ -21,7 +21,7 @@ from kuberuntime.turns import Turns
 
 
 class Result(StrEnum):
-    """How the processing of a key ended, as controller-runtime names it."""
+    """The result of processing a key, as controller-runtime names it."""
 
     SUCCESS = "success"
     REQUEUE = "requeue"
@@ -33,19 +33,19 @@ class Observer(Protocol):
     """Is notified of every step of a key through a queue. It must return at once and never fail."""
 
     def queued(self, key: Hashable) -> None:
-        """Note that `key` is due, and was not due before."""
+        """Record that `key` became due."""
         ...
 
     def retried(self, key: Hashable) -> None:
-        """Note that `key` is retried after a failure."""
+        """Record that `key` is retried after a failure."""
         ...
 
     def taken(self, key: Hashable) -> None:
-        """Note that a worker starts processing `key`."""
+        """Record that a worker starts processing `key`."""
         ...
 
     def finished(self, key: Hashable, result: Result) -> None:
-        """Note the result of processing `key`."""
+        """Record the result of processing `key`."""
         ...
 
 
@@ -53,16 +53,16 @@ class Silence:
     """An observer that ignores everything."""
 
     def queued(self, key: Hashable) -> None:
-        """Ignore it."""
+        """Do nothing."""
 
     def retried(self, key: Hashable) -> None:
-        """Ignore it."""
+        """Do nothing."""
 
     def taken(self, key: Hashable) -> None:
-        """Ignore it."""
+        """Do nothing."""
 
     def finished(self, key: Hashable, result: Result) -> None:
-        """Ignore it."""
+        """Do nothing."""
 
 
 SILENCE: Final = Silence()
@@ -71,7 +71,7 @@ SILENCE: Final = Silence()
 K = TypeVar("K", bound=Hashable)
 
 Process: TypeAlias = Callable[[K], Awaitable[float | None]]
-"""Processes one key; returns in how many seconds to process it again without a change (None: never)."""
+"""Processes one key; returns after how many seconds to process it again without a change (None: never)."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -79,13 +79,13 @@ BACKOFF: Final = Backoff(base=0.005, limit=1000.0)
 """client-go's default for controllers."""
 
 LASTING: Final = 1.0
-"""Seconds of back-off from which a conflict is reported like any other error: it did not resolve itself."""
+"""The back-off in seconds from which a conflict is reported like other errors, because it did not resolve itself."""
 
 
 class WorkQueue(Generic[K]):
-    """Keys to process. `dirty` ones are due; those in `processing` are with a worker.
+    """Keys to process. `dirty` keys are due; workers have those in `processing`.
 
-    `observer` is notified of every step; the workers notify it of the results. `tenant` returns whose key one is; at
+    `observer` is notified of every step; the workers notify it of the results. `tenant` returns the tenant of a key; at
     most `share` keys of one tenant are processed at once.
     """
 
@@ -127,7 +127,7 @@ class WorkQueue(Generic[K]):
             self._enqueue(key)
 
     def add_after(self, key: K, delay: float) -> None:
-        """Enqueue `key` in `delay` seconds; the earliest of several times counts."""
+        """Enqueue `key` in `delay` seconds; the earliest of several times applies."""
         if delay <= 0:
             self.add(key)
             return
@@ -152,7 +152,7 @@ class WorkQueue(Generic[K]):
         self._failures.pop(key, None)
 
     async def get(self) -> K | None:
-        """Return the next key, to be ended by `done`; None once the queue is shut down and empty."""
+        """Return the next key, which the caller ends with `done`; None once the queue is shut down and empty."""
         while (key := self._ready.take(self._has_its_share)) is None:
             if self._closed and not self._ready:
                 return None
@@ -167,7 +167,7 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """End the processing of `key`; it is queued again if it was added meanwhile."""
+        """End the processing of `key`; queue it again if it was added in the meantime."""
         self._processing.discard(key)
         tenant = self._tenant(key)
         self._shares[tenant] -= 1
@@ -191,7 +191,7 @@ class WorkQueue(Generic[K]):
         self._wake(len(self._waiters))
 
     def discard(self) -> None:
-        """Accept no more keys and drop all that wait: workers end once their current keys are done."""
+        """Accept no more keys and drop all waiting keys: workers end after their current keys."""
         self._ready = Turns()
         self._dirty.clear()
         self.shut_down()
@@ -242,7 +242,7 @@ async def run_workers(
     """Process the keys of a queue until cancelled, or until the queue is shut down and empty.
 
     An error of a key is logged here and never stops other keys: the key is retried after its back-off. A key that
-    `is_held` is skipped, which is neither a success nor a failure; its holder enqueues it again.
+    `is_held` is skipped, which is neither a success nor a failure; it is enqueued again when the hold ends.
     """
     bound = log.bind(controller=name)
 
@@ -263,7 +263,7 @@ async def run_workers(
 
 
 def is_quiet(error: KubeError, delay: float) -> bool:
-    """Return whether the log need not report an error: a conflict that a retry resolves, or an outage, which the client logs."""
+    """Return whether the log need not report an error: a conflict that a retry resolves, or an outage."""
     causes = (error, error.__cause__)
     is_conflict = any(isinstance(cause, ConflictError) for cause in causes)
     return (is_conflict and delay < LASTING) or any(isinstance(cause, ConnectionFailedError) for cause in causes)

@@ -1,1 +1,1 @@
-"""Manifests: reads YAML and JSON of any origin safely."""
+"""Manifests: reads YAML and JSON from any source safely."""

@@ -25,7 +25,7 @@ class DepthError(msgspec.DecodeError):
 
 
 def decode(content: bytes | str) -> JSON:
-    """Decode JSON text; raise `msgspec.DecodeError` where it is not JSON, `DepthError` where it is too deep."""
+    """Decode JSON text; raise `msgspec.DecodeError` if it is invalid, `DepthError` if it is too deep."""
     try:
         value = msgspec.json.decode(content)
     except RecursionError as error:

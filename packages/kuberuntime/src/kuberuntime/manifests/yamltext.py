@@ -2,10 +2,10 @@
 
 In: text, or bytes in UTF-8. Out: documents with the line they begin in, or a `YamlError` with the line and the problem.
 
-Values are built from libyaml's events, one at a time and without recursion, so that bounds apply before memory
-grows: `MAX_DEPTH` levels, and `MAX_ALIASED` characters and nodes that aliases repeat. Scalars are those of YAML 1.1 as
-Go programs read them: dates, `12:30` and `=` are strings, `1e3` is a number; what JSON cannot hold is an error, and a
-key that is a number or a boolean becomes the string that JSON has for it (sigs.k8s.io/yaml, `convertToJSONableObject`).
+Values are built from libyaml's events, one at a time and without recursion, so that bounds apply before memory grows:
+`MAX_DEPTH` levels, and `MAX_ALIASED` characters and nodes that aliases repeat. Scalars are those of YAML 1.1 as Go
+programs read them: dates, `12:30` and `=` are strings, `1e3` is a number. A value that JSON cannot represent is an
+error. A key that is a number or a boolean becomes its JSON text (sigs.k8s.io/yaml, `convertToJSONableObject`).
 """
 
 import re
@@ -29,10 +29,10 @@ __all__ = ["SafeDumper", "SafeLoader"]
 
 
 MAX_ALIASED: Final = 3 * 2**20
-"""Characters and nodes that the aliases of one document may add: the size of the largest request (3 MiB)."""
+"""The maximum characters and nodes that the aliases of one document may add: the largest request has 3 MiB."""
 
 MAX_TAG_DIRECTIVES: Final = 64
-"""Largest number of `%TAG` directives: libyaml compares each with all before it."""
+"""The maximum number of `%TAG` directives: libyaml compares each with all previous ones."""
 
 TAG_DIRECTIVE: Final = re.compile(r"(?:^|[\ufeff\n\r\x85\u2028\u2029])%TAG")
 
@@ -51,7 +51,7 @@ FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"
 NOT_FINITE: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 NUMERIC: Final = frozenset("-+.0123456789")
 LONGEST_INTEGER: Final = 70
-"""Characters; 64 bits in binary have fewer."""
+"""The maximum characters of an integer; 64 bits in binary have fewer."""
 
 Scalar: TypeAlias = str | int | float | bool | None
 
@@ -73,7 +73,7 @@ class Document(Struct, frozen=True):
 
 
 def load(text: str | bytes, *, unique_keys: bool = False) -> JSON:
-    """Return the value of the only document, None where there is none.
+    """Return the value of the only document, None if there is none.
 
     >>> load("{a: 1, on: [yes, 1e3, 12:30]}")
     {'a': 1, 'true': [True, 1000.0, '12:30']}
@@ -87,7 +87,7 @@ def load(text: str | bytes, *, unique_keys: bool = False) -> JSON:
 
 
 def documents(text: str | bytes, *, unique_keys: bool = False) -> Iterator[Document]:
-    r"""Yield the documents of a text. A key given twice is an error with `unique_keys`; else its last value counts.
+    r"""Yield the documents of a text. With `unique_keys` a duplicate key is an error, otherwise its last value counts.
 
     >>> [document.line for document in documents("a: 1\n---\nb: 2\n")]
     [1, 3]
@@ -111,7 +111,7 @@ def documents(text: str | bytes, *, unique_keys: bool = False) -> Iterator[Docum
 
 
 def resolve(text: str) -> Scalar:
-    """Return what a plain scalar means; raise `ValueError` for a number that JSON cannot hold.
+    """Return the value of a plain scalar; raise `ValueError` for a number that JSON cannot represent.
 
     >>> resolve("0x1f"), resolve("017"), resolve("1.5"), resolve("~"), resolve("1Gi")
     (31, 15, 1.5, None, '1Gi')
@@ -150,9 +150,9 @@ def _decode(content: bytes) -> str:
 
 
 def _check_directives(text: str) -> None:
-    found = len(TAG_DIRECTIVE.findall(text))
-    if found > MAX_TAG_DIRECTIVES:
-        raise YamlError(1, f"{found} %TAG directives, more than {MAX_TAG_DIRECTIVES}")
+    count = len(TAG_DIRECTIVE.findall(text))
+    if count > MAX_TAG_DIRECTIVES:
+        raise YamlError(1, f"{count} %TAG directives, more than {MAX_TAG_DIRECTIVES}")
 
 
 class _Open(Struct):

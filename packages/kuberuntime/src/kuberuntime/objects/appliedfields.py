@@ -1,7 +1,7 @@
-"""Compares what a server-side apply would send with a stored object, to skip an apply that changes nothing.
+"""Compares the result of a server-side apply with a stored object, to skip an apply that changes nothing.
 
-An apply changes nothing if the object has all values that are applied, and if the field manager owns no further fields,
-which the apply would remove. Values that only look different (another order of list items, an unusual quantity) count as
+An apply changes nothing if the object has all applied values, and if the field manager owns no further fields, which
+the apply would remove. Values that only look different (another order of list items, an unusual quantity) count as
 different: then the apply is sent, and the API server decides.
 """
 
@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import JSON, JSONObject
 
 
 def is_applied(wanted: JSONObject, stored: JSONObject, manager: str) -> bool:
-    """Return whether applying `wanted` as the field manager would leave the stored object as it is.
+    """Return whether applying `wanted` as the field manager would leave the stored object unchanged.
 
     >>> owned = {"manager": "me", "operation": "Apply", "fieldsV1": {"f:spec": {"f:a": {}}}}
     >>> stored = {"metadata": {"managedFields": [owned]}, "spec": {"a": 1, "b": 2}}

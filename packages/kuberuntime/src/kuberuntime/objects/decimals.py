@@ -1,6 +1,6 @@
-"""Decimal numbers in texts: the one place where labels, annotations, names, arguments and records become integers.
+"""Reads decimal integers from texts: labels, annotations, names, arguments and records.
 
-Python refuses texts of more than 4,300 digits with an error, and computes with any integer below. Users choose the
+Python refuses texts of more than 4,300 digits with an error, and computes with any smaller integer. Users choose the
 length of an annotation, so a number has the limit of Go and the API: 64 bits.
 """
 
@@ -8,14 +8,14 @@ import re
 from typing import Final
 
 HIGHEST: Final = 2**63 - 1
-"""Also the bound of Go's `strconv.Atoi` and of every integer of the API."""
+"""The highest integer of Go's `strconv.Atoi` and of the API."""
 
 _NATURAL: Final = re.compile(r"[0-9]{1,19}", re.ASCII)
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 
 
 def natural(text: str) -> int | None:
-    """Return the number that consists of decimal digits, None where the text is not one of up to 63 bits.
+    """Return the number in a text of decimal digits, None for other texts and more than 63 bits.
 
     >>> natural("12"), natural("-1"), natural("1 "), natural("9" * 5000)
     (12, None, None, None)
@@ -25,7 +25,7 @@ def natural(text: str) -> int | None:
 
 
 def integer(text: str) -> int | None:
-    """Return the number, which may have a sign, None where the text is not one of 64 bits.
+    """Return the number in a text, which may have a sign, None for other texts and more than 64 bits.
 
     >>> integer("+12"), integer("-1"), integer("1.0"), integer("-" + "9" * 5000)
     (12, -1, None, None)

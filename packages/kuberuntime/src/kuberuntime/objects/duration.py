@@ -1,4 +1,4 @@
-"""Durations as Go writes them (`15s`, `1h30m`, `500ms`, `-1.5h`), and seconds of the API as durations."""
+"""Durations in Go's notation (`15s`, `1h30m`, `500ms`, `-1.5h`), and seconds of the API as durations."""
 
 import re
 from datetime import timedelta
@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 LONGEST: Final = timedelta(days=36_525)
-"""A century: no wait is longer, and `datetime` can hold every moment that far from now."""
+"""A century: no wait is longer, and `datetime` can represent every time that far from now."""
 
 UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -15,7 +15,7 @@ _NUMBER: Final = r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+"
 _UNIT: Final = "|".join(UNITS)
 _PART: Final = re.compile(f"({_NUMBER})({_UNIT})")
 _WHOLE: Final = re.compile(f"(?:(?:{_NUMBER})(?:{_UNIT}))+")
-"""The pattern is unambiguous, so a long text that is not a duration is refused in one pass."""
+"""The pattern of a duration. It is unambiguous, so a long text that does not match is refused in one pass."""
 
 MOST: Final = 2**63 / 1e9
 """The largest number of seconds that Go's `time.Duration` can hold (64 bits of nanoseconds)."""

@@ -1,8 +1,7 @@
-"""Which line of a program's output says why it ended. Pure.
+"""Finds the line of a program's output that explains why it ended. Pure.
 
 In: the last lines of a log, as a termination message has them. Out: the most informative line, and whether it names an
-error. All that shows or stores such a line uses this module, so that a command, a record and the dashboard do not
-differ.
+error. Commands, records and the dashboard use this module, so that they show the same line.
 
 | a line | example | is chosen |
 |---|---|---|
@@ -27,7 +26,7 @@ HEAD: Final = 80
 
 
 class Strength(IntEnum):
-    """How sure it is that a line names an error."""
+    """The certainty that a line names an error."""
 
     NONE = 0
     CONSEQUENCE = 1
@@ -35,7 +34,7 @@ class Strength(IntEnum):
 
 
 class Telling(NamedTuple):
-    """The most informative of several lines; if it is not `certain`, it is only the last one."""
+    """The most informative of several lines; if it is not `certain`, it is only the last line."""
 
     line: str
     certain: bool
@@ -95,13 +94,13 @@ CONSEQUENCE: Final = re.compile(
     r"|destroy_process_group|\bfailed \(exitcode|failed core proc|take the entire process down|dumping"
     r"|during handling of|direct cause of|not recoverable|ERRORS_ARE_FATAL|an error occurred in|the traceback of|^\W*[\w./-]+ FAILED\W*$|failures?:\s*$|observed failure"
 )
-"""Words of lines that follow from an error, or advise on one."""
+"""Words of lines that follow from an error, or give advice about one."""
 
 ENDED: Final = re.compile(
     r"(?i)core dumped|^\W*(?:aborted|killed|terminated)\b|exit(?:ed)? (?:with|on|code|status)|primary job|non-?zero"
     r"|mpirun (?:has )?(?:detected|noticed)|MPI_ABORT was invoked|^make(?:\[\d+\])?: \*|terminate called|stack smashing|Watchdog"
 )
-"""Words of lines without an error that are sure to follow from one."""
+"""Words of lines without an error that certainly follow from one."""
 
 QUIET: Final = re.compile(
     r"(?:^|[\s\[|(])(?:INFO|DEBUG|TRACE|NOTICE)(?=[\]\s|:)]|$)|level\W{1,4}(?:info|debug|trace)\b|\[(?:info|debug)\]|^\[?I[0-9]{4} "
@@ -118,7 +117,7 @@ TEXT: Final = re.compile(r"[^\W_]")
 
 
 def strength(line: str) -> Strength:
-    """Return how sure it is that a line names an error.
+    """Return the certainty that a line names an error.
 
     >>> strength("KeyError: 'rank'").name, strength("joining error-0.error.default, 3 out of 8").name
     ('ERROR', 'NONE')
@@ -134,12 +133,12 @@ def strength(line: str) -> Strength:
 
 
 def _is_indented(line: str) -> bool:
-    """Return whether a line is code of a traceback, or belongs to the line before it; C++ indents what was thrown."""
+    """Return whether a line is code of a traceback, or continues the previous line; C++ indents thrown exceptions."""
     return line[:1].isspace() and line[:2].strip() == "" and not line.lstrip().startswith("what():")
 
 
 def telling(lines: Sequence[str]) -> Telling:
-    """Return the last line that names an error, else the last line that follows from an error, else the last line."""
+    """Return the last line that names an error, else the last consequence of an error, else the last line."""
     ranked = [(strength(line), line) for line in lines]
     for wanted in (Strength.ERROR, Strength.CONSEQUENCE):
         if found := [line for level, line in ranked if level is wanted]:

@@ -42,7 +42,7 @@ WITHOUT_VALUE = {Kind.REQUIRED, Kind.FORBIDDEN, Kind.TOO_LONG, Kind.TOO_MANY}
 
 
 class FieldError(msgspec.Struct, frozen=True):
-    """One error: the path of the field, the value found there, and what to do about it."""
+    """One error: the path of the field, its value, and what to do about it."""
 
     kind: Kind
     path: str
@@ -85,7 +85,7 @@ def not_supported(path: str, value: JSON, allowed: Iterable[str]) -> FieldError:
 
 
 def render(value: JSON) -> str:
-    """Render a value as an error message shows it: JSON, compact.
+    """Render a value in the form of error messages: compact JSON.
 
     >>> render("a"), render(3), render({"a": [1]})
     ('"a"', '3', '{"a":[1]}')
@@ -94,6 +94,6 @@ def render(value: JSON) -> str:
 
 
 def aggregate(errors: Iterable[FieldError]) -> str:
-    """Join errors as the API server does: a single one as it is, several as `[a, b]`, duplicates once."""
+    """Join errors as the API server does: a single one unchanged, several as `[a, b]`, duplicates once."""
     texts = list(dict.fromkeys(map(str, errors)))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

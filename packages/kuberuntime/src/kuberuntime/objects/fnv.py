@@ -1,6 +1,6 @@
-"""FNV-1 in 32 bits, as Go's `hash/fnv` computes it: for each byte, multiply by a prime, then combine by exclusive or.
+"""FNV-1 in 32 bits, as in Go's `hash/fnv`.
 
-FNV-1a does the same in the other order.
+For each byte, multiply by a prime, then combine by exclusive or; FNV-1a does this in the other order.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ MOST: Final = 0xFFFFFFFF
 
 
 def fnv1(data: bytes) -> int:
-    """Return the hash of bytes, which takes about 0.1 s for 1.5 MiB.
+    """Return the FNV-1 hash of bytes; 1.5 MiB take about 0.1 s.
 
     >>> fnv1(b""), fnv1(b"a"), fnv1(b"foobar")
     (2166136261, 84696446, 837857890)
@@ -24,7 +24,7 @@ def fnv1(data: bytes) -> int:
 
 
 def fnv1a(data: bytes) -> int:
-    """Return the hash of bytes in the other order.
+    """Return the FNV-1a hash of bytes.
 
     >>> fnv1a(b""), fnv1a(b"a"), fnv1a(b"foobar")
     (2166136261, 3826002220, 3214735720)

@@ -33,7 +33,7 @@ def exceeds_whole(value: IntOrString) -> bool:
 
 
 def percent(value: IntOrString) -> int | None:
-    """Return the number before the `%`, or None where the value is not a percentage."""
+    """Return the number before the `%`, or None if the value is not a percentage."""
     match = SIGNED_PERCENT.fullmatch(value) if isinstance(value, str) else None
     return decimals.integer(match[1]) if match else None
 
@@ -48,7 +48,7 @@ def is_scalable(value: IntOrString) -> bool:
 
 
 def scale_up(value: IntOrString, whole: int) -> int:
-    """Return the number, or the percentage of `whole` rounded up (R-ROLL-1: maxSurge).
+    """Return the number, or the percentage of `whole` rounded up, as for maxSurge (R-ROLL-1).
 
     >>> scale_up("30%", 10), scale_up("30%", 2), scale_up(4, 2)
     (3, 1, 4)
@@ -57,7 +57,7 @@ def scale_up(value: IntOrString, whole: int) -> int:
 
 
 def scale_down(value: IntOrString, whole: int) -> int:
-    """Return the number, or the percentage of `whole` rounded down (R-ROLL-1: maxUnavailable).
+    """Return the number, or the percentage of `whole` rounded down, as for maxUnavailable (R-ROLL-1).
 
     >>> scale_down("25%", 10), scale_down("25%", 2)
     (2, 0)

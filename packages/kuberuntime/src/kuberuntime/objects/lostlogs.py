@@ -1,7 +1,7 @@
-"""Recognizes what a kubelet sends in place of a log that it does not have any more: an error, as if it were a line.
+"""Recognizes the error message that a kubelet sends in place of a removed log, as if it were a line.
 
-A kubelet removes the containers of a pod that is being deleted, and their logs, also if a finalizer keeps the pod. The answer
-has the status 200, and the message of the error without an end of line.
+A kubelet removes the containers of a pod that is being deleted, and their logs, even if a finalizer keeps the pod. The
+answer has the status 200, and the message of the error without an end of line.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Object metadata: accessors and predicates for what every Kubernetes object has.
+"""Object metadata: accessors and predicates for fields of every Kubernetes object.
 
-Objects of other owners stay plain dictionaries (`JSONObject`), so that no field is ever lost by reading one.
-The functions here read such dictionaries; none changes its argument.
+Objects of other owners stay plain dictionaries (`JSONObject`), so that no field is ever lost by reading one. The
+functions here read such dictionaries; none changes its argument.
 """
 
 from collections.abc import Mapping
@@ -9,10 +9,10 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, NewType, TypeAlias, TypedDict
 
 JSON: TypeAlias = Any
-"""A JSON value as it came from the wire."""
+"""A JSON value from the wire."""
 
 JSONObject: TypeAlias = dict[str, Any]
-"""A JSON object as it came from the wire; treat it as frozen."""
+"""A JSON object from the wire; treat it as frozen."""
 
 UID = NewType("UID", str)
 ResourceVersion = NewType("ResourceVersion", str)
@@ -23,7 +23,7 @@ _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class ObjectKey(NamedTuple):
-    """Where an object lives: its namespace (empty for cluster-scoped kinds) and its name."""
+    """The key of an object: its namespace (empty for cluster-scoped kinds) and its name."""
 
     namespace: str
     name: str
@@ -44,27 +44,27 @@ class OwnerReference(TypedDict, total=False):
 
 
 def metadata(obj: Mapping[str, Any]) -> JSONObject:
-    """Return `metadata`, or an empty object where it is absent or null."""
+    """Return `metadata`, or an empty object if it is absent or null."""
     return obj.get("metadata") or {}
 
 
 def spec(obj: Mapping[str, Any]) -> JSONObject:
-    """Return `spec`, or an empty object where it is absent or null."""
+    """Return `spec`, or an empty object if it is absent or null."""
     return obj.get("spec") or {}
 
 
 def status(obj: Mapping[str, Any]) -> JSONObject:
-    """Return `status`, or an empty object where it is absent or null."""
+    """Return `status`, or an empty object if it is absent or null."""
     return obj.get("status") or {}
 
 
 def name(obj: Mapping[str, Any]) -> str:
-    """Return `metadata.name`, empty where absent."""
+    """Return `metadata.name`, empty if absent."""
     return str((obj.get("metadata") or _NONE).get("name") or "")
 
 
 def namespace(obj: Mapping[str, Any]) -> str:
-    """Return `metadata.namespace`, empty where absent."""
+    """Return `metadata.namespace`, empty if absent."""
     return str((obj.get("metadata") or _NONE).get("namespace") or "")
 
 
@@ -75,32 +75,32 @@ def key(obj: Mapping[str, Any]) -> ObjectKey:
 
 
 def uid(obj: Mapping[str, Any]) -> UID:
-    """Return `metadata.uid`, empty where absent."""
+    """Return `metadata.uid`, empty if absent."""
     return UID(str((obj.get("metadata") or _NONE).get("uid") or ""))
 
 
 def resource_version(obj: Mapping[str, Any]) -> ResourceVersion:
-    """Return `metadata.resourceVersion`, empty where absent."""
+    """Return `metadata.resourceVersion`, empty if absent."""
     return ResourceVersion(str((obj.get("metadata") or _NONE).get("resourceVersion") or ""))
 
 
 def generation(obj: Mapping[str, Any]) -> int:
-    """Return `metadata.generation`, 0 where absent."""
+    """Return `metadata.generation`, 0 if absent."""
     return int(metadata(obj).get("generation") or 0)
 
 
 def is_observed(obj: Mapping[str, Any]) -> bool:
-    """Return whether the status is of the spec as it is: `status.observedGeneration` equals `metadata.generation`."""
+    """Return whether the status reports the current spec: `status.observedGeneration` equals `metadata.generation`."""
     return bool(status(obj).get("observedGeneration") == generation(obj))
 
 
 def labels(obj: Mapping[str, Any]) -> dict[str, str]:
-    """Return `metadata.labels`, empty where absent."""
+    """Return `metadata.labels`, empty if absent."""
     return (obj.get("metadata") or _NONE).get("labels") or {}
 
 
 def annotations(obj: Mapping[str, Any]) -> dict[str, str]:
-    """Return `metadata.annotations`, empty where absent."""
+    """Return `metadata.annotations`, empty if absent."""
     return (obj.get("metadata") or _NONE).get("annotations") or {}
 
 
@@ -110,12 +110,12 @@ def is_deleting(obj: Mapping[str, Any]) -> bool:
 
 
 def created(obj: Mapping[str, Any]) -> str:
-    """Return the creation time as the API server writes it; empty if the object was not created."""
+    """Return the creation time as the API server writes it; empty for an object that was not created."""
     return str((obj.get("metadata") or _NONE).get("creationTimestamp") or "")
 
 
 def by_age(obj: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the key that sorts the oldest object first, and those of one second by name."""
+    """Return the key that sorts the oldest object first, and objects of the same second by name."""
     return created(obj), name(obj)
 
 
@@ -135,9 +135,9 @@ def is_controlled(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
 
 
 def is_of_predecessor(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
-    """Return whether the controller of `obj` had the kind and name of `owner`, and is gone: another UID.
+    """Return whether the controller of `obj` has the kind and name of `owner` but another UID: it is deleted.
 
-    The garbage collector deletes such an object soon; until then it says nothing about `owner`.
+    The garbage collector deletes such an object soon; until then it is not related to `owner`.
     """
     controller = controller_of(obj)
     if controller is None or controller["uid"] == uid(owner):

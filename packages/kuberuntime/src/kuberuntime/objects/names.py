@@ -103,7 +103,7 @@ def label_errors(labels: Mapping[str, str], path: str) -> list[FieldError]:
 
 
 def too_long(limit: int) -> str:
-    """Return the error of a text of more than `limit` bytes."""
+    """Return the error for a text of more than `limit` bytes."""
     return f"must be no more than {limit} bytes"
 
 

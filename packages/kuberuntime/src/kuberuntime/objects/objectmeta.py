@@ -1,4 +1,4 @@
-"""The standard checks of an object's metadata (R-VAL-1, R-VAL-2), with the messages of Kubernetes.
+"""The standard checks of an object's metadata, such as its name (R-VAL-1, R-VAL-2), with the messages of Kubernetes.
 
 In: `metadata` of an object, its types already checked. Out: all errors, in the order of the API server.
 """
@@ -13,7 +13,7 @@ ANNOTATIONS_MAX = 256 * 1024
 MANAGER_MAX = 128
 
 CONTROLLERS_REPORTED = 8
-"""Surplus controllers reported at most: each error repeats all owners, so all errors would grow with the square."""
+"""The maximum number of reported surplus controllers: each error repeats all owners, so errors grow quadratically."""
 
 NameRule = Callable[[str], Sequence[str]]
 
@@ -75,8 +75,8 @@ def _owners(owners: list[JSONObject]) -> Iterator[FieldError]:
             yield invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner")
     first, *others = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller")] or [""]
     for other in others[:CONTROLLERS_REPORTED]:
-        found = f'Found "true" in references for {first} and {other}'
-        yield invalid(path, owners, f"Only one reference can have Controller set to true. {found}")
+        detail = f'Found "true" in references for {first} and {other}'
+        yield invalid(path, owners, f"Only one reference can have Controller set to true. {detail}")
 
 
 def _finalizers(finalizers: list[str]) -> Iterator[FieldError]:

@@ -17,7 +17,7 @@ class Ordinal(NamedTuple):
 
 
 def split(name: str) -> Ordinal | None:
-    """Return the parts of a pod's name, None where it does not end in a number.
+    """Return the parts of a pod's name, None if it does not end in a number.
 
     >>> split("a-1-0"), split("a--1").parent, split("a1"), split("a-")
     (Ordinal(parent='a-1', number=0), 'a-', None, None)
@@ -28,18 +28,18 @@ def split(name: str) -> Ordinal | None:
 
 
 def ranges(numbers: Collection[int], most: int | None = None) -> str:
-    """Return numbers as ranges, of very many the first so many and the number of all; empty if there are none.
+    """Return numbers as ranges; if there are too many, the first ranges and the total number.
 
     >>> ranges([7, 0, 1, 2, 5, 8]), ranges([3]), ranges([])
     ('0-2,5,7-8', '3', '')
     >>> ranges(range(0, 20, 2), most=6)
     '0,2,4,6,8,10,… (10)'
     """
-    found: list[list[int]] = []
+    intervals: list[list[int]] = []
     for number in sorted(numbers):
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
+        if intervals and number == intervals[-1][1] + 1:
+            intervals[-1][1] = number
         else:
-            found.append([number, number])
-    shown = [str(first) if first == last else f"{first}-{last}" for first, last in found[:most]]
-    return ",".join(shown) + (f",… ({len(numbers)})" if len(shown) < len(found) else "")
+            intervals.append([number, number])
+    shown = [str(first) if first == last else f"{first}-{last}" for first, last in intervals[:most]]
+    return ",".join(shown) + (f",… ({len(numbers)})" if len(shown) < len(intervals) else "")

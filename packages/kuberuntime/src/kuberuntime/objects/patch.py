@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import JSON, JSONObject
 
 
 def diff(old: JSON, new: JSON) -> list[JSONObject]:
-    """Return the JSON patch that turns `old` into `new`; empty where they are equal.
+    """Return the JSON patch that turns `old` into `new`; empty if they are equal.
 
     >>> diff({"a": [1, 2]}, {"a": [0, 1, 2], "b": True})
     [{'op': 'add', 'path': '/a/0', 'value': 0}, {'op': 'add', 'path': '/b', 'value': True}]
@@ -52,7 +52,7 @@ def _diff_objects(old: JSONObject, new: JSONObject, path: str) -> Iterator[JSONO
 
 
 def _diff_lists(old: list[JSON], new: list[JSON], path: str) -> Iterator[JSONObject]:
-    """Skip the common start and end; between them change in place, then remove or add the rest."""
+    """Skip the common start and end; between them, change items in place, then remove or add the rest."""
     shorter = min(len(old), len(new))
     start = next((i for i in range(shorter) if not equal(old[i], new[i])), shorter)
     end = next((i for i in range(shorter - start) if not equal(old[-1 - i], new[-1 - i])), shorter - start)

@@ -1,4 +1,4 @@
-"""Which nodes a pod may run on, as far as its spec and one node decide: node selector, required affinity, tolerations.
+"""Decides which nodes a pod may run on, from its spec and one node: node selector, required affinity, tolerations.
 
 In: the spec of a pod. Out: values that compare and hash by content, so that equal pods are evaluated once.
 """
@@ -16,11 +16,11 @@ REPELLING: Final = ("NoSchedule", "NoExecute")
 """The effects of taints that keep pods away; the third, PreferNoSchedule, is a preference."""
 
 CORDONED: Final[JSONObject] = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
-"""The taint that stands for `spec.unschedulable`."""
+"""The taint that corresponds to `spec.unschedulable`."""
 
 
 class Toleration(Struct, frozen=True):
-    """One toleration; empty parts match anything. `seconds` is how long NoExecute is tolerated; None: for ever."""
+    """One toleration; empty parts match anything. `seconds` is how long NoExecute is tolerated; None: forever."""
 
     key: str
     operator: str
@@ -29,7 +29,7 @@ class Toleration(Struct, frozen=True):
     seconds: float | None = None
 
     def tolerates(self, taint: JSONObject) -> bool:
-        """Return whether the taint does not keep the pod away."""
+        """Return whether the toleration matches the taint, so that it does not repel the pod."""
         if self.effect and self.effect != taint.get("effect"):
             return False
         if self.key and self.key != taint.get("key"):
@@ -38,9 +38,10 @@ class Toleration(Struct, frozen=True):
 
 
 class NodeTerm(Struct, frozen=True):
-    """One node selector term: requirements on labels and on the node's name; a term without any matches nothing.
+    """One node selector term: requirements on labels and on the node's name; an empty term matches nothing.
 
-    `error` says why a term could not be read. API servers store such terms (`Gt` with a text), and no node fulfils them.
+    `error` is the reason why a term is unreadable. API servers store such terms (`Gt` with a text), and no node matches
+    them.
     """
 
     labels: tuple[Requirement, ...]
@@ -48,11 +49,11 @@ class NodeTerm(Struct, frozen=True):
     error: str = ""
 
     def matches(self, name: str, labels: dict[str, str]) -> bool:
-        """Return whether a node fulfils the term."""
+        """Return whether a node matches the term."""
         if not self.labels and not self.fields:
             return False
         named = {"metadata.name": name}
-        return all(one.matches(labels) for one in self.labels) and all(one.matches(named) for one in self.fields)
+        return all(label.matches(labels) for label in self.labels) and all(one.matches(named) for one in self.fields)
 
 
 def read_tolerations(spec: JSONObject) -> tuple[Toleration, ...]:
@@ -61,7 +62,7 @@ def read_tolerations(spec: JSONObject) -> tuple[Toleration, ...]:
 
 
 def tolerate(tolerations: Iterable[Toleration], taints: Iterable[JSONObject]) -> bool:
-    """Return whether none of the taints keeps a pod with these tolerations away."""
+    """Return whether a pod with these tolerations tolerates all taints."""
     known = tuple(tolerations)
     return all(any(one.tolerates(taint) for one in known) for taint in taints)
 
@@ -72,7 +73,7 @@ def read_node_selector(spec: JSONObject) -> tuple[Requirement, ...]:
 
 
 def read_node_terms(spec: JSONObject) -> tuple[NodeTerm, ...] | None:
-    """Return the terms of which a node must fulfil one; None where the pod has no required node affinity."""
+    """Return the terms of which a node must match one; None if the pod has no required node affinity."""
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     return None if required is None else tuple(map(read_node_term, required.get("nodeSelectorTerms") or []))

@@ -26,9 +26,9 @@ def ephemeral(pod: JSONObject) -> dict[str, JSONObject]:
     """Return the claim templates of the pod's ephemeral volumes by the name of the volume."""
     volumes = meta.spec(pod).get("volumes") or []
     return {
-        one["name"]: one["ephemeral"].get("volumeClaimTemplate") or {}
-        for one in volumes
-        if one.get("ephemeral") is not None
+        volume["name"]: volume["ephemeral"].get("volumeClaimTemplate") or {}
+        for volume in volumes
+        if volume.get("ephemeral") is not None
     }
 
 

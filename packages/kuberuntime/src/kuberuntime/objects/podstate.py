@@ -1,6 +1,6 @@
-"""The state of a pod in one word, as kubectl shows it under STATUS, and the reason in one sentence.
+"""The state of a pod in one word, as in kubectl's column STATUS, and the reason in one sentence.
 
-In: a pod. Out: texts. Used wherever a pod is shown: tables of the API server, command lines, live views.
+In: a pod. Out: texts. They are used wherever a pod is shown: tables of the API server, command lines, live views.
 """
 
 from collections.abc import Iterator
@@ -15,16 +15,16 @@ from kuberuntime.objects.meta import JSONObject
 NODE_LOST = "NodeLost"
 
 ENDING: Final = "ending"
-"""Why a pod is not ready that is being deleted, unless it failed before."""
+"""The reason why a pod that is being deleted is not ready, unless it failed before."""
 
 STOPPED: Final = frozenset({0, 130, 137, 143})
-"""The exit codes of programs that a signal ended on request, or that handled it."""
+"""The exit codes of programs that a signal ended on request, or that handled the signal."""
 
 ALL_RESTARTED: Final = "RestartingAllContainers"
 """The reason of a run that ended because its pod restarts all containers in place (`action: RestartAllContainers`)."""
 
 ENDED: Final = frozenset({"Succeeded", "Failed"})
-"""The phases of a pod whose containers run no more."""
+"""The phases of a pod whose containers no longer run."""
 
 
 def state(pod: JSONObject) -> str:
@@ -131,7 +131,7 @@ def _initialization(pod: JSONObject) -> _Initialization | None:
 
 
 def _containers(pod: JSONObject, word: str) -> str:
-    """Return the status of the first container that waits or has ended; `word` where there is none."""
+    """Return the status of the first container that waits or has ended; `word` if there is none."""
     running = False
     for status in reversed(meta.status(pod)["containerStatuses"]):
         current = status.get("state") or {}
@@ -160,7 +160,7 @@ def container_statuses(pod: JSONObject) -> list[JSONObject]:
 
 
 def restarted_with_all(status: JSONObject) -> bool:
-    """Return whether the last restart of a container was one of all containers of its pod in place.
+    """Return whether the last restart of a container was part of a restart of all containers in place.
 
     >>> restarted_with_all({"lastState": {"terminated": {"reason": "RestartingAllContainers", "exitCode": 137}}})
     True
@@ -186,12 +186,12 @@ def ended_on_request(pod: JSONObject, ended: JSONObject) -> bool:
 
 
 def is_failure(ended: JSONObject) -> bool:
-    """Return whether a run ended with an error of its own: not because its pod restarts all containers in place."""
+    """Return whether a run ended with its own error, and not because its pod restarts all containers in place."""
     return bool(ended.get("exitCode")) and ended.get("reason") != ALL_RESTARTED
 
 
 def _reasons(pod: JSONObject) -> Iterator[str]:
-    """Yield why containers wait or ended, the most important reason first."""
+    """Yield the reasons why containers wait or ended, the most important first."""
     statuses = container_statuses(pod)
     for container in statuses:
         waiting = (container.get("state") or {}).get("waiting") or {}
@@ -211,12 +211,12 @@ def _reasons(pod: JSONObject) -> Iterator[str]:
 
 
 def last_lines(ended: JSONObject) -> list[str]:
-    """Return the lines of a container's termination message that are not empty."""
+    """Return the non-empty lines of a container's termination message."""
     return [line.rstrip() for line in str(ended.get("message") or "").splitlines() if line.strip()]
 
 
 def quotation(ended: JSONObject) -> str:
-    r"""Return the most informative line as the end of a sentence about the exit of the container; empty without any.
+    r"""Return the most informative line as the end of a sentence about a container's exit; empty if there is none.
 
     >>> quotation({"message": "no such model\n"}), quotation({"message": "loaded shard 3\n"})
     (': no such model', ', last line: loaded shard 3')
@@ -228,7 +228,7 @@ def quotation(ended: JSONObject) -> str:
 def death(ended: JSONObject) -> str:
     r"""Describe how a container ended: the most informative line of its message, the reason and the exit code.
 
-    A line that names no error is called the last line.
+    A line that names no error is described as the last line.
 
     >>> death({"message": "Traceback …\nKeyError: 'rank'\n", "reason": "Error", "exitCode": 1})
     "KeyError: 'rank' (Error, exit code 1)"

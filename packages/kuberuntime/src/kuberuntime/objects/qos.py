@@ -1,4 +1,4 @@
-"""CPU and memory of containers as they count, and the quality-of-service class of a pod that follows from them. Pure."""
+"""The effective CPU and memory of containers, and the quality-of-service class of a pod. Pure."""
 
 from typing import Final
 
@@ -6,11 +6,11 @@ from kuberuntime.objects import quantity
 from kuberuntime.objects.meta import JSON, JSONObject
 
 COMPUTE: Final = ("cpu", "memory")
-"""The resources that decide the class, and that can change in a pod that is there."""
+"""The resources that determine the class, and that can change in an existing pod."""
 
 
 def compute(resources: JSONObject) -> dict[str, dict[str, JSON]]:
-    """Return the limits and requests of CPU and memory; a request that is not set is the limit.
+    """Return the limits and requests of CPU and memory; the default request is the limit.
 
     >>> compute({"limits": {"cpu": "2", "example.com/gpu": "1"}, "requests": {"memory": "1Gi"}})
     {'limits': {'cpu': '2'}, 'requests': {'cpu': '2', 'memory': '1Gi'}}
@@ -42,7 +42,7 @@ def qos_class(spec: JSONObject) -> str:
     """
     containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     holders = [spec] if spec.get("resources") else containers
-    amounts = [_positive(compute(one.get("resources") or {})) for one in holders]
+    amounts = [_positive(compute(holder.get("resources") or {})) for holder in holders]
     if not any(limits or requests for limits, requests in amounts):
         return "BestEffort"
     if all(len(limits) == len(COMPUTE) and requests == limits for limits, requests in amounts):

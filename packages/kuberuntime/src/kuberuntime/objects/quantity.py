@@ -1,8 +1,8 @@
 """Resource quantities (`500m`, `1.5Gi`, `129e6`): reading, canonical form, sums and comparison.
 
-Values are exact: a quantity is a whole number of nano-units and the notation it was written in. The canonical form
-(R-REV-6.6) has no fraction, the largest suffix that keeps it whole, and keeps the notation: binary stays binary
-(`1024Mi` becomes `1Gi`), decimal stays decimal (`1000m` becomes `1`), exponents stay exponents (`129e6`).
+Values are exact: a quantity is a whole number of nano-units, and its original notation. The canonical form (R-REV-6.6)
+has no fraction, the largest suffix that keeps it whole, and keeps the notation: binary stays binary (`1024Mi` becomes
+`1Gi`), decimal stays decimal (`1000m` becomes `1`), exponents stay exponents (`129e6`).
 """
 
 import re
@@ -16,10 +16,10 @@ from kuberuntime.objects.meta import JSON
 
 NANO_DIGITS = 9
 NANOS = 10**9
-"""Nano-units in one unit; smaller amounts are rounded up in magnitude."""
+"""The nano-units in one unit; smaller amounts are rounded away from zero."""
 
 CAP = (2**63 - 1) * NANOS
-"""The largest amount, where the digits written do not fit the short form of 18 digits."""
+"""The largest amount, for numbers whose digits do not fit the short form of 18 digits."""
 
 SHORT_DIGITS = 18
 LONGEST_TEXT = 100
@@ -31,7 +31,7 @@ PATTERN = re.compile(
 )
 
 WHOLE = re.compile(r"([1-9][0-9]{0,5}+)(?:([KMGT]i)|[numkMGT])?+")
-"""Whole numbers of a unit that are canonical unless the next larger unit divides them; all are below `CAP`."""
+"""Whole numbers of a unit, which are canonical unless the next larger unit divides them; all are below `CAP`."""
 
 DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 DECIMAL_SUFFIXES = {power: suffix for suffix, power in DECIMAL.items()}
@@ -40,7 +40,7 @@ BINARY_SUFFIXES = ("", *BINARY)
 
 
 class Notation(Enum):
-    """The notation of a quantity: the notation of its input is kept."""
+    """The notation of a quantity; computations keep the notation of their input."""
 
     DECIMAL = "decimal"
     BINARY = "binary"
@@ -110,7 +110,7 @@ ZERO = Quantity(0)
 
 
 def parse(value: JSON) -> Quantity:
-    """Read a quantity from JSON: a string, or a number as YAML writers leave it."""
+    """Read a quantity from JSON: a string, or a number from unquoted YAML."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise QuantityError("must be a quantity: a number, or a string like 500m, 2 or 1.5Gi")
     return _parse_text(str(value).strip())
@@ -144,7 +144,7 @@ def _canonical_text(text: str) -> str:
 
 
 def total(quantities: Iterable[Quantity]) -> Quantity:
-    """Return the sum; zero where there are none."""
+    """Return the sum; zero for no quantities."""
     return sum(quantities, ZERO)
 
 
@@ -167,7 +167,7 @@ def _parse_text(text: str) -> Quantity:
 
 
 def _scale(suffix: str, exponent: str | None) -> tuple[Notation, int, int]:
-    """Return how many nano-units one is: a multiple of a power of ten."""
+    """Return the nano-units of a suffix: a multiple of a power of ten."""
     if exponent is not None:
         if abs(int(exponent)) > LARGEST_EXPONENT:
             raise QuantityError(f"must have an exponent between -{LARGEST_EXPONENT} and {LARGEST_EXPONENT}")

@@ -38,7 +38,7 @@ class Resource(Struct, frozen=True):
 
     @property
     def type_meta(self) -> dict[str, str]:
-        """Return the fields by which an object says its kind."""
+        """Return the fields that identify the kind of an object."""
         return {"apiVersion": self.api_version, "kind": self.kind}
 
     def controlled(

@@ -19,7 +19,7 @@ class SelectorError(ValueError):
 
 
 class Operator(StrEnum):
-    """How a label is compared; `GT` and `LT` compare as integers."""
+    """The comparison of a label; `GT` and `LT` compare as integers."""
 
     IN = "In"
     NOT_IN = "NotIn"
@@ -40,7 +40,7 @@ class Requirement(Struct, frozen=True):
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether the labels fulfil the condition; `NotIn` holds where the label is absent."""
+        """Return whether the labels match the condition; `NotIn` also matches an absent label."""
         value = labels.get(self.key)
         match self.operator:
             case Operator.IN:
@@ -88,7 +88,7 @@ NOTHING = LabelSelector(nothing=True)
 
 
 def format_labels(labels: Mapping[str, str]) -> str:
-    """Format the selector that requires these labels, keys sorted.
+    """Format the selector that requires these labels, with sorted keys.
 
     >>> format_labels({"b": "2", "a": "1"})
     'a=1,b=2'
@@ -195,7 +195,7 @@ class FieldTerm(Struct, frozen=True):
     value: str
 
     def matches(self, text: str) -> bool:
-        """Return whether the text of the field fulfils the condition; an absent field has an empty one."""
+        """Return whether the text of the field matches the condition; an absent field counts as empty."""
         return (text == self.value) is self.equal
 
 
@@ -224,13 +224,13 @@ def parse_fields(text: str) -> tuple[FieldTerm, ...]:
 
 
 def selects(service: JSONObject, pod: JSONObject) -> bool:
-    """Return whether a Service selects a pod; one without a selector has no pods."""
+    """Return whether a Service selects a pod; a Service without a selector selects no pods."""
     wanted: Mapping[str, str] = meta.spec(service).get("selector") or {}
     return bool(wanted) and wanted.items() <= meta.labels(pod).items()
 
 
 def field_text(obj: JSONObject, path: str) -> str:
-    """Return the text of the field at a dotted path; empty where absent.
+    """Return the text of the field at a dotted path; empty if absent.
 
     >>> field_text({"spec": {"unschedulable": True}}, "spec.unschedulable")
     'true'

@@ -1,10 +1,10 @@
-"""Timestamps as the API has them: RFC 3339 with whole seconds, UTC."""
+"""Timestamps in the format of the API: RFC 3339 with whole seconds, UTC."""
 
 from datetime import UTC, datetime
 
 
 def render(moment: datetime) -> str:
-    """Render a moment.
+    """Render a time.
 
     >>> render(datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC))
     '2026-01-02T03:04:05Z'

@@ -14,7 +14,7 @@ HIGHEST_PORT: Final = 65535
 
 
 class Address(Struct, frozen=True):
-    """Where to listen; an empty host means everywhere."""
+    """The address to listen on; an empty host means all addresses."""
 
     host: str
     port: int

@@ -26,7 +26,7 @@ class CertificateObserver(Protocol):
     """Is notified of every reading."""
 
     def read_certificate(self, *, failed: bool) -> None:
-        """Note one reading."""
+        """Record one reading."""
         ...
 
 
@@ -59,7 +59,7 @@ class CertificateFiles:
         return chain
 
     async def follow(self, use: Callable[[bytes], Awaitable[None]]) -> None:
-        """Pass every pair that differs from the last to `use`, beginning with the first, until cancelled."""
+        """Pass every pair that differs from the last to `use`, starting with the first, until cancelled."""
         last_error = ""
         while True:
             try:

@@ -5,12 +5,12 @@ decisions. Wall clocks of different processes are never compared: a holder count
 after the last change that *this* process saw, by its own monotonic clock, as in client-go.
 
 A leader renews by one write, based on its previous one; it reads the lease only if that write meets a conflict. A write
-without an answer is not given up while the leader may act: the server may be slow for a period. As the answer may be
-lost, the leader writes again next to it.
+without an answer continues while the leader may act: the server may be slow for a period. As the answer may be lost,
+the leader sends a second write concurrently.
 
 A leader is fenced by time: it may act until `ElectionSettings.tenure` after it *sent* its last successful renewal.
-`fence.py` enforces this for its writes, also if the process was suspended meanwhile. As the tenure is shorter than the
-lease, no other process leads by then.
+`fence.py` enforces this for its writes, even if the process was suspended. As the tenure is shorter than the lease, no
+other process leads by then.
 """
 
 import asyncio
@@ -31,16 +31,16 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import LEASES
 
 JITTER: Final = 1.2
-"""Factor by which a wait may exceed the retry period, so that candidates do not all send requests at the same time."""
+"""The factor by which a wait may exceed the retry period, so that candidates do not send requests at the same time."""
 
 RELEASE_SECONDS: Final = 3.0
-"""The maximum seconds to release the lease, also where the retry period is longer: a process that ends has few."""
+"""The maximum seconds to release the lease, even with a longer retry period: an ending process has little time."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class ElectionSettings(Struct, frozen=True):
-    """Which lease, under which name, and the three times in seconds."""
+    """The lease, the identity of this process, and the three durations in seconds."""
 
     lease: ObjectKey
     identity: str
@@ -62,7 +62,7 @@ class ElectionSettings(Struct, frozen=True):
 
     @property
     def request_limit(self) -> float:
-        """Return the seconds after which a request without an answer is sent again, before the deadline is used up."""
+        """Return the seconds after which a request without an answer is repeated, well before the deadline."""
         return self.renew_deadline / 2
 
 
@@ -93,7 +93,7 @@ class ElectionObserver(Protocol):
     """Is notified when leadership begins and ends."""
 
     def leading(self, *, is_leader: bool) -> None:
-        """Note the change."""
+        """Record the change."""
         ...
 
 
@@ -119,13 +119,13 @@ def decide(settings: ElectionSettings, lease: JSONObject | None, seen: Sighting 
 
 
 def see(seen: Sighting | None, lease: JSONObject, now: float) -> Sighting:
-    """Return the last observed change after this reading of the lease: a new one only if the lease differs."""
+    """Return the last observed change after this reading of the lease; a new one only if the lease differs."""
     spec = meta.spec(lease)
     return seen if seen is not None and seen.spec == spec else Sighting(spec, now)
 
 
 def released(lease: JSONObject, now: datetime) -> JSONObject:
-    """Return the spec of a released lease, which is free at once."""
+    """Return the spec of a released lease, which can be acquired at once."""
     moment = microtime(now)
     return meta.spec(lease) | {
         "holderIdentity": "",
@@ -169,7 +169,7 @@ class LeaderElection:
         return self.remaining() > 0
 
     def remaining(self) -> float:
-        """Return the seconds for which this process may still act; 0 or less where it may not."""
+        """Return the seconds for which this process may still act; 0 or less if it may not."""
         return self._deadline - self._clock.monotonic()
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
@@ -182,7 +182,7 @@ class LeaderElection:
             self._log.warning("leadership lost")
 
     async def _lead(self, lead: Callable[[], Awaitable[None]]) -> bool:
-        """Campaign and lead once; return whether `lead` returned by itself."""
+        """Campaign and lead once; return whether `lead` returned on its own."""
         await self._acquire()
         self._log.info("leading")
         self._observer.leading(is_leader=True)
@@ -218,7 +218,10 @@ class LeaderElection:
                 self._log.warning("the lease was not renewed in time")
 
     async def _renew_once(self) -> bool:
-        """Claim the lease, and claim it again next to that while no answer comes; return whether an attempt succeeded."""
+        """Claim the lease, and repeat the claim concurrently while there is no answer.
+
+        Return whether an attempt succeeded.
+        """
         pending: set[asyncio.Task[bool]] = set()
         is_ours = False
         async with asyncio.TaskGroup() as group:
@@ -254,7 +257,7 @@ class LeaderElection:
             return False
 
     async def _claim(self, lease: JSONObject | None, limit: float | None) -> bool:
-        """Claim the lease, based on this state of it, if allowed; return whether this process holds it now."""
+        """Claim the lease, based on its given state, if allowed; return whether this process holds it now."""
         if lease is not None:
             self._seen = see(self._seen, lease, self._clock.monotonic())
         decision = decide(self._settings, lease, self._seen, self._clock)
@@ -284,13 +287,13 @@ class LeaderElection:
             self._log.info("lease released")
 
     async def _free(self, held: JSONObject) -> None:
-        """Release the lease in its last held state, or as an interrupted renewal of this process wrote it."""
+        """Release the lease in its last held state, or in the state of an interrupted renewal of this process."""
         try:
             await self._write(released(held, self._clock.now()), held)
         except ConflictError:
-            found = await self._client.find(LEASES, self._settings.lease)
-            if found is not None and meta.spec(found).get("holderIdentity") == self._settings.identity:
-                await self._write(released(found, self._clock.now()), found)
+            lease = await self._client.find(LEASES, self._settings.lease)
+            if lease is not None and meta.spec(lease).get("holderIdentity") == self._settings.identity:
+                await self._write(released(lease, self._clock.now()), lease)
 
     async def _write(self, spec: JSONObject, replaces: JSONObject | None) -> JSONObject:
         key = self._settings.lease

@@ -30,44 +30,44 @@ from kuberuntime import timeouts
 
 HANDSHAKE_SECONDS: Final = 10.0
 HEADER_SECONDS: Final = 20.0
-"""From the acceptance of a connection to the headers of its first request."""
+"""Seconds from the acceptance of a connection to the headers of its first request."""
 
 IDLE_SECONDS: Final = 120.0
-"""Between two requests; longer than the 90 s after which API servers close connections they do not use."""
+"""Seconds between two requests; longer than the 90 s after which API servers close idle connections."""
 
 CONNECTIONS: Final = 256
 BACKLOG: Final = 512
 AT_ONCE: Final = 16
-"""Connections accepted before the event loop does other work."""
+"""The number of connections that are accepted before the event loop does other work."""
 
 PAUSE_SECONDS: Final = 1.0
-"""How long accepting pauses after the system refused a connection."""
+"""Seconds for which accepting pauses after the system refused a connection."""
 
 LOG_SECONDS: Final = 60.0
-"""Failures to accept are logged once in this time at most."""
+"""The minimum seconds between two log lines about failures to accept."""
 
 CLOSING_SECONDS: Final = 1.0
 
 LINGER_SECONDS: Final = 1.0
-"""How long a server reads the rest of a body after its response, so that the client can read the response.
+"""Seconds for which a server reads the rest of a body after its response, which the client must still read.
 
-It continues after the client has left, outside of the bound of connections: with aiohttp's 10 s, clients could fill
-the memory.
+Reading continues after the client has left, outside of the limit of connections: with aiohttp's 10 s, clients could
+fill the memory.
 """
 
 GRACE_SECONDS: Final = 1.0
-"""How long a connection is not closed for another one after a request was served: the response is still being sent."""
+"""Seconds after a request for which its connection is not closed for another one: the response is still being sent."""
 
 Factory: TypeAlias = Callable[[], asyncio.BaseProtocol]
 
 EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - the caller's choice
-"""Hosts that mean all addresses of both families, as in Go: a pod's may be of IPv6 only."""
+"""Hosts that mean all addresses of both families, as in Go: a pod may have only an IPv6 address."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Bounds(Struct, frozen=True):
-    """How many connections may be open, and how many seconds one may wait for its first headers, and between requests."""
+    """The maximum number of open connections, and the maximum seconds of waits for headers and between requests."""
 
     connections: int = CONNECTIONS
     headers: float = HEADER_SECONDS
@@ -81,7 +81,7 @@ def bounds(most: int = CONNECTIONS, *, share: float = 0.5) -> Bounds:
 
 
 class OnceAWhile(logging.Filter):
-    """Drops log lines about requests that aiohttp answers with 400, and passes one other line per `LOG_SECONDS`."""
+    """Drops log lines about requests that aiohttp answers with 400; other lines pass once per `LOG_SECONDS`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ class OnceAWhile(logging.Filter):
 
 
 def protocol_logger(name: str) -> logging.Logger:
-    """Return the logger for aiohttp's lines about malformed or incomplete requests: any client can cause them."""
+    """Return the logger for aiohttp's lines about malformed or incomplete requests, which any client can cause."""
     logger = logging.getLogger(f"aiohttp.server.{name.replace(' ', '-')}")
     if not logger.filters:
         logger.addFilter(OnceAWhile())
@@ -130,7 +130,7 @@ def abort(transport: asyncio.Transport) -> None:
 
 
 class Acceptor:
-    """Accepts the connections to one port; their protocols have to report when they serve (`serving`, `middleware`)."""
+    """Accepts the connections to one port; their protocols must report when they serve (`serving`, `middleware`)."""
 
     def __init__(self, limits: Bounds, *, name: str, context: ssl.SSLContext | None = None) -> None:
         self._limits = limits
@@ -166,7 +166,7 @@ class Acceptor:
         self._accept_again()
 
     async def serve(self, runner: web.BaseRunner, host: str | None, port: int) -> None:
-        """Serve a runner that is set up; raise `OSError` if the port cannot be bound."""
+        """Serve a prepared runner; raise `OSError` if the port cannot be bound."""
         if runner.server is None:
             raise RuntimeError("the runner has to be set up before its port is listened on")
         await self.listen(runner.server, host, port)
@@ -195,7 +195,7 @@ class Acceptor:
 
     @contextmanager
     def serving(self, transport: asyncio.BaseTransport | None) -> Iterator[None]:
-        """Note that a request of this connection is being served: it does not wait meanwhile."""
+        """Record that a request of this connection is being served, so that it does not count as waiting."""
         connection = self._find(transport)
         if connection is None:
             yield
@@ -210,7 +210,7 @@ class Acceptor:
 
     @contextmanager
     def receiving(self, transport: asyncio.BaseTransport | None, seconds: float) -> Iterator[None]:
-        """Note that the body of a request is being read: meanwhile its connection waits, for at most `seconds`.
+        """Record that the body of a request is being read: its connection waits, for at most `seconds`.
 
         Otherwise a client that sends a body byte by byte would count as served and keep others out.
         """
@@ -227,8 +227,8 @@ class Acceptor:
                 connection.serve()
 
     def _find(self, transport: asyncio.BaseTransport | None) -> "_Connection | None":
-        found = transport.get_extra_info("socket") if transport is not None else None
-        return self._open.get(found.fileno()) if found is not None else None
+        sock = transport.get_extra_info("socket") if transport is not None else None
+        return self._open.get(sock.fileno()) if sock is not None else None
 
     def _is_live(self, connection: "_Connection") -> bool:
         return self._open.get(connection.number) is connection and not connection.is_cut
@@ -238,7 +238,7 @@ class Acceptor:
 
     @property
     def middleware(self) -> Middleware:
-        """Return the middleware that notes when requests of an application are served."""
+        """Return the middleware that records when requests of an application are served."""
 
         @web.middleware
         async def noted(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -378,7 +378,7 @@ class _Connection:
             self._timer = None
 
     def cut(self) -> None:
-        """Shut the connection down in the kernel: all who read or write it, also in a handshake, see its end."""
+        """Shut the connection down in the kernel: all readers and writers see its end, even during a handshake."""
         self.is_cut = True
         self.end()
         self._timer = asyncio.get_running_loop().call_later(CLOSING_SECONDS, self._abort)
@@ -386,6 +386,6 @@ class _Connection:
             self._peer.shutdown(socket.SHUT_RDWR)
 
     def _abort(self) -> None:
-        """Abort a connection that nobody has read or written since it was shut down."""
+        """Abort a connection that nobody has read or written since its shutdown."""
         if self.transport is not None and self._peer.fileno() >= 0:
             abort(self.transport)

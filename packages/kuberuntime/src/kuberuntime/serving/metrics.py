@@ -112,7 +112,7 @@ class Metrics:
         self._calls.labels(*verb_and_resource(request)).inc()
 
     def throttled(self, seconds: float) -> None:
-        """Note how long a request waited for the client's own limit."""
+        """Record how long a request waited for the client's own limit."""
         self._throttled.observe(seconds)
 
     def leadership(self, name: str) -> "LeadershipObserver":
@@ -137,7 +137,7 @@ class LeadershipObserver:
         self._gauge = gauge
 
     def leading(self, *, is_leader: bool) -> None:
-        """Note the change."""
+        """Record the change."""
         self._gauge.set(1 if is_leader else 0)
 
 
@@ -204,7 +204,7 @@ class ControllerObserver:
         self._retries.inc()
 
     def taken(self, key: Hashable) -> None:
-        """Note the end of the time in the queue; processing begins."""
+        """Record the end of the time in the queue; processing begins."""
         now = asyncio.get_running_loop().time()
         self._waited.observe(now - self._waiting.pop(key, now))
         self._working[key] = now
@@ -212,7 +212,7 @@ class ControllerObserver:
         self._active.set(len(self._working))
 
     def finished(self, key: Hashable, result: Result) -> None:
-        """Count a result and the time it took."""
+        """Count a result and its duration."""
         now = asyncio.get_running_loop().time()
         seconds = now - self._working.pop(key, now)
         self._worked.observe(seconds)

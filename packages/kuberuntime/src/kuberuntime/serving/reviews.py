@@ -1,9 +1,9 @@
 """Authorizes readers of metrics: TokenReview authenticates, SubjectAccessReview allows the path (R-MGR-6).
 
 Both results are cached briefly, so that a scraper costs the API server one pair of requests a minute. Tokens are kept
-as hashes only. Anyone can invent tokens. So reviews of tokens that were not allowed recently are rate-limited, and
+as hashes only. Clients can invent tokens. So reviews of tokens that were not allowed recently are rate-limited, and
 their results are cached separately: invented tokens affect neither the API server nor the scrapers. Addresses that sent
-an invalid token have a limit of their own, so that a scraper whose token is new does not wait behind invented ones.
+an invalid token have a separate limit, so that a scraper with a new token does not wait behind invented ones.
 """
 
 import hashlib
@@ -24,21 +24,24 @@ from kuberuntime.objects.resources import SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS,
 ALLOWED_SECONDS: Final = 60.0
 DENIED_SECONDS: Final = 10.0
 KNOWN_SECONDS: Final = 3600.0
-"""How long a token that was allowed counts as known: its reviews are not rate-limited."""
+"""Seconds for which an allowed token counts as known: its reviews are not rate-limited."""
 
 LIMIT: Final = 1024
-"""Results cached at most, allowed and denied each, and addresses, so that invented tokens cannot fill the memory."""
+"""The maximum number of cached results, allowed and denied each, and of addresses, to bound the memory."""
 
 UNKNOWN_RATE: Final = 2.0
 UNKNOWN_BURST: Final = 10
-"""Reviews of unknown tokens: at most so many a second, and in a burst; as many again for addresses that sent invalid ones."""
+"""The limit of reviews of unknown tokens per second, and in a burst.
+
+Addresses with invalid tokens have a second one.
+"""
 
 SUSPECT_SECONDS: Final = 300.0
-"""How long an address that sent an invalid token keeps a separate limit, after its last unknown token."""
+"""Seconds for which an address that sent an invalid token has a separate limit, after its last unknown token."""
 
 
 class Verdict(Struct, frozen=True):
-    """The HTTP status of a request, and until when it is cached."""
+    """The HTTP status of a request, and the time until which it is cached."""
 
     status: int
     until: float
@@ -49,10 +52,10 @@ Key: TypeAlias = tuple[bytes, str]
 
 
 class UnknownTokens:
-    """Limits the reviews of unknown tokens: of addresses that sent invalid ones lately, and of all others.
+    """Limits the reviews of unknown tokens: separately for addresses that recently sent invalid ones, and for others.
 
-    An address is suspected from its first unknown token until that proves valid, so of many at once one alone is taken
-    from the others' share.
+    An address is suspected from its first unknown token until that proves valid. So many concurrent unknown tokens of
+    one address take only one from the limit of others.
     """
 
     def __init__(self) -> None:
@@ -72,7 +75,7 @@ class UnknownTokens:
         return not is_suspect or self._of_suspects.take_now(now)
 
     def clear(self, address: str) -> None:
-        """Suspect an address no more."""
+        """Stop suspecting an address."""
         self._suspects.pop(address, None)
 
 
@@ -89,7 +92,7 @@ class Authorizer:
     async def status(self, authorization: str, path: str, address: str = "") -> int:
         """Return 200, 401, 403, or 429 for too many unknown tokens; raise `KubeError` if the API server fails.
 
-        `address` is where the request comes from.
+        `address` is the address of the client.
         """
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() != "bearer" or not token.strip() or not token.isascii():  # RFC 6750 allows no others
@@ -137,7 +140,7 @@ class Authorizer:
 
 
 def application(path: str, render: Callable[[], bytes], content_type: str, authorizer: Authorizer) -> web.Application:
-    """Build an application that serves one text to those who may read it."""
+    """Build an application that serves one text to authorized clients."""
 
     async def serve(request: web.Request) -> web.Response:
         try:

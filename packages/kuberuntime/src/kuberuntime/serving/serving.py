@@ -1,6 +1,6 @@
 """Serving HTTP: TLS contexts whose certificate can be replaced, a listener, probes.
 
-HTTP/1.1 only (R-MGR-5): aiohttp supports nothing else, and the servers announce this by ALPN.
+Only HTTP/1.1 is served (R-MGR-5): aiohttp supports nothing else, and the servers announce this by ALPN.
 """
 
 import ssl
@@ -18,7 +18,7 @@ from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.listening import Acceptor, Bounds, bounds, protocol_logger
 
 SHUTDOWN_SECONDS: Final = 3.0
-"""How long running requests may take once the server ends."""
+"""Seconds for running requests to complete when the server stops."""
 
 
 CONNECTIONS: Final = 64
@@ -46,7 +46,9 @@ def server_context(chain: bytes, settings: TLSSettings | None = None) -> ssl.SSL
 
 
 def load_chain(context: ssl.SSLContext, chain: bytes) -> None:
-    """Use another certificate for new connections; call it in the serving thread, or a handshake may get half of it.
+    """Use another certificate for new connections.
+
+    Call it in the serving thread, because handshakes must not see half of it.
 
     `ssl` reads files only, so the key is in a private directory for a moment.
     """
@@ -61,7 +63,7 @@ def load_chain(context: ssl.SSLContext, chain: bytes) -> None:
 
 
 class Listener:
-    """Serves an application while the context is entered; without a TLS context, plain HTTP."""
+    """Serves an application inside the context; plain HTTP without a TLS context."""
 
     def __init__(
         self,
@@ -127,7 +129,7 @@ def application(*, liveness: str, readiness: str, checks: Mapping[str, Check]) -
 
 
 def path_of(name: str) -> str:
-    """Return an endpoint's path, also where it was written without its slash.
+    """Return an endpoint's path, even if it was written without its slash.
 
     >>> path_of("readyz"), path_of("/healthz")
     ('/readyz', '/healthz')

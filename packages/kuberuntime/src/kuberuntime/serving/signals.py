@@ -11,7 +11,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @asynccontextmanager
 async def until_stopped(at_once: Callable[[], None] | None = None) -> AsyncIterator[asyncio.Event]:
-    """Yield an event that is set by a signal to stop; `at_once` is called before a second signal ends the process."""
+    """Yield an event that a signal to stop sets; `at_once` is called before a second signal ends the process."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
 

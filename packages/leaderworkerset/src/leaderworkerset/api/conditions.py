@@ -1,7 +1,7 @@
 """The conditions of a LeaderWorkerSet, one row each.
 
-Status, definition, metrics, `lws wait --for` and the health checks for other tools follow from the rows. A row has no default,
-so that the type checker names what a new condition lacks.
+Status, definition, metrics, `lws wait --for` and the health checks for other tools are built from the rows. A row has
+no default, so that the type checker names the missing parts of a new condition.
 """
 
 from enum import StrEnum
@@ -15,13 +15,13 @@ class ObjectHealth(StrEnum):
     PROGRESSING = "Progressing"
     DEGRADED = "Degraded"
     REQUIRED = "Required"
-    """While it is False, the object makes progress."""
+    """The object makes progress while the condition is False."""
     NEUTRAL = "Neutral"
-    """It does not change the health."""
+    """The condition does not change the health."""
 
 
 class ConditionOutcome(NamedTuple):
-    """A condition that can become True: its type, and the reason and message it then has (R-STAT-11)."""
+    """A condition that can become True: its type, and its reason and message when True (R-STAT-11)."""
 
     type: str
     reason: str
@@ -31,9 +31,12 @@ class ConditionOutcome(NamedTuple):
     """The types that cannot be True at the same time (R-STAT-12)."""
     health: ObjectHealth
     wait_words: tuple[str, ...]
-    """The words of `lws wait --for` for it; `condition=TYPE` waits for every condition."""
+    """The words of `lws wait --for` for the condition; `condition=TYPE` waits for every condition."""
     exhausted_message: str | None
-    """The message while it is False because groups are exhausted (N-ST-12); None if that does not change it."""
+    """The message while the condition is False because groups are exhausted (N-ST-12).
+
+    None if that does not change it.
+    """
 
 
 _STOPPED: Final = "Automatic recovery is stopped for one or more replicas"
@@ -129,7 +132,7 @@ CONDITIONS: Final = (
     WORKLOAD_SCHEDULING_CREATED,
     MOVE_IN_PROGRESS,
 )
-"""All of them. Of several with the same health, tools show the message of the last, which is the most specific."""
+"""All conditions. Of several with the same health, tools show the message of the last, which is the most specific."""
 
 WAIT_WORDS: Final = {word: outcome for outcome in CONDITIONS for word in outcome.wait_words}
 
@@ -140,4 +143,4 @@ NOT_MOVING: Final = ("AsExpected", "No group has to leave a node")
 """Reason and message of `MOVE_IN_PROGRESS` once it is False."""
 
 FORMER: Final = "RestartsExhausted"
-"""A condition of earlier versions, which none sets any more."""
+"""A condition of earlier versions, which is not set any more."""

@@ -11,7 +11,7 @@ from leaderworkerset.api import schema
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 GENERATOR_ANNOTATION = {"controller-gen.kubebuilder.io/version": "v0.17.2"}
-"""An annotation that R-API-1 requires: tools compare installed definitions by it."""
+"""An annotation that tools use to compare installed definitions (R-API-1)."""
 
 COLUMNS: tuple[JSONObject, ...] = (
     {
@@ -41,7 +41,7 @@ SUBRESOURCES: JSONObject = {
 
 
 DEFAULT_STRATEGY: JSONObject = {"type": "RollingUpdate"}
-"""The strategy that the API server adds if a manifest has none; the webhook fills in the rest (R-DEF-2)."""
+"""The strategy that the API server adds if a manifest has none; the webhook adds its other defaults (R-DEF-2)."""
 
 
 def leaderworkerset_crd() -> JSONObject:
@@ -61,7 +61,7 @@ def leaderworkerset_crd() -> JSONObject:
 def define(
     resource: Resource, names: JSONObject, version: JSONObject, annotations: Mapping[str, str] | None = None
 ) -> JSONObject:
-    """Return a definition: `names` are those beside the kind's own, `version` has columns, subresources and schema."""
+    """Return a definition: `names` are further names of the kind, `version` has columns, subresources and schema."""
     own: JSONObject = {
         "kind": resource.kind,
         "listKind": f"{resource.kind}List",
@@ -95,7 +95,7 @@ def root_schema(spec: JSONObject, status: JSONObject) -> JSONObject:
 
 
 def _with_strategy(spec: JSONObject) -> JSONObject:
-    """Give every LeaderWorkerSet a strategy before admission: Kueue writes an invalid one if there is none (R-KQ-10)."""
+    """Give every LeaderWorkerSet a strategy before admission: Kueue would otherwise write an invalid one (R-KQ-10)."""
     fields = spec["properties"]
     return spec | {
         "properties": fields | {"rolloutStrategy": fields["rolloutStrategy"] | {"default": DEFAULT_STRATEGY}}

@@ -1,8 +1,8 @@
 """The descriptions of the full definition, which `kubectl explain` shows (docs/adr/0005-installation.md).
 
-Our own fields are described here. Those of pod templates and claims are described by the API server whose OpenAPI
-document is the parameter. Only descriptions come from there, never types: full and slim definition differ in nothing
-else.
+The own fields of LeaderWorkerSets are described here. The fields of pod templates and claims are described by the API
+server whose OpenAPI document is the parameter. Only descriptions are taken from there, never types: the full and the
+slim definition differ in nothing else.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ ROOTS: Final = (
     "io.k8s.api.core.v1.PersistentVolumeClaim",
     "io.k8s.apimachinery.pkg.apis.meta.v1.Condition",
 )
-"""The definitions of the document from which all needed ones can be reached."""
+"""The definitions of the document from which all needed definitions can be reached."""
 
 OWN_ONLY: Final[JSONObject] = {
     "components": {
@@ -31,7 +31,7 @@ OWN_ONLY: Final[JSONObject] = {
         }
     }
 }
-"""A document without texts, where no API server is asked: what is described then are our own fields."""
+"""A document without texts, for use without an API server: it only describes the own fields of LeaderWorkerSets."""
 
 TEXTS: Final[dict[tuple[str, str], str]] = {
     ("LeaderWorkerSet", "spec"): "The desired groups.",
@@ -189,7 +189,7 @@ def with_texts(root: JSONObject, texts: Mapping[str, str], document: JSONObject)
 
 
 def _with_paths(shape: JSONObject, path: str, words: Mapping[str, str | None]) -> JSONObject:
-    """Describe the fields and items below a schema that stands at `path`."""
+    """Describe the fields and items below a schema whose path is `path`."""
     result = dict(shape)
     prefix = f"{path}." if path else ""
     if "properties" in shape:

@@ -2,7 +2,7 @@
 
 Fields that may be absent are None, since the contract distinguishes an absent field from 0: an absent
 `rollingUpdateConfiguration` means a surge of 1. Pod templates and role metadata stay JSON objects; the revision and the
-LeaderWorkerSets are built from the object as it was read.
+LeaderWorkerSets are built from the original object.
 """
 
 from enum import StrEnum
@@ -29,7 +29,7 @@ REVISION: Final = PREFIX + "revision"
 APP: Final = "app"
 
 INITIAL_REPLICAS: Final = PREFIX + "initial-replicas"
-"""An annotation of LeaderWorkerSets: their groups when the rollout away from them began."""
+"""An annotation of LeaderWorkerSets: the number of their groups when the rollout away from them began."""
 
 MIN_ROLES: Final = 2
 MAX_ROLES: Final = 10
@@ -37,7 +37,7 @@ MAX_SLICES: Final = 100
 
 
 class ScalingMode(StrEnum):
-    """What sets the number of groups of a role: its `spec.replicas`, or its DisaggregatedSetRoleScaler."""
+    """The source of the number of groups of a role: its `spec.replicas`, or its DisaggregatedSetRoleScaler."""
 
     STATIC = "Static"
     EXTERNAL = "External"
@@ -63,7 +63,7 @@ def has_scaler(role: JSONObject) -> bool:
 
 
 class PlacementType(StrEnum):
-    """Whether slices, or whole sets, have topology domains of their own."""
+    """Whether slices, or whole sets, have their own topology domains."""
 
     NONE = "None"
     EXCLUSIVE_SLICE = "ExclusiveSlice"
@@ -134,12 +134,12 @@ class Role(Base, frozen=True, kw_only=True):
 
     @property
     def replicas(self) -> int:
-        """Return the number of groups per slice in the spec (R-DS-25)."""
+        """Return the number of groups per slice in the spec, without a scaler (R-DS-25)."""
         return 1 if self.spec is None or self.spec.replicas is None else self.spec.replicas
 
     @property
     def replacement(self) -> GroupReplacementPolicy:
-        """Return when the replacement of a group may be scheduled; it matters for groups with random keys."""
+        """Return when the replacement of a group may be scheduled; relevant for groups with random keys."""
         policy = None if self.spec is None else self.spec.group_replacement_policy
         return policy or GroupReplacementPolicy.POST_TERMINATION
 
@@ -226,12 +226,12 @@ class DisaggregatedSet(Base, frozen=True, kw_only=True):
 
     @property
     def placement(self) -> PlacementPolicy:
-        """Return the placement policy, one without type if there is none."""
+        """Return the placement policy; without one, a policy without type."""
         return (None if self.spec is None else self.spec.placement_policy) or PlacementPolicy()
 
 
 def decode(obj: JSONObject) -> DisaggregatedSet:
-    """Read a DisaggregatedSet; null means absent; raise `DecodeError` naming the field that has the wrong type."""
+    """Read a DisaggregatedSet; null means absent. Raise a `DecodeError` that names the field of a wrong type."""
     present = {name: obj[name] for name in ("metadata", "spec", "status") if name in obj}
     try:
         return msgspec.convert(present, DisaggregatedSet)
@@ -240,6 +240,6 @@ def decode(obj: JSONObject) -> DisaggregatedSet:
 
 
 def encode_status(status: DisaggregatedSetStatus) -> JSONObject:
-    """Return `status` in its wire form: without zero values."""
+    """Return `status` in its wire form, without zero values."""
     body: JSONObject = msgspec.to_builtins(status, str_keys=True)
     return body

@@ -1,4 +1,4 @@
-"""The Go types of LeaderWorkerSets (`gotypes.json`), beside those of Kubernetes; revisions and schemas use them."""
+"""The Go types of LeaderWorkerSets (`gotypes.json`), in addition to those of Kubernetes, for revisions and schemas."""
 
 from pathlib import Path
 from typing import Final

@@ -1,11 +1,11 @@
-"""What names a group: its label, its leader pod, and the name that its workers and services get.
+"""The names of a group: its label, its leader pod, and the name of its workers and services.
 
 | identity | label `group-index` | leader pod | host, worker StatefulSet, own service |
 |---|---|---|---|
 | `Ordinal` | the index | `<set>-<index>` | as the leader pod |
 | `Hash` | a random key | a name of the ReplicaSet's | `<set>-<first characters of the key>` |
 
-In: a pod as admission left it. Whatever belongs to a group is found by one of these names, never by an index.
+In: a pod after admission. Objects of a group are found by one of these names, never by an index.
 """
 
 from collections.abc import Iterable
@@ -18,19 +18,19 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import WITH_RANDOM_KEYS
 
 HOST_CHARACTERS: Final = 8
-"""How many characters of a random key are part of host names."""
+"""The characters of a random key that are part of host names."""
 
 KEY_CHARACTERS: Final = 40
-"""How many characters a random key has; no index has so many."""
+"""The characters of a random key, more than any index has."""
 
 
 def label(obj: JSONObject) -> str:
-    """Return the label that a pod and all objects of its group carry, verbatim; empty without one."""
+    """Return the label that a pod and all objects of its group have, unchanged; empty if there is none."""
     return meta.labels(obj).get(labels.GROUP_INDEX, "")
 
 
 def revision(obj: JSONObject) -> str:
-    """Return the key of the revision that an object is of, or that a ControllerRevision is; empty without one."""
+    """Return the key of an object's revision, or of a ControllerRevision itself; empty if there is none."""
     return meta.labels(obj).get(labels.TEMPLATE_REVISION_HASH, "")
 
 
@@ -45,7 +45,7 @@ def is_hash_set(lws: JSONObject) -> bool:
 
 
 def is_exhausted(leader: JSONObject) -> bool:
-    """Return whether the leader's group used up its restarts: it was terminated, and its pods are kept (N-RB-4)."""
+    """Return whether the leader's group used up its restarts, so that its pods are kept (N-RB-4)."""
     return meta.annotations(leader).get(labels.GROUP_RESTART_BUDGET_EXHAUSTED) == "true"
 
 
@@ -57,18 +57,21 @@ class GroupEnd(StrEnum):
 
 
 def end_of(leader: JSONObject) -> GroupEnd | None:
-    """Return how the leader's group ended, None if it has not, or not by its own."""
+    """Return how the leader's group ended, None if it has not ended, or not by itself."""
     text = meta.annotations(leader).get(labels.GROUP_ENDED, "")
     return GroupEnd(text) if text in tuple(GroupEnd) else None
 
 
 def is_over(leader: JSONObject) -> bool:
-    """Return whether nothing follows the leader's group: it used up its restarts, or ended by its own; its leader is kept."""
+    """Return whether the leader's group has ended for good: it used up its restarts, or ended by itself.
+
+    Its leader is kept.
+    """
     return is_exhausted(leader) or end_of(leader) is not None
 
 
 def host(leader: JSONObject) -> str:
-    """Return a leader's host name, which its worker StatefulSet, its workers and its own service are named after."""
+    """Return a leader's host name, from which the names of its worker StatefulSet, workers and service are built."""
     return str(meta.spec(leader).get("hostname") or meta.name(leader))
 
 
@@ -83,12 +86,12 @@ def is_leader(pod: JSONObject) -> bool:
 
 
 def rank(pod: JSONObject) -> int | None:
-    """Return the rank of a pod in its group by its label, None where that is not a number."""
+    """Return the rank of a pod in its group by its label, None if the label is not a number."""
     return decimals.natural(meta.labels(pod).get(labels.WORKER_INDEX, ""))
 
 
 def leader_of(pod: JSONObject) -> str:
-    """Return the name of the leader of a pod's group; the pod's own name if it is one, or names none."""
+    """Return the name of the leader of a pod's group, or the pod's own name if it names none."""
     if (meta.labels(pod).get(labels.WORKER_INDEX) or labels.LEADER_WORKER_INDEX) == labels.LEADER_WORKER_INDEX:
         return meta.name(pod)
     ordinal = ordinals.split(meta.name(pod))
@@ -97,9 +100,10 @@ def leader_of(pod: JSONObject) -> str:
 
 
 def find_workers(leader: JSONObject, statefulsets: Iterable[JSONObject]) -> JSONObject | None:
-    """Return the StatefulSet that has the name of the leader's workers, or whose controller the leader is.
+    """Return the StatefulSet with the name of the leader's workers, or with the leader as controller.
 
-    Other versions of the controller name it after the leader pod (N-HASH-20). One of another owner is not returned.
+    Other versions of the controller name it after the leader pod (N-HASH-20). A StatefulSet of another owner is not
+    returned.
     """
     name = host(leader)
     named = (one for one in statefulsets if meta.name(one) == name or meta.is_controlled(one, leader))

@@ -1,7 +1,7 @@
 """Features of Kubernetes that this project uses and that some versions lack, and the results of their absence.
 
-Controllers never ask for a version: they observe what the API server serves, and which fields it keeps. This table is for
-people: the log of the manager, `lws doctor`, the documentation, and what tests expect of each version.
+Controllers never check the version: they observe what the API server serves, and which fields it keeps. This table is
+for users: for the log of the manager, `lws doctor`, the documentation, and the tests' expectations of each version.
 """
 
 import re
@@ -39,14 +39,14 @@ def parse(text: str) -> Version | None:
 
 
 class Feature(Struct, frozen=True):
-    """Something of Kubernetes that is there by default in some versions."""
+    """A feature of Kubernetes that some versions have by default."""
 
     name: str
     since: Version
     without: str
-    """The result in other versions, for administrators."""
+    """The result in versions without the feature, for administrators."""
     apart_from: tuple[Version, Version] | None = None
-    """The versions in between that lack it, from the first until before the second."""
+    """The versions in between that lack the feature: from the first until before the second."""
 
     def is_in(self, version: Version) -> bool:
         """Return whether a version has it by default."""
@@ -122,7 +122,7 @@ OLDEST: Final = START_ORDINAL.since.minor
 
 
 def missing(version: Version) -> list[Feature]:
-    """Return what a version lacks by default."""
+    """Return the features that a version lacks by default."""
     return [feature for feature in FEATURES if not feature.is_in(version)]
 
 
@@ -139,7 +139,7 @@ def too_old(text: str) -> str:
 
 
 def untested(text: str) -> str:
-    """Return that a version is not tested, empty if it is.
+    """Return a note that a version is not tested, empty if it is.
 
     >>> untested("v1.36.3")
     ''
@@ -153,7 +153,7 @@ def untested(text: str) -> str:
 
 
 def degraded(text: str) -> list[str]:
-    """Return what a version lacks that the oldest supported one has, and what happens instead.
+    """Return the features that a version lacks compared with the oldest supported one, and the effects.
 
     >>> [one.partition(":")[0] for one in degraded("v1.33.2")]
     ['streaming lists', 'matchLabelKeys merged into the selectors of topology spread']

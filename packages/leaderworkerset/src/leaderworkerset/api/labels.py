@@ -1,4 +1,4 @@
-"""Every label, annotation and environment name of the contract (R-API tables 1.4 to 1.6); no other module spells one."""
+"""Every label, annotation and environment name of the contract (tables 1.4 to 1.6); no other module spells one."""
 
 from typing import Final
 
@@ -168,7 +168,7 @@ ENV_GROUP_INDEX: Final = "LWS_GROUP_INDEX"
 POD_LABELS: Final = frozenset(
     {NAME, TEMPLATE_REVISION_HASH, GROUP_INDEX, WORKER_INDEX, GROUP_KEY, SUBGROUP_INDEX, SUBGROUP_KEY}
 )
-"""The labels of pods that only the controllers and the admission of pods set: those of a pod template are ignored."""
+"""The pod labels that only the controllers and admission set; those of a pod template are ignored."""
 
 POD_ANNOTATIONS: Final = frozenset(
     {
@@ -178,7 +178,7 @@ POD_ANNOTATIONS: Final = frozenset(
         *(FORMER_NODES, FORMER_LEADER, AVOIDED_NODE, MARKED_STARTING, PROGRESS, HANG, MOVE_GROUP),
     }
 )
-"""The annotations of pods that only the controllers and the admission of pods set."""
+"""The pod annotations that only the controllers and admission set."""
 
 LEADER: Final = "leader"
 WORKER: Final = "worker"
@@ -194,7 +194,7 @@ SCALE_MANAGER: Final = "lws-scale"
 """The field manager of scaling; `lws apply` may take over its fields, since the same user wrote both."""
 
 PLACES_MANAGER: Final = "lws-places"
-"""The field manager of the nodes in the record of a group's recreations, which has the other fields from `FIELD_MANAGER`."""
+"""The field manager of the nodes in the record of recreations, whose other fields belong to `FIELD_MANAGER`."""
 
 EVENT_REPORTER: Final = "leaderworkerset"
 """`reportingController` of every event (contract 8.3)."""

@@ -1,9 +1,9 @@
 """The LeaderWorkerSet as frozen structs (contract 1.2 and 1.3), and their conversion from and to JSON.
 
 Decoding fills in the defaults of the contract, so that the core uses effective values: an absent or null `replicas` is
-1, an absent `networkConfig` is `Shared`. Fields whose absence has a meaning of its own stay None: `leader_template`,
-`sub_group_policy`, `scheduling`. Pod and claim templates stay JSON objects, so that no field of theirs is lost. Revisions, which need
-the exact bytes, are built from the JSON object itself.
+1, an absent `networkConfig` is `Shared`. Fields whose absence has a separate meaning stay None: `leader_template`,
+`sub_group_policy`, `scheduling`. Pod and claim templates stay JSON objects, so that none of their fields is lost.
+Revisions, which need the exact bytes, are built from the JSON object itself.
 """
 
 import re
@@ -32,7 +32,7 @@ class StartupPolicy(StrEnum):
 
     @property
     def awaits_leader(self) -> bool:
-        """Return whether workers are created only once their leader is ready."""
+        """Return whether workers are created only after their leader is ready."""
         match self:
             case StartupPolicy.LEADER_READY:
                 return True
@@ -43,11 +43,11 @@ class StartupPolicy(StrEnum):
 
 
 AWAITS_LEADER: Final = f"waits for the leader to be ready (startupPolicy {StartupPolicy.LEADER_READY})"
-"""The text about workers that `LEADER_READY` holds back."""
+"""The text about workers that wait for their leader."""
 
 
 class RestartPolicy(StrEnum):
-    """What happens to a group when one of its pods fails. `DEFAULT` is an old spelling of `NONE`."""
+    """The reaction to a failed pod of a group. `DEFAULT` is an old spelling of `NONE`."""
 
     RECREATE_GROUP_ON_POD_RESTART = "RecreateGroupOnPodRestart"
     RECREATE_GROUP_AFTER_START = "RecreateGroupAfterStart"
@@ -78,7 +78,7 @@ class RestartPolicy(StrEnum):
 
     @property
     def current(self) -> "RestartPolicy":
-        """Return the spelling that replaces an old one."""
+        """Return the current spelling of a policy with an old one."""
         match self:
             case RestartPolicy.NONE | RestartPolicy.DEFAULT:
                 return RestartPolicy.NONE
@@ -89,7 +89,7 @@ class RestartPolicy(StrEnum):
 
 
 class SubdomainPolicy(StrEnum):
-    """Whether all groups share one headless service or each has its own."""
+    """Whether all groups share one headless service, or each group has its own."""
 
     SHARED = "Shared"
     UNIQUE_PER_REPLICA = "UniquePerReplica"
@@ -125,14 +125,14 @@ class SubGroupPolicyType(StrEnum):
 
 
 class GroupIdentity(StrEnum):
-    """What tells the groups apart: the ordinals of a StatefulSet's leaders, or random keys of a Deployment's."""
+    """The identity of groups: the ordinals of a StatefulSet's leaders, or random keys of a Deployment's."""
 
     ORDINAL = "Ordinal"
     HASH = "Hash"
 
     @property
     def is_hash(self) -> bool:
-        """Return whether groups have random keys, and their leaders are a Deployment's."""
+        """Return whether groups have random keys, and their leaders belong to a Deployment."""
         match self:
             case GroupIdentity.HASH:
                 return True
@@ -150,7 +150,7 @@ class GroupReplacementPolicy(StrEnum):
 
     @property
     def awaits_termination(self) -> bool:
-        """Return whether a replacement waits until a group that ends is gone."""
+        """Return whether a replacement waits until the ending group is deleted."""
         match self:
             case GroupReplacementPolicy.POST_TERMINATION:
                 return True
@@ -298,7 +298,7 @@ class LeaderWorkerSet(Base, frozen=True, kw_only=True):
 
     @property
     def generation(self) -> int:
-        """Return `metadata.generation`, 0 where absent."""
+        """Return `metadata.generation`, 0 if absent."""
         return meta.generation({"metadata": self.metadata})
 
     @property
@@ -342,7 +342,7 @@ class DecodeError(ValueError):
 
 
 def decode(obj: JSONObject) -> LeaderWorkerSet:
-    """Read a LeaderWorkerSet; null means absent; raise `DecodeError` naming the field that has the wrong type."""
+    """Read a LeaderWorkerSet; null means absent. Raise a `DecodeError` that names the field of a wrong type."""
     present = _without_nulls(obj, _STRUCTS)
     try:
         return msgspec.convert(present, LeaderWorkerSet)
@@ -351,19 +351,19 @@ def decode(obj: JSONObject) -> LeaderWorkerSet:
 
 
 def encode(leaderworkerset: LeaderWorkerSet) -> JSONObject:
-    """Return the JSON object; values equal to their defaults are omitted, except those that identify the object."""
+    """Return the JSON object without default values, except for fields that identify the object."""
     body: JSONObject = msgspec.to_builtins(leaderworkerset, str_keys=True)
     return {"apiVersion": leaderworkerset.api_version, "kind": leaderworkerset.kind} | body
 
 
 def encode_status(status: LeaderWorkerSetStatus) -> JSONObject:
-    """Return `status` in its wire form: without zero values (R-API-10)."""
+    """Return `status` in its wire form, without zero values (R-API-10)."""
     body: JSONObject = msgspec.to_builtins(status, str_keys=True)
     return body
 
 
 def _structs(struct: type[Base]) -> dict[str, Any]:
-    """Return the names of the fields that are structs, each with those below it."""
+    """Return the names of the fields that are structs, each with the struct fields below it."""
     return {
         field.encode_name: _structs(part)
         for field in msgspec.structs.fields(struct)
@@ -389,7 +389,7 @@ _STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>[0-9]+)\]")
 
 
 def field_error(obj: JSON, text: str) -> FieldError:
-    """Convert "Expected `int`, got `str` - at `$.spec.replicas`" into a field error with the value found there."""
+    """Convert "Expected `int`, got `str` - at `$.spec.replicas`" into a field error with the invalid value."""
     detail, _, place = text.partition(" - at ")
     path = place.removeprefix("`key` in ").strip("`").removeprefix("$")
     value = obj

@@ -1,4 +1,4 @@
-"""Names and labels of installed objects (contract 12.3 to 12.6): those of the Go manager, which is replaced in place."""
+"""Names and labels of installed objects (contract 12.3 to 12.6), equal to the Go manager's for updates in place."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -19,11 +19,11 @@ LABELS: Final[Mapping[str, str]] = {"app.kubernetes.io/name": "lws", "app.kubern
 SELECTOR: Final[Mapping[str, str]] = {**LABELS, "control-plane": "controller-manager"}
 
 OLDEST_KUBERNETES: Final = f"1.{OLDEST}.0"
-"""The first that makes the StatefulSets of workers."""
+"""The first version of Kubernetes in which StatefulSets of workers can be created."""
 
 
 def build(resource: Resource, name: str, namespace: str = "", /, **fields: Any) -> JSONObject:
-    """Build an object with our labels; `fields` are its fields beside the metadata."""
+    """Build an object with our labels; `fields` are its fields besides the metadata."""
     own: JSONObject = {"name": name, "labels": dict(LABELS)}
     if namespace:
         own["namespace"] = namespace
@@ -31,7 +31,7 @@ def build(resource: Resource, name: str, namespace: str = "", /, **fields: Any) 
 
 
 def labeled(obj: JSONObject) -> JSONObject:
-    """Return an object that was built elsewhere with our labels."""
+    """Return an object that was built elsewhere, with our labels."""
     return obj | {"metadata": meta.metadata(obj) | {"labels": {**meta.labels(obj), **LABELS}}}
 
 

@@ -1,8 +1,9 @@
-"""What a program says of its progress, and what is known of one that says nothing any more: values and their texts. Pure.
+"""The progress reports of a program, and the known facts about a hang: values and their texts. Pure.
 
-A program writes lines `::lws progress step=120 total=5000 loss=2.1`. The newest is kept as an annotation of the leader pod,
-in the same form, with the time of the line (`at`) and the steps per second (`rate`). A hang is another annotation, JSON.
-Both are written by tenants' programs or by whoever may write pods: every text is bounded, and an unusable one is absent.
+A program writes lines `::lws progress step=120 total=5000 loss=2.1`. The newest is kept as an annotation of the leader
+pod, in the same form, with the time of the line (`at`) and the steps per second (`rate`). A hang is another annotation,
+in JSON. Both come from programs of tenants, or from others who may write pods: every text is bounded, and an invalid
+one counts as absent.
 """
 
 import re
@@ -18,17 +19,17 @@ MARK: Final = "::lws progress "
 """The beginning of a line about progress."""
 
 LONGEST: Final = 2000
-"""The maximum characters of a line, after its mark; a longer one says nothing."""
+"""The maximum characters of a line, after its mark; longer lines are ignored."""
 
 MOST_METRICS: Final = 16
 
 MOST_RANKS: Final = 8
-"""The maximum number of ranks that a hang lists: the one that is silent the longest comes first."""
+"""The maximum number of ranks in a hang: the rank that has been silent the longest comes first."""
 
 LONGEST_HANG: Final = 8000
 LONGEST_WORDS: Final = 200
 LONGEST_NAME: Final = 253
-"""The maximum characters of a stored hang, of what one rank waits for, and of a pod's name."""
+"""The maximum characters of a stored hang, of the wait of one rank, and of a pod's name."""
 
 _PAIR: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_./-]{0,62})=([^\s=]{1,40})", re.ASCII)
 _METRIC: Final = re.compile(r"[+-]?(?:[0-9]{1,20}(?:\.[0-9]{0,20})?(?:[eE][+-]?[0-9]{1,3})?|inf|nan)%?", re.ASCII)
@@ -38,9 +39,10 @@ _RESERVED: Final = frozenset({"step", "total", "at", "rate"})
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a program: its step, of how many if it said so, and metrics as it wrote them.
+    """The progress of a program: its step, the total number of steps if known, and metrics as written.
 
-    `at` is when it said so, None in a line without time; `rate` the steps per second before that, 0 if not known.
+    `at` is the time of the report, None in a line without time; `rate` are the steps per second before it, 0 if not
+    known.
     """
 
     step: int
@@ -51,7 +53,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def share(self) -> float | None:
-        """Return the share that is done, from 0 to 1; None if the end is not known."""
+        """Return the completed share, from 0 to 1; None if the end is not known."""
         return None if not self.total else min(self.step / self.total, 1.0)
 
     def left(self, now: datetime) -> timedelta | None:
@@ -63,7 +65,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def of_line(line: str) -> Progress | None:
-    """Read a line of a program, None if it says nothing of progress.
+    """Read a line of a program, None if it does not report progress.
 
     >>> of_line("::lws progress step=120 total=5000 loss=2.1")
     Progress(step=120, total=5000, metrics=(('loss', '2.1'),), at=None, rate=0.0)
@@ -76,7 +78,7 @@ def of_line(line: str) -> Progress | None:
 
 
 def of_annotation(text: str) -> Progress | None:
-    """Read the annotation of a leader pod, None if there is none that is usable."""
+    """Read the annotation of a leader pod, None if it is missing or invalid."""
     pairs = _pairs(text) if len(text) <= LONGEST else {}
     found, at = _read(pairs), timestamps.read(pairs.get("at", ""))
     if found is None or at is None:
@@ -86,7 +88,7 @@ def of_annotation(text: str) -> Progress | None:
 
 
 def render(progress: Progress) -> str:
-    """Return the annotation, which `of_annotation` reads."""
+    """Return the annotation that `of_annotation` reads."""
     own = {"step": str(progress.step)} | ({} if progress.total is None else {"total": str(progress.total)})
     time = {} if progress.at is None else {"at": progress.at.isoformat()}
     rate = {"rate": f"{progress.rate:.6f}"} if progress.rate > 0 else {}
@@ -107,7 +109,7 @@ def _read(pairs: Mapping[str, str]) -> Progress | None:
 
 
 class SilentRank(msgspec.Struct, frozen=True, kw_only=True):
-    """A rank of a group that makes no progress: since when its log is silent, and what it waits for, as far as is known."""
+    """A rank of a hanging group: since when its log is silent, and what it waits for, if known."""
 
     pod: str
     uid: str
@@ -117,14 +119,14 @@ class SilentRank(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hang(msgspec.Struct, frozen=True, kw_only=True):
-    """A group that has made no progress since a time; `ranks` has one or more, the one silent the longest first."""
+    """A group that has made no progress for some time; the first of its `ranks` has been silent the longest."""
 
     since: datetime
     ranks: tuple[SilentRank, ...]
 
     @property
     def blamed(self) -> SilentRank:
-        """Return the rank that is silent the longest."""
+        """Return the rank that has been silent the longest."""
         return self.ranks[0]
 
 
@@ -142,7 +144,7 @@ class _StoredHang(msgspec.Struct, frozen=True):
 
 
 def render_hang(hang: Hang) -> str:
-    """Return the annotation, which `hang_of` reads: of many ranks the first."""
+    """Return the annotation that `hang_of` reads, with only the first of many ranks."""
     ranks = [
         _StoredRank(one.pod, one.uid, one.rank, one.since.isoformat(), one.waits[:LONGEST_WORDS])
         for one in hang.ranks[:MOST_RANKS]
@@ -151,7 +153,7 @@ def render_hang(hang: Hang) -> str:
 
 
 def hang_of(text: str) -> Hang | None:
-    """Read the annotation of a leader pod, None if there is none that is usable."""
+    """Read the annotation of a leader pod, None if it is missing or invalid."""
     if not text or len(text) > LONGEST_HANG:
         return None
     try:

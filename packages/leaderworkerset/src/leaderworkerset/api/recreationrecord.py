@@ -1,8 +1,8 @@
-"""The record of a group's last recreation: what it holds, and how it is read and written (docs/adr/0003). Pure.
+"""The record of a group's last recreation: its content, and its format (docs/adr/0003). Pure.
 
 It is a ControllerRevision without revision key, so that it is not treated as a revision, and is named after the leader
-pod. Its content is in annotations. Whoever may write ControllerRevisions may write it: one that cannot be read counts as
-absent.
+pod. Its content is in annotations. Other users may be allowed to write ControllerRevisions, so an unreadable record
+counts as absent.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class RecreationState(StrEnum):
 
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """The failure of a pod; `what` says what happened, empty if nothing is known."""
+    """The failure of a pod; `what` describes it, empty if nothing is known."""
 
     pod: str
     uid: UID = UNKNOWN
@@ -42,8 +42,8 @@ class Failure(Struct, frozen=True, kw_only=True):
 class Recreation(Struct, frozen=True, kw_only=True):
     """One recreation of a group: its leader and revision, its number in a row, its earliest time, and the failure.
 
-    `resumed` is the text of the settings when it was decided, `used` the restarts that the group has used with this one;
-    None as long as it is not due, and where they are not counted.
+    `resumed` is the text of the settings at the time of the decision. `used` are the restarts that the group has used,
+    including this one; None until it is due, and if restarts are not counted.
     """
 
     leader: UID
@@ -62,7 +62,7 @@ def name_of(leader: JSONObject) -> str:
 
 
 def name_of_replaced(leader: JSONObject) -> str:
-    """Return the name of the record of the group that the leader's replaces; of none if it replaces none."""
+    """Return the name of the record of the group that the leader's group replaces; empty if it replaces none."""
     return f"{meta.annotations(leader).get(labels.REPLACES, '')}{SUFFIX}"
 
 
@@ -72,7 +72,7 @@ def leader_of(record: JSONObject) -> str:
 
 
 def read(record: JSONObject | None) -> Recreation | None:
-    """Read a record; None for one that is unreadable or absent."""
+    """Read a record; None if it is unreadable or absent."""
     found = {} if record is None else meta.annotations(record)
     due = timestamps.read(found.get(labels.RECREATE_AFTER, ""))
     count = decimals.natural(found.get(labels.RECREATIONS, ""))
@@ -114,5 +114,5 @@ def write(recreation: Recreation) -> Mapping[str, str]:
 
 
 def _state(text: str) -> RecreationState:
-    """Read a state; a record without one is from a version that had no other."""
+    """Read a state; a record without one is from a version with only one state."""
     return RecreationState(text) if text in tuple(RecreationState) else RecreationState.RECREATED

@@ -1,4 +1,4 @@
-"""The resources of the API groups of LeaderWorkerSets, beside those of Kubernetes (`kuberuntime`)."""
+"""The resources of the API groups of LeaderWorkerSets, in addition to those of Kubernetes (`kuberuntime`)."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
-"""What an annotation of a pod says of its restarts in place: `COUNT`, or `COUNT=SINCE` until it is ready again. Pure.
+"""The annotation of a pod about its restarts in place: `COUNT`, or `COUNT=SINCE` until it is ready again. Pure.
 
-Whoever may write pods may write it: one that cannot be read counts as absent.
+Other users may be allowed to write pods, so an unreadable annotation counts as absent.
 """
 
 from datetime import datetime
@@ -12,7 +12,7 @@ from leaderworkerset.api import labels
 
 
 class RestartNote(NamedTuple):
-    """How often a pod restarted all its containers in place, and since when it has not been ready; None once it is."""
+    """How often a pod restarted all its containers in place, and since when it is unready; None once it is ready."""
 
     restarts: int = 0
     since: datetime | None = None

@@ -1,7 +1,7 @@
-"""What a LeaderWorkerSet asks for about its progress and its end, by annotations (docs/adr/0026-progress-and-completion.md).
+"""The settings of a LeaderWorkerSet for its progress and its end, from annotations (docs/adr/0026).
 
-In: annotations. Out: the settings, and the errors of invalid annotations. One that was stored without the webhook and is
-invalid counts as absent. Without any of them nothing is followed, and nothing ends.
+In: annotations. Out: the settings, and the errors of invalid annotations. An invalid annotation that was stored without
+the webhook counts as absent. Without annotations, nothing is followed, and nothing ends.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,8 +25,9 @@ DURATION: Final = f"must be a duration from 1s to {24 * LONGEST_DAYS}h"
 class RunSettings(Struct, frozen=True, kw_only=True):
     """How a run is followed and ended.
 
-    With `timeout` a group without progress for so long hangs; it is recreated if `recreates`. With `completes` a group whose
-    leader ends with 0 is complete; `deadline` counts from the first pods of a template, `ttl` from the end of all groups.
+    With `timeout` a group without progress for so long hangs; it is recreated if `recreates`. With `completes` a group
+    is complete when its leader exits with code 0; `deadline` counts from the first pods of a template, `ttl` from the
+    end of all groups.
     """
 
     follows: bool = False
@@ -49,7 +50,7 @@ ANNOTATIONS: Final = (
 )
 
 _WORDS: Final = {labels.FOLLOW_PROGRESS: TRUE, labels.ON_HANG: RECREATE, labels.RUN_TO_COMPLETION: TRUE}
-"""The only value of each annotation that is no duration."""
+"""The only value of each annotation that is not a duration."""
 
 
 def read(annotations: Mapping[str, str]) -> RunSettings:
@@ -85,7 +86,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def _missing(name: str, lws: LeaderWorkerSet) -> str | None:
-    """Return what the annotation needs and the LeaderWorkerSet lacks."""
+    """Return the requirement of the annotation that the LeaderWorkerSet does not meet."""
     recreates = lws.spec.leader_worker_template.restart_policy.recreates
     match name:
         case labels.ON_HANG if labels.PROGRESS_TIMEOUT not in lws.annotations:

@@ -1,7 +1,7 @@
-"""`spec.scheduling`: how kube-scheduler places pods that belong together (N-API-10).
+"""`spec.scheduling`: how kube-scheduler places pods as a group (N-API-10).
 
 It has three levels: the whole LeaderWorkerSet, one replica, and the leader or the workers of a replica. Exactly one of
-them is active. Absent fields stay None, since presence alone tells the level.
+them is active. Absent fields stay None: the level whose field is present is active.
 """
 
 from kuberuntime.objects.meta import JSONObject
@@ -15,14 +15,14 @@ class CompositeGang(Base, frozen=True, kw_only=True):
 
 
 class CompositePolicy(Base, frozen=True, kw_only=True):
-    """`schedulingPolicy` of the whole or of a replica: exactly one field is set."""
+    """`schedulingPolicy` of the whole set or of a replica: exactly one field is set."""
 
     basic: JSONObject | None = None
     gang: CompositeGang | None = None
 
 
 class RoleGang(Base, frozen=True, kw_only=True):
-    """The gang of leaders or workers; `min_count` may only repeat how many pods it has."""
+    """The gang of leaders or workers; `min_count` may only be equal to their number of pods."""
 
     min_count: Int32 | None = None
 
@@ -35,7 +35,7 @@ class RolePolicy(Base, frozen=True, kw_only=True):
 
 
 class TopologyConstraint(Base, frozen=True, kw_only=True):
-    """The label of nodes whose value all pods have in common."""
+    """The node label whose value must be the same for all pods."""
 
     key: str = ""
 
@@ -54,7 +54,7 @@ class DisruptionMode(Base, frozen=True, kw_only=True):
 
 
 class ResourceClaim(Base, frozen=True, kw_only=True):
-    """A claim that the pods of a role share: exactly one of both references is set."""
+    """A claim that the pods of a role share: exactly one of the two references is set."""
 
     name: str = ""
     resource_claim_name: str | None = None

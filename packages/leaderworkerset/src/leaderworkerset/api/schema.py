@@ -1,6 +1,6 @@
-"""The OpenAPI schema of the types reachable from a LeaderWorkerSet, as its CRD carries it.
+"""The OpenAPI schema of the types reachable from a LeaderWorkerSet, for its CRD.
 
-Types come from the field tables (`fieldtypes`). The tables here add what those do not have: fields that may be absent
+Types come from the field tables (`fieldtypes`). The tables here add the missing parts: fields that may be absent
 although Go always writes them, defaults (R-API-7), keys of lists (R-API-8), atomic objects, and the rules of the
 LeaderWorkerSet's own fields (contract 1.2). Sub-schemas are shared, so do not change the result.
 """

@@ -1,4 +1,4 @@
-"""What the structs of the API have in common."""
+"""The base of the structs of the API."""
 
 from typing import Annotated, TypeAlias
 

@@ -1,6 +1,6 @@
 """The annotations of a LeaderWorkerSet that users set, one row each.
 
-Classes of stability, the comparison with other projects, `lws describe` and the Python client follow from the rows.
+Classes of stability, the comparison with other projects, `lws describe` and the Python client are built from the rows.
 """
 
 from typing import Final, NamedTuple
@@ -9,7 +9,7 @@ from leaderworkerset.api import labels
 
 
 class Setting(NamedTuple):
-    """An annotation, what it sets, and the page below `docs` about it; `is_ours` if upstream does not have it."""
+    """An annotation, its purpose, and its page below `docs`; `is_ours` if upstream does not have it."""
 
     annotation: str
     description: str

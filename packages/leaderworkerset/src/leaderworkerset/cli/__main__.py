@@ -8,7 +8,7 @@ from typing import NoReturn
 def main() -> NoReturn:
     """Load the command line and run it; from then on it handles Ctrl-C itself. An ignored SIGINT stays ignored.
 
-    SIGTERM and SIGHUP end a command like Ctrl-C, unless they are ignored: it undoes what it would undo then.
+    SIGTERM and SIGHUP end a command like Ctrl-C, unless they are ignored, with the same clean-up.
     """
     is_handled = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_handled:
@@ -24,7 +24,7 @@ def main() -> NoReturn:
 
 
 def _interrupt(_number: int, frame: FrameType | None) -> None:
-    """Do what Ctrl-C does now, also if SIGINT is ignored, as in the background of a script."""
+    """Do what Ctrl-C currently does, also if SIGINT is ignored, as in the background of a script."""
     handler = signal.getsignal(signal.SIGINT)
     if callable(handler):
         handler(signal.SIGINT, frame)

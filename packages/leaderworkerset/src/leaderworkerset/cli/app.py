@@ -78,7 +78,7 @@ def run(words: list[str]) -> int:
 
 
 def misplaced_name(words: list[str]) -> str:
-    """Return a note if `--local` is followed by the name of a cluster, which it does not read from there."""
+    """Return a note if `--local` is followed by the name of a cluster, which belongs elsewhere."""
     from leaderworkerset.cli.cluster import places
 
     following = dict(pairwise(words)).get(LOCAL, "")
@@ -117,5 +117,5 @@ def report(error: Exception) -> int:
 
 
 def program() -> str:
-    """Return the name for usage lines: kubectl calls the plug-in by another one."""
+    """Return the program name for usage lines; as a kubectl plug-in the command has another name."""
     return "kubectl lws" if sys.argv[0].endswith("kubectl-lws") else "lws"

@@ -22,21 +22,24 @@ class Needs(Flag):
     CLUSTER = 1
     """The options that select a cluster; without it no module for connections is imported."""
     LOGS = 2
-    """Its module logs, or follows objects, which logs."""
+    """The command logs, or follows objects, which logs."""
     MACHINE = 4
-    """It starts a cluster in its process: no garbage is collected meanwhile."""
+    """The command starts a cluster in its process: garbage is not collected during the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of `lws`, or a verb of one, with all that is to be known before its module is imported."""
+    """A command of `lws`, or a verb of a command, with everything that is needed before its module is imported."""
 
     name: str
     summary: str
     examples: tuple[str, ...] = ()
     """Command lines for the help and the reference; a test parses them."""
     at: str = ""
-    """Its module below `cli/commands`, named after it unless given; after a colon its name there, `command` by default."""
+    """The module below `cli/commands`, by default the command's name.
+
+    After a colon the name in the module, by default `command`.
+    """
     needs: Needs = Needs.CLUSTER
     verbs: "tuple[Command, ...]" = ()
 
@@ -63,7 +66,7 @@ class Command:
 
 def named(commands: Iterable[Command]) -> Mapping[str, Command]:
     """Return commands by their names, in their order."""
-    return {one.name: one for one in commands}
+    return {command.name: command for command in commands}
 
 
 COMMANDS: Final = named(

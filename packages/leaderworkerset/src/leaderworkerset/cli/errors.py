@@ -29,7 +29,7 @@ class TimedOutError(CommandError):
 def leaves(error: Exception) -> list[Exception]:
     """Return the errors of a group and of its nested groups."""
     if isinstance(error, ExceptionGroup):
-        return [leaf for one in error.exceptions for leaf in leaves(one)]
+        return [leaf for exception in error.exceptions for leaf in leaves(exception)]
     return [error]
 
 

@@ -1,6 +1,6 @@
-"""The faults of `lws chaos`, as people name them: one table for help, storms and draws. Importing it is cheap.
+"""The faults of `lws chaos` as users name them: one table for help, storms and random storms. The import is cheap.
 
-The effects are in the cluster (`localkube/faults/`), with the same names.
+The effects are in the cluster (`localkube/faults/`), under the same names.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class Of(Enum):
 
     RANK = ((1,), "RANK", "one rank", "web/0/1")
     RANKS = ((1, 2), "RANK [RANK]", "one rank or two", "web/0/0 web/0/1")
-    """One rank, or what is between two."""
+    """One rank, or the connection between two ranks."""
     NODE = ((1,), "NODE", "one node", "node-0")
     PART = ((0,), "", "no target", "")
     """A part of the cluster."""
@@ -26,7 +26,7 @@ class Of(Enum):
 
 
 class Amount(Enum):
-    """How the amount of a fault is written, and what it is for the cluster."""
+    """The notation of the amount of a fault, and its meaning for the cluster."""
 
     NONE = auto()
     SHARE = auto()
@@ -39,7 +39,7 @@ class Amount(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FaultName:
-    """A fault in words: `usual` is its amount or path unless another is given."""
+    """A fault as users write it: `usual` is its default amount or path."""
 
     name: str
     summary: str
@@ -48,7 +48,7 @@ class FaultName:
     usual: str = ""
     has_path: bool = False
     is_moment: bool = False
-    """It happens once, and does not last."""
+    """The fault happens once, and has no duration."""
 
     @property
     def example(self) -> str:

@@ -52,7 +52,7 @@ container_option: Final = click.option(
 
 
 def say_choice(pods: Sequence[JSONObject], container: str | None) -> None:
-    """Say which container was taken, if there are others and none was named."""
+    """Report which container was selected, if the pod has several and the user named none."""
     from leaderworkerset.views.podcontainers import note_of_choice  # most commands have other options of these
 
     if container is None and (note := note_of_choice(pods)):
@@ -62,7 +62,7 @@ def say_choice(pods: Sequence[JSONObject], container: str | None) -> None:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 DRY: Final = " (dry run)"
-"""The end of lines that say what would be."""
+"""The end of lines about a change that is not made."""
 
 
 def dry_run_option(help_text: str) -> Callable[[Command], Command]:
@@ -74,5 +74,5 @@ def dry_run_option(help_text: str) -> Callable[[Command], Command]:
 
 
 def timeout_option(default: str, help_text: str | None = None) -> Callable[[Command], Command]:
-    """Return the option with this time limit unless another is given."""
+    """Return the option with this default time limit."""
     return click.option("--timeout", type=limit, default=default, show_default=True, metavar="DURATION", help=help_text)

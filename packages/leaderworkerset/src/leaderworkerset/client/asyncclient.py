@@ -1,7 +1,7 @@
 """The asynchronous client: LeaderWorkerSets of one cluster, applied, awaited, read and followed.
 
-Tasks and time limits belong to the task that enters them, so following a cluster runs in a task of its own: a caller
-may leave an iterator at any point.
+Tasks and time limits belong to the task that enters them, so following a cluster runs in a separate task: a caller may
+leave an iterator at any point.
 """
 
 import asyncio
@@ -136,9 +136,10 @@ class AsyncClient:
             await client.close()
 
     async def apply(self, wanted: Manifest | JSONObject, *, force: bool = False) -> JSONObject:
-        """Apply a LeaderWorkerSet server-side, and return it as the server has it; `force` takes over fields of others.
+        """Apply a LeaderWorkerSet server-side, and return the stored object; `force` takes over fields of others.
 
-        Those of `scale` and of the commands `lws scale` and `lws rollout` are always taken over, as `lws apply` does.
+        The fields of `scale` and of the commands `lws scale` and `lws rollout` are always taken over, as by `lws
+        apply`.
         """
         obj = wanted.build() if isinstance(wanted, Manifest) else wanted
         placed = obj | {"metadata": {"namespace": self._namespace} | meta.metadata(obj)}
@@ -189,7 +190,10 @@ class AsyncClient:
         return found if isinstance(found, View) else None
 
     def watch(self, name: str) -> AsyncGenerator[View, None]:
-        """Yield the view now and after changes, until the LeaderWorkerSet is deleted; a slow reader gets the newest."""
+        """Yield the view now and after changes, until the LeaderWorkerSet is deleted.
+
+        A slow reader skips to the newest.
+        """
         return passed(lambda put: self._watch(name, put), newest_only=True)
 
     async def _watch(self, name: str, put: Callable[[View], None]) -> None:

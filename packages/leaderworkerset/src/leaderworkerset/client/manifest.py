@@ -92,7 +92,7 @@ BY_DICTIONARY: Final = frozenset(
         "leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy",
     }
 )
-"""The paths of the spec that a `Manifest` does not have; `build` returns a dictionary to which they can be added."""
+"""The paths of the spec that a `Manifest` does not have; they can be added to the result of `build`."""
 
 NAMED_SETTINGS: Final = {setting.name: setting.annotation for setting in SETTINGS}
 
@@ -120,9 +120,9 @@ class Manifest(Named):
     max_unavailable: int | str | None = None
     max_surge: int | str | None = None
     exclusive_topology: str = ""
-    """The label of nodes of which each value is used by at most one group, as `cloud.google.com/gke-nodepool`."""
+    """The node label of which each value is used by at most one group, as `cloud.google.com/gke-nodepool`."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Annotations that set what a LeaderWorkerSet does, without their prefix, as `{"run-to-completion": "true"}`."""
+    """Annotations that configure a LeaderWorkerSet, without their prefix, as `{"run-to-completion": "true"}`."""
 
     def build(self) -> JSONObject:
         """Return the object in the form of the API; an unknown setting is a `ValueError`.

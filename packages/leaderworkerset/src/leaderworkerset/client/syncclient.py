@@ -1,4 +1,4 @@
-"""The synchronous client: the asynchronous one, run by an event loop in a thread of its own."""
+"""The synchronous client: the asynchronous client, run by an event loop in a separate thread."""
 
 import asyncio
 import threading
@@ -47,9 +47,10 @@ class Client:
             self._stop()
 
     def apply(self, wanted: Manifest | JSONObject, *, force: bool = False) -> JSONObject:
-        """Apply a LeaderWorkerSet server-side, and return it as the server has it; `force` takes over fields of others.
+        """Apply a LeaderWorkerSet server-side, and return the stored object; `force` takes over fields of others.
 
-        Those of `scale` and of the commands `lws scale` and `lws rollout` are always taken over, as `lws apply` does.
+        The fields of `scale` and of the commands `lws scale` and `lws rollout` are always taken over, as by `lws
+        apply`.
         """
         return self._run(self._inner.apply(wanted, force=force))
 

@@ -1,6 +1,6 @@
-"""Caches as declarations, and the open ones of a process: a selection that several controllers read is watched once.
+"""Caches as declarations, and the open caches of a process: a selection that several controllers read is watched once.
 
-In: what each controller declares to read. Out: one informer for each selection, with the indexes of all its readers.
+In: the declarations of all controllers. Out: one informer for each selection, with the indexes of all its readers.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from kuberuntime.policyrules import Permission
 
 
 class Cache(Struct, frozen=True):
-    """The objects that are kept in memory, their kept fields, and the indexes by which they are found.
+    """The objects that are kept in memory, their kept fields, and their indexes.
 
-    An `optional` cache is empty where the API server does not serve the kind; others wait for it. With `served`, the kind
-    is requested again only while that event is set: a controller that follows definitions sets it.
+    An `optional` cache is empty if the API server does not serve the kind; other caches wait for the kind. With
+    `served`, the kind is requested again only while that event is set, by a controller that follows definitions.
     """
 
     what: Selection
@@ -31,7 +31,7 @@ class Cache(Struct, frozen=True):
 
     @property
     def permission(self) -> Permission:
-        """Return the permission that filling the cache needs; for one object it names that."""
+        """Return the permission that is needed to fill the cache; for one object, the permission names it."""
         return Permission(self.what.resource, ("list", "watch"), names=(self.what.name,) if self.what.name else ())
 
     def open(self, client: Client) -> Informer:
@@ -41,7 +41,7 @@ class Cache(Struct, frozen=True):
         )
 
     def united(self, other: "Cache") -> "Cache":
-        """Return the cache that serves the readers of this one and of another one with the same selection."""
+        """Return the cache that serves the readers of this cache and of another one with the same selection."""
         for name in self.indexes.keys() & other.indexes.keys():
             if self.indexes[name] is not other.indexes[name]:
                 raise ValueError(

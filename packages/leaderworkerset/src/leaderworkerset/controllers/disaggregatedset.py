@@ -1,7 +1,7 @@
-"""The DisaggregatedSet controller: watches, observation, the call of the core (R-DS-28).
+"""The DisaggregatedSet controller: watches, observation, the call of the core (one reconcile pass, R-DS-28).
 
-Services are watched as well: a deleted one is recreated at once, and a pass observes what the previous one wrote. A
-scaler with a name that a set needs enqueues that set, even if it does not own the scaler.
+Services are watched as well: a deleted Service is recreated at once, and a pass observes the writes of the previous
+one. A scaler enqueues the set that needs its name, even if the set does not own the scaler.
 """
 
 import asyncio
@@ -32,12 +32,12 @@ BY_SCALER: Final = "scaler"
 
 
 def set_key(obj: JSONObject) -> ObjectKey:
-    """Return the key of the DisaggregatedSet whose name the object carries."""
+    """Return the key of the DisaggregatedSet that the object is labeled with."""
     return ObjectKey(meta.namespace(obj), meta.labels(obj).get(SET_NAME, ""))
 
 
 def set_values(obj: JSONObject) -> Iterable[str]:
-    """Index an object by the set whose name it carries."""
+    """Index an object by the set that it is labeled with."""
     return (str(set_key(obj)),) if SET_NAME in meta.labels(obj) else ()
 
 
@@ -71,7 +71,7 @@ class DisaggregatedSetDriver(Driver):
         self._turn = asyncio.Lock()
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide about one set; large ones in a thread, one after the other."""
+        """Decide about one set; large sets are decided in a thread, one after the other."""
         observed = self.observe(key)
         if not is_large((observed.disaggregatedset, *observed.scalers), len(observed.leaderworkersets)):
             return reconcile(observed, self._clock.now())

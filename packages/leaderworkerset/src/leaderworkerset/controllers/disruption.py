@@ -1,8 +1,8 @@
 """The controller of disruption budgets: watches, observation, the call of the core (`capabilities/disruption/`).
 
-Its keys are LeaderWorkerSets. Whether a group is whole is in the status of its budget, so of pods only leaders count, and
-pods on nodes that are closed. Before a group is opened, the budgets are read from the API server: the answer to an
-earlier write may be lost, and the cache late. Only a manager whose configuration enables budgets runs it.
+Its keys are LeaderWorkerSets. The status of a budget shows whether its group is whole, so only leaders and pods on
+closed nodes count. Before a budget is opened, the budgets are read from the API server: the answer to an earlier write
+may be lost, and the cache may be late. Only a manager whose configuration enables budgets runs this controller.
 """
 
 import asyncio
@@ -39,17 +39,20 @@ from leaderworkerset.core.leaderworkerset.groupfacts import own_size
 
 NAME: Final = "disruption"
 PACE: Final = 0.001
-"""Seconds for each group until the next decision: a large set changes all the time while it starts, and one takes 50 us for each."""
+"""Seconds per group until the next decision.
+
+A large set changes all the time while it starts, and one decision takes 50 us per group.
+"""
 
 TICK: Final = 0.0005
-"""Seconds that are not worth waiting for: a timer may be early by less."""
+"""Times in seconds that are too short to wait for: a timer may be early by less."""
 
 BY_LWS: Final = "pods"
 MARKED: Final = "marked"
 
 
 def marked_values(pod: JSONObject) -> Iterable[str]:
-    """Index a pod that is marked by its LeaderWorkerSet."""
+    """Index a marked pod by its LeaderWorkerSet."""
     return indexes.lws_values(pod) if labels.MARKED_STARTING in meta.annotations(pod) else ()
 
 
@@ -83,7 +86,7 @@ class ClosedNodes:
 
 
 class DisruptionDriver(Driver):
-    """Observes the budgets of a LeaderWorkerSet, and who waits for them."""
+    """Observes the budgets of a LeaderWorkerSet, and the evictions that wait for them."""
 
     def __init__(self, caches: Caches, client: Client, clock: Clock, settings: DisruptionSettings) -> None:
         self._sets = caches[indexes.LEADERWORKERSET_CACHE]
@@ -95,10 +98,10 @@ class DisruptionDriver(Driver):
         self._clock = clock
         self._settings = settings
         self._decided: dict[ObjectKey, float] = {}
-        """When each LeaderWorkerSet was last decided about, by the monotonic clock."""
+        """The time of the last decision about each LeaderWorkerSet, by the monotonic clock."""
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide about one LeaderWorkerSet; a group is opened only by what the API server has now."""
+        """Decide about one LeaderWorkerSet; a budget is opened only with the current state of the API server."""
         obj = self._sets.store.get(key)
         if obj is None:
             self._decided.pop(key, None)
@@ -143,7 +146,7 @@ class DisruptionDriver(Driver):
         )
 
     def _markable(self, key: ObjectKey, obj: JSONObject) -> Sequence[JSONObject]:
-        """Return all pods if some must be marked, else the marked pods."""
+        """Return all pods if some need a mark, otherwise only the marked pods."""
         pods = self._pods.store
         return pods.by_index(BY_LWS if labels.DO_NOT_DISRUPT in meta.annotations(obj) else MARKED, str(key))
 
@@ -158,7 +161,7 @@ class DisruptionDriver(Driver):
         )
 
     def _keys_of_pod(self, change: Change) -> Iterable[ObjectKey]:
-        """Map a leader to its LeaderWorkerSet if it came, goes or grew; any pod if its node is closed."""
+        """Map a leader to its LeaderWorkerSet if it was added, deleted or resized; any pod if its node is closed."""
         closed = {} if self._closed is None else self._closed.by_name
         versions = [pod for pod in (change.old, change.new) if pod is not None]
         moved = any(meta.spec(pod).get("nodeName") in closed for pod in versions) and len(versions) == 1
@@ -168,7 +171,7 @@ class DisruptionDriver(Driver):
         return (key,) if moved or has_news or starts else ()
 
     def _keys_of_node(self, change: Change) -> Iterable[ObjectKey]:
-        """Map a node that was closed, or is no longer, to the LeaderWorkerSets with pods on it."""
+        """Map a node that was closed or reopened to the LeaderWorkerSets with pods on it."""
         versions = [meta.spec(node) for node in (change.old, change.new) if node is not None]
         if len(versions) == 2 and versions[0] == versions[1]:
             return ()

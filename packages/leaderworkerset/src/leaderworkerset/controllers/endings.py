@@ -1,4 +1,4 @@
-"""The groups with random keys that end: they have pods, or may still get some, but no leader that stays.
+"""The ending groups with random keys: they have pods, or may still get some, but their leader is deleted or ending.
 
 In: changes of pods and of StatefulSets of workers, from the first one on: while there is one, its controller may create
 pods. Out: for one LeaderWorkerSet the leaders' names of such groups, and the time by which the last pod of each must
@@ -16,11 +16,11 @@ from leaderworkerset.controllers import indexes
 from leaderworkerset.core.policies.replacement import is_gated
 
 UNKNOWN = "~"
-"""The end of a pod that is not being deleted yet: later than any time."""
+"""The end of a pod that is not yet being deleted: later than any time."""
 
 
 class Endings:
-    """When the pods of each group end, by LeaderWorkerSet, leader and pod; of a StatefulSet, which ends with its pods, empty."""
+    """The times when the pods of each group end, by LeaderWorkerSet, leader and pod; empty for a StatefulSet."""
 
     def __init__(self, pods: Informer, statefulsets: Informer) -> None:
         self._sets: dict[ObjectKey, dict[str, dict[str, str]]] = {}
@@ -71,5 +71,5 @@ def _leader_of_workers(statefulset: JSONObject) -> str:
 
 
 def _name(obj: JSONObject) -> str:
-    """Return a name that no pod shares with a StatefulSet."""
+    """Return a key for which a pod and a StatefulSet of the same name differ."""
     return f"{obj['kind']}/{meta.name(obj)}"

@@ -1,9 +1,9 @@
 """The controller of the built-in gate: watches, sums of requests, the call of the core (`core/gang/gate.py`).
 
-It has one key, as groups compete for the same nodes: one decision at a time, and its own writes are observed before the
-next. It watches all pods of the cluster that have not ended, and all nodes, and keeps few fields of each. Only a
-manager whose configuration names the built-in gate runs it. The requests of pods on each node are summed up change by
-change.
+It has one key, because groups compete for the same nodes. So there is one decision at a time, and its writes are
+observed before the next. It watches all pods of the cluster that have not ended, and all nodes, and keeps few fields of
+each. Only a manager whose configuration names the built-in gate runs it. The requests of pods on each node are summed
+up change by change.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from leaderworkerset.core.gang.gate import ObservedCluster, group_name, is_gated
 
 NAME: Final = "ganggate"
 KEY: Final = ObjectKey("", "groups")
-"""The one key: all groups that wait."""
+"""The only key, for all waiting groups."""
 
 BY_STATE: Final = "state"
 UNBOUND: Final = "unbound"
@@ -91,7 +91,7 @@ class Usage:
 
 
 class GangGateDriver(Driver):
-    """Observes nodes, pods and the groups that wait."""
+    """Observes nodes, pods and the waiting groups."""
 
     def __init__(self, caches: Caches) -> None:
         self._nodes, self._pods = caches[NODE_CACHE], caches[POD_CACHE]
@@ -108,7 +108,7 @@ class GangGateDriver(Driver):
         return await asyncio.to_thread(reconcile, observed) if is_large((), facts) else reconcile(observed)
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watches; changes of neither space nor gates enqueue nothing."""
+        """Return the watches; changes that affect neither free resources nor gates enqueue nothing."""
         return Watch(self._nodes, keys_of_node), Watch(self._pods, keys_of_pod)
 
     def _observe(self, gated: Sequence[JSONObject]) -> ObservedCluster:
@@ -122,7 +122,7 @@ class GangGateDriver(Driver):
 
 
 def keys_of_node(change: Change) -> Iterable[ObjectKey]:
-    """Enqueue the key if a node was added or deleted, or offers something else."""
+    """Enqueue the key if a node was added or deleted, or its offer changed."""
     parts = [
         None if node is None else (meta.labels(node), meta.spec(node), meta.status(node).get("allocatable"))
         for node in (change.old, change.new)

@@ -1,10 +1,11 @@
 """The objects of gang schedulers in memory: their caches, indexes, and the permissions to write them.
 
 Only the kinds of the configured schedulers are watched, and only objects with the name of a LeaderWorkerSet. A kind
-that is not served is watched as soon as it is.
+that is not served is watched as soon as it is served.
 
-The Workload of an owner, to whom a LeaderWorkerSet delegates its scheduling (N-K8S-16), is in no cache: owners are of
-any kind, and the manager may read only some. A forbidden read is also an answer (N-AT-15).
+A LeaderWorkerSet may delegate its scheduling to the Workload of its owner (N-K8S-16). This Workload is in no cache:
+owners are of any kind, and the manager may read only some. If the read is forbidden, the Workload counts as absent
+(N-AT-15).
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -36,7 +37,7 @@ POD_GROUPS: Final = "pod groups"
 
 
 def owner_values(obj: JSONObject) -> Iterable[str]:
-    """Index the object of a group by the group, and shared ones by their LeaderWorkerSet."""
+    """Index the object of a group by the group, and shared objects by their LeaderWorkerSet."""
     return indexes.group_values(obj) if labels.GROUP_INDEX in meta.labels(obj) else indexes.lws_values(obj)
 
 
@@ -59,7 +60,7 @@ def gang_caches(gang: Gang) -> tuple[Cache, ...]:
 
 
 def gang_permissions(gang: Gang) -> tuple[Permission, ...]:
-    """Return the permissions to write the objects of the gang schedulers, and what they report of a refusal."""
+    """Return the permissions to write the objects of the gang schedulers."""
     own = tuple(Permission(resource, ("create", "delete")) for resource in gang.resources)
     corrected = tuple(Permission(resource, ("patch",)) for resource in gang.resources if resource in SCHEDULING)
     return (*own, *corrected, Permission(LEADERWORKERSETS, ("patch",), "status")) if corrected else own
@@ -97,11 +98,14 @@ class GangObjects:
 
 
 DEEPEST: Final = 8
-"""How many owners are asked, upwards."""
+"""The maximum number of owners that are read, upwards."""
 
 
 async def find_parent(client: Client, lws: JSONObject) -> Parent:
-    """Return the Workload of the next owner that has one, or why there is none; raise `KubeError` without an answer."""
+    """Return the Workload of the nearest owner that has one, or why there is none.
+
+    Raise `KubeError` without an answer.
+    """
     try:
         return await _find_parent(client, lws)
     except ValueError as error:
@@ -124,7 +128,7 @@ async def _find_parent(client: Client, lws: JSONObject) -> JSONObject:
 
 
 async def _read_owner(client: Client, owner: OwnerReference, namespace: str) -> JSONObject:
-    """Read an owner; raise `ValueError` if it is another object of that name, or of a kind that is not served."""
+    """Read an owner; raise `ValueError` if its UID differs, or its kind is not served."""
     version, kind = owner["apiVersion"], owner["kind"]
     base = f"/apis/{version}" if "/" in version else f"/api/{version}"
     listed = msgspec.json.decode((await client.send(Request("GET", base))).body, type=JSONObject)

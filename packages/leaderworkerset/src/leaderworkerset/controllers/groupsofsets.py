@@ -1,8 +1,8 @@
 """The facts of all groups, updated with each change, so that a reconcile of a LeaderWorkerSet reads no pods.
 
 In: changes of leader pods and of StatefulSets. Out: the groups of one LeaderWorkerSet as values, and their fold. A
-change costs only the work for its own group, however many there are. Groups are followed from the first question about
-their LeaderWorkerSet on, so that pods that only carry the labels of one cost nothing here.
+change only costs the work for its own group, however many groups there are. The groups of a LeaderWorkerSet are
+followed from its first request on, so that pods that merely carry the labels cost nothing here.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
 
 class GroupsOfSets:
-    """The groups of every LeaderWorkerSet; subscribes to two informers from their first object on."""
+    """The groups of every LeaderWorkerSet; subscribes to two informers before they have objects."""
 
     def __init__(self, pods: Informer, statefulsets: Informer) -> None:
         self._pods = pods.store
@@ -36,7 +36,7 @@ class GroupsOfSets:
         return self._known(lws).folded()
 
     def forget(self, lws: ObjectKey) -> None:
-        """Follow the groups of a LeaderWorkerSet that is gone no longer."""
+        """Stop following the groups of a deleted LeaderWorkerSet."""
         self._sets.pop(lws, None)
 
     def _known(self, lws: ObjectKey) -> Groups:
@@ -69,5 +69,5 @@ class GroupsOfSets:
 
 
 def _moved(old: JSONObject, new: JSONObject | None) -> bool:
-    """Return whether the leader was deleted, or is now of another LeaderWorkerSet, or of none."""
+    """Return whether the leader was deleted, or no longer belongs to this LeaderWorkerSet."""
     return new is None or not is_leader(new) or indexes.lws_key(new) != indexes.lws_key(old)

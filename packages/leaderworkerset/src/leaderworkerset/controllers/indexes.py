@@ -1,8 +1,8 @@
 """The objects that the controllers of LeaderWorkerSets keep in memory: caches, indexes, keys.
 
-Everything that belongs to a LeaderWorkerSet carries its name as a label, so one selector bounds what is watched: memory
-grows with the pods of LeaderWorkerSets, not with those of the cluster. Objects are indexed by the LeaderWorkerSet whose
-name they carry, and by the group.
+Every object of a LeaderWorkerSet carries its name as a label, so one selector bounds the watched objects: memory grows
+with the pods of LeaderWorkerSets, not with those of the cluster. Objects are indexed by the LeaderWorkerSet whose name
+they carry, and by the group.
 """
 
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ BY_NODE: Final = "node"
 KEPT: Final = "kept"
 
 OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
-"""A label of the ControllerRevisions of StatefulSets, which are many; they copy the labels of our pods."""
+"""A label of the many ControllerRevisions of StatefulSets, which copy the labels of our pods."""
 
 
 def ours(resource: Resource, further: str = "") -> Selection:
@@ -42,7 +42,7 @@ def ours(resource: Resource, further: str = "") -> Selection:
 
 
 def lws_key(obj: JSONObject) -> ObjectKey:
-    """Return the key of the LeaderWorkerSet whose name the object carries."""
+    """Return the key of the LeaderWorkerSet that the object is labeled with."""
     return ObjectKey(meta.namespace(obj), meta.labels(obj).get(labels.NAME, ""))
 
 
@@ -57,7 +57,7 @@ def lws_values(obj: JSONObject) -> Iterable[str]:
 
 
 def revision_values(revision: JSONObject) -> Iterable[str]:
-    """Index a revision of a LeaderWorkerSet, or one without owner, by the LeaderWorkerSet in its label."""
+    """Index a revision by the LeaderWorkerSet in its label, if that owns it, or nobody does."""
     owner = meta.controller_of(revision)
     is_own = owner is None or owner["kind"] == LEADERWORKERSETS.kind
     return lws_values(revision) if is_own and labels.TEMPLATE_REVISION_HASH in meta.labels(revision) else ()
@@ -75,7 +75,7 @@ def leader_values(pod: JSONObject) -> Iterable[str]:
 
 
 def kept_values(pod: JSONObject) -> Iterable[str]:
-    """Index a pod of an exhausted group, which a finalizer keeps, by its LeaderWorkerSet."""
+    """Index a pod that the finalizer of exhausted groups keeps by its LeaderWorkerSet."""
     return lws_values(pod) if is_kept(pod) else ()
 
 
@@ -86,7 +86,7 @@ def group_values(obj: JSONObject) -> Iterable[str]:
 
 
 def find_workers(leader: JSONObject, statefulsets: Store) -> JSONObject | None:
-    """Return the worker StatefulSet of a leader; of one with a random key, another version named it otherwise."""
+    """Return the worker StatefulSet of a leader; for a random key, another version gave it another name."""
     named = statefulsets.get(ObjectKey(meta.namespace(leader), groupname.host(leader)))
     own = groupname.find_workers(leader, () if named is None else (named,))
     if own is not None or not groupname.is_hash(leader):
@@ -103,13 +103,13 @@ def pod_group_values(pod: JSONObject) -> Iterable[str]:
 
 
 def node_values(pod: JSONObject) -> Iterable[str]:
-    """Index a pod by the node that it was placed on."""
+    """Index a pod by its node."""
     node = meta.spec(pod).get("nodeName")
     return (node,) if node else ()
 
 
 def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
-    """Return no key: for objects that are read, and awaited after writes, but whose changes alter no decision alone."""
+    """Return no key: for objects that are read and awaited after writes, but whose changes alone alter no decision."""
     return ()
 
 
@@ -130,7 +130,7 @@ REVISION_CACHE: Final = Cache(
 DEPLOYMENT_CACHE: Final = Cache(ours(resources.DEPLOYMENTS), keep=kept.always(kept.DEPLOYMENT))
 
 CACHES: Final = (LEADERWORKERSET_CACHE, STATEFULSET_CACHE, POD_CACHE, SERVICE_CACHE, REVISION_CACHE)
-"""The caches that the controllers of LeaderWorkerSets and of their pods read; both read all of them."""
+"""The caches that the controllers of LeaderWorkerSets and of pods read; each reads all of them."""
 
 
 class Informers(Struct, frozen=True):
@@ -144,5 +144,5 @@ class Informers(Struct, frozen=True):
 
 
 def informers_of(caches: Caches) -> Informers:
-    """Return the caches of LeaderWorkerSets among the open ones."""
+    """Return the caches of LeaderWorkerSets from the open caches."""
     return Informers(*(caches[cache] for cache in CACHES))

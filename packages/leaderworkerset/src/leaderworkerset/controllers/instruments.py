@@ -1,7 +1,6 @@
 """The interface for metrics of controllers; the default counts nothing.
 
-It keeps metrics out of the controllers. Queues, events and caches pass it their values, so that they import no metrics
-library.
+It keeps metrics out of the controllers: queues, events and caches pass it their values, and import no metrics library.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +13,10 @@ from leaderworkerset.controllers.caches import Caches
 
 
 class Meter(Protocol):
-    """The metrics of a process (`kuberuntime/serving/metrics.py`), whose library is imported only where they are shown."""
+    """The metrics of a process (`kuberuntime/serving/metrics.py`).
+
+    Their library is imported only where they are served.
+    """
 
     def controller(self, name: str) -> Observer:
         """Return the observer of one controller."""
@@ -30,14 +32,17 @@ class KindMetrics(Protocol):
     """The metrics of one kind."""
 
     def recorded(self, event: Event) -> None:
-        """Count an event that is about to be written, if it is of this kind."""
+        """Count an event of this kind that is about to be written."""
 
     def following(self, caches: Caches) -> AbstractContextManager[None]:
-        """Show the content of these caches, and count their changes, until the context is left."""
+        """Report the content of these caches, and count their changes, inside the context."""
 
 
 class Instruments:
-    """The instruments of a process: those of every controller, and the metrics of its kinds; without a meter it counts nothing."""
+    """The instruments of a process: for every controller, and the metrics of its kinds.
+
+    Without a meter, nothing is counted.
+    """
 
     def __init__(self, meter: Meter | None = None, kinds: Iterable[KindMetrics] = ()) -> None:
         self._meter = meter
@@ -54,7 +59,7 @@ class Instruments:
 
     @contextmanager
     def following(self, caches: Caches) -> Iterator[None]:
-        """Let the metrics of every kind follow the caches."""
+        """Let the metrics of every kind follow the caches inside the context."""
         with ExitStack() as stack:
             for kind in self._kinds:
                 stack.enter_context(kind.following(caches))

@@ -40,7 +40,7 @@ CONTAINER_ENDS: Final = tuple(
         ),
     )
 )
-"""How often containers were restarted, and how they ended."""
+"""The restart counts of containers, and how they ended."""
 
 POD: Final = Projection(
     "metadata.creationTimestamp",
@@ -77,7 +77,7 @@ POD: Final = Projection(
     *CONTAINER_ENDS,
     *(path for one in ENABLED for path in one.pod_fields),
 )
-"""Leaders and workers: whether they are ready, have failed, where they run, what group and revision they are of."""
+"""Leaders and workers: whether they are ready or failed, their node, their group and revision."""
 
 _ROLLED: Final = (
     *(path for one in ENABLED for path in one.statefulset_fields),
@@ -94,10 +94,10 @@ _ROLLED: Final = (
 )
 
 WORKER_STATEFULSET: Final = Projection("metadata.creationTimestamp", *_ROLLED)
-"""The StatefulSet of a group's workers: whether it is ready, and of which revision."""
+"""The StatefulSet of a group's workers: its readiness and its revision."""
 
 LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations")
-"""The StatefulSet of the leaders: how far it is rolled out, and what distinguishes its states (`edition.Identity`)."""
+"""The StatefulSet of the leaders: its rollout, and the fields that distinguish its states (`edition.Identity`)."""
 
 DEPLOYMENT: Final = Projection(
     "metadata.labels",
@@ -130,10 +130,10 @@ PLACED_POD: Final = Projection(
     "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution",
     "spec.tolerations",
 )
-"""Any pod of the cluster, for the built-in gate: what it requests of which node (`core.gang.gate`)."""
+"""Any pod of the cluster, for the built-in gate: its node and its requests (`core.gang.gate`)."""
 
 NODE: Final = Projection("metadata.labels", "spec.taints", "spec.unschedulable", "status.allocatable")
-"""A node, for the built-in gate: its allocatable resources, and which pods it accepts."""
+"""A node, for the built-in gate: its allocatable resources, and the fields that exclude pods."""
 
 EVICTABLE_POD: Final = Projection(
     "metadata.creationTimestamp",
@@ -143,7 +143,7 @@ EVICTABLE_POD: Final = Projection(
     "spec.nodeName",
     "spec.tolerations",
 )
-"""A pod of a group with a disruption budget: whether somebody empties its node."""
+"""A pod of a group with a disruption budget: whether its node is being drained."""
 
 CLOSABLE_NODE: Final = Projection("spec.taints", "spec.unschedulable")
 """A node, for disruption budgets and moves: whether it accepts pods."""
@@ -156,19 +156,19 @@ DISRUPTION_BUDGET: Final = Projection(
     "status.disruptedPods",
     "status.currentHealthy",
 )
-"""The disruption budget of a group: whether it is open, and what the API server says of the group's pods."""
+"""The disruption budget of a group: whether it is open, and the API server's counts of the group's pods."""
 
 MOVABLE_POD: Final = Projection(
     f"metadata.annotations['{labels.MOVE_GROUP}']", "spec.nodeName", "spec.tolerations", "status.phase"
 )
-"""A pod of a group, where groups are moved off nodes: its place, and whether it stays there or must move."""
+"""A pod of a group that may be moved off nodes: its node, and whether it must leave it."""
 
 
 SERVICE: Final = Projection("metadata.labels", "spec.clusterIP", "spec.selector")
-"""Services are created if none has the name, and never changed again; those of users are used if they are headless, or select the pods."""
+"""Services: created if absent, and never changed; a user's Service is used if it is headless or selects the pods."""
 
 ROLE_SERVICE: Final = Projection("metadata.labels")
-"""Services of roles: which slice and revision they are of (`core.disaggregatedset.roleservices`)."""
+"""Services of roles: their slice and revision (`core.disaggregatedset.roleservices`)."""
 
 REVISION: Final = Projection(
     "metadata.creationTimestamp", "metadata.labels", "metadata.annotations", "data", "revision"
@@ -189,6 +189,6 @@ leaderworkerset: Final = always(LEADERWORKERSET)
 
 
 def statefulset(obj: JSONObject) -> Projection:
-    """Return the kept fields of a StatefulSet: fewer if a pod controls it, as it holds the workers of a group."""
+    """Return the kept fields of a StatefulSet; fewer for the workers of a group, which a pod controls."""
     owner = meta.controller_of(obj)
     return WORKER_STATEFULSET if owner is not None and owner["kind"] == PODS.kind else LEADER_STATEFULSET

@@ -1,21 +1,22 @@
-"""Reads what the leaders of a LeaderWorkerSet depend on, for the five decisions that caches are late or empty for.
+"""Reads from the API server for five decisions about leaders for which caches are late or empty.
 
-An update holds all groups back first. Groups that the previous update released may have been deleted just then, and two
-watches have no common order: the cache may show the leader StatefulSet as held, but not the deletion yet. Later steps
-of an update are not affected: they count outdated groups as missing, deleted or not.
+An update first holds all groups back. Groups that the previous update released may have been deleted just before, and
+two watches have no common order: the cache may show the leader StatefulSet as held, but not yet the deletion. Later
+steps of an update are not affected: they count outdated groups as missing, deleted or not.
 
-A revision is retired when all groups are of another one. An update to the revision may have begun all the same, by a
-write whose answer was lost and that the cache does not show yet: then the leader StatefulSet would be of a revision that
-does not exist.
+A revision is retired when all groups have another one. An update to the revision may have begun nevertheless, by a
+write whose answer was lost and that the cache does not show yet. Then the leader StatefulSet would refer to a deleted
+revision.
 
-A worker StatefulSet that vanished is created again unless its leader went with it. Where the cache of pods is the later
-one, each new one would be of a leader that is gone: the garbage collector deletes it, and its pods make the cache later.
+A worker StatefulSet that disappeared is recreated unless its leader was deleted with it. If the cache of pods is late,
+each new StatefulSet would belong to a deleted leader. The garbage collector would delete it, and its pods would delay
+the cache further.
 
-A manager that begins to lead does not know from what the leader StatefulSet or Deployment was applied. Caches keep few of
-its fields, so it is read whole once, and applied only if it differs.
+A manager that begins to lead does not know from what the leader StatefulSet or Deployment was applied. Caches keep few
+of its fields, so it is read whole once, and applied only if it differs.
 
-Evidence is kept by a finalizer. A namespace that is deleted waits for its pods before LeaderWorkerSets in it are deleted,
-so it would wait for evidence for ever; no cache holds namespaces.
+Evidence is kept by a finalizer. A namespace that is deleted waits for its pods before LeaderWorkerSets in it are
+deleted, so it would wait for evidence forever; no cache contains namespaces.
 """
 
 from collections.abc import Mapping
@@ -30,11 +31,14 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
 PAGE: Final = 100
-"""Leaders for each request: decoding a page of large pods blocks the event loop for some milliseconds."""
+"""Leaders per request: decoding a page of large pods blocks the event loop for some milliseconds."""
 
 
 async def are_as_known(client: Client, lws: ObjectKey, known: Mapping[str, GroupFacts]) -> bool:
-    """Return whether no leader that is known to stay is being deleted or deleted; raise `KubeError` without an answer."""
+    """Return whether all leaders that should stay exist and are not being deleted.
+
+    Raise `KubeError` without an answer.
+    """
     selector = f"{labels.NAME}={lws.name},{labels.WORKER_INDEX}={labels.LEADER_WORKER_INDEX}"
     selection, token, staying = Selection(PODS, lws.namespace, selector), "", set[UID]()
     while True:
@@ -46,7 +50,7 @@ async def are_as_known(client: Client, lws: ObjectKey, known: Mapping[str, Group
 
 
 async def is_of_revision_known(client: Client, kind: Resource, lws: ObjectKey, known: JSONObject | None) -> bool:
-    """Return whether the leader StatefulSet or Deployment is of the revision that the cache shows.
+    """Return whether the leader StatefulSet or Deployment has the revision that the cache shows.
 
     Raise `KubeError` without an answer.
     """
@@ -55,7 +59,10 @@ async def is_of_revision_known(client: Client, kind: Resource, lws: ObjectKey, k
 
 
 async def read_whole(client: Client, kind: Resource, lws: ObjectKey) -> JSONObject:
-    """Return the leader StatefulSet or Deployment with all fields, empty if it is gone; raise `KubeError` without an answer."""
+    """Return the leader StatefulSet or Deployment with all fields, empty if it is deleted.
+
+    Raise `KubeError` without an answer.
+    """
     selection = Selection(kind, lws.namespace, field_selector=f"metadata.name={lws.name}")
     keepers = (await client.list_page(selection)).items  # listed: roles of earlier versions do not allow to get it
     return keepers[0] if keepers else {}
@@ -69,6 +76,6 @@ async def is_living(client: Client, leader: ObjectKey, uid: UID) -> bool:
 
 
 async def is_namespace_ending(client: Client, name: str) -> bool:
-    """Return whether the namespace is being deleted or gone; raise `KubeError` without an answer."""
+    """Return whether the namespace is deleted or being deleted; raise `KubeError` without an answer."""
     found = await client.find(NAMESPACES, ObjectKey("", name))
     return found is None or meta.is_deleting(found)

@@ -1,8 +1,8 @@
-"""The LeaderWorkerSet controller: watches, observation, the call of the core (R-ARC-7).
+"""The LeaderWorkerSet controller: watches, observation, the call of the core (a thin driver, R-ARC-7).
 
-Besides what the Go controller watches, leader pods and revisions are watched. Two watches have no common order, so a
-count made when the StatefulSet changed can be of older pods. A change that does not alter a group's facts enqueues
-nothing.
+In addition to the watches of the Go controller, it watches leader pods and revisions. Two watches have no common order,
+so a count that is made when the StatefulSet changed can be based on older pods. A change that does not alter a group's
+facts enqueues nothing.
 """
 
 import asyncio
@@ -53,16 +53,16 @@ from leaderworkerset.core.restarts import retention
 NAME: Final = "leaderworkerset"
 
 KEEPERS: Final = (STATEFULSETS, DEPLOYMENTS)
-"""The kinds that keep the leaders; the controller writes one object of one of them for each LeaderWorkerSet."""
+"""The kinds that own the leaders; the controller writes one object of one of them for each LeaderWorkerSet."""
 
 QUIET: Final = 0.2
-"""Seconds without another change after which a status that changes counts alone is written."""
+"""Seconds without further changes after which a status is written that only changes counts."""
 
 PACE: Final = 1.0
 """Seconds between two such writes while the counts continue to change."""
 
 TICK: Final = 0.001
-"""Seconds that are not worth waiting for: a timer may be early by less."""
+"""Times in seconds that are too short to wait for: a timer may be early by less."""
 
 BEHIND: Final = 1.0
 """Seconds until the next decision if the caches were behind the API server."""
@@ -75,12 +75,12 @@ class Memory(Struct):
     source: Source | None = None
     surplus: Mapping[str, bool] = field(default_factory=dict)
     status: JSONObject | None = None
-    """The status that waits to be written, or was last."""
+    """The status that waits to be written, or was written last."""
     changed_at: float = 0.0
     written_at: float = -inf
 
     def paced(self, plan: Plan, now: float) -> Plan:
-        """Leave out a status that changes counts alone while the next change is likely to come, and plan again then.
+        """Delay a status that only changes counts while further changes are likely, and plan again later.
 
         A status that changes conditions (also the first status of a generation) is written at once.
         """
@@ -97,7 +97,7 @@ class Memory(Struct):
 
 
 class LeaderWorkerSetDriver(Driver):
-    """Observes LeaderWorkerSets in the caches; what only some plans of a rollout need is read on demand."""
+    """Observes LeaderWorkerSets in the caches; objects that only some rollout plans need are read on demand."""
 
     def __init__(
         self, caches: Caches, client: Client, clock: Clock, gang: Gang, capabilities: Mapping[str, Any]
@@ -115,7 +115,7 @@ class LeaderWorkerSetDriver(Driver):
         self._memories: dict[ObjectKey, Memory] = {}
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide about one LeaderWorkerSet, with what the decision needs of the API server."""
+        """Decide about one LeaderWorkerSet, with all that the decision needs from the API server."""
         known = self._memories.get(key, Memory()).known
         decision = await self._decide(key, known)
         if OnDemand.KEEPER in decision.needs:
@@ -138,7 +138,7 @@ class LeaderWorkerSetDriver(Driver):
         return decision.plan
 
     def written(self, key: ObjectKey, writes: Sequence[Write]) -> None:
-        """Remember when the status was written, what keeps the leaders was applied from, and the API server's answer."""
+        """Remember the time of the status, the source of the leaders' owner, and the API server's answer."""
         memory = self._memories.get(key)
         for write in writes:
             if memory and isinstance(write, Written) and write.resource == LEADERWORKERSETS:
@@ -147,7 +147,7 @@ class LeaderWorkerSetDriver(Driver):
                 memory.known = replace(memory.known, applied=LastApply(memory.source, Identity.of(write.object)))
 
     async def _is_behind(self, key: ObjectKey, needs: Collection[OnDemand]) -> bool:
-        """Return whether the caches are behind with what a plan is based on."""
+        """Return whether the caches are older than the objects that a plan is based on."""
         if OnDemand.LEADERS in needs:
             return not await leaders.are_as_known(self._client, key, self._groups.of(key))
         if OnDemand.HISTORY in needs:
@@ -157,7 +157,7 @@ class LeaderWorkerSetDriver(Driver):
         return False
 
     async def _decide(self, key: ObjectKey, known: Known) -> Decision:
-        """Decide about a large LeaderWorkerSet in a thread; large ones run one after the other."""
+        """Decide about a large LeaderWorkerSet in a thread; large ones are decided one after the other."""
         observed, parent = self.observe(key, known), None
         if (lws := observed.leaderworkerset) is not None and delegation.is_needed(lws, observed.scheduling.objects):
             parent = await gangobjects.find_parent(self._client, lws)
@@ -200,7 +200,7 @@ class LeaderWorkerSetDriver(Driver):
         return self._deployments if groupname.is_hash_set(lws) else self._informers.statefulsets
 
     def _unused_pod_groups(self, key: ObjectKey) -> Sequence[JSONObject]:
-        """Return the PodGroups of groups that no pod names; those of workers may come before these (N-K8S-13)."""
+        """Return the PodGroups of groups that no pod names; workers may be created before these (N-K8S-13)."""
         pods = self._informers.pods.store
         return [
             one
@@ -242,7 +242,7 @@ class LeaderWorkerSetDriver(Driver):
 def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:
     """Map a StatefulSet to the LeaderWorkerSet with its name, and to the LeaderWorkerSet that controls it.
 
-    A worker StatefulSet whose counts change, but not its readiness, is mapped to none.
+    A worker StatefulSet whose counts change, but not its readiness, is mapped to nothing.
     """
     if is_worker_set(change.object) and _workers(change.old) == _workers(change.new):
         return ()
@@ -269,17 +269,20 @@ def keys_of_named(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_revision(change: Change) -> Iterable[ObjectKey]:
-    """Map a revision that was added or deleted to its LeaderWorkerSet.
+    """Map an added or deleted revision to its LeaderWorkerSet.
 
-    This controller adds revisions itself, but a new one may be observed so late that it is not needed any more: the
-    update was reverted, and the revision would stay.
+    This controller adds revisions itself. A new one may be observed after the update was reverted: without a reconcile,
+    the unneeded revision would stay.
     """
     is_revision = labels.TEMPLATE_REVISION_HASH in meta.labels(change.object)
     return keys_of_owned(change) if is_revision and (change.old is None or change.new is None) else ()
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
-    """Map a leader pod to its LeaderWorkerSet if its facts changed, a deleted pod that a new leader may wait for, evidence."""
+    """Map a leader pod to its LeaderWorkerSet if its facts changed.
+
+    Also map evidence, and a deleted pod that a new leader may wait for.
+    """
     # the PodGroup that a pod is linked to is deleted after it (N-K8S-13)
     is_awaited = change.new is None and (groupname.is_hash(change.object) or workloadnames.linked(change.object))
     has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)

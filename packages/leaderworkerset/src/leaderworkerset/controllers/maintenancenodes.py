@@ -1,6 +1,7 @@
-"""The nodes that are closed for maintenance, and the groups that have to leave nodes; only where maintenance is enabled.
+"""The nodes that are closed for maintenance, and the groups that must leave nodes; only if maintenance is enabled.
 
-Groups whose leader is marked leave their nodes, whether these are closed or not. Its own declaration of the pods that the controllers read anyway adds an index and their tolerations.
+Groups whose leader is marked leave their nodes, whether these are closed or not. The separate declaration of the pods,
+which the controllers read anyway, adds an index and the tolerations.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -35,7 +36,7 @@ CACHES: Final = (indexes.CLOSABLE_NODE_CACHE, POD_CACHE)
 
 
 class MaintenanceNodes:
-    """The taints that close nodes, by the nodes' names; follows the cache of nodes."""
+    """The taints that close nodes, by node name; follows the cache of nodes."""
 
     def __init__(self, caches: Caches, settings: MaintenanceSettings) -> None:
         self._nodes, self._pods = caches[indexes.CLOSABLE_NODE_CACHE], caches[POD_CACHE]
@@ -45,7 +46,7 @@ class MaintenanceNodes:
         self._nodes.subscribe(self._node_changed)
 
     def observe(self, lws: JSONObject) -> Mapping[str, Collection[str]]:
-        """Return the leaders of the groups of a LeaderWorkerSet that have to leave nodes, and these nodes."""
+        """Return the leaders of the groups of a LeaderWorkerSet that must leave nodes, and these nodes."""
         key = meta.key(lws)
         found = {meta.name(leader): self._nodes_of(leader) for leader in self._pods.store.by_index(MARKED, str(key))}
         if not self._closed or not self._settings.moves(meta.annotations(lws)):
@@ -57,7 +58,7 @@ class MaintenanceNodes:
         return found
 
     def _is_of_living(self, pod: JSONObject) -> bool:
-        """Return whether a pod is of the group that is there: workers of a leader that was replaced are about to go."""
+        """Return whether a pod belongs to the current group: workers of a replaced leader are about to be deleted."""
         if groupname.is_leader(pod):
             return True
         leader = self._pods.store.get(ObjectKey(meta.namespace(pod), groupname.leader_of(pod)))
@@ -91,7 +92,7 @@ class MaintenanceNodes:
         return {indexes.lws_key(pod) for pod in self._pods.store.by_index(indexes.BY_NODE, meta.name(change.object))}
 
     def _keys_of_pod(self, change: Change) -> Iterable[ObjectKey]:
-        """Map a pod that was just placed on a closed node to its LeaderWorkerSet, and a leader that was just marked, or no more."""
+        """Map a pod that was placed on a closed node, or a leader whose mark changed, to its LeaderWorkerSet."""
         placed, before = ("" if one is None else meta.spec(one).get("nodeName") for one in (change.new, change.old))
         marked, was = (() if one is None else marked_values(one) for one in (change.new, change.old))
         has_news = marked != was or (placed != before and placed in self._closed)

@@ -1,21 +1,23 @@
 """Metrics of LeaderWorkerSets, in addition to the metrics of every controller (`kuberuntime/serving/metrics.py`).
 
-Most are read from the cache when metrics are collected, so they cost nothing in between and cannot drift:
+Most metrics are read from the cache when they are collected, so they cost nothing in between and cannot drift:
 
-``` lws_leaderworkersets{condition}                          how many have the condition lws_groups{namespace,
-leaderworkerset, state}            groups: desired, created, ready, updated lws_rollout_progress{namespace,
-leaderworkerset}         updated groups / desired groups, 0 to 1 lws_groups_failing{namespace, leaderworkerset, state}
-groups that failed: waiting for recreation, exhausted lws_group_recreations_in_a_row{namespace, leaderworkerset}  the
-most that one of its groups has lws_groups_to_move{namespace, leaderworkerset}           groups that wait to be moved
-off nodes, where maintenance is enabled ```
+```
+lws_leaderworkersets{condition}                                   LeaderWorkerSets with the condition
+lws_groups{namespace, leaderworkerset, state}                     groups: desired, created, ready, updated
+lws_rollout_progress{namespace, leaderworkerset}                  updated groups / desired groups, 0 to 1
+lws_groups_failing{namespace, leaderworkerset, state}             failed groups: waiting for recreation, exhausted
+lws_group_recreations_in_a_row{namespace, leaderworkerset}        the maximum of its groups
+lws_groups_to_move{namespace, leaderworkerset}                    groups that wait to be moved off nodes (maintenance)
+```
 
 The others are counted when something happens, at the edges of the controllers: from events and changes of the cache.
 
 ```
-lws_group_recreations_total{cause}                       container-restarted, pod-deleted
-lws_group_moves_total                                    groups whose leader was deleted as they had to leave a node
-lws_ignored_objects_total{resource}                      objects that could not be read, and count as absent
-lws_time_to_ready_seconds                                from created (or last available) to all groups ready
+lws_group_recreations_total{cause}          container-restarted, pod-deleted
+lws_group_moves_total                       groups whose leader was deleted because they had to leave a node
+lws_ignored_objects_total{resource}         unreadable objects, which count as absent
+lws_time_to_ready_seconds                   from creation (or the last availability) to all groups ready
 ```
 """
 
@@ -53,7 +55,7 @@ DELETED: Final = "pod-deleted"
 
 
 class LeaderWorkerSetMetrics:
-    """Counts what the controllers of LeaderWorkerSets do (see `instruments.KindMetrics`)."""
+    """Counts the actions of the controllers of LeaderWorkerSets (see `instruments.KindMetrics`)."""
 
     def __init__(self, metrics: Meter, configured: Mapping[str, Any]) -> None:
         self._metrics, self._moves_by = metrics, configured.get(names.MOVES)
@@ -74,7 +76,7 @@ class LeaderWorkerSetMetrics:
         self._pods: Store | None = None
 
     def recorded(self, event: Event) -> None:
-        """Count a move, or a recreation; the cause of this is derived from the pods of the group."""
+        """Count a move or a recreation; the cause of a recreation is derived from the pods of the group."""
         if event.reason == decisionevents.MOVING_GROUP:
             self._moves.inc()
         if (
@@ -86,7 +88,7 @@ class LeaderWorkerSetMetrics:
 
     @contextmanager
     def following(self, caches: Caches) -> Iterator[None]:
-        """Show what these caches hold, and count what changes in them."""
+        """Report the content of these caches, and count their changes, inside the context."""
         informers = indexes.informers_of(caches)
         collectors: tuple[Collector, ...] = (
             StatusCollector(informers.leaderworkersets.store),
@@ -160,7 +162,7 @@ class StatusCollector(Collector):
 class RecreationCollector(Collector):
     """Builds the metrics of groups that fail repeatedly, from their records, on collection.
 
-    A LeaderWorkerSet without failed groups has none, and neither has a deleted one.
+    A LeaderWorkerSet that is deleted or has no failed groups has no such metric.
     """
 
     def __init__(self, informers: indexes.Informers) -> None:
@@ -191,7 +193,7 @@ class RecreationCollector(Collector):
         return (failing, in_a_row)
 
     def _current(self, record: JSONObject) -> Recreation | None:
-        """Read the record of an existing group of its current revision; a wait must belong to its current leader."""
+        """Read the record of an existing group of its current revision; a wait must belong to the current leader."""
         found = recreationrecord.read(record)
         leader = self._pods.get(ObjectKey(meta.namespace(record), recreationrecord.leader_of(record)))
         if found is None or leader is None:
@@ -202,7 +204,7 @@ class RecreationCollector(Collector):
 
 
 class MoveCollector(Collector):
-    """Builds the metric of groups that wait to be moved, on collection; a LeaderWorkerSet without such groups has none."""
+    """Builds the metric of groups that wait to be moved, on collection; only for LeaderWorkerSets with such groups."""
 
     def __init__(self, store: Store, nodes: MaintenanceNodes) -> None:
         self._store, self._nodes = store, nodes
@@ -231,7 +233,7 @@ def count_groups(lws: JSONObject) -> dict[str, int]:
 
 
 def progress_of(counts: dict[str, int]) -> float:
-    """Return how far a rollout is, 1 if there is nothing to do.
+    """Return the progress of a rollout from 0 to 1; it is 1 if there is nothing to do.
 
     >>> progress_of({"desired": 4, "updated": 1}), progress_of({"desired": 0, "updated": 0})
     (0.25, 1.0)
@@ -240,7 +242,7 @@ def progress_of(counts: dict[str, int]) -> float:
 
 
 def seconds_to_ready(change: Change) -> float | None:
-    """Return how long a LeaderWorkerSet took to become available, None if it does not become so by this change."""
+    """Return how long a LeaderWorkerSet took to become available, None if this change does not make it available."""
     old, new = change.old, change.new
     if old is None or new is None or meta.is_condition_true(old, AVAILABLE.type):
         return None
@@ -255,7 +257,7 @@ def seconds_to_ready(change: Change) -> float | None:
 
 
 def cause_of(leader: JSONObject, pods: Store) -> str:
-    """Return why the group of this leader (a reference) is recreated, as its pods show."""
+    """Return why the group of this leader (a reference) is recreated, according to its pods."""
     known = pods.get(ObjectKey(str(leader.get("namespace")), str(leader.get("name"))))
     if known is None:
         return DELETED

@@ -1,9 +1,9 @@
-"""The permissions that controllers need besides filling their caches (contract 12.5, reduced to what is used).
+"""The permissions that controllers need besides filling their caches (contract 12.5, reduced to the used ones).
 
-They write no nodes and read no secrets. The spec of a LeaderWorkerSet is written only if a DisaggregatedSet owns it
-(R-ARC-6, R-DS-19), of its metadata only the annotation with the counts of restarts (N-KEY-3). Server-side apply needs
-`create` besides `patch` if the object may be absent. `finalizers` is needed for owner references that block deletion,
-if the API server enforces permissions on them.
+They write no nodes and read no secrets. Of a LeaderWorkerSet, they write the spec only if a DisaggregatedSet owns it
+(R-ARC-6, R-DS-19), and of the metadata only the annotation with the counts of restarts (N-KEY-3). Server-side apply
+needs `create` besides `patch` if the object may be absent. `finalizers` is needed for owner references that block
+deletion, if the API server enforces permissions on them.
 """
 
 from typing import Final
@@ -50,7 +50,7 @@ ALL_OF_DISRUPTION: Final = (
     Permission(resources.POD_DISRUPTION_BUDGETS, ("create", "delete", "list", "patch", "watch")),
     Permission(resources.NODES, ("list", "watch")),
 )
-"""The same with its caches: the additional permissions of a manager with disruption budgets."""
+"""The additional permissions of a manager with disruption budgets, including its caches."""
 
 DISAGGREGATED_SET: Final = (
     Permission(DISAGGREGATED_SETS, ("update",), "status"),

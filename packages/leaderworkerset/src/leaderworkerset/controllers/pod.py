@@ -1,8 +1,8 @@
-"""The pod controller: watches, observation of a group, the call of the core (R-ARC-8).
+"""The pod controller: watches, observation of a group, the call of the core (a thin driver, R-ARC-8).
 
 Its keys are leader pods: every change of a pod or StatefulSet of a group enqueues the group. Deleted pods are
-remembered in their last state until the group is observed: a pod deleted without grace period cannot be read any more
-(R-POD-11). When a group is first observed, the workers that went while no manager ran are added to them.
+remembered in their last state until the group is observed, because a pod deleted without grace period cannot be read
+any more (R-POD-11). When a group is first observed, the workers that were deleted while no manager ran are added.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from leaderworkerset.core.restarts import unseen
 NAME: Final = "pod"
 
 NONE: Final[Mapping[str, Any]] = {}
-"""No settings of capabilities."""
+"""The settings for no capabilities."""
 
 
 class PodDriver(Driver):
@@ -55,7 +55,7 @@ class PodDriver(Driver):
         self._gone: dict[ObjectKey, dict[str, JSONObject]] = {}
         self._unobserved: set[ObjectKey] = set()
         self._bereft: dict[ObjectKey, UID] = {}
-        """Leaders whose worker StatefulSet vanished before them, as far as the caches show."""
+        """Leaders whose worker StatefulSet was deleted before them, according to the caches."""
         self._whole_since: dict[ObjectKey, str] = {}
         self._turn = asyncio.Lock()
         informers.leaderworkersets.subscribe(self._note_whole)
@@ -63,7 +63,10 @@ class PodDriver(Driver):
         informers.statefulsets.subscribe(self._note_bereft)
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide about the group that the pod `key` leads; a group that lost its workers has a living leader."""
+        """Decide about the group of the leader pod `key`.
+
+        Before recreating lost workers, check that the leader exists.
+        """
         plan = await self._decide(key)
         if key in self._bereft and any(
             isinstance(one, Create) and one.resource == STATEFULSETS for one in plan.actions
@@ -88,7 +91,7 @@ class PodDriver(Driver):
         return self._settle(key, group, reconcile_group(group, self._gang))
 
     def _settle(self, key: ObjectKey, group: LiveGroup, plan: Plan) -> Plan:
-        """Forget the deleted pods if the plan does nothing because of them; return the plan."""
+        """Forget the deleted pods if the plan does not react to them; return the plan."""
         if not any(isinstance(action, Delete | Apply) for action in plan.actions):
             self._forget(key, group.gone)
         return plan
@@ -146,7 +149,7 @@ class PodDriver(Driver):
         return next((record for record in found if record is not None), None)
 
     def _remember(self, change: Change) -> None:
-        """Keep a deleted worker until its group is observed; forget a group whose leader was deleted."""
+        """Remember a deleted worker until its group is observed; forget a group whose leader was deleted."""
         if change.new is not None:
             if change.old is None and groupname.is_leader(change.new):
                 self._unobserved.add(meta.key(change.new))
@@ -159,18 +162,18 @@ class PodDriver(Driver):
                 self._gone.setdefault(key, {})[meta.name(change.object)] = change.object
 
     def _note_bereft(self, change: Change) -> None:
-        """Note the leader of a worker StatefulSet that was deleted while the leader is there."""
+        """Record the leader of a worker StatefulSet that was deleted while the leader exists."""
         key, leader = meta.key(change.object), self._informers.pods.store.get(meta.key(change.object))
         if change.new is None and leader is not None and not meta.is_of_predecessor(change.object, leader):
             self._bereft[key] = meta.uid(leader)
 
     def _note_whole(self, change: Change) -> None:
-        """Note which LeaderWorkerSets this manager found with all groups ready, before it changes their status."""
+        """Record the LeaderWorkerSets whose groups were all ready at the start, before their status changes."""
         if change.old is None and change.new is not None and (whole := unseen.whole_since(change.new)):
             self._whole_since[meta.key(change.new)] = whole
 
     def _add_unseen(self, key: ObjectKey) -> None:
-        """When a group is first observed, remember the workers that went while no manager ran as if it were now."""
+        """When a group is first observed, add the workers that were deleted while no manager ran, as if deleted now."""
         self._unobserved.discard(key)
         leader = self._informers.pods.store.get(key)
         statefulset = None if leader is None else indexes.find_workers(leader, self._informers.statefulsets.store)
@@ -183,7 +186,7 @@ class PodDriver(Driver):
             self._gone.setdefault(key, {}).setdefault(meta.name(worker), worker)
 
     def _forget(self, key: ObjectKey, gone: Sequence[JSONObject]) -> None:
-        """Forget pods that were observed, if nothing has to be written because of them."""
+        """Forget observed pods if no write is needed because of them."""
         known = self._gone.get(key, {})
         for pod in gone:
             if known.get(meta.name(pod)) is pod:
@@ -192,10 +195,10 @@ class PodDriver(Driver):
             self._gone.pop(key, None)
 
     def _keys_of_leaderworkerset(self, change: Change) -> Iterable[ObjectKey]:
-        """Map a LeaderWorkerSet to its leader pods when it appears, since they may have been observed before it.
+        """Map an added LeaderWorkerSet to its leader pods, which may have been observed before it.
 
-        A change of its restart settings may also end the wait of a group, or recreate one that was given up; one of how its
-        groups end, the workers of leaders that end already.
+        A change of its restart settings may also end the wait of a group, or recreate an exhausted group. A change of
+        the termination settings concerns the workers of leaders that are ending.
         """
         if change.new is None or (change.old is not None and _settings(change.old) == _settings(change.new)):
             return ()
@@ -203,7 +206,10 @@ class PodDriver(Driver):
         return [meta.key(leader) for leader in leaders]
 
     def _keys_of_gang_object(self, change: Change) -> Iterable[ObjectKey]:
-        """Map the object of a gang scheduler to its leader pod, and objects of `spec.scheduling` by their group."""
+        """Map the object of a gang scheduler to its leader pod.
+
+        Objects of `spec.scheduling` are mapped by their group.
+        """
         if labels.SCHEDULING_LEVEL not in meta.labels(change.object):
             return keys_of_controlled(change)
         groups = indexes.group_values(change.object)
@@ -217,7 +223,7 @@ def _settings(lws: JSONObject) -> list[str | None]:
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
-    """Map a pod to its leader; a pod without a leader is its own key, to be reported."""
+    """Map a pod to its leader; a pod without a leader is its own key, so that it is reported."""
     return (ObjectKey(meta.namespace(change.object), groupname.leader_of(change.object)),)
 
 
@@ -230,14 +236,17 @@ def keys_of_controlled(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_named(change: Change) -> Iterable[ObjectKey]:
-    """Map a worker StatefulSet to its leader; a deleted one of any owner also to the leader of its name, which may need it."""
+    """Map a worker StatefulSet to its leader.
+
+    A deleted one of any owner is also mapped to the leader of its name, which may need the name.
+    """
     return {*keys_of_controlled(change), *([meta.key(change.object)] if change.new is None else [])}
 
 
 def keys_of_lost_service(change: Change) -> Iterable[ObjectKey]:
-    """Map a deleted service to the leader pod of the same name, which may be a successor of its owner, or had none.
+    """Map a deleted service to the leader pod of the same name.
 
-    While the service existed, the group seemed to have one: services are found by name (R-SVC-4).
+    While the service existed, the group seemed to have one, because services are looked up by name (R-SVC-4).
     """
     return keys_of_named(change) if change.new is None else ()
 

@@ -1,6 +1,7 @@
-"""A controller as a value: its name, the caches it reads, how its driver is built, its permissions.
+"""A controller as a value: its name, the caches that it reads, the function that builds its driver, its permissions.
 
-In: declarations. Out: what `manager/controllers.py` runs, and what `lws install` builds roles from.
+In: declarations. Out: the input of `manager/controllers.py`, which runs controllers, and of `lws install`, which builds
+roles.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,13 +26,13 @@ class Driver(Protocol):
         """Return the plan for one key."""
 
     def written(self, _key: ObjectKey, _writes: Sequence[Write]) -> None:
-        """Take note of what the last plan for a key wrote; nothing by default."""
+        """Take note of the writes of the last plan for a key; do nothing by default."""
         return
 
     def watches(self) -> Sequence[Watch]:
         """Return every cache that is read, and the keys that its changes enqueue.
 
-        After a write, a key waits until all of them show it: a cache whose changes enqueue no key is listed as well.
+        After a write, a key waits until all of them show it: so caches whose changes enqueue no key are also listed.
         """
 
 

@@ -1,12 +1,12 @@
-"""Whether a decision takes so long that it must run in a thread, not in the event loop.
+"""Decides whether a decision takes so long that it must run in a thread, not in the event loop.
 
 In: the JSON documents that the decision reads, and a number of small facts. Out: whether together they exceed a limit.
-The size of a document is the size of its encoding, which runs in C and usually takes microseconds. The first one above
-the limit ends the measurement, which so takes at most 3 ms (1.5 MiB). The sizes of the last ones are remembered: a
-rollout asks for the same LeaderWorkerSet and revision thousands of times.
+The size of a document is the size of its encoding, which runs in C and usually takes microseconds. The measurement
+stops at the limit, so it takes at most 3 ms (1.5 MiB). The last sizes are remembered: a rollout needs the size of the
+same LeaderWorkerSet and revision thousands of times.
 
 A decision is a pure function of values that nobody changes, so it may run in any thread. A LeaderWorkerSet of the
-largest size for etcd (1.5 MiB) costs some hundred milliseconds per decision; on the event loop it would block all
+largest size for etcd (1.5 MiB) takes some hundred milliseconds per decision; on the event loop it would block all
 others.
 """
 
@@ -18,18 +18,18 @@ import msgspec
 from kuberuntime.objects.meta import JSON
 
 LIMIT: Final = 40_000
-"""Bytes of all documents; this much costs about 10 ms. A usual LeaderWorkerSet with its StatefulSet has 8,000."""
+"""Bytes of all documents; this size takes about 10 ms. A usual LeaderWorkerSet with its StatefulSet has 8,000."""
 
 FACT: Final = 20
-"""The bytes that a fact counts as."""
+"""The bytes that one fact counts as."""
 
 MOST: Final = 64
-"""Documents whose sizes are remembered."""
+"""The maximum number of documents whose sizes are remembered."""
 
 _ENCODER: Final = msgspec.json.Encoder()
 
 _known: Final[dict[int, tuple[JSON, int]]] = {}
-"""Documents and their sizes by identity: what caches hold is never modified."""
+"""Documents and their sizes by identity: objects of caches are never modified."""
 
 
 def is_large(documents: Iterable[JSON], facts: int = 0) -> bool:

@@ -1,8 +1,9 @@
 """The catalogue of causes, in the order of root causes: earlier ones explain later ones. Pure.
 
-A cause belongs to the stage at which a group is stuck: nothing acts on it, its pods are refused, it was given up, their
-node is lost, they cannot be scheduled, they cannot be started, they fail, the group does not form, the rollout waits. The meaning of
-a code never changes. New causes get new codes, and codes of removed causes are not used again.
+A cause belongs to the stage at which a group is stuck: no controller acts on it, its pods are refused, its restarts are
+used up, a node is lost, pods cannot be scheduled, pods cannot be started, pods fail, the group does not form, the
+rollout waits. The meaning of a code never changes. New causes get new codes, and codes of removed causes are not used
+again.
 """
 
 from typing import Final
@@ -159,4 +160,4 @@ OF_SETS: Final[tuple[Cause, ...]] = (
     rollouts.is_deleting,
     sets.set_goes_on,
 )
-"""The causes that a DisaggregatedSet itself can have; the others are of its LeaderWorkerSets."""
+"""The causes of a DisaggregatedSet itself; all others are of its LeaderWorkerSets."""

@@ -1,4 +1,4 @@
-"""Groups that have to leave nodes: which of a view, which nodes, and why the manager would never move one. Pure."""
+"""Groups that must leave nodes: the groups, their nodes, and why the manager would never move one. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
@@ -14,19 +14,19 @@ from leaderworkerset.core.leaderworkerset import budget
 from leaderworkerset.views.groups import Group, View
 
 Closed: TypeAlias = Mapping[str, tuple[JSONObject, ...]]
-"""The taints that close nodes, by the nodes' names."""
+"""The taints that close nodes, by node name."""
 
 NEVER: Final = "maxUnavailable is 0, and with random keys extra groups are only created by updates"
 HELD: Final = "maxUnavailable is 0, and extra groups are only created where no partition holds groups back"
 
 
 def is_moving(view: View) -> bool:
-    """Return whether groups have to leave nodes, as the manager reports where maintenance is enabled."""
+    """Return whether groups must leave nodes, as the manager reports if maintenance is enabled."""
     return meta.is_condition_true(view.object, MOVE_IN_PROGRESS.type)
 
 
 def closed(nodes: Mapping[str, JSONObject]) -> Closed:
-    """Return what may close nodes: cordons, and every taint that repels, as the key that the manager follows is not known."""
+    """Return what may close nodes: cordons and all repelling taints, because the manager's key is not known here."""
     found = {name: tuple(_closing(meta.spec(node))) for name, node in nodes.items()}
     return {name: taints for name, taints in found.items() if taints}
 
@@ -34,9 +34,9 @@ def closed(nodes: Mapping[str, JSONObject]) -> Closed:
 def _closing(spec: JSONObject) -> Iterator[JSONObject]:
     if spec.get("unschedulable"):
         yield placement.CORDONED
-    for one in spec.get("taints") or []:
-        if one.get("effect") in placement.REPELLING and not str(one.get("key")).startswith(OF_KUBERNETES):
-            yield one
+    for taint in spec.get("taints") or []:
+        if taint.get("effect") in placement.REPELLING and not str(taint.get("key")).startswith(OF_KUBERNETES):
+            yield taint
 
 
 def nodes_of(group: Group, nodes: Closed) -> frozenset[str]:
@@ -51,13 +51,16 @@ def nodes_of(group: Group, nodes: Closed) -> frozenset[str]:
 
 
 def is_marked(group: Group) -> bool:
-    """Return whether somebody asked for the move of a group, whatever its nodes."""
+    """Return whether somebody requested the move of a group, whatever its nodes."""
     leader = group.leader.object if group.leader else None
     return leader is not None and not meta.is_deleting(leader) and labels.MOVE_GROUP in meta.annotations(leader)
 
 
 def obstacle(lws: JSONObject) -> str:
-    """Return why no available group of a LeaderWorkerSet is ever moved; empty if they are, or if it cannot be read."""
+    """Return why no available group of a LeaderWorkerSet is ever moved.
+
+    Empty if groups are moved, or it is unreadable.
+    """
     try:
         limits = budget.read(decode(lws).spec)
     except ValueError:
@@ -70,7 +73,7 @@ def obstacle(lws: JSONObject) -> str:
 
 
 def refusal(lws: JSONObject) -> str:
-    """Return why the groups of a LeaderWorkerSet stay on closed nodes for ever; empty if its own fields do not say so."""
+    """Return why the groups of a LeaderWorkerSet stay on closed nodes forever; empty if no own field is the reason."""
     if meta.annotations(lws).get(labels.MOVE_OFF_CLOSED_NODES) == OFF:
         return f"its annotation {labels.MOVE_OFF_CLOSED_NODES} is {OFF}"
     return obstacle(lws)

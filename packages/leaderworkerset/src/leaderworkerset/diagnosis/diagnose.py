@@ -78,7 +78,7 @@ def _diagnose(observed: Observed, chosen: Selection) -> Diagnosis:
 
 
 def _is_done(observed: Observed, chosen: Selection) -> bool:
-    """Return whether the selected ranks are to end, and did."""
+    """Return whether the selected ranks run to completion, and have completed."""
     if not observed.ends or meta.is_deleting(observed.view.object):
         return False
     if chosen.group is None:
@@ -88,7 +88,7 @@ def _is_done(observed: Observed, chosen: Selection) -> bool:
 
 
 def _of_set(observed: Observed, chosen: SetView) -> Diagnosis:
-    """Return the diagnosis of a DisaggregatedSet itself; its LeaderWorkerSets have diagnoses of their own."""
+    """Return the diagnosis of a DisaggregatedSet itself; its LeaderWorkerSets have their own diagnoses."""
     selection = Selection(chosen.name)
     if chosen.is_settled and not meta.is_deleting(chosen.object):
         text = f"{', '.join(map(str, chosen.roles))} ready, all of the newest revision"
@@ -100,8 +100,8 @@ def _of_set(observed: Observed, chosen: SetView) -> Diagnosis:
 
 
 def of_whole(chosen: Diagnosis, parts: Sequence[Diagnosis]) -> list[Diagnosis]:
-    """Return the findings of a DisaggregatedSet: what it waits for itself, unless its parts explain it better."""
-    is_ill = any(one.verdict is not Verdict.HEALTHY for one in parts)
+    """Return the findings of a DisaggregatedSet: its own, unless a part explains the state better."""
+    is_ill = any(part.verdict is not Verdict.HEALTHY for part in parts)
     says_more = chosen.verdict is Verdict.STUCK or not parts
     if says_more or (chosen.verdict is not Verdict.HEALTHY and not is_ill):
         return [chosen, *parts]
@@ -109,7 +109,7 @@ def of_whole(chosen: Diagnosis, parts: Sequence[Diagnosis]) -> list[Diagnosis]:
 
 
 def worst(diagnoses: Iterable[Diagnosis]) -> Diagnosis:
-    """Return the most urgent diagnosis: of several with one verdict the first."""
+    """Return the most urgent diagnosis; the first one of several with the same verdict."""
     return min(diagnoses, key=lambda one: WORST.index(one.verdict))
 
 

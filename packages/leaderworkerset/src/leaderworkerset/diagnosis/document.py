@@ -1,4 +1,4 @@
-"""Diagnoses as text for people and as documents for programs, for `lws explain` and other commands. Pure."""
+"""Diagnoses as text for users and as documents for programs, for `lws explain` and other commands. Pure."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -25,7 +25,7 @@ def headline(told: Diagnosis) -> str:
 
 
 def lines(told: Diagnosis) -> list[str]:
-    """Return a diagnosis as text: the headline, the evidence, the next step, and the kinds that may not be read."""
+    """Return a diagnosis as text: the headline, the evidence, the next step, and the unreadable kinds."""
     found = [headline(told)]
     found += ["", "Evidence:", *(f"  {line}" for line in told.evidence)] if told.evidence else []
     found += ["", "Next:", *(f"  {step}" for step in told.steps)] if told.steps else []
@@ -35,7 +35,7 @@ def lines(told: Diagnosis) -> list[str]:
 
 def document(diagnoses: Sequence[Diagnosis]) -> JSONObject:
     """Return the document of diagnoses, whose field names are stable."""
-    return {"apiVersion": VERSION, "kind": "DiagnosisList", "items": [_item(one) for one in diagnoses]}
+    return {"apiVersion": VERSION, "kind": "DiagnosisList", "items": [_item(diagnosis) for diagnosis in diagnoses]}
 
 
 def _item(told: Diagnosis) -> JSONObject:
@@ -59,27 +59,27 @@ def _subject(subject: Subject) -> JSONObject:
 
 
 BLOCKS: Final = 10
-"""The number of diagnoses with evidence and next steps; the others have a line each."""
+"""The number of diagnoses with evidence and next steps; each other one has a line."""
 
 NAMES: Final = 10
-"""The number of healthy ones that are named."""
+"""The maximum number of healthy objects that are named."""
 
 
 def ordered(found: Iterable[Diagnosis]) -> list[Diagnosis]:
-    """Return diagnoses by urgency, those of a DisaggregatedSet together."""
+    """Return diagnoses by urgency, with those of one DisaggregatedSet together."""
     by_set = [list(group) for _, group in groupby(sorted(found, key=_set), _set)]
     inner = [sorted(group, key=lambda one: WORST.index(one.verdict)) for group in by_set]
     return [one for group in sorted(inner, key=lambda group: WORST.index(group[0].verdict)) for one in group]
 
 
 def overview(found: Sequence[Diagnosis], *, with_namespace: bool = False) -> list[str]:
-    """Return the text of diagnoses in order: the first ones as blocks, then lines, and the healthy ones in one line."""
+    """Return the text of diagnoses in order: the first in full, then lines, and all healthy objects in one line."""
     sets = [list(group) for _, group in groupby(found, _set)]
     ill = [group for group in sets if worst(group).verdict is not Verdict.HEALTHY]
     fine = [group for group in sets if worst(group).verdict is Verdict.HEALTHY]
     paragraphs = [_block(group, with_namespace=with_namespace) for group in ill[:BLOCKS]]
     if others := [worst(group) for group in ill[BLOCKS:]]:
-        lined = [f"  {_prefix(one, with_namespace=with_namespace)}{headline(one)}" for one in others]
+        lined = [f"  {_prefix(other, with_namespace=with_namespace)}{headline(other)}" for other in others]
         paragraphs.append(["Others:", *lined])
     if fine:
         named = listed([_title(group[0], with_namespace=with_namespace) for group in fine], NAMES)

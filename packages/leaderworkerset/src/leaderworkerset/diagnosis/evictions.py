@@ -1,7 +1,7 @@
 """Reasons why evictions of a group wait: other groups are unavailable, and the limit is reached. Pure.
 
 The annotation of a LeaderWorkerSet sets the maximum number of unavailable groups. The setting of the manager is not
-known here: without the annotation, a group whose own budget is closed cannot be evicted now.
+known here: without the annotation, a group with a closed budget cannot be evicted now.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ def are_asked_for(view: View) -> bool:
 
 
 def blocked(view: View, group: GroupName | None, budgets: Iterable[JSONObject] = ()) -> str:
-    """Return what keeps a group (None: all that are ready) from being evicted, empty if nothing does."""
+    """Return what prevents the eviction of a group (None: all ready groups), empty if nothing does."""
     annotations, away = meta.annotations(view.object), _away(view)
     if labels.DISRUPTION_BUDGET not in annotations:
         asked = [one for one in budgets if group in (None, name_of(groupname.label(one)))]

@@ -1,7 +1,7 @@
-"""How a run ended, in words, and what to do about its exit code. Pure.
+"""Describes the end of a run, and gives advice about its exit code. Pure.
 
-The advice depends on the run and on what the template declares, not on the pod that has its name now: that pod may be new, or
-not exist yet.
+The advice depends on the run and on the declarations in the template, not on the current pod of that name: that pod may
+be new, or not exist yet.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,10 +32,10 @@ SIGNALS: Final[Mapping[int, str]] = {
     141: "SIGPIPE",
     143: "SIGTERM",
 }
-"""The signals that end a program, by its exit code: 128 and the number of the signal."""
+"""The signals that end a program, by its exit code: 128 plus the number of the signal."""
 
 BY_OTHERS: Final = frozenset({129, 130, 131, KILLED, 143})
-"""The exit codes of signals that somebody else sends; the others are faults of the program itself."""
+"""The exit codes of signals that other programs send; the other signals come from errors of the program itself."""
 
 OWN_FAULTS: Final[Mapping[int, str]] = {
     132: "the program has an instruction that this processor lacks: use an image that is built for it",
@@ -45,22 +45,22 @@ OWN_FAULTS: Final[Mapping[int, str]] = {
     139: "the program or a native library accessed memory that it does not have; for Python, "
     "PYTHONFAULTHANDLER=1 in the environment of the container prints where",
 }
-"""The meanings of the signals of a program's own errors."""
+"""The meanings of the signals that come from a program's own errors."""
 
 NOT_EXECUTABLE: Final = 126
 NOT_FOUND: Final = 127
 LACKING: Final = frozenset({2, NOT_FOUND})
-"""Exit codes of interpreters and shells that do not find the file or program they are given."""
+"""Exit codes of interpreters and shells that do not find their file or program."""
 
 OF_THE_MACHINE: Final = "host://"
-"""How the imageID of a container begins that runs with the programs of this machine, as its image is mapped to nothing."""
+"""The prefix of the imageID of a container that runs with the programs of this machine, without a mapping."""
 
 ON_PURPOSE: Final = "host"
-"""The image that means the programs of this machine."""
+"""The image that explicitly means the programs of this machine."""
 
 
 def signal(end: JSONObject) -> str:
-    """Return the signal that ended a run; empty if none did, or its reason says more."""
+    """Return the signal that ended a run; empty if none did, or its reason is more specific."""
     return SIGNALS.get(end.get("exitCode") or 0, "") if end.get("reason") != NO_MEMORY else ""
 
 
@@ -76,7 +76,7 @@ def described(end: JSONObject) -> str:
 
 
 def declared(observed: Observed, rank: Rank) -> list[JSONObject]:
-    """Return the containers of a rank, init containers first: as its pod declares them, without a pod as its template does."""
+    """Return the containers of a rank, init containers first: from its pod, or without a pod from its template."""
     spec = meta.spec(rank.object or {})
     if not spec.get("containers"):
         of_group = meta.spec(observed.view.object).get("leaderWorkerTemplate") or {}
@@ -86,7 +86,7 @@ def declared(observed: Observed, rank: Rank) -> list[JSONObject]:
 
 
 def advice(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
-    """Yield what an exit code means: who sent the signal, or that a program or file is missing."""
+    """Yield the meaning of an exit code: who sent the signal, or that a program or file is missing."""
     code = death.end.get("exitCode") or 0
     container: JSONObject = next((one for one in declared(observed, rank) if one.get("name") == death.container), {})
     if name := signal(death.end):
@@ -110,8 +110,8 @@ def advice(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
 def log_command(observed: Observed, rank: Rank, death: Death) -> str:
     """Return the command that shows the log of a run.
 
-    A pod that exists no more leaves its log to the next one of its name on a cluster of this machine; elsewhere the log of
-    the next one is to be followed.
+    On a cluster of this machine, the log of a deleted pod is available from the next pod with its name. Elsewhere the
+    command follows the log of the next pod.
     """
     container = f" -c {death.container}" if len(declared(observed, rank)) > 1 else ""
     keeps = not observed.commands.kubectl
@@ -134,7 +134,7 @@ def _of_signal(observed: Observed, rank: Rank, container: JSONObject, code: int,
 
 
 def _is_unmapped(observed: Observed, rank: Rank, container: str, image: str) -> bool:
-    """Return whether the container ran with the programs of this machine, as its image is mapped to nothing."""
+    """Return whether the container ran with the programs of this machine because its image is not mapped."""
     if observed.commands.images is not None:
         return not any(maps(name, image) for name in observed.commands.images)
     status: JSONObject = next((one for one in ranks.statuses(rank) if one.get("name") == container), {})
@@ -142,7 +142,7 @@ def _is_unmapped(observed: Observed, rank: Rank, container: str, image: str) -> 
 
 
 def maps(name: str, image: str) -> bool:
-    """Return whether a mapping is of an image, which may have a tag or a digest.
+    """Return whether a mapping applies to an image, which may have a tag or a digest.
 
     >>> maps("reg:5000/vllm", "reg:5000/vllm:v1"), maps("reg", "reg:5000/vllm"), maps("vllm", "vllm-openai")
     (True, False, False)
@@ -152,6 +152,6 @@ def maps(name: str, image: str) -> bool:
 
 
 def _is_rendezvous(container: JSONObject, end: JSONObject) -> bool:
-    """Return whether the rendezvous caused the exit code, by the container's command or its last message."""
+    """Return whether the rendezvous caused the exit code, according to the container's command or last message."""
     words = [*(container.get("command") or []), *(container.get("args") or []), end.get("message")]
     return any("rendezvous" in str(word) for word in words)

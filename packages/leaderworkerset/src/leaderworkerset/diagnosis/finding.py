@@ -64,12 +64,12 @@ class Cause(Struct, frozen=True, kw_only=True):
 def cause(
     *, code: str, title: str, meaning: str, remedy: str, verdict: Verdict = Verdict.STUCK
 ) -> Callable[[Find], Cause]:
-    """Make the decorated function an entry of the catalogue: its row stands above what finds it."""
+    """Register the decorated function as an entry of the catalogue."""
     return lambda find: Cause(code=code, title=title, meaning=meaning, remedy=remedy, find=find, verdict=verdict)
 
 
 class Diagnosis(Struct, frozen=True, kw_only=True):
-    """The diagnosis of a LeaderWorkerSet, a group or a rank. `unread` are the kinds that may not be read.
+    """The diagnosis of a LeaderWorkerSet, a group or a rank. `unread` are the kinds that the user may not read.
 
     `owner` is the DisaggregatedSet that it is a part of, if that was selected.
     """

@@ -1,4 +1,4 @@
-"""The use of processors, memory and GPUs by ranks, from the metrics of their pods. Pure."""
+"""The CPU, memory and GPU usage of ranks, from the metrics of their pods. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ CPU: Final = "cpu"
 MEMORY: Final = "memory"
 GPU: Final = "nvidia.com/gpu"
 GPU_MEMORY: Final = "nvidia.com/gpu-memory"
-"""The two resources of GPUs that only the embedded cluster has in its metrics: GPUs that are busy, and bytes of their memory."""
+"""The two GPU resources that only the embedded cluster's metrics have: busy GPUs, and bytes of their memory."""
 
 OF_GPUS: Final = (GPU, GPU_MEMORY)
 
@@ -37,7 +37,7 @@ class RankLoad(Struct, frozen=True):
     used: Demand | None
 
     def amount(self, name: str) -> Quantity:
-        """Return how much of a resource is used; none if that is not known."""
+        """Return the used amount of a resource; None if it is not known."""
         return (self.used or {}).get(name, ZERO)
 
 
@@ -47,7 +47,7 @@ def metrics_of(namespace: str, name: str = "") -> Query:
 
 
 def by_pod(metrics: Iterable[JSONObject]) -> Mapping[ObjectKey, Demand]:
-    """Return what pods use, from objects of the kind PodMetrics."""
+    """Return the usage of pods, from objects of the kind PodMetrics."""
     return {
         meta.key(one): demand.add(*(quantity.parse_list(item.get("usage")) for item in one.get("containers") or ()))
         for one in metrics
@@ -66,7 +66,7 @@ def loads(views: Iterable[View], used: Mapping[ObjectKey, Demand]) -> list[RankL
 
 
 def bound(pod: JSONObject, name: str) -> Quantity | None:
-    """Return the most that a pod may use of a resource: its limits if all containers have one, otherwise what it requests."""
+    """Return the maximum usage of a resource by a pod: its limits if all containers have one, else its requests."""
     spec = meta.spec(pod)
     limits = [
         quantity.parse_list((container.get("resources") or {}).get("limits")).get(name)

@@ -21,7 +21,7 @@ GIBIBYTE: Final = 2**30
 
 
 def by_node(pods: Iterable[JSONObject]) -> ByNode:
-    """Return the pods that hold something of a node, by its name."""
+    """Return the pods that occupy resources of each node, by the node's name."""
     found: dict[str, list[JSONObject]] = {}
     for pod in sorted(pods, key=meta.key):
         node = meta.spec(pod).get("nodeName")
@@ -37,7 +37,7 @@ def status(node: JSONObject) -> str:
 
 
 def names(nodes: Iterable[JSONObject]) -> list[str]:
-    """Return the resources to show of nodes: the usual ones, then accelerators and others by name."""
+    """Return the names of the displayed resources: the usual ones, then accelerators and others by name."""
     return [
         *FIRST,
         *sorted(
@@ -52,28 +52,28 @@ def names(nodes: Iterable[JSONObject]) -> list[str]:
 
 
 def held(pods: Iterable[JSONObject]) -> Demand:
-    """Return what pods request together."""
+    """Return the sum of the requests of pods."""
     return demand.add(*map(asked, pods))
 
 
 def asked(pod: JSONObject) -> Demand:
-    """Return what a pod requests, and one pod."""
+    """Return the requests of a pod, counted as one pod."""
     return demand.of_pod(meta.spec(pod)) | {"pods": quantity.parse("1")}
 
 
 def allocatable(node: JSONObject) -> Mapping[str, Quantity]:
-    """Return what pods may request of a node."""
+    """Return the resources that pods may request on a node."""
     return quantity.parse_list(meta.status(node).get("allocatable"))
 
 
 def share(name: str, has: Quantity, taken: Demand | None) -> str:
-    """Return what is free, of what there is; only that where it is not known what is taken."""
+    """Return the free and the total amount; only the total if the used amount is not known."""
     whole = amount(name, has)
     return whole if taken is None else f"{amount(name, has - taken.get(name, ZERO))} of {whole}"
 
 
 def amount(name: str, value: Quantity) -> str:
-    """Return an amount as people read it: memory and storage from 1 Gi on in Gi."""
+    """Return an amount as text: memory and storage from 1 Gi on in Gi."""
     if name in {"memory", "ephemeral-storage"} and value.ceil() >= GIBIBYTE:
         return f"{value.ceil() / GIBIBYTE:.1f}".removesuffix(".0") + "Gi"
     return amount_text(value)

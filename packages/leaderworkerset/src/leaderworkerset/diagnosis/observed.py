@@ -1,4 +1,4 @@
-"""The input of a diagnosis: a view, and the related objects that may be read. Pure."""
+"""The input of a diagnosis: a view, and the related objects that the user may read. Pure."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ QUEUED_WORKLOADS: Final = Resource(SERVED_BY_KUEUE, "v1beta1", "workloads", "Wor
 
 
 REFUSED_POD: Final = re.compile(r'pods "(?P<pod>[^"]+)"')
-"""The name that a pod was to have, in the API server's refusal."""
+"""The name of the refused pod in the API server's message."""
 
 KUBECTL: Final = "kubectl"
 
@@ -33,9 +33,9 @@ KUBECTL: Final = "kubectl"
 class Commands(Struct, frozen=True, kw_only=True):
     """The words with which next steps call kubectl and lws, so that they address the same cluster.
 
-    Without kubectl (on a cluster of this machine, where nobody needs it) the steps that call it are left out.
-    With `until_done`, the command waits for the end of all ranks, so a rank that exited with code 0 is not an error.
-    `images` are the images that a cluster of this machine maps to directories; None where that is not known.
+    On a cluster of this machine there is no kubectl, and the steps that call it are omitted. With `until_done`, the
+    command waits for the end of all ranks, so a rank that exited with code 0 is not an error. `images` are the images
+    that a cluster of this machine maps to directories; None if unknown.
     """
 
     kubectl: str = KUBECTL
@@ -45,11 +45,11 @@ class Commands(Struct, frozen=True, kw_only=True):
 
 
 class Observed(Struct, frozen=True, kw_only=True, dict=True):
-    """One LeaderWorkerSet at one moment.
+    """One LeaderWorkerSet at one time.
 
-    `objects` holds what was read, by kind. A kind that is absent was not needed, or is in `unread`: it may not be read,
-    so nothing is known of it. A kind that the API server does not serve is present and empty. `running` are the pods of
-    all nodes, None if they are too many or may not be read.
+    `objects` has the objects that were read, by kind. A kind that is absent was not needed, or is in `unread`: the user
+    may not read it, so nothing is known of it. A kind that the API server does not serve is present and empty.
+    `running` are the pods of all nodes, None if they are too many or unreadable.
     """
 
     view: View
@@ -66,11 +66,11 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
     """The Deployment of leaders with random keys, if it was read."""
 
     def get(self, resource: Resource) -> Sequence[JSONObject]:
-        """Return the objects of a kind that were read, none if nothing is known of it."""
+        """Return the objects of a kind that were read; empty if nothing is known of it."""
         return self.objects.get(resource, ())
 
     def knows(self, resource: Resource) -> bool:
-        """Return whether the kind was read: only then an absent object is missing."""
+        """Return whether the kind was read: only then is an absent object missing."""
         return resource in self.objects
 
     def named(self, resource: Resource, name: str) -> JSONObject | None:
@@ -79,14 +79,14 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def ends(self) -> bool:
-        """Return whether ranks are to end: the command waits for that, or the set runs to completion."""
+        """Return whether ranks run to completion: the command waits for that, or the set specifies it."""
         return self.commands.until_done or runsettings.read(meta.annotations(self.view.object)).completes
 
     @cached_property
     def unready(self) -> tuple[tuple[Group, Rank], ...]:
-        """Return every selected rank that is not ready, with its group, in order; last a leader that is refused.
+        """Return every selected rank that is not ready, with its group, in order; last a refused leader.
 
-        Ranks that are to end, and did, are left out.
+        Ranks that ran to completion are omitted.
         """
         groups = (*self.view.groups, *self._refused)
         return tuple(
@@ -107,7 +107,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
             yield Group(index=-1, ranks=(Rank(group="", index=0, pod=pod, state=MISSING, why=message),))
 
     def at(self, stage: Callable[[Rank], bool]) -> Sequence[Rank]:
-        """Return the selected ranks that are not ready and at a stage; the result is cached by stage."""
+        """Return the selected unready ranks at a stage; the result is cached by stage."""
         if stage not in self._stages:
             self._stages[stage] = tuple(rank for _, rank in self.unready if stage(rank))
         return self._stages[stage]
@@ -145,9 +145,9 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
         return f"{self.commands.lws} -n {self.view.namespace} {words}"
 
     def kept_log(self, group: GroupName) -> str:
-        """Return how to read the logs of a group that failed, whose pods a finalizer keeps.
+        """Return how to read the logs of a failed group whose pods a finalizer keeps.
 
-        A node of Kubernetes removes the log with the containers; a manager that records failures has read it before.
+        A node of Kubernetes removes the log with the containers; a manager that records failures reads it before.
         """
         name = f"{self.view.name}/{group}"
         if self.commands.kubectl:

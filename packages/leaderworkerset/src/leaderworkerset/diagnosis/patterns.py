@@ -1,8 +1,8 @@
 """Causes that a message of the cluster proves: a stage, a pattern of the message, a sentence and steps. Pure.
 
-A message is the reason of a rank in the view (WHY), so that `lws get` and a diagnosis never differ. Named groups of the
-pattern can be used in the sentence and the steps, next to `pod`, `place`, `name`, `namespace`, `node`, `others`,
-`kubectl` and `lws`. Each finding has a step without kubectl, unless it can only be found on Kubernetes.
+A message is the reason of a rank in the view (WHY), so that `lws get` and a diagnosis never differ. Sentences and steps
+can use named groups of the pattern, and `pod`, `place`, `name`, `namespace`, `node`, `others`, `kubectl` and `lws`.
+Each finding has a step without kubectl, unless the cause only occurs on Kubernetes.
 """
 
 import re
@@ -19,10 +19,13 @@ from leaderworkerset.diagnosis.ranks import Stage
 from leaderworkerset.views.groups import Rank
 
 DISTINCT: Final = 500
-"""The number of different messages to which a pattern is applied; ranks with further ones are not counted."""
+"""The maximum number of different messages to which a pattern is applied.
+
+Ranks with further messages are not counted.
+"""
 
 READ: Final = 4096
-"""The characters of a message to which a pattern is applied."""
+"""The maximum characters of a message to which a pattern is applied."""
 
 
 class Told(Struct, frozen=True):

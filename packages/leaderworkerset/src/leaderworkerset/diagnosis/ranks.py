@@ -1,4 +1,4 @@
-"""Ranks that are not ready, by their stage, and how sentences name them. Pure."""
+"""The stages of unready ranks, and the names of ranks in sentences. Pure."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
@@ -18,7 +18,7 @@ QUOTED: Final = 600
 
 
 def is_missing(rank: Rank) -> bool:
-    """Return whether there is no pod."""
+    """Return whether the rank has no pod."""
     return rank.object is None
 
 
@@ -38,7 +38,7 @@ def is_placed(rank: Rank) -> bool:
 
 
 def subject(rank: Rank) -> Subject:
-    """Return the pod of a rank as a subject; a leader that is refused leads no group yet."""
+    """Return the pod of a rank as a subject; a refused leader has no group yet."""
     if not rank.place.startswith("/"):
         return Subject(kind="Pod", name=rank.pod, group=rank.group, rank=rank.index)
     return Subject(kind="Pod", name=rank.pod)
@@ -60,7 +60,7 @@ def others(count: int) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a message of the cluster on one line, without secrets, cut to a length that fits a terminal."""
+    """Return a message of the cluster on one line, without secrets, shortened to fit a terminal."""
     line = " ".join(masked(text).split())
     return line if len(line) <= QUOTED else f"{line[:QUOTED]}…"
 
@@ -72,10 +72,10 @@ def statuses(rank: Rank) -> Sequence[JSONObject]:
 
 def waiting(rank: Rank) -> Iterator[tuple[str, str, str]]:
     """Yield container, reason and message of each container that waits."""
-    for one in statuses(rank):
-        found: dict[str, Any] = (one.get("state") or {}).get("waiting") or {}
+    for status in statuses(rank):
+        found: dict[str, Any] = (status.get("state") or {}).get("waiting") or {}
         if found.get("reason"):
-            yield str(one.get("name")), str(found["reason"]), str(found.get("message") or "")
+            yield str(status.get("name")), str(found["reason"]), str(found.get("message") or "")
 
 
 def messages(observed: Observed, rank: Rank, *reasons: str, of_any: bool = False) -> list[str]:

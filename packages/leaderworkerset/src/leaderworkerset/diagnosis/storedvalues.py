@@ -1,4 +1,4 @@
-"""Stored values that admission would reject today: the cluster keeps them, and updates may keep them. Pure.
+"""Stored values that admission would reject today: the cluster keeps them, and updates may do so. Pure.
 
 The scale subresource calls no webhook, and a cluster may have had none for a while (docs/adr/0029-stored-values.md).
 """

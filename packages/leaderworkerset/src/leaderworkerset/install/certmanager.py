@@ -1,6 +1,6 @@
 """Certificates that cert-manager issues: a self-signed issuer, one certificate for each server, and their trust.
 
-Names, DNS names and secrets are those of the Go operator (R-OP-17, R-OP-18).
+Names, DNS names and secrets equal those of the Go operator (R-OP-17, R-OP-18).
 """
 
 from typing import Final

@@ -20,7 +20,7 @@ LogFormat: TypeAlias = Literal["console", "json"]
 
 NAMESPACE: Final = "lws-system"
 IMAGE: Final = f"localhost/leaderworkerset:{leaderworkerset.__version__}"
-"""The image that `deploy/Containerfile` builds; clusters that pull from elsewhere set another one with `--image`.
+"""The image that `deploy/Containerfile` builds; `--image` sets another one.
 
 A name without a host would be pulled from a public registry, where anyone may own it.
 """

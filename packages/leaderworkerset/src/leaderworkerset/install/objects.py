@@ -50,8 +50,8 @@ def build_all(
     return [
         (resources.NAMESPACES, build_namespace(namespace)),
         *(
-            (resources.CUSTOM_RESOURCE_DEFINITIONS, metadata.labeled(one))
-            for one in definitions or declared.definitions()
+            (resources.CUSTOM_RESOURCE_DEFINITIONS, metadata.labeled(definition))
+            for definition in definitions or declared.definitions()
         ),
         (resources.SERVICE_ACCOUNTS, rbac.service_account(namespace)),
         *rbac.roles(namespace, declared.permissions, certificates=keeps),
@@ -88,7 +88,7 @@ def build_namespace(name: str) -> JSONObject:
 
 
 def misfits(configuration: Configuration) -> list[FieldError]:
-    """Return the values with which the installed objects could not reach the manager."""
+    """Return the values for which the installed objects could not reach the manager."""
     certificates, health = configuration.internal_cert_management, configuration.health
     rules: tuple[tuple[str, str | int, tuple[str | int, ...]], ...] = (
         ("webhook.port", configuration.webhook.port, (WEBHOOK_PORT,)),
@@ -107,7 +107,7 @@ def misfits(configuration: Configuration) -> list[FieldError]:
 MONITOR: Final = "lws-controller-manager-metrics-monitor"
 ROLE: Final = "lws-prometheus-k8s"
 ACCOUNTS: Final = ("prometheus-k8s", "prometheus-operator")
-"""The first one scrapes."""
+"""The service accounts of Prometheus; the first one scrapes metrics."""
 
 FIND: Final = tuple(
     Permission(kind, ("get", "list", "watch")) for kind in (resources.SERVICES, resources.ENDPOINTS, resources.PODS)
@@ -116,7 +116,7 @@ TOKEN: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S1
 
 
 def roles(namespace: str, prometheus: str) -> list[tuple[Resource, JSONObject]]:
-    """Build the roles with which the Prometheus of another namespace finds its targets, and may read their metrics."""
+    """Build the roles that let the Prometheus of another namespace find its targets and read their metrics."""
     subjects = [{"kind": resources.SERVICE_ACCOUNTS.kind, "name": name, "namespace": prometheus} for name in ACCOUNTS]
     reference = {"apiGroup": resources.ROLES.group, "kind": resources.ROLES.kind, "name": ROLE}
     reader = {"apiGroup": resources.CLUSTER_ROLES.group, "kind": resources.CLUSTER_ROLES.kind, "name": METRICS_READER}
@@ -135,7 +135,7 @@ def roles(namespace: str, prometheus: str) -> list[tuple[Resource, JSONObject]]:
 
 
 def service_monitor(namespace: str, *, verified: bool) -> JSONObject:
-    """Build the monitor; `verified` says whether cert-manager issues the certificate of the metrics."""
+    """Build the monitor; `verified` if cert-manager issues the certificate of the metrics."""
     name = f"{METRICS_SERVICE}.{namespace}.svc"
     authority = {"secret": {"name": certmanager.METRICS_SECRET, "key": "ca.crt"}}
     endpoint = {

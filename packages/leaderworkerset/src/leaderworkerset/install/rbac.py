@@ -28,10 +28,10 @@ def service_account(namespace: str) -> JSONObject:
 def roles(
     namespace: str, controllers: Iterable[Permission], *, certificates: bool = True
 ) -> list[tuple[Resource, JSONObject]]:
-    """Build every role with its binding to the manager; `controllers` are the permissions of these.
+    """Build every role with its binding to the manager; `controllers` are their permissions.
 
-    With `certificates` the manager issues those of its webhooks, and publishes their authority. The role to read metrics
-    is for the account of whoever scrapes them.
+    With `certificates` the manager issues the certificates of its webhooks, and publishes their authority. The role to
+    read metrics is for the account of a scraper.
     """
     keeping = webhooks.CLUSTER if certificates else ()
     return [

@@ -30,7 +30,7 @@ DEFAULT_RESOURCES: Final[JSONObject] = {
     "requests": {"cpu": "100m", "memory": "1Gi"},
     "limits": {"memory": MEMORY_LIMIT},
 }
-"""Of processors enough for an idle process; a busy one takes what others leave."""
+"""The default resources: enough CPU for an idle process; a busy process uses the free CPU of its node."""
 
 READ_WRITE_BY_OWNER: Final = 420  # 0o644: JSON has no octal numbers
 
@@ -61,7 +61,7 @@ METRICS_VOLUME: Final[JSONObject] = {
         "optional": False,
     },
 }
-"""The certificate of the metrics, if cert-manager issues one (R-OP-20)."""
+"""The volume with the certificate of the metrics, if cert-manager issues one (R-OP-20)."""
 
 
 def deployment(settings: InstallSettings) -> JSONObject:
@@ -157,7 +157,7 @@ def webhook_service(namespace: str) -> JSONObject:
 
 
 def metrics_service(namespace: str) -> JSONObject:
-    """Build the service by which scrapers find the metrics."""
+    """Build the service through which scrapers find the metrics."""
     port = {"name": "https", "port": METRICS_PORT, "targetPort": METRICS_PORT, "protocol": "TCP"}
     service = _service(METRICS_SERVICE, namespace, port)
     # The labels by which a ServiceMonitor selects services.

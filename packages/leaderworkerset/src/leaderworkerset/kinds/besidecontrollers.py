@@ -18,7 +18,7 @@ POD: Final = Projection(
         for field in ("containerID", "state", "lastState")
     ),
 )
-"""When and how the runs of containers ended, and which they are, sidecars among them; the controllers keep the other fields."""
+"""The ends of containers' runs, their times and identities, and sidecars; the controllers keep the other fields."""
 
 
 def _pod(_obj: JSONObject) -> Projection:

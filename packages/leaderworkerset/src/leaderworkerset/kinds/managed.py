@@ -28,7 +28,7 @@ def nothing() -> Collection[str]:
 
 
 Configured: TypeAlias = Mapping[str, Any]
-"""The settings of capabilities by their names, as far as the configuration enables them."""
+"""The settings of enabled capabilities, by their names."""
 
 NOTHING_MORE: Final[Configured] = {}
 

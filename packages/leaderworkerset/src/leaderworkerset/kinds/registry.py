@@ -22,7 +22,7 @@ from leaderworkerset.webhooks.spec import WebhookSpec
 
 
 class Registry(Struct, frozen=True):
-    """Kinds, together; `reporter` is the name of their process in events (`reportingController`)."""
+    """A collection of kinds; `reporter` is the name of their process in events (`reportingController`)."""
 
     kinds: tuple[Kind, ...]
     reporter: str = labels.EVENT_REPORTER
@@ -35,7 +35,7 @@ class Registry(Struct, frozen=True):
         _check_unique("webhook path", [spec.path for spec in self.webhooks])
 
     def with_kind(self, kind: Kind) -> "Registry":
-        """Return a registry that serves one more kind."""
+        """Return a registry with one more kind."""
         return replace(self, kinds=(*self.kinds, kind))
 
     @property
@@ -56,12 +56,12 @@ class Registry(Struct, frozen=True):
 
     @property
     def decisions(self) -> Mapping[str, Decide]:
-        """Return the decision of each path."""
+        """Return the decisions by their path."""
         return {spec.path: spec.decide for spec in self.webhooks}
 
     @property
     def defined(self) -> tuple[Resource, ...]:
-        """Return the resources that come with a definition."""
+        """Return the resources that have a definition."""
         return tuple(kind.resource for kind in self.kinds if kind.definition is not None)
 
     @property

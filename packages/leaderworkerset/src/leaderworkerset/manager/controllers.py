@@ -1,7 +1,7 @@
 """All controllers of one process: caches, executor, events, and one controller for each declaration.
 
-In: kinds and a client. They run until cancelled, or until asked to stop. Then they start no reconcile, finish those in
-progress, write their last events and return. With leader election they run under the lease.
+In: kinds and a client. The controllers run until cancelled, or until asked to stop. Then they start no reconcile,
+finish those in progress, write their last events and return. With leader election they run under the lease.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.parts import background
 
 FINISH_SECONDS: Final = 2.0
-"""Seconds that reconciles in progress may take when asked to stop, and after them the events to be written."""
+"""The time limit in seconds for reconciles in progress at a stop, and then for the last events."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -76,7 +76,7 @@ class Controllers:
         self._ended = asyncio.Event()
 
     def run_beside(self, part: Runnable) -> None:
-        """Run a part next to the controllers, which do not wait for it; call it before they run."""
+        """Run a part next to the controllers, which do not wait for it; call this before they run."""
         self._beside.append(part)
 
     @property
@@ -86,7 +86,7 @@ class Controllers:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run while the context is entered; it is entered once all caches are filled."""
+        """Run inside the context, which is entered once all caches are filled."""
         async with background(self.run()):
             await self._synced.wait()
             yield
@@ -101,7 +101,7 @@ class Controllers:
         self._stopping.set()
 
     async def run(self) -> None:
-        """Run until cancelled, or until stopped."""
+        """Run until cancelled or stopped."""
         manager = Manager(informers=self.caches.all(), runnables=(self._recorder, *self._controllers, *self._beside))
         try:
             with self._instruments.following(self.caches):
@@ -155,6 +155,6 @@ class _Counted:
         self._instruments = instruments
 
     def record(self, event: Event) -> None:
-        """Count and record."""
+        """Count and record an event."""
         self._instruments.recorded(event)
         self._inner.record(event)

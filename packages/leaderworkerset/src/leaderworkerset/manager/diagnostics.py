@@ -1,7 +1,7 @@
 """The handlers of signals: SIGUSR1 logs stacks and memory, SIGUSR2 switches debug lines on and off.
 
-The stacks of threads are written by the interpreter at once, even while the event loop is blocked; those of tasks, and
-what takes memory, are log lines of the loop.
+The interpreter writes the stacks of threads at once, even while the event loop is blocked. The stacks of tasks, and the
+largest uses of memory, are log lines of the loop.
 """
 
 import asyncio
@@ -20,14 +20,14 @@ import structlog
 STATUS: Final = Path("/proc/self/status")
 MEMORY: Final = ("VmHWM", "VmRSS", "VmSwap", "Threads")
 TYPES: Final = 20
-"""How many types of objects are named, those with the most objects."""
+"""The number of types of objects that are named, most frequent first."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @contextmanager
 def answering_signals(toggle_debug: Callable[[], None]) -> Iterator[None]:
-    """Answer both signals while the context is entered; the event loop must run."""
+    """Answer both signals inside the context; the event loop must run."""
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGUSR1, report)
     loop.add_signal_handler(signal.SIGUSR2, toggle_debug)

@@ -1,7 +1,6 @@
-"""The recorder of a manager: runs next to the controllers of the leader, on their caches and its own client.
+"""The recorder of a manager: runs next to the controllers of the leader, on their caches and with its own client.
 
-It has connections and limits of its own, so that nothing that is reconciled ever waits for it, and what it cannot do
-is logged.
+It has its own connections and limits, so that no reconcile ever waits for it. Its failures are logged.
 """
 
 import asyncio
@@ -25,13 +24,13 @@ from leaderworkerset.recording.recorder import Recorder
 
 QPS: Final = 200.0
 BURST: Final = 400
-"""Requests per second of its client, and at once: both runs of 100 ranks in two attempts."""
+"""The client's requests per second, and its burst: both runs of 100 ranks in two attempts."""
 
 RETRY: Final = 30.0
-"""Seconds until the next attempt to read which episodes there are."""
+"""Seconds until the next attempt to read the existing episodes."""
 
 PERIOD: Final = 3600.0
-"""Seconds between two searches for episodes that are too old."""
+"""Seconds between two removals of old episodes."""
 
 PROGRESS_PACE: Final = 10.0
 """Seconds between two writes of the progress of one leader."""
@@ -73,7 +72,7 @@ class FlightRecorder:
             await asyncio.sleep(PERIOD)
 
     async def _tried(self, failure: str, work: Awaitable[None]) -> bool:
-        """Return whether it was done; what the API server refuses is logged."""
+        """Return whether an action succeeded; errors of the API server are logged."""
         try:
             await work
         except KubeError as error:

@@ -1,7 +1,8 @@
-"""Which gang schedulers the API server serves: polled, since definitions may be added or deleted at any time.
+"""Detects the gang schedulers that the API server serves, by polling: definitions may be added or deleted at any time.
 
-`auto` chooses by it, and `spec.scheduling` is refused where its kinds are not served. Every replica polls, as each answers webhooks, and serves these only from its first
-answer on: a pod that is admitted before it would stay without its group for ever.
+`auto` depends on the result, and `spec.scheduling` is refused if its kinds are not served. Every replica polls, because
+each answers webhooks. It serves webhooks only after its first answer: a pod that is admitted before would stay without
+its group forever.
 """
 
 import asyncio
@@ -22,19 +23,19 @@ from leaderworkerset.core.gang.native import KUBERNETES, NATIVE
 from leaderworkerset.manager.parts import background
 
 DETECTING: Final = (AUTO, KUBERNETES, NATIVE.name)
-"""The configured names under which admission depends on what is served."""
+"""The configured names for which admission depends on the served kinds."""
 
 PERIOD: Final = 30.0
 """Seconds between two polls."""
 
 RETRY: Final = 1.0
-"""Seconds until the next poll after a failed one, while nothing is known."""
+"""Seconds until the next poll after a failure, while nothing is known."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class GangDetection:
-    """Polls which providers are served, as a part of a process (`parts.py`); also read from the thread of webhooks."""
+    """Polls which providers are served, as a part of a process (`parts.py`); the thread of webhooks also reads it."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -51,13 +52,13 @@ class GangDetection:
         await self._known.wait()
 
     def served(self) -> Collection[str]:
-        """Return the names of the providers and kinds that are served, once they are known."""
+        """Return the names of the served providers and kinds, once they are known."""
         assert self._served is not None  # noqa: S101 - webhooks, which ask, are served later
         return self._served
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Poll while the context is entered."""
+        """Poll inside the context."""
         async with background(self._follow()):
             yield
 
@@ -80,7 +81,7 @@ class GangDetection:
 
 
 async def detect(client: Client) -> frozenset[str]:
-    """Read the kinds of every provider's group, and of `spec.scheduling`; return the names of what is served."""
+    """Read the kinds of every provider's group, and of `spec.scheduling`; return the names of the served ones."""
     kinds = [(name, kind) for name, one in DETECTABLE.items() for kind in one.group_objects]
     kinds += [(served_name(kind), kind) for kind in SCHEDULING]
     return frozenset([name for name, kind in kinds if await _is_served(client, kind)])

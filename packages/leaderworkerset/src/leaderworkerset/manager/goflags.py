@@ -44,7 +44,7 @@ def boolean(text: str) -> bool:
 
 
 def parse(words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any]:
-    """Return the value of every flag that was given; the last of several counts."""
+    """Return the value of every given flag; the last of several takes precedence."""
     table = {flag.name: flag for flag in flags}
     given: dict[str, Any] = {}
     rest = list(words)

@@ -1,4 +1,4 @@
-"""Ends a manager on a Kubernetes that is too old for groups, and logs a warning on an untested version."""
+"""Stops a manager on a Kubernetes that is too old for groups, and logs a warning on an untested version."""
 
 import msgspec
 import structlog
@@ -13,7 +13,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class UnsupportedKubernetesError(KubeError):
-    """The API server is too old; the text says what it lacks and what to do."""
+    """The API server is too old; the text names the missing features and what to do."""
 
 
 async def read(client: Client) -> str:
@@ -27,7 +27,7 @@ async def read(client: Client) -> str:
 
 
 async def check(client: Client) -> None:
-    """Raise if the API server is too old, and log a warning if it is not tested; later requests report a missing answer."""
+    """Raise an error if the API server is too old; log a warning if it is untested."""
     try:
         version = await read(client)
     except KubeError as error:

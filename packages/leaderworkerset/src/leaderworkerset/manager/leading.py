@@ -9,7 +9,7 @@ from kuberuntime.serving.leaderelection import LeaderElection
 from leaderworkerset.manager.controllers import Controllers
 
 FINISH_SECONDS: Final = 6.0
-"""Seconds that ending the controllers and releasing the lease may take."""
+"""The time limit in seconds for ending the controllers and releasing the lease."""
 
 
 async def at_once() -> None:
@@ -40,7 +40,7 @@ class Leading:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Campaign and lead while the context is entered."""
+        """Campaign and lead inside the context."""
         async with asyncio.TaskGroup() as tasks:
             self._work = tasks.create_task(self._run(), name="work")
             yield

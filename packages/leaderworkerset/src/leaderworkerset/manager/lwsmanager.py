@@ -48,7 +48,7 @@ async def webhooks(
         server = await part.opened()
         at = configurations.at_url(server.url, authority.certificate)
         for resource, obj in (
-            *((CUSTOM_RESOURCE_DEFINITIONS, one) for one in definitions or kinds.definitions()),
+            *((CUSTOM_RESOURCE_DEFINITIONS, definition) for definition in definitions or kinds.definitions()),
             *configurations.build_configurations(kinds.webhooks, at),
         ):
             await client.apply(resource, obj, manager=INSTALLER)
@@ -56,6 +56,6 @@ async def webhooks(
 
 
 def controllers(client: Client, clock: Clock, *, kinds: Registry = MANAGED) -> AbstractAsyncContextManager[None]:
-    """Run the controllers while the context is entered; it is entered once their caches are filled."""
+    """Run the controllers inside the context, which is entered once their caches are filled."""
     instance = f"leaderworkerset-{socket.gethostname()}"
     return Controllers(kinds, client, clock=clock, instance=instance).running()

@@ -31,7 +31,7 @@ def integer(text: str) -> int:
 
 
 def level(text: str) -> str:
-    """Read a log level: a name, or a verbosity from 1, of which those from 4 on mean debug, as for the operator."""
+    """Read a log level: a name, or a verbosity from 1, which means debug from 4 on."""
     if verbosity := decimals.natural(text):
         return "debug" if verbosity >= DEBUG_VERBOSITY else "info"
     if text not in LEVELS:

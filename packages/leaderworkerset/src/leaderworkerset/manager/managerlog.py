@@ -1,7 +1,7 @@
 """Logs in the formats of the Go manager: tab-separated lines for people, JSON for programs.
 
 Console: time, level, logger, message, and the rest as JSON, separated by tabs. JSON: `level`, `ts`, `logger`, `msg` and
-the rest. So programs that read the logs of one manager can read those of the other.
+the rest. So programs that read the logs of one manager can also read the logs of the other.
 """
 
 import logging
@@ -43,7 +43,7 @@ ZAP_NAMES: Final = {"warning": "warn", "critical": "panic"}
 
 
 class LogSettings(msgspec.Struct, frozen=True):
-    """The format of the logs, the lowest level written, and the level from which errors have a stack trace."""
+    """The format of the logs, the lowest logged level, and the level from which errors have a stack trace."""
 
     encoder: Encoder = "console"
     level: str = "info"
@@ -52,7 +52,7 @@ class LogSettings(msgspec.Struct, frozen=True):
 
 
 class Threshold:
-    """The lowest level that is written, as a structlog processor; loggers that are bound already follow its changes."""
+    """The lowest logged level, as a structlog processor; loggers that are already bound follow its changes."""
 
     def __init__(self, level: int) -> None:
         self._usual = self._lowest = level
@@ -71,7 +71,7 @@ class Threshold:
 
 
 def configure(settings: LogSettings, stream: TextIO | None = None) -> Threshold:
-    """Send logs to standard error, or to `stream`; return what can change their level."""
+    """Send logs to standard error, or to `stream`; return the object that can change their level."""
     threshold = Threshold(LEVELS[settings.level])
     structlog.configure(
         processors=[

@@ -10,9 +10,9 @@ every replica                                      only the leader, under the le
   gang schedulers        manager/gangdetection.py, where admission depends on what is served
 ```
 
-A replica campaigns only when its own webhooks serve (R-MGR-4), and with some gang schedulers these serve only when the gang schedulers
-are known. When asked to stop, it starts no reconcile, finishes those in progress, releases the lease, and answers
-webhooks a little longer, until API servers use another replica.
+A replica campaigns only while its own webhooks serve (R-MGR-4). With some gang schedulers, webhooks serve only after
+these are detected. When asked to stop, it starts no reconcile, finishes those in progress, releases the lease, and
+answers webhooks a little longer, until API servers use another replica.
 """
 
 import asyncio
@@ -88,7 +88,7 @@ class ManagerSettings(Struct, frozen=True):
 
 
 async def run_until_stopped(settings: ManagerSettings, toggle_debug: Callable[[], None]) -> None:
-    """Run the manager until this process is asked to stop; signals ask it for what is in diagnostics.py."""
+    """Run the manager until this process is asked to stop; signals request the output of diagnostics.py."""
     tlsbuffers.shrink()
     async with until_stopped() as stopped:
         with answering_signals(toggle_debug):
@@ -236,7 +236,7 @@ class ManagerProcess:
 
 
 def election_settings(configuration: Configuration, namespace: str) -> ElectionSettings:
-    """Return the election settings of this replica, with an identity that no other has."""
+    """Return the election settings of this replica, with a unique identity."""
     election = configuration.leader_election
     return ElectionSettings(
         lease=ObjectKey(namespace, election.resource_name),

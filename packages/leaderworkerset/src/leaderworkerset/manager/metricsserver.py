@@ -40,7 +40,7 @@ class MetricsServer(AlwaysReady):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Serve while the context is entered."""
+        """Serve inside the context."""
         if self._address in DISABLED:
             yield
             return
@@ -63,7 +63,7 @@ async def certified(
 ) -> AsyncIterator[ssl.SSLContext]:
     """Yield the TLS context of a server with these certificate files, reloaded on changes.
 
-    Until they exist, it has a self-signed certificate: a secret may be mounted that is written later.
+    Until the files exist, it has a self-signed certificate: a mounted secret may be written later.
     """
     context = serving.server_context(files.read() if files.exist else await work.self_signed(), tls)
     async with background(_follow(files, context)):
@@ -84,7 +84,7 @@ NAME: Final = "lws_certificate_expiry_timestamp_seconds"
 
 
 class CertificateEnds:
-    """Shows the end of the certificate that each server of this process serves, in seconds since 1970."""
+    """Exports when the certificate of each server of this process expires, in seconds since 1970."""
 
     def __init__(self, metrics: Metrics, work: CertificateWork) -> None:
         self._work = work
@@ -93,7 +93,7 @@ class CertificateEnds:
         metrics.register(self._ends)
 
     async def note(self, server: str, chain: bytes) -> None:
-        """Record the current certificate of a server as PEM; the end is NaN if only TLS reads it."""
+        """Record the current certificate of a server as PEM; the end is NaN if only TLS can read it."""
         end = await self._work.find_end(chain)
         if end is None:  # OpenSSL takes more forms, and a metric must not end a server
             log.warning("the end of a certificate is not known", server=server)

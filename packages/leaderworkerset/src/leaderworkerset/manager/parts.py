@@ -1,10 +1,12 @@
 """The parts of a process that serves kinds: each starts, becomes ready, drains, ends.
 
-``` probes → metrics → webhooks → leading → …      started in this order, ended in the reverse one ```
+```
+probes → metrics → webhooks → leading → …    started in this order, ended in the reverse order
+```
 
-A part that starts does not wait until it is ready: certificates may take minutes, and probes answer meanwhile. Asked to
-stop, all parts drain concurrently (they finish the work in progress and refuse nothing), and then end. An error of one
-part stops all parts: a partly working process is worse than a restart.
+The start of a part does not wait until it is ready: certificates may take minutes, and probes must answer before. When
+asked to stop, all parts drain concurrently (they finish the work in progress and refuse nothing), and then end. An
+error of one part stops all parts: a partly working process is worse than a restart.
 """
 
 import asyncio
@@ -22,10 +24,10 @@ class ProcessPart(Protocol):
 
     @property
     def is_ready(self) -> bool:
-        """Return whether the part does its work, as far as this process needs it."""
+        """Return whether the part works, as far as this process needs it."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """Start the part, run it while the context is entered, and end it; errors of the part are raised there."""
+        """Start the part, run it inside the context, and end it; errors of the part are raised there."""
 
     async def drain(self) -> None:
         """Finish the work in progress; called at most once, while the part runs."""
@@ -40,12 +42,12 @@ class AlwaysReady:
         return True
 
     async def drain(self) -> None:
-        """Go on."""
+        """Do nothing: continue until stopped."""
 
 
 @asynccontextmanager
 async def running(parts: Sequence[ProcessPart]) -> AsyncIterator[None]:
-    """Run parts while the context is entered."""
+    """Run parts inside the context."""
     async with AsyncExitStack() as stack:
         for part in parts:
             await stack.enter_async_context(part.running())
@@ -64,7 +66,7 @@ async def run(parts: Sequence[ProcessPart], stopped: asyncio.Event) -> None:
 
 @asynccontextmanager
 async def background(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Run coroutines while the context is entered; a failed coroutine ends the context with its error."""
+    """Run coroutines inside the context; a failed coroutine ends the context with its error."""
     async with asyncio.TaskGroup() as tasks:
         started = [tasks.create_task(one) for one in work]
         yield

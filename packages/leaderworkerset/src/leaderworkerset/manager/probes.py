@@ -16,7 +16,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Probes(AlwaysReady):
-    """Answers probes; `waiting` says what is missing while a part is not ready."""
+    """Answers probes; `waiting` has the messages for parts that are not ready."""
 
     def __init__(self, settings: Health, waiting: Mapping[str, ProcessPart]) -> None:
         self._settings = settings
@@ -24,7 +24,7 @@ class Probes(AlwaysReady):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Answer while the context is entered."""
+        """Serve inside the context."""
         settings = self._settings
         if settings.health_probe_bind_address in DISABLED:
             yield

@@ -14,16 +14,16 @@ from leaderworkerset.manager.parts import background
 from leaderworkerset.webhooks.server import WebhookServer
 
 CERTIFICATE_SECONDS: Final = 1023.0
-"""The maximum seconds until certificates are ready: the ten waits of R-CERT-1, from one second, doubling."""
+"""The maximum seconds until certificates are ready: the sum of ten waits, which double from one second (R-CERT-1)."""
 
 DRAIN_SECONDS: Final = 3.0
 """Seconds for which webhooks are answered after the request to stop: endpoints of a service may change that late."""
 
 Use: TypeAlias = Callable[[bytes], Awaitable[None]]
-"""Takes a certificate and its key, as one PEM, to be served from now on."""
+"""Accepts a certificate and its key, as one PEM, to serve from now on."""
 
 Certificates: TypeAlias = Callable[[Use], Awaitable[None]]
-"""Passes every certificate to `Use`, until cancelled or until there will be no other."""
+"""Passes every certificate to `Use`, until cancelled or until there will be no further one."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -44,7 +44,7 @@ class Webhooks:
         return self._server is not None and self._server.is_ready
 
     async def opened(self) -> WebhookServer:
-        """Wait until the server exists; raise `ConfigError` if no certificate comes in time."""
+        """Wait until the server exists; raise `ConfigError` if there is no certificate in time."""
         try:
             async with timeouts.within(CERTIFICATE_SECONDS):
                 await self._opened.wait()
@@ -55,12 +55,12 @@ class Webhooks:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Serve while the context is entered, from the first certificate on."""
+        """Serve inside the context, from the first certificate on."""
         async with AsyncExitStack() as servers, background(self._serve(servers)):
             yield
 
     async def drain(self) -> None:
-        """Answer a while longer, until API servers use another replica."""
+        """Answer for a while longer, until API servers use another replica."""
         if self._server is not None:
             self._server.drain()
             await asyncio.sleep(DRAIN_SECONDS)

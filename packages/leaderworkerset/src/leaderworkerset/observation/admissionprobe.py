@@ -1,6 +1,6 @@
-"""Proves that the API server reaches the manager's webhooks: by a LeaderWorkerSet that is created in a dry run.
+"""Checks that the API server reaches the manager's webhooks, by creating a LeaderWorkerSet in a dry run.
 
-Pods of the manager are ready some time before the network of each node leads from the webhook Service to them.
+Pods of the manager are ready some time before the network of each node routes from the webhook Service to them.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ PROBE: Final[JSONObject] = {
 }
 
 NOT_CALLED: Final = "failed calling webhook"
-"""The API server's answers if a webhook is not reachable."""
+"""The answers of an API server that does not reach a webhook."""
 
 PAUSE: Final = 0.5
 """Seconds between two probes."""
 
 
 async def refusal(client: Client, namespace: str) -> APIError | None:
-    """Return with what the API server refuses to create a LeaderWorkerSet, None if it does not; nothing is stored."""
+    """Return the API server's refusal to create a LeaderWorkerSet, None if it accepts; nothing is stored."""
     probe = PROBE | {"metadata": {**PROBE["metadata"], "namespace": namespace}}
     try:
         await client.create(LEADERWORKERSETS, probe, dry_run=True)
@@ -42,7 +42,7 @@ async def refusal(client: Client, namespace: str) -> APIError | None:
 
 
 async def obstacle(client: Client, namespace: str) -> str:
-    """Return why the webhooks are not reached, empty if they are, or if another refusal hides it."""
+    """Return why the webhooks are not reached; empty if they are, or if another refusal hides it."""
     try:
         refused = await refusal(client, namespace)
     except ConnectionFailedError as error:

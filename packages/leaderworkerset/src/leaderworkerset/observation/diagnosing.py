@@ -1,6 +1,6 @@
-"""Reads the input of a diagnosis concurrently: of a healthy LeaderWorkerSet only its pods, else what may explain it.
+"""Reads the input of a diagnosis concurrently: of a healthy LeaderWorkerSet only its pods, otherwise related objects.
 
-A kind that the user may not read, or that the server fails to list, is noted as not read; a kind that is not served is
+A kind that the user may not read, or that the server fails to list, is recorded as unread; a kind that is not served is
 empty. Lists of whole clusters are limited, and longer ones are ignored: a diagnosis never waits for 5,000 nodes.
 """
 
@@ -35,13 +35,13 @@ from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.selection import Selection
 
 FEW: Final = 10
-"""The maximum number of nodes that are read by name; for more of them the list is cheaper."""
+"""The maximum number of nodes that are read by name; for more of them, a list is cheaper."""
 
 STARTED: Final = frozenset({"Running", "Failed"})
-"""The phases of a pod whose program has run: only programs look for the names that a Service publishes."""
+"""The phases of a pod whose program has run: only programs look up the names that a Service publishes."""
 
 GANG_MARKS: Final = frozenset({labels.GANG_GROUP, GROUP_NAME, labels.WORKLOAD_AWARE_SCHEDULING})
-"""The annotations of pods that a gang scheduler starts as a group: one of its own, Volcano's, that of `spec.scheduling`."""
+"""The annotations of pods that a gang scheduler starts as a group: of lws, of Volcano, of `spec.scheduling`."""
 
 NEWER_WORKLOADS: Final = replace(QUEUED_WORKLOADS, version="v1beta2")
 
@@ -56,7 +56,7 @@ class Want(Struct, frozen=True):
 async def diagnose_one(
     lists: Lister, plain: View, chosen: Selection, commands: Commands, clock: Clock | None = None
 ) -> Diagnosis:
-    """Return the diagnosis of a LeaderWorkerSet, or of a group or rank of it; `commands` are those of its next steps."""
+    """Return the diagnosis of a LeaderWorkerSet, or of its group or rank; `commands` are used in its next steps."""
     observed = await observe_view(lists, plain, chosen, clock or SystemClock())
     return diagnose(replace(observed, commands=commands), chosen)
 
@@ -92,7 +92,7 @@ async def observe_view(
 
 
 def wanted(shown: View) -> Iterator[Want]:
-    """Yield the lists for a LeaderWorkerSet that is not in its desired state: the lists that a cause can use."""
+    """Yield the lists that causes need for a LeaderWorkerSet that is not in its desired state."""
     namespace, own = shown.namespace, f"{labels.NAME}={shown.name}"
     yield Want(lists.warnings_in(namespace))
     members = [rank for group in shown.groups for rank in group.ranks if not rank.is_ready]
@@ -119,7 +119,7 @@ def _is_to_be_made(rank: Rank) -> bool:
 
 
 def _awaits_manager(group: Group) -> bool:
-    """Return whether the manager has to create workers of a group: their leader has a node."""
+    """Return whether the manager must create workers of a group: their leader has a node."""
     has_leader = group.leader is not None and group.leader.node
     return bool(has_leader) and any(rank.index and rank.object is None for rank in group.ranks)
 
@@ -146,7 +146,7 @@ def _of_places(shown: View, waiting: Sequence[Rank]) -> Iterator[Want]:
 
 
 class Reader:
-    """Reads lists, and records which could not be read."""
+    """Reads lists, and records unreadable ones."""
 
     def __init__(self, lists: Lister) -> None:
         self._lists = lists
@@ -163,7 +163,7 @@ class Reader:
             self.unread.add(resource)
 
     async def read_nodes(self, shown: View) -> None:
-        """Read the nodes of ranks that are not ready, or may have to leave them; all nodes if ranks wait for one."""
+        """Read the nodes of unready or leaving ranks, or all nodes if ranks wait for one."""
         is_moving = departures.is_moving(shown)
         members = [rank for group in shown.groups for rank in group.ranks if is_moving or not rank.is_ready]
         names = {rank.node for rank in members if rank.node}
@@ -192,7 +192,7 @@ class Reader:
             self.leader_deployment = next((one for one in found if meta.name(one) == shown.name), None)
 
     async def read_running(self, shown: View) -> Sequence[JSONObject] | None:
-        """Read the pods of all nodes if a rank waits for resources; None if that is not needed or not possible."""
+        """Read the pods of all nodes if a rank waits for resources; None if that is unnecessary or impossible."""
         short = [rank for group in shown.groups for rank in group.ranks if "Insufficient" in rank.why]
         if not short:
             return None

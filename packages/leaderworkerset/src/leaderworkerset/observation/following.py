@@ -26,14 +26,14 @@ from leaderworkerset.views.missing import Check
 T = TypeVar("T")
 
 AGAIN: Final = 5.0
-"""Seconds before a supplement is requested again whose user was not known."""
+"""Seconds until the permissions for a supplement are checked again, if the check had no answer."""
 
 LONGEST_PAUSE: Final = 0.25
-"""The maximum seconds that a change waits for others."""
+"""The maximum seconds that a change waits for further changes."""
 
 
 class Followed(Protocol):
-    """An informer, or the like, that runs while a command waits, and reports changes."""
+    """An informer, or similar, that runs while a command waits, and reports changes."""
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
         """Call `callback` on every change."""
@@ -42,7 +42,7 @@ class Followed(Protocol):
         """Follow until cancelled."""
 
     async def wait_synced(self) -> None:
-        """Wait until the first objects are there."""
+        """Wait until the first objects are known."""
 
 
 class Relistable(Followed, Protocol):
@@ -60,7 +60,7 @@ class Supplement:
         self._wanted = asyncio.Event()
 
     def ask(self) -> list[JSONObject]:
-        """Return the objects that are known now; the first call starts to follow them."""
+        """Return the currently known objects; the first call starts to follow them."""
         self._wanted.set()
         return list(self._informer.store.list())
 
@@ -69,14 +69,14 @@ class Supplement:
         self._informer.subscribe(callback)
 
     def relist(self, then: Callable[[], None]) -> None:
-        """Read all of them again."""
+        """Read all objects again."""
         self._informer.relist(then)
 
     async def wait_synced(self) -> None:
-        """Return at once: a supplement is never waited for."""
+        """Return at once: no command waits for a supplement."""
 
     async def run(self) -> None:
-        """Follow the objects once they were requested, unless the user may not; while unknown, ask again."""
+        """Follow the objects once they are requested, if the user has the permission; retry while that is unknown."""
         await self._wanted.wait()
         while True:
             try:
@@ -88,7 +88,7 @@ class Supplement:
 
 
 class Explanations:
-    """The evidence besides LeaderWorkerSets and pods of a namespace (empty: all): Warning events and recreations."""
+    """The evidence besides LeaderWorkerSets and pods of a namespace (empty: of all): Warning events and recreations."""
 
     def __init__(self, client: Client, namespace: str, name: str = "") -> None:
         self._events = Supplement(client, lists.warnings_in(namespace))
@@ -100,7 +100,7 @@ class Explanations:
         return (self._events, self._records)
 
     def with_evidence(self, views: list[View]) -> list[View]:
-        """Return the views with the known evidence; events are followed once something is not ready."""
+        """Return the views with the known evidence; events are followed once an object is not ready."""
         events = self._events.ask() if wants_events(views) else []
         return explained(views, Evidence(events=events, records=self._records.ask()), SystemClock().now())
 
@@ -120,8 +120,8 @@ class Following:
         """Return the first result of `check` that is not None; `check` is called after every change.
 
         With `every`, it is also called after so many seconds without a change. Between checks there is a pause
-        (`pause_left`): changes of that time are checked together. The pause is computed from the shorter of the last
-        two checks: on a busy machine a single check may take long because it had to wait for a processor.
+        (`pause_left`), after which all its changes are checked together. The pause is computed from the shorter of the
+        last two checks: on a busy machine a single check may take long because it had to wait for a processor.
         """
         clock = SystemClock()
         before = 0.0
@@ -154,7 +154,7 @@ def pause_left(took: float, since: float) -> float:
 async def following(*informers: Followed) -> AsyncIterator[Following]:
     """Run informers, and yield once each has been filled.
 
-    If the user may not watch an object, the ForbiddenError is raised, in a group, instead of waiting for ever.
+    If the user may not watch an object, the ForbiddenError is raised, in a group, instead of waiting forever.
     """
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(_run(informer)) for informer in informers]
@@ -172,7 +172,7 @@ async def _run(followed: Followed) -> None:
 
 
 class AllSets:
-    """The informers of all LeaderWorkerSets of a namespace (empty: of all namespaces) with these labels, and pods."""
+    """The informers of all LeaderWorkerSets of a namespace (empty: of all) with these labels, and of their pods."""
 
     def __init__(self, client: Client, namespace: str, label_selector: str) -> None:
         self.sets = Informer(client, Selection(LEADERWORKERSETS, namespace, label_selector))
@@ -272,7 +272,7 @@ class DisaggregatedInformers:
 
 
 OneSet: TypeAlias = SetInformers | DisaggregatedInformers
-"""The informers of the object with a name, of either kind."""
+"""The informers of one named object, of either kind."""
 
 
 def informers_of(client: Client, resource: Resource, key: ObjectKey) -> OneSet:
@@ -281,13 +281,13 @@ def informers_of(client: Client, resource: Resource, key: ObjectKey) -> OneSet:
 
 
 FIRST_ANSWER: Final = 10.0
-"""Seconds for the first state to be known, where no more than that is checked."""
+"""Seconds until the first state must be known, if only that is checked."""
 
 
 class WaitTimeoutError(TimeoutError):
     """The awaited condition was not reached in time; the text says what was missing.
 
-    `missing` is only that, `view` the last one (None: there was none).
+    `missing` has only that part, `view` is the last view (None: there was none).
     """
 
     def __init__(self, name: str, seconds: float, missing: str, view: Shown | None) -> None:
@@ -304,9 +304,9 @@ async def wait_for(
     report: Callable[[str], None] = lambda _: None,
     beside: tuple[Followed, ...] = (),
 ) -> Shown | None:
-    """Wait until nothing is missing, and return the view then; `report` is called with what is missing at every change.
+    """Wait until nothing is missing, and return the final view; `report` receives what is missing at every change.
 
-    A timeout of 0 checks the first state that is known, as with kubectl.
+    A timeout of 0 checks only the first known state, as with kubectl.
     """
     missing = "the first answer of the API server"
     seen: Shown | None = None

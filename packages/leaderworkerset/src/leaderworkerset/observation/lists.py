@@ -35,7 +35,7 @@ class Lister(Protocol):
 
 
 class Lists:
-    """Reads lists from the API server; who shares one instance shares what it read: each list is read once."""
+    """Reads lists from the API server, each list once per instance."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -70,25 +70,28 @@ class Lists:
 
 
 def warnings_in(namespace: str) -> Query:
-    """Select the Warning events of a namespace (empty: of all)."""
+    """Return the query for the Warning events of a namespace (empty: of all)."""
     return Query(CORE_EVENTS, namespace, field_selector="type=Warning")
 
 
 def records_of(namespace: str, name: str = "") -> Query:
-    """Select the records of recreations of one LeaderWorkerSet, or of all: revisions without a revision's label."""
+    """Return the query for records of recreations, of one LeaderWorkerSet or of all.
+
+    Records are revisions without the label of a revision.
+    """
     whose = f"{labels.NAME}={name}" if name else labels.NAME
     return Query(CONTROLLER_REVISIONS, namespace, label_selector=f"{whose},!{labels.TEMPLATE_REVISION_HASH}")
 
 
 async def with_evidence(lists: Lists, views: Sequence[View], namespace: str) -> list[View]:
-    """Return the views with the evidence; events are listed only if something is not ready."""
+    """Return the views with the evidence; events are listed only if an object is not ready."""
     events = await _permitted(lists, warnings_in(namespace)) if wants_events(views) else []
     found = Evidence(events=events, records=await _permitted(lists, records_of(namespace)) if views else [])
     return explained(views, found, SystemClock().now())
 
 
 async def _permitted(lists: Lists, query: Query) -> list[JSONObject]:
-    """List objects; none if the user may not."""
+    """List objects; return none if the user may not."""
     try:
         return await lists.all(query)
     except ForbiddenError:

@@ -29,9 +29,9 @@ LONGEST_PAUSE: Final = 5.0
 
 
 class Streams(Struct):
-    """The limit of logs followed at once (None: no limit); several followers share it.
+    """The limit of concurrently followed logs (None: no limit); several followers share it.
 
-    `report_full` is called once, when a rank has to wait for the end of another log.
+    `report_full` is called once, when a rank must wait for the end of another log.
     """
 
     most: int | None = None
@@ -40,7 +40,7 @@ class Streams(Struct):
     _was_full: bool = False
 
     def has_room(self) -> bool:
-        """Return whether one more may be opened."""
+        """Return whether another stream may be opened."""
         if self.most is None or len(self._open) < self.most:
             return True
         if not self._was_full:
@@ -70,7 +70,7 @@ class PodSource(Protocol):
 
     @property
     def pods(self) -> Informer:
-        """Return the informer of the pods, maybe with others than the wanted."""
+        """Return the informer of the pods, which may also have other pods."""
 
     @property
     def object(self) -> JSONObject | None:
@@ -146,7 +146,7 @@ class LogFollower:
                 await self._streams.next_end()
 
     async def drained(self, timeout: float) -> None:
-        """Wait until the logs of runs that ended are read to their end, at most `timeout` seconds."""
+        """Wait until the logs of ended runs are completely read, for at most `timeout` seconds."""
         if ended := [reader for reader, goes_on in self._readers.items() if not goes_on()]:
             await asyncio.wait(ended, timeout=timeout)
 
@@ -215,7 +215,10 @@ class LogFollower:
             pause = FIRST_PAUSE if is_progress else min(pause * 2, LONGEST_PAUSE)
 
     async def _run_ended(self, current: Callable[[], JSONObject | None], number: int, seconds: float) -> None:
-        """Wait until the pod shows that its run has ended, which is shortly after its log; at most `seconds`."""
+        """Wait until the pod reports the end of its run, which is shortly after the end of its log.
+
+        At most `seconds`.
+        """
         with suppress(TimeoutError):
             async with timeouts.within(seconds):
                 while is_run(current(), number, self._options.container):
@@ -231,8 +234,8 @@ class LogFollower:
     async def _copy_run(self, pod: JSONObject, options: PodLogOptions) -> KubeError | None:
         """Pass on the lines of a run that are newer than those before; return why its end was not reached.
 
-        The run may change meanwhile. A log that cannot be read at this moment, as its pod is being deleted or started
-        again, may be readable at the next attempt; a log that the user may not read is an error.
+        The run may change during this. A log that is temporarily unreadable, because its pod is being deleted or
+        restarted, may be readable at the next attempt; a log that the user may not read is an error.
         """
         newest = self._newest[meta.uid(pod)]
         bound = newest.moment
@@ -261,7 +264,7 @@ def is_run(pod: JSONObject | None, number: int, container: str | None) -> bool:
 
 
 def comparable(stamp: bytes) -> bytes:
-    """Return a time stamp of the log with all nine digits of the fraction, so that its bytes compare like the time.
+    """Return a time stamp with all nine digits of the fraction, so that its bytes compare like times.
 
     >>> comparable(b"2026-01-01T00:00:00.5Z") < comparable(b"2026-01-01T00:00:00.51Z")
     True

@@ -18,10 +18,10 @@ from leaderworkerset.views.outcome import FailedContainer, silent_failure
 from leaderworkerset.views.podcontainers import default_container, unlogged
 
 LAST_LINES: Final = 5
-"""The number of lines of a failed container that are quoted, like the kubelet in a termination message."""
+"""The number of quoted lines of a failed container, like in the kubelet's termination message."""
 
 PATIENCE: Final = 5.0
-"""Seconds that a kubelet may take to return them."""
+"""Seconds that a kubelet may take to return the lines."""
 
 
 class LogError(KubeError):
@@ -33,7 +33,7 @@ class LostLogError(LogError):
 
 
 class NotStartedError(LogError):
-    """A container without a log, as it never ran; `pod` is its pod's name, `reason` says what it waits for."""
+    """A container without a log, because it never ran; `pod` is the name of its pod, `reason` is what it waits for."""
 
     def __init__(self, pod: str, reason: str) -> None:
         super().__init__(f"{pod} has {reason}")
@@ -74,7 +74,7 @@ Sink: TypeAlias = Callable[[JSONObject, bytes], None]
 async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> AsyncIterator[bytes]:
     """Yield the lines of one pod's log.
 
-    For a pod without a node an API server returns an empty log, for a container that never ran none. Both raise
+    An API server returns an empty log for a pod without a node, and none for a container that never ran. Both raise
     `NotStartedError`. A log that the node has removed raises `LostLogError`.
     """
     container = options.container or default_container(pod)
@@ -107,7 +107,7 @@ async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> Async
 
 
 async def silent_lines(client: Client, views: Iterable[View], most: int) -> list[str]:
-    """Return the last lines of a rank that failed without a message, for at most `most` sets with such a rank."""
+    """Return the last lines of ranks that failed without a message, for at most `most` sets."""
     failures = [failed for view in views if (failed := silent_failure(view)) is not None]
     return [text for failed in failures[:most] if (text := await last_lines(client, failed))]
 

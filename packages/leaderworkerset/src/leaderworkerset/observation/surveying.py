@@ -1,7 +1,7 @@
 """Diagnoses of many LeaderWorkerSets at once: each list is read once for all of them.
 
-The lists for one LeaderWorkerSet's diagnosis are taken from the lists of all. So hundreds cost a dozen requests, and
-each costs only the time of its own objects and events.
+The lists for the diagnosis of one LeaderWorkerSet are taken from the lists of all. So the diagnoses of hundreds need a
+dozen requests, and each takes only the time for its own objects and events.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection
 
 Keys: TypeAlias = Callable[[JSONObject], Iterable[ObjectKey]]
-"""The keys by which an object is found: those of LeaderWorkerSets, or a namespace without a name."""
+"""The keys of an object: those of LeaderWorkerSets, or a namespace without a name."""
 
 Arranged: TypeAlias = Mapping[ObjectKey, Sequence[JSONObject]]
 
@@ -44,7 +44,7 @@ async def survey(
     *,
     is_brief: bool = False,
 ) -> list[Diagnosis]:
-    """Return the diagnosis of each view, in order; all are of one namespace, or of any if it is empty."""
+    """Return the diagnosis of each view, in order; all are in one namespace, or in any if it is empty."""
     shared = SharedLists(lists, namespace, [view.key for view in views])
     moment = clock or SystemClock()
     found = []
@@ -57,7 +57,7 @@ async def survey(
 
 
 class Answer(Struct, frozen=True):
-    """The content of a list, or the error of reading it."""
+    """The content of a list, or the error from reading it."""
 
     arranged: Arranged
     error: Exception | None = None
@@ -82,7 +82,7 @@ class SharedLists:
         return replace(query, namespace=namespace, label_selector=wide)
 
     async def read(self, query: Query, keys: Keys, *, is_bounded: bool = False) -> Arranged:
-        """Return the objects by their keys, or raise the error of reading them."""
+        """Return the objects by their keys, or raise the error from reading them."""
         answer = self._answers.get((query, is_bounded))
         if answer is None:
             answer = self._answers[query, is_bounded] = await self._ask(query, keys, is_bounded=is_bounded)
@@ -102,7 +102,7 @@ class SharedLists:
         return Answer(arranged)
 
     async def node(self, name: str) -> JSONObject | None:
-        """Read one node of a cluster that has too many to read all; of many LeaderWorkerSets it would be too often."""
+        """Read one node of a cluster with too many nodes to read all; for many LeaderWorkerSets, raise an error."""
         if len(self._keys) > FEW:
             raise TooManyError(NODES.group_resource)
         return await self._lists.node(name)
@@ -120,13 +120,13 @@ class SharedLists:
 
 
 class OwnLists(Struct, frozen=True):
-    """The part of one LeaderWorkerSet in the lists of all."""
+    """The part of the shared lists that belongs to one LeaderWorkerSet."""
 
     shared: SharedLists
     key: ObjectKey
 
     async def all(self, query: Query) -> Sequence[JSONObject]:
-        """Return the objects of a list that are of the LeaderWorkerSet, or of its namespace."""
+        """Return the objects of a list that belong to the LeaderWorkerSet, or to its namespace."""
         wide = self.shared.wide(query)
         if wide.label_selector != query.label_selector:
             return (await self.shared.read(wide, _labelled)).get(self.key, ())
@@ -141,7 +141,7 @@ class OwnLists(Struct, frozen=True):
         return (await self.shared.read(query, keys, is_bounded=True)).get(ObjectKey("", ""), ())
 
     async def node(self, name: str) -> JSONObject | None:
-        """Return a node, None if it does not exist; all nodes are read, since other sets and ranks need theirs."""
+        """Return a node, None if it does not exist; all nodes are read, because other sets and ranks need theirs."""
         try:
             nodes = await self.shared.read(Query(NODES), _named, is_bounded=True)
         except TooManyError:
@@ -168,8 +168,8 @@ def _anywhere(_: JSONObject) -> Iterable[ObjectKey]:
 async def diagnose_sets(
     lists: Lists, sets: Sequence[SetView], namespace: str, commands: Commands, clock: Clock | None = None
 ) -> list[Diagnosis]:
-    """Return the diagnosis of each set in order; all are of one namespace, or of any if it is empty."""
-    shared = SharedLists(lists, namespace, [one.key for one in sets])
+    """Return the diagnosis of each set in order; all are in one namespace, or in any if it is empty."""
+    shared = SharedLists(lists, namespace, [lws_set.key for lws_set in sets])
     moment = clock or SystemClock()
     found = []
     for one in sets:
@@ -190,7 +190,7 @@ async def diagnose_sets(
 
 
 def wanted_of_set(one: SetView) -> Iterator[Want]:
-    """Yield the lists for a set, none if it is complete."""
+    """Yield the lists for a set; none if it is complete."""
     if one.is_settled:
         return
     yield Want(lists.warnings_in(one.namespace))

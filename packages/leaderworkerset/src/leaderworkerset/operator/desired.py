@@ -40,12 +40,12 @@ class Desired(Struct, frozen=True, kw_only=True):
 
     @property
     def is_managed(self) -> bool:
-        """Return whether the operand is kept as built; with Unmanaged, Removed and Force it is not (R-OP-24)."""
+        """Return whether the operand is kept as built, which Unmanaged, Removed and Force exclude (R-OP-24)."""
         return self.management_state in MANAGED
 
     @property
     def is_removed(self) -> bool:
-        """Return whether the operand is to be removed: only with the annotation that enables it."""
+        """Return whether the operand must be removed: only with the annotation that enables it."""
         return self.management_state == REMOVED and self.removes_operand
 
 
@@ -84,5 +84,5 @@ def _placement(found: object) -> Placement:
     if not isinstance(found, dict):
         return Placement()
     selector, tolerations = _object(found.get("nodeSelector")), found.get("tolerations")
-    are_tolerations = isinstance(tolerations, list) and all(isinstance(one, dict) for one in tolerations)
+    are_tolerations = isinstance(tolerations, list) and all(isinstance(toleration, dict) for toleration in tolerations)
     return Placement(node_selector=selector, tolerations=tolerations if are_tolerations else None)

@@ -24,11 +24,11 @@ CLUSTER: Final = ObjectKey("", "cluster")
 INFRASTRUCTURES: Final = Resource("config.openshift.io", "v1", "infrastructures", "Infrastructure", namespaced=False)
 SINGLE_REPLICA: Final = "SingleReplica"
 TIMES: Final = (30.0, 20.0, 5.0)
-"""Lease, renewal, retry in seconds: another replica leads at most 36 s after a leader that ended without a word."""
+"""Lease, renewal, retry in seconds: another replica leads at most 36 s after a leader that did not release it."""
 
 OPENSHIFT_TIMES: Final = (137.0, 107.0, 26.0)
 SINGLE_REPLICA_TIMES: Final = (270.0, 240.0, 60.0)
-"""The times of OpenShift's profile; with a single control plane node, longer than that takes to restart."""
+"""The times of OpenShift's profile for a single control plane node; longer than its restart."""
 
 INTERMEDIATE: Final = "Intermediate"
 IANA: Final = {openssl: iana for iana, openssl in OPENSSL.items()} | {name: name for name in TLS13}
@@ -79,7 +79,7 @@ class _APIServerSpec(msgspec.Struct):
 
 
 class _APIServer(msgspec.Struct):
-    """The fields that are read of the object `cluster` of `apiservers`."""
+    """The fields of the object `cluster` of `apiservers` that are read."""
 
     spec: _APIServerSpec | None = None
 
@@ -89,7 +89,7 @@ class _InfrastructureStatus(msgspec.Struct, rename="camel"):
 
 
 class _Infrastructure(msgspec.Struct):
-    """The fields that are read of the object `cluster` of `infrastructures`."""
+    """The fields of the object `cluster` of `infrastructures` that are read."""
 
     status: _InfrastructureStatus | None = None
 
@@ -116,7 +116,7 @@ def tls_section(api_server: JSONObject | None) -> JSONObject:
 
 
 def _read(obj: JSONObject, kind: type[T]) -> T:
-    """Read an object; one of another type counts as empty."""
+    """Read an object; an object of another type counts as empty."""
     try:
         return msgspec.convert(obj, kind)
     except msgspec.ValidationError:

@@ -48,7 +48,7 @@ ORDER: Final[Mapping[Resource, int]] = {
         )
     )
 }
-"""Every kind of the operand, in the order of applying; a failed object keeps back the later ones."""
+"""Every kind of the operand, in the order of applying; a failed object blocks later ones."""
 
 OPTIONAL: Final = (ISSUERS, CERTIFICATES, SERVICE_MONITORS)
 """Kinds that a cluster may not serve."""
@@ -65,8 +65,8 @@ Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 class Surroundings(Struct, frozen=True, kw_only=True):
     """The facts of the cluster that the operand depends on.
 
-    `hashes` are those of the issued certificates by the name of their secret. `tls` is the cluster's profile as a
-    section of the configuration. `is_single` says that the control plane is one node: there, one manager is as
+    `hashes` are the hashes of issued certificates by the name of their secret. `tls` is the cluster's profile as a
+    section of the configuration. `is_single` means that the control plane is one node: there, one manager is as
     available as two. `ending` are the names of the definitions that are deleted with the object.
     """
 
@@ -87,7 +87,7 @@ class OperatorPlace(Struct, frozen=True, kw_only=True):
 def build(
     declared: Declared, place: OperatorPlace, desired: Desired, cluster: JSONObject, around: Surroundings
 ) -> Objects:
-    """Build every object of the operand; raise `OverrideError` if its configuration would be refused."""
+    """Build every object of the operand; raise `OverrideError` if the manager would refuse its configuration."""
     settings = InstallSettings(
         namespace=place.namespace,
         image=place.image,
@@ -111,7 +111,8 @@ def build(
 def possible(declared: Declared, place: OperatorPlace) -> frozenset[tuple[Resource, ObjectKey]]:
     """Return all objects of any installation in the operator's namespace, whoever issues its certificates.
 
-    Only these may be written and deleted: a name that a release gives up has to stay here while older ones may be upgraded.
+    Only these may be written and deleted. A name that a release no longer uses must stay here while older releases may
+    be upgraded.
     """
     choices = (
         InstallSettings(namespace=place.namespace, spread=True),
@@ -140,7 +141,7 @@ def _owned(kind: Resource, obj: JSONObject, cluster: JSONObject, ending: frozens
 
 
 def _owner(cluster: JSONObject) -> JSONObject:
-    """Build the reference of R-OP-16: neither controlling nor blocking."""
+    """Build the owner reference, which neither controls nor blocks (R-OP-16)."""
     return {name: cluster[name] for name in ("apiVersion", "kind")} | {
         "name": meta.name(cluster),
         "uid": meta.uid(cluster),
@@ -148,7 +149,7 @@ def _owner(cluster: JSONObject) -> JSONObject:
 
 
 def _rolled_by(deployment: JSONObject, contents: Mapping[str, str]) -> JSONObject:
-    """Return the Deployment with the hashes of its pods' inputs as annotations: a change of them is a new template."""
+    """Return the Deployment with the hashes of its pods' inputs as annotations: a changed hash is a new template."""
     spec = meta.spec(deployment)
     template = spec["template"]
     own = template["metadata"]

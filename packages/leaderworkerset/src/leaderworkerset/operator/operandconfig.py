@@ -25,7 +25,7 @@ DEPTH: Final = 16
 
 
 class OverrideError(ValueError):
-    """Settings that lead to an invalid configuration of the manager; the text names the field and the reason."""
+    """Settings for which the manager's configuration would be invalid; the text names the field and the reason."""
 
 
 def text(desired: Desired, tls: JSONObject) -> str:
@@ -50,7 +50,7 @@ def _section(given: str) -> JSONObject:
 
 
 def patched(document: JSONObject, patch: JSONObject, depth: int = 1) -> JSONObject:
-    """Apply a merge patch: null removes a field, an object is merged, anything else replaces.
+    """Apply a merge patch: null removes a field, an object is merged, other values replace.
 
     >>> patched({"a": 1, "b": {"c": 2}}, {"a": None, "b": {"d": 3}})
     {'b': {'c': 2, 'd': 3}}

@@ -1,7 +1,8 @@
 """The two controllers of the operator: one for the operand, the other for the verbosity of the operator's own logs.
 
-Everything that is read is watched, so drift is corrected within seconds. That is the object `cluster`, the objects with
-the labels of an installation, the secrets that cert-manager issues, and the kinds that definitions establish (R-OP-13).
+All objects that are read are watched, so drift is corrected within seconds. These are the object `cluster`, the objects
+with the labels of an installation, the secrets that cert-manager issues, and the kinds that definitions establish
+(R-OP-13).
 """
 
 import asyncio
@@ -41,16 +42,17 @@ from leaderworkerset.operator.verbosity import Verbosity
 from leaderworkerset.webhooks.configurations import SECRET_NAME
 
 SOON: Final = 10.0
-"""Seconds until it is looked again at pods that are kept."""
+"""Seconds until kept pods are checked again."""
 
 LATER: Final = 300.0
-"""Seconds until it is looked again where none is kept: a manager that still ends may keep one."""
+"""Seconds until the next check if no pods are kept: a manager that is ending may still keep one."""
 
 
 class AbandonedEvidence:
-    """Lets pods go that are kept as evidence while there is no manager, by the permissions that the operator grants (N-RB-16).
+    """Releases pods that are kept as evidence while there is no manager (N-RB-16).
 
-    Evidence of LeaderWorkerSets that stay is left: without a manager their StatefulSets would create leaders alone.
+    It uses the permissions that the operator grants. Evidence of remaining LeaderWorkerSets is kept: without a manager,
+    their StatefulSets would create only leaders.
     """
 
     def __init__(self, client: Client) -> None:
@@ -68,7 +70,7 @@ class AbandonedEvidence:
         return Plan(retention.release(free), requeue_after=SOON)
 
     async def _living(self) -> set[ObjectKey]:
-        """Return the LeaderWorkerSets that stay; without their definition there are none."""
+        """Return the remaining LeaderWorkerSets; without their definition there are none."""
         try:
             found = await self._client.list(LEADERWORKERSETS)
         except NotFoundError:
@@ -81,10 +83,11 @@ class AbandonedEvidence:
 
 
 class Comparison:
-    """Finds what differs from what the API server would make of the desired objects (R-OP-25).
+    """Finds the differences between live objects and the API server's result for the desired ones (R-OP-25).
 
-    So that defaults, allocated fields and changes by admission are no differences, it is asked for the result, without a
-    write (`dryRun`); again only for another desired object, or another version of the live one.
+    Defaults, allocated fields and changes by admission are not differences, so the API server computes the result,
+    without a write (`dryRun`). It is requested again only for another desired object, or another version of the live
+    one.
     """
 
     def __init__(self, client: Client) -> None:
@@ -159,12 +162,15 @@ def owned(kind: Resource, namespace: str) -> Cache:
 
 
 def issued(name: str, namespace: str) -> Cache:
-    """Return the cache of one secret that cert-manager writes; it carries no label of ours."""
+    """Return the cache of one secret that cert-manager writes; it does not have our labels."""
     return Cache(only(SECRETS, ObjectKey(namespace, name)), keep=lambda _obj: ISSUED)
 
 
 class OperatorDriver(Driver):
-    """Observes the object `cluster` and the operand; sets the events of `served` while definitions establish the kinds."""
+    """Observes the object `cluster` and the operand.
+
+    Sets the events of `served` while definitions establish the kinds.
+    """
 
     def __init__(
         self, declared: Declared, place: OperatorPlace, served: Served, caches: Caches, client: Client, clock: Clock
@@ -231,9 +237,9 @@ class OperatorDriver(Driver):
 
 
 def establishes(definition: JSONObject) -> tuple[str, ...]:
-    """Return the kind (`plural.group`) that a definition serves in version v1, none while it does not."""
+    """Return the kind (`plural.group`) that a definition serves in version v1, empty while it does not."""
     spec = meta.spec(definition)
-    serves = any(one.get("name") == "v1" and one.get("served") for one in spec.get("versions") or [])
+    serves = any(version.get("name") == "v1" and version.get("served") for version in spec.get("versions") or [])
     if not (serves and meta.is_condition_true(definition, "Established")) or meta.is_deleting(definition):
         return ()
     return (f"{spec['names']['plural']}.{spec['group']}",)
@@ -271,7 +277,7 @@ class LoggingDriver(Driver):
 def writes(declared: Declared, place: OperatorPlace) -> tuple[Permission, ...]:
     """Return the permissions to write: of every kind only the objects that an installation here may consist of.
 
-    Objects are created by server-side apply, the only request whose right to `create` a role can restrict to names.
+    Objects are created by server-side apply, the only request for which a role can restrict `create` to names.
     """
     names: dict[Resource, set[str]] = {}
     for kind, key in operand.possible(declared, place):

@@ -75,7 +75,7 @@ def registry(declared: Declared, place: OperatorPlace, verbosity: Verbosity) -> 
 
 
 def _described(_document: JSONObject) -> JSONObject:
-    """Return the definition, which always has its descriptions."""
+    """Return the definition, which always includes its descriptions."""
     return operator_crd()
 
 
@@ -114,7 +114,7 @@ class OperatorServer(AlwaysReady):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Serve while the context is entered."""
+        """Serve inside the context."""
         files = CertificateFiles(CERTIFICATES, self._metrics)
         async with (
             metricsserver.certified(files, CertificateWork(self._clock)) as context,
@@ -141,13 +141,13 @@ async def _alive(_request: web.Request) -> web.Response:
 
 
 COMPARE_SECONDS: Final = 10.0
-"""Seconds between two readings of the files whose change ends the process."""
+"""Seconds between two comparisons of the files whose change ends the process."""
 
 RETRY: Final = Backoff(base=BACKOFF.base, limit=RESYNC)
-"""A failed sync is retried after at most five minutes, like a successful sync: its cause need not be watched."""
+"""The maximum seconds until a failed sync is retried, as after a successful one: its cause need not be watched."""
 
 TOPOLOGY_SECONDS: Final = 5.0
-"""The maximum seconds to read the topology: until then neither probes are answered nor requests to stop."""
+"""The maximum seconds to read the topology: until then, neither probes nor requests to stop are answered."""
 
 
 class OperatorProcessSettings(Struct, frozen=True, kw_only=True):
@@ -239,7 +239,7 @@ class OperatorProcess:
 
 @asynccontextmanager
 async def ending_with(paths: Sequence[str], stopped: asyncio.Event) -> AsyncIterator[None]:
-    """Set `stopped` when the content of a file changes, while the context is entered."""
+    """Set `stopped` when the content of a file changes, inside the context."""
     if not paths:
         yield
         return

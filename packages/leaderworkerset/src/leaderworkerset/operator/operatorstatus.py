@@ -31,7 +31,7 @@ class OperatorCondition(StrEnum):
 
     @property
     def health(self) -> ObjectHealth:
-        """Return what it means to tools that wait for the object."""
+        """Return the meaning of the condition for tools that wait for the object."""
         match self:
             case OperatorCondition.AVAILABLE:
                 return ObjectHealth.HEALTHY
@@ -48,17 +48,18 @@ class OperatorCondition(StrEnum):
 AS_EXPECTED: Final = "AsExpected"
 MISSING_DEPENDENCY: Final = "MissingDependency"
 OF_DEPLOYMENT: Final = ("generations", "version")
-"""Fields of the status that say nothing without a Deployment."""
+"""Fields of the status that have no meaning without a Deployment."""
 
 
 class SyncOutcome(Struct, frozen=True):
     """The result of a reconcile: the reason why it is not complete, if there is one.
 
     `missing` is a dependency that is not installed, `error` any other reason, `note` what was omitted on purpose. An
-    outcome is `complete` when everything was applied; only then the status is not degraded. It `rolls` when the
-    Deployment gets another content by it, so that the observed one says nothing about the rollout. With the annotation
-    for it, the definitions of `ending` are deleted with the object, and those of `unconfirmed` do not agree. `unreached`
-    says why the API server does not reach the webhooks of managers that run.
+    outcome is `complete` when everything was applied; only then the status is not degraded. It `rolls` if it changes
+    the Deployment, so that the observed Deployment does not describe the rollout. `ending` and `unconfirmed` are
+    definitions on objects with the annotation for their deletion: the first are deleted with the object, the second
+    lack the confirming annotation. `unreached` is the reason why the API server does not reach the webhooks of running
+    managers.
     """
 
     missing: str = ""
@@ -139,7 +140,7 @@ def available(deployment: JSONObject | None) -> int:
 
 
 def is_rolled_out(deployment: JSONObject) -> bool:
-    """Return whether all replicas are of the newest template and available."""
+    """Return whether all replicas have the newest template and are available."""
     status, replicas = meta.status(deployment), meta.spec(deployment).get("replicas")
     return (
         int(status.get("observedGeneration") or 0) >= meta.generation(deployment)
@@ -149,7 +150,7 @@ def is_rolled_out(deployment: JSONObject) -> bool:
 
 
 def may_become_available(cluster: JSONObject, deployment: JSONObject | None) -> bool:
-    """Return whether all managers run, but the object does not say so yet: then their webhooks are tried."""
+    """Return whether all managers run, but the object does not report it yet: then their webhooks are probed."""
     runs = deployment is not None and available(deployment) > 0 and _runs(deployment)
     return runs and not meta.is_condition_true(cluster, OperatorCondition.AVAILABLE)
 
@@ -191,7 +192,7 @@ def _upgradeable(desired: Desired) -> JSONObject:
 
 
 def _deletes(outcome: SyncOutcome) -> JSONObject:
-    """Build the condition that says what `lws.x-k8s.io/delete-crds` means here."""
+    """Build the condition with the effect of `lws.x-k8s.io/delete-crds`."""
     ignored = f"{DELETE_CRDS} is ignored for {', '.join(outcome.unconfirmed)}: annotate each definition with it as well"
     if outcome.ending:
         text = f"deleting this object deletes {', '.join(outcome.ending)}, and with them all objects of these kinds"

@@ -1,7 +1,7 @@
-"""Drift: what replaces a live object that differs from the desired one (R-OP-25).
+"""Drift: the object that replaces a live object with differences from the desired one (R-OP-25).
 
-A desired object replaces the live one as a whole: whatever else is in its spec goes. Kept of the live one are labels,
-annotations, finalizers and owners of others, its status, and what `KEPT` lists.
+A desired object replaces the live one as a whole: other fields of its spec are removed. Labels, annotations, finalizers
+and owners of others stay, as well as the status and the fields in `KEPT`.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ KEPT: Final[Mapping[Resource, Sequence[str]]] = {
 """Fields of others: the manager writes its certificate, administrators and OpenShift add pull secrets."""
 
 RESTARTED: Final = "kubectl.kubernetes.io/restartedAt"
-"""The annotation of a pod template by which `kubectl rollout restart` asks for new pods."""
+"""The annotation of a pod template by which `kubectl rollout restart` requests new pods."""
 
 VOLATILE: Final = ("generation", "managedFields", "resourceVersion")
 
@@ -31,7 +31,7 @@ Live: TypeAlias = Mapping[tuple[Resource, ObjectKey], JSONObject]
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """An object to write: `wanted` is created, or replaces `live`; with `anew`, this is deleted before."""
+    """An object to write: `wanted` is created, or replaces `live`; with `anew`, `live` is deleted first."""
 
     kind: Resource
     wanted: JSONObject
@@ -60,7 +60,7 @@ def content(obj: JSONObject) -> JSONObject:
 
 
 def merged(kind: Resource, desired: JSONObject, live: JSONObject) -> JSONObject:
-    """Return the object that replaces the live one: the desired one with what others own in it."""
+    """Return the object that replaces the live one: the desired one with the parts of others."""
     theirs = {name: text for name, text in meta.annotations(live).items() if name != INJECT}
     owners = [one for one in meta.metadata(live).get("ownerReferences") or [] if one.get("kind") != OPERATORS.kind]
     own = meta.metadata(live) | {
@@ -76,9 +76,9 @@ def merged(kind: Resource, desired: JSONObject, live: JSONObject) -> JSONObject:
 
 
 def is_frozen(kind: Resource, desired: JSONObject, live: JSONObject) -> bool:
-    """Return whether no update can make the live object the desired one, only a new object can be it.
+    """Return whether no update can turn the live object into the desired one, so that it must be recreated.
 
-    Of a role with an aggregation rule, only cluster administrators may write anything.
+    A role with an aggregation rule can only be written by cluster administrators.
     """
     selects = kind == DEPLOYMENTS and meta.spec(live).get("selector") != meta.spec(desired)["selector"]
     is_closed = bool(live.get("immutable") or live.get("aggregationRule"))
@@ -86,7 +86,7 @@ def is_frozen(kind: Resource, desired: JSONObject, live: JSONObject) -> bool:
 
 
 def _restarted(spec: JSONObject, live: JSONObject) -> JSONObject:
-    """Return the spec of a Deployment with the restart that somebody asked for."""
+    """Return the spec of a Deployment with the restart that somebody requested."""
     asked = meta.annotations(live.get("template") or {}).get(RESTARTED)
     if asked is None:
         return spec
@@ -99,8 +99,8 @@ def _trusting(webhooks: Sequence[JSONObject], live: JSONObject) -> list[JSONObje
     """Return the webhooks with the authorities that were injected into those of the same name (R-OP-18)."""
     bundles = {one.get("name"): (one.get("clientConfig") or {}).get("caBundle") for one in live.get("webhooks") or []}
     return [
-        one | {"clientConfig": one["clientConfig"] | {"caBundle": bundle}}
-        if (bundle := bundles.get(one["name"]))
-        else one
-        for one in webhooks
+        webhook | {"clientConfig": webhook["clientConfig"] | {"caBundle": bundle}}
+        if (bundle := bundles.get(webhook["name"]))
+        else webhook
+        for webhook in webhooks
     ]

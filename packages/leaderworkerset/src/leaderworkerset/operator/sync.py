@@ -63,7 +63,7 @@ MISSING: Final = (
 NO_MONITOR: Final = "metrics are not scraped: the cluster serves no ServiceMonitor of monitoring.coreos.com/v1"
 
 PROBE_AGAIN: Final = 1.0
-"""Seconds until the webhooks of managers that run are tried again: no watch reports that the network leads to them."""
+"""Seconds until the webhooks of running managers are probed again: no watch reports that the network leads to them."""
 
 GONE: Final = {"minVersion": None, "cipherSuites": None}
 
@@ -103,9 +103,9 @@ class ObservedOperand(Struct, frozen=True, kw_only=True):
 
 
 class WantedOperand(Struct, frozen=True, kw_only=True):
-    """The decision about the operand, before the API server is asked what differs.
+    """The decision about the operand, before the API server computes the differences.
 
-    `due` are the objects to keep as built, `unwanted` those to delete. `tls` is a profile to record before anything else.
+    `due` are the objects to keep as built, `unwanted` are deleted. `tls` is a profile to record before anything else.
     """
 
     desired: Desired
@@ -116,7 +116,7 @@ class WantedOperand(Struct, frozen=True, kw_only=True):
 
 
 def decide(observed: ObservedOperand, declared: Declared, place: OperatorPlace) -> WantedOperand | None:
-    """Decide what the operand should be; None if there is no object that asks for one."""
+    """Decide the target state of the operand; None if no object requests one."""
     cluster = observed.cluster
     if cluster is None or meta.is_deleting(cluster):
         return None
@@ -159,15 +159,18 @@ def reconcile(
     place: OperatorPlace,
     now: datetime,
 ) -> Plan:
-    """Return the writes that make the operand the wanted one; `differences` are those of the target's due objects."""
+    """Return the writes that turn the operand into the wanted one.
+
+    `differences` are those of the target's due objects.
+    """
     cluster = observed.cluster
     if cluster is None or wanted is None:
         return Plan()
     if wanted.tls is not None:
         return _note_profile(cluster, wanted.tls)
-    writes = [action for one in differences for action in _writes(one, place)]
+    writes = [action for difference in differences for action in _writes(difference, place)]
     deletions = [_delete(kind, obj, place) for kind, obj in wanted.unwanted]
-    rolls = any(one.kind == resources.DEPLOYMENTS and one.live is not None for one in differences)
+    rolls = any(difference.kind == resources.DEPLOYMENTS and difference.live is not None for difference in differences)
     reporter = _Reporter(cluster, observed.deployment, wanted.desired, place, now)
     return reporter.plan((*writes, *deletions), replace(wanted.outcome, rolls=rolls))
 
@@ -216,14 +219,14 @@ def _noted_profile(cluster: JSONObject) -> JSONObject:
 
 
 def _hashes(observed: ObservedOperand, wanted: Desired) -> Mapping[str, str]:
-    """Return the hash of every certificate to be issued, by its secret; empty until it is issued."""
+    """Return the hash of every requested certificate, by its secret; empty until it is issued."""
     if wanted.certificates == "internal":
         return {}
     return {name: operand.certificate_hash(observed.secrets.get(name) or {}) for name in operand.ISSUED.values()}
 
 
 def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects, str]:
-    """Return the objects to apply now, and the awaited certificate, which holds back the objects after it."""
+    """Return the objects to apply now, and the awaited certificate, which blocks the objects after it."""
     for index, (kind, obj) in enumerate(objects):
         secret = operand.ISSUED.get(meta.name(obj), "") if kind == CERTIFICATES else ""
         if secret and not hashes[secret]:
@@ -246,10 +249,10 @@ def _ending(observed: ObservedOperand, wanted: Desired) -> tuple[Sequence[str], 
 
 
 def _deletable(observed: ObservedOperand, declared: Declared, place: OperatorPlace, kept: Objects = ()) -> Objects:
-    """Return the live objects of an installation besides the kept ones; never definitions.
+    """Return the live objects of an installation that are not kept; never definitions.
 
-    They were left by another choice of certificates or by an earlier installer. The operator has no right to delete
-    others.
+    They were left by another choice of certificates or by an earlier installer. The operator may not delete other
+    objects.
     """
     stays = {(kind, meta.key(obj)) for kind, obj in kept}
     left = [

@@ -1,4 +1,4 @@
-"""The verbosity of this process's logs, which can change at runtime: klog's numbers, from 4 on with debug lines."""
+"""The verbosity of this process's logs, which can change at runtime: klog's numbers; debug lines from 4 on."""
 
 import logging
 from typing import Final
@@ -24,5 +24,5 @@ class Verbosity(Struct):
         return event
 
     def install(self) -> None:
-        """Filter every log line from now on; logs must be configured to pass debug lines."""
+        """Filter every log line from now on; the log configuration must pass debug lines."""
         structlog.configure(processors=[self, *structlog.get_config()["processors"]])

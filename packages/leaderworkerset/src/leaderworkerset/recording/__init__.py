@@ -1,1 +1,1 @@
-"""The flight recorder: what happened to groups that failed, kept when their pods are gone (docs/adr/0019)."""
+"""The flight recorder: the failures of groups, kept after the deletion of their pods (docs/adr/0019)."""

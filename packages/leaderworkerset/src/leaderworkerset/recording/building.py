@@ -1,4 +1,4 @@
-"""Makes an episode of what was observed of a group: its pods in their last state, its record, logs, events, revisions. Pure."""
+"""Builds an episode from the observation of a group: last state of its pods, record, logs, events, revisions. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -71,7 +71,7 @@ def build(found: Traces, mask: Mask) -> Episode:
 
 
 def _first_failed(pods: Sequence[JSONObject], recorded: str) -> tuple[int | None, JSONObject]:
-    """Return the rank that failed first, None if that is not known, and its pod, or else the pod of the record.
+    """Return the rank that failed first, None if it is not known, and its pod, or else the pod of the record.
 
     Runs that ended because their group was recreated did not fail.
     """
@@ -84,7 +84,7 @@ def _first_failed(pods: Sequence[JSONObject], recorded: str) -> tuple[int | None
 
 
 def _failures(pod: JSONObject) -> Iterator[str]:
-    """Yield when a container failed first, empty where its status does not show that run any more."""
+    """Yield the first failures of a container, empty if its status no longer shows that run."""
     for status in podstate.container_statuses(pod):
         runs = [(status.get(when) or {}).get("terminated") or {} for when in ("lastState", "state")]
         failed = [run for run in runs if podstate.is_failure(run) and not podstate.ended_on_request(pod, run)]
@@ -129,9 +129,9 @@ def _container(pod: JSONObject, status: JSONObject, logs: Logs, mask: Mask) -> C
 
 
 def _events(found: Traces, mask: Mask) -> list[Happened]:
-    """Return the events of the pods, and those of the LeaderWorkerSet, the newest last."""
+    """Return the events of the pods and of the LeaderWorkerSet, the newest last."""
     uids = {meta.uid(pod) for pod in found.pods} | ({meta.uid(found.lws)} if found.lws else set())
-    own = [one for one in found.events if (one.get("involvedObject") or {}).get("uid") in uids]
+    own = [event for event in found.events if (event.get("involvedObject") or {}).get("uid") in uids]
     happened = sorted(map(eventhistory.happening, own), key=lambda one: one.last)
     return [
         Happened(
@@ -147,7 +147,7 @@ def _events(found: Traces, mask: Mask) -> list[Happened]:
 
 
 def _masked(change: FieldChange, mask: Mask) -> FieldChange:
-    """Return a change with masked texts: its line shows a part, which may not have the name of a secret in it."""
+    """Return a change with masked texts, because its lines may show part of a secret without the name."""
     before, after = (mask.text(value) if isinstance(value, str) else value for value in (change.before, change.after))
     return FieldChange(change.path, before, after)
 
@@ -156,10 +156,10 @@ def _revision(found: Traces, mask: Mask) -> Revision | None:
     """Return the revision of the group's pods, with the fields that differ from the previous revision."""
     key = next((key for pod in found.pods if (key := groupname.revision(pod))), "")
     entries = pasts.entries(view(found.lws, ()), found.revisions) if found.lws else []
-    own = next((one for one in entries if one.key == key), None)
+    own = next((entry for entry in entries if entry.key == key), None)
     if own is None:
         return None
-    before = next((one for one in reversed(entries) if one.number < own.number), None)
+    before = next((entry for entry in reversed(entries) if entry.number < own.number), None)
     changes: list[str] = []
     if before is not None:
         try:

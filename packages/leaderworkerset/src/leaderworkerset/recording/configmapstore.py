@@ -1,8 +1,8 @@
-"""Keeps episodes as ConfigMaps next to their LeaderWorkerSets: compressed, limited in bytes and age.
+"""Stores episodes as ConfigMaps next to their LeaderWorkerSets: compressed, limited in bytes and age.
 
 One process writes: the manager that leads. An episode is one object and one write, so the process can die at any
-moment. No object owns them, since an episode outlives its set; they go when they are old, or when there is no room
-(`shelf.py`).
+moment. No object owns the ConfigMaps, since an episode outlives its set. They are deleted when they are old, or when
+there is no room (`shelf.py`).
 """
 
 import asyncio
@@ -32,20 +32,20 @@ MANAGER: Final = "lws-recorder"
 
 MEBIBYTE: Final = 1024 * 1024
 LARGEST: Final = 256 * 1024
-"""Compressed bytes of one episode; an API server stores 1 MiB."""
+"""The maximum compressed bytes of one episode; an API server stores 1 MiB."""
 
 LONGEST: Final = 16 * MEBIBYTE
-"""Bytes of one episode that are read: anyone who may write ConfigMaps may store what expands to more."""
+"""The maximum bytes of one episode that are read: other writers of ConfigMaps may store data that expands to more."""
 
 PAGE: Final = 20
-"""ConfigMaps per request."""
+"""The number of ConfigMaps per request."""
 
 GZIP: Final = 31
-"""The form that `gunzip` reads, for zlib."""
+"""The `wbits` of zlib for the format of `gunzip`."""
 
 
 class ConfigMapStore:
-    """Writes episodes, once `open` has read which there are."""
+    """Writes episodes, after `open` has read the existing ones."""
 
     def __init__(self, client: Client, *, of_a_set: int, in_all: int, keeps: timedelta) -> None:
         self._client = client
@@ -55,7 +55,7 @@ class ConfigMapStore:
         self._created: dict[Place, datetime] = {}
 
     async def open(self) -> None:
-        """Read which episodes there are, and remove what is too much."""
+        """Read the existing episodes, and remove those beyond the limits."""
         sizes: dict[Place, int] = {}
         async for obj in stored(self._client):
             place = place_of(obj)
@@ -67,7 +67,7 @@ class ConfigMapStore:
         await self._remove(self._shelf.excess())
 
     def has(self, identity: str) -> bool:
-        """Return whether there is an episode of this identity."""
+        """Return whether there is an episode with this identity."""
         return self._shelf.has(identity)
 
     async def keep(self, episode: Episode, identity: str) -> Episode:
@@ -127,7 +127,7 @@ async def stored(client: Client, namespace: str = "", lws: str = "") -> AsyncIte
 
 
 def place_of(obj: JSONObject) -> Place | None:
-    """Return the place of an episode; None for another ConfigMap, whatever its labels are."""
+    """Return the place of an episode; None for any other ConfigMap, whatever its labels."""
     told = meta.annotations(obj)
     names = (meta.namespace(obj), meta.labels(obj).get(labels.NAME, ""), told.get(labels.EPISODE_GROUP, ""))
     name = f"{told.get(labels.EPISODE_NUMBER, '')}-{meta.name(obj).removeprefix(PREFIX)}.json"
@@ -139,9 +139,9 @@ def place_of(obj: JSONObject) -> Place | None:
 
 
 def packed(episode: Episode) -> tuple[Episode, bytes]:
-    """Return the episode as it is kept, and its compressed bytes: with fewer lines of its logs if there are too many.
+    """Return the stored episode and its compressed bytes, with fewer log lines if it is too large.
 
-    Raise `ValueError` if it is too large without any.
+    Raise `ValueError` if it is too large without logs.
     """
     lines, whole = LINES, episode
     while len(data := zlib.compress(msgspec.json.encode(episode), wbits=GZIP)) > LARGEST:
@@ -156,7 +156,7 @@ def packed(episode: Episode) -> tuple[Episode, bytes]:
 
 
 def unpacked(obj: JSONObject) -> Episode | None:
-    """Return the episode of a ConfigMap; None if it is not readable."""
+    """Return the episode of a ConfigMap; None if it is unreadable."""
     try:
         data = base64.b64decode((obj.get("binaryData") or {})[KEY])
         reader = zlib.decompressobj(wbits=GZIP)
@@ -168,7 +168,7 @@ def unpacked(obj: JSONObject) -> Episode | None:
 
 def _shortened(rank: RankEnd, lines: int) -> RankEnd:
     kept = tuple(
-        msgspec.structs.replace(one, logs=tuple(run[max(len(run) - lines, 0) :] for run in one.logs))
-        for one in rank.containers
+        msgspec.structs.replace(container, logs=tuple(run[max(len(run) - lines, 0) :] for run in container.logs))
+        for container in rank.containers
     )
     return msgspec.structs.replace(rank, containers=kept)

@@ -1,6 +1,6 @@
-"""An episode: one failure of a group as a value, with the logs of its ranks, for those who read it when the pods are gone.
+"""An episode: one failure of a group as a value, with the logs of its ranks, for readers after its pods are deleted.
 
-Pure. Times are RFC 3339 texts. Everything that a program or a user wrote freely went through a mask.
+Pure. Times are RFC 3339 texts. All free text of programs and users is masked.
 """
 
 from enum import StrEnum
@@ -12,7 +12,7 @@ ON_REQUEST: Final = "ended on request"
 """The reason of a run that ended because its pod was deleted."""
 
 LINES: Final = 200
-"""The maximum lines of each run of a container, the last ones."""
+"""The maximum number of last lines of each run of a container."""
 
 MOST_EVENTS: Final = 100
 MOST_CHANGES: Final = 50
@@ -22,14 +22,14 @@ class Outcome(StrEnum):
     """The outcome for a failed group."""
 
     FAILED = "failed"
-    """It waits for its recreation, or its policy recreates no groups."""
+    """The group waits for its recreation, or its policy recreates no groups."""
     RECREATED = "recreated"
     EXHAUSTED = "exhausted"
-    """It was given up: no restart was left."""
+    """The group was given up: no restart was left."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The base of the parts of an episode: names of fields as in the API."""
+    """The base of the parts of an episode: field names as in the API."""
 
 
 class RunEnd(Record, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class RunEnd(Record, frozen=True, kw_only=True):
 
 
 class ContainerEnd(Record, frozen=True, kw_only=True):
-    """A container: how often it was restarted, how its last runs ended, and the last lines of each, the oldest first."""
+    """A container: its restart count, the ends of its last runs, and the last lines of each, the oldest first."""
 
     name: str
     restarts: int = 0
@@ -50,7 +50,7 @@ class ContainerEnd(Record, frozen=True, kw_only=True):
 
 
 class RankEnd(Record, frozen=True, kw_only=True):
-    """A rank, with the pod that it was."""
+    """A rank and its pod."""
 
     rank: int
     pod: str
@@ -90,22 +90,22 @@ class Episode(Record, frozen=True, kw_only=True):
     time: str
     number: int = 0
     first_rank: int | None = None
-    """The rank that failed first; None where that is not known, or no run of a container ended with an error."""
+    """The rank that failed first; None if it is not known, or no container ended with an error."""
     failed_pod: str = ""
-    """The pod of that rank; if it is not known, the one for which the group was recreated."""
+    """The pod of that rank; if it is not known, the pod for which the group was recreated."""
     failure: str = ""
     """The state of the failed pod, in one sentence."""
     recreations: int = 0
-    """The failures in a row, this one included."""
+    """The number of failures in a row, including this one."""
     recreate_after: str = ""
     revision: Revision | None = None
     ranks: tuple[RankEnd, ...] = ()
     events: tuple[Happened, ...] = ()
     masked: int = 0
-    """How many values that look like secrets were replaced."""
+    """The number of replaced values that look like secrets."""
     notes: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
-        """Return the words by which `lws history` shows it; they cannot be mistaken for a rank."""
+        """Return the words by which `lws history` shows it; they cannot be confused with a rank."""
         return f"{self.lws}/{self.group}#{self.number}"

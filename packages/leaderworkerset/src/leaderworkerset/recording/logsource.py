@@ -1,8 +1,8 @@
 """The sources of logs for the recorder: files of this machine's kubelet, or the API.
 
-Through the API a log is read as soon as its pod is seen to fail, and kept in memory until its episode
-is written. A deadline begins with each request; before it, the request waits for its turn (`requestturns.py`). A later
-reading replaces it, unless it has less.
+Through the API, a log is read as soon as the failure of its pod is observed, and kept in memory until its episode is
+written. Each request waits for its turn (`requestturns.py`), and then has a deadline. A later log of the same run
+replaces an earlier one unless it is shorter.
 """
 
 import asyncio
@@ -30,19 +30,19 @@ DEADLINE: Final = 2.0
 """Seconds until a request for a log is given up."""
 
 PATIENCE: Final = 8.0
-"""Seconds that an episode waits for its logs; what is read later is in it when it is written again."""
+"""Seconds that an episode waits for its logs; logs that arrive later are added when it is written again."""
 
 READ_BYTES: Final = EPISODE_BYTES
-"""The maximum bytes of one answer: a limit of the API cuts the end, so more is asked for than is kept."""
+"""The maximum bytes of one answer; larger than the kept part, because a limit of the API cuts the end."""
 
 REMEMBERED_BYTES: Final = 16 * 1024 * 1024
-"""The maximum bytes of logs in memory; the oldest are forgotten."""
+"""The maximum bytes of logs in memory; the oldest are dropped."""
 
 MOST_RUNS: Final = 2
-"""Runs of a container in an episode, the newest: as many as a kubelet keeps."""
+"""The maximum number of runs of a container in an episode, the newest: as many as a kubelet keeps."""
 
 MOST_FAULTS: Final = 1000
-"""Pods whose logs could not be read, the newest."""
+"""The maximum number of pods whose unreadable logs are remembered, the newest."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -51,29 +51,29 @@ ReadFiles: TypeAlias = Callable[[JSONObject, str, int, int], Sequence[bytes]]
 
 
 class LogSource(Protocol):
-    """Gives the last lines of containers."""
+    """Reads the last lines of containers."""
 
     def hurry(self, pods: Sequence[JSONObject]) -> None:
-        """Note that these pods' logs will be asked for; the pods are there, and may be gone soon."""
+        """Announce that the logs of these pods will be needed; the pods exist now, and may be deleted soon."""
 
     def gone(self, pod: JSONObject) -> None:
-        """Note that a pod is gone: from now on another one may have its name."""
+        """Record that a pod is deleted: from now on another pod may have its name."""
 
     async def read(self, pods: Sequence[JSONObject]) -> tuple[Logs, Sequence[str]]:
-        """Return the logs of pods, and notes on what is missing."""
+        """Return the logs of pods, and notes about missing logs."""
 
 
 class FileLogs:
-    """Reads files."""
+    """Reads the files of this machine's kubelet."""
 
     def __init__(self, read: ReadFiles) -> None:
         self._read = read
 
     def hurry(self, pods: Sequence[JSONObject]) -> None:
-        """Do nothing: files stay."""
+        """Do nothing: files remain."""
 
     def gone(self, pod: JSONObject) -> None:
-        """Do nothing: files are those of a UID."""
+        """Do nothing: files belong to a UID."""
 
     async def read(self, pods: Sequence[JSONObject]) -> tuple[Logs, Sequence[str]]:
         """Return the logs of pods."""
@@ -96,7 +96,7 @@ class _Run(NamedTuple):
 
 
 class ApiLogs:
-    """Reads `pods/log`, and remembers what it read."""
+    """Reads `pods/log`, and remembers the results."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -105,10 +105,10 @@ class ApiLogs:
         """The runs of each container, the oldest first, by the pod's UID and the container's name."""
         self._reading: dict[str, asyncio.Task[None]] = {}
         self._faults: dict[str, str] = {}
-        """Why logs of a pod, by its UID, were not read the last time."""
+        """The reasons why the logs of a pod, by its UID, were unreadable the last time."""
 
     def hurry(self, pods: Sequence[JSONObject]) -> None:
-        """Read the logs of pods, in the background, unless they are being read."""
+        """Read the logs of pods in the background, unless they are being read."""
         size = share(pods)
         for pod in pods:
             uid = meta.uid(pod)
@@ -117,12 +117,12 @@ class ApiLogs:
                 task.add_done_callback(partial(self._done, uid))
 
     def gone(self, pod: JSONObject) -> None:
-        """Send no further request for a pod: it would be answered with the log of its successor."""
+        """Send no further requests for a pod: the answers would be logs of its successor."""
         if (task := self._reading.get(meta.uid(pod))) is not None:
             task.cancel()
 
     async def read(self, pods: Sequence[JSONObject]) -> tuple[Logs, Sequence[str]]:
-        """Return what is known of the pods' logs once nothing is being read any more; it waits no longer than `PATIENCE`."""
+        """Return the known logs of the pods when no request is pending, or after `PATIENCE`."""
         if running := [task for pod in pods if (task := self._reading.get(meta.uid(pod)))]:
             await asyncio.wait(running, timeout=PATIENCE)
         found: dict[tuple[str, str], Sequence[str]] = {
@@ -185,7 +185,7 @@ class ApiLogs:
             del self._kept[next(iter(self._kept))]
 
     def _fault(self, uid: str, text: str) -> bytes:
-        """Note why a log was not read; return what is kept of it: nothing."""
+        """Record why a log was not read; return the kept log, which is empty."""
         self._faults[uid] = text
         if len(self._faults) > MOST_FAULTS:
             del self._faults[next(iter(self._faults))]
@@ -199,22 +199,22 @@ def share(pods: Sequence[JSONObject]) -> int:
 
 def _containers(pods: Sequence[JSONObject]) -> Iterator[tuple[JSONObject, str]]:
     for pod in pods:
-        for one in podstate.container_statuses(pod):
-            yield pod, str(one.get("name"))
+        for container_status in podstate.container_statuses(pod):
+            yield pod, str(container_status.get("name"))
 
 
 def _runs(pod: JSONObject) -> Iterator[_Run]:
-    """Yield the last two runs of each container, as far as there are such; a container that waits has no present one."""
-    for one in podstate.container_statuses(pod):
-        name, state = str(one.get("name")), one.get("state") or {}
-        if last := (one.get("lastState") or {}).get("terminated"):
+    """Yield up to two last runs of each container; a waiting container has no current run."""
+    for container_status in podstate.container_statuses(pod):
+        name, state = str(container_status.get("name")), container_status.get("state") or {}
+        if last := (container_status.get("lastState") or {}).get("terminated"):
             yield _Run(name, _identity(last, "previous"), is_previous=True)
         if ended := state.get("terminated"):
             yield _Run(name, _identity(ended, "present"), is_previous=False)
         elif state.get("running") is not None:
-            yield _Run(name, _identity(one, "present"), is_previous=False)
+            yield _Run(name, _identity(container_status, "present"), is_previous=False)
 
 
 def _identity(run: JSONObject, otherwise: str) -> str:
-    """Return the identity of a run: its container's ID."""
+    """Return the identity of a run: the ID of its container."""
     return str(run.get("containerID") or otherwise)

@@ -1,12 +1,12 @@
-"""Follows what leaders say of their progress, keeps it at their pods, and finds groups that make none any more.
+"""Follows the progress that leaders report, stores it on their pods, and detects hanging groups.
 
-Only groups are followed whose LeaderWorkerSet asks for it (`api/runsettings.py`). The newest progress is an annotation
-of the leader pod, written at most once in `pace` seconds. A group whose ranks all run, and which has made no progress
-for the time that its set gives, hangs: the logs of its ranks say which is silent the longest, the machine, where it can
-see it, what each waits for. That is another annotation, written once for each hang; the pod controller recreates the
-group if configured.
+Only groups whose LeaderWorkerSet requests it are followed (`api/runsettings.py`). The newest progress is an annotation
+of the leader pod, written at most once in `pace` seconds. A group hangs if all its ranks run, and it has made no
+progress for the time that its set specifies. The logs of its ranks show which one has been silent the longest. On this
+machine, the recorder also sees what each rank waits for. That is another annotation, written once for each hang; the
+pod controller recreates the group if configured.
 
-State lives in the annotations and logs alone. A process that begins reads the end of the logs again.
+The state is only in the annotations and logs. A process that starts reads the end of the logs again.
 """
 
 import asyncio
@@ -34,21 +34,21 @@ from leaderworkerset.api.runsettings import RunSettings
 from leaderworkerset.recording.requestturns import RequestTurns
 
 WINDOW: Final = 32
-"""The steps from which the rate is computed: the newest ones, so that a slow start does not count for ever."""
+"""The number of newest steps from which the rate is computed, so that a slow start does not count forever."""
 
 LONGEST_LINE: Final = 4096
-"""Bytes that are kept of a line which has no end yet; what is longer says nothing of progress."""
+"""The kept bytes of an incomplete line; longer lines contain no progress."""
 
 
 class Steps:
-    """The lines of a program about progress; `newest` has the start time of its step."""
+    """The progress lines of a program; `newest` has the start time of its step."""
 
     def __init__(self) -> None:
         self.newest: Progress | None = None
         self._points: deque[tuple[datetime, int]] = deque(maxlen=WINDOW)
 
     def add(self, line: str, at: datetime) -> None:
-        """Add a line of its log; ignore lines older than the newest, as when a log is read again."""
+        """Add a line of the log; ignore lines older than the newest one, as when a log is read again."""
         found, newest = progressnotes.of_line(line), self.newest
         if found is None or (newest is not None and newest.at is not None and at < newest.at):
             return
@@ -84,43 +84,43 @@ MOST_CONTAINERS: Final = 4
 """The maximum number of leaders that are followed at once, and of their containers."""
 
 LAST_LINES: Final = "200"
-"""The lines before now that are read, for the progress that an earlier process may not have kept."""
+"""The number of earlier lines that are read, for progress that a previous process did not store."""
 
 FIRST_PAUSE: Final = 0.2
 LONGEST_PAUSE: Final = 30.0
 """Seconds before a log is opened again; the pause doubles after each attempt without a line."""
 
 SETTLING: Final = 0.1
-"""Seconds: pods change together."""
+"""Seconds to wait for further changes, because pods change together."""
 
 SAID: Final = progressnotes.MARK.encode()
 
 DEADLINE: Final = 2.0
-"""Seconds until the last line of a rank is given up."""
+"""The time limit in seconds for reading the last line of a rank."""
 
 Waits: TypeAlias = Callable[[str], tuple[str, str]]
-"""Returns what the pod with this UID waits for and the address at the other end, as far as is known. Runs in a thread."""
+"""Returns what the pod with this UID waits for and the address of the peer, if known. Runs in a thread."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def not_seen(_uid: str) -> tuple[str, str]:
-    """Return that nothing is known: the nodes of a cluster show their processes to nobody."""
+    """Return that nothing is known: the nodes of a Kubernetes cluster do not expose their processes."""
     return "", ""
 
 
 class _Leader(Struct):
-    """A leader that is followed, and what was written at its pod."""
+    """A leader that is followed, and the annotations written on its pod."""
 
     pod: JSONObject
     steps: Steps
     written: Progress | None = None
     told: datetime | None = None
-    """Since when the hang was that was written."""
+    """The start of the hang that was written last."""
 
 
 class ProgressFollower:
-    """Follows the leaders of all LeaderWorkerSets that ask for it."""
+    """Follows the leaders of all LeaderWorkerSets that request it."""
 
     def __init__(self, client: Client, clock: Clock, *, pace: float, waits: Waits = not_seen) -> None:
         self._client = client
@@ -136,7 +136,7 @@ class ProgressFollower:
         self._was_full = False
 
     async def run(self, pods: Informer, sets: Informer) -> None:
-        """Follow until cancelled; the informers may be those of controllers, and have further objects."""
+        """Follow until cancelled; the informers may be shared with controllers, and have further objects."""
         for informer, subscriber in ((sets, self._on_set), (pods, self._on_pod)):
             await informer.wait_synced()
             informer.subscribe(subscriber)
@@ -175,7 +175,7 @@ class ProgressFollower:
             self._changed.set()
 
     def _adjust(self, tasks: asyncio.TaskGroup) -> None:
-        """Start to follow running leaders, and stop with others, or if the set no longer requests it."""
+        """Start to follow running leaders, and stop for others, or if the set no longer requests it."""
         if not self._sets and not self._tasks:
             return
         wanted = [uid for uid, pod in self._leaders.items() if _set_of(pod) in self._sets and _started(pod) is not None]
@@ -189,7 +189,7 @@ class ProgressFollower:
             self._tasks[uid] = tasks.create_task(self._follow(uid))
 
     async def _follow(self, uid: str) -> None:
-        """Follow one leader; an error in it concerns this one only."""
+        """Follow one leader; an error affects only this leader."""
         pod = self._leaders[uid]
         try:
             leader = _Leader(pod, Steps())
@@ -201,7 +201,7 @@ class ProgressFollower:
             log.exception("progress of a leader is not followed", pod=str(meta.key(pod)))
 
     async def _read(self, pod: JSONObject, container: str, steps: Steps) -> None:
-        """Read the log of a container from its last lines on, across its restarts and broken connections."""
+        """Read the log of a container from its last lines on, across restarts and broken connections."""
         path, pause, newest = PODS.path(meta.namespace(pod), meta.name(pod), "log"), FIRST_PAUSE, ""
         while True:
             before, lines = newest, LogLines()
@@ -218,7 +218,7 @@ class ProgressFollower:
             await asyncio.sleep(pause)
 
     async def _keep(self, uid: str, leader: _Leader) -> None:
-        """Write what is new, once in a while; what the API server refuses is tried again the next time."""
+        """Write new progress regularly; a write that the API server refuses is repeated the next time."""
         while True:
             await asyncio.sleep(self._pace)
             leader.pod = self._leaders.get(uid, leader.pod)
@@ -249,7 +249,7 @@ class ProgressFollower:
         await self._client.patch(PODS, meta.key(leader), patch, kind="merge")
 
     async def _examine(self, group: Sequence[JSONObject], since: datetime) -> Hang:
-        """Return which ranks are silent since when, and what they wait for."""
+        """Return which ranks have been silent since when, and what they wait for."""
         # the caches of a manager keep no addresses, as nodes of a cluster do not show what ranks wait for
         names = {str(address): meta.name(pod) for pod in group if (address := meta.status(pod).get("podIP"))}
         ranks = await asyncio.gather(*(self._silent(pod, names) for pod in group))
@@ -271,13 +271,16 @@ class ProgressFollower:
         )
 
     async def _last_line(self, pod: JSONObject) -> datetime | None:
-        """Return when a rank wrote its last line, None if that is not known; a sidecar speaks for it of progress only."""
+        """Return when a rank wrote its last line, None if unknown.
+
+        Lines of a sidecar only count if they are progress.
+        """
         names = [*((name, b"") for name in _containers(pod)), *((name, SAID) for name in _sidecars(pod))]
         reads = (self._read_last(pod, name, said) for name, said in names[:MOST_CONTAINERS])
         return max(filter(None, await asyncio.gather(*reads)), default=None)
 
     async def _read_last(self, pod: JSONObject, container: str, said: bytes) -> datetime | None:
-        """Return when a container wrote its last line, None if that is not known, or does not begin with these words."""
+        """Return when a container wrote its last line, None if unknown, or if it does not begin with these words."""
         path, text = PODS.path(meta.namespace(pod), meta.name(pod), "log"), b""
         wanted: Query = (("container", container), ("timestamps", "true"), ("tailLines", "1"))
         try:
@@ -291,7 +294,7 @@ class ProgressFollower:
 
 
 def _in_turns(uids: Sequence[str], leaders: Mapping[str, JSONObject]) -> list[str]:
-    """Return the UIDs of leaders in turns of their namespaces, so that none with many takes the place of others."""
+    """Return the UIDs of leaders, alternating between namespaces, so that a large one does not displace others."""
     before: Counter[str] = Counter()
     places = {}
     for uid in uids:
@@ -302,7 +305,10 @@ def _in_turns(uids: Sequence[str], leaders: Mapping[str, JSONObject]) -> list[st
 
 
 def last_sign(group: Sequence[JSONObject], newest: Progress | None) -> datetime | None:
-    """Return since when a group makes no progress: its last step, or the last start of a rank; None if it does not run whole."""
+    """Return since when a group makes no progress: its last step, or the last start of a rank.
+
+    None if a rank does not run.
+    """
     started = [_started(pod) for pod in group]
     size = decimals.natural(meta.annotations(group[0]).get(labels.SIZE, "")) if group else None
     if not group or len(group) < (size or 1) or None in started:
@@ -311,7 +317,7 @@ def last_sign(group: Sequence[JSONObject], newest: Progress | None) -> datetime 
 
 
 def _add(steps: Steps, line: bytes) -> str:
-    """Add a line of a log with its time; return the time as it is written, empty if there is none."""
+    """Add a line of a log with its time; return the time as text, empty if there is none."""
     before, _, text = line.partition(b" ")
     stamp = before.decode("ascii", errors="replace")
     at = timestamps.read(stamp)
@@ -334,8 +340,8 @@ def _sidecars(pod: JSONObject) -> list[str]:
 def _started(pod: JSONObject) -> datetime | None:
     """Return when the last container of a running pod started, None if one does not run."""
     found = [
-        ((one.get("state") or {}).get("running") or {}).get("startedAt")
-        for one in meta.status(pod).get("containerStatuses") or []
+        ((container_status.get("state") or {}).get("running") or {}).get("startedAt")
+        for container_status in meta.status(pod).get("containerStatuses") or []
     ]
     moments = [timestamps.read(str(one)) for one in found]
     return None if not moments or None in moments else max(filter(None, moments))

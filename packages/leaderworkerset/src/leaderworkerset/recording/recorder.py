@@ -1,8 +1,9 @@
-"""The recorder: follows pods and records of recreations, and keeps an episode of each failure of a group.
+"""The recorder: follows pods and records of recreations, and stores an episode of each failure of a group.
 
-An episode is written when a failure is seen, and again, in its place, when the group's leader is gone and the logs of all
-ranks are complete. Several failures are recorded at once, and namespaces take turns. Pods that are gone are remembered as long as their leader is there; the record of a recreation that
-was done at once comes after it (docs/adr/0003), so some groups are remembered a little longer.
+An episode is written when a failure is observed, and again, in its place, when the group's leader is deleted and the
+logs of all ranks are complete. Several failures are recorded concurrently, and namespaces take turns. Deleted pods are
+remembered as long as their leader exists. The record of an immediate recreation is written after it (docs/adr/0003), so
+some groups are remembered a little longer.
 """
 
 import asyncio
@@ -38,19 +39,22 @@ from leaderworkerset.views import deaths, masking
 from leaderworkerset.views.masking import Mask
 
 SETTLING: Final = 0.2
-"""Seconds: ranks often fail together, and are one episode."""
+"""Seconds to wait for further failures: ranks often fail together, and are one episode."""
 
 LAST_LOOK: Final = 2.0
-"""Seconds to record what failed in the last moment, when recording ends."""
+"""Seconds to record failures of the last moment when recording ends."""
 
 REMEMBERED: Final = 200
-"""Groups that are remembered after their leader is gone, the newest; the logs of their pods go first."""
+"""The maximum number of groups that are remembered after the deletion of their leader, the newest.
+
+Logs are dropped first.
+"""
 
 PAST: Final = timedelta(minutes=5)
-"""Failures longer before the start of the recording are ignored, because they were not observed."""
+"""The time before the start of the recording beyond which failures are ignored, because they were not observed."""
 
 MOST_EVENTS: Final = 10_000
-"""The maximum of events of a namespace that are searched for those of a group."""
+"""The maximum number of events of a namespace that are searched for events of a group."""
 
 AT_ONCE: Final = 8
 OF_A_NAMESPACE: Final = 4
@@ -62,7 +66,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Which(NamedTuple):
-    """A group."""
+    """The identity of a group."""
 
     namespace: str
     lws: str
@@ -70,16 +74,16 @@ class Which(NamedTuple):
 
 
 class Incarnation(Struct):
-    """The pods of a group while one leader is there: of each name the present one, and the first that went.
+    """The pods of a group with one leader: of each name the current pod, and the first deleted one.
 
-    The record of its recreation is kept here, since the next recreation of the group, which may follow at once, writes over it.
+    The record of its recreation is kept here, because the next recreation of the group may overwrite it at once.
     """
 
     living: dict[str, JSONObject] = field(default_factory=dict)
     gone: dict[str, JSONObject] = field(default_factory=dict)
     record: JSONObject | None = None
     failed: str = ""
-    """The pod whose failure was seen first since the last episode, with its restarts."""
+    """The pod whose failure was observed first since the last episode, with its restarts."""
 
     @property
     def namespace(self) -> str:
@@ -87,16 +91,16 @@ class Incarnation(Struct):
         return next((meta.namespace(pod) for pod in (*self.living.values(), *self.gone.values())), "")
 
     def pods(self, failed_pod_uid: str) -> list[JSONObject]:
-        """Return the pods, of two of one name the failed one or, unless it is known, the present one."""
+        """Return the pods; of two with one name, the failed pod or, unless it is known, the current one."""
         replaced = {name for name, pod in self.gone.items() if meta.uid(pod) == failed_pod_uid}
         return list((self.gone | {name: pod for name, pod in self.living.items() if name not in replaced}).values())
 
 
 class Keeper(Protocol):
-    """Keeps episodes."""
+    """Stores episodes."""
 
     def has(self, identity: str) -> bool:
-        """Return whether there is an episode of this identity."""
+        """Return whether there is an episode with this identity."""
 
     async def keep(self, episode: Episode, identity: str) -> Episode:
         """Store an episode, and replace an episode with the same identity; return the stored episode with its number.
@@ -106,7 +110,10 @@ class Keeper(Protocol):
 
 
 class Recorder:
-    """Records the failures of all groups of a cluster; `reads_secrets` to mask their values wherever they occur."""
+    """Records the failures of all groups of a cluster.
+
+    With `reads_secrets`, the values of Secrets are masked wherever they occur.
+    """
 
     def __init__(
         self, client: Client, store: Keeper, logs: LogSource, clock: Clock, *, reads_secrets: bool = True
@@ -120,25 +127,25 @@ class Recorder:
         self._groups: dict[Which, Incarnation] = {}
         self._departed: dict[str, Incarnation] = {}
         self._early: dict[str, JSONObject] = {}
-        """Records of leaders that were not seen yet, by their UID."""
+        """Records of leaders that are not yet known, by their UID."""
         self._seen: dict[str, frozenset[tuple[str, int, str]]] = {}
         """The failed runs of each pod, by its UID: container, restarts, end."""
         self._due: dict[str, Incarnation] = {}
-        """The groups whose failures are to be recorded, by the UIDs of their leaders."""
+        """The groups whose failures must be recorded, by the UIDs of their leaders."""
         self._waiting = Turns[str]()
         """The UIDs of `_due`, by namespace, without failures that are being recorded: they are due again afterwards."""
         self._recording: dict[str, str] = {}
         """The namespaces of the failures that are being recorded, by the UIDs of the leaders."""
         self._keeping = asyncio.Lock()
-        """A store is written by one at a time: it numbers the episodes of a group."""
+        """The lock of the store, which numbers the episodes of a group."""
         self._own: dict[str, datetime] = {}
-        """When the failure was first seen, by the identity of its episode."""
+        """When the failure was first observed, by the identity of its episode."""
         self._wake = asyncio.Event()
 
     async def run(self, pods: Informer, records: Informer, ready: asyncio.Event) -> None:
-        """Record what these informers see until cancelled; `ready` is set once failures are seen.
+        """Record the failures in these informers until cancelled; `ready` is set once failures are observed.
 
-        The informers may be those of controllers, and have further objects.
+        The informers may be shared with controllers, and have further objects.
         """
         for informer, subscriber in ((pods, self._on_pod), (records, self._on_record)):
             await informer.wait_synced()
@@ -155,7 +162,7 @@ class Recorder:
                     tasks.create_task(self._record(leader_uid, members))
 
     async def record_due(self) -> None:
-        """Record what is due now, one failure after the other, after `run` was cancelled."""
+        """Record the failures that are due now, one after the other, after `run` was cancelled."""
         while leader_uid := self._waiting.take(lambda _: False):
             members = self._due.pop(leader_uid)
             self._recording[leader_uid] = members.namespace
@@ -186,7 +193,7 @@ class Recorder:
             self._groups.pop(which)
 
     def _note_failure(self, members: Incarnation, pod: JSONObject) -> None:
-        """Note a run that ended with an error, unless it is known, or the pod is ended by others."""
+        """Record a run that ended with an error, unless it is known, or the pod is being ended by others."""
         failed = frozenset(
             (one.container, one.restarts, str(one.end.get("finishedAt")))
             for one in deaths.of_pod(pod, self._clock.now())
@@ -232,7 +239,7 @@ class Recorder:
         self._wake.set()
 
     async def _record(self, leader_uid: str, members: Incarnation) -> None:
-        """Keep an episode; a failure to do so is logged, and concerns this one only."""
+        """Store an episode; an error is logged, and affects only this episode."""
         try:
             await self._keep(leader_uid, members)
         except (KubeError, OSError, ValueError) as error:
@@ -293,7 +300,7 @@ class Recorder:
         return traces, Mask(masking.known(secrets, [*pods, *_templates(lws)]))
 
     async def _list(self, what: Selection, notes: list[str]) -> Sequence[JSONObject]:
-        """List objects; if they cannot be read, there are none, and a note says so."""
+        """List objects; if they are unreadable, return none and add a note."""
         try:
             listed = await self._client.list(
                 what.resource, namespace=what.namespace, label_selector=what.label_selector
@@ -304,7 +311,7 @@ class Recorder:
         return listed.items
 
     async def _events(self, namespace: str, uids: set[str], notes: list[str]) -> list[JSONObject]:
-        """Return the events of these objects; pages of all others are dropped at once, as a namespace may have many."""
+        """Return the events of these objects; other events are dropped page by page, as a namespace may have many."""
         found: list[JSONObject] = []
         token, selection = "", Selection(CORE_EVENTS, namespace)
         try:
@@ -323,7 +330,7 @@ class Recorder:
 async def recording(
     client: Client, store: Keeper, read_files: ReadFiles, clock: Clock, follower: ProgressFollower | None = None
 ) -> AsyncIterator[None]:
-    """Record, and let progress be followed, while the context is entered; failures are seen from its beginning."""
+    """Record failures, and follow progress, inside the context; failures are observed from its beginning."""
     pods = Informer(client, Selection(PODS, label_selector=labels.NAME))
     records = Informer(
         client, Selection(CONTROLLER_REVISIONS, label_selector=f"{labels.NAME},!{labels.TEMPLATE_REVISION_HASH}")
@@ -347,7 +354,7 @@ async def recording(
 
 
 def _apart(subscriber: Subscriber, change: Change) -> None:
-    """Call a subscriber; an object that it fails on stays visible for others."""
+    """Call a subscriber; if it raises an error for an object, the object stays visible for others."""
     try:
         subscriber(change)
     except Exception:  # edge: anything may be stored in an object
@@ -355,7 +362,7 @@ def _apart(subscriber: Subscriber, change: Change) -> None:
 
 
 def _templates(lws: JSONObject | None) -> Iterator[JSONObject]:
-    """Yield the pod templates of a set, whose variables the pods have; caches may keep pods without them."""
+    """Yield the pod templates of a set, which have the variables of the pods; cached pods may lack them."""
     template = meta.spec(lws or {}).get("leaderWorkerTemplate") or {}
     yield from filter(None, (template.get("leaderTemplate"), template.get("workerTemplate")))
 

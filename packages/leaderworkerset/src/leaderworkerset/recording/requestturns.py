@@ -15,17 +15,17 @@ from kuberuntime.turns import Turns
 
 AT_ONCE: Final = 16
 OF_A_NODE: Final = 4
-"""The maximum number of requests at once, in total and to one node."""
+"""The maximum number of concurrent requests, in total and to one node."""
 
 
 class RequestTurns:
-    """Places for requests."""
+    """The limited places for concurrent requests."""
 
     def __init__(self) -> None:
         self._free = AT_ONCE
         self._busy: Counter[str] = Counter()
         self._waiting: OrderedDict[str, Turns[tuple[str, asyncio.Future[None]]]] = OrderedDict()
-        """By namespace, the requests that wait; each with its node."""
+        """The waiting requests by namespace, each with its node."""
 
     @asynccontextmanager
     async def turn(self, pod: JSONObject) -> AsyncIterator[None]:

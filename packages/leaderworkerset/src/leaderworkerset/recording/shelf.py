@@ -1,4 +1,4 @@
-"""Which episodes there are, how large they are, and which go when there is no room. Pure: a store does what it says."""
+"""The stored episodes with their sizes, and the ones to delete when there is no room. Pure: a store carries it out."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,252}")
 
 
 class Place(NamedTuple):
-    """The place of an episode; without a file it has the path for a copy."""
+    """The place of an episode; without a file, it has the path for a copy."""
 
     namespace: str
     lws: str
@@ -33,13 +33,13 @@ class Shelf:
         self._sizes = dict(found)
 
     def has(self, identity: str) -> bool:
-        """Return whether there is an episode of this identity."""
+        """Return whether there is an episode with this identity."""
         return any(place.identity == identity for place in self._sizes)
 
     def place(self, episode: Episode, identity: str) -> Place:
-        """Return where an episode belongs: the place of the same identity, or one with the next number of its group.
+        """Return the place of the episode with the same identity, or one with the next number of its group.
 
-        Raise `ValueError` for invalid names of files.
+        Raise `ValueError` for invalid file names.
         """
         names = (episode.namespace, episode.lws, episode.group)
         own = [one for one in self._sizes if one[:3] == names]
@@ -53,18 +53,19 @@ class Shelf:
         return Place(*names, number, identity, path)
 
     def put(self, place: Place, size: int) -> None:
-        """Note an episode as the newest."""
+        """Record an episode as the newest."""
         self._sizes.pop(place, None)
         self._sizes[place] = size
 
     def drop(self, place: Place) -> None:
-        """Note that an episode is gone."""
+        """Record that an episode is deleted."""
         self._sizes.pop(place, None)
 
     def excess(self) -> list[Place]:
-        """Return what goes: of each set the oldest beyond its bound, then the oldest of the namespace that takes most.
+        """Return the episodes to delete: the oldest beyond each set's limit, then the oldest of the largest namespace.
 
-        So nobody's failures push out those of a namespace that has few. The newest episode of all stays, however large.
+        So many failures in one namespace do not displace the episodes of others. The newest episode of all stays,
+        however large.
         """
         newest = next(reversed(self._sizes), None)
         kept = dict(self._sizes)

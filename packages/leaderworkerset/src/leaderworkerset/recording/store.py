@@ -1,7 +1,7 @@
 """Keeps episodes as files: `<namespace>/<LeaderWorkerSet>/<group>/<number>-<identity>.json`, bounded in bytes.
 
-One process writes, any number read, also when none writes. A file appears complete or not at all, so the process can
-die at any write. Which episodes go when there is no room: `shelf.py`.
+One process writes, and any number of processes read. A file appears complete or not at all, so the process can die at
+any write. `shelf.py` selects the episodes to delete when there is no room.
 """
 
 import os
@@ -18,13 +18,13 @@ from leaderworkerset.recording.shelf import FILE, Place, Shelf
 
 OF_A_SET: Final = 4 * 1024 * 1024
 IN_ALL: Final = 64 * 1024 * 1024
-"""Bytes of all files."""
+"""The maximum bytes of all files."""
 
 UNFINISHED: Final = "unfinished"
 
 
 class Store:
-    """Writes episodes; opening it reads which ones there are, and removes what a killed process did not finish."""
+    """Writes episodes; opening it reads the existing ones, and removes incomplete files of a killed process."""
 
     def __init__(self, directory: Path, *, of_a_set: int = OF_A_SET, in_all: int = IN_ALL) -> None:
         self._unfinished = directory / UNFINISHED
@@ -34,17 +34,17 @@ class Store:
         self._shelf = Shelf(directory, of_a_set, in_all, ((place, stat.st_size) for place, stat in stats))
 
     def has(self, identity: str) -> bool:
-        """Return whether there is an episode of this identity."""
+        """Return whether there is an episode with this identity."""
         return self._shelf.has(identity)
 
     async def keep(self, episode: Episode, identity: str) -> Episode:
-        """Keep an episode, as `put` does."""
+        """Store an episode, as `put` does."""
         return self.put(episode, identity)
 
     def put(self, episode: Episode, identity: str) -> Episode:
-        """Keep an episode in place of the one of the same identity; return it with its number.
+        """Store an episode in place of the one with the same identity; return it with its number.
 
-        Raise `OSError` if it cannot be written, and `ValueError` for invalid names of files.
+        Raise `OSError` if it cannot be written, and `ValueError` for invalid file names.
         """
         place = self._shelf.place(episode, identity)
         numbered = msgspec.structs.replace(episode, number=place.number)
@@ -65,7 +65,7 @@ class Store:
 
 
 def places(directory: Path) -> Iterator[Place]:
-    """Yield where episodes are, those of one group by number."""
+    """Yield the places of episodes; those of one group are ordered by number."""
     found = []
     for path in directory.glob("*/*/*/*.json"):
         namespace, lws, group = path.parts[-4:-1]
@@ -77,7 +77,7 @@ def places(directory: Path) -> Iterator[Place]:
 
 
 def read(place: Place) -> Episode | None:
-    """Read an episode; None if it was removed meanwhile, or is not readable."""
+    """Read an episode; None if it was removed in the meantime, or is unreadable."""
     try:
         return msgspec.json.decode(place.path.read_bytes(), type=Episode)
     except (OSError, msgspec.DecodeError):

@@ -1,4 +1,4 @@
-"""Episodes in words, for the command line and the dashboard. Pure."""
+"""Episodes as text, for the command line and the dashboard. Pure."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ WORDS: Final = {Outcome.FAILED: "failed", Outcome.RECREATED: "was recreated", Ou
 
 
 def sentence(one: Episode, now: datetime) -> str:
-    """Return in one sentence what happened."""
+    """Return a summary of the failure in one sentence."""
     several = sum(any(end.exit_code for own in rank.containers for end in own.ends) for rank in one.ranks) > 1
     unknown = ", which rank failed first is not known" if several else ""
     first = unknown if one.first_rank is None else f", rank {one.first_rank} failed first"
@@ -22,7 +22,7 @@ def sentence(one: Episode, now: datetime) -> str:
 
 
 def circumstances(one: Episode) -> Iterator[str]:
-    """Yield when it happened, how often in a row, under which revision, what that changed, and what is not shown."""
+    """Yield when it happened, how often in a row, under which revision with which changes, and what is not shown."""
     yield f"Time: {one.time}"
     if one.recreations:
         yield f"Failures in a row: {one.recreations}; not recreated before {one.recreate_after}"

@@ -20,24 +20,24 @@ from typing import Final, NoReturn
 from leaderworkerset.rendezvous.obstacles import Obstacle
 
 TERMINATION_LOG: Final = Path("/dev/termination-log")
-"""Where the kubelet reads why a container ended; `lws explain` quotes it."""
+"""The file from which the kubelet reads why a container ended; `lws explain` quotes it."""
 
 ATTEMPT: Final = 2.0
-"""Seconds that one connection may take."""
+"""The time limit in seconds for one connection."""
 
 PAUSES: Final = (0.1, 2.0)
-"""Seconds between two rounds: at first, and at most; each is one and a half times the previous."""
+"""Seconds between two rounds, initially and at most; each pause is one and a half times the previous one."""
 
 LONGEST: Final = 7 * 24 * 3600.0
-"""Seconds of a deadline: threads wait for no more than some hundreds of years, and nobody for more than a week."""
+"""The maximum seconds of a deadline: more than a week, which nobody waits, and less than the limit of threads."""
 
 NUMBER: Final = re.compile(r"[0-9]{1,9}")
 NO_DATA: Final = {getattr(socket, name) for name in ("EAI_NODATA", "EAI_ADDRFAMILY") if hasattr(socket, name)}
-"""The errors of a name that exists and has no address; some C libraries do not distinguish it from a missing name."""
+"""The errors for an existing name without an address; some C libraries do not distinguish it from a missing name."""
 
 
 class NotMetError(Exception):
-    """The rendezvous is over; the text is for people, the obstacle for programs."""
+    """The rendezvous failed; the text is for people, the obstacle for programs."""
 
     def __init__(self, obstacle: Obstacle, text: str) -> None:
         super().__init__(text)
@@ -45,7 +45,10 @@ class NotMetError(Exception):
 
 
 def read_group(environment: Mapping[str, str]) -> tuple[str, int, int]:
-    """Return the leader's address, the size of the group and the own rank; raise NotMetError if they are not there."""
+    """Return the leader's address, the size of the group and the own rank.
+
+    Raise NotMetError if they are not available.
+    """
     address = environment.get("LWS_LEADER_ADDRESS", "")
     if not address:
         raise NotMetError(Obstacle.NO_GROUP, "LWS_LEADER_ADDRESS is not set")
@@ -73,7 +76,7 @@ def name_of(rank: int, address: str) -> str:
 
 
 def find_obstacle(name: str, port: int | None, seconds: float) -> Obstacle | None:
-    """Try once to reach a rank, or only to resolve its name; return what is in the way."""
+    """Try once to reach a rank, or only to resolve its name; return the obstacle."""
     try:
         if port is None:
             socket.getaddrinfo(name, None)
@@ -97,7 +100,7 @@ def _unresolved(code: int | None) -> Obstacle:
 
 
 class Meeting:
-    """The ranks that were not met yet, and what was in the way of each the last time."""
+    """The missing ranks, and the last obstacle of each."""
 
     def __init__(self, ranks: Mapping[int, str], port: int | None, seconds: float) -> None:
         self.ranks = dict(ranks)
@@ -106,7 +109,7 @@ class Meeting:
         self.found: dict[int, Obstacle] = {}
 
     def run(self) -> None:
-        """Try until all are met."""
+        """Try until all ranks are met."""
         pause, longest = PAUSES
         while self.ranks:
             for rank, name in tuple(self.ranks.items()):
@@ -125,12 +128,12 @@ class Meeting:
         self.found[rank] = obstacle
 
     def title(self, rank: int, name: str) -> str:
-        """Return a rank as messages name it, with its name and port."""
+        """Return a rank in the form of messages, with its name and port."""
         place = f"{name}:{self.port}" if self.port else name
         return f"rank {rank} ({place})" if rank else f"the leader ({place})"
 
     def missed(self, ranks: Mapping[int, str]) -> NotMetError:
-        """Return the error of a deadline that has passed; a first look-up that did not end waits for the name server."""
+        """Return the error of a missed deadline; a first look-up that did not end waits for the name server."""
         (rank, name), *others = sorted(ranks.items())
         obstacle = self.found.get(rank, Obstacle.NO_DNS)
         more = f", nor {len(others)} more" if others else ""
@@ -159,12 +162,12 @@ def meet(arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
 
 
 def say(text: str) -> None:
-    """Print a line, which logs show at once."""
+    """Print a line, and flush it for the log."""
     print(f"rendezvous: {text}", file=sys.stderr, flush=True)  # noqa: T201 - this is what it says
 
 
 def end(error: NotMetError) -> NoReturn:
-    """Say why, also to the kubelet, and end with the exit code."""
+    """Print the reason, also for the kubelet, and exit with its code."""
     text = f"{error} (exit code {error.obstacle.value}); {error.obstacle.advice}"
     say(text)
     with contextlib.suppress(OSError):  # not in a container, or it may not write there
@@ -174,7 +177,7 @@ def end(error: NotMetError) -> NoReturn:
 
 
 def seconds(text: str) -> float:
-    """Return a deadline that was given."""
+    """Parse a deadline."""
     found = float(text)
     if not 0 < found <= LONGEST:
         raise ValueError
@@ -182,14 +185,14 @@ def seconds(text: str) -> float:
 
 
 def port(text: str) -> int:
-    """Return a port that was given."""
+    """Parse a port."""
     if not NUMBER.fullmatch(text) or not 0 < int(text) < 1 << 16:
         raise ValueError
     return int(text)
 
 
 def count(text: str) -> int:
-    """Return a size that was given."""
+    """Parse a size."""
     if not NUMBER.fullmatch(text) or not int(text):
         raise ValueError
     return int(text)
@@ -208,7 +211,7 @@ def read_arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Meet, as the arguments and the environment say."""
+    """Run the rendezvous that the arguments and the environment describe."""
     # The first process of a container ignores signals for which it has no handler.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(128 + signal.SIGTERM))
     arguments = read_arguments()

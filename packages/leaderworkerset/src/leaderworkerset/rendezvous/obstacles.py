@@ -1,6 +1,6 @@
 """The obstacles for a rank to meet others: an exit code for each, its message, and the next step. Pure.
 
-`lws explain` knows the codes by this table, and `rendezvous.sh` has the same ones; a test compares them.
+`lws explain` reads the codes from this table, and `rendezvous.sh` has the same codes; a test compares them.
 """
 
 from enum import IntEnum, unique
@@ -21,12 +21,12 @@ class Obstacle(IntEnum):
 
     @property
     def words(self) -> str:
-        """Return what is so, to follow the name of a rank."""
+        """Return a description, to follow the name of a rank."""
         return _TABLE[self][0]
 
     @property
     def advice(self) -> str:
-        """Return what to do."""
+        """Return the next step."""
         return _TABLE[self][1]
 
 

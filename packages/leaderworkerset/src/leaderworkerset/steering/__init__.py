@@ -1,1 +1,1 @@
-"""The logic of `lws rollout`: what its verbs read and change, and the effects of a change. Pure."""
+"""The logic of `lws rollout`: the objects that its verbs read and change, and the effects of a change. Pure."""

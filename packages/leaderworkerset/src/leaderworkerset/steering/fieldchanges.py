@@ -1,7 +1,7 @@
-"""The fields in which two objects differ, and their lines for people. Pure.
+"""The fields in which two objects differ, and their text for users. Pure.
 
-In: an object before and after a change. Out: one `FieldChange` for each field; its lines show what differs, also in long
-texts and in texts of several lines.
+In: an object before and after a change. Out: one `FieldChange` for each field; its lines show the difference, also in
+long texts and in texts of several lines.
 """
 
 import difflib
@@ -23,7 +23,7 @@ LINES_SHOWN: Final = 20
 
 LONGEST_VALUE: Final = 60
 CONTEXT: Final = 16
-"""Characters in front of the first difference of two long values."""
+"""Characters before the first difference of two long values."""
 
 NEWLINE: Final = "\n"
 
@@ -39,7 +39,7 @@ class FieldChange(msgspec.Struct, frozen=True):
         return "\n".join(self.lines())
 
     def lines(self) -> Iterator[str]:
-        """Yield the change as text: of texts of several lines, the lines that change."""
+        """Yield the change as text; for texts of several lines, the changed lines."""
         old, new = _text(self.before), _text(self.after)
         if "\n" in old and "\n" in new:
             yield f"{self.path}:"
@@ -49,7 +49,7 @@ class FieldChange(msgspec.Struct, frozen=True):
 
 
 def field_changes(old: JSONObject, new: JSONObject) -> Iterator[FieldChange]:
-    """Yield the fields of the spec, the labels and the annotations that differ; items of lists are named by their name.
+    """Yield the changed fields of the spec, the labels and the annotations; list items appear with their names.
 
     >>> old, new = ({"spec": {"c": [{"name": "a", "image": image}]}} for image in ("x", "y"))
     >>> [str(change) for change in field_changes(old, new)]

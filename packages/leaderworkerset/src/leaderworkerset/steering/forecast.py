@@ -1,7 +1,7 @@
 """The forecast of a rollout, step by step: the controller's decisions for groups that become ready as expected. Pure.
 
-In: the rollout strategy in numbers, the groups as they are. Out: waves, each with the groups replaced in it; and the
-most groups and the fewest available ones over all waves. The decisions are those of the core
+In: the rollout strategy in numbers, the current groups. Out: waves, each with the groups replaced in it; and the
+maximum of groups and the minimum of available groups over all waves. The decisions are those of the core
 (`rollingupdate.next_step`, `rollingupdate.choose`). Only the StatefulSet controller is modeled: it creates all missing
 leaders at once, those at or above the partition from the new revision, and every group of the new revision is ready
 before the next wave.
@@ -33,7 +33,7 @@ class TooLargeError(ValueError):
 
 
 class Wave(Struct, frozen=True, kw_only=True):
-    """One wave: the groups created in it, the number beyond the desired ones, and how many are available meanwhile."""
+    """One wave: its created groups, the number of surplus groups, and the number of available groups during it."""
 
     groups: tuple[int, ...]
     extra: int
@@ -41,7 +41,7 @@ class Wave(Struct, frozen=True, kw_only=True):
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
-    """All waves of a rollout. `held` groups keep the old revision; `is_stuck` says that it would not end by itself."""
+    """All waves of a rollout. `held` groups keep the old revision; with `is_stuck` it would not end by itself."""
 
     waves: tuple[Wave, ...]
     held: int
@@ -54,12 +54,12 @@ class Forecast(Struct, frozen=True, kw_only=True):
 
     @property
     def available(self) -> int | None:
-        """Return the minimum of available groups at any time; None if nothing happens."""
+        """Return the minimum of available groups at any time; None if no group changes."""
         return min((wave.available for wave in self.waves), default=None)
 
 
 class World(Struct, frozen=True):
-    """The leader StatefulSet, and the groups that exist, are ready, are of the desired revision, and have no restart left."""
+    """The leader StatefulSet, and its groups: existing, ready, of the desired revision, and exhausted ones."""
 
     current: Current
     members: int = 0
@@ -158,7 +158,7 @@ def _chosen(world: World, limits: Budget, *, current: str) -> int:
 
 
 def _statefulset(current: Current, revision: str) -> JSONObject:
-    """Return a leader StatefulSet that its controller has observed, and whose replacement of leaders is ours."""
+    """Return a leader StatefulSet that its controller has observed, and whose leaders lws replaces."""
     return {
         "metadata": {"generation": 1},
         "spec": {

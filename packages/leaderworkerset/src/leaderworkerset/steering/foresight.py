@@ -1,7 +1,7 @@
 """The effects of applying a manifest to a LeaderWorkerSet: changed fields, and the groups that roll in each step. Pure.
 
 In: the LeaderWorkerSet with its pods and leader StatefulSet, and its changed form. Out: a `Foreseen`, its lines for
-people and its document for programs. Lines are limited, however many groups there are.
+users and its document for programs. Lines are limited, however many groups there are.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 class Foreseen(msgspec.Struct, frozen=True, kw_only=True):
     """The effects of a change of one LeaderWorkerSet. `startup` is how long its groups took to start, if known.
 
-    If it `rolls`, `kept` groups are of the desired revision already: an incomplete update is reverted.
+    If it `rolls`, `kept` groups have the desired revision already: an incomplete update is reverted.
     """
 
     name: str
@@ -57,17 +57,17 @@ class Foreseen(msgspec.Struct, frozen=True, kw_only=True):
     startup: timedelta | None
     samples: int
     exhausted: tuple[Group, ...] = ()
-    """The groups that have no restart left."""
+    """The groups without remaining restarts."""
     in_place: int = 0
-    """How many groups keep their pods."""
+    """The number of groups that keep their pods."""
     obstacle: str = ""
-    """The first field for which groups that should be updated in place cannot be."""
+    """The first field that prevents the update of groups in place."""
     is_barred: bool = False
-    """Whether groups may be updated in no other way, so that the obstacle holds the rollout."""
+    """Whether groups may only be updated in place, so that the obstacle blocks the rollout."""
     warnings: tuple[str, ...] = ()
-    """The warnings about names that fit by luck, and about labels of templates that are ignored."""
+    """The warnings about names that fit only by chance, and about ignored labels of templates."""
     is_open: bool = False
-    """Whether the Deployment controller chooses the order of groups, so that no steps are predicted."""
+    """Whether the Deployment controller determines the order of groups, so that no steps are predicted."""
 
     @property
     def takes(self) -> timedelta | None:
@@ -147,7 +147,7 @@ def document(found: Foreseen) -> JSONObject:
         "created": found.is_new,
         "newRevision": found.rolls,
         "paused": found.is_paused,
-        "changes": [{"field": one.path, "before": one.before, "after": one.after} for one in found.changes],
+        "changes": [{"field": change.path, "before": change.before, "after": change.after} for change in found.changes],
         "steps": [
             {"groups": sorted(wave.groups), "extraGroups": wave.extra, "availableGroups": wave.available}
             for wave in found.forecast.waves
@@ -166,13 +166,13 @@ def document(found: Foreseen) -> JSONObject:
 
 
 def _read(obj: JSONObject) -> JSONObject:
-    """Return a LeaderWorkerSet with its template as the controller reads it, so that empty fields make no difference."""
+    """Return a LeaderWorkerSet with its template as the controller reads it: empty fields make no difference."""
     content = revisions.build_content(obj)["spec"]
     return revisions.restore(obj, {"data": {"spec": content}})
 
 
 def _world(before: Situation | None, wanted: str) -> World:
-    """Return the groups as they are; `wanted` is the key of the revision after the change, empty if it stays."""
+    """Return the current groups; `wanted` is the key of the revision after the change, empty if it stays."""
     if before is None:
         return World(Current(0, 0, ""))
     shown, found = before.view, before.statefulset
@@ -245,7 +245,7 @@ def _recreated(found: Foreseen) -> int:
 
 
 def _in_place(found: Foreseen) -> Iterator[str]:
-    """Yield how many pods stay, or for which field they cannot."""
+    """Yield how many pods stay, or the field that prevents it."""
     if found.is_barred:
         yield f"in place: impossible, and the rollout is held: {found.obstacle} cannot change in a pod that runs"
     elif found.obstacle:
@@ -264,7 +264,7 @@ def _steps(found: Foreseen) -> Iterator[str]:
 
 
 def _exhausted(found: Foreseen) -> Iterator[str]:
-    """Yield what becomes of groups without a restart left: they are replaced in their turn, scaled away, or stay."""
+    """Yield the effect on groups without remaining restarts: they are replaced in their turn, scaled away, or stay."""
     made = {index for wave in found.forecast.waves for index in wave.groups}
     if found.is_open and found.rolls:
         made = {group.index for group in found.exhausted}

@@ -1,4 +1,4 @@
-"""The effects of closing nodes: which groups move, in which order, how many at once, the duration, and which stay.
+"""The effects of closing nodes: the moving groups, their order, number at once and duration, and the staying groups.
 
 Pure.
 """
@@ -21,14 +21,14 @@ from leaderworkerset.views.groups import Group, GroupName, View
 from leaderworkerset.views.wording import counted, duration
 
 MIRROR: Final = "kubernetes.io/config.mirror"
-"""The annotation of pods that a kubelet runs from files; nobody else ends them."""
+"""The annotation of pods that a kubelet runs from files; nothing else ends them."""
 
 
 class Leaving(Struct, frozen=True, kw_only=True):
     """The groups of one LeaderWorkerSet (`NAMESPACE/NAME`) that leave nodes, in the order in which they move.
 
-    At most `at_once` move at a time, `extra` of them replaced before they go; `takes` is how long all take at the pace of
-    earlier starts, None if that is not known. If `why_not` is not empty, none of them moves.
+    At most `at_once` move at a time; `extra` of them are replaced before they are deleted. `takes` is the duration for
+    all at the pace of earlier starts, None if that is not known. If `why_not` is not empty, none of them moves.
     """
 
     place: str
@@ -40,7 +40,7 @@ class Leaving(Struct, frozen=True, kw_only=True):
 
 
 def leaving(view: View, groups: Sequence[Group], why_not: str = "") -> Leaving:
-    """Return how these groups of a LeaderWorkerSet leave; raise ValueError for a rollout strategy that cannot be read."""
+    """Return how these groups of a LeaderWorkerSet leave; raise ValueError for an unreadable rollout strategy."""
     limits = budget.read(leaderworkerset.decode(view.object).spec)
     extra = 0 if groupname.is_hash_set(view.object) else limits.surge
     at_once = max(limits.unavailable + extra, 1)
@@ -58,24 +58,24 @@ def leaving(view: View, groups: Sequence[Group], why_not: str = "") -> Leaving:
 
 
 def _turn(group: Group) -> tuple[int, str]:
-    """Return the key of a group's turn: the highest index first; with random keys by the leader's name."""
+    """Return the sort key of a group's turn: the highest index first; with random keys the leader's name."""
     return (0, group.ranks[0].pod) if group.key else (-group.index, "")
 
 
 def lines(sets: Iterable[Leaving]) -> Iterator[str]:
     """Yield a line for each LeaderWorkerSet: the groups that would move, or why they would not."""
-    for one in sets:
-        many = f"{'group' if len(one.groups) == 1 else 'groups'} {', '.join(map(str, one.groups))}"
-        if one.why_not:
-            yield f"  {one.place}: {many} would stay: {one.why_not}"
+    for lws_set in sets:
+        many = f"{'group' if len(lws_set.groups) == 1 else 'groups'} {', '.join(map(str, lws_set.groups))}"
+        if lws_set.why_not:
+            yield f"  {lws_set.place}: {many} would stay: {lws_set.why_not}"
             continue
-        extra = f", {counted(one.extra, 'extra group')} first" if one.extra else ""
-        takes = f", about {duration(one.takes)}" if one.takes is not None else ""
-        yield f"  {one.place}: {many} would move, at most {one.at_once} at a time{extra}{takes}"
+        extra = f", {counted(lws_set.extra, 'extra group')} first" if lws_set.extra else ""
+        takes = f", about {duration(lws_set.takes)}" if lws_set.takes is not None else ""
+        yield f"  {lws_set.place}: {many} would move, at most {lws_set.at_once} at a time{extra}{takes}"
 
 
 def staying(pods: Iterable[JSONObject]) -> str:
-    """Return the pods that no group takes along, counted by what ends them; empty if there are none."""
+    """Return the pods that are not of groups, counted by what ends them; empty if there are none."""
     kinds = [_kind(pod) for pod in pods]
     others = kinds.count("")
     words = [counted(others, "pod") + " of no group that moves (`kubectl drain` ends them)"] if others else []

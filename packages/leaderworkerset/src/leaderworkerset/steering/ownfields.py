@@ -1,4 +1,4 @@
-"""Fields that commands of the same user own: `lws apply` and the Python client take them over. Pure."""
+"""Fields that commands of the same user own, which `lws apply` and the Python client take over. Pure."""
 
 from typing import Final
 
@@ -14,18 +14,18 @@ OWN: Final = {labels.SCALE_MANAGER: "lws scale", ROLLOUT: "lws rollout"}
 
 
 def is_with_own_only(error: ConflictError) -> bool:
-    """Return whether commands of the same user own all fields that an apply conflicts about."""
+    """Return whether commands of the same user own all conflicting fields of an apply."""
     causes = _causes(error)
     return bool(causes) and all(cause.get("reason") == "FieldManagerConflict" and _owner(cause) for cause in causes)
 
 
 def owners(error: ConflictError) -> tuple[str, ...]:
-    """Return the commands that own fields that an apply conflicts about."""
+    """Return the commands that own conflicting fields of an apply."""
     return tuple(sorted({_owner(cause) for cause in _causes(error)} - {""}))
 
 
 def conflicting_fields(error: ConflictError) -> list[str]:
-    """Return the paths of the fields that an apply conflicts about."""
+    """Return the paths of the conflicting fields of an apply."""
     return [str(cause.get("field", "")) for cause in _causes(error)]
 
 
@@ -34,6 +34,6 @@ def _causes(error: ConflictError) -> list[JSONObject]:
 
 
 def _owner(cause: JSONObject) -> str:
-    """Return the command that owns the field of a conflict, empty if another manager does."""
+    """Return the command that owns the field of a conflict, empty if another manager owns it."""
     message = str(cause.get("message", ""))
     return next((told for manager, told in OWN.items() if message.startswith(f'conflict with "{manager}"')), "")

@@ -1,7 +1,7 @@
-"""How far a rollout is, and how long the rest takes at the pace so far. Pure.
+"""The progress of a rollout, and the duration of the rest at the current pace. Pure.
 
-A group is done once it is of the revision that the leader StatefulSet has and every rank of it is ready. Groups below
-the partition are not part of the rollout.
+A group is done once it has the revision of the leader StatefulSet and all its ranks are ready. Groups below the
+partition are not part of the rollout.
 """
 
 from datetime import datetime, timedelta
@@ -21,11 +21,11 @@ from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.wording import counted, duration
 
 BAR: Final = 20
-"""Characters of the bar."""
+"""The width of the bar in characters."""
 
 
 class RolloutProgress(Struct, frozen=True, kw_only=True):
-    """How far a rollout is. `done` of `wanted` groups are updated and ready, the partition holds `held` back."""
+    """The progress of a rollout. `done` of `wanted` groups are updated and ready; the partition holds `held` back."""
 
     name: str
     done: int
@@ -38,9 +38,9 @@ class RolloutProgress(Struct, frozen=True, kw_only=True):
     left: timedelta | None
     why: str
     passed: tuple[GroupName, ...] = ()
-    """Groups of an older revision that have no restart left: nobody waits for them, and their turn comes."""
+    """The groups of an older revision without remaining restarts: the rollout replaces them without waiting."""
     exhausted: tuple[GroupName, ...] = ()
-    """Groups of the newest revision that have no restart left: the rollout waits until they are recovered."""
+    """The groups of the newest revision without remaining restarts: the rollout waits until they are recovered."""
 
     @property
     def standing(self) -> tuple[int, int, int]:
@@ -76,7 +76,7 @@ def progress(view: View, statefulset: JSONObject | None, now: datetime) -> Rollo
 
 
 def line(found: RolloutProgress) -> str:
-    """Return in one line how far a rollout is.
+    """Return the progress of a rollout in one line.
 
     >>> line(RolloutProgress(name="web", done=1, updated=2, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
     ...     left=timedelta(seconds=90), why=""))
@@ -102,7 +102,7 @@ def line(found: RolloutProgress) -> str:
 
 
 def brief_line(found: RolloutProgress) -> str:
-    """Return the line for a terminal, which is cut at its end: first what changes the reader's plans.
+    """Return the line for a terminal, which truncates it at the end: the most important facts come first.
 
     >>> brief_line(RolloutProgress(name="web", done=1, updated=2, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
     ...     left=timedelta(seconds=90), why="web-1 is Pending: no node"))

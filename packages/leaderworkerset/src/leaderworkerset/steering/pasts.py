@@ -1,6 +1,6 @@
-"""The revisions of a LeaderWorkerSet, those of its history included, and the groups of each.
+"""The revisions of a LeaderWorkerSet, including its history, and the groups of each.
 
-In: the LeaderWorkerSet, its ControllerRevisions of both kinds, the leader pods. Out: entries by number, the current
+In: the LeaderWorkerSet, its ControllerRevisions of both kinds, the leader pods. Out: entries by number, the current one
 last.
 """
 
@@ -36,7 +36,7 @@ def selector(name: str) -> str:
 
 
 def entries(view: View, found: Iterable[JSONObject]) -> list[Entry]:
-    """Return the revisions of a LeaderWorkerSet, the oldest first; of several with one key the newest.
+    """Return the revisions of a LeaderWorkerSet, the oldest first; the newest of several with one key.
 
     The current one is the newest that is not history: the controllers give it the highest number.
     """
@@ -68,7 +68,7 @@ def find(found: Sequence[Entry], number: int) -> Entry | None:
 
 
 def current(found: Sequence[Entry]) -> Entry | None:
-    """Return the entry that new groups are created from."""
+    """Return the entry from which new groups are created."""
     return next((entry for entry in found if entry.is_current), None)
 
 
@@ -78,7 +78,7 @@ def before(found: Sequence[Entry]) -> Entry | None:
 
 
 def content(entry: Entry) -> JSONObject:
-    """Return the fields of `spec` that the revision holds; raise `UnreadableRevisionError` if it holds no template."""
+    """Return the fields of `spec` in the revision; raise `UnreadableRevisionError` if it has no template."""
     spec: JSONObject = _without_nulls(revisions.restore({"spec": {}}, entry.revision)["spec"])
     return spec
 
@@ -109,7 +109,7 @@ def _is_history(revision: JSONObject) -> bool:
 
 
 def _rank(revision: JSONObject) -> tuple[bool, int]:
-    """Return the sort key: of one key the revision in use comes last, then the newest."""
+    """Return the sort key: of one key, the revision in use comes last, then the newest."""
     return not _is_history(revision), revisions.number_of(revision)
 
 

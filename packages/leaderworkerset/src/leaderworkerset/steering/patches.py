@@ -1,7 +1,7 @@
 """The patches of `lws rollout`: to undo, pause, resume and restart the rollout of a LeaderWorkerSet.
 
-In: the LeaderWorkerSet, and what else the verb needs. Out: a JSON patch or a merge patch, None if nothing is to be
-changed. Each carries the resource version that was read, so that it fails if the object has changed since.
+In: the LeaderWorkerSet, and further inputs of the verb. Out: a JSON patch or a merge patch, None for no change. Each
+contains the resource version that was read, so that it fails if the object has changed since then.
 """
 
 from datetime import datetime
@@ -16,7 +16,7 @@ from leaderworkerset.steering.pasts import Entry
 from leaderworkerset.views.groups import View
 
 RESTARTED_AT: Final = "kubectl.kubernetes.io/restartedAt"
-"""The annotation of pod templates by which `kubectl rollout restart` makes a new revision of the same program."""
+"""The annotation of pod templates by which `kubectl rollout restart` creates a new revision of the same program."""
 
 
 class PausedError(ValueError):
@@ -40,9 +40,9 @@ def restoring(lws: JSONObject, entry: Entry) -> list[JSONObject]:
 
 
 def pausing(view: View, statefulset: JSONObject | None) -> JSONObject | None:
-    """Return the merge patch that holds back all groups that are not of the current revision, and all later changes.
+    """Return the merge patch that holds back all groups without the current revision, and all later changes.
 
-    The partition is raised to where the rollout is: groups above it stay as they are, those below keep the old
+    The partition is raised to the progress of the rollout: groups above it stay unchanged, those below keep the old
     revision. The previous partition is recorded. Without a rollout all groups are held back.
     """
     lws = view.object
@@ -62,7 +62,7 @@ def resuming(lws: JSONObject) -> JSONObject | None:
 
 
 def restarting(lws: JSONObject, now: datetime) -> JSONObject:
-    """Return the merge patch that makes a new revision of the same program; raise `PausedError` while paused."""
+    """Return the merge patch that creates a new revision of the same program; raise `PausedError` while paused."""
     if is_paused(lws):
         raise PausedError(f"the rollout of {meta.name(lws)} is paused")
     template = meta.spec(lws).get("leaderWorkerTemplate") or {}
@@ -99,5 +99,5 @@ def _versioned(lws: JSONObject, change: JSONObject) -> JSONObject:
 
 
 def _unchanged(lws: JSONObject) -> JSONObject:
-    """Return the operation by which the API server refuses the patch if the object has changed since."""
+    """Return the operation that makes the API server refuse the patch if the object has changed."""
     return {"op": "replace", "path": "/metadata/resourceVersion", "value": meta.resource_version(lws)}

@@ -1,6 +1,6 @@
-"""The groups to restart now, so that no more than the budget are unavailable at once. Pure.
+"""The groups to restart now, so that no more groups than the budget are unavailable at once. Pure.
 
-In: the groups as they are, the UIDs of the pods to delete, the budget. Out: the groups to restart next. A restart is
+In: the current groups, the UIDs of the pods to delete, the budget. Out: the groups to restart next. A restart is
 complete when another pod has the same name and every rank is ready.
 """
 
@@ -15,7 +15,7 @@ from leaderworkerset.views.groups import Group, GroupName, Rank, View
 
 
 class Turn(Struct, frozen=True):
-    """The ranks to delete now, and the names of the groups that are not ready again yet."""
+    """The ranks to delete now, and the names of the groups that are not yet ready again."""
 
     now: tuple[Rank, ...]
     left: tuple[GroupName, ...]
@@ -44,9 +44,9 @@ def takes_group(lws: LeaderWorkerSet, group: Group) -> bool:
 
 
 def turn(view: View, old: Mapping[GroupName, str], budget: int, *, rank: int | None = None) -> Turn:
-    """Return the next turn: groups that are not ready anyway at once, ready ones within the budget.
+    """Return the next turn: all unready groups at once, ready ones within the budget.
 
-    Groups that are over take nothing of the budget: they do not come back by themselves.
+    Groups that have ended for good do not count against the budget: they do not restart by themselves.
     """
     wanted = [group for group in view.groups if group.index < view.desired and not group.is_over]
     unavailable = view.more + sum(not group.is_ready for group in wanted)

@@ -1,8 +1,10 @@
-"""The effects of applying a manifest to a DisaggregatedSet: changed fields, and the groups of each role step by step. Pure.
+"""The effects of applying a manifest to a DisaggregatedSet: changed fields, and the groups of each role step by step.
 
-In: the DisaggregatedSet as it is and as it would be. Out: a `RolesForeseen`, its lines for people and its document for
-programs. The steps are those of the planner if every group becomes ready at once. The groups that exist are those of the
-status; a role that a scaler sizes keeps its groups.
+Pure.
+
+In: the DisaggregatedSet before and after the change. Out: a `RolesForeseen`, its lines for users and its document for
+programs. The steps are those of the planner if every group becomes ready at once. The status has the existing groups; a
+role with a scaler keeps its groups.
 """
 
 from collections.abc import Iterator
@@ -84,7 +86,7 @@ def document(found: RolesForeseen) -> JSONObject:
         "created": found.is_new,
         "newRevision": found.rolls,
         "slices": found.slices,
-        "changes": [{"field": one.path, "before": one.before, "after": one.after} for one in found.changes],
+        "changes": [{"field": change.path, "before": change.before, "after": change.after} for change in found.changes],
         "roles": [
             {"name": name, "groups": state.initial, "wantedGroups": state.target}
             for name, state in zip(found.roles, found.states, strict=True)
@@ -100,7 +102,7 @@ def document(found: RolesForeseen) -> JSONObject:
 
 
 def _present(old: DisaggregatedSet) -> dict[str, int]:
-    """Return the groups that a slice has of each role."""
+    """Return the groups of each role that a slice has."""
     status = {one.name: one.replicas for one in old.status.role_statuses or ()} if old.status else {}
     return {role.name: status[role.name] // old.slices if role.name in status else role.replicas for role in old.roles}
 

@@ -1,7 +1,8 @@
-"""Which groups go when a LeaderWorkerSet is scaled down, and which groups that are not ready stay. Pure.
+"""Which groups are removed when a LeaderWorkerSet is scaled down, and which unready groups remain. Pure.
 
-A StatefulSet keeps the lowest indexes, so with indexes the highest groups go, whatever their state. With random keys the
-ReplicaSet deletes leaders that are not ready first, and a leader is ready when its workers are (N-HASH-6, N-HASH-25).
+A StatefulSet keeps the lowest indexes, so with indexes the highest groups are removed, whatever their state. With
+random keys, the ReplicaSet deletes unready leaders first, and a leader is ready when its workers are (N-HASH-6,
+N-HASH-25).
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,8 @@ from leaderworkerset.views.wording import counted
 class ScaleDown(Struct, frozen=True, kw_only=True):
     """The groups that are certainly removed, the unready ones among them, and the remaining unready groups.
 
-    `others` further ones go that are ready, or of `going` as many fewer as it is negative: Kubernetes chooses which.
+    `others` is the number of further ready groups that are removed. If it is negative, that many of `going` remain.
+    Kubernetes chooses which.
     """
 
     going: tuple[GroupName, ...]
@@ -28,7 +30,7 @@ class ScaleDown(Struct, frozen=True, kw_only=True):
 
 
 def foresee(view: View, replicas: int) -> ScaleDown:
-    """Return what goes when the set is scaled down to so many groups."""
+    """Return the removed groups if the set is scaled down to this number."""
     live = [group for group in view.groups if not _is_ending(group)]
     if groupname.is_hash_set(view.object):
         broken = _names(group for group in live if not group.is_ready)
@@ -44,7 +46,7 @@ def foresee(view: View, replicas: int) -> ScaleDown:
 
 
 def lines(name: str, found: ScaleDown) -> Iterator[str]:
-    """Yield what goes and what stays, as sentences."""
+    """Yield the removed and the remaining groups, as sentences."""
     if found.others < 0:
         count = len(found.going) + found.others
         yield f"{name}: {count} of {groups_named(found.going)} {_go(count)}: not ready, and Kubernetes deletes such first"
@@ -63,7 +65,7 @@ def lines(name: str, found: ScaleDown) -> Iterator[str]:
 
 
 def _is_ending(group: Group) -> bool:
-    """Return whether the group goes already, or has no leader yet."""
+    """Return whether the group is already ending, or has no leader yet."""
     leader = group.leader.object if group.leader else None
     return leader is None or (meta.is_deleting(leader) and not group.is_over)
 

@@ -1,7 +1,8 @@
 """Snapshots: the objects of a plan as one `v1` List, so that plans can be made without a cluster. Pure.
 
-A snapshot holds LeaderWorkerSets, their pods and their StatefulSets, as `kubectl get lws,sts,pods -o yaml` prints them.
-Without an API server no defaults are filled in: a manifest is merged into the object of the snapshot field by field.
+A snapshot contains LeaderWorkerSets, their pods and their StatefulSets, as `kubectl get lws,sts,pods -o yaml` prints
+them. Without an API server no defaults are filled in: a manifest is merged into the object of the snapshot field by
+field.
 """
 
 from collections.abc import Iterable, Sequence

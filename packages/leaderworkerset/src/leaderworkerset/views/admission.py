@@ -12,7 +12,7 @@ from leaderworkerset.api import labels
 
 
 def held_back(pod: JSONObject) -> str:
-    """Return what the pod waits for; quota comes first, as nothing else happens before it.
+    """Return what the pod waits for; quota comes first, because it blocks everything else.
 
     >>> held_back({"spec": {"schedulingGates": [{"name": "example.com/a"}, {"name": "example.com/b"}]}})
     'waits for the scheduling gates example.com/a, example.com/b'
@@ -55,4 +55,4 @@ KNOWN: Final[Mapping[str, Callable[[JSONObject], str]]] = {
     labels.GANG_GATE: _group,
     labels.REPLACEMENT_GATE: _replacement,
 }
-"""The gates with a sentence of their own, in the order in which they are removed."""
+"""The scheduling gates with their own sentence, in the order in which they are removed."""

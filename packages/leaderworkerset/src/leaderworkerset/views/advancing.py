@@ -1,4 +1,4 @@
-"""The text about the progress of a group: a bar and the time left, or the start of a hang and its suspects. Pure."""
+"""The text about the progress of a group: a bar and the time left, or a hang with its suspects. Pure."""
 
 from datetime import datetime
 from typing import Final
@@ -8,10 +8,10 @@ from leaderworkerset.views.groups import Group
 from leaderworkerset.views.wording import duration
 
 BAR: Final = 20
-"""The characters of a bar."""
+"""The width of a bar in characters."""
 
 MOST_METRICS: Final = 3
-"""The metrics that are shown, the first ones; `-o json` has all."""
+"""The maximum number of metrics that are shown; `-o json` has all."""
 
 
 def sentence(group: Group, now: datetime) -> str:
@@ -22,7 +22,7 @@ def sentence(group: Group, now: datetime) -> str:
 
 
 def steps(progress: Progress, now: datetime) -> str:
-    """Return the state of a program with a bar.
+    """Return the progress of a program with a bar.
 
     >>> steps(Progress(step=120, total=480, metrics=(("loss", "2.1"),)), datetime.now())
     '[#####---------------] step 120 of 480 (25 %), loss 2.1'
@@ -38,7 +38,7 @@ def steps(progress: Progress, now: datetime) -> str:
 
 
 def silence(hang: Hang, now: datetime) -> str:
-    """Return since when there is no progress, and which rank is silent the longest."""
+    """Return since when there is no progress, and which rank has been silent the longest."""
     blamed = hang.blamed
     waits = f" and waits for {blamed.waits}" if blamed.waits else ""
     silent = f"{blamed.pod} is silent for {duration(now - blamed.since)}{waits}"

@@ -1,7 +1,7 @@
-"""Changes between two views of LeaderWorkerSets: what `lws get --watch` prints where there is no terminal. Pure.
+"""The changes between two views of LeaderWorkerSets: the output of `lws get --watch` without a terminal. Pure.
 
-A subject has a line of its own: a LeaderWorkerSet, or a group. If one rank of a group changed, the line describes that
-rank; if several did, the group. Groups of a LeaderWorkerSet of many that changed alike share a line.
+Each subject has its own line: a LeaderWorkerSet, or a group. If one rank of a group changed, the line describes that
+rank; if several changed, the group. In a LeaderWorkerSet with many groups, groups with the same change share a line.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ GONE: Final = ": gone"
 
 
 class ViewSubject(Struct, frozen=True):
-    """The facts of a LeaderWorkerSet or a group, each by the name it describes, and all of them in one line.
+    """The facts of a LeaderWorkerSet or a group, each by the name that it describes, and all of them in one line.
 
     `group` is set if there are several groups.
     """
@@ -33,7 +33,7 @@ class ViewSubject(Struct, frozen=True):
 
     @property
     def pace(self) -> str:
-        """Return the name that it shares with those whose lines come together."""
+        """Return the name that is common to the subjects whose lines are paced together."""
         return self.name if self.group is None else f"{self.owner} groups"
 
 
@@ -46,7 +46,7 @@ def subjects(views: Sequence[View], now: datetime, *, with_namespace: bool = Fal
 def lines(
     shown: Mapping[str, ViewSubject], now: Mapping[str, ViewSubject], paused: Container[str] = ()
 ) -> dict[str, str]:
-    """Return a line for every subject that changed since it was shown, by name; those of a paused pace have none."""
+    """Return a line for every subject that changed since it was last shown, by name, except for paused paces."""
     changed = {name: _line(shown.get(name), subject) for name, subject in now.items() if subject.pace not in paused}
     gone = {name: f"{name}{GONE}" for name, was in shown.items() if name not in now and _is_missed(was, now)}
     return {name: text for name, text in changed.items() if text} | {
@@ -55,7 +55,7 @@ def lines(
 
 
 def shared(found: Mapping[str, str], known: Mapping[str, ViewSubject], now: datetime) -> list[str]:
-    """Return the lines of subjects, in order; groups of a LeaderWorkerSet of many that changed alike share one."""
+    """Return the lines of subjects, in order; groups of a large LeaderWorkerSet with the same change share a line."""
     told, many = [], defaultdict[tuple[str, bool], list[Group]](list)
     for name, text in found.items():
         if (group := known[name].group) is None:
@@ -104,7 +104,7 @@ def _facts(group: Group, name: str, own: str) -> Iterator[tuple[str, str]]:
 
 
 def describe(rank: Rank) -> str:
-    """Describe a rank like its row in the table, without its age."""
+    """Describe a rank like its table row, without its age."""
     ready = ", ready" if rank.is_ready else ""
     restarts = f", {wording.counted(rank.restarts, 'restart')}" if rank.restarts else ""
     why = wording.reason(rank)

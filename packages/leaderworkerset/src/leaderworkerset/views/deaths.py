@@ -1,8 +1,8 @@
-"""Runs of containers that failed, and which of several ranks' explains the others'. Pure.
+"""Failed runs of containers, and the rank whose failure explains the others. Pure.
 
-If several ranks crashed, the first one is the cause: the others often exit because of it. After many
-restarts it is not known any more which one ended first. Then the rank with most crashes is named, or of several such
-ranks the one with the shortest run.
+If several ranks crashed, the first crash is the cause: the other ranks often exit because of it. After many restarts,
+the first crash is no longer known. Then the rank with most crashes is named, or of several such ranks the one with the
+shortest run.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,11 +17,11 @@ from kuberuntime.objects.meta import JSONObject
 T = TypeVar("T")
 
 SETTLED: Final = timedelta(minutes=1)
-"""After this running time a container's last failure does not explain that it is unready."""
+"""If a container ran longer than this, its last failure does not explain that it is unready."""
 
 
 class Death(Struct, frozen=True):
-    """A run of a container that ended with another exit code than 0, or that made its group be recreated."""
+    """A run of a container that failed, or that caused the recreation of its group."""
 
     pod: str
     container: str
@@ -29,11 +29,11 @@ class Death(Struct, frozen=True):
     is_init: bool
     restarts: int = 0
     first: str = ""
-    """When the first run of the container ended; empty if that is not known any more."""
+    """When the first run of the container ended; empty if that is no longer known."""
     is_over: bool = False
     """Whether a later run of the container is in progress."""
     is_recorded: bool = False
-    """Whether the pod of that run may not exist any more; the record of recreations describes it."""
+    """Whether the pod of that run may be deleted; the record of recreations describes it."""
 
     @property
     def seconds(self) -> float:
@@ -44,9 +44,9 @@ class Death(Struct, frozen=True):
 
 
 def of_pod(pod: JSONObject, now: datetime) -> Iterator[Death]:
-    """Yield the failed runs of a pod's containers that may still matter: none of a pod that is being deleted.
+    """Yield the relevant failed runs of a pod's containers; none if the pod is being deleted.
 
-    A run that was ended as its pod restarts all containers in place did not fail: another one of the pod did.
+    A run that ended because its pod restarts all containers in place did not fail: another container of the pod failed.
     """
     inits = {str(one.get("name")) for one in meta.status(pod).get("initContainerStatuses") or []}
     for one in podstate.container_statuses({} if meta.is_deleting(pod) else pod):
@@ -67,7 +67,7 @@ def _has_settled(state: JSONObject, now: datetime) -> bool:
 
 
 def in_order(found: Iterable[Death]) -> list[Death]:
-    """Return failed runs, the run that explains the others first."""
+    """Return failed runs; the run that explains the others comes first."""
     listed = list(found)
     if all(one.first for one in listed):
         return sorted(listed, key=lambda one: (one.first, one.seconds))
@@ -75,12 +75,14 @@ def in_order(found: Iterable[Death]) -> list[Death]:
 
 
 def is_order_known(found: list[Death]) -> bool:
-    """Return whether it is known which rank crashed first: times are whole seconds, and two can crash in the same one."""
+    """Return whether the first crashed rank is known: times are whole seconds, in which two ranks can crash."""
     return first_of((one.pod, one.first) for one in found) is not None
 
 
 def first_of(ends: Iterable[tuple[T, str]]) -> T | None:
-    """Return who ended first, of pairs of a name and the time of the first end (empty: not known); None if that is not known.
+    """Return the name with the earliest first end, from pairs of name and time (empty: not known).
+
+    None if it is not known.
 
     >>> first_of([("a", "10:00:01"), ("b", "10:00:02")]), first_of([("a", "10:00:01"), ("b", "10:00:01")])
     ('a', None)

@@ -1,4 +1,4 @@
-"""The real GPUs that the containers of a pod have on one machine, by an annotation of its kubelet. Pure."""
+"""The real GPUs of the containers of a pod on one machine, from an annotation of its kubelet. Pure."""
 
 import json
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ DEVICES: Final = "localkube.internal/devices"
 """Annotation of a pod: its devices by container, as JSON."""
 
 IDLE: Final = "localkube.internal/devices-idle-since"
-"""Annotation of a pod: its devices that compute nothing, each with the time since when, as JSON."""
+"""Annotation of a pod: its idle devices, each with the time since when, as JSON."""
 
 ACCELERATORS_HEALTHY: Final = "AcceleratorsHealthy"
-"""The condition of a node whose message names the devices that fail."""
+"""The condition of a node whose message names the failing devices."""
 
 
 def of_pod(pod: JSONObject | None) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ def of_pod(pod: JSONObject | None) -> tuple[str, ...]:
 
 
 def idle(pod: JSONObject | None, now: datetime) -> str:
-    """Return for how long the devices of a pod have computed nothing; empty if they compute, or if that is not known.
+    """Return for how long the devices of a pod have been idle; empty if busy or unknown.
 
     >>> from datetime import UTC
     >>> note = {DEVICES: '{"a":["GPU-1","GPU-2"]}', IDLE: '{"GPU-1":"2026-01-01T00:00:00Z"}'}
@@ -56,7 +56,7 @@ def idle(pod: JSONObject | None, now: datetime) -> str:
 
 
 def failing(node: JSONObject) -> str:
-    """Return which devices of a node fail, and why; empty if none is known to."""
+    """Return which devices of a node fail, and why; empty if no failure is known."""
     for condition in meta.status(node).get("conditions") or ():
         if condition.get("type") == ACCELERATORS_HEALTHY and condition.get("status") == "False":
             return str(condition.get("message") or "")

@@ -92,14 +92,14 @@ class SetView(Struct, frozen=True, kw_only=True):
 
     @property
     def rollout(self) -> str:
-        """Return how far the rollout is."""
+        """Return the progress of the rollout."""
         if self.is_updating:
             return f"updated {self.updated} of {counted(self.desired, 'group')}"
         return "complete" if self.is_settled else "progressing"
 
 
 Shown: TypeAlias = View | SetView
-"""The objects of a command by name."""
+"""The objects that a command shows, by name."""
 
 
 def set_view(obj: JSONObject, views: Iterable[View]) -> SetView:
@@ -112,7 +112,7 @@ def set_view(obj: JSONObject, views: Iterable[View]) -> SetView:
         created=meta.metadata(obj).get("creationTimestamp", ""),
         roles=tuple(_count(obj, role, own) for role in meta.spec(obj).get("roles") or []),
         parts=tuple(sorted(own, key=lambda part: (part.slice.zfill(9), part.role, part.revision))),
-        updated=sum(int(one.get("updatedReplicas", 0)) for one in statuses),
+        updated=sum(int(status.get("updatedReplicas", 0)) for status in statuses),
         object=obj,
     )
 
@@ -128,7 +128,7 @@ def _count(obj: JSONObject, role: JSONObject, parts: Iterable[PartView]) -> Role
 
 
 def leaderworkersets(shown: Iterable[Shown]) -> list[View]:
-    """Return the LeaderWorkerSets that are shown, those of sets included."""
+    """Return the LeaderWorkerSets that are shown, including those of DisaggregatedSets."""
     return [
         view for one in shown for view in ([part.view for part in one.parts] if isinstance(one, SetView) else [one])
     ]

@@ -22,9 +22,9 @@ OF_THE_SERVER: Final = frozenset(
 
 
 def document(views: Iterable[View], sets: Sequence[SetView] = (), *, managed_fields: bool = False) -> JSONObject:
-    """Return the views with stable field names, the objects included; `managedFields` only on request.
+    """Return the views with stable field names, including the objects; `managedFields` only on request.
 
-    `disaggregatedSets` is present if there are some, `moreGroups` counts groups without a pod that are not listed.
+    `disaggregatedSets` is present if there are some, `moreGroups` counts unlisted groups without a pod.
     """
     shown = {"disaggregatedSets": [_set_document(one, managed_fields=managed_fields) for one in sets]} if sets else {}
     return {
@@ -46,9 +46,9 @@ def document(views: Iterable[View], sets: Sequence[SetView] = (), *, managed_fie
 
 
 def shown_objects(shown: JSONObject) -> list[JSONObject]:
-    """Return the objects of a document of `lws get` as manifests: without what an API server or controller sets.
+    """Return the objects of a document of `lws get` as manifests, without fields that an API server or controller sets.
 
-    LeaderWorkerSets that a DisaggregatedSet owns are left out: it creates them.
+    LeaderWorkerSets that a DisaggregatedSet owns are omitted: it creates them.
     """
     found: list[object] = []
     for part, field in (("disaggregatedSets", "disaggregatedSet"), ("items", "leaderWorkerSet")):
@@ -58,7 +58,7 @@ def shown_objects(shown: JSONObject) -> list[JSONObject]:
 
 
 def as_manifest(obj: JSONObject) -> JSONObject:
-    """Return an object that a server printed as a manifest: without its status, and what only a server sets."""
+    """Return an object that a server printed as a manifest, without its status and fields that only a server sets."""
     metadata = {name: value for name, value in meta.metadata(obj).items() if name not in OF_THE_SERVER}
     return {name: value for name, value in obj.items() if name != "status"} | {"metadata": metadata}
 
@@ -84,7 +84,7 @@ def _set_document(view: SetView, *, managed_fields: bool) -> JSONObject:
 
 
 def without_managed_fields(obj: JSONObject) -> JSONObject:
-    """Return an object as people and scripts read it."""
+    """Return an object without `managedFields`, for users and scripts."""
     if "managedFields" not in meta.metadata(obj):
         return obj
     kept = {name: value for name, value in meta.metadata(obj).items() if name != "managedFields"}

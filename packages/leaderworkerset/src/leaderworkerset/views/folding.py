@@ -1,7 +1,7 @@
 """Equal groups as one row: unready groups first, healthy groups together. Pure.
 
-In: the groups of a view. Out: folds, each the groups of one state, one reason and one revision. Hundreds of groups
-that wait for the same thing, or that are ready, take one row each.
+In: the groups of a view. Out: folds, each with the groups of one state, reason and revision. Hundreds of ready groups,
+or of groups with the same problem, take one row.
 """
 
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ MOST_RANGES: Final = 6
 
 
 class Fold(Struct, frozen=True):
-    """Equal groups, by index, and why they are not ready."""
+    """Equal groups, by index, and the reason why they are not ready."""
 
     groups: tuple[Group, ...]
     state: str
@@ -65,7 +65,7 @@ class Fold(Struct, frozen=True):
 
     @property
     def revision(self) -> str:
-        """Return the revision that all of them have."""
+        """Return the common revision of the groups."""
         return self.groups[0].revision
 
     @property

@@ -1,4 +1,4 @@
-"""The view of a LeaderWorkerSet by groups and ranks: what `lws get`, `lws wait` and `lws run` show.
+"""The view of a LeaderWorkerSet by groups and ranks: the basis of `lws get`, `lws wait` and `lws run`.
 
 In: the objects of one LeaderWorkerSet as the API has them. Out: frozen values. Pure.
 """
@@ -31,16 +31,16 @@ MISSING: Final = "Missing"
 """The state of a rank without a pod."""
 
 COMPLETED: Final = "Completed"
-"""The state of a rank that has exited with code 0, and of all ranks of a group that ran to completion."""
+"""The state of a rank that exited with code 0, and of all ranks of a group that ran to completion."""
 
 LISTED: Final = 10_000
-"""The maximum number of ranks that are listed of one group, and of all groups without any pod."""
+"""The maximum number of listed ranks of one group, and of all groups without any pod."""
 
 KEY: Final = re.compile(r"[0-9a-f]{8,40}")
-"""A random key, or so much of it that it is the name of a group; no index has as many digits."""
+"""The pattern of a random key, or of its prefix that names the group; no index has as many digits."""
 
 NOT_CREATED: Final = "not created yet"
-"""Why there is no pod, if no other reason is known."""
+"""The reason why there is no pod, if no other reason is known."""
 
 
 class Rank(Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class Rank(Struct, frozen=True, kw_only=True):
     uid: str = ""
     is_stub: bool = False
     deaths: tuple[Death, ...] = ()
-    """The runs of its containers that failed and may still matter, or that made its group be recreated again."""
+    """The failed runs of its containers that are still relevant, or that caused a recreation of its group."""
     object: JSONObject | None = None
 
     @property
@@ -71,8 +71,8 @@ class Rank(Struct, frozen=True, kw_only=True):
 class Recreations(Struct, frozen=True, kw_only=True):
     """The recreations of a group in a row: the number of the last one, and the pod whose failure caused it.
 
-    While `is_waiting`, the last one is not done yet: it is due at `due`. If `is_exhausted`, it will not be done.
-    `failure` is the description of the pod's failure.
+    While `is_waiting`, the last recreation is pending until `due`. If `is_exhausted`, it will not take place. `failure`
+    describes the pod's failure.
     """
 
     count: int
@@ -84,14 +84,14 @@ class Recreations(Struct, frozen=True, kw_only=True):
 
     @property
     def done(self) -> int:
-        """Return how many are done."""
+        """Return the number of completed recreations."""
         return self.count - 1 if self.is_waiting or self.is_exhausted else self.count
 
 
 class Group(Struct, frozen=True, kw_only=True):
     """One leader and its workers; `ranks` has every rank up to the group's size, with or without a pod.
 
-    `index` counts up; with random keys the youngest group is the first, and those whose leader goes are the last.
+    `index` counts up; with random keys the youngest group is the first, and groups with a terminating leader are last.
     """
 
     index: int
@@ -102,7 +102,7 @@ class Group(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> GroupName:
-        """Return what the group is called."""
+        """Return the name of the group."""
         return self.key or self.index
 
     @property
@@ -112,17 +112,17 @@ class Group(Struct, frozen=True, kw_only=True):
 
     @property
     def is_exhausted(self) -> bool:
-        """Return whether it used up its restarts: it was terminated, and its pods are kept for diagnosis."""
+        """Return whether the group used up its restarts: it was terminated, and its pods are kept for diagnosis."""
         return groupname.is_exhausted(self._leader)
 
     @property
     def is_over(self) -> bool:
-        """Return whether nothing follows it: it used up its restarts, or ended by its own."""
+        """Return whether the group has ended for good: it used up its restarts, or ended by itself."""
         return groupname.is_over(self._leader)
 
     @property
     def end(self) -> GroupEnd | None:
-        """Return how it ended, if it ran to completion, or to its deadline."""
+        """Return how the group ended, if it ran to completion, or to its deadline."""
         return groupname.end_of(self._leader)
 
     @property
@@ -132,12 +132,12 @@ class Group(Struct, frozen=True, kw_only=True):
 
     @property
     def hang(self) -> Hang | None:
-        """Return what is known of its hang, None if it makes progress, or is not watched."""
+        """Return the known facts about its hang, None if it makes progress, or is not monitored."""
         return None if self.end is not None else hang_of(meta.annotations(self._leader).get(labels.HANG, ""))
 
     @property
     def leader(self) -> Rank | None:
-        """Return its first rank, with or without a pod; None in a view without it."""
+        """Return its first rank, with or without a pod; None in a view without that rank."""
         return next((rank for rank in self.ranks if rank.index == 0), None)
 
     @property
@@ -151,9 +151,9 @@ class Group(Struct, frozen=True, kw_only=True):
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """A LeaderWorkerSet and its groups. The numbers are those of its status (contract 1.3).
+    """A LeaderWorkerSet and its groups. The numbers come from its status (contract 1.3).
 
-    `more` groups have no pod and are not among `groups`, as there are too many.
+    `more` is the number of groups without a pod that are not in `groups`, because there are too many.
     """
 
     name: str
@@ -182,7 +182,7 @@ class View(Struct, frozen=True, kw_only=True):
 
     @property
     def updated(self) -> int:
-        """Return how many of the desired groups are of the newest revision; the status also counts surge groups."""
+        """Return how many of the desired groups have the newest revision; the status also counts surge groups."""
         surge = {group.revision for group in self.groups if group.index >= self.desired}
         if not surge:
             return self.up_to_date
@@ -200,7 +200,7 @@ class View(Struct, frozen=True, kw_only=True):
 
     @property
     def ready_by_pods(self) -> int:
-        """Return how many of the desired groups are ready by their pods, which change before the status counts them."""
+        """Return how many of the desired groups are ready by their pods, which change before the status."""
         return sum(group.is_ready for group in self.groups if group.index < self.desired)
 
     @property
@@ -247,13 +247,13 @@ def view(lws: JSONObject, pods: Iterable[JSONObject], describe: Callable[[JSONOb
 
 
 def place_of(pod: JSONObject) -> tuple[GroupName, int] | None:
-    """Return group and rank of a pod by its labels, None where it has none."""
+    """Return the group and rank of a pod by its labels, None if it has none."""
     group, rank = name_of(groupname.label(pod)), groupname.rank(pod)
     return None if group is None or rank is None else (group, rank)
 
 
 def name_of(label: str) -> GroupName | None:
-    """Return what the group with this label is called, None where the label names none.
+    """Return the name of the group with this label, None if the label names none.
 
     >>> name_of("12"), name_of("95e88034e460983f51a9952fe128729fbc0663b5"), name_of("95e88034"), name_of("a")
     (12, '95e88034', '95e88034', None)
@@ -289,7 +289,7 @@ def order_of(pod: JSONObject) -> tuple[int, str, int]:
 
 
 class _Members(Struct, frozen=True):
-    """The pods of one group by rank."""
+    """The pods of one group, by rank."""
 
     index: int
     name: GroupName
@@ -302,7 +302,7 @@ class _Members(Struct, frozen=True):
 
     @property
     def ends(self) -> bool:
-        """Return whether nobody replaces its pods: its random key goes with its leader."""
+        """Return whether the pods will not be replaced: the random key of the group is lost with its leader."""
         return isinstance(self.name, str) and (self.leader is None or meta.is_deleting(self.leader))
 
 

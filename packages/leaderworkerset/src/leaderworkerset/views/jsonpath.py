@@ -16,7 +16,7 @@ from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import JSON
 
 Step: TypeAlias = Callable[[JSON], Iterator[JSON]]
-"""Returns the values that one step of a path selects of a value."""
+"""Returns the values that one step of a path selects from a value."""
 
 NAME: Final = r"(?:\\.|[^\s.,\[\]$@{}()\\])+"
 QUOTED: Final = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
@@ -103,12 +103,12 @@ def select(steps: Sequence[Step], value: JSON) -> list[JSON]:
 
 
 def text(value: JSON) -> str:
-    """Return a result as text: strings as they are, everything else as JSON."""
+    """Return a result as text: strings unchanged, everything else as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
 
 
 def path(words: str) -> list[Step]:
-    """Read a path such as `.items[*].metadata.name`; `$` and `@` stand for the value itself, in a loop for its element."""
+    """Read a path such as `.items[*].metadata.name`; `$` and `@` mean the value itself, or the element in a loop."""
     stripped = words.strip()
     steps: list[Step] = []
     at = 1 if stripped[:1] in {"$", "@"} else 0
@@ -129,7 +129,7 @@ def path(words: str) -> list[Step]:
 
 
 def completed(words: str) -> str:
-    """Return a path without braces and with its first dot, which kubectl lets people leave out or add.
+    """Return a path without braces and with its first dot, which are optional in kubectl.
 
     >>> completed("{.spec.replicas}"), completed("metadata.name"), completed("[0]")
     ('.spec.replicas', '.metadata.name', '[0]')
@@ -166,7 +166,7 @@ def _named(words: str) -> Step:
 
 
 def _union(words: str) -> Step:
-    """Read what stands in brackets: names, numbers and slices, separated by commas."""
+    """Read the content of brackets: names, numbers and slices, separated by commas."""
     steps: list[Step] = []
     at = 0
     while at < len(words):
@@ -188,7 +188,7 @@ def _literal(name: str) -> Step:
 
 
 def _slice(words: str) -> Step:
-    """Read an index or a slice; as in kubectl, one beyond the end of a list is an error."""
+    """Read an index or a slice; as in kubectl, an index beyond the end of a list is an error."""
     bounds = [decimals.integer(word) if word else None for word in words.split(":")]
 
     def step(value: JSON) -> Iterator[JSON]:
@@ -203,7 +203,7 @@ def _slice(words: str) -> Step:
 
 
 def _filter(words: str) -> Step:
-    """Read a condition on the elements of a list: a path that exists, or a comparison."""
+    """Read a condition on the elements of a list: an existing path, or a comparison."""
     match = COMPARISON.fullmatch(words)
     if match is None or "&&" in words or "||" in words:
         raise JSONPathError(f'[?({words})] is not understood: write one comparison, as in [?(@.type=="Ready")]')

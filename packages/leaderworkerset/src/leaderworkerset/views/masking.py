@@ -1,7 +1,7 @@
-"""Replaces values that look like secrets in texts of programs that are quoted or kept, and counts them. Pure.
+"""Replaces values that look like secrets in quoted or stored output of programs, and counts them. Pure.
 
-Known values, those of Secrets and of variables that are named like one, are replaced wherever they occur. Others are
-recognized by their form or by the name before them (`secretforms.py`), which cannot find everything. Give a text of
+Known values, from Secrets and from variables with a secret name, are replaced wherever they occur. Others are
+recognized by their form or by the name before them (`secretforms.py`), which cannot find everything. Pass a text of
 several lines as a whole: keys span lines.
 """
 
@@ -27,21 +27,21 @@ from leaderworkerset.views.secretforms import (
 
 MASK: Final = "[masked]"
 SHORTEST: Final = 6
-"""Characters: shorter values are words and numbers that mean something else in most places."""
+"""The minimum characters of a secret: shorter values are usually ordinary words and numbers."""
 
 LONGEST_NAME: Final = 60
-"""Characters that are read before a word such as `token`, for the rest of its name."""
+"""The characters that are read before a word such as `token`, for the rest of its name."""
 
 
 WORD: Final = re.compile(PHRASE, re.IGNORECASE)
 CHOSEN: Final = re.compile(LIKELY)
-"""A word of a list of words that is followed by a password, and the password."""
+"""A word that is followed by a password in a list of words, and the password."""
 
 BEFORE: Final = re.compile(r"(?:\b[a-z]{1,10} )?[\w.-]*\Z", re.IGNORECASE)
 
 
 class Mask:
-    """Masks texts; `count` is how many values were replaced so far."""
+    """Masks texts; `count` is the number of values replaced so far."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._values = sorted({one for one in values if len(one) >= SHORTEST}, key=len, reverse=True)
@@ -78,7 +78,7 @@ class Mask:
         return value
 
     def data(self, data: Mapping[str, str]) -> dict[str, str]:
-        """Return the data of a ConfigMap without the values of keys that are named like secrets."""
+        """Return the data of a ConfigMap without the values of keys with a secret name."""
         return {key: self.text(value) if not _is_secret(key, value) else MASK for key, value in data.items()}
 
     def _word(self, before: Any, word: Any) -> Any:
@@ -117,7 +117,7 @@ def _is_secret(name: str, value: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def masked(text: str) -> str:
-    """Return a text that a program printed without what looks like a secret.
+    """Return the output of a program without values that look like secrets.
 
     >>> masked("connecting with token=a1b2c3d4")
     'connecting with token=[masked]'
@@ -126,7 +126,7 @@ def masked(text: str) -> str:
 
 
 def known(secrets: Iterable[JSONObject], pods: Sequence[JSONObject]) -> Iterator[str]:
-    """Yield the values of Secrets, in plain and in base64, and those of the pods' variables that are named like secrets.
+    """Yield the values of Secrets, plain and in base64, and of the pods' variables with a secret name.
 
     A value of several lines is yielded line by line, as programs print it.
     """

@@ -21,7 +21,7 @@ Check: TypeAlias = Callable[[Shown | None], str | None]
 """Returns what is missing, as text; None if the wait is over."""
 
 ASSIGNMENT: Final = re.compile(r"(?P<path>\{.*\}|.+?)(?:(?<![=!<>])=(?!=)(?P<value>.*))?")
-"""A path, and the value that it is to have; `==` belongs to the path."""
+"""A path, and the expected value; `==` belongs to the path."""
 
 USABLE: Final = (
     f"{', '.join(WAIT_WORDS)}, delete, replicas=N (ready groups), condition=TYPE[=STATUS], or jsonpath={{PATH}}[=VALUE]"
@@ -49,7 +49,7 @@ def parse(condition: str) -> Check:
 
 
 def for_outcome(outcome: ConditionOutcome) -> Check:
-    """Return what waits for a condition by its word; the two that groups lead to also say what the groups lack."""
+    """Return the check for a condition by its word; two of them also name what the groups lack."""
     if outcome is AVAILABLE:
         return for_ready
     if outcome is COMPLETE:
@@ -91,7 +91,7 @@ def for_completion(view: Shown | None) -> str | None:
 
 
 def _progress(view: View) -> str:
-    """Return the step of a LeaderWorkerSet, without the time that is left: a line is printed again when it changes."""
+    """Return the progress of a LeaderWorkerSet without the remaining time: a line is printed again when it changes."""
     found = [(group, group.progress) for group in view.groups if group.end is None and group.progress is not None]
     told = [
         f"group {group.name} at step {one.step}" + (f" of {one.total}" if one.total else "") for group, one in found
@@ -114,13 +114,13 @@ def for_replicas(view: Shown | None, count: int) -> str | None:
 
 
 def _behind(view: Shown) -> str:
-    """Return that the status does not count yet what the pods say, if that is so."""
+    """Return a note if the status does not yet count the state of the pods."""
     text = "" if isinstance(view, SetView) else behind(view)
     return f"; {text}" if text else ""
 
 
 def _first_reason(view: Shown) -> str:
-    """Return the first reason of a rank that is not ready, of all LeaderWorkerSets of a set."""
+    """Return the first reason of an unready rank in all LeaderWorkerSets of a set."""
     if isinstance(view, SetView):
         return next((why for part in view.parts if (why := reasons(part.view))), "")
     return reasons(view)

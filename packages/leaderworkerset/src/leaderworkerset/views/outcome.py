@@ -1,4 +1,4 @@
-"""How a run ends: every rank has completed its work, or one fails repeatedly. Pure: views in, verdicts out."""
+"""The outcome of a run: every rank has completed its work, or one fails repeatedly. Pure: views in, verdicts out."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -16,7 +16,7 @@ from leaderworkerset.views.masking import Mask
 from leaderworkerset.views.wording import counted, listed
 
 PLACES: Final = 8
-"""The ranks of one state that are named."""
+"""The maximum number of ranks of one state that are named."""
 
 
 def is_done(rank: Rank) -> bool:
@@ -28,7 +28,7 @@ def is_done(rank: Rank) -> bool:
 
 
 def all_done(views: Iterable[View]) -> bool:
-    """Return whether every LeaderWorkerSet has completed its work: each rank of it, or its leaders if it runs to completion."""
+    """Return whether every LeaderWorkerSet has completed its work: all ranks, or the leaders of a completing set."""
     return all(_is_done(view) for view in views)
 
 
@@ -58,16 +58,16 @@ def unfinished(view: View) -> list[tuple[Group, Rank]]:
 
 
 def count_of_ended(view: View) -> str:
-    """Return how many ranks exited with code 0, and which have not."""
+    """Return how many ranks exited with code 0, and the other ranks."""
     total = sum(len(group.ranks) for group in view.groups)
     text = f"{total - len(unfinished(view))} of {counted(total, 'rank')} exited with code 0"
     return "; ".join(filter(None, [text, not_ended(view)]))
 
 
 def not_ended(view: View) -> str:
-    """Return by their states the ranks that have not completed their work, and the problem that explains the others.
+    """Return the ranks that have not completed their work, by state, and the problem that explains them.
 
-    Empty if all have.
+    The result is empty if all have.
     """
     waiting = [rank for group, rank in unfinished(view) if group.end is None]
     if not waiting:
@@ -81,20 +81,20 @@ def not_ended(view: View) -> str:
 
 
 def exit_codes(status: JSONObject) -> set[int]:
-    """Return the exit codes in a container status: of this run and of the previous one."""
+    """Return the exit codes in a container status: of the current and the previous run."""
     ended = ((status.get(when) or {}).get("terminated") or {} for when in ("state", "lastState"))
     return {end["exitCode"] for end in ended if "exitCode" in end}
 
 
 class Failures(Struct):
-    """Counts how often each rank failed. A rank that ended because its group is recreated did not fail."""
+    """Counts how often each rank failed. A rank that ended because of a recreation of its group did not fail."""
 
     limit: int
     counts: dict[str, int] = field(default_factory=dict)
     seen: set[tuple[str, str]] = field(default_factory=set)
 
     def verdict(self, views: Iterable[View]) -> str | None:
-        """Return why the run has failed, None while it may continue."""
+        """Return why the run failed, None while it may continue."""
         for view in views:
             if late := [group.name for group in view.groups if group.end is GroupEnd.LATE]:
                 return f"{view.name}: {groups_named(late)} not complete at the deadline"
@@ -113,7 +113,7 @@ class Failures(Struct):
 
 
 def described(end: JSONObject) -> str:
-    r"""Return exit code and reason of a container's end, and below them its last lines if there are some.
+    r"""Return the exit code and reason of a container's end, and its last lines below, if there are some.
 
     >>> described({"exitCode": 3, "reason": "Error", "message": "boom\n"})
     'exit code 3 (Error):\n  boom'
@@ -134,12 +134,12 @@ class FailedContainer(Struct, frozen=True):
 
 
 def silent_failure(view: View) -> FailedContainer | None:
-    """Return the first container that failed without a message, so that only its log explains it."""
+    """Return the first container that failed without a message, so that only its log explains the failure."""
     return next((failed for failed, end in _failures(view) if not podstate.last_lines(end)), None)
 
 
 def failures(view: View) -> list[FailedContainer]:
-    """Return the containers that failed, of all ranks that are not ready, by group and rank."""
+    """Return the failed containers of all unready ranks, by group and rank."""
     found = {(meta.uid(failed.pod), failed.container): failed for failed, _ in reversed([*_failures(view)])}
     return [*reversed(found.values())]  # of a container's two failures the newer one
 

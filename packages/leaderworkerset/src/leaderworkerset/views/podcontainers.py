@@ -9,7 +9,7 @@ from leaderworkerset.views.admission import held_back
 from leaderworkerset.views.wording import counted
 
 DEFAULT: Final = "kubectl.kubernetes.io/default-container"
-"""The annotation by which a pod names the container of `kubectl logs` and `exec`."""
+"""The annotation that names the default container of `kubectl logs` and `exec`."""
 
 
 def containers(pod: JSONObject) -> list[str]:
@@ -19,7 +19,7 @@ def containers(pod: JSONObject) -> list[str]:
 
 
 def default_container(pod: JSONObject) -> str:
-    """Return the container that the pod's annotation names if it has one of that name, otherwise the first.
+    """Return the container that the pod's annotation names if it exists, otherwise the first.
 
     >>> default_container({"spec": {"containers": [{"name": "main"}, {"name": "proxy"}]}})
     'main'
@@ -30,7 +30,7 @@ def default_container(pod: JSONObject) -> str:
 
 
 def note_of_choice(pods: Sequence[JSONObject]) -> str:
-    """Return a note where a pod has several containers and does not say which is meant; empty where none does.
+    """Return a note if a pod has several containers and does not name a default; otherwise an empty text.
 
     >>> note_of_choice([{"spec": {"containers": [{"name": "main"}, {"name": "proxy"}]}}])
     'note: this is container main; there are main, proxy (-c chooses)'
@@ -55,7 +55,7 @@ def has_log(status: JSONObject) -> bool:
 
 
 def unlogged(pod: JSONObject, container: str | None) -> str:
-    """Return why a container (None: the default one) has no log yet; empty if it has one, or is not of this pod.
+    """Return why a container (None: the default one) has no log yet; empty if it has one, or is unknown.
 
     >>> unlogged({"spec": {"containers": [{"name": "main"}]}, "status": {"phase": "Pending"}}, None)
     'no log yet (Pending): it has no node yet'
@@ -67,7 +67,10 @@ def unlogged(pod: JSONObject, container: str | None) -> str:
 
 
 def waiting(pods: Sequence[JSONObject], container: str | None) -> tuple[str, str] | None:
-    """Return the state of the first pod without a log, and a sentence on equal ones; None if each has one."""
+    """Return the state of the first pod without a log, and a sentence about pods in the same state.
+
+    None if each has one.
+    """
     found = [(pod, why) for pod in pods if (why := unlogged(pod, container))]
     if not found:
         return None
@@ -92,7 +95,7 @@ def summed(found: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _reason(pod: JSONObject) -> str:
-    """Return what the pod waits for, but not that its containers are not ready."""
+    """Return what the pod waits for, except that its containers are not ready."""
     why = podstate.why(pod)
     if why and why != str((meta.find_condition(pod, "Ready") or {}).get("message") or ""):
         return why
@@ -100,6 +103,6 @@ def _reason(pod: JSONObject) -> str:
 
 
 def _before(pod: JSONObject, container: str | None) -> str:
-    inits = [str(one.get("name")) for one in meta.spec(pod).get("initContainers") or []]
+    inits = [str(init_container.get("name")) for init_container in meta.spec(pod).get("initContainers") or []]
     logged = [name for name in inits if name != container and has_log(container_status(pod, name))]
     return f"; its init container has one: -c {logged[-1]}" if logged else ""

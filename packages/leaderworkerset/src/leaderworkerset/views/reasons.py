@@ -1,4 +1,4 @@
-"""Why a group or a LeaderWorkerSet is not ready, in one sentence. Pure."""
+"""The reason why a group or a LeaderWorkerSet is not ready, in one sentence. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ def is_fine(rank: Rank) -> bool:
 
 
 def is_problem(rank: Rank) -> bool:
-    """Return whether a rank has a reason that is not part of every start."""
+    """Return whether a rank has a reason that does not occur in every start."""
     if rank.is_ready or rank.why in {"", NOT_CREATED, podstate.ENDING}:
         return False
     if rank.state == MISSING:
@@ -34,8 +34,8 @@ def is_problem(rank: Rank) -> bool:
 def telling(ranks: Iterable[Rank]) -> Rank | None:
     """Return the rank whose problem explains the others: the rank that is stuck at the earliest stage.
 
-    A rank without a pod or a node explains a rank that does not start; this explains a crash, and a crash an unready
-    rank. Of several crashed ranks it is the rank that a diagnosis names.
+    A rank without a pod or a node explains a rank that does not start. A rank that does not start explains a crash, and
+    a crash explains an unready rank. Of several crashed ranks, it is the rank in the diagnosis.
     """
     problems = [rank for rank in ranks if is_problem(rank)]
     crashed = deaths.in_order(run for rank in problems for run in rank.deaths)
@@ -51,13 +51,13 @@ def _stage(rank: Rank) -> int:
 
 
 def first_problem(group: Group) -> str:
-    """Return the rank whose problem explains those of the others, and its reason; empty if there is none."""
+    """Return the rank whose problem explains the others, and its reason; empty if there is none."""
     found = telling(group.ranks)
     return f"{found.pod}: {found.why}" if found else ""
 
 
 def others_than_ready(group: Group) -> str:
-    """Count the ranks that are not ready by their state: `2 Pending, 1 completed`."""
+    """Count the unready ranks by their state: `2 Pending, 1 completed`."""
     others = Counter(wording.state(rank) for rank in group.ranks if not rank.is_ready)
     return ", ".join(f"{count} {state}" for state, count in sorted(others.items()))
 
@@ -96,7 +96,7 @@ def reasons(view: View) -> str:
 
 
 def brief(view: View) -> str:
-    """Return the same without the semicolon; empty if every rank is ready."""
+    """Return the text of `reasons` without the part after the semicolon; empty if every rank is ready."""
     found = first_waiting(view)
     if found is None:
         return ""
@@ -107,7 +107,7 @@ def brief(view: View) -> str:
 
 
 def behind(view: View) -> str:
-    """Return that the numbers of a status are not those of the pods, which change first; empty if they are."""
+    """Return a note if the numbers of a status differ from the pods, which change first; otherwise an empty text."""
     ready = sum(group.is_ready for group in view.groups)
     revisions = sorted(Counter(group.revision for group in view.groups if group.revision).values())
     told = [f"{wording.counted(ready, 'group')} {'is' if ready == 1 else 'are'} ready"] if ready != view.ready else []

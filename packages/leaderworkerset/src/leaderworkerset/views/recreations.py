@@ -1,4 +1,7 @@
-"""How often a group was recreated, for which pod, and when next, read from its record (docs/adr/0003). Pure."""
+"""The number of recreations of a group, the failed pod, and the time of the next, from its record (docs/adr/0003).
+
+Pure.
+"""
 
 import re
 from collections.abc import Iterable
@@ -15,12 +18,15 @@ from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted, duration
 
 REMEMBERED: Final = timedelta(minutes=10)
-"""How long a recreation is news: a group that failed twice in a row is not ready for the same reason, or is ready."""
+"""The time for which a recreation is still relevant.
+
+A group that failed twice in a row is unready for the same reason.
+"""
 
 RECORDED: Final = re.compile(
     r"(?P<container>\S+): exit code (?P<code>[0-9]{1,10})(?:, (?P<reason>\w+)(?=[:,]|$))?(?:: |, last line: )?(?P<line>.*)"
 )
-"""How a record of recreations describes a container that ended (`core.restarts.failure`)."""
+"""The description of an ended container in a record of recreations (`core.restarts.failure`)."""
 
 
 def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
@@ -44,22 +50,22 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
 
 
 def failed_run(view: View, told: Recreations, now: datetime) -> Death | None:
-    """Return the run that made a group be recreated, if the group failed again after its last recreation.
+    """Return the run that caused a group's recreation, if the group failed again after its last recreation.
 
-    It remains the reason while the group starts again, until the group is ready or `REMEMBERED` is over.
+    It remains the reason while the group starts again, until the group is ready or `REMEMBERED` has passed.
     """
     return None if told.count < 2 or now - told.due >= REMEMBERED else recorded_run(view, told)
 
 
 def recorded_run(view: View, told: Recreations) -> Death | None:
-    """Return the run that made a group be recreated, as its record describes it; None if it describes none."""
+    """Return the run that caused a group's recreation, from its record; None if the record describes none."""
     found = RECORDED.fullmatch(told.failure)
     if found is None or found["reason"] == podstate.ALL_RESTARTED:
         return None
     template = meta.spec(view.object).get("leaderWorkerTemplate") or {}
     is_leader = told.failed_pod.count("-") == view.name.count("-") + 1
     pod = (template.get("leaderTemplate") if is_leader else None) or template.get("workerTemplate") or {}
-    inits = {one.get("name") for one in meta.spec(pod).get("initContainers") or []}
+    inits = {init_container.get("name") for init_container in meta.spec(pod).get("initContainers") or []}
     end = {"exitCode": decimals.natural(found["code"]), "reason": found["reason"] or "", "message": found["line"]}
     return Death(told.failed_pod, found["container"], end, found["container"] in inits, is_recorded=True)
 
@@ -82,7 +88,7 @@ def by_group(records: Iterable[JSONObject]) -> dict[tuple[str, str, str], JSONOb
 
 
 def sentence(told: Recreations, now: datetime) -> str:
-    """Return a sentence: how often a group was recreated, why, and when next.
+    """Return a sentence with the number of recreations of a group, the reason, and the time of the next.
 
     >>> from datetime import UTC, timedelta
     >>> now = datetime(2026, 1, 1, tzinfo=UTC)
@@ -107,7 +113,7 @@ def sentence(told: Recreations, now: datetime) -> str:
 def in_place(group: Group, now: datetime) -> str:
     """Return which pod of a group restarted all its containers in place, and how often; empty if none did.
 
-    Of several groups, an unready group comes first, then the group with most recreations.
+    Of several groups, an unready group comes first, then the group with most restarts.
     """
     notes = [(rank.pod, restartnotes.read(rank.object or {})) for rank in group.ranks]
     found = [(pod, note) for pod, note in notes if note.restarts]

@@ -1,7 +1,8 @@
-"""The forms by which values that look like secrets are recognized in texts of programs. Pure.
+"""The patterns that recognize possible secrets in the output of programs. Pure.
 
-`FORMS` are values by themselves, such as keys and tokens of clouds. `NAMED_VALUES` are values after a name, such as
-`password=`, with the groups `head`, which stays, and `value`. Every form is bounded, so that hostile lines take no time.
+`FORMS` match values by themselves, such as keys and tokens of clouds. `NAMED_VALUES` match values after a name, such as
+`password=`, with the groups `head`, which stays, and `value`. Every pattern is bounded, so that hostile lines take no
+time.
 """
 
 import re
@@ -17,14 +18,14 @@ NAMED: Final = re.compile(WORDS, re.IGNORECASE)
 
 PHRASE: Final = r"(?:passwo?r?d|passphrase|passcode)"
 LIKELY: Final = r"(?=[^\s\d]{0,64}\d)[^\s\"'<>(:;,]{6,256}"
-"""A name, and a value that may follow it as the next word: another word has no digit."""
+"""A name, and a value that may follow it as the next word: ordinary words have no digit."""
 
 HARMLESS: Final = re.compile(
     r"(?:\b|_)(?:bos|cls|each|eos|end|first|image|last|mask|next|pad|per|sep|special|start|stop|unexpected|unk)[ _-]?token$"
     r"|(?:count|dir|endpoint|expiry|file|id|index|kind|len|length|limit|name|path|ref|ttl|type|uri|url|version)s?$",
     re.IGNORECASE,
 )
-"""Names whose values are not secret: tokens of language models, and where a secret is."""
+"""Names whose values are not secret: tokens of language models, and places of secrets."""
 
 HARMLESS_EXCEPT: Final = re.compile(r"session[_-]?id$", re.IGNORECASE)
 
@@ -33,7 +34,7 @@ PLAIN: Final = re.compile(
     r"|(?:not|too|empty|expired|incorrect|invalid|missing|required|unset|wrong)[.!]?",
     re.IGNORECASE,
 )
-"""Values that are not secret, whatever their names are: numbers, as in `token=17`, references, and words of errors."""
+"""Values that are not secret under any name: numbers, as in `token=17`, references, and words of errors."""
 
 _QUOTE: Final = r"\\{0,7}[\"']"
 _QUOTED: Final = (
@@ -151,4 +152,4 @@ FORMS: Final = tuple(
         r"(?<![\w:])\d{8,10}:AA[\w-]{33}(?![\w-])",
     )
 )
-"""Values that are secret by their form; the group `kept` is not."""
+"""Values that are secret by their form; the group `kept` is not secret."""

@@ -29,14 +29,17 @@ class Selection(Struct, frozen=True):
         return self.group in (None, place[0]) and self.rank in (None, place[1])
 
     def label_selector(self) -> str:
-        """Return a label selector of the selected pods; it selects others too where the group's whole key is not known."""
+        """Return a label selector for the selected pods.
+
+        It may select more if the full key of the group is not known.
+        """
         index = self.group if isinstance(self.group, int) else None
         pairs = [(labels.NAME, self.name), (labels.GROUP_INDEX, index), (labels.WORKER_INDEX, self.rank)]
         return ",".join(f"{key}={value}" for key, value in pairs if value is not None)
 
 
 class Filter(Struct, frozen=True):
-    """The selected pods of a LeaderWorkerSet: of the selection those of these groups and ranks (none: all), by label."""
+    """The selected pods of a LeaderWorkerSet: those of the selection with these groups and ranks (empty: all)."""
 
     chosen: Selection
     groups: frozenset[GroupName] = frozenset()

@@ -1,4 +1,4 @@
-"""Words for people: counts with their noun, lengths of time, and the state of a rank. Pure."""
+"""Words for users: counts with their noun, durations, and the state of a rank. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ from typing import Final
 from leaderworkerset.views.groups import MISSING, NOT_CREATED, Rank
 
 PLAIN_STATES: Final = {MISSING: NOT_CREATED, "Completed": "completed"}
-"""States that are not words of `kubectl get pods`, or that look like an error and are not."""
+"""States that `kubectl get pods` does not print, or that look like errors although they are normal."""
 
 STEPS: Final = (  # below so many seconds: this unit, followed by this smaller one
     (120, "s", ""),
@@ -32,7 +32,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(names: Sequence[str], most: int) -> str:
-    """Return the first names, and how many more there are.
+    """Return the first names, and the number of further ones.
 
     >>> listed(["a", "b", "c"], 2)
     'a, b and 1 more'
@@ -47,12 +47,12 @@ def state(rank: Rank) -> str:
 
 
 def reason(rank: Rank) -> str:
-    """Return why a rank is not ready, empty if its state says it already."""
+    """Return why a rank is not ready; empty if its state already shows it."""
     return "" if rank.why == NOT_CREATED else rank.why
 
 
 def age(created: str, now: datetime) -> str:
-    """Return the time since an RFC 3339 moment, as kubectl rounds it.
+    """Return the time since an RFC 3339 time, rounded like in kubectl.
 
     >>> from datetime import UTC
     >>> age("2026-01-01T00:00:00Z", datetime(2026, 1, 1, 0, 3, 20, tzinfo=UTC))
@@ -64,7 +64,7 @@ def age(created: str, now: datetime) -> str:
 
 
 def duration(length: timedelta) -> str:
-    """Return a length of time in at most two units: 5s, 3m20s, 15m, 4h10m, 30h, 3d, 2y100d."""
+    """Return a duration in at most two units: 5s, 3m20s, 15m, 4h10m, 30h, 3d, 2y100d."""
     seconds = max(int(length.total_seconds()), 0)
     unit, smaller = next((unit, smaller) for below, unit, smaller in STEPS if seconds < below)
     count, rest = divmod(seconds, UNITS[unit])

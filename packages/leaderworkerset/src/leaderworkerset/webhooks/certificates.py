@@ -21,14 +21,14 @@ from msgspec import Struct
 
 AUTHORITY_NAME = "lws-ca"
 LONGEST_COMMON_NAME: Final = 64
-"""The maximum characters; clients compare the alternative names, which have no such limit."""
+"""The maximum characters of a common name; clients compare the alternative names, which have no such limit."""
 
 ORGANIZATION = "lws"
 AUTHORITY_VALIDITY = timedelta(days=3650)
 SERVING_VALIDITY = timedelta(days=365)
 RSA_BITS = 2048
 SKEW = timedelta(days=3650)
-"""How long ago the validity of a certificate begins: API servers' clocks may be behind, or ours may be set back."""
+"""The time before its creation at which a certificate becomes valid: clocks of API servers may differ from ours."""
 
 PEM_BLOCK: Final = re.compile(b"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\r?\n?", re.DOTALL)
 
@@ -77,7 +77,7 @@ def issue(
     validity: timedelta = SERVING_VALIDITY,
     algorithm: Algorithm = "ec",
 ) -> Certificate:
-    """Issue a serving certificate for host names and addresses; its common name is the first, as far as X.509 lets it."""
+    """Issue a serving certificate for host names and addresses; its common name is the first one if X.509 allows it."""
     signer = _private_key(authority.key)
     issuer = _certificate(authority.certificate)
     key = _generate_key(algorithm)
@@ -92,7 +92,7 @@ def issue(
 
 
 def expires_at(certificate: bytes) -> datetime:
-    """Return when a PEM certificate ends, in UTC."""
+    """Return when a PEM certificate expires, in UTC."""
     return _certificate(certificate).not_valid_after_utc
 
 
@@ -225,7 +225,7 @@ def _certificate(pem: bytes) -> x509.Certificate:
 
 
 def _private_key(pem: bytes) -> PrivateKey:
-    """Read a key without checking whether its factors are primes: that blocks all threads for 40 ms."""
+    """Read a key without checking whether its factors are primes: that would block all threads for 40 ms."""
     try:
         key = serialization.load_pem_private_key(pem, password=None, unsafe_skip_rsa_key_validation=True)
     except (ValueError, TypeError) as error:

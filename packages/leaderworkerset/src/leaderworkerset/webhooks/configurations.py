@@ -1,7 +1,8 @@
 """The two objects that configure which webhooks an API server calls (contract 12.3, R-WHC-1).
 
 Their names are the same for every installation: a cluster has one set of them, and the manager finds them by name to
-write its authority there. API servers call configurations in the order of names, ours after those of Kueue (R-KQ-10).
+write its authority into them. API servers call configurations in the order of names, ours after those of Kueue
+(R-KQ-10).
 """
 
 import base64
@@ -25,13 +26,16 @@ Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 
 
 def at_url(url: str, authority: bytes) -> ClientConfig:
-    """Return a function that points webhooks at a server's address; `authority` is the PEM that signed its certificate."""
+    """Return a function that points webhooks to a server's address.
+
+    `authority` is the PEM that signed its certificate.
+    """
     bundle = base64.b64encode(authority).decode()
     return lambda path: {"url": f"{url}{path}", "caBundle": bundle}
 
 
 def at_service(namespace: str, name: str, authority: bytes = b"") -> ClientConfig:
-    """Return a function that points webhooks at a service; without `authority` another component injects it later."""
+    """Return a function that points webhooks to a service; without `authority` another component injects it later."""
     bundle = {"caBundle": base64.b64encode(authority).decode()} if authority else {}
     return lambda path: {"service": {"namespace": namespace, "name": name, "path": path}} | bundle
 
@@ -79,7 +83,7 @@ CLUSTER: Final = (
     Permission(VALIDATING_WEBHOOK_CONFIGURATIONS, FOLLOW, names=(VALIDATING_NAME,)),
 )
 NAMESPACE: Final = (Permission(SECRETS, ("get", *FOLLOW), names=(SECRET_NAME,)),)
-"""With `CLUSTER` the permissions to keep the webhooks' certificate (R-CERT-1).
+"""Together with `CLUSTER`, the permissions to maintain the webhooks' certificate (R-CERT-1).
 
 They name their objects, so a list or watch must select its one object by `metadata.name`.
 """

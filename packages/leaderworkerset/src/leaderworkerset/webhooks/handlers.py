@@ -34,7 +34,7 @@ VALIDATE_DISAGGREGATED_SET: Final = "/validate-disaggregatedset-x-k8s-io-v1-disa
 
 
 def mutate_leaderworkerset(review: Review) -> JSONObject:
-    """Fill in the defaults of a LeaderWorkerSet (R-DEF)."""
+    """Fill in the defaults of a LeaderWorkerSet (chapter R-DEF)."""
     round_trip("LeaderWorkerSet", review.object)
     return leaderworkerset.default_leaderworkerset(review.object)
 
@@ -74,7 +74,7 @@ def validate_disaggregatedset(review: Review, gang: Gang) -> Admitted:
 
 
 def _read(obj: JSONObject) -> LeaderWorkerSet:
-    """Return the object decoded; raise an error if a field has the wrong type, also one of a template."""
+    """Return the decoded object; raise an error if a field has the wrong type, also in a template."""
     round_trip("LeaderWorkerSet", obj)
     return decode(obj)
 
@@ -88,7 +88,7 @@ def _with_roles(obj: JSONObject) -> JSONObject:
 
 
 def _readable(stored: JSONObject | None, read: Callable[[JSONObject], T]) -> T | None:
-    """Return the stored object as read; None if a field has the wrong type, so that an update can correct it."""
+    """Return the decoded stored object; None if a field has the wrong type, so that an update can correct it."""
     try:
         return None if stored is None else read(stored)
     except TYPE_ERRORS:
@@ -96,21 +96,21 @@ def _readable(stored: JSONObject | None, read: Callable[[JSONObject], T]) -> T |
 
 
 def mutate_pod(review: Review, gang: Gang) -> JSONObject:
-    """Return the pod as a member of its group (R-ADM)."""
+    """Return the pod as a member of its group (chapter R-ADM)."""
     read = round_trip("ObjectMeta", meta.metadata(review.object), "metadata")
     round_trip("PodSpec", meta.spec(review.object), "spec")
     return deciding.admit_pod(_with_texts(review.object, read), gang, review.uid)
 
 
 def _with_texts(obj: JSONObject, read: JSONObject) -> JSONObject:
-    """Return the object with labels and annotations as Go reads them: null is an empty text."""
+    """Return the object with labels and annotations as Go reads them: null becomes an empty text."""
     metadata = meta.metadata(obj)
     parts = {part: read[part] for part in ("labels", "annotations") if None in (metadata.get(part) or {}).values()}
     return obj | {"metadata": metadata | parts} if parts else obj
 
 
 def allow(review: Review) -> JSONObject:
-    """Allow everything (R-ADM-16: pods have no validation)."""
+    """Allow everything: pods have no validation (R-ADM-16)."""
     return review.object
 
 
@@ -158,7 +158,7 @@ def leaderworkerset_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:
 
 
 def pod_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:
-    """Return the webhooks of their pods."""
+    """Return the webhooks of the pods of LeaderWorkerSets."""
     return (
         WebhookSpec(
             name="mpod.kb.io",

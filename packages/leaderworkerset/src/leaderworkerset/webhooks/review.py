@@ -2,7 +2,7 @@
 
 Bytes come in, bytes go out. A decision is a function from a `Review` to the object to store, or it raises an error,
 which decides the code: a wrong type is 400 (R-DEF-7), a refusal 403 (R-ADM-1, contract 10.2). Every answer is an
-AdmissionReview, so that the user reads the error's text and not that a webhook failed.
+AdmissionReview, so that the user gets the error's text instead of a message that a webhook failed.
 """
 
 import base64
@@ -22,7 +22,7 @@ API_VERSION = "admission.k8s.io/v1"
 
 
 TYPE_ERRORS: Final = (GoTypeError, DecodeError)
-"""A field of the object has the wrong type."""
+"""Errors about a field of the wrong type."""
 
 
 class BadReviewError(ValueError):
@@ -46,7 +46,7 @@ class Admitted(msgspec.Struct, frozen=True):
 
 
 Decide: TypeAlias = Callable[[Review], JSONObject | Admitted]
-"""Returns the object to store: the review's own if nothing is to change. Raises an error to refuse."""
+"""Returns the object to store: the review's own for no change. Raises an error to refuse."""
 
 
 def answer(body: bytes, decide: Decide) -> bytes:
@@ -75,7 +75,7 @@ def respond(review: Review, decide: Decide) -> bytes:
 
 
 def _decide(review: Review, decide: Decide) -> JSONObject | Admitted:
-    """Decide; what is stored blocks no update: neither a field of a wrong type, nor anything once deletion has begun."""
+    """Decide; stored errors block no update: neither a field of a wrong type, nor anything once deletion has begun."""
     if review.operation == "UPDATE" and _is_deleting(review.object):
         return review.object  # its finalizers must be removable
     try:

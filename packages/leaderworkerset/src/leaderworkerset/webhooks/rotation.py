@@ -1,16 +1,16 @@
-"""When a certificate is renewed, and how: decisions on the content of a secret (R-CERT-1).
+"""When and how a certificate is renewed: decisions on the content of a secret (R-CERT-1).
 
-In: the content of the secret, the host names and the time. Out: the new content. No connection fails meanwhile, because
-trust is changed before the served certificate:
+In: the content of the secret, the host names and the time. Out: the new content. No connection fails during a renewal,
+because trust is changed before the served certificate:
 
 - The serving certificate is renewed under the same authority, which all clients trust already.
 - A new authority is put before the old one in `ca.crt`. The bundle goes into the webhook configurations; a replica that
   still serves its old certificate is trusted through the old authority until that ends.
 
 Certificates of the Go manager's first years have the serial number 0, which libraries reject sooner or later. They are
-renewed, and their authority is trusted for one more day, in which replicas of the Go manager end.
+renewed, and their authority is trusted for one more day, until replicas of the Go manager have ended.
 
-The keys of the secret, and RSA, are those of the Go manager, which can continue with the same secret.
+The secret has the same keys, and RSA, as the Go manager's, which can continue with this secret.
 """
 
 import base64
@@ -26,10 +26,10 @@ from leaderworkerset.webhooks.certificates import Certificate, CertificateError
 from leaderworkerset.webhooks.certificatework import AUTHORITY_CERTIFICATE, RotationStep
 
 LOOKAHEAD: Final = timedelta(days=90)
-"""How long before its end a certificate is renewed."""
+"""The time before its expiry at which a certificate is renewed."""
 
 FAREWELL: Final = timedelta(days=1)
-"""How long an authority with an invalid serial number is trusted after another one signs."""
+"""The time for which an authority with an invalid serial number is trusted after it was replaced."""
 
 AUTHORITY_KEY: Final = "ca.key"
 CERTIFICATE: Final = "tls.crt"
@@ -68,7 +68,7 @@ def write(material: Material) -> dict[str, str]:
 
 
 def decide(material: Material, hosts: Sequence[str], now: datetime) -> RotationStep:
-    """Decide what has to be renewed."""
+    """Decide which part must be renewed."""
     try:
         if not _is_good_authority(material.authority, now):
             return RotationStep.RENEW_AUTHORITY
@@ -105,7 +105,7 @@ def renew(material: Material, step: RotationStep, hosts: Sequence[str], now: dat
 def due_at(material: Material) -> datetime:
     """Return when the next renewal of valid material is due."""
     ends = (material.authority.certificate, material.serving.certificate)
-    return min(certificates.expires_at(one) for one in ends) - LOOKAHEAD
+    return min(certificates.expires_at(end) for end in ends) - LOOKAHEAD
 
 
 def _is_good_authority(authority: Certificate, now: datetime) -> bool:

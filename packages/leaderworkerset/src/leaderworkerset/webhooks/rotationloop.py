@@ -1,8 +1,8 @@
 """The loop that performs the decisions of `rotation.py`, on every replica (R-CERT-1).
 
 It watches one secret and the two webhook configurations. Each plan renews the secret if that is due, or makes both
-configurations trust its authorities, if its watch of the secret is not behind. Only after that the certificate is passed
-to `serve`. Replicas need no leader: if two renew at once, the API server accepts the first write, and the other replica
+configurations trust its authorities, unless its watch of the secret is behind. Only then is the certificate passed to
+`serve`. Replicas need no leader: if two renew at once, the API server accepts the first write, and the other replica
 reads its result.
 """
 
@@ -39,10 +39,10 @@ INTERVAL: Final = 12 * 3600.0
 """Seconds between two plans without a change."""
 
 LOOK_AT_CLOCK: Final = 60.0
-"""The maximum seconds until a plan follows a change of the wall clock, by which a certificate may have expired."""
+"""The maximum seconds between a change of the wall clock, which may expire a certificate, and the next plan."""
 
 SETTLE: Final = 5.0
-"""Seconds that API servers get to learn a new authority before a certificate of it is served."""
+"""Seconds for API servers to learn a new authority before its certificate is served."""
 
 SHORTEST: Final = 1.0
 """The minimum seconds between two plans, even if a renewal is due at once."""
@@ -53,7 +53,7 @@ BEHIND: Final = 1.0
 RETRY: Final = Backoff(base=1.0, limit=60.0)
 
 Serve: TypeAlias = Callable[[bytes], Awaitable[None]]
-"""Takes a certificate and its key, as one PEM, to be served from now on."""
+"""Accepts a certificate and its key, as one PEM, to serve from now on."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -66,12 +66,12 @@ class CertificatePlace(Struct, frozen=True):
 
 
 def place(namespace: str, service: str, secret: str) -> CertificatePlace:
-    """Return the place for a webhook service of a namespace."""
+    """Return the secret and host name for a webhook service of a namespace."""
     return CertificatePlace(ObjectKey(namespace, secret), f"{service}.{namespace}.svc")
 
 
 class Rotation:
-    """Runs until cancelled; `serve` gets every certificate once API servers trust it."""
+    """Runs until cancelled; `serve` receives every certificate once API servers trust it."""
 
     def __init__(
         self, client: Client, place: CertificatePlace, clock: Clock, work: CertificateWork, serve: Serve
@@ -90,7 +90,7 @@ class Rotation:
         )
 
     async def run(self) -> None:
-        """Keep the certificates valid; raise `ConfigError` if the secret does not exist at first."""
+        """Keep the certificates valid; raise `ConfigError` if the secret does not exist initially."""
         await self._check()
         informers = (self._secret, *self._configurations)
         watches = [Watch(informer, lambda _: (self._place.secret,)) for informer in informers]
@@ -106,7 +106,7 @@ class Rotation:
         await Manager(informers=informers, runnables=(controller, clock)).run()
 
     async def plan(self, _key: ObjectKey) -> Plan:
-        """Return what is due now; if nothing is, serve the certificate."""
+        """Return the writes that are due now; if there are none, serve the certificate."""
         secret = self._secret.store.get(self._place.secret)
         if secret is None:
             raise ConfigError(missing(self._place.secret))
@@ -140,7 +140,7 @@ class Rotation:
                 return
 
     def _trust(self, bundle: str) -> Actions:
-        """Return the writes of the configurations that do not trust the authorities yet."""
+        """Return the writes for the configurations that do not trust the authorities yet."""
         actions: Actions = ()
         for informer in self._configurations:
             found = informer.store.list()
@@ -156,7 +156,7 @@ class Rotation:
         return actions
 
     async def _show(self, found: Rotated) -> None:
-        """Serve the certificate, if it changed; API servers get time to learn a new authority first."""
+        """Serve the certificate if it changed, after a pause for API servers to learn a new authority."""
         if found.chain == self._served:
             return
         if self._served and found.signer != self._signer:
@@ -167,7 +167,7 @@ class Rotation:
 
 
 class _ClockFollower:
-    """Plans again when the wall clock was set, since the wait between plans uses the monotonic clock."""
+    """Plans again after the wall clock was set, because the wait between plans uses the monotonic clock."""
 
     def __init__(self, clock: Clock, plan_again: Callable[[], None]) -> None:
         self._jumps = ClockJumps(clock)

@@ -1,9 +1,9 @@
 """The HTTPS server that API servers call for admission.
 
-It runs in a thread of its own with its own event loop: an API server waits for the answer, so a long reconcile must not
-block it. Large reviews must not block small ones either: they are decided in threads, one after the other, those beyond
-the usual size in a queue of their own that holds few of them. Decisions are pure and take no locks; only start, stop
-and the certificate are shared with other threads.
+It runs in its own thread with its own event loop: an API server waits for the answer, so a long reconcile must not
+block it. Large reviews must not block small ones either. They are decided in threads, one after the other; unusually
+large ones have a separate short queue. Decisions are pure and take no locks; only start, stop and the certificate are
+shared with other threads.
 """
 
 import asyncio
@@ -28,10 +28,10 @@ from leaderworkerset.webhooks import review
 from leaderworkerset.webhooks.review import BadReviewError, Decide
 
 SECONDS: Final = 10.0
-"""The time limit for a body: as long as API servers wait for the whole answer."""
+"""The time limit for a body, as long as API servers wait for the whole answer."""
 
 USUAL: Final = 256 * 1024
-"""The size in bytes up to which bodies are read at once, on all connections."""
+"""The size in bytes up to which bodies are read concurrently on all connections."""
 
 LARGE_AT_ONCE: Final = 8
 
@@ -39,13 +39,14 @@ Receiving: TypeAlias = Callable[[asyncio.BaseTransport | None, float], AbstractC
 """Reports that a body is read from a connection, for so many seconds at most (`Acceptor.receiving`)."""
 
 TO_REFUSE: Final = 1.0
-"""Seconds after the time limit in which the connection stays open for the answer that the body was too slow."""
+"""Seconds after the time limit for which the connection stays open to answer that the body was too slow."""
 
 
 class Bodies:
-    """Reads bodies within bounds of time and memory, since anyone can send one.
+    """Reads bodies within limits of time and memory, because anyone can send one.
 
-    A usual review is small and has a Content-Length. Of others only few are read concurrently: all bodies have a bound.
+    A usual review is small and has a Content-Length. Only a few others are read concurrently: the memory for all bodies
+    is limited.
     """
 
     def __init__(self, receiving: Receiving, seconds: float = SECONDS) -> None:
@@ -80,7 +81,7 @@ LARGE: Final = 64 * 1024
 """The bytes from which on a review is decided in a thread; one of this size takes a few milliseconds."""
 
 MOST_WAITING: Final = 2 * LARGEST_BODY
-"""The bytes of reviews beyond `USUAL` that are decided or wait for it: two of the largest. Anyone can send them."""
+"""The maximum bytes of reviews beyond `USUAL` in the queue: two of the largest. Anyone can send them."""
 
 
 class DecisionQueue:
@@ -92,7 +93,7 @@ class DecisionQueue:
         self._turn = asyncio.Lock()
 
     async def answer(self, path: str, decide: Decide, body: bytes) -> web.Response:
-        """Decide when it is this review's turn."""
+        """Decide the review in its turn."""
         if self._waiting + len(body) > self._most:
             raise web.HTTPServiceUnavailable(
                 text="too many large reviews wait: try again", headers={"retry-after": "1"}
@@ -108,15 +109,15 @@ class DecisionQueue:
 SHUTDOWN_SECONDS = 3.0
 
 Observe: TypeAlias = Callable[[str, int, float], None]
-"""Notified of every request: its path, the status code, the seconds it took; called in the server's thread."""
+"""Is notified of every request with its path, status code and duration in seconds, in the server's thread."""
 
 
 Handle: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.Response]]
-"""Answers a request. No router and no middlewares of aiohttp: they take a tenth of the time of a usual review."""
+"""Answers a request. aiohttp's router and middlewares would take a tenth of the time of a usual review."""
 
 
 def ignore(_path: str, _code: int, _seconds: float) -> None:
-    """Observe nothing."""
+    """Do nothing."""
 
 
 log = structlog.get_logger(__name__)
@@ -134,7 +135,7 @@ DEFAULTS: Final = WebhookOptions()
 
 
 class WebhookServer:
-    """Serves the admission paths while the context is entered.
+    """Serves the admission paths inside the context.
 
     `decisions` maps paths to decisions.
 
@@ -180,7 +181,7 @@ class WebhookServer:
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(replace(), self._loop))
 
     def drain(self) -> None:
-        """Continue to answer, but close each connection after its answer: next requests go to another replica."""
+        """Continue to answer, but close each connection after its answer: later requests go to another replica."""
         self._is_draining = True
 
     async def __aenter__(self) -> Self:
@@ -268,7 +269,7 @@ class WebhookServer:
 
 
 class FailedResponse(web.Response):
-    """The denial because of an internal error: sent as 200, so that users read its text, and observed as 500."""
+    """The denial because of an internal error: sent as 200, so that users read its text, and reported as 500."""
 
 
 async def _end(runner: web.ServerRunner) -> None:

@@ -26,7 +26,7 @@ USER: Final = "system:apiserver"
 
 
 class Definitions:
-    """Keeps the registry in accordance with the stored definitions."""
+    """Keeps the registry up to date with the stored definitions."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -47,7 +47,7 @@ class Definitions:
                 self._finish(change.key.resource)
 
     def _serve(self, definition: JSONObject, previous: JSONObject | None = None) -> None:
-        """Serve the kind of a definition; if its spec has not changed, keep the kind, whose schema is large."""
+        """Serve the kind of a definition; if its spec is unchanged, keep the existing kind, whose schema is large."""
         is_redefined = previous is not None and meta.spec(previous) != meta.spec(definition)
         if previous is None or is_redefined:
             self._backend.registry.add(customresource.kind_from_crd(definition))

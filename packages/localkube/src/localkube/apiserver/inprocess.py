@@ -1,6 +1,6 @@
-"""The transport to an API server in the same process: no socket, no copy, any event loop.
+"""The transport to an API server in the same process, without sockets and copies, for any event loop.
 
-Requests and streams only; `/exec` and `/portforward` need `http.py`.
+It carries requests and streams only; `/exec` and `/portforward` need `http.py`.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -38,7 +38,7 @@ class InProcessTransport:
             yield StreamResponse(answer.status, answer.headers, chunks)
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""
 
 
 def _closing(chunks: AsyncIterator[bytes]) -> "aclosing[AsyncGenerator[bytes, None]]":

@@ -36,8 +36,10 @@ from localkube.apiserver.verbs.backend import Backend
 from localkube.podaccess import Node
 
 FAULTS_PATH: Final = "/localkube/faults"
-"""The server of the cluster's faults (`localkube/faults/`). It is not part of the Kubernetes API, and always
-available."""
+"""The path of the cluster's faults (`localkube/faults/`).
+
+It is not part of the Kubernetes API, and always available.
+"""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -91,12 +93,12 @@ class ApiServer:
         self._faults = serve
 
     async def leave(self) -> None:
-        """Be away for clients that are connected: watches end, and `http.py` answers no request."""
+        """Disconnect all clients until `come_back`: watches end, and `http.py` answers no request."""
         self.is_away = True
         self.backend.hub.end_all()
 
     async def come_back(self) -> None:
-        """Serve all clients again."""
+        """Serve clients again, after `leave`."""
         self.is_away = False
 
     async def start(self) -> None:

@@ -1,7 +1,7 @@
-"""Creates all controllers of the small Kubernetes, and runs them over one client.
+"""Creates all controllers of the embedded Kubernetes, and runs them with one client.
 
-Informers are shared, so that every kind is watched once; besides, the garbage collector watches the metadata
-of all kinds. Events are written under the upstream names of the controllers.
+Informers are shared, so that every kind is watched once; the garbage collector additionally watches the metadata of all
+kinds. Events are written under the upstream names of the controllers.
 """
 
 import asyncio
@@ -108,7 +108,7 @@ MANY: Final = ControllerOptions(workers=8, quiet=True)
 """The options for StatefulSets and ReplicaSets; each of them also creates its pods concurrently."""
 
 ONE: Final = ControllerOptions(workers=1, quiet=True)
-"""The options for controllers whose keys may wait."""
+"""The options for controllers whose keys are not urgent."""
 
 
 class ControllerSettings(Struct, frozen=True, kw_only=True):
@@ -165,7 +165,7 @@ Part: TypeAlias = tuple[str, Driver, ControllerOptions]
 
 
 def _reporters(client: Client, known: Informers, clock: Clock, root: Path) -> tuple[tuple[str, tuple[Part, ...]], ...]:
-    """Return the controllers by the name under which they write events; those of housekeeping write none."""
+    """Return the controllers by the name under which they write events; internal controllers write none."""
     sets = StatefulSets(
         sets=known.statefulsets,
         pods=known.pods,

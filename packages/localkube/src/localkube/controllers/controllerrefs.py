@@ -1,8 +1,8 @@
 """Controller references: the objects of a workload, those it adopts and those it releases.
 
 Mirrors `controller_ref_manager.go`. An object belongs to the owner in its owner reference; it is released when it no
-longer matches (its labels, and its name where that counts), and adopted when it has no controller and matches. No object
-is adopted while it or the owner is being deleted; before adopting, the live owner is read to make sure that it still has
+longer matches (its labels, and its name if relevant), and adopted when it has no controller and matches. No object is
+adopted while it or the owner is being deleted; before adopting, the live owner is read to make sure that it still has
 the same UID.
 """
 
@@ -36,14 +36,14 @@ def orphan_index(obj: JSONObject) -> Iterable[str]:
 
 
 def owner_keys(obj: JSONObject | None, owners: Resource) -> Iterator[ObjectKey]:
-    """Yield the key of an object's controller, if that is of this resource."""
+    """Yield the key of an object's controller if the controller is of this resource."""
     owner = meta.controller_of(obj) if obj is not None else None
     if obj is not None and owner and (owner.get("apiVersion"), owner.get("kind")) == (owners.api_version, owners.kind):
         yield ObjectKey(meta.namespace(obj), owner["name"])
 
 
 def affected(change: Change, owners: Informer) -> Iterator[ObjectKey]:
-    """Yield the owners that a change of an object affects: its old and new controller, or who may adopt it."""
+    """Yield the owners that a change affects: the old and the new controller, or owners that may adopt the object."""
     yield from owner_keys(change.old, owners.resource)
     yield from owner_keys(change.new, owners.resource)
     if change.new is not None and not meta.controller_of(change.new):
@@ -72,7 +72,10 @@ def claim(
     orphans: Iterable[JSONObject],
     fits: Callable[[JSONObject], bool] = lambda _: True,
 ) -> Claimed:
-    """Sort objects: `owned` have the owner as their controller, `orphans` have none; `fits` is asked besides labels."""
+    """Sort objects: `owned` have the owner as their controller, `orphans` have none.
+
+    `fits` is a condition besides labels.
+    """
     selector = selector_of(owner)
 
     def matches(obj: JSONObject) -> bool:
@@ -111,7 +114,7 @@ def release(resource: Resource, owner: JSONObject, obj: JSONObject) -> Patch:
 async def plan_owners(
     client: Client, owners: Resource, owner: JSONObject, members: Resource, claimed: Claimed
 ) -> Plan | None:
-    """Return the plan that releases and adopts members, None where all is as it should be."""
+    """Return the plan that releases and adopts objects, None if there is nothing to change."""
     if not (claimed.released or claimed.adopted):
         return None
     released = [release(members, owner, obj) for obj in claimed.released]

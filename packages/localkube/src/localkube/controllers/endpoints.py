@@ -1,8 +1,8 @@
 """EndpointSlices: the pods of each service, for readers of the API (`kubectl get endpointslices`, clients).
 
-Names are not resolved by them in this cluster, so a service is planned at most once a second. Slices are named
-`<service>-<number>` and hold up to 100 endpoints each, as upstream; an endpoint stays in its slice, so that a pod that
-comes or goes changes one slice. The older Endpoints are not created.
+In this cluster, names are not resolved through them, so a service is planned at most once a second. Slices are named
+`<service>-<number>` and hold up to 100 endpoints each, as upstream; an endpoint stays in its slice, so that an added or
+deleted pod changes one slice. The older Endpoints are not created.
 """
 
 from collections import OrderedDict
@@ -28,13 +28,13 @@ HEADLESS: Final = "service.kubernetes.io/headless"
 
 PER_SLICE: Final = 100
 INTERVAL: Final = 1.0
-"""Seconds between two plans of one service at least, so that starting n pods costs few plans of n endpoints."""
+"""The minimum seconds between two plans of one service, so that starting n pods needs few plans of n endpoints."""
 
 SHARE: Final = 20
-"""So many times as long as a plan took is the time until the next: where processors are busy, a plan takes longer."""
+"""The pause after a plan, as a multiple of its duration: plans take longer on busy processors."""
 
 SHORTEST: Final = 0.01
-"""Shortest wait in seconds: a smaller one may be lost in floating-point sums of virtual time."""
+"""The shortest wait in seconds: a shorter one may be lost in floating-point sums of virtual time."""
 
 BY_NAMESPACE: Final = "namespace"
 BY_SERVICE: Final = "service"
@@ -61,7 +61,7 @@ class EndpointSlices(Struct, frozen=True, kw_only=True):
     slices: Informer
     clock: Clock
     _due: OrderedDict[UID, float] = field(default_factory=OrderedDict)
-    """From when on a service that was planned may be planned again, by its UID, the one planned first at the front."""
+    """The time from which on a planned service may be planned again, by its UID, earliest first."""
 
     def watches(self) -> tuple[Watch, ...]:
         """Return the watches, with the services that a change affects."""
@@ -72,7 +72,7 @@ class EndpointSlices(Struct, frozen=True, kw_only=True):
         )
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Write the slices of one service, at most every `INTERVAL`; those of deleted services are collected."""
+        """Write the slices of one service, at most every `INTERVAL`; slices of deleted services are collected."""
         service = self.services.store.get(key)
         if service is None or meta.is_deleting(service) or not meta.spec(service).get("selector"):
             return Plan()
@@ -98,7 +98,7 @@ class EndpointSlices(Struct, frozen=True, kw_only=True):
 
 
 def corrections(service: JSONObject, pods: Sequence[JSONObject], existing: Sequence[JSONObject]) -> Actions:
-    """Return the writes that make the existing slices those of the service."""
+    """Return the writes that turn the existing slices into those of the service."""
     known = {meta.name(one): one for one in existing}
     wanted = {meta.name(one): one for one in build(service, pods, existing)}
     actions: list[Action] = [
@@ -142,7 +142,7 @@ def build(service: JSONObject, pods: Sequence[JSONObject], existing: Sequence[JS
 def _placed(
     service: str, endpoints: Sequence[JSONObject], existing: Sequence[JSONObject]
 ) -> dict[str, list[JSONObject]]:
-    """Return the endpoints by the names of slices: known ones stay, new ones fill what is free, then further slices."""
+    """Return the endpoints by the names of slices: known ones stay, new ones fill free places, then further slices."""
     new = {endpoint["targetRef"]["uid"]: endpoint for endpoint in endpoints}
     slices: dict[str, list[JSONObject]] = {}
     for one in sorted(existing, key=meta.name):

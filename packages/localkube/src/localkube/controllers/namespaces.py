@@ -26,11 +26,11 @@ from localkube.controllers.garbage.deletableresources import discover, metadata_
 FINALIZER: Final = "kubernetes"
 CONTENT_REMAINING: Final = "NamespaceContentRemaining"
 RECOUNT: Final = 0.25
-"""Seconds until the objects of a namespace that is not empty yet are counted again."""
+"""Seconds until the objects of a namespace that is not yet empty are counted again."""
 
 
 class Namespaces(Struct, frozen=True, kw_only=True):
-    """Empties and finalizes terminating namespaces; `_emptying` has those whose objects were deleted once."""
+    """Empties and finalizes terminating namespaces; `_emptying` has the namespaces whose objects were deleted once."""
 
     namespaces: Informer
     client: Client
@@ -79,7 +79,7 @@ class Namespaces(Struct, frozen=True, kw_only=True):
 
 
 def with_remaining(namespace: JSONObject, remaining: Counter[str], now: datetime) -> Sequence[JSONObject] | None:
-    """Return the conditions that name the remaining objects; None if they do so already."""
+    """Return the conditions that name the remaining objects; None if they already do so."""
     listed = ", ".join(f"{kind} has {number} resource instances" for kind, number in sorted(remaining.items()))
     message = f"Some resources are remaining: {listed}"
     known = meta.find_condition(namespace, CONTENT_REMAINING) or {}

@@ -38,7 +38,7 @@ def is_available(pod: JSONObject, min_ready_seconds: int, now: datetime) -> bool
 
 
 def is_awaited(at: datetime, min_ready_seconds: int, now: datetime) -> bool:
-    """Return whether the pod becomes available later, also if the clock was set back since it became ready."""
+    """Return whether the pod becomes available later, even if the clock was set back since it became ready."""
     return now < at <= now + timedelta(seconds=min_ready_seconds)
 
 

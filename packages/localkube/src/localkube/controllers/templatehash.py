@@ -1,4 +1,4 @@
-"""The hashes that names of revisions and ReplicaSets end with, in characters that spell no words."""
+"""The hashes at the end of names of revisions and ReplicaSets, in characters that form no words."""
 
 from typing import Final
 

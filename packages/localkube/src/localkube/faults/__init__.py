@@ -1,1 +1,1 @@
-"""Faults on purpose: programs, packets, disks, nodes and parts of the cluster that fail for a time, and recover."""
+"""Intentional faults: programs, packets, disks, nodes and parts of the cluster that fail for a time, and recover."""

@@ -1,4 +1,4 @@
-"""Composes the faults of a cluster from what it consists of."""
+"""Composes the faults of a cluster from its parts."""
 
 import asyncio
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from localkube.faults.parts import Part, Removing
 
 
 def keeper(pods: PodsHere, clock: Clock, parts: Mapping[FaultKind, Part], tasks: asyncio.TaskGroup) -> FaultKeeper:
-    """Return the keeper of a cluster's faults; `tasks` runs what lasts as long as a fault."""
+    """Return the keeper of a cluster's faults; `tasks` runs the work that a fault needs while it lasts."""
     packets, removing = Packets(pods), Removing(parts)
     effects: dict[FaultKind, Effect] = {
         FaultKind.KILL: partial(programs.kill, pods),

@@ -1,6 +1,6 @@
 """The effects of faults: an effect starts, and returns a function that undoes it.
 
-Most need the pods of this machine.
+Most effects need the pods of this machine.
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 Undo: TypeAlias = Callable[[], Awaitable[None]]
 
 Effect: TypeAlias = Callable[[Fault], Awaitable[Undo]]
-"""Makes a fault happen; raises `FaultError` or `StartError` if it cannot be."""
+"""Starts a fault; raises `FaultError` or `StartError` if that is impossible."""
 
 
 class PodsHere(Struct, frozen=True):
     """The pods of this machine: objects of the API, and processes of the runner.
 
-    `containers` returns the names by which the runner knows the running containers of a pod.
+    `containers` returns the IDs by which the runner knows the running containers of a pod.
     """
 
     client: Client
@@ -34,7 +34,7 @@ class PodsHere(Struct, frozen=True):
     containers: Callable[[JSONObject], list[str]]
 
     async def pod(self, key: ObjectKey) -> JSONObject:
-        """Return a pod that has an address of its own."""
+        """Return a pod that has its own address."""
         pod = await self.client.find(PODS, key)
         if pod is None:
             raise FaultError(f"pod {key} is not there")

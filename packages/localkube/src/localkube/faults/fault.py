@@ -1,6 +1,6 @@
-"""One fault, as it is requested and listed: what fails, whose, how much of it, for how long. Pure.
+"""One fault as it is requested and listed: its kind, targets, amount and duration. Pure.
 
-`FORMS` is the table of all faults: how many targets each has, what they are, and the amounts that it accepts.
+`FORMS` is the table of all faults: the number and kind of their targets, and the amounts that they accept.
 """
 
 import math
@@ -12,7 +12,7 @@ import msgspec
 from kuberuntime.objects.meta import ObjectKey
 
 LONGEST: Final = 24 * 3600.0
-"""Seconds after which every fault has been undone."""
+"""The maximum seconds of a fault, after which it is undone."""
 
 
 class FaultKind(StrEnum):
@@ -65,11 +65,14 @@ FORMS: Final = {
 
 
 class FaultError(Exception):
-    """The fault cannot be had; the text names the fault, its part and what to do."""
+    """The fault is impossible; the text names the fault, its part and what to do."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A fault that lasts so many seconds. Of two pods it concerns what is between them, of one what is around it."""
+    """A fault with its duration in seconds.
+
+    For two pods it affects their connection, for one pod all its connections.
+    """
 
     kind: FaultKind
     seconds: float
@@ -79,7 +82,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def pods(self) -> list[ObjectKey]:
-        """Return the pods that it concerns.
+        """Return the affected pods.
 
         >>> Fault(kind=FaultKind.KILL, seconds=1.0, targets=("default/web-0",)).pods
         [ObjectKey(namespace='default', name='web-0')]
@@ -89,7 +92,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def parse(body: bytes) -> Fault:
-    """Read a requested fault; raise `FaultError` that names the first field that is wrong."""
+    """Read a requested fault; raise a `FaultError` that names the first invalid field."""
     try:
         fault = msgspec.json.decode(body, type=Fault)
     except (msgspec.DecodeError, RecursionError) as error:

@@ -1,12 +1,12 @@
 """Keeps the faults of a cluster: starts requested faults, and undoes each when its time is over.
 
-The time is a deadline of the cluster, not of who asked: a command that is killed leaves nothing for longer. When the
-cluster ends, all are undone; what a killed cluster left on objects is undone when it starts again
+The time is a deadline of the cluster, not of the requesting command: faults of a killed command end in time. When the
+cluster ends, all faults are undone. Changes that a killed cluster left on objects are undone when it starts again
 (`leavingnodes.restore`).
 
-`answer` serves `FAULTS_PATH` (`apiserver/server.py`), which is not part of the Kubernetes API: GET lists, POST starts
-one, DELETE undoes all, or the fault whose number follows in the path. Every client with the token of the cluster can
-use it.
+`answer` serves `FAULTS_PATH` (`apiserver/server.py`), which is not part of the Kubernetes API: GET lists faults, POST
+starts one, DELETE undoes all, or the fault whose number follows in the path. Every client with the token of the cluster
+can use it.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from localkube.faults.fault import Fault, FaultError, FaultKind, parse
 from localkube.kubelet.processes.runner import StartError
 
 MOST: Final = 64
-"""Faults at one time."""
+"""The maximum number of concurrent faults."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -66,7 +66,7 @@ class FaultKeeper:
             await self.undo_all()
 
     async def begin(self, fault: Fault) -> int:
-        """Begin a fault; return its number. Raise `FaultError` or `StartError` if it cannot be."""
+        """Begin a fault; return its number. Raise `FaultError` or `StartError` if that is impossible."""
         async with self._changing:
             if len(self._active) >= MOST:
                 raise FaultError(f"{MOST} faults last already: undo some first")

@@ -1,7 +1,7 @@
-"""Nodes that are drained, or lost with all that runs on them.
+"""Nodes that are drained, or lost with all their pods.
 
-Such a fault changes objects of the API, so it survives the cluster's process. The annotation says so on the node: a
-cluster that starts again undoes what it finds (`restore`).
+Such a fault changes objects of the API, so it survives the cluster's process. An annotation marks the node: a cluster
+that starts again undoes marked faults (`restore`).
 """
 
 from contextlib import suppress
@@ -23,7 +23,7 @@ LOST: Final = {"key": "node.kubernetes.io/out-of-service", "value": "fault", "ef
 
 
 async def remove(client: Client, fault: Fault) -> Undo:
-    """Make a node unschedulable, and remove its pods: with their grace period, or as if its power was cut."""
+    """Make a node unschedulable, and remove its pods: with their grace period, or as in a power failure."""
     name, is_lost = fault.targets[0], fault.kind is FaultKind.LOSE_NODE
     node = await _find(client, name)
     if meta.spec(node).get("unschedulable"):
@@ -67,7 +67,7 @@ async def recover(client: Client, name: str) -> None:
 
 
 async def restore(client: Client) -> None:
-    """Undo what faults of an earlier process left on nodes."""
+    """Undo the faults of an earlier process on nodes."""
     for node in (await client.list(NODES)).items:
         if MARK in meta.annotations(node):
             await recover(client, meta.name(node))

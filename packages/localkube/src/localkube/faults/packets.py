@@ -1,7 +1,7 @@
-"""Packets between pods that are lost, all or some or beyond a rate, or late.
+"""Packets between pods that are lost (all, a share, or those beyond a rate) or delayed.
 
-Of two pods both directions between them are concerned, of one all that it sends to pods and gets from them. Late are all
-packets to a pod.
+With two pods, both directions between them are affected. With one pod, all its packets from and to pods are affected. A
+delay affects all packets to a pod.
 """
 
 from itertools import permutations
@@ -13,7 +13,7 @@ from localkube.kubelet.processes.runner import PacketLoss
 
 
 class Packets:
-    """Loses and holds packets. All losses are one table, which is replaced whenever one begins or ends."""
+    """Drops and delays packets. All losses are in one table, which is replaced whenever a loss begins or ends."""
 
     def __init__(self, pods: PodsHere) -> None:
         self._pods = pods
@@ -21,7 +21,7 @@ class Packets:
         self._delayed: set[str] = set()
 
     async def lose(self, fault: Fault) -> Undo:
-        """Begin to lose packets."""
+        """Begin to drop packets."""
         addresses = [str(meta.status(await self._pods.pod(key)).get("podIP")) for key in fault.pods]
         own = losses(fault, addresses)
 
@@ -38,7 +38,7 @@ class Packets:
         return undo
 
     async def delay(self, fault: Fault) -> Undo:
-        """Begin to hold all packets to a pod for a time. One pod has one delay at a time."""
+        """Begin to delay all packets to a pod by this time. One pod has at most one delay at a time."""
         uid = meta.uid(await self._pods.pod(fault.pods[0]))
         if uid in self._delayed:
             raise FaultError(f"delay: {fault.targets[0]} is delayed already: undo that first")
@@ -56,7 +56,7 @@ class Packets:
 
 
 def losses(fault: Fault, addresses: list[str]) -> list[PacketLoss]:
-    """Return what is lost between two addresses, or around one.
+    """Return the losses between two addresses, or around one.
 
     >>> losses(Fault(kind=FaultKind.LOSE, seconds=1.0, amount=0.5), ["10.88.1.0"])[1]
     PacketLoss(source='', destination='10.88.1.0', share=0.5, rate=0)

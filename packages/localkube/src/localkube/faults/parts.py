@@ -13,18 +13,18 @@ class Part(Protocol):
     """A part that can be unavailable."""
 
     async def leave(self) -> None:
-        """Go away."""
+        """Make the part unavailable."""
         ...
 
     async def come_back(self) -> None:
-        """Begin to be there again."""
+        """Begin to make the part available again."""
         ...
 
 
 class RemovablePart:
-    """A context that is left and entered again whenever its part goes away and comes back.
+    """A context that is left when its part becomes unavailable, and entered again afterwards.
 
-    Entering may take as long as another fault lasts, so nobody waits for it. A part that is not available yet can
+    Entering may take as long as another fault lasts, so it runs in the background. A part that is not yet available can
     also be removed.
     """
 
@@ -38,7 +38,7 @@ class RemovablePart:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Keep the part there while the context is entered; it is entered once the part is there."""
+        """Keep the part available inside the context, which is entered once the part is available."""
         async with self._tasks:
             await self.come_back()
             await self._there.wait()
@@ -49,7 +49,7 @@ class RemovablePart:
                 await self.leave()
 
     async def leave(self) -> None:
-        """Leave the context; entering it is broken off."""
+        """Leave the context; cancel an entering that is in progress."""
         if self._life is not None:
             self._leaving.set()
             if not self._there.is_set():
@@ -70,14 +70,14 @@ class RemovablePart:
 
 
 class Removing:
-    """Takes parts away. One part can have only one such fault at a time."""
+    """Makes parts unavailable. One part can have only one such fault at a time."""
 
     def __init__(self, parts: Mapping[FaultKind, Part]) -> None:
         self._parts = parts
         self._away: set[FaultKind] = set()
 
     async def begin(self, fault: Fault) -> Undo:
-        """Take the part away."""
+        """Make the part unavailable."""
         kind = fault.kind
         part = self._parts.get(kind)
         if part is None:

@@ -1,7 +1,6 @@
-"""Programs that die, stand still, get little of a processor, or find their disk full.
+"""Programs that are killed, stopped, starved of CPU time, or have a full disk.
 
-A program that starts again meanwhile is a new one, and whole: a machine that restarts it has repaired it. Only a starved
-pod stays starved.
+A program that restarts during the fault is a new one without it. Only a starved pod stays starved.
 """
 
 import asyncio
@@ -15,7 +14,7 @@ from localkube.faults.fault import Fault, FaultError
 from localkube.kubelet.processes.runner import StartError
 
 PERIOD: Final = 0.1
-"""Seconds within which a starved program runs once: shorter ones cost more than they show."""
+"""Seconds within which a starved program runs once: shorter periods cost more than they show."""
 
 
 async def kill(pods: PodsHere, fault: Fault) -> Undo:
@@ -24,13 +23,13 @@ async def kill(pods: PodsHere, fault: Fault) -> Undo:
         await pods.runner.signal(container, signal.SIGKILL)
 
     async def undo() -> None:
-        """Undo nothing: the kubelet starts the container again."""
+        """Do nothing: the kubelet starts the container again."""
 
     return undo
 
 
 async def stop(pods: PodsHere, fault: Fault) -> Undo:
-    """Stop all processes of a pod, which keep their connections and answer nothing; continue in the end."""
+    """Stop all processes of a pod, which keep their connections and answer nothing; resume them at the end."""
     stopped = pods.running(await pods.pod(fault.pods[0]))
 
     async def undo() -> None:
@@ -41,7 +40,7 @@ async def stop(pods: PodsHere, fault: Fault) -> Undo:
 
 
 async def starve(pods: PodsHere, tasks: asyncio.TaskGroup, fault: Fault) -> Undo:
-    """Let the processes of a pod run for a share of every period only; `tasks` runs what does that."""
+    """Let the processes of a pod run for a share of every period; the work runs in `tasks`."""
     pod = await pods.pod(fault.pods[0])
     pods.running(pod)
     task = tasks.create_task(_starve(pods, pod, fault.amount))
@@ -68,7 +67,7 @@ async def _starve(pods: PodsHere, pod: JSONObject, share: float) -> None:
 
 
 async def fill(pods: PodsHere, fault: Fault) -> Undo:
-    """Make /tmp or /dev/shm of a pod's containers, in memory, as small as what it holds; give the former size back."""
+    """Resize /tmp or /dev/shm (in memory) of a pod's containers to their content; restore the size at the end."""
     former: dict[str, int] = {}
 
     async def undo() -> None:

@@ -25,7 +25,7 @@ LOCALHOST = "127.0.0.1"
 async def logs(
     node: NodeContext, worker: PodWorker | None, pod: JSONObject, options: LogOptions
 ) -> AsyncIterator[bytes]:
-    """Yield parts of a container's log to its end or, when following, to the end of the container.
+    """Yield parts of a container's log up to its end or, when following, until the container ends.
 
     The previous log is the log of the previous run. For a container that waits for its restart, it is the log of the
     last run. For the first run of a pod, it is the log of the previous pod with this name; if its container had
@@ -62,7 +62,7 @@ def _runs(directory: Path) -> list[int]:
 
 
 def _choose(runs: list[int], pod: JSONObject, options: LogOptions) -> int:
-    """Return the run whose log is requested; an error says what there is instead."""
+    """Return the run whose log is requested; an error names the available logs."""
     if runs:
         return runs[-1]
     where = f'container "{options.container}" in pod "{meta.name(pod)}"'
@@ -72,14 +72,14 @@ def _choose(runs: list[int], pod: JSONObject, options: LogOptions) -> int:
 
 
 def _reason(pod: JSONObject, container: str) -> str:
-    """Return what the container waits for, as the kubelet appends it (`validateContainerLogStatus`)."""
+    """Return the reason why the container waits, in the format of the kubelet (`validateContainerLogStatus`)."""
     status: JSONObject = next((one for one in podstate.container_statuses(pod) if one["name"] == container), {})
     reason = ((status.get("state") or {}).get("waiting") or {}).get("reason")
     return f": {reason}" if reason else ""
 
 
 def running(worker: PodWorker | None, pod: JSONObject, container: str) -> ContainerRun:
-    """Return the container's run, if it has a process."""
+    """Return the container's run if it has a process."""
     run = worker.containers.run_of(container) if worker else None
     if run is None:
         raise NodeError(f'container "{container}" in pod "{meta.name(pod)}" is not running')
@@ -89,7 +89,7 @@ def running(worker: PodWorker | None, pod: JSONObject, container: str) -> Contai
 async def attach(
     node: NodeContext, worker: PodWorker | None, pod: JSONObject, container: str
 ) -> AsyncIterator[tuple[Stream, bytes]]:
-    """Yield the output of a running container from now on, to its end."""
+    """Yield the output of a running container from now until its end."""
     directory = node.settings.pod_directory(meta.uid(pod)) / "logs" / container
     async for piece in logreader.onwards(directory, running(worker, pod, container).log):
         yield piece

@@ -117,7 +117,7 @@ class Kubelet:
         return await access.dial(self._node, self._workers.get(meta.uid(pod)), pod, port)
 
     async def measure(self) -> Measured:
-        """Return what the running containers use."""
+        """Return the resource usage of the running containers."""
         measured = await self._meter.measure(self._running)
         if not (owned := self._node.devices.records):
             return measured
@@ -127,11 +127,11 @@ class Kubelet:
 
     @property
     def devices(self) -> Ledger:
-        """Return the real devices and the pods that have them."""
+        """Return the real devices and their pods."""
         return self._node.devices
 
     def running(self, pod: JSONObject) -> list[str]:
-        """Return the names by which the runner knows the running containers of a pod."""
+        """Return the IDs by which the runner knows the running containers of a pod."""
         worker = self._workers.get(meta.uid(pod))
         return [run.id for run in worker.containers.running] if worker else []
 
@@ -146,7 +146,7 @@ class Kubelet:
         return {run.pid: (uid, run.name) for uid, worker in workers for run in worker.containers.running}
 
     def pids(self, uid: UID) -> list[int]:
-        """Return the first processes, on this machine, of the running containers of a pod."""
+        """Return the PIDs, on this machine, of the first processes of a pod's running containers."""
         worker = self._workers.get(uid)
         return [run.pid for run in worker.containers.running] if worker else []
 
@@ -173,7 +173,7 @@ class Kubelet:
         return cell
 
     async def _supervise(self, cell: PodCell) -> None:
-        """Run the worker of one pod. An error in it is reported on that pod, and does not affect other pods."""
+        """Run the worker of one pod. An internal error is reported on that pod, and does not affect other pods."""
         known = ""
         while not cell.is_finished:
             is_broken = False
@@ -217,20 +217,23 @@ class Kubelet:
                 cell.refresh()
 
     def _on_claim(self, change: Change) -> None:
-        """Reconcile the pods that refer to a claim of this name, which may be bound now."""
+        """Reconcile the pods that refer to a claim of this name: the claim may be bound now."""
         key = meta.key(change.object)
         for cell in self._cells.values():
             if meta.namespace(cell.pod) == key.namespace and key.name in podclaims.by_volume(cell.pod).values():
                 cell.refresh()
 
     def _free(self, pod: JSONObject) -> None:
-        """Free the devices of a pod without processes, and let the pods that wait for devices try again."""
+        """Free the devices of a pod without processes, and wake the pods that wait for devices."""
         for uid in self._node.devices.release(meta.uid(pod)):
             if (cell := self._cells.get(uid)) is not None:
                 cell.set(cell.state.retrying())
 
     def report_failures(self, failures: Mapping[str, str]) -> None:
-        """Give no device that fails to a pod, and record an event for the pods that have one; `failures` has the reasons by UUID."""
+        """Stop assigning failing devices, and record an event for the pods that have one.
+
+        `failures` has the reasons by UUID.
+        """
         ledger = self._node.devices
         new = failures.keys() - ledger.unhealthy.keys()
         ledger.unhealthy = failures
@@ -239,7 +242,7 @@ class Kubelet:
                 cell.emit("DeviceUnhealthy", f"{uuid_of(device)} is unhealthy: {failures[uuid_of(device)]}")
 
     def _discard(self, pod: JSONObject) -> None:
-        """Remove the directory of a pod that is gone, and keep its logs for its successor."""
+        """Remove the directory of a deleted pod, and keep its logs for its successor."""
         directory = self._settings.pod_directory(meta.uid(pod))
         self._node.former.keep(pod, directory / "logs")
         self._trash.add(directory)

@@ -145,7 +145,7 @@ class PodWorker:
                 assert_never(step)
 
     async def _restart_all(self, name: str) -> None:
-        """Begin to restart all containers, and publish that: they may have ended within a moment."""
+        """Begin to restart all containers, and publish that: they may exit within a moment."""
         self.cell.set(replace(self.cell.state, restarted_by=name))
         self.cell.emit(ALL_RESTARTED, f"Container {name} ended: restarting all containers of the pod in place", name)
         await self._publish()
@@ -164,7 +164,7 @@ class PodWorker:
             cell.set(replace(cell.state, has_volumes=True, problem="", not_before=None))
 
     async def _refresh_volumes(self) -> None:
-        """Update files from ConfigMaps, Secrets and the pod's own fields."""
+        """Update the files from ConfigMaps, Secrets and the pod's fields."""
         cell = self.cell
         is_stale, cell.are_sources_stale = cell.are_sources_stale, False
         if is_stale and cell.state.has_volumes and directories.has_written(cell.pod):
@@ -228,7 +228,7 @@ class PodWorker:
         return True
 
     def _put_off(self, reason: str, problem: str) -> None:
-        """Try the step again later; report the problem unless it was reported before."""
+        """Retry the step later; report the problem unless it was reported before."""
         if problem != self.cell.state.problem:
             self.cell.emit(reason, problem)
         self.cell.set(replace(self.cell.state, problem=problem, not_before=self.cell.now() + RETRY))
@@ -240,7 +240,7 @@ class PodWorker:
         self._node.hosts.set_pod(self.cell.pod, "")
 
     async def _publish(self) -> None:
-        """Write the status, if that in the API differs."""
+        """Write the status if it differs from the one in the API."""
         cell = self.cell
         self._require_sandbox()
         new = podstatus.build(cell.pod, cell.state, cell.now(), self._node.facts(cell.pod))

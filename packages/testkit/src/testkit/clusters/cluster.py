@@ -1,6 +1,6 @@
-"""The seam between the tests and the clusters they run on: one embedded, one of real Kubernetes components.
+"""The seam between the tests and their clusters: an embedded one, or one of real Kubernetes components.
 
-Both are reached over HTTP by the same client, have the same nodes, and run the same webhooks and controllers.
+The same client reaches both over HTTP. They have the same nodes, and run the same webhooks and controllers.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ RACKS_PER_ZONE: Final = 4
 RACK: Final = "rack"
 ZONE: Final = "zone"
 REST_SECONDS: Final = 60.0
-"""Seconds that kube-controller-manager may take to untaint a node that is Ready again; it looks every second."""
+"""Seconds that kube-controller-manager may take to untaint a node that is Ready again; it checks every second."""
 
 RESTART_ALL: Final = 88
 """The exit code of a container after which a rule restarts all containers of its pod in place."""
@@ -45,7 +45,7 @@ class Cluster(Protocol):
         ...
 
     async def restart_container(self, client: Client, pod: JSONObject) -> None:
-        """Let the first container of a running pod end and start again."""
+        """End the first container of a running pod, which then restarts."""
         ...
 
     async def restart_all(self, client: Client, pod: JSONObject) -> None:
@@ -61,7 +61,7 @@ class Cluster(Protocol):
         ...
 
     async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
-        """Let the only container of a running pod, whose own policy is Never, end: the pod has Failed, or Succeeded."""
+        """End the only container of a running pod whose own policy is Never: the pod becomes Failed or Succeeded."""
         ...
 
     def hung_node(self, client: Client, name: str, ready: str) -> AbstractAsyncContextManager[None]:
@@ -75,7 +75,7 @@ class Cluster(Protocol):
 
 @asynccontextmanager
 async def deleted_node(client: Client, name: str) -> AsyncIterator[None]:
-    """Delete a node, and make it again, without its pods, when the context is left."""
+    """Delete a node, and recreate it, without its pods, when the context is left."""
     key = ObjectKey("", name)
     node = await client.get(NODE_RESOURCE, key)
     await client.delete(NODE_RESOURCE, key)
@@ -88,13 +88,13 @@ async def deleted_node(client: Client, name: str) -> AsyncIterator[None]:
 
 
 async def report_ready(client: Client, name: str, status: str) -> None:
-    """Let a node say whether it is Ready."""
+    """Set whether a node reports Ready."""
     patch = {"status": {"conditions": [{"type": "Ready", "status": status, "reason": "Tests"}]}}
     await client.patch(NODE_RESOURCE, ObjectKey("", name), patch, kind="strategic", subresource="status")
 
 
 async def await_rest(client: Client, name: str) -> None:
-    """Wait until a node is Ready, and no taint of an earlier test drives pods off it."""
+    """Wait until a node is Ready, and no taint of an earlier test evicts its pods."""
     async with asyncio.timeout(REST_SECONDS):
         while not is_at_rest(await client.get(NODE_RESOURCE, ObjectKey("", name))):  # noqa: ASYNC110 - nothing tells when
             await asyncio.sleep(0.1)
@@ -120,15 +120,15 @@ class Manager(Protocol):
     """The manager on a cluster; it can be stopped, killed and restarted."""
 
     async def stop(self) -> None:
-        """Let it end in an orderly way."""
+        """Stop the manager in an orderly way."""
         ...
 
     async def kill(self) -> None:
-        """End it in the middle of whatever it does."""
+        """Kill the manager at any point."""
         ...
 
     async def start(self) -> None:
-        """Start it and wait until it is ready."""
+        """Start the manager and wait until it is ready."""
         ...
 
     def check(self) -> None:

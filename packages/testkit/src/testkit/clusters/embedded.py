@@ -71,7 +71,7 @@ class EmbeddedCluster:
 
     @asynccontextmanager
     async def hung_node(self, client: Client, name: str, ready: str) -> AsyncIterator[None]:
-        """Let the processes there ignore every signal, as on a machine whose disk has gone."""
+        """Let the processes on the node ignore every signal, as on a machine with a failed disk."""
         there = {meta.uid(pod) for pod in await pods_on(client, name)}
         self.runner.hung |= there
         await report_ready(client, name, ready)
@@ -82,7 +82,7 @@ class EmbeddedCluster:
             await report_ready(client, name, "True")
 
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
-        """Create the class; the embedded binder creates a directory for every claim of it."""
+        """Create the class; the embedded binder creates a directory for each of its claims."""
         named = DEFAULT_CLASS | {"metadata": {"name": storage_class}}
         await client.apply(STORAGE_CLASSES, named, manager="tests")
 
@@ -92,7 +92,7 @@ class EmbeddedCluster:
 
 
 def program_of(spec: ContainerSpec) -> Program:
-    """Run for ever, once a slow image is there; `true`, as init containers run it, ends at once."""
+    """Run forever after a slow image is pulled; `true`, which init containers run, exits at once."""
     exits = (0.0, Exit(0)) if spec.argv == ("true",) else None
     delay = float(spec.env.get(START_DELAY, "0s").removesuffix("s"))
     return Program(start_delay=delay, exits=exits, output=spec.env.get(OUTPUT, ""))

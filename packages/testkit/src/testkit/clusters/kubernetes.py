@@ -78,7 +78,7 @@ class KubernetesCluster:
             await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
 
     async def complete_container(self, client: Client, pod: JSONObject) -> None:
-        """Have kwok report one more restart after exit code 0.
+        """Let kwok report one additional restart after exit code 0.
 
         It may report a pod's start twice, and lose other writes.
         """
@@ -95,7 +95,7 @@ class KubernetesCluster:
 
     @asynccontextmanager
     async def hung_node(self, client: Client, name: str, ready: str) -> AsyncIterator[None]:
-        """Let kwok leave the node and its pods alone (`stages.yaml`)."""
+        """Stop the simulation of the node and its pods in kwok (`stages.yaml`)."""
         key = ObjectKey("", name)
         for pod in await pods_on(client, name):
             with suppress(NotFoundError):  # a pod of an earlier test, on its way out
@@ -121,12 +121,12 @@ def restarted(pod: JSONObject, code: int) -> JSONObject:
 
 
 def annotated(name: str, value: str | None, uid: str | None = None) -> JSONObject:
-    """Return the patch that sets an annotation, or takes it off; of the object with this UID and no successor of it."""
+    """Return the patch that sets or removes an annotation, only on the object with this UID."""
     return {"metadata": {"annotations": {name: value}} | ({"uid": uid} if uid else {})}
 
 
 async def create_nodes(client: Client) -> None:
-    """Create the nodes that kwok plays."""
+    """Create the nodes that kwok simulates."""
     for index in range(NODES):
         await client.create(NODE_RESOURCE, build_node(index))
 

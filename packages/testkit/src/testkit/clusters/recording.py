@@ -39,7 +39,7 @@ class RecordingTransport:
         await self.inner.close()
 
     def writes_in(self, namespace: str) -> list[str]:
-        """Return method and path of the writes to a namespace, events left out."""
+        """Return method and path of the writes to a namespace, without events."""
         part = f"/namespaces/{namespace}/"
         return [
             f"{one.method} {one.path}" for one in self.writes if part in one.path and not one.path.endswith("/events")

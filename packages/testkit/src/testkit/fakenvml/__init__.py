@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 FOLDER = Path(__file__).parent
-"""The folder to put on the search path of modules."""
+"""The folder to put on the module search path."""
 
 
 class FakeMachine:
@@ -36,7 +36,7 @@ class FakeMachine:
         return {"FAKE_NVML": str(self.path), "PYTHONPATH": str(FOLDER)}
 
     def use(self, patch: pytest.MonkeyPatch) -> "FakeMachine":
-        """Give this process these GPUs."""
+        """Let this process use these GPUs."""
         patch.setenv("FAKE_NVML", str(self.path))
         spec = spec_from_file_location("pynvml", FOLDER / "pynvml.py")
         if spec is None or spec.loader is None:

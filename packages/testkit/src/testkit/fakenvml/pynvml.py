@@ -1,8 +1,9 @@
 # ruff: noqa: N802 - the names in the real module
-"""A module in the place of `pynvml` of nvidia-ml-py: the machine is a JSON file, read again at every call.
+"""Replaces `pynvml` of nvidia-ml-py: the machine is a JSON file, which is read again at every call.
 
 The path of the file is in FAKE_NVML. It has `driver` and `gpus`; each GPU has `uuid`, and may have `mig` (UUIDs of
-instances), `lost`, `pids`, `busy` (percent), `xids` (reported once each) and `near` (the number of its group of close GPUs).
+instances), `lost`, `pids`, `busy` (percent), `xids` (reported once each) and `near` (the number of its group of close
+GPUs).
 """
 
 import json

@@ -29,7 +29,7 @@ def canonical_json(value: JSON) -> bytes:
 
 
 def _holds_odd_numbers(encoded: bytes) -> bool:
-    """Return whether there is a number with a fraction or more than 15 digits; texts, of which images' versions are, do not count."""
+    """Return whether there is a number with a fraction or more than 15 digits, not counting texts."""
     if b"\\" in encoded:
         encoded = encoded.replace(rb"\\", b"").replace(rb"\"", b"")
     outside_texts = b"".join(encoded.split(b'"')[::2]).translate(_DIGITS)
@@ -37,7 +37,7 @@ def _holds_odd_numbers(encoded: bytes) -> bool:
 
 
 def _with_numbers_of_go(value: JSON) -> JSON:
-    """Replace numbers by the digits to write: for an integer that a float64 cannot hold, the digits that Go prints."""
+    """Replace numbers by their digits in Go: different for integers that a float64 cannot represent."""
     if isinstance(value, dict):
         return {name: _with_numbers_of_go(child) for name, child in value.items()}
     if isinstance(value, list):

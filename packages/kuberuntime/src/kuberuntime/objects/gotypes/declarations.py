@@ -20,7 +20,7 @@ SCALARS: Final = frozenset(
 
 
 class GoField(msgspec.Struct, frozen=True):
-    """One field: its type without the pointer mark, and how absent and empty values are written."""
+    """One field: its type without the pointer mark, and the notation of absent and empty values."""
 
     type: str
     pointer: bool
@@ -78,12 +78,12 @@ class GoTypes:
         >>> KUBERNETES.fields("EmptyDirVolumeSource")["sizeLimit"].type
         'quantity'
         """
-        found = self._fields.get(struct)
-        if found is None:
+        fields = self._fields.get(struct)
+        if fields is None:
             declared = self.owner(struct).own[struct]
-            found = {name: _field(*notation.split(",")) for name, notation in declared.items()}
-            self._fields[struct] = found
-        return found
+            fields = {name: _field(*notation.split(",")) for name, notation in declared.items()}
+            self._fields[struct] = fields
+        return fields
 
 
 def _field(go_type: str, *options: str) -> GoField:
@@ -91,4 +91,4 @@ def _field(go_type: str, *options: str) -> GoField:
 
 
 KUBERNETES: Final = GoTypes(Path(__file__).with_name("kubernetes.json"))
-"""The types that pod templates, volume claims, conditions and metadata are made of."""
+"""The types of pod templates, volume claims, conditions and metadata."""

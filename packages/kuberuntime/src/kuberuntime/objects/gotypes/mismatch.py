@@ -83,12 +83,12 @@ def _find(types: GoTypes, go_type: str, value: JSON, place: _Place) -> Mismatch 
     shape, element = shape_of(go_type), element_of(go_type)
     match shape:
         case "list" if isinstance(value, list):
-            found = (_find(types, element, item, place.item(index)) for index, item in enumerate(value))
+            mismatches = (_find(types, element, item, place.item(index)) for index, item in enumerate(value))
         case "map" if isinstance(value, dict):
-            found = (_find(types, element, item, place.item(key)) for key, item in value.items())
+            mismatches = (_find(types, element, item, place.item(key)) for key, item in value.items())
         case "struct" if isinstance(value, dict):
             fields = types.fields(go_type)
-            found = (
+            mismatches = (
                 _find(types, fields[name].type, item, place.field(go_type, name))
                 for name, item in value.items()
                 if name in fields
@@ -96,11 +96,11 @@ def _find(types: GoTypes, go_type: str, value: JSON, place: _Place) -> Mismatch 
         case _:
             syntax = _scalar_problem(go_type, value) if shape == "scalar" else ""
             return None if syntax is None else Mismatch(place.path, value, go_type, place.owner, place.names, syntax)
-    return next((one for one in found if one is not None), None)
+    return next((one for one in mismatches if one is not None), None)
 
 
 def _scalar_problem(go_type: str, value: JSON) -> str | None:
-    """Return Go's error for a scalar: empty where its JSON type is wrong, None where it is valid."""
+    """Return Go's error for a scalar: empty if its JSON type is wrong, None if it is valid."""
     annotation: Any = scalars.ANNOTATIONS[go_type]
     if annotation in scalars.KINDS:
         try:

@@ -1,11 +1,11 @@
-"""Reading a JSON value into a Go struct and writing it again, as every Go client and the API server do (R-REV-6).
+"""Reads a JSON value into a Go struct and writes it again, as every Go client and the API server do (R-REV-6).
 
 That drops unknown fields and zero values of `omitempty` fields, but keeps zero values behind pointers. Structs and
 quantities that are not pointers are always written, quantities and times in canonical form. One pass in C (msgspec)
 over generated structs does it, and returns a fresh tree that the caller may change.
 
-In: a table of types, a type name and a JSON value. Out: the value as Go would write it, or `GoTypeError`, which names the
-field whose type is wrong. Structs are generated at first use, type by type.
+In: a table of types, a type name and a JSON value. Out: the value as Go would write it, or `GoTypeError`, which names
+the field whose type is wrong. Structs are generated at first use, type by type.
 """
 
 from collections.abc import Callable
@@ -27,13 +27,13 @@ ZEROES: dict[str, Any] = {
 AMOUNTS = "map[string]quantity"
 TIMES = {"time", "microtime"}
 NEVER_EMPTY = {"int-or-string", "quantity"}
-"""Scalars that Go holds in structs, which `omitempty` does not leave out."""
+"""Scalars that Go stores as structs, which `omitempty` does not omit."""
 
 CONTAINERS: dict[str, type[list[Any] | dict[str, Any]]] = {"list": list, "map": dict}
 
 
 def round_trip(types: GoTypes, struct: str, value: JSON, path: str = "") -> JSONObject:
-    """Return `value` as Go writes it after reading it into `struct`; `path` is where the value stands, for errors.
+    """Return `value` as Go writes it after reading it into `struct`; `path` is its place, for errors.
 
     >>> from kuberuntime.objects.gotypes.declarations import KUBERNETES
     >>> round_trip(KUBERNETES, "Container", {"name": "c", "image": "", "unknown": 1})
@@ -46,8 +46,8 @@ def round_trip(types: GoTypes, struct: str, value: JSON, path: str = "") -> JSON
         try:
             return _round_trip(types, struct, _denull(types, struct, value))
         except msgspec.ValidationError as error:
-            found = find_mismatch(types, struct, value, path)
-            raise GoTypeError(found or Mismatch(path, value, struct, struct, syntax=str(error))) from error
+            mismatch = find_mismatch(types, struct, value, path)
+            raise GoTypeError(mismatch or Mismatch(path, value, struct, struct, syntax=str(error))) from error
 
 
 def _round_trip(types: GoTypes, struct: str, value: JSON) -> JSONObject:
@@ -69,7 +69,7 @@ def _annotation(types: GoTypes, field: GoField) -> Any:
 
 
 def _accepts_null(field: GoField) -> bool:
-    """Return whether the absent value is null; everything else has a zero value of its own."""
+    """Return whether the absent value is null; other types have their own zero values."""
     if field.pointer or field.omit_zero or field.type in TIMES:
         return True
     return field.shape in CONTAINERS and not field.omit_empty
@@ -91,7 +91,7 @@ def _type_annotation(types: GoTypes, go_type: str) -> Any:
 
 
 def _default(types: GoTypes, field: GoField) -> Any:
-    """Return the default; a plain one is left out on the wire, one from a factory is always written."""
+    """Return the default; a plain default is omitted on the wire, one from a factory is always written."""
     if _accepts_null(field):
         is_struct = field.type in TIMES and not field.pointer
         return None if field.omit_zero or (field.omit_empty and not is_struct) else _always(None)
@@ -108,7 +108,8 @@ def _default(types: GoTypes, field: GoField) -> Any:
 def _always(value: Any) -> Any:
     """Return a default that is also written: a constant for msgspec, which runs no Python.
 
-    All that lack the field share it, as nobody changes what is read: what is written is another tree each time.
+    All objects without the field share it: values that were read are never modified, and written values are another
+    tree.
     """
     factory: Callable[[], Any] = repeat(value).__next__
     return msgspec.field(default_factory=factory)

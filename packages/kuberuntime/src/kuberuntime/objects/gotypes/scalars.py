@@ -19,7 +19,7 @@ from kuberuntime.objects.meta import JSON
 QUANTITY_PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 QUANTITY_TEXT: Final = f"quantities must match the regular expression '{QUANTITY_PATTERN}'"
 MOMENT = r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d"
-"""Times in canonical form, except on the days that some months do not have (29 to 31)."""
+"""Times in canonical form, except on days that some months do not have (29 to 31)."""
 
 SECONDS = re.compile(MOMENT + "Z", re.ASCII)
 MICROSECONDS = re.compile(MOMENT + r"\.\d{6}Z", re.ASCII)
@@ -60,19 +60,19 @@ class Base64(Scalar):
 
 
 class Amounts(dict[str, str]):
-    """A map of resource quantities, read at once: a large template has one of them, or many, with much the same amounts."""
+    """A map of resource quantities, read at once: templates have one or many of them, with similar amounts."""
 
     __slots__ = ()
 
 
 FEW: Final = 4
-"""Amounts up to which a map of them is remembered."""
+"""The maximum number of amounts of a remembered map."""
 
 REMEMBERED: Final = 1024
-"""The quantities, and the small maps of them, that are remembered: objects repeat few."""
+"""The maximum number of remembered quantities and small maps: objects repeat few of them."""
 
 SHORT: Final = 256
-"""Characters up to which they are: nobody fills the memory with long ones."""
+"""The maximum characters of remembered quantities, so that nobody fills the memory with long ones."""
 
 NO_AMOUNTS: Final = Amounts()
 """The value of every empty map, so that msgspec recognizes the default."""
@@ -105,7 +105,7 @@ def decode(kind: type[Any], value: Any) -> Scalar | Amounts:
 
 
 def read(kind: type[Any], value: Any) -> Scalar:
-    """Read a scalar; the text of a `ValueError` is the one a user sees."""
+    """Read a scalar; the text of a `ValueError` is for users."""
     if kind is QuantityText:
         return QuantityText(_quantity(value))
     if not isinstance(value, str):
@@ -128,7 +128,7 @@ def encode(value: Any) -> str:
 
 @lru_cache(maxsize=REMEMBERED)
 def _quantity_text(text: str) -> QuantityText:
-    """Read a quantity, which many fields share: nobody changes it."""
+    """Read a quantity, which many fields share: it is never modified."""
     return QuantityText(_quantity(text))
 
 
@@ -154,7 +154,7 @@ def _amounts(value: Any) -> Amounts:
 
 @lru_cache(maxsize=REMEMBERED)
 def _few_amounts(*names_and_amounts: str) -> Amounts:
-    """Read the amounts of one container or claim, which many share: what is written is another map for each."""
+    """Read the amounts of one container or claim, which many share: each written map is a separate one."""
     number = len(names_and_amounts) // 2
     amounts = dict(zip(names_and_amounts[:number], names_and_amounts[number:], strict=True))
     return _read_amounts(amounts) if amounts else NO_AMOUNTS
@@ -190,11 +190,11 @@ def _syntax_error(value: str) -> str:
     """
     rest, numbers = value, []
     for part, pattern in LAYOUT:
-        found = re.match(pattern, rest, re.ASCII)
-        if found is None:
+        match = re.match(pattern, rest, re.ASCII)
+        if match is None:
             return f'parsing time "{value}" as "{"".join(one for one, _ in LAYOUT)}": cannot parse "{rest}" as "{part}"'
-        numbers += [int(found[0][:2])] if part in RANGES else []
-        rest = rest[found.end() :]
+        numbers += [int(match[0][:2])] if part in RANGES else []
+        rest = rest[match.end() :]
     if rest:
         return f'parsing time "{value}": extra text: "{rest}"'
     wrong = (name for (name, most), number in zip(RANGES.values(), numbers, strict=True) if number > most)

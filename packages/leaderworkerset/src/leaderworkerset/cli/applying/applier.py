@@ -1,4 +1,4 @@
-"""Applies documents by server-side apply, all checked before the first is written; and checks them without a server."""
+"""Applies documents by server-side apply, after all of them were checked; also checks them without a server."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -35,13 +35,16 @@ DEFAULT_NAMESPACE = "default"
 
 
 ANY: Final = NoGang(Support(is_enabled=True, provider="kubernetes"))
-"""Which schedulers the manager has is not known here: `spec.scheduling` is checked by itself."""
+"""The schedulers of the manager are not known here: `spec.scheduling` is checked by itself."""
 
 
 def check_here(
     documents: Sequence[Document], namespace: str, stored: Callable[[JSONObject], JSONObject | None] = lambda _: None
 ) -> None:
-    """Check what needs no API server: LeaderWorkerSets, like the admission webhook; `stored` returns what one changes."""
+    """Run the checks that need no API server: those of LeaderWorkerSets, like the admission webhook.
+
+    `stored` returns the stored object.
+    """
     failures = [
         f"{document.place}: {document.title}: {error}"
         for document in documents
@@ -115,7 +118,7 @@ class Applier:
         return f"applied before: {', '.join(applied)}" if applied else "nothing was applied"
 
     async def tried(self, document: Document) -> "Tried":
-        """Return what applying a document would give; nothing is written."""
+        """Return the result of applying a document, without writing it."""
         try:
             applied = await self._send(document, dry_run=True)
         except (APIError, UnknownKindError) as error:
@@ -184,8 +187,8 @@ def defined_kind(obj: JSONObject) -> str | None:
     """Return the kind that an object defines, None if it is not a (valid) definition."""
     spec: JSON = meta.spec(obj) if obj["kind"] == "CustomResourceDefinition" else {}
     named = spec.get("names") if isinstance(spec, dict) else None
-    found = named.get("kind") if isinstance(named, dict) else None
-    return found if isinstance(found, str) else None
+    kind = named.get("kind") if isinstance(named, dict) else None
+    return kind if isinstance(kind, str) else None
 
 
 def brings_namespace(documents: Sequence[Document], namespace: str) -> bool:
@@ -223,7 +226,7 @@ async def until_established(client: Client, key: ObjectKey) -> None:
 
 
 class Tried(Struct, frozen=True):
-    """One document, the object as it is (None: absent) and as the API server would store it."""
+    """One document, the current object (None: absent), and the object that the API server would store."""
 
     document: Document
     before: JSONObject | None
@@ -231,7 +234,7 @@ class Tried(Struct, frozen=True):
 
 
 async def try_out(session: Session, documents: Sequence[Document], *, force: bool) -> list[Tried]:
-    """Apply documents without writing; raise the error of the first that the API server refuses."""
+    """Apply documents without writing; raise the error of the first document that the API server refuses."""
     applier = Applier(session, force=force)
     return [await applier.tried(document) for document in documents]
 

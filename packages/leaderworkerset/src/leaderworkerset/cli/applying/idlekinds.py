@@ -15,7 +15,7 @@ from leaderworkerset.cli.views.terminal import say
 
 
 async def without_unserved(client: Client, documents: Sequence[Document]) -> tuple[list[Document], list[str]]:
-    """Return the documents without those of idle kinds that the API server does not serve, and a line for each of these."""
+    """Return the documents without unserved idle kinds, and a line for each removed document."""
     discovery = Discovery(client)
     kept: list[Document] = []
     skipped: list[str] = []

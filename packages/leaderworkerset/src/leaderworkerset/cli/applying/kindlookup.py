@@ -1,4 +1,4 @@
-"""Which resource serves a kind: read from the API server, once per group and version."""
+"""Finds the resource that serves a kind: read from the API server, once per group and version."""
 
 import re
 from collections.abc import Collection
@@ -24,7 +24,7 @@ OWN_GROUPS: Final = frozenset(
         "networking", "node", "rbac.authorization", "resource", "scheduling", "storage",
     )
 )  # fmt: skip
-"""The groups of Kubernetes' own kinds whose names have a dot: no definition brings what an API server leaves out."""
+"""The groups of Kubernetes' own kinds whose names have a dot: no definition can add an unserved kind to them."""
 
 
 class UnknownKindError(CommandError):
@@ -39,18 +39,18 @@ class Discovery:
         self._served: dict[str, dict[str, Resource]] = {}
 
     async def resource_of(self, obj: JSONObject) -> Resource:
-        """Return the resource of an object, or raise `UnknownKindError` with what is served instead."""
+        """Return the resource of an object; raise `UnknownKindError` that names the served alternatives."""
         api_version, kind = obj["apiVersion"], obj["kind"]
         if api_version not in self._served:
             self._served[api_version] = await self._fetch(api_version)
-        found = self._served[api_version].get(kind)
-        if found is None:
+        resource = self._served[api_version].get(kind)
+        if resource is None:
             served = self._served.pop(api_version)  # a CRD that is applied later may serve it
             raise UnknownKindError(await self._advice(api_version, kind, served))
-        return found
+        return resource
 
     async def _advice(self, api_version: str, kind: str, served: Collection[str]) -> str:
-        """Return the message about a kind that is not served: with a similar one, or where it is served instead."""
+        """Return the message about an unserved kind: with a similar kind, or the version that is served."""
         text = f"the API server serves no kind {kind} in {api_version}"
         if near := hint(kind, served):
             return f"{text}{near}"

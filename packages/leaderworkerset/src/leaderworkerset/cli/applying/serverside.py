@@ -1,4 +1,4 @@
-"""Server-side apply for commands: apply one object, and return whether that created, changed or left it."""
+"""Server-side apply for commands: apply one object, and return whether it was created, changed or unchanged."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from leaderworkerset.steering import ownfields
 
 
 class Applied(Struct, frozen=True):
-    """The result of one apply: a word for people, the object before (None: absent) and after, the fields taken over from other commands."""
+    """The result of one apply: a word for users, the object before (None: absent) and after, and taken-over fields."""
 
     word: str
     before: JSONObject | None

@@ -1,4 +1,4 @@
-"""Advice about a field that the API server does not know: a similar field, or where it belongs.
+"""Advice about a field that the API server does not know: a similar field, or the right place.
 
 In: the server's message, and the schema of the kind in its OpenAPI document. Out: a hint for each field.
 """
@@ -27,7 +27,7 @@ DEEPEST: Final = 4
 
 
 async def advice(client: Client, obj: JSONObject, message: str) -> str:
-    """Return the addition to the message of a refused object; empty if no field is unknown."""
+    """Return the advice for the message of a refused object; empty if no field is unknown."""
     unknown = unknown_fields(message)
     if not unknown:
         return ""
@@ -47,8 +47,8 @@ def unknown_fields(message: str) -> list[str]:
     >>> unknown_fields('.spec.template.spec.containers[name="a"].imag: field not declared in schema')
     ['spec.template.spec.containers.imag']
     """
-    found = [*UNDECLARED.findall(message), *STRICT.findall(message)]
-    return list(dict.fromkeys(ELEMENT.sub("", path) for path in found))
+    matches = [*UNDECLARED.findall(message), *STRICT.findall(message)]
+    return list(dict.fromkeys(ELEMENT.sub("", path) for path in matches))
 
 
 class Schema:
@@ -58,8 +58,8 @@ class Schema:
         self._types: JSONObject = (document.get("components") or {}).get("schemas") or {}
         group, _, version = obj["apiVersion"].rpartition("/")
         identity = {"group": group, "version": version, "kind": obj["kind"]}
-        found = (one for one in self._types.values() if identity in one.get("x-kubernetes-group-version-kind", ()))
-        self._root: JSON = next(found, {})
+        types = (one for one in self._types.values() if identity in one.get("x-kubernetes-group-version-kind", ()))
+        self._root: JSON = next(types, {})
 
     def hint(self, path: str) -> str:
         """Return the suggestion for an unknown field; empty if no field is similar."""
@@ -81,8 +81,8 @@ class Schema:
         node = self._resolved(node)
         if "items" in node:
             node = self._resolved(node["items"])
-        found: JSONObject = node.get("properties") or {}
-        return found
+        properties: JSONObject = node.get("properties") or {}
+        return properties
 
     def _resolved(self, node: JSON) -> JSONObject:
         for _ in range(DEEPEST):

@@ -31,7 +31,10 @@ class Permission(NamedTuple):
 
 
 async def is_allowed(client: Client, permission: Permission, namespace: str) -> bool:
-    """Return whether the user has the permission in a namespace, or in all of them; raise an `APIError` without an answer."""
+    """Return whether the user has the permission in a namespace, or in all.
+
+    Raise an `APIError` if there is no answer.
+    """
     attributes: JSONObject = {"verb": permission.verb, "group": permission.group, "resource": permission.plural}
     attributes |= {"subresource": permission.subresource} if permission.subresource else {}
     attributes |= {"namespace": namespace} if namespace else {}

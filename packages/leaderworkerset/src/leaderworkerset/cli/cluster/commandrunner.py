@@ -1,4 +1,4 @@
-"""Runs `lws` as a process of its own, for the actions of a dashboard."""
+"""Runs `lws` in a separate process, for the actions of a dashboard."""
 
 import asyncio
 import os

@@ -34,7 +34,7 @@ class LastingTransport(Transport):
         self._current = make()
         self._earlier: list[HTTPTransport] = []
         self.on_renewal: list[Callable[[], None]] = []
-        """Called when there is another transport: the cluster may be another one, with other versions of objects."""
+        """Called when there is another transport: it may lead to another cluster, with other versions of objects."""
 
     async def request(self, request: Request) -> Response:
         """Send one request and return its answer."""
@@ -51,7 +51,7 @@ class LastingTransport(Transport):
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Yield the answer as a stream; whoever follows it sends the request again by itself."""
+        """Yield the answer as a stream; callers that follow it send the request again themselves."""
         used = self._current
         try:
             async with used.stream(request) as response:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kuberuntime.cache.informer import Change  # it imports what commands without watches do not need
 
 BETWEEN_CHECKS: Final = 0.25
-"""Seconds between two checks whether the process of the cluster runs."""
+"""Seconds between two checks that the process of the cluster runs."""
 
 
 class Lifeline:
@@ -31,7 +31,7 @@ class Lifeline:
         return "error" if self._place else "warning"
 
     def subscribe(self, callback: Callable[["Change"], None]) -> None:
-        """Ignore the callback: the end is reported by an error."""
+        """Ignore the callback: the end of the cluster is reported as an error."""
 
     async def wait_synced(self) -> None:
         """Return at once: the cluster ran when the command began."""
@@ -46,7 +46,7 @@ class Lifeline:
 
 
 def ended(place: ClusterDirectory) -> CommandError:
-    """Return the error of a command whose cluster has ended meanwhile."""
+    """Return the error of a command whose cluster has ended in the meantime."""
     return CommandError(f"cluster {place.name} has ended; start it again with `{up(place)}`")
 
 

@@ -4,11 +4,11 @@ Each cluster has a directory of its own below `$LWS_STATE_HOME`, `$XDG_STATE_HOM
 process of the cluster holds a lock on the file `lock` in it. The kernel releases the lock with the process, however
 that ends, so no stale file can claim that a cluster runs.
 
-Of a directory that another user owns or can replace, nothing is read: its kubeconfig may start programs, its lock names
-a process.
+Nothing is read from a directory that another user owns or can replace: its kubeconfig may start programs, and its lock
+names a process.
 
-Only directories made here are removed: one with the file `lock`, on the user's request; one with the file `ephemeral`,
-which `lws run` writes into the directories that it makes, by the next `lws run`.
+Only directories that were created here are removed. A directory with the file `lock` is removed if the user requests
+it. A directory with the file `ephemeral`, which `lws run` creates, is removed by the next `lws run`.
 """
 
 import contextlib
@@ -31,12 +31,12 @@ from leaderworkerset.cli.errors import CommandError, UsageError
 
 DEFAULT: Final = "default"
 EPHEMERAL: Final = "run-"
-"""Clusters of `lws run`: made for one run, removed after it."""
+"""The clusters of `lws run`: created for one run, and removed after it."""
 
 SET_HOME: Final = "set LWS_STATE_HOME to a directory that you may write to"
 
 KEPT_RUNS: Final = 5
-"""The failed runs whose records are kept, the newest."""
+"""The maximum number of failed runs whose records are kept; the newest are kept."""
 
 LONGEST_PID: Final = 20
 LARGEST_PID: Final = 2**31
@@ -170,7 +170,7 @@ class ClusterDirectory(Struct, frozen=True):
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the cluster's lock meanwhile: make the directory, private (mode 0700) even if it existed."""
+        """Hold the cluster's lock inside the context: create the directory, private (mode 0700) even if it existed."""
         from localkube.cluster import open_private
 
         self.make()
@@ -211,7 +211,7 @@ class ClusterDirectory(Struct, frozen=True):
         return any(self.history.glob("*/*/*/*.json"))
 
     def keep_record(self) -> None:
-        """Delete a run's directory; keep its records of failures, which `lws history` reads, if there are some."""
+        """Delete the directory of a run, except its records of failures, which `lws history` reads."""
         if not self.has_record:
             return shutil.rmtree(self.directory, ignore_errors=True)
         for path in self.directory.iterdir():
@@ -247,7 +247,7 @@ def home() -> Path:
 
 
 def place(name: str) -> ClusterDirectory:
-    """Return the directory of the cluster of that name; raise if it is not private to this user."""
+    """Return the directory of the cluster with this name; raise an error if it is not private to this user."""
     if not NAME.fullmatch(name):
         raise UsageError(
             f"cluster name: Invalid value: {name!r}: use up to 40 lower-case letters, digits and '-', "
@@ -282,7 +282,7 @@ def all_places() -> list[ClusterDirectory]:
 
 
 def ephemeral() -> ClusterDirectory:
-    """Make a directory for one `lws run`, after removing those of killed runs, and old records of failed ones."""
+    """Create a directory for one `lws run`; first remove directories of killed runs, and old records of failed ones."""
     ended = [one for one in all_places() if one.name.startswith(EPHEMERAL) and one.mark.is_file() and one.pid() is None]
     for stale in ended:
         stale.keep_record()
@@ -294,7 +294,7 @@ def ephemeral() -> ClusterDirectory:
 
 
 def _made(name: str) -> ClusterDirectory | None:
-    """Make a directory for one run, None if the name is in use, for example by a cluster of the user."""
+    """Create a directory for one run; None if a cluster of the user has its name."""
     fresh = ClusterDirectory(name, home() / name, is_ephemeral=True)
     try:
         fresh.directory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,4 +1,4 @@
-"""The recorded last lines of ranks whose pods are new, or gone: what `lws logs` prints where there is no log at this moment."""
+"""The recorded last lines of ranks with new or deleted pods, which `lws logs` prints without a current log."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +13,7 @@ from leaderworkerset.views.selection import Selection
 
 
 class RecordedLog(Struct, frozen=True):
-    """The last run of a container that a recorded failure has lines of."""
+    """The last run of a container for which a recorded failure has log lines."""
 
     episode: Episode
     rank: RankEnd
@@ -48,7 +48,7 @@ class WantedRanks(Struct, frozen=True):
 
 
 async def read(target: Target, session: Session, wanted: WantedRanks) -> list[RecordedLog]:
-    """Return what is recorded of the wanted ranks; none on clusters that record nothing, or whose records may not be read."""
+    """Return the recorded logs of the requested ranks; nothing if the cluster has no readable records."""
     try:
         found = await recordings.of_session(target, session.client, session.namespace, wanted.chosen)
     except APIError:

@@ -1,4 +1,4 @@
-"""The episodes that a command can read: files of a cluster of this machine, whether it runs or not, or ConfigMaps of another."""
+"""The episodes that a command can read: files of a cluster of this machine, or ConfigMaps of another one."""
 
 import asyncio
 import os
@@ -16,14 +16,14 @@ from leaderworkerset.recording.shelf import Place
 from leaderworkerset.views.selection import Selection
 
 NAMESPACE: Final = "default"
-"""The namespace of a kubeconfig of this machine's clusters."""
+"""The namespace in the kubeconfig of clusters of this machine."""
 
 Recorded: TypeAlias = tuple[Place, Episode | None]
-"""Where an episode is, and the episode; None if it is not readable."""
+"""The place of an episode, and the episode; None if it is not readable."""
 
 
 def directory(target: Target) -> Path | None:
-    """Return where the episodes of the addressed cluster are; None if it is not one of this machine."""
+    """Return the directory of the episodes of the addressed cluster; None if it is not a cluster of this machine."""
     if target.local:
         own: ClusterDirectory | None = places.place(target.local)
     else:
@@ -32,7 +32,7 @@ def directory(target: Target) -> Path | None:
 
 
 async def read(target: Target, *, everywhere: bool, chosen: Selection | None) -> list[Recorded]:
-    """Return the episodes of the addressed cluster: of its namespace or of all, or those of one set or group."""
+    """Return the episodes of the addressed cluster: of its namespace or of all, or of one set or group."""
     root = directory(target)
     if root is not None:
         return of_files(root, "" if everywhere else target.namespace or NAMESPACE, chosen)
@@ -43,7 +43,7 @@ async def read(target: Target, *, everywhere: bool, chosen: Selection | None) ->
 
 
 async def of_session(target: Target, client: Client, namespace: str, chosen: Selection | None = None) -> list[Episode]:
-    """Return the readable episodes of a namespace (empty: of all), or those of one set or group; the newest last.
+    """Return the readable episodes of a namespace (empty: of all), or of one set or group; the newest is last.
 
     Raise `APIError` if the user may not read ConfigMaps.
     """
@@ -57,7 +57,7 @@ async def of_session(target: Target, client: Client, namespace: str, chosen: Sel
 
 
 def of_run(place: ClusterDirectory, namespace: str | None, chosen: Selection) -> list[Episode]:
-    """Return the readable episodes of a run that has ended, the newest last."""
+    """Return the readable episodes of a run that has ended; the newest is last."""
     found = of_files(place.history, namespace or NAMESPACE, chosen)
     return sorted((one for _, one in found if one is not None), key=lambda one: (one.time, one.number))
 

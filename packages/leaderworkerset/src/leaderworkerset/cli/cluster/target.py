@@ -160,7 +160,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
             await client.close()
 
     def access(self) -> "Access":
-        """Return how the cluster is reached; raise an error of the configuration."""
+        """Return how to reach the cluster; raise an error for an invalid configuration."""
         from kuberuntime.access import kubeconfig
 
         path = str(self._local_place().kubeconfig) if self.local else self.kubeconfig

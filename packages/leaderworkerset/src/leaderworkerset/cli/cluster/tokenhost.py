@@ -1,7 +1,7 @@
 """Checks the tokens of users of a shared dashboard, and runs commands with them.
 
-The API server judges: a token is asked who it is (SelfSubjectReview), and whether its user may read what the dashboard shows
-(SelfSubjectAccessReview). For that the dashboard itself needs no permission.
+The API server decides: it names the user of the token (SelfSubjectReview), and whether this user may read the objects
+of the dashboard (SelfSubjectAccessReview). The dashboard itself needs no permission for these requests.
 """
 
 import base64
@@ -35,7 +35,7 @@ NEEDED: Final = (
     Permission("list", CORE_EVENTS.group, CORE_EVENTS.plural),
     Permission("get", PODS.group, PODS.plural, "log"),
 )
-"""The permissions that a user needs in the namespace of the dashboard (or in all)."""
+"""The permissions that a user needs in the namespace of the dashboard, or in all namespaces."""
 
 
 class TokenHost(Struct, frozen=True):
@@ -46,7 +46,10 @@ class TokenHost(Struct, frozen=True):
     allows_actions: bool
 
     async def admit(self, token: str) -> str:
-        """Return the name of the user; raise `NotAdmittedError` if there is none, or if it may not read enough."""
+        """Return the name of the user.
+
+        Raise `NotAdmittedError` if the token has no user, or the user lacks a permission to read.
+        """
         try:
             async with self._client(token) as client:
                 review = await client.create(WHO, {"apiVersion": WHO.api_version, "kind": WHO.kind, "metadata": {}})
@@ -63,7 +66,7 @@ class TokenHost(Struct, frozen=True):
         return user
 
     def runner(self, token: str) -> Runner | None:
-        """Return what runs commands as this user; None if the dashboard only reads."""
+        """Return an object that runs commands as this user; None if the dashboard is read-only."""
         if not self.allows_actions:
             return None
 

@@ -1,1 +1,1 @@
-"""The commands, one module each; `app.py` has the table of them."""
+"""The commands, one module each; `commandtable.py` lists them."""

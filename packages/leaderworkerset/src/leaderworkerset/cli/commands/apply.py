@@ -1,4 +1,4 @@
-"""`lws apply`: server-side apply of manifests, all checked before the first is written."""
+"""`lws apply`: server-side apply of manifests; all documents are checked before the first is written."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -65,7 +65,7 @@ def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, fo
 
 
 def image_notes(target: Target, documents: Sequence[Document]) -> Iterator[str]:
-    """Yield notes on images of the documents that the addressed cluster of this machine maps to nothing."""
+    """Yield notes on the images of the documents that the addressed cluster of this machine does not map."""
     if target.local is None:
         return
     from leaderworkerset.cli.cluster import places

@@ -1,4 +1,4 @@
-"""`lws dashboard`: every group and rank in a browser, what is wrong and why, rollouts and logs."""
+"""`lws dashboard`: shows every group and rank in a browser, with problems and their causes, rollouts and logs."""
 
 import asyncio
 import webbrowser
@@ -142,7 +142,8 @@ async def _share(model: "LiveModel", target: Target, wanted: DashboardRequest, a
 async def _announce(served: "Dashboard", directory: Path, wanted: DashboardRequest) -> None:
     """Print the link, and open it.
 
-    The browser gets the name of a private file that leads on: every user of the machine sees the words of a program.
+    The browser gets the name of a private file that redirects to the link, because all users of the machine can see
+    command lines.
     """
     say(f"The dashboard is open for one browser: {served.link}")
     say("Ctrl-C ends it.")

@@ -86,7 +86,7 @@ async def _of_name(session: Session, name: str) -> tuple[Resource, ObjectKey]:
 async def _of_documents(
     session: Session, documents: Sequence[manifests.Document]
 ) -> tuple[list[tuple[Resource, ObjectKey]], list[str]]:
-    """Return what to delete, and a text on each object of a kind that is not served: it cannot exist."""
+    """Return the objects to delete, and a note on each object of an unserved kind, which cannot exist."""
     discovery = Discovery(session.client)
     wanted: list[tuple[Resource, ObjectKey]] = []
     unknown: list[str] = []
@@ -133,7 +133,7 @@ async def _try(session: Session, resource: Resource, key: ObjectKey, form: str |
 async def _delete(
     session: Session, resource: Resource, key: ObjectKey, propagation: Propagation, form: str | None
 ) -> bool:
-    """Delete an object and say so; return whether it was there."""
+    """Delete an object and print that; return whether it existed."""
     try:
         await session.client.delete(resource, key, propagation=propagation)
     except NotFoundError:
@@ -144,7 +144,7 @@ async def _delete(
 
 
 async def until_gone(session: Session, wanted: Sequence[tuple[Resource, ObjectKey]], timeout: float) -> None:
-    """Wait for the deletion of every object; those left after `timeout` seconds are named."""
+    """Wait for the deletion of every object; an error names the objects that remain after `timeout` seconds."""
     progress = ProgressLine(between=BETWEEN_LINES)
     try:
         for resource, key in wanted:

@@ -31,7 +31,7 @@ from leaderworkerset.views.podcontainers import default_container
 PIECE = 32 * 1024
 
 KILLED = 128 + signal.SIGKILL
-"""The exit code of a killed command, also if its pod or its cluster ended."""
+"""The exit code of a killed command, also after the end of its pod or cluster."""
 
 
 @click.command("exec")
@@ -73,7 +73,7 @@ async def cause(session: Session, pod: JSONObject) -> str:
 
 
 async def converse(opened: AbstractAsyncContextManager[Channels], *, passes_input: bool, has_terminal: bool) -> int:
-    """Pass bytes both ways until the command has ended; return its exit code."""
+    """Pass bytes in both directions until the command has ended; return its exit code."""
     async with opened as streams:
         with resize_with_window(streams) if has_terminal else contextlib.nullcontext():
             if has_terminal:
@@ -100,7 +100,7 @@ async def receive_output(streams: Channels) -> int:
 
 
 async def send_input(streams: Channels) -> None:
-    """Pass on standard input, to its end."""
+    """Pass on standard input until its end."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     try:

@@ -27,7 +27,7 @@ from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.views.selection import Selection
 
 MOST_SERVICES: Final = 20
-"""The maximum of Services whose pods are asked for."""
+"""The maximum number of Services whose pods are read."""
 
 EXIT_CODES: Final = {Verdict.HEALTHY: 0, Verdict.PROGRESSING: 3, Verdict.STUCK: 4, Verdict.UNKNOWN: 5}
 """The exit codes by verdict, for scripts; 1 and 2 are errors, as in every command."""
@@ -75,9 +75,9 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
 
 
 async def recorded(target: Target, session: Session, chosen: Selection, found: Diagnosis) -> list[str]:
-    """Return lines about the last recorded failure of what is not healthy, where no failed container is left to show it.
+    """Return lines about the last recorded failure of unhealthy objects, if no failed container shows it.
 
-    There are none on clusters that record no failures.
+    The result is empty on clusters that record no failures.
     """
     if found.verdict is Verdict.HEALTHY or found.log is not None:
         return []
@@ -89,16 +89,17 @@ async def recorded(target: Target, session: Session, chosen: Selection, found: D
 
 
 async def service_notes(session: Session, namespace: str, name: str) -> list[str]:
-    """Return a note on each Service of LeaderWorkerSets that matches no pod, and on those that give pods no names.
+    """Return a note on each Service of LeaderWorkerSets that matches no pod, or gives its pods no names.
 
-    A set that is scaled to zero has no pods to match. A name limits them to those of one set. There is none if Services, pods or LeaderWorkerSets may not be read.
+    A set that is scaled to zero has no pods to match. With a name, only Services of that set are checked. The result is
+    empty if Services, pods or LeaderWorkerSets may not be read.
     """
     found = []
     try:
         listed = (await session.client.list(SERVICES, namespace=namespace)).items
         sets = (await session.client.list(LEADERWORKERSETS, namespace=namespace)).items if listed else []
-        empty = [one for one in sets if meta.spec(one).get("replicas") == 0]
-        own = [one for one in sets if not name or meta.name(one) == name]
+        empty = [lws_set for lws_set in sets if meta.spec(lws_set).get("replicas") == 0]
+        own = [lws_set for lws_set in sets if not name or meta.name(lws_set) == name]
         others = [one for one in listed if not meta.controller_of(one) and any(is_meant(one, of) for of in own)]
         for one in others[:MOST_SERVICES]:
             if not is_settled(one) and any(meta.key(one) == meta.key(of) for of in own):
@@ -118,7 +119,7 @@ async def service_notes(session: Session, namespace: str, name: str) -> list[str
 
 
 def is_meant(service: JSONObject, lws: JSONObject) -> bool:
-    """Return whether a Service is for the pods of a LeaderWorkerSet: it shares a label with them, if not all."""
+    """Return whether a Service is for the pods of a LeaderWorkerSet: its selector shares a label with them."""
     selector: dict[str, str] = meta.spec(service).get("selector") or {}
     template = meta.spec(lws).get("leaderWorkerTemplate") or {}
     pods = [template.get(name) or {} for name in ("leaderTemplate", "workerTemplate")]
@@ -127,7 +128,7 @@ def is_meant(service: JSONObject, lws: JSONObject) -> bool:
 
 
 def render(found: list[Diagnosis]) -> list[str]:
-    """Return the text: the worst diagnosis in full, and a line for each other one."""
+    """Return the text: the worst diagnosis in full, and one line for each other diagnosis."""
     chosen = worst(found)
     others = [f"  {headline(one)}" for one in found if one is not chosen]
     return [*lines(chosen), *(["", "Others:", *others] if others else [])]

@@ -96,7 +96,7 @@ async def show(target: Target, wanted: GetRequest) -> None:
 
 
 async def show_objects(target: Target, wanted: GetRequest, form: str) -> None:
-    """Print what a template takes of the objects: alone if one was named, otherwise of their list."""
+    """Print the result of a template: of one named object, otherwise of the list of objects."""
     async with target.session() as session:
         found: list[JSONObject] = []
         for one in wanted.chosen:
@@ -116,7 +116,7 @@ async def say_causes(session: Session, seen: Seen, wanted: GetRequest) -> None:
     from leaderworkerset.cli.sets import diagnoses  # the whole catalogue of causes: only for sets that are not ready
 
     unready = [view for view in seen.shown if not view.is_ready]
-    sets, waiting = [one for one in seen.sets if not one.is_ready][:QUOTED], unready[:QUOTED]
+    sets, waiting = [lws_set for lws_set in seen.sets if not lws_set.is_ready][:QUOTED], unready[:QUOTED]
     if not waiting and not sets:
         return
     asked = {view.key for view in waiting}
@@ -132,7 +132,7 @@ async def say_causes(session: Session, seen: Seen, wanted: GetRequest) -> None:
 
 
 async def quotations(client: Client, views: Sequence[View]) -> list[str]:
-    """Return the last lines of a failed rank of each set, if its pod does not show them; kubelets often do not."""
+    """Return the last lines of a failed rank of each set, if its pod does not show them."""
     return [line for text in await silent_lines(client, views, QUOTED) for line in ("", *text.splitlines())]
 
 
@@ -154,7 +154,7 @@ async def watch(target: Target, wanted: GetRequest) -> None:
 
 
 def watcher(wanted: GetRequest) -> "Watcher":
-    """Return what shows changes in the chosen format: on a terminal a table that is redrawn, elsewhere lines."""
+    """Return the watcher for the output format: on a terminal a table that is redrawn, elsewhere lines."""
     if wanted.form in VIEWS:
         return ViewWatcher(wanted.form)
     if wanted.form in {"json", "yaml"}:
@@ -165,7 +165,7 @@ def watcher(wanted: GetRequest) -> "Watcher":
 
 
 class Watcher(Protocol):
-    """Shows views again after a change, and every `refresh` seconds for their ages."""
+    """Shows views after each change, and every `refresh` seconds to update ages."""
 
     refresh: float | None
 
@@ -219,7 +219,7 @@ class ObjectWatcher:
 class LineWatcher:
     """Prints the tables, then the changes: at most one line a second for each LeaderWorkerSet or group.
 
-    Groups of a LeaderWorkerSet of more than ten have one for all that changed alike.
+    A LeaderWorkerSet of more than ten groups has one line for all groups with the same change.
     """
 
     refresh: float | None = live.REFRESH
@@ -267,7 +267,7 @@ def render(
         return [VIEWS[form](document(views, sets, managed_fields=wanted.managed_fields))]
     if form == "name":
         return [
-            *(f"disaggregatedset.disaggregatedset.x-k8s.io/{one.name}" for one in sets),
+            *(f"disaggregatedset.disaggregatedset.x-k8s.io/{lws_set.name}" for lws_set in sets),
             *(f"leaderworkerset.leaderworkerset.x-k8s.io/{view.name}" for view in views),
         ]
     now = SystemClock().now()

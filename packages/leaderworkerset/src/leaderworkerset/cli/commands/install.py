@@ -100,7 +100,7 @@ def command(target: Target, /, **options: Any) -> None:
 
 
 def check_usage(chosen: InstallSettings, options: dict[str, Any]) -> None:
-    """Refuse options that exclude each other, before anything is sent."""
+    """Refuse contradicting options before any request is sent."""
     if options["form"] and not options["dry_run"]:
         raise UsageError("-o needs --dry-run=client or --dry-run=server")
     if options["waits"] and options["dry_run"]:
@@ -141,7 +141,7 @@ def read_pod(path: str) -> JSONObject:
 
 
 def kinds_of(chosen: InstallSettings) -> Registry:
-    """Return the kinds that a manager with this configuration serves, which its permissions follow from."""
+    """Return the kinds that a manager with this configuration serves; its permissions depend on them."""
     try:
         decoded = configurationfile.parse(chosen.configuration.encode())
     except ConfigurationError as error:
@@ -150,7 +150,7 @@ def kinds_of(chosen: InstallSettings) -> Registry:
 
 
 async def act(target: Target, chosen: InstallSettings, options: dict[str, Any]) -> None:
-    """Read the installed objects, check or apply the new ones, wait."""
+    """Read the installed objects, check or apply the new ones, and wait."""
     async with target.session() as session:
         # Lines about single objects have another stream than printed objects.
         installer = Installer(session.client, chosen.namespace, partial(terminal.say, err=bool(options["form"])))
@@ -194,7 +194,7 @@ def text(objects: Sequence[JSONObject], form: str | None, words: Sequence[str] =
 
 
 async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, timeout: float) -> None:
-    """Wait until all replicas of a Deployment run the newest template; its pods have these labels."""
+    """Wait until all replicas of a Deployment, with these labels, run the newest template."""
     deployments = Informer(client, only(DEPLOYMENTS, key))
     pods = Informer(client, Selection(PODS, key.namespace, label_selector))
     progress, missing = ProgressLine(), "the first answer of the API server"
@@ -219,7 +219,7 @@ async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, 
 
 
 async def until_admitted(client: Client, namespace: str, latest: float) -> None:
-    """Wait until the API server reaches the webhooks, up to a time of the running loop."""
+    """Wait until the API server reaches the webhooks, up to a deadline in the time of the running loop."""
     try:
         await admissionprobe.until_reached(client, namespace, max(latest - asyncio.get_running_loop().time(), 1.0))
     except TimeoutError as error:
@@ -227,7 +227,7 @@ async def until_admitted(client: Client, namespace: str, latest: float) -> None:
 
 
 def missing_for_rollout(deployment: JSONObject, pods: Sequence[JSONObject]) -> str:
-    """Return what a Deployment lacks, with the reason of a pod or condition; empty if it lacks nothing.
+    """Return what a Deployment lacks, with the reason of a pod or condition; empty if it is complete.
 
     >>> missing_for_rollout({"metadata": {"generation": 2}, "status": {"observedGeneration": 1}}, [])
     'its controller has not seen the newest spec'

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from leaderworkerset.observation.following import Following, OneSet  # they import informers, which only -f needs
 
 MOST_STREAMS: Final = 100
-"""The default maximum of followed logs: each holds a connection of the API server and one of a kubelet."""
+"""The default maximum number of followed logs: each uses a connection to the API server and one to a kubelet."""
 
 FULL: Final = "note: {most} logs are followed, and more ranks have come: theirs follow as others end (--max-streams)"
 
@@ -46,11 +46,11 @@ RECORDED_WITHIN: Final = 10
 """How often, with a pause of so many seconds, recorded lines of a deleted pod are looked for."""
 
 NO_EARLIER_RUN: Final = "previous terminated"
-"""How the message of a kubelet begins that has no log of a run before this one."""
+"""The beginning of a kubelet's message that a container has no previous run."""
 
 
 class LogsRequest(Struct, frozen=True, kw_only=True):
-    """Which logs are printed, and which of their lines: of what was chosen, or else of the pods with these labels."""
+    """The logs to print, and the filter of their lines: of named targets, or of pods with these labels."""
 
     chosen: tuple[Selection, ...]
     groups: frozenset[GroupName]
@@ -66,7 +66,7 @@ class LogsRequest(Struct, frozen=True, kw_only=True):
         return len(self.chosen) == 1 and self.chosen[0].rank is not None
 
     def covering(self, one: Selection) -> Filter:
-        """Return the filter of the pods of one target."""
+        """Return the filter for the pods of one target."""
         return Filter(one, self.groups, self.ranks, self.labels)
 
     def sink(self) -> Sink:
@@ -173,7 +173,7 @@ async def show(target: Target, wanted: LogsRequest) -> None:
 
 
 async def show_past(target: Target, session: Session, wanted: LogsRequest) -> None:
-    """Print the logs so far, rank by rank; a rank whose log cannot be read is skipped, and reported at the end."""
+    """Print the logs so far, rank by rank; unreadable logs are skipped, and reported at the end."""
     errors: list[LogError | NotFoundError] = []
     sink = wanted.sink()
     try:
@@ -196,11 +196,11 @@ async def show_past(target: Target, session: Session, wanted: LogsRequest) -> No
 
 
 class NoPodsError(CommandError):
-    """No pod matches at this moment; those of a group that is recreated are missing for a while."""
+    """No pod matches at this moment; the pods of a group that is recreated are missing for a while."""
 
 
 async def before(session: Session, pod: JSONObject, wanted: LogsRequest, error: Exception) -> bool:
-    """Print the log of the previous run of a container that has not started; return whether there is one."""
+    """Print the log of the previous run of a container that has not started; return whether it exists."""
     if not isinstance(error, NotStartedError) or wanted.options.previous:
         return False
     try:
@@ -238,7 +238,10 @@ async def recorded_soon(target: Target, session: Session, wanted: LogsRequest, p
 
 
 async def recorded(target: Target, session: Session, wanted: LogsRequest, pod: JSONObject | None = None) -> bool:
-    """Print the recorded last lines of a pod that has no log now (None: of all that was chosen); return whether there are some."""
+    """Print the recorded last lines of a pod without a log (None: of all selected pods).
+
+    Return whether there are some.
+    """
     place = place_of(pod) if pod is not None else None
     name = meta.labels(pod).get(labels.NAME, "") if pod is not None else ""
     chosen = (Selection(name, *place),) if place is not None else wanted.chosen
@@ -264,7 +267,7 @@ def show_recorded(found: Sequence[RecordedLog], wanted: LogsRequest, lws: str) -
 
 
 def of_ended_run(target: Target, wanted: LogsRequest) -> bool:
-    """Print what a run of `lws run` that has ended recorded of the wanted ranks; return whether there is something."""
+    """Print the records of the requested ranks from an ended `lws run`; return whether there are some."""
     place = places.place(target.local) if target.local else None
     if place is None or place.is_cluster or not place.has_record:
         return False
@@ -281,7 +284,7 @@ def of_ended_run(target: Target, wanted: LogsRequest) -> bool:
 
 
 def report(errors: Sequence[LogError | NotFoundError], count: int) -> None:
-    """Raise the errors of reading the logs of `count` ranks, without missing earlier runs if there are others."""
+    """Raise the errors of reading the logs of `count` ranks; omit missing earlier runs if there are other errors."""
     failed = [one for one in errors if NO_EARLIER_RUN not in str(one)]
     if len(errors) == count and not failed:
         raise CommandError(f"none of {counted(count, 'rank')} was restarted: there is no earlier log")
@@ -296,7 +299,7 @@ def report(errors: Sequence[LogError | NotFoundError], count: int) -> None:
 
 
 async def named(session: Session, wanted: LogsRequest) -> LogsRequest:
-    """Return the request with the LeaderWorkerSets of the pods that its labels select, unless it names some."""
+    """Return the request with the LeaderWorkerSets of the pods that its labels select, unless it names some already."""
     if wanted.chosen:
         return wanted
     selector = f"{labels.NAME},{wanted.labels}"
@@ -308,7 +311,7 @@ async def named(session: Session, wanted: LogsRequest) -> LogsRequest:
 
 
 async def pods_of(session: Session, wanted: LogsRequest) -> list[JSONObject]:
-    """Return the selected pods, each once; with --previous restarted pods, or all if none was restarted."""
+    """Return the selected pods, each once; with --previous only restarted pods, or all pods if none was restarted."""
     found: dict[str, JSONObject] = {}
     for one in wanted.chosen:
         resource, _ = await targets.find_either(session, one.name)
@@ -337,7 +340,7 @@ def has_previous(pod: JSONObject, container: str | None) -> bool:
     """Return whether a container was restarted."""
     name = container or default_container(pod)
     statuses = meta.status(pod).get("containerStatuses") or []
-    return any(one.get("name") == name and one.get("restartCount", 0) for one in statuses)
+    return any(status.get("name") == name and status.get("restartCount", 0) for status in statuses)
 
 
 async def follow(target: Target, wanted: LogsRequest) -> None:
@@ -401,7 +404,7 @@ def refuse_unknown_container(pods: Sequence[JSONObject], container: str | None) 
 
 
 def refuse_too_many(count: int, wanted: LogsRequest, one: Selection) -> None:
-    """Refuse to follow more logs than the maximum of streams."""
+    """Refuse to follow more logs than the maximum number of streams."""
     if count > wanted.most:
         raise UsageError(
             f"{one} has {counted(count, 'rank')}, and {wanted.most} logs are followed at once: choose some with "

@@ -1,7 +1,7 @@
 """`lws manager`: run the controllers and webhooks for a Kubernetes cluster (contract section 12).
 
-The flags are the Go manager's, in Go's syntax, so click does not parse them: exit code 2 where they cannot be used. The
-rest is in `cli/process/managing.py`.
+The flags are the Go manager's, in Go's syntax, so click does not parse them; invalid flags exit with code 2.
+`cli/process/managing.py` runs the manager.
 """
 
 from collections.abc import Sequence

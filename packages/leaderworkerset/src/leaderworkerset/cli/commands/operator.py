@@ -1,7 +1,7 @@
 """`lws operator`: keep the manager installed as the object `cluster` of LeaderWorkerSetOperators specifies (R-OP-9).
 
 The flags are those of the Go operator, in Go's syntax. Errors are logged: exit code 1 for an operator that cannot
-continue, 2 for flags.
+continue, 2 for invalid flags.
 """
 
 import asyncio

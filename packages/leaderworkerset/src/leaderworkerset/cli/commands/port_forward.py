@@ -25,13 +25,13 @@ from leaderworkerset.cli.views.terminal import say
 
 PIECE = 64 * 1024
 BETWEEN_CHECKS: Final = 1.0
-"""Seconds between two checks whether the pod exists."""
+"""Seconds between two checks that the pod exists."""
 
 PATIENCE: Final = 3
-"""The number of failed checks in a row after which the cluster counts as ended."""
+"""The number of consecutive failed checks after which the cluster is considered stopped."""
 
 DATA, ERROR = 0, 1
-"""The two streams of the only port of a connection."""
+"""The two streams for the only port of a connection."""
 
 
 @click.command("port-forward")
@@ -76,7 +76,7 @@ async def until_ended(session: Session, pod: JSONObject, stopped: asyncio.Event)
 
 
 async def until_lost(client: Client, pod: JSONObject) -> str:
-    """Return why the pod cannot be reached any more, when that happens."""
+    """Wait until the pod cannot be reached any more, and return the reason."""
     name, failures = meta.name(pod), 0
     while True:
         await asyncio.sleep(BETWEEN_CHECKS)
@@ -115,9 +115,9 @@ def parse(words: str) -> tuple[int, int]:
 async def listening(
     session: Session, pod: JSONObject, address: tuple[str, int], remote: int
 ) -> AsyncIterator[asyncio.Server]:
-    """Listen on this machine while the context is entered; every connection gets a WebSocket of its own.
+    """Listen on this machine inside the context; every connection gets its own WebSocket.
 
-    The end does not wait for open connections, unlike the end of an `asyncio.Server` from Python 3.12.1 on.
+    Leaving the context does not wait for open connections, unlike the end of an `asyncio.Server` from Python 3.12.1 on.
     """
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -156,7 +156,7 @@ async def _listen(
 
 
 async def pump(streams: Channels, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass bytes both ways until one side ends."""
+    """Pass bytes in both directions until one side ends."""
 
     async def upwards() -> None:
         while piece := await reader.read(PIECE):

@@ -1,4 +1,4 @@
-"""`lws scale`: change the number of groups, of a LeaderWorkerSet or of one role of a DisaggregatedSet."""
+"""`lws scale`: changes the number of groups of a LeaderWorkerSet or of one role of a DisaggregatedSet."""
 
 from typing import Any, Final
 
@@ -46,7 +46,8 @@ MOST_REPLICAS: Final = 2**31 - 1
 def command(target: Target, /, names: tuple[str, ...], role: str | None, form: str | None, **given: Any) -> None:
     """Change the number of groups of LeaderWorkerSets, or of a role of DisaggregatedSets.
 
-    Groups with an index go from the highest, ready or not. Of those with random keys, the ones that are not ready go first.
+    Groups with indexes are removed from the highest index, ready or not. Of groups with random keys, unready ones are
+    removed first.
     """
     wanted = Wanted(**given)
     if wanted.prefers_broken and (role is not None or form):
@@ -74,9 +75,10 @@ def command(target: Target, /, names: tuple[str, ...], role: str | None, form: s
 
 
 class Wanted(Struct, frozen=True):
-    """The number of groups to have, the number expected before (None: any), and whether to write nothing.
+    """The desired number of groups, the expected current number (None: any), and whether the change is only checked.
 
-    `prefer_broken` says what goes, `recreate_broken` recreates what stays and is not ready, within `timeout` seconds.
+    `prefer_broken` lists the removed groups; `recreate_broken` recreates remaining unready groups within `timeout`
+    seconds.
     """
 
     replicas: int
@@ -88,12 +90,12 @@ class Wanted(Struct, frozen=True):
 
     @property
     def prefers_broken(self) -> bool:
-        """Return whether to say what goes."""
+        """Return whether the output lists the removed groups."""
         return self.prefer_broken or self.recreate_broken
 
 
 class Rescaled(Struct, frozen=True):
-    """The number of groups before a change, and the object after it (with a dry run: as it would be)."""
+    """The number of groups before a change, and the object after it (in a dry run: the expected object)."""
 
     before: int
     object: JSONObject
@@ -113,7 +115,10 @@ async def scale(session: Session, name: str, wanted: Wanted) -> Rescaled:
 
 
 async def _rescale(client: Client, resource: Resource, key: ObjectKey, wanted: Wanted) -> JSONObject:
-    """Set the number of groups by the subresource scale; return the object then, in a trial as it would be."""
+    """Set the number of groups by the subresource scale.
+
+    Return the object after it (in a dry run, the expected one).
+    """
     change = {"spec": {"replicas": wanted.replicas}}
     if wanted.is_trial:
         return await client.try_patch(resource, key, change, kind="merge", manager=labels.SCALE_MANAGER)
@@ -135,7 +140,7 @@ async def scale_broken_first(session: Session, name: str, wanted: Wanted) -> Non
 
 
 def refuse_part(session: Session, lws: JSONObject) -> None:
-    """Refuse to scale a LeaderWorkerSet whose groups a DisaggregatedSet sets."""
+    """Refuse to scale a LeaderWorkerSet whose number of groups a DisaggregatedSet sets."""
     owner, role = meta.labels(lws).get(SET_NAME), meta.labels(lws).get(ROLE)
     if owner and role and meta.controller_of(lws):
         raise CommandError(
@@ -151,7 +156,7 @@ def refuse_other(name: str, now: int, current: int | None) -> None:
 
 
 async def scale_role(session: Session, name: str, role: str, wanted: Wanted) -> Rescaled:
-    """Set the number of groups of a role: in the set, or in its scaler if that decides."""
+    """Set the number of groups of a role: in the set, or in its scaler if it has one."""
     resource, found = await targets.find_either(session, name)
     if resource == LEADERWORKERSETS:
         raise UsageError(f"{name} is a LeaderWorkerSet, which has no roles: leave out --role")

@@ -1,8 +1,9 @@
 """`lws uninstall`: remove the manager from a cluster, and nothing that an installation did not create.
 
 Objects of the manager's kinds prevent that, as they would be deleted with their definitions. Either they stay with the
-definitions (`--keep-crd`), or they are deleted first (`--delete-workloads`). Where they stay, so would pods that only the
-manager lets go: those of groups that used up their restarts, which therefore have to be recovered before.
+definitions (`--keep-crd`), or they are deleted first (`--delete-workloads`). If they stay, pods with a finalizer of the
+manager would also stay forever. These are the pods of groups that used up their restarts, which must be recovered
+first.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -42,7 +43,7 @@ TENANTS: Final = (
     *(resources.PODS, resources.STATEFULSETS, resources.DEPLOYMENTS, resources.SERVICES),
     *(resources.CONFIG_MAPS, resources.SECRETS, resources.SERVICE_ACCOUNTS, resources.PERSISTENT_VOLUME_CLAIMS),
 )
-"""The kinds of which one object that is not ours keeps the namespace."""
+"""The kinds of which one foreign object keeps the namespace."""
 
 FURNITURE: Final = {
     SERVING_SECRET,
@@ -62,7 +63,7 @@ class Remover:
     The order is safe: the webhook configurations, the manager, its roles; then the pods that the manager kept as
     evidence. Only objects with the labels of an installation are removed. A repeated call continues where one stopped.
 
-    A trial writes nothing, waits for nothing, and says what would be done.
+    A dry run writes nothing, waits for nothing, and prints the intended actions.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Remover:
         return [obj for resource in MANAGED.defined for obj in await self._list(resource)]
 
     async def remove_sets(self) -> None:
-        """Delete all objects of our kinds, of the last kind first, and wait until their dependents are also deleted."""
+        """Delete all objects of our kinds, last kind first, and wait until their dependents are also deleted."""
         for resource in reversed(MANAGED.defined):
             for obj in await self._list(resource):
                 await self._delete(resource, obj, "Background")
@@ -90,12 +91,12 @@ class Remover:
             await self._until_none(informer, resource, lambda: filter(is_dependent, informer.store.list()))  # noqa: B023 - awaited in the loop
 
     async def evidence(self) -> list[JSONObject]:
-        """Return the pods that are kept as evidence of groups that used up their restarts, those of existing sets only."""
+        """Return the pods that are kept as evidence of groups that used up their restarts, only of existing sets."""
         names = {meta.key(obj) for obj in await self._list(LEADERWORKERSETS)}
         return [pod for pod in await self._kept() if retention.set_of(pod) in names]
 
     async def release_evidence(self) -> None:
-        """Let pods go that are kept as evidence of LeaderWorkerSets that are gone, workers first (N-RB-16)."""
+        """Remove the finalizer of evidence from the pods of deleted LeaderWorkerSets, workers first (N-RB-16)."""
         staying = set() if self._is_trial else {meta.uid(pod) for pod in await self.evidence()}
         for pod in sorted(await self._kept(), key=groupname.is_over):
             if meta.uid(pod) not in staying:
@@ -240,7 +241,7 @@ NAMED: Final = 3
 @dry_run_option("Print what would be removed; write nothing.")
 @click.pass_obj
 def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
-    """Remove the manager; while its kinds have objects, only with an option that says what happens to them."""
+    """Remove the manager. If its kinds have objects, an option must say what happens to them."""
     namespace, deletes, keeps = place(target), bool(options["deletes"]), bool(options["keeps"])
     if deletes and keeps:
         raise UsageError("--delete-workloads and --keep-crd cannot be combined")

@@ -31,10 +31,10 @@ from leaderworkerset.views.missing import Check
 from leaderworkerset.views.wording import counted
 
 AT_ONCE: Final = 20
-"""The maximum of objects that are followed at once: each takes some watches."""
+"""The maximum number of objects that are followed at once: each uses several watches."""
 
 LAST_LOOK: Final = 2.0
-"""The seconds that an object has whose turn comes only when the time is over: its state is read once."""
+"""Seconds for an object whose turn comes after the time limit: its state is read once."""
 
 
 class WaitRequest(Struct, frozen=True, kw_only=True):
@@ -65,8 +65,8 @@ class WaitRequest(Struct, frozen=True, kw_only=True):
 def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: bool, **options: Any) -> None:
     """Wait for a condition of LeaderWorkerSets or DisaggregatedSets; on timeout, exit 124 with what is missing.
 
-    Several are waited for side by side, within one time limit. The cause that one is stuck for is printed as by `lws
-    explain`: once while it waits, and in the error that ends it.
+    Several are awaited concurrently, within one time limit. If one is stuck, the cause is printed as by `lws explain`:
+    once while it waits, and in the final error.
     """
     if options.pop("fail_fast"):
         options["stuck_after"] = 0.0
@@ -91,7 +91,7 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: 
 
 
 async def wait_all(session: Session, names: Sequence[str], wanted: WaitRequest) -> None:
-    """Wait for every object, and say which have what was waited for; one error names what the others lack."""
+    """Wait for every object, and print which reached the condition; one error names what the others lack."""
     turns, loop, progress = asyncio.Semaphore(AT_ONCE), asyncio.get_running_loop(), ProgressLine(between=BETWEEN_LINES)
     end = loop.time() + wanted.timeout
     found: dict[str, JSONObject] = {}
@@ -119,7 +119,7 @@ async def wait_all(session: Session, names: Sequence[str], wanted: WaitRequest) 
 
 
 async def wait_one(session: Session, name: str, wanted: WaitRequest, progress: ProgressLine) -> Shown | None:
-    """Wait for the condition of one object; return its view then, None if it is deleted."""
+    """Wait for the condition of one object; return its view, None if it is deleted."""
     resource = await resource_of(session, name, wanted.condition)
     informers = informers_of(session.client, resource, meta.ObjectKey(session.namespace, name))
     asking = replace(session, until_done=session.until_done or WAIT_WORDS.get(wanted.condition) is COMPLETE)
@@ -135,7 +135,7 @@ async def wait_one(session: Session, name: str, wanted: WaitRequest, progress: P
 
 
 async def resource_of(session: Session, name: str, condition: str) -> Resource:
-    """Return the kind of the name; for a deletion the object may be absent already."""
+    """Return the kind of the named object; for a deletion the object may be absent already."""
     try:
         return (await targets.find_either(session, name))[0]
     except CommandError:
@@ -145,7 +145,7 @@ async def resource_of(session: Session, name: str, condition: str) -> Resource:
 
 
 async def quotation(client: Client, view: Shown | None) -> str:
-    """Return the last lines of the first rank that failed without a message, each on a line of its own."""
+    """Return the last lines of the first rank that failed without a message, each on a separate line."""
     texts = await silent_lines(client, () if view is None else leaderworkersets([view]), 1)
     return "".join(f"\n{text}" for text in texts)
 

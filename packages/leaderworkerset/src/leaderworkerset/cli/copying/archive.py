@@ -141,7 +141,7 @@ def _inside(target: Path, root: Path, member: str) -> Path:
 
 
 def _free(target: Path, root: Path, member: str) -> Path:
-    """Return where to write a member: in its real directory, which is made, and not through a link of its name."""
+    """Return where to write a member: in its real directory, which is created, without following a link."""
     parent = Path(os.path.realpath(_inside(target.parent, root, member)))
     parent.mkdir(parents=True, exist_ok=True)
     place = parent / target.name

@@ -40,7 +40,7 @@ class Unread(Struct, frozen=True):
 
 def is_healthy(findings: Iterable[CheckResult]) -> bool:
     """Return whether no result is an error."""
-    return all(one.level != Level.ERROR for one in findings)
+    return all(finding.level != Level.ERROR for finding in findings)
 
 
 def ordered(findings: Iterable[CheckResult]) -> list[CheckResult]:

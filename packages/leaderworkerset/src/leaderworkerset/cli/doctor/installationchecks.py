@@ -165,16 +165,16 @@ def skew(found: JSONObject, wanted: JSONObject) -> str | None:
 def _fields(version: JSONObject) -> set[str]:
     """Return the paths of the fields of spec and status, without those of pod templates, which are Kubernetes' own."""
     schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-    found: set[str] = set()
+    paths: set[str] = set()
     left = [(name, (schema.get("properties") or {}).get(name) or {}) for name in ("spec", "status")]
     while left:
         path, one = left.pop()
         if path.endswith(("emplate.spec", "emplate.metadata")):
             continue
-        found.add(path)
+        paths.add(path)
         inner = one.get("items") if one.get("type") == "array" else one
         left += [(f"{path}.{name}", value) for name, value in ((inner or {}).get("properties") or {}).items()]
-    return found
+    return paths
 
 
 def _webhooks(facts: Facts) -> Iterator[CheckResult]:
@@ -280,7 +280,7 @@ def _accesses(facts: Facts) -> Iterator[CheckResult]:
     if isinstance(facts.accesses, Unread):
         yield _unread("LWS-D601", "permissions", f"not known: {facts.accesses.why}")
         return
-    denied = [f"{one.verb} {one.resource}" for one in facts.accesses if not one.allowed]
+    denied = [f"{access.verb} {access.resource}" for access in facts.accesses if not access.allowed]
     if denied:
         text = f"you may not {', '.join(denied)}"
         fix = "ask for a role with these verbs; some commands fail without"

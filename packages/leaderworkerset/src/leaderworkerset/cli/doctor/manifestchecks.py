@@ -44,8 +44,8 @@ FIX_GUARD: Final = (
 
 def guards(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
     """Yield a warning for each container with a guard, or that there is none."""
-    found = [one for obj in objects for one in _of_object(obj)]
-    yield from found or [CheckResult("LWS-D010", Level.OK, "guards", "no loop waits for a name or a port")]
+    results = [one for obj in objects for one in _of_object(obj)]
+    yield from results or [CheckResult("LWS-D010", Level.OK, "guards", "no loop waits for a name or a port")]
 
 
 def faults_of(script: str) -> list[str]:
@@ -104,8 +104,8 @@ FIX_UNUSED: Final = f"add a rule with action: {RESTART_ALL}, or remove the annot
 
 def contradictions(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
     """Yield a warning for each contradiction, or that there is none."""
-    found = [one for obj in objects for spec in _sets(obj) for one in _of_set(obj, spec)]
-    yield from found or [
+    results = [one for obj in objects for spec in _sets(obj) for one in _of_set(obj, spec)]
+    yield from results or [
         CheckResult(CODE, Level.OK, SUBJECT, "no restart rule contradicts the restart policy of a group")
     ]
 

@@ -1,4 +1,4 @@
-"""Reads the facts for the checks: of a cluster through its API, of this machine by trying, and what may not be read."""
+"""Reads the facts for the checks of a cluster and of this machine, and records unreadable ones."""
 
 import base64
 import ctypes
@@ -178,7 +178,7 @@ async def _gates(client: Client) -> dict[str, bool] | Unread:
 async def _all(
     client: Client, kinds: Iterable[Resource], namespace: str, selector: str = labels.NAME
 ) -> list[JSONObject]:
-    """Return the objects of these kinds (of LeaderWorkerSets), none of a kind that is not served or may not be read."""
+    """Return the objects of these kinds (of LeaderWorkerSets); none of a kind that is unserved or unreadable."""
     found: list[JSONObject] = []
     for kind in kinds:
         with suppress(APIError):

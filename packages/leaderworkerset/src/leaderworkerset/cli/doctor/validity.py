@@ -28,7 +28,7 @@ ANY: Final = Support(is_enabled=True, provider="kubernetes")
 
 
 def validity(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
-    """Yield an error for each field that is refused, or that there is none; and a note about what is not checked."""
+    """Yield an error for each refused field, or that there is none, and a note about unchecked objects."""
     found: list[CheckResult] = []
     others: dict[str, None] = {}
     checked = 0

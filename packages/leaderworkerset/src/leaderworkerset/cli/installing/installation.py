@@ -1,6 +1,7 @@
 """An installation on a cluster: its namespace, its existing objects, and the application of the new ones.
 
-In: the objects that `install/` builds. Out: a line for each to `say`, or one error that lists what was done before it.
+In: the objects that `install/` builds. Out: a line for each object, passed to `say`, or one error that lists the
+objects that were applied before it.
 """
 
 import asyncio
@@ -34,11 +35,11 @@ Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 
 FIELD_MANAGER: Final = "lws-install"
 BINDING: Final = ObjectKey("", "lws-manager-rolebinding")
-"""The binding whose subject has the namespace of the manager that the cluster-wide objects belong to."""
+"""The binding whose subject names the namespace of the manager that owns the cluster-wide objects."""
 
 
 TRANSIENT: Final = (ConnectionFailedError, ServerTimeoutError, ServiceUnavailableError, TooManyRequestsError)
-"""Answers that another attempt may not get: an apply can be repeated."""
+"""The answers after which an apply is repeated: another attempt may succeed."""
 
 PAUSES: Final = (1.0, 2.0, 4.0, 8.0)
 """Seconds before each further attempt."""
@@ -81,9 +82,10 @@ class Installer:
             )
 
     async def check_operator(self) -> None:
-        """Raise an error if the operator keeps the installation: it would revert every change.
+        """Raise an error if the operator manages the installation: it would revert every change.
 
-        A user who may not read its object needs no permission for it: an installation requires none of the operator's.
+        A user who may not read the operator's object needs no permission for it: an installation uses no object of the
+        operator.
         """
         try:
             cluster = await self._client.find(OPERATORS, SINGLETON)
@@ -97,8 +99,8 @@ class Installer:
 
     async def configuration(self) -> str | None:
         """Return the text of the installed configuration, None if there is none."""
-        found = await self._client.find(CONFIG_MAPS, ObjectKey(self._namespace, metadata.CONFIGURATION))
-        text: str | None = ((found or {}).get("data") or {}).get(CONFIGURATION_KEY)
+        config_map = await self._client.find(CONFIG_MAPS, ObjectKey(self._namespace, metadata.CONFIGURATION))
+        text: str | None = ((config_map or {}).get("data") or {}).get(CONFIGURATION_KEY)
         return text
 
     async def without_foreign_namespace(self, objects: Objects) -> Objects:
@@ -130,7 +132,7 @@ class Installer:
         return checked
 
     async def apply(self, objects: Objects) -> None:
-        """Apply in order. An error leaves what was reported before it; a repeated call continues there."""
+        """Apply the objects in order. After an error, the applied objects stay, and a repeated call continues there."""
         for resource, obj in objects:
             try:
                 applied = await self._apply(resource, obj)
@@ -139,7 +141,7 @@ class Installer:
             self._say(f"{title(resource, meta.name(obj))} {applied.word}")
 
     async def _apply(self, resource: Resource, obj: JSONObject, *, dry_run: bool = False) -> Applied:
-        """Apply an object; try again a few times while the API server is overloaded or restarts, as after a new definition."""
+        """Apply an object; retry a few times while the API server is overloaded or restarts."""
         for pause in PAUSES:
             try:
                 return await self._send(resource, obj, dry_run=dry_run)
@@ -153,7 +155,7 @@ class Installer:
 
 
 def describe(resource: Resource, obj: JSONObject, error: APIError) -> str:
-    """Build the message of a refused object: its name, the server's message, and advice if there is some."""
+    """Build the message of a refused object: its name, the server's message, and advice if available."""
     advice = ""
     if resource == DEPLOYMENTS and isinstance(error, InvalidError) and "field is immutable" in str(error):
         advice = f"; another installer made it with other labels: delete deployment {meta.name(obj)} first"

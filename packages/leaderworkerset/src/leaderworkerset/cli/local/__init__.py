@@ -1,1 +1,4 @@
-"""Embedded clusters of this machine: their options, their start, what they have; it imports `localkube`, and only late."""
+"""Embedded clusters of this machine: their options, start, and content.
+
+`localkube` is imported here, as late as possible.
+"""

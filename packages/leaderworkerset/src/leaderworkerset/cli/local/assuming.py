@@ -29,7 +29,7 @@ class Rehearsed(Struct, frozen=True):
 
 
 def rehearsed(documents: Sequence[Document], *, provisioner: str, there: Collection[str]) -> Rehearsed:
-    """Return the documents with the objects that they need; `there` are the storage classes of every cluster here."""
+    """Return the documents with the objects that they need; `there` has the storage classes of every cluster here."""
     objects = [document.object for document in documents]
     classes = dict.fromkeys(name for obj in objects for name in values(obj, "storageClassName"))
     own = [_local(document, provisioner) for document in documents]
@@ -111,7 +111,7 @@ class Assumed(Struct, frozen=True):
 
 
 def assume(documents: Sequence[Document], options: ClusterOptions) -> Assumed:
-    """Return the nodes and objects that the documents need, as far as they are to be derived."""
+    """Return the nodes and objects that the documents need, as far as they can be derived."""
     for document in documents:
         for name in values(document.object, "schedulerName"):
             if name != DEFAULT_SCHEDULER:
@@ -178,7 +178,7 @@ def _names(words: Sequence[str]) -> set[str]:
 
 
 def _offer(demands: Sequence[Demand], options: ClusterOptions) -> tuple[str, ...]:
-    """Return the note about what the nodes lack; none if they lack nothing."""
+    """Return the note about what the nodes lack; empty if they lack nothing."""
     typed = _typed(options)
     capacity, labels = _names(typed.capacity), _names(typed.labels)
     own = {"kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch"}

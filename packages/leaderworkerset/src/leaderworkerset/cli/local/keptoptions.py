@@ -15,7 +15,7 @@ from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.local.clusteroptions import MISSING, ClusterOptions
 
 SINGLE: Final = ("log_level", "log_format")
-"""Options of a single start: the next one begins with their defaults."""
+"""Options that apply to a single start: the next start uses their defaults."""
 
 
 def load(place: ClusterDirectory) -> ClusterOptions | None:

@@ -42,7 +42,7 @@ CONNECTIONS: Final = 8
 """The connections for the controllers' requests; both ends are in this process."""
 
 CONFIGURED: Final = {names.DISRUPTION: DisruptionSettings(), names.MOVES: MaintenanceSettings()}
-"""Rehearsals need no configuration: LeaderWorkerSets select features by annotations."""
+"""The configuration of a rehearsal is empty: LeaderWorkerSets select features by annotations."""
 
 PROGRESS_PACE: Final = 1.0
 """Seconds between two writes of the progress of one leader."""
@@ -119,7 +119,10 @@ def read_logs(server: RunningCluster) -> ReadFiles:
 
 
 def noted(lost: Sequence[str], said: Path) -> tuple[str, ...]:
-    """Return the missing features of this machine's sandboxes as one note; none if the file `said` has the same."""
+    """Return the missing features of this machine's sandboxes as one note.
+
+    Empty if the file `said` contains the same note.
+    """
     note = f"Note: without {'; without '.join(lost)}" if lost else ""
     try:
         if said.exists() and said.read_text() == note:
@@ -178,7 +181,7 @@ def nodes_of(options: ClusterOptions) -> Nodes:
 
 
 def _devices(words: str, nodes: int) -> Devices:
-    """Return the GPUs of this machine; an error of them names the option."""
+    """Return the GPUs of this machine; an error about them names the option."""
     if nodes == AUTO:
         raise UsageError(f"--gpus {words} needs a number of nodes, over which the GPUs are divided: --nodes N")
     try:

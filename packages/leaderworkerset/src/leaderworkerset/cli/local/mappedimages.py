@@ -15,7 +15,7 @@ from leaderworkerset.cli.local.clusteroptions import ClusterOptions
 
 
 class MappedImages(Mapping[str, Path]):
-    """The mappings of a cluster, also mappings added since its start."""
+    """The mappings of a cluster, including the mappings that were added after its start."""
 
     def __init__(self, place: ClusterDirectory, options: ClusterOptions) -> None:
         self._place = place
@@ -50,5 +50,5 @@ class MappedImages(Mapping[str, Path]):
 
 
 def added(options: ClusterOptions, typed: ClusterOptions) -> tuple[tuple[str, Path], ...]:
-    """Return the mappings of a cluster with those of a command, which replace those of the same name."""
+    """Return the mappings of a cluster combined with the mappings of a command, which take precedence."""
     return tuple((dict(options.images) | dict(typed.images)).items())

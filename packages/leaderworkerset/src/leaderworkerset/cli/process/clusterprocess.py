@@ -11,7 +11,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def namespace(file: Path, otherwise: str) -> str:
-    """Return the namespace of this process (R-MGR-3)."""
+    """Return the namespace in which this process of the manager runs (R-MGR-3)."""
     try:
         return file.read_text().strip() or otherwise
     except OSError:
@@ -19,7 +19,7 @@ def namespace(file: Path, otherwise: str) -> str:
 
 
 def log_errors(title: str, error: Exception) -> None:
-    """Log every error that ended a process; unexpected ones with their stack trace."""
+    """Log every error that ended a process; unexpected errors with their stack trace."""
     for leaf in errors.leaves(error):
         stack = None if isinstance(leaf, KubeError | OSError) else leaf
         log.error(title, logger="setup", error=str(leaf), exc_info=stack)

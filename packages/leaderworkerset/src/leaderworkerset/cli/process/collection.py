@@ -1,4 +1,4 @@
-"""When a command collects garbage: not while it starts a cluster or reads thousands of objects.
+"""Controls when a command collects garbage: not while it starts a cluster or reads thousands of objects.
 
 Nearly all objects that a start creates are modules, which stay. Traversing them repeatedly would take a tenth of the
 processor time of `lws run`.
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def put_off() -> Iterator[None]:
-    """Disable garbage collection meanwhile, except in `resumed`."""
+    """Disable garbage collection inside the context, except in `resumed`."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,7 +1,7 @@
-"""Imports aiohttp without the system's certificates: it would read them twice, for TLS contexts that are never used.
+"""Imports aiohttp without the system's certificates, which it would read twice, for TLS contexts that are never used.
 
-That is a seventh of a command's time before its first request. Every connection has a context of its own
-(`kuberuntime/client/http.py`); one without would trust no certificate, and so fail.
+Reading them takes a seventh of a command's time before its first request. Every connection has its own context
+(`kuberuntime/client/http.py`); a connection without one would trust no certificate, and fail.
 """
 
 import ssl

@@ -1,7 +1,8 @@
-"""Runs the manager with flags that are parsed: from `lws manager`, or from the entry of its image.
+"""Runs the manager with parsed flags: for `lws manager`, and for the entry point of its image.
 
-The entry parses no command line but these flags, so that a manager takes no memory for what reads and completes others (1 MiB).
-Errors are logged, as the Go manager does: exit code 1 for an invalid configuration or a manager that cannot continue.
+The entry point parses only these flags, so that a manager uses no memory (1 MiB) for modules that parse and complete
+other commands. Errors are logged, as by the Go manager: exit code 1 for an invalid configuration or a manager that
+cannot continue.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def start(words: Sequence[str]) -> None:
-    """Run the manager and end the process; return where the flags ask for a text, or cannot be used: `lws` says more."""
+    """Run the manager and end the process; return if `lws` must print a text about the flags."""
     try:
         given = goflags.parse(words, managerflags.FLAGS)
     except (goflags.FlagError, goflags.HelpRequestedError):

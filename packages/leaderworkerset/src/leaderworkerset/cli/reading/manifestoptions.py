@@ -26,7 +26,7 @@ OPTIONS: Final = (
 
 
 def _unprinted(document: Document) -> Document:
-    """Return a document without what only a server sets, if a server printed it: `lws get -o yaml` may be applied again."""
+    """Return a document without fields that only a server sets, so that output of `lws get -o yaml` can be applied."""
     has_uid = bool((document.object.get("metadata") or {}).get("uid"))
     return replace(document, object=as_manifest(document.object)) if has_uid else document
 
@@ -57,7 +57,7 @@ class Given(Struct, frozen=True):
         return bool(self.files or self.kustomizations)
 
     def load(self) -> list[Document]:
-        """Read all documents; nothing is returned unless all of them can be read."""
+        """Read all documents; return nothing unless all of them can be read."""
         if not self:
             raise UsageError("give manifests: -f FILE, -f - for standard input, or -k DIR")
         documents = manifests.load(self.files, recursive=self.recursive) if self.files else []

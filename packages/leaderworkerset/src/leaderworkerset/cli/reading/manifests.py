@@ -29,7 +29,7 @@ PATIENCE: Final = 30.0
 """The maximum seconds without data from the server."""
 
 LARGEST: Final = 32 * 2**20
-"""The maximum bytes of a manifest: more than a large installation has, less than fills the memory."""
+"""The maximum bytes of a manifest: larger than a large installation, and small enough to fit in memory."""
 
 
 def is_address(words: str) -> bool:
@@ -149,8 +149,8 @@ def _files(path: Path, *, recursive: bool) -> list[Path]:
     try:
         if not stat.S_ISDIR(path.stat().st_mode):  # `is_dir` of Python 3.14 denies what cannot be read
             return [path]
-        found = path.rglob("*") if recursive else path.iterdir()
-        files = sorted(file for file in found if file.suffix in SUFFIXES and file.is_file())
+        paths = path.rglob("*") if recursive else path.iterdir()
+        files = sorted(file for file in paths if file.suffix in SUFFIXES and file.is_file())
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:  # ValueError: a NUL in the name
         raise ManifestError(f"{path}: no such file or directory") from error
     except OSError as error:  # a directory without read permission, a name that is too long
@@ -177,7 +177,7 @@ def _documents(text: str | bytes, source: str) -> Iterator[Document]:
 
 
 def _json_of(text: str | bytes, error: YamlError) -> JSON:
-    """Return the value of JSON that is not YAML, because of escaped halves of a surrogate pair; None for other texts."""
+    """Return the value of JSON that is not YAML, because of escaped surrogate pairs; None for other texts."""
     if "escape" not in error.problem and "control characters" not in error.problem:
         return None
     try:
@@ -197,7 +197,7 @@ def _checked(value: object, source: str, number: int, line: int) -> Document:
 
 
 def _expand(document: Document) -> Iterator[Document]:
-    """Replace a `List` by its items, and what `lws get -o view` printed by the objects in it."""
+    """Replace a `List` by its items, and the output of `lws get -o view` by the objects in it."""
     obj = document.object
     if obj["kind"] == "List" and "items" in obj:
         if not isinstance(obj["items"], list | None):
@@ -264,12 +264,15 @@ AT_ONCE: Final = 10
 
 
 def ordered(documents: Sequence[Document]) -> list[Document]:
-    """Return the documents in the order of applying; those of one rank in the order of their files."""
+    """Return the documents in the order in which they are applied.
+
+    Documents of equal rank keep the order of their files.
+    """
     return sorted(documents, key=_rank)
 
 
 def batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    """Split ordered documents into batches that may be applied at once: few, of one rank, and no object twice."""
+    """Split ordered documents into batches to apply at once: small, of one rank, and without repeated objects."""
     batch: dict[tuple[str, str], Document] = {}
     for document in documents:
         own = document.title, document.object["metadata"].get("namespace") or ""

@@ -1,6 +1,7 @@
-"""Services of manifests whose selector matches no pod of these manifests: traffic to them finds nobody.
+"""Warns about Services of manifests whose selector matches no pod of these manifests: they have no endpoints.
 
-Only manifests that bring LeaderWorkerSets and no other kind of workload are judged; those of others are not known here.
+Only manifests with LeaderWorkerSets and no other kind of workload are checked; the pods of other workloads are not
+known here.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,7 @@ def unselected(documents: Sequence[Document]) -> Iterator[str]:
         return
     for obj in objects:
         selector = (obj.get("spec") or {}).get("selector") if obj["kind"] == "Service" else None
-        if selector and not any(_meet(obj, one) and selects(selector, one) for one in sets):
+        if selector and not any(_meet(obj, lws_set) and selects(selector, lws_set) for lws_set in sets):
             words = ",".join(f"{key}={value}" for key, value in selector.items())
             yield (
                 f"warning: Service {meta.name(obj)}: spec.selector {words} matches no pod of these manifests: correct it, "
@@ -34,5 +35,5 @@ def unselected(documents: Sequence[Document]) -> Iterator[str]:
 
 
 def _meet(service: JSONObject, lws: JSONObject) -> bool:
-    """Return whether both may be in one namespace: without one they are applied to the command's namespace."""
+    """Return whether both can be in one namespace: without one they are applied to the command's namespace."""
     return len({meta.namespace(service), meta.namespace(lws)} - {""}) < 2

@@ -44,7 +44,7 @@ class Demand(Struct, frozen=True, kw_only=True):
 
 
 def demands_of(obj: JSONObject) -> list[Demand]:
-    """Return the demands of the pods of one object."""
+    """Return the demands of the pods that one object describes."""
     kind, metadata = str(obj.get("kind")), _map(obj.get("metadata"))
     source = f"{kind.lower()}/{metadata.get('name', '')}"
     spec = _map(obj.get("spec"))
@@ -108,22 +108,22 @@ def _affinity(pod: JSONObject) -> dict[str, str]:
     """Return labels that match the first term of the required node affinity."""
     node = _map(_map(pod.get("affinity")).get("nodeAffinity"))
     terms = _list(_map(node.get("requiredDuringSchedulingIgnoredDuringExecution")).get("nodeSelectorTerms"))
-    found: dict[str, str] = {}
+    required: dict[str, str] = {}
     for expression in _list(_map(next(iter(terms), None)).get("matchExpressions")):
         one = _map(expression)
         key, values = str(one.get("key")), [str(value) for value in _list(one.get("values"))]
         match one.get("operator"):
             case "In" if values:
-                found[key] = values[0]
+                required[key] = values[0]
             case "Exists":
-                found.setdefault(key, "true")
+                required.setdefault(key, "true")
             case "Gt" | "Lt" as operator if values and (bound := decimals.integer(values[0])) is not None:
-                found[key] = str(bound + (1 if operator == "Gt" else -1))
-    return found
+                required[key] = str(bound + (1 if operator == "Gt" else -1))
+    return required
 
 
 def _topologies(pod: JSONObject) -> tuple[dict[str, str], bool]:
-    """Return the labels of topologies that pods share or spread over, and whether each pod requires a node of its own."""
+    """Return the topology labels that pods share or spread over, and whether each pod requires its own node."""
     affinity = _map(pod.get("affinity"))
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     together = _keys(_list(_map(affinity.get("podAffinity")).get(required)))
@@ -149,14 +149,14 @@ def _taints(pod: JSONObject) -> Iterator[str]:
 
 def _extended(pod: JSONObject) -> dict[str, Quantity]:
     """Return the resources that only some nodes have, with the amount that one pod requests."""
-    found: dict[str, Quantity] = {}
+    amounts: dict[str, Quantity] = {}
     for container in map(_map, _list(pod.get("containers"))):
         for name, amount in _asked(container):
-            found[name] = found.get(name, quantity.ZERO) + amount
+            amounts[name] = amounts.get(name, quantity.ZERO) + amount
     for container in map(_map, _list(pod.get("initContainers"))):
         for name, amount in _asked(container):
-            found[name] = max(found.get(name, quantity.ZERO), amount)
-    return found
+            amounts[name] = max(amounts.get(name, quantity.ZERO), amount)
+    return amounts
 
 
 def _asked(container: JSONObject) -> Iterator[tuple[str, Quantity]]:

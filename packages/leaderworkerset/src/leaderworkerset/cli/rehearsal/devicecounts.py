@@ -1,8 +1,8 @@
-"""Claims for devices, counted: each becomes a request of its pod for an extended resource. Pure.
+"""Counts claims for devices: each claim becomes a request of its pod for an extended resource. Pure.
 
-In: the documents of a rehearsal. Out: the documents without ResourceClaimTemplates, ResourceClaims and DeviceClasses, and
-pods that request `CLASS/device` in their place. Selectors, constraints and configurations of claims are not evaluated. A
-ResourceClaim that pods share is not counted: its devices would be counted once for each pod.
+In: the documents of a rehearsal. Out: the documents without ResourceClaimTemplates, ResourceClaims and DeviceClasses,
+and pods that request `CLASS/device` in their place. Selectors, constraints and configurations of claims are not
+evaluated. A ResourceClaim that pods share is not counted: its devices would be counted once for each pod.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,10 @@ class Counted(Struct, frozen=True):
 
 
 def counted(documents: Sequence[Document]) -> Counted:
-    """Return the documents with counted devices; raise an error for a pod whose claim is not in the documents."""
+    """Return the documents with requests in place of claims.
+
+    Raise an error if the claim of a pod is not in the documents.
+    """
     templates: dict[str, Devices] = {}
     shared: set[str] = set()
     lines: list[str] = []
@@ -103,22 +106,22 @@ def _without_claims(container: JSONObject) -> JSONObject:
 def _devices(document: Document) -> Devices:
     """Return the devices of a template or a claim, by class."""
     spec = document.object.get("spec") or {}
-    found: Devices = {}
+    devices: Devices = {}
     try:
         requests = ((spec.get("spec") or spec).get("devices") or {}).get("requests") or []
         for device_class, number in _requests(requests):
             name = f"{device_class}/device"
-            found[name] = found.get(name, 0) + number
+            devices[name] = devices.get(name, 0) + number
     except (AttributeError, TypeError, ValueError) as error:
         raise CommandError(
             f"{document.place}: {document.title}: spec: Invalid value: devices.requests must be a list of requests with "
             "exactly.deviceClassName and a number as exactly.count"
         ) from error
-    return found
+    return devices
 
 
 def _requests(requests: Sequence[JSONObject]) -> Iterator[tuple[str, int]]:
-    """Yield class and number of each request; of alternatives, the first one."""
+    """Yield the class and the number of devices of each request; the first one if there are alternatives."""
     for request in requests:
         one = request.get("exactly") or next(iter(request.get("firstAvailable") or ()), request)
         if one.get("deviceClassName"):
@@ -126,7 +129,7 @@ def _requests(requests: Sequence[JSONObject]) -> Iterator[tuple[str, int]]:
 
 
 def _channel(obj: JSONObject) -> str:
-    """Return the ResourceClaimTemplate that the controller of an object makes, for example of a ComputeDomain."""
+    """Return the ResourceClaimTemplate that the controller of an object creates, for example of a ComputeDomain."""
     spec = obj.get("spec")
     template = ((spec.get("channel") or {}) if isinstance(spec, dict) else {}).get("resourceClaimTemplate") or {}
     return str(template.get("name") or "") if obj["kind"] == "ComputeDomain" else ""

@@ -14,13 +14,13 @@ NAMED: Final = 5
 
 
 def notes(objects: Iterable[JSONObject], mapped: Collection[str], *, is_typed: bool) -> Iterator[str]:
-    """Yield a note on each mapping that no container uses (`is_typed`: they are of this command), and on images without one."""
-    containers = [one for obj in objects for one in _containers(obj)]
-    used = dict.fromkeys(str(one["image"]) for one in containers)
+    """Yield a note on each unused mapping (`is_typed`: the mappings are of this command), and on unmapped images."""
+    containers = [container for obj in objects for container in _containers(obj)]
+    used = dict.fromkeys(str(container["image"]) for container in containers)
     for name in mapped if is_typed else ():
         if not any(exits.maps(name, image) for image in used):
             yield f"note: --image {name}: no container has this image (there is: {listed([*used], NAMED)})"
-    running = dict.fromkeys(str(one["image"]) for one in containers if one.get("command"))
+    running = dict.fromkeys(str(container["image"]) for container in containers if container.get("command"))
     mapped = (*mapped, exits.ON_PURPOSE)
     if free := [image for image in running if not any(exits.maps(name, image) for name in mapped)]:
         few = len(free) == 1

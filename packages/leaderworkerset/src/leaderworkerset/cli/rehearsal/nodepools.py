@@ -4,8 +4,8 @@ Pods that require the same labels and tolerate the same taints share a pool. A p
 from others, gets a node of its own; the others share one. Groups with a topology domain of their own get as many
 domains as there are groups, all of one size, so that any group fits into any of them.
 
-A pod that requires less than another one may be placed on a node that was meant for that one, and take its GPUs: no score
-of kube-scheduler prevents it. So a pool has as many nodes more as such pods of other pools could take.
+A pod with fewer requirements may be placed on a node that is meant for another pod, and use its GPUs: no score of
+kube-scheduler prevents this. So a pool has one additional node for each such pod of other pools.
 """
 
 from collections.abc import Iterable, Sequence
@@ -53,13 +53,13 @@ def pools(demands: Iterable[Demand]) -> list[Pool]:
     def sort(demand: Demand) -> tuple[object, ...]:
         return (demand.labels, demand.taints, tuple(sorted(domain.key for domain in demand.domains)))
 
-    found: list[Pool] = []
+    node_pools: list[Pool] = []
     listed = sorted(demands, key=sort)
     for _, group in groupby(listed, key=sort):
         members = list(group)
         others = sum(one.pods for one in listed if one not in members and _may_take(one, members))
-        found.append(_pool(members, first=sum(pool.count for pool in found), others=others))
-    return found
+        node_pools.append(_pool(members, first=sum(pool.count for pool in node_pools), others=others))
+    return node_pools
 
 
 def _may_take(demand: Demand, members: Sequence[Demand]) -> bool:
@@ -103,11 +103,11 @@ def _domains(members: Sequence[Demand], key: str) -> tuple[int, int]:
 
 def largest(members: Iterable[Demand]) -> dict[str, Quantity]:
     """Return the largest request of one pod, by resource."""
-    found: dict[str, Quantity] = {}
+    amounts: dict[str, Quantity] = {}
     for demand in members:
         for name, amount in demand.resources.items():
-            found[name] = max(found.get(name, quantity.ZERO), amount)
-    return found
+            amounts[name] = max(amounts.get(name, quantity.ZERO), amount)
+    return amounts
 
 
 def without_resources(pool: Pool) -> Pool:

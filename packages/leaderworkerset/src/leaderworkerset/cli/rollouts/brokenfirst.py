@@ -1,7 +1,8 @@
 """The output of `lws scale --prefer-broken`, and the actions of `--recreate-broken`.
 
-With indexes the highest groups go, ready or not. So a remaining group that is not ready is recreated once the removed
-groups are deleted and there is room. In the end there is the desired number of groups, and none is broken.
+In groups with indexes, the highest indexes are removed, ready or not. So a remaining group that is not ready is
+recreated after the deletion of the removed groups, when there is room. The result is the desired number of groups, all
+of them ready.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ from leaderworkerset.views.wording import counted
 
 
 async def foresee(session: Session, name: str, replicas: int) -> ScaleDown:
-    """Return which groups go; refuse where none would."""
+    """Return which groups will be removed; raise an error if no group would be removed."""
     view = await targets.view_of(session, await subjects.writable(session, name))
     if replicas >= view.desired:
         raise CommandError(
@@ -33,7 +34,7 @@ async def foresee(session: Session, name: str, replicas: int) -> ScaleDown:
 
 
 def said(session: Session, name: str, found: ScaleDown, *, recreates: bool) -> list[str]:
-    """Return what goes, what stays, and what can be done about that."""
+    """Return lines about the groups that are removed and that remain, and what the user can do about unready groups."""
     told = list(scaledown.lines(name, found))
     if found.over:
         told.append(f"`{session.lws} recover {name}/{found.over[0]}` lets it try again")

@@ -49,7 +49,7 @@ async def _perform(session: Session, change: Change) -> str:
 
 
 async def _preview(session: Session, change: Change) -> str:
-    """Check the change on the API server, and return what differs and which groups would roll in which steps."""
+    """Check the change on the API server, and return the differences and the groups of each step of the rollout."""
     if change.patch is None:
         return f"{change.done}: {DRY}"
     after = await session.client.try_patch(

@@ -1,4 +1,4 @@
-"""Writes to nodes by commands: closed and opened again, and tainted for the time of one move."""
+"""Writes of commands to nodes: cordoning and uncordoning, and the taint during one move."""
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
@@ -18,7 +18,7 @@ TAINT: Final[JSONObject] = {"key": labels.MOVING, "effect": "NoSchedule"}
 
 
 async def close(session: Session, node: JSONObject, *, is_closed: bool) -> bool:
-    """Cordon a node, or open it again; return whether that changed anything."""
+    """Cordon or uncordon a node; return whether the node changed."""
     if bool(meta.spec(node).get("unschedulable")) == is_closed:
         return False
     patch = {"metadata": {"uid": meta.uid(node)}, "spec": {"unschedulable": is_closed or None}}
@@ -49,7 +49,7 @@ async def _set_taint(session: Session, name: str, own: JSONObject, *, is_tainted
         node = await session.client.get(NODES, ObjectKey("", name))
         known = meta.spec(node).get("taints") or []
         others = [one for one in known if one != own]
-        if is_tainted and any(one.get("key") == labels.MOVING for one in others):
+        if is_tainted and any(other.get("key") == labels.MOVING for other in others):
             raise CommandError(
                 f"node {name} has the taint {labels.MOVING} already: another move is under way, or was killed; "
                 f"then remove it: `{session.kubectl or 'kubectl'} taint nodes {name} {labels.MOVING}-`"

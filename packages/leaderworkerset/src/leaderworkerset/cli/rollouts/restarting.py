@@ -37,7 +37,7 @@ class RestartRequest(Struct, frozen=True):
 
     @classmethod
     def parse(cls, words: tuple[str, ...]) -> "RestartRequest":
-        """Read the names; all are of one LeaderWorkerSet."""
+        """Read the names; all of them must belong to one LeaderWorkerSet."""
         chosen = [targets.parse(word) for word in words]
         if len({one.name for one in chosen}) > 1:
             raise UsageError("name groups of one LeaderWorkerSet")
@@ -120,7 +120,7 @@ class Restart(Struct):
         return found
 
     def _next(self, view: View) -> Turn | None:
-        """Return the next turn, or that all are done; None while the command only waits."""
+        """Return the next batch of groups, or that all are done; None if the command must wait."""
         turn = restarts.turn(view, self._old, self._budget(view), rank=self.wanted.rank)
         done = max(0, len(self._old) - len(turn.left))  # a group that takes a place of one is waited for, too
         self._progress.show(

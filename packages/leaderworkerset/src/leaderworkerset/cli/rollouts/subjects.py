@@ -82,7 +82,7 @@ async def entries(session: Session, view: View) -> list[Entry]:
 
 
 async def past(session: Session, name: str) -> list[Entry]:
-    """Return the revisions of the LeaderWorkerSet of that name."""
+    """Return the revisions of the LeaderWorkerSet with that name."""
     return await entries(session, await targets.view_of(session, await read(session, name)))
 
 
@@ -98,5 +98,5 @@ def entry_of(session: Session, name: str, found: list[Entry], number: int) -> En
 
 
 async def leaders_of(client: Client, lws: JSONObject) -> JSONObject | None:
-    """Return the leader StatefulSet, of groups with random keys the Deployment; None if it does not exist yet."""
+    """Return the leader StatefulSet, or the Deployment of groups with random keys; None if it does not exist yet."""
     return await client.find(DEPLOYMENTS if groupname.is_hash_set(lws) else STATEFULSETS, meta.key(lws))

@@ -45,7 +45,7 @@ def stuck_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Causes:
-    """Runs next to informers: prints on standard error the cause that a set is stuck for, and the next step.
+    """Runs next to informers: prints on standard error why a set is stuck, and the next step.
 
     With `stuck_after`, it raises StuckError when the set has been stuck for so many seconds for one cause.
     """
@@ -68,11 +68,11 @@ class Causes:
 
     @property
     def is_stuck(self) -> bool:
-        """Return whether the last diagnosis says stuck, so that no estimate of time is useful."""
+        """Return whether the last diagnosis is that the set is stuck, so that no estimate of time is useful."""
         return self._said is not None
 
     def subscribe(self, callback: Callable[["Change"], None]) -> None:
-        """Ignore the callback: a diagnosis changes nothing that is awaited."""
+        """Ignore the callback: a diagnosis does not change the awaited condition."""
 
     async def wait_synced(self) -> None:
         """Return at once: a diagnosis is never waited for."""
@@ -107,7 +107,7 @@ class Causes:
                 pause = min(pause, left)
 
     def say(self, told: Diagnosis | None) -> bool:
-        """Print a cause and its first step unless it was printed last; return whether it changed, or disappeared."""
+        """Print a cause and its first step unless it was printed last; return whether it changed or disappeared."""
         is_stuck = told is not None and told.verdict is Verdict.STUCK
         found = (told.code, str(told.subject)) if told is not None and is_stuck else None
         is_new = found != self._said

@@ -1,4 +1,4 @@
-"""Diagnoses of sets for commands: of one by its name, of all of a namespace, and in one line below other output."""
+"""Diagnoses of sets for commands: of one set, of all sets of a namespace, and in one line below other output."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -31,7 +31,7 @@ REASON_SECONDS: Final = 5.0
 
 
 async def survey(session: Session, namespace: str, selector: str = "") -> list[Diagnosis]:
-    """Return the diagnoses of all LeaderWorkerSets of a namespace (empty: of all), the most urgent first."""
+    """Return the diagnoses of all LeaderWorkerSets of a namespace (empty: of all namespaces), the most urgent first."""
     found = await targets.all_of(session, namespace, selector)
     with collection.put_off():
         views = await targets.views_of(session, found.leaderworkersets)
@@ -45,8 +45,11 @@ async def survey(session: Session, namespace: str, selector: str = "") -> list[D
 async def with_sets(
     session: Session, namespace: str, sets: Sequence[meta.JSONObject], told: Sequence[tuple[View, Diagnosis]]
 ) -> list[Diagnosis]:
-    """Return the diagnoses of LeaderWorkerSets; the diagnosis of a DisaggregatedSet precedes its LeaderWorkerSets'."""
-    owners = {meta.uid(one): meta.name(one) for one in sets}
+    """Return the diagnoses of LeaderWorkerSets.
+
+    The diagnosis of a DisaggregatedSet precedes the ones of its LeaderWorkerSets.
+    """
+    owners = {meta.uid(lws_set): meta.name(lws_set) for lws_set in sets}
     plain: list[Diagnosis] = []
     views: dict[str, list[View]] = {uid: [] for uid in owners}
     parts: dict[str, list[Diagnosis]] = {uid: [] for uid in owners}
@@ -57,14 +60,14 @@ async def with_sets(
             parts[uid].append(replace(one, owner=owners[uid]))
         else:
             plain.append(one)
-    arranged = [set_view(one, views[meta.uid(one)]) for one in sets]
+    arranged = [set_view(lws_set, views[meta.uid(lws_set)]) for lws_set in sets]
     wholes = await surveying.diagnose_sets(Lists(session.client), arranged, namespace, commands_of(session))
     by_set = [of_whole(whole, parts[meta.uid(obj)]) for obj, whole in zip(sets, wholes, strict=True)]
     return [*plain, *(one for group in by_set for one in group)]
 
 
 async def explain(session: Session, chosen: Selection) -> list[Diagnosis]:
-    """Return the diagnosis of the selection; for a DisaggregatedSet its own, and those of its LeaderWorkerSets."""
+    """Return the diagnosis of the selection; for a DisaggregatedSet also the diagnoses of its LeaderWorkerSets."""
     resource, obj = await targets.find_either(session, chosen.name)
     lists, commands = Lists(session.client), commands_of(session)
     if resource == LEADERWORKERSETS:
@@ -84,7 +87,7 @@ def commands_of(session: Session) -> Commands:
 
 
 def more(session: Session, name: str, namespace: str = "") -> str:
-    """Return the line that names the command with more information; in the session's namespace if none is given."""
+    """Return the line that names the command with more information; the default namespace is the session's."""
     return f"`{session.lws} -n {namespace or session.namespace} explain {name}` says more"
 
 

@@ -1,4 +1,4 @@
-"""Reads what happened to a LeaderWorkerSet, a group or a rank."""
+"""Reads the events of a LeaderWorkerSet, a group or a rank."""
 
 from collections.abc import Sequence
 

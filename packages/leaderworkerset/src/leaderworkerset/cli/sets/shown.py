@@ -1,4 +1,4 @@
-"""Which sets a command shows, in which format; and the sets that it read, with what explains them."""
+"""The sets that a command shows, and their format; the sets that it read, with their explanations."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ from leaderworkerset.views.reasons import behind
 from leaderworkerset.views.selection import Selection, narrow, not_ready
 
 QUOTED = 3
-"""The maximum sets of which a log is read: a table of hundreds of failed ones must not wait for as many kubelets."""
+"""The maximum number of sets whose logs are read, so that a table of hundreds of failed sets is fast."""
 
 
 class GetRequest(Struct, frozen=True):
@@ -53,17 +53,17 @@ class GetRequest(Struct, frozen=True):
 
 
 class Seen(Struct, frozen=True):
-    """The objects that were found, and those of them to be shown."""
+    """The objects that were read, and the objects to show."""
 
     shown: Sequence[View]
     sets: Sequence[SetView]
     is_empty: bool
     lists: Lists
-    """The objects that were read to explain them."""
+    """The objects that were read for the explanations."""
     whole: Sequence[View] = ()
-    """All LeaderWorkerSets that were found, with all of their groups."""
+    """All LeaderWorkerSets that were read, with all of their groups."""
     behind: Sequence[str] = ()
-    """Where the numbers of a status differ from the pods next to it."""
+    """The places where the numbers of a status differ from the current pods."""
 
 
 async def observe(session: Session, wanted: GetRequest) -> Seen:
@@ -93,7 +93,7 @@ async def read(session: Session, wanted: GetRequest) -> tuple[targets.Found, lis
 
 
 async def say_if_empty(session: Session, seen: Seen, wanted: GetRequest) -> None:
-    """Print on standard error why nothing is shown."""
+    """Print on standard error why the output is empty."""
     if seen.is_empty:
         click.echo(await targets.nothing_found(session, wanted.namespace(session), wanted.selector), err=True)
     elif wanted.not_ready and not seen.shown:
@@ -101,7 +101,7 @@ async def say_if_empty(session: Session, seen: Seen, wanted: GetRequest) -> None
 
 
 async def chosen_of(session: Session, chosen: Sequence[Selection]) -> targets.Found:
-    """Return the named objects; with a DisaggregatedSet also the objects that it owns."""
+    """Return the named objects, and the objects that a named DisaggregatedSet owns."""
     leaderworkersets, sets = [], []
     for one in chosen:
         resource, obj = await targets.find_either(session, one.name)

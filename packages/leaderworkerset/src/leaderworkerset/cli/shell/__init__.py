@@ -1,1 +1,1 @@
-"""The command line: options moved to the front, names completed, examples shown."""
+"""The command line: moves options to the front, completes names, shows examples."""

@@ -1,4 +1,4 @@
-"""The names that completion asks a cluster for, over one connection and without the client of commands.
+"""Reads names from a cluster for completion, over one connection and without the client of commands.
 
 A shell waits for the answer: `quickcompletion` imports this module only if a line needs a cluster.
 """
@@ -28,11 +28,11 @@ ACCEPT: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v
 
 
 class NeedsClientError(Exception):
-    """The cluster can be reached only by the client of commands."""
+    """The cluster can be reached only with the client of commands."""
 
 
 def ask(what: str, where: Mapping[str, str], start: str) -> list[str] | None:
-    """Return what a cluster answers, None if only the client of commands can ask it; an error offers nothing.
+    """Return the names from a cluster; None if only the client of commands can read them, empty after an error.
 
     `what` is a key of `LISTS`, and `where` has the options that select the cluster.
     """

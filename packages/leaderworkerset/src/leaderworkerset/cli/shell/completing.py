@@ -64,7 +64,7 @@ def where(words: Sequence[str], root: click.Command) -> dict[str, str]:
     >>> where(["get", "-nprod", "--local=gpus", "we"], lws)
     {'namespace': 'prod', 'local': 'gpus'}
     """
-    options = {word: str(one.name) for one in root.params if one.expose_value for word in one.opts}
+    options = {word: str(param.name) for param in root.params if param.expose_value for word in param.opts}
     found: dict[str, str] = {}
     left = iter(hoist(words, root))
     for word in left:

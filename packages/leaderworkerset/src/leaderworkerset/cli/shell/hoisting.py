@@ -12,7 +12,7 @@ WRITTEN_OUT: Final = {"--stub": "--stub=missing", "--wait=true": "--wait", "--wa
 
 
 KINDS: Final = frozenset({"lws", "leaderworkerset", "leaderworkersets", "disaggregatedset", "disaggregatedsets"})
-"""The words, also with their group behind a dot, that say nothing before a name: every name is of one of these kinds."""
+"""The words without a meaning before a name, also with their API group: all names are of these kinds."""
 
 EXEC_WORDS: Final = 3
 """`exec`, the rank, and the first word of the command."""
@@ -69,7 +69,7 @@ def hoist(words: Sequence[str], root: click.Command) -> list[str]:
 
 
 def _separated(words: Sequence[str]) -> list[str]:
-    """Return the words with `--` before the command of `exec`: the words after its first one are not options of lws."""
+    """Return the words with `--` before the command of `exec`, whose options are not options of lws."""
     left, takes_value = list(words), {*VALUE_OPTIONS, "-c", "--container"}
     places = [
         at for at, word in enumerate(left) if not word.startswith("-") and (at == 0 or left[at - 1] not in takes_value)
@@ -80,7 +80,10 @@ def _separated(words: Sequence[str]) -> list[str]:
 
 
 def _without_kind(words: list[str], root: click.Command) -> list[str]:
-    """Leave out a kind before names, and alone where it means all; `lws/lws` is the set that is called like its kind."""
+    """Remove a kind before names, and a single kind if it means all objects.
+
+    `lws/lws` is the set with the name of its kind.
+    """
     if not any(map(_is_kind, words)):
         return words
     command: click.Command | None = root
@@ -113,7 +116,7 @@ def _awaits_value(words: Sequence[str], root: click.Command) -> bool:
         if awaits or command is None:
             awaits = False
         elif word.startswith("-"):
-            options = (one for one in command.params if isinstance(one, click.Option) and word in one.opts)
+            options = (param for param in command.params if isinstance(param, click.Option) and word in param.opts)
             awaits = any(not one.is_flag and not one.count for one in options)
         elif isinstance(command, click.Group):
             command = command.get_command(context, word)

@@ -1,9 +1,9 @@
 """Completion of names without the modules of commands: clusters, contexts, namespaces, nodes, LeaderWorkerSets, ranks.
 
-In: the complete words of a line and the incomplete one. Out: suggestions, or None where click knows the answer: options,
-commands, values of a choice. A shell waits for each answer, so no module of a command and no aiohttp is imported here, and
-what asks a cluster (`clusternames`) only if it is asked. If that needs more (a proxy, a server name of its own),
-`completing` asks it.
+In: the complete words of a line and the incomplete one. Out: suggestions, or None if click knows the answer: options,
+commands, values of a choice. A shell waits for each answer, so no module of a command and no aiohttp is imported here.
+`clusternames` is imported only for names of a cluster. Connections with a proxy or a server name are left to
+`completing`.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ CONDITIONS: Final = (*WAIT_WORDS, "delete", "replicas=", "condition=", "jsonpath
 
 
 def register() -> None:
-    """Let all shells ask this module before click."""
+    """Register this module for all shells, before click."""
     for shell in (shell_completion.BashComplete, shell_completion.ZshComplete, shell_completion.FishComplete):
         shell_completion.add_completion_class(type(shell.__name__, (_Quick, shell), {}))
 
@@ -49,7 +49,7 @@ class _Quick(ShellComplete):
 
 
 def suggestions(args: Sequence[str], incomplete: str, root: click.Command) -> list[str] | None:
-    """Return the suggestions for a word after others; None where click knows them."""
+    """Return the suggestions for a word after others; None if click knows them."""
     option, start = _option(args, incomplete)
     what = ""
     if option == completing.LOCAL or (not option and _command(args, root) in OF_CLUSTERS):
@@ -96,7 +96,7 @@ def _command(args: Sequence[str], root: click.Command) -> str:
 
 def _without_options(args: Sequence[str], root: click.Command) -> list[str]:
     """Return the words without the options that select a cluster, and their values."""
-    options = {word for one in root.params if one.expose_value for word in one.opts} - {completing.LOCAL}
+    options = {word for param in root.params if param.expose_value for word in param.opts} - {completing.LOCAL}
     left, found = iter(args), []
     for word in left:
         if word in options:

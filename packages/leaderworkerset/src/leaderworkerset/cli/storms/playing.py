@@ -1,6 +1,6 @@
-"""Plays a storm on a cluster of this machine: asks the cluster for each fault in its time, and watches ranks meanwhile.
+"""Plays a storm on a cluster of this machine: requests each fault at its time, and watches the ranks.
 
-The cluster ends every fault by itself; what this asks for in the end, or on Ctrl-C, only ends them earlier.
+The cluster ends every fault itself. The requests at the end, or on Ctrl-C, only end them earlier.
 """
 
 import asyncio
@@ -35,11 +35,11 @@ PROBE_SECONDS: Final = 5.0
 """Seconds that a probe waits for an answer."""
 
 MOMENT: Final = 0.5
-"""Seconds after the last fault in which its effect shows: only then is it asked whether all ranks are ready."""
+"""Seconds after the last fault until its effect is visible; then the readiness of all ranks is checked."""
 
 
 async def faults(client: Client, method: str, *, number: int = 0, body: JSONObject | None = None) -> JSONObject:
-    """Speak to the cluster about its faults; a cluster that is not of this machine has none."""
+    """Return a connection to the cluster's faults; other clusters than those of this machine have none."""
     path = f"{PATH}/{number}" if number else PATH
     try:
         response = await client.send(Request(method, path, body=msgspec.json.encode(body) if body else b""))
@@ -68,7 +68,7 @@ class Play:
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[Following]:
-        """Watch ranks meanwhile; whatever happens, undo in the end what is left of the storm's faults."""
+        """Watch ranks inside the context; on any exit, undo the remaining faults of the storm."""
         await faults(self._session.client, "GET")
         async with following(self._session.lifeline, *self._sets.all) as followed:
             self._sets.pods.subscribe(self._see)
@@ -79,7 +79,7 @@ class Play:
                 await self._undo()
 
     async def run(self, steps: Sequence[Step], settle: float, followed: Following) -> None:
-        """Play the steps, and wait until all ranks are ready that were so before, for at most `settle` seconds."""
+        """Play the steps, then wait until all previously ready ranks are ready again, for at most `settle` seconds."""
         self.report.before = sorted(map(place_of_problem, self._problems()))
         async with asyncio.TaskGroup() as tasks:
             for one in steps:
@@ -95,7 +95,7 @@ class Play:
             self.report.unready = self._new_problems()
 
     async def probe(self, url: str) -> None:
-        """Ask a URL again and again until cancelled."""
+        """Request a URL repeatedly until cancelled."""
         import aiohttp
 
         counts = self.report.probe = ProbeCounts(masked(url))
@@ -129,7 +129,7 @@ class Play:
             body = {
                 "kind": step.fault.name,
                 "seconds": step.seconds,
-                "targets": [self._target(step, one) for one in step.targets],
+                "targets": [self._target(step, target) for target in step.targets],
                 "amount": step.amount,
                 "path": step.path,
             }
@@ -144,7 +144,7 @@ class Play:
         await asyncio.sleep(step.seconds)
 
     def _target(self, step: Step, words: str) -> str:
-        """Return what a target is called in the cluster: of a rank its pod, as it is now."""
+        """Return the target's name in the cluster: for a rank, its current pod."""
         if step.fault.of is Of.NODE:
             return words
         chosen = targets.parse(words)
@@ -182,7 +182,7 @@ class Play:
 
 
 def new_problems(problems: Sequence[str], before: Sequence[str]) -> list[str]:
-    """Return the problems of ranks, groups and sets that were well before the storm.
+    """Return the problems of ranks, groups and sets that had none before the storm.
 
     >>> new_problems(["web/0/1", "old/0/0", "old (0 of 2 groups ready)"], ["old", "old/0/0"])
     ['web/0/1']
@@ -196,7 +196,7 @@ def place_of_problem(text: str) -> str:
 
 
 def unsettled(view: View) -> Iterator[str]:
-    """Yield what is not as it should be: groups that wait to be recreated, ranks that are not ready, or the whole."""
+    """Yield the remaining problems: groups that wait to be recreated, ranks that are not ready, or the whole set."""
     waiting = [group.name for group in view.groups if group.recreations and group.recreations.is_waiting]
     yield from (f"{view.name}/{name} (waits to be recreated)" for name in waiting)
     ranks = [rank for group in view.groups if group.name not in waiting for rank in group.ranks if not rank.is_ready]

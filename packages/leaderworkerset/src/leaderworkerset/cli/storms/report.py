@@ -19,7 +19,7 @@ WORDS: Final[dict[Happened, str]] = {
 
 
 class ProbeCounts(Struct):
-    """The service for its users: requests, failed requests, and the longest time without an answer in seconds.
+    """The result of a probe: requests, failed requests, and the longest time without an answer in seconds.
 
     `outages` are the times (from, to) without an answer, in seconds after the storm began.
     """
@@ -33,7 +33,10 @@ class ProbeCounts(Struct):
 
 
 class Deed(Struct, frozen=True):
-    """A step that was tried, so many seconds after the storm began; `refused` says why it was not done."""
+    """A step that was attempted, with seconds after the start of the storm.
+
+    `refused` is the reason why it had no effect.
+    """
 
     at: float
     step: Step
@@ -41,10 +44,10 @@ class Deed(Struct, frozen=True):
 
 
 class StormReport(Struct):
-    """A storm and what came of it.
+    """A storm and its result.
 
-    `recovered` is how many seconds after its last fault all ranks were ready; None: `unready` says what is not. Ranks
-    that were not ready `before` the storm are not part of the result.
+    `recovered` is the time in seconds from the last fault until all ranks were ready. If it is None, `unready` lists
+    the problems. Ranks that were not ready `before` the storm are not part of the result.
     """
 
     deeds: list[Deed] = field(default_factory=list)
@@ -56,12 +59,12 @@ class StormReport(Struct):
 
     @property
     def is_well(self) -> bool:
-        """Return whether every fault was had, and all ranks were ready in the end."""
+        """Return whether every fault took effect, and all ranks were ready in the end."""
         return self.recovered is not None and not any(deed.refused for deed in self.deeds)
 
 
 def lines(report: StormReport) -> Iterator[str]:
-    """Yield the report in words; the actions were printed during the storm."""
+    """Yield the report as text; the actions were printed during the storm."""
     witness, probe = report.witness, report.probe
     first = witness.first_failure()
     yield (

@@ -1,4 +1,4 @@
-"""A storm: steps in time, each a fault. Pure: words, a document or a seed in, steps out; errors name the step and field."""
+"""A storm: faults with their times. Pure: words, a document or a seed in, steps out; errors name the step and field."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,17 +22,20 @@ NUMBER: Final = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)(%|k|M|G|)")
 UNITS: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 
 CALM: Final = (3.0, 8.0)
-"""Seconds between two faults of a drawn storm, at least and at most."""
+"""The minimum and maximum seconds between two faults of a random storm."""
 
 LASTING: Final = (2.0, 10.0)
-"""Seconds that a drawn fault lasts, at least and at most."""
+"""The minimum and maximum seconds that a fault of a random storm lasts."""
 
 DRAWN: Final = tuple(one for one in FAULTS.values() if one.of is not Of.NODE and one.name != "delay")
-"""Faults that any cluster of this machine can have: one node cannot be spared, and not every kernel holds packets."""
+"""The faults of random storms, which every cluster of this machine supports.
+
+Such a cluster may have only one node, and not every kernel can delay packets.
+"""
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """A fault that begins `at` seconds after the storm and lasts so many; targets are ranks or a node, as typed."""
+    """A fault that begins `at` seconds after the storm, and its duration; targets are ranks or a node, as typed."""
 
     at: float
     fault: FaultName
@@ -49,7 +52,9 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 def step(at: float, name: str, targets: Sequence[str], seconds: float, written: str = "") -> Step:
-    """Return a step; `written` is the amount or path as typed, empty: the usual. Raise `UsageError` if one is wrong.
+    """Return a step; `written` is the amount or path as typed, empty for the default.
+
+    Raise `UsageError` if one is invalid.
 
     >>> str(step(0.0, "lose", ["web/0/0", "web/0/1"], 5.0, "30%"))
     'lose web/0/0 web/0/1 30% for 5 s'
@@ -100,7 +105,7 @@ def amount_of(fault: FaultName, words: str) -> float:
 
 
 def parse(document: JSON, place: str) -> list[Step]:
-    """Return the steps of a storm's document, in the order of time."""
+    """Return the steps of a storm's document, ordered by time."""
     steps = document.get("steps") if isinstance(document, dict) else None
     if not isinstance(steps, list) or not steps or set(document) != {"steps"}:
         raise UsageError(f"{place}: write `steps:`, a list of faults, and nothing else")
@@ -110,7 +115,7 @@ def parse(document: JSON, place: str) -> list[Step]:
 
 
 def draw(seed: int, seconds: float, ranks: Sequence[str]) -> list[Step]:
-    """Return a storm of so many seconds over these ranks; the same seed and ranks give the same storm."""
+    """Return a random storm of so many seconds on these ranks; the same seed and ranks give the same storm."""
     random = Random(seed)  # noqa: S311 - a storm is no secret
     steps: list[Step] = []
     at = 0.0

@@ -1,4 +1,4 @@
-"""The report of a storm as one HTML file, without scripts and without anything from elsewhere. Pure."""
+"""The report of a storm as one HTML file, without scripts and without external content. Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
@@ -22,11 +22,11 @@ svg { display: block; width: 100%; height: 1.2rem; background: #8882; }
 """)
 
 LEAST: Final = 0.4
-"""The width of a bar in hundredths of the time, so that moments are seen."""
+"""The minimum width of a bar in hundredths of the time, so that short events are visible."""
 
 
 class Span(NamedTuple):
-    """A time in seconds after the storm began, and what it was."""
+    """A time in seconds after the storm began, and its description."""
 
     begin: float
     end: float
@@ -78,10 +78,10 @@ def rows(report: StormReport) -> Iterator[Row]:
 
 
 def _seen_until(report: StormReport) -> float:
-    """Return when the last thing happened, in seconds after the storm began."""
+    """Return the time of the last event, in seconds after the storm began."""
     faults = (deed.at + deed.step.seconds for deed in report.deeds)
     outages = (end for _, end in report.probe.outages) if report.probe else ()
-    return max((*faults, *(one.at for one in report.witness.sightings), *outages), default=0.0)
+    return max((*faults, *(sighting.at for sighting in report.witness.sightings), *outages), default=0.0)
 
 
 def _timeline(report: StormReport) -> Safe:

@@ -13,7 +13,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.views.groups import place_of
 
 Happened = Literal["failed", "ending", "gone", "made", "ready"]
-"""`ending`: its deletion began. `gone`: its pod is not there any longer."""
+"""`ending`: the deletion of the pod began. `gone`: the pod is deleted."""
 
 
 class Sighting(Struct, frozen=True):
@@ -39,10 +39,10 @@ class Witness(Struct):
 
     def first_failure(self) -> Sighting | None:
         """Return the first rank that failed or was removed."""
-        return next((one for one in self.sightings if one.what in ("failed", "ending", "gone")), None)
+        return next((sighting for sighting in self.sightings if sighting.what in ("failed", "ending", "gone")), None)
 
     def _explain(self, rank: str, why: str) -> None:
-        """Add how its container ended to the last failure of a rank: a kubelet reports it after the rank is not ready."""
+        """Add how its container ended to the last failure of a rank: kubelets report it after the pod is unready."""
         for index in range(len(self.sightings) - 1, -1, -1):
             one = self.sightings[index]
             if one.rank == rank:
@@ -51,8 +51,8 @@ class Witness(Struct):
                 return
 
     def last_ready(self) -> float:
-        """Return when the last rank became ready, 0 where none did."""
-        return max((one.at for one in self.sightings if one.what == "ready"), default=0.0)
+        """Return when the last rank became ready; 0 if none did."""
+        return max((sighting.at for sighting in self.sightings if sighting.what == "ready"), default=0.0)
 
     def unready(self, until: float) -> dict[str, list[tuple[float, float]]]:
         """Return the times (from, to) in which ranks were not ready, at most up to `until`.
@@ -62,11 +62,11 @@ class Witness(Struct):
         """
         found: dict[str, list[tuple[float, float]]] = {}
         since: dict[str, float] = {}
-        for one in self.sightings:
-            if one.what != "ready":
-                since.setdefault(one.rank, one.at)
-            elif one.rank in since:
-                found.setdefault(one.rank, []).append((since.pop(one.rank), one.at))
+        for sighting in self.sightings:
+            if sighting.what != "ready":
+                since.setdefault(sighting.rank, sighting.at)
+            elif sighting.rank in since:
+                found.setdefault(sighting.rank, []).append((since.pop(sighting.rank), sighting.at))
         for rank, at in since.items():
             found.setdefault(rank, []).append((at, until))
         return dict(sorted(found.items()))
@@ -77,16 +77,16 @@ class Witness(Struct):
         >>> Witness([Sighting(1.0, "web/0/0", "made"), Sighting(1.0, "web/0/1", "made")]).recreated()
         {'web/0': 1}
         """
-        made = (one.rank for one in self.sightings if one.what == "made")
+        made = (sighting.rank for sighting in self.sightings if sighting.what == "made")
         return _counted(rank.removesuffix("/0") for rank in made if rank.endswith("/0"))
 
     def failures(self) -> dict[str, int]:
         """Return how often each rank failed."""
-        return _counted(one.rank for one in self.sightings if one.what == "failed")
+        return _counted(sighting.rank for sighting in self.sightings if sighting.what == "failed")
 
 
 def rank_of(pod: JSONObject) -> str:
-    """Return LWS/GROUP/RANK of a pod; empty where it is not a rank."""
+    """Return LWS/GROUP/RANK of a pod; empty if the pod is not a rank."""
     place = place_of(pod)
     return f"{meta.labels(pod).get(labels.NAME, '')}/{place[0]}/{place[1]}" if place else ""
 
@@ -108,7 +108,7 @@ def _changes(old: JSONObject | None, new: JSONObject | None) -> Iterator[Happene
 
 
 def _end(pod: JSONObject | None) -> str:
-    """Return how a container of a pod that is not ready ended; empty if none did."""
+    """Return how a container of an unready pod ended; empty if none ended."""
     for container in podstate.container_statuses(pod) if pod is not None and not podstate.stays_ready(pod) else ():
         for state in ("state", "lastState"):
             ended = (container.get(state) or {}).get("terminated") or {}

@@ -7,7 +7,7 @@ import yaml
 from kuberuntime.manifests.yamltext import SafeDumper
 
 WIDTH: Final = 2**30
-"""A width that no line has: a wrapped text moves as a whole in a diff when one of its words changes."""
+"""A width that no line has, because wrapped lines would enlarge diffs."""
 
 
 class _Dumper(SafeDumper):

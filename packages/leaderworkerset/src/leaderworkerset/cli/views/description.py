@@ -20,7 +20,7 @@ from leaderworkerset.views.selection import Selection
 from leaderworkerset.views.wording import counted
 
 RECENT: Final = 20
-"""The number of events that are shown; `lws events` shows all."""
+"""The number of events in a description; `lws events` shows all."""
 
 WIDTH: Final = 16
 
@@ -222,7 +222,7 @@ REVISIONS = ("REVISION", "LEADERWORKERSETS", "READY", "DESIRED")
 
 
 def _whole(view: SetView, now: datetime) -> list[str]:
-    """Return what is known of a DisaggregatedSet."""
+    """Return the known facts of a DisaggregatedSet."""
     policy = meta.spec(view.object).get("placementPolicy") or {}
     head = facts(
         [
@@ -280,7 +280,7 @@ def _revisions(view: SetView) -> list[str]:
     revisions = dict.fromkeys(part.revision for part in view.parts)
     if len(revisions) < 2:
         return []
-    rows = [_revision(one, [part for part in view.parts if part.revision == one]) for one in revisions]
+    rows = [_revision(revision, [part for part in view.parts if part.revision == revision]) for revision in revisions]
     return ["", "Revisions:", *output.table(REVISIONS, rows, "  ")]
 
 

@@ -11,7 +11,7 @@ SERVER_SIDE: Final = frozenset({"managedFields", "resourceVersion", "uid", "crea
 """Fields of the metadata that the API server writes."""
 
 EMPTY_IS_ABSENT: Final = frozenset({"metadata", "resources"})
-"""Fields of templates and containers that mean the same empty as absent; revisions hold them empty, manifests rarely."""
+"""Fields of templates and containers that mean the same if empty or absent; revisions store them empty."""
 
 
 def unified(old: JSON, new: JSON, names: tuple[str, str]) -> list[str]:
@@ -24,7 +24,7 @@ def unified(old: JSON, new: JSON, names: tuple[str, str]) -> list[str]:
 
 
 def shown(obj: JSONObject | None) -> JSONObject | None:
-    """Return an object without what says nothing in a diff: fields that the API server adds by itself, and empty ones."""
+    """Return an object without fields that are irrelevant in a diff: added by the API server, or empty."""
     if obj is None:
         return None
     metadata = {name: value for name, value in meta.metadata(obj).items() if name not in SERVER_SIDE}
@@ -33,7 +33,7 @@ def shown(obj: JSONObject | None) -> JSONObject | None:
 
 
 def without_empty(value: JSON) -> JSON:
-    """Return a value without fields that mean the same empty as absent, at any depth.
+    """Return a value without the fields that mean the same if empty or absent, at any depth.
 
     >>> without_empty({"containers": [{"name": "a", "resources": {}}], "volumes": [{"emptyDir": {}}], "metadata": {}})
     {'containers': [{'name': 'a'}], 'volumes': [{'emptyDir': {}}]}

@@ -1,4 +1,4 @@
-"""Episodes as text: a table of them, one in full, and a few lines about the last one. Pure."""
+"""Episodes as text: a table, one episode in full, and a few lines about the last episode. Pure."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

@@ -20,7 +20,7 @@ OBJECTS: Final = ("json", "yaml", "name")
 
 
 class OutputFormat(click.Choice[str]):
-    """One of some words, or a template, which is read at once so that its errors are those of the command line."""
+    """One of some words, or a template, which is parsed at once so that errors are those of the command line."""
 
     def __init__(self, *words: str) -> None:
         super().__init__([*words, "jsonpath=TEMPLATE", "custom-columns=NAME:PATH,..."])

@@ -1,4 +1,4 @@
-"""Events as lines: a table with the newest last, or a line for each as they come. Pure."""
+"""Events as lines: a table with the newest last, or a line for each new event. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The live view of a run: on a terminal a table below the logs, elsewhere one line per change of a group."""
+"""The live view of a run: a table below the logs on a terminal, elsewhere one line per changed group."""
 
 import sys
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ Place: TypeAlias = tuple[str, str, GroupName]
 Facts: TypeAlias = tuple[int, str, Recreations | None]
 
 UNTOUCHED: Final[Facts] = (0, "", None)
-"""A group that had no line yet."""
+"""The state of a group that has had no line yet."""
 
 
 class Display(Protocol):
@@ -48,7 +48,7 @@ class Display(Protocol):
         """Show a permanent line that belongs to no rank."""
 
     def close(self) -> None:
-        """Finish, and leave the screen as it is."""
+        """Finish, and leave the screen unchanged."""
 
 
 def display() -> Display:
@@ -71,7 +71,7 @@ class PlainDisplay:
         self._painter = Painter(sys.stdout)
 
     def update(self, views: Sequence[View]) -> None:
-        """Print a line for every group that changed; unless it is ready, not within a second after the line before."""
+        """Print a line for every group that changed; unless it is ready, at least one second after its last line."""
         self._views = views
         self._print(BETWEEN_LINES)
 
@@ -121,7 +121,7 @@ class TerminalDisplay:
         self._live.start()
 
     def update(self, views: Sequence[View]) -> None:
-        """Draw the table, unless it was drawn just now: then the next update does it."""
+        """Draw the table, unless it was drawn just before: then the next update draws it."""
         self._views = views
         now = self._clock.now()
         if now - self._drawn >= BETWEEN_PICTURES:
@@ -139,7 +139,7 @@ class TerminalDisplay:
         self._live.console.print(escaped(text))
 
     def close(self) -> None:
-        """Leave the last table on the screen, in full if its rows are ranks of a few groups of a few sets."""
+        """Leave the last table on the screen, in full if it has few rows."""
         is_short = len(self._views) <= FEW_SETS and all(len(view.groups) <= FEW_GROUPS for view in self._views)
         self._draw(None if is_short else self._live.console.size.height - 1, is_last=True)
         self._live.stop()

@@ -46,7 +46,7 @@ class _Row(Struct, frozen=True):
 
     @property
     def beside(self) -> str:
-        """Return the reason for the row; for a rank without the pod, which the row names."""
+        """Return the reason for the row; for a rank without the pod, which the row names already."""
         return self.why if self.is_rank or not self.pod else f"{self.pod}: {self.why}"
 
 
@@ -68,10 +68,10 @@ def _sets(views: Sequence[View], now: datetime, size: Size, with_namespace: bool
 
 def _of_set(view: View, now: datetime, with_namespace: bool) -> _Row:  # noqa: FBT001 - passed on
     cells = ((view.namespace,) if with_namespace else ()) + output.set_row(view, now)
-    found = first_waiting(view)
-    if found is None:
+    waiting_rank = first_waiting(view)
+    if waiting_rank is None:
         return _Row(cells, "", is_settled(view), "", is_rank=False)
-    first, why = found[0], wording.reason(found[0])
+    first, why = waiting_rank[0], wording.reason(waiting_rank[0])
     return _Row(cells, f"{wording.state(first)}{f', {why}' if why else ''}", is_settled(view), first.pod, is_rank=False)
 
 

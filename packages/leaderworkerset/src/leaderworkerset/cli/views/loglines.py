@@ -17,7 +17,10 @@ from leaderworkerset.views.podcontainers import waiting
 
 
 def printer(*, bare: bool, named: bool) -> Sink:
-    """Return what writes log lines to standard output, each after its `group/rank` unless `bare`, or `LWS/group/rank` if `named`."""
+    """Return a function that prints log lines.
+
+    Each line follows its `group/rank` unless `bare`, or `LWS/group/rank` if `named`.
+    """
     painter = Painter(sys.stdout)
 
     def write(pod: JSONObject, line: bytes) -> None:
@@ -27,7 +30,7 @@ def printer(*, bare: bool, named: bool) -> Sink:
 
 
 def matching(sink: Sink, pattern: re.Pattern[str], *, stamped: bool) -> Sink:
-    """Return what passes on the lines that match a pattern; a time stamp before a line is not searched."""
+    """Return a function that passes on lines that match a pattern; their time stamps are not searched."""
 
     def pass_on(pod: JSONObject, line: bytes) -> None:
         text = line.partition(b" ")[2] if stamped else line
@@ -38,7 +41,7 @@ def matching(sink: Sink, pattern: re.Pattern[str], *, stamped: bool) -> Sink:
 
 
 class WaitingNotes:
-    """Reports on standard error what ranks without a log wait for: once, and again when the first one's state changes."""
+    """Reports on standard error why ranks have no log: once, and again when the state of the first one changes."""
 
     def __init__(self, name: str, container: str | None) -> None:
         self._name = name
@@ -46,17 +49,17 @@ class WaitingNotes:
         self._said: set[str] = set()
 
     def update(self, pods: Sequence[JSONObject]) -> None:
-        """Report the current pods, also if there are none."""
-        found = waiting(pods, self._container) if pods else ("", f"no pods of {self._name} match now")
-        if found is None:
+        """Report the current pods, even if there are none."""
+        state = waiting(pods, self._container) if pods else ("", f"no pods of {self._name} match now")
+        if state is None:
             self._said.clear()
-        elif found[0] not in self._said:
-            self._said.add(found[0])
-            say(f"note: waiting for logs: {found[1]}", err=True)
+        elif state[0] not in self._said:
+            self._said.add(state[0])
+            say(f"note: waiting for logs: {state[1]}", err=True)
 
 
 def prefixed(painter: Painter, pod: JSONObject, line: bytes, *, named: bool = False) -> str:
-    """Prefix a log line with `group/rank`, and that with its LeaderWorkerSet, or its role in a DisaggregatedSet."""
+    """Prefix a log line with `group/rank`, and with its LeaderWorkerSet or its role in a DisaggregatedSet."""
     group, rank = place_of(pod) or ("?", "?")
     owner = meta.labels(pod).get(labels.NAME if named else ROLE)
     place = "/".join(filter(None, [owner, f"{group}/{rank}"]))

@@ -96,7 +96,7 @@ def rank_row(rank: Rank, now: datetime) -> tuple[str, ...]:
 
 
 def notes(view: View, now: datetime) -> list[str]:
-    """Return the notes on a LeaderWorkerSet: its rollout, and the groups that were recreated."""
+    """Return the notes on a LeaderWorkerSet: its rollout, and the recreated groups."""
     told = [rollout(view)] if view.is_updating else []
     again = filter(None, (recreated(group, now) for group in view.groups))
     ended = sum(group.end is GroupEnd.COMPLETE for group in view.groups)
@@ -110,17 +110,17 @@ def advancing_groups(shown: Iterable[Group], now: datetime) -> list[str]:
 
 
 def unlisted(view: View) -> list[str]:
-    """Return a line about the groups that are not listed, if there are some."""
+    """Return a line about the groups that are not listed; none if all are listed."""
     return [f"… and {wording.counted(view.more, 'more group')} without a pod"] if view.more else []
 
 
 def rollout(view: View) -> str:
-    """Return how far a rollout is."""
+    """Return the progress of a rollout."""
     return f"{view.name}: updated {view.updated} of {wording.counted(view.desired, 'group')}"
 
 
 def recreated(group: Group, now: datetime) -> str:
-    """Return how often a group was recreated, and what of it restarts in place; empty if nothing does, and it was not."""
+    """Return how often a group was recreated, and its parts that restart in place; empty if neither applies."""
     restarts = "" if group.is_ready else recreations.in_place(group, now)
     if group.recreations is None:
         return f"group {group.name}: {restarts}" if restarts else ""
@@ -139,7 +139,7 @@ def as_json_line(value: Any) -> str:
 
 
 def as_yaml(value: Any) -> str:
-    """Render a value as YAML in block style, keys in their order; texts of several lines are also blocks."""
+    """Render a value as YAML in block style, with keys in their order; texts of several lines also become blocks."""
     from leaderworkerset.cli.views import blockyaml
 
     return blockyaml.dump(value)

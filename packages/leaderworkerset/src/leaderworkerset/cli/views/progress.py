@@ -9,7 +9,7 @@ from typing import Final, TextIO
 from leaderworkerset.cli.views.terminal import escaped
 
 BETWEEN_LINES: Final = 2.0
-"""The seconds between lines that are not rewritten, where hundreds of groups become ready one after the other."""
+"""The seconds between lines that are not rewritten, because hundreds of groups may become ready one after the other."""
 
 
 class ProgressLine:
@@ -48,7 +48,7 @@ class ProgressLine:
         self._stream.flush()
 
     def note(self, text: str) -> None:
-        """Print a line that stays, above the progress."""
+        """Print a permanent line above the progress."""
         shown = self._shown
         self.clear()
         self._stream.write(f"{escaped(text)}\n")

@@ -1,6 +1,6 @@
-"""The tables of `lws get`: LeaderWorkerSets, and below them ranks; many groups share rows if they are equal. Pure.
+"""The tables of `lws get`: LeaderWorkerSets, and below them ranks; equal groups share a row if there are many. Pure.
 
-Many LeaderWorkerSets have only a row each: unready ones first, with the reason of their first rank.
+If there are many LeaderWorkerSets, each has one row: unready ones first, with the reason of their first rank.
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,10 @@ MOST_FOLDS: Final = 40
 
 
 class Form(Struct, frozen=True, kw_only=True):
-    """The options of a table: nodes and addresses, namespaces, and every rank even of many groups.
+    """The options of a table: nodes and addresses, namespaces, and whether every rank has a row even in many groups.
 
-    With `is_chosen`, the LeaderWorkerSets were named, and are shown with their groups even if they are many.
+    With `is_chosen`, the LeaderWorkerSets were named by the user, and are shown with their groups even if they are
+    many.
     """
 
     wide: bool = False
@@ -60,7 +61,7 @@ def rows(views: Sequence[View], now: datetime, *, with_namespace: bool = False) 
 
 
 def _why(view: View) -> str:
-    """Return what a LeaderWorkerSet waits for: its first rank that is not ready, or groups of the old revision."""
+    """Return what a LeaderWorkerSet waits for: its first unready rank, or the groups of the old revision."""
     told = [brief(view), output.rollout(view).partition(": ")[2] if view.is_updating else ""]
     return "" if is_settled(view) else "; ".join(filter(None, told))
 
@@ -73,10 +74,10 @@ def below(view: View, now: datetime, form: Form) -> list[str]:
 
 
 def folded(view: View, now: datetime) -> list[str]:
-    """Return a row for equal groups: problems first, the healthy ones together."""
-    found = folds(view.groups, now)
-    problems = [fold for fold in found if not fold.is_fine]
-    shown = [*problems[:MOST_FOLDS], *(fold for fold in found if fold.is_fine)]
+    """Return a row for equal groups: problems first, then the healthy groups together."""
+    group_folds = folds(view.groups, now)
+    problems = [fold for fold in group_folds if not fold.is_fine]
+    shown = [*problems[:MOST_FOLDS], *(fold for fold in group_folds if fold.is_fine)]
     hidden = sum(len(fold.groups) for fold in problems[MOST_FOLDS:])
     more = (
         [f"… and {counted(hidden, 'more group')} that are not ready: --not-ready shows their ranks"] if hidden else []
@@ -102,7 +103,7 @@ def set_tables(
         return []
     sets = sorted(sets, key=lambda one: one.is_ready) if is_brief else sets
     rows = [(one.name, ", ".join(map(str, one.roles)), one.rollout, age(one.created, now)) for one in sets]
-    places = [one.namespace for one in sets] if with_namespace else ()
+    places = [lws_set.namespace for lws_set in sets] if with_namespace else ()
     shown = output.table(DISAGGREGATED_HEADER, rows, namespaces=places)
     for one in () if is_brief else sets:
         if one.parts:

@@ -1,7 +1,7 @@
 r"""Text of a cluster on a terminal: characters that a terminal would interpret are escaped. Logs stay unchanged.
 
 kubectl writes ESC as `^[` and CR as `\r` in its tables (`printers/terminal.go`). All other control characters are also
-escaped, and characters that change the direction of text or are invisible.
+escaped, as well as characters that change the direction of text or are invisible.
 """
 
 import os
@@ -95,7 +95,7 @@ class Painter:
         self._wanted = is_colored(stream)
 
     def rank(self, text: str, group: int | str, rank: int | str = 0) -> str:
-        """Color the name of a rank unlike its neighbors in the group and in neighboring groups."""
+        """Color the name of a rank differently from its neighbors in the group and in neighboring groups."""
         if not self._wanted or not isinstance(group, int) or not isinstance(rank, int):
             return text
         return f"\x1b[{COLORS[(group + rank) % len(COLORS)]}m{text}\x1b[0m"

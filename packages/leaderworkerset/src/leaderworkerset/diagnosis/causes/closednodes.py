@@ -1,4 +1,4 @@
-"""Pods whose labels, taints or cordons keep them from the nodes: causes by the scheduler's own message. Pure."""
+"""Pods that labels, taints or cordons keep from nodes: causes from the scheduler's message. Pure."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""Programs that exit with code 0: an error for ranks that serve, and the goal of work that completes. Pure."""
+"""Programs that exit with code 0: an error for serving ranks, and the goal of work that completes. Pure."""
 
 from leaderworkerset.api import labels
 from leaderworkerset.diagnosis import ranks
@@ -45,15 +45,15 @@ def has_ended(observed: Observed) -> Finding | None:
 
 
 def _waits_for_another(group: Group, done: set[str]) -> bool:
-    """Return whether a group waits to be recreated because of a pod that ended otherwise than with exit code 0."""
+    """Return whether a group waits to be recreated because of a pod that did not exit with code 0."""
     told = group.recreations
     return told is not None and told.is_waiting and told.failed_pod not in done
 
 
 def _is_done(rank: Rank) -> bool:
     """Return whether a container exited with code 0, and has not been restarted yet."""
-    for one in ranks.statuses(rank):
-        state, last = one.get("state") or {}, (one.get("lastState") or {}).get("terminated") or {}
+    for status in ranks.statuses(rank):
+        state, last = status.get("state") or {}, (status.get("lastState") or {}).get("terminated") or {}
         end = state.get("terminated") or (last if (state.get("waiting") or {}).get("reason") == RETRIED else {})
         if end.get("exitCode") == 0 and rank.state in {"Completed", RETRIED, "NotReady"}:
             return True

@@ -1,8 +1,8 @@
 """Containers that ran: crashes, lack of memory, probes and gates. Pure.
 
 Of several ranks that crashed, the cause is the crash that explains the others (`views.deaths`). The text states if that
-is not certain. A group that failed again after its recreation is stuck for the same reason at every moment, also while
-it starts again and no pod shows it: until it is ready.
+is not certain. A group that failed again after its recreation is stuck for the same reason at every moment, even while
+it starts again and no pod shows the reason, until it is ready.
 """
 
 import re
@@ -33,7 +33,7 @@ LISTENS: Final = re.compile(r"; (the pod listens on (?:no port|[0-9, ]+))")
 
 
 def ended_runs(observed: Observed) -> list[Death]:
-    """Return the relevant ended runs, the run that explains the others first."""
+    """Return the relevant ended runs; the run that explains the others comes first."""
     return deaths.in_order(run for _, rank in _members(observed) for run in rank.deaths)
 
 
@@ -44,13 +44,13 @@ def _members(observed: Observed) -> Iterator[tuple[Group, Rank]]:
 
 
 def place_of_run(observed: Observed, run: Death) -> tuple[Group, Rank]:
-    """Return the group and the rank of a run that ended."""
+    """Return the group and the rank of an ended run."""
     return next((group, rank) for group, rank in _members(observed) if run in rank.deaths)
 
 
 def failed_runs(observed: Observed) -> list[Death]:
     """Return the runs that ended with an error."""
-    return [one for one in ended_runs(observed) if one.end.get("exitCode")]
+    return [ended_run for ended_run in ended_runs(observed) if ended_run.end.get("exitCode")]
 
 
 def _tell(observed: Observed, death: Death, found: list[Death], sentence: str) -> Finding:
@@ -125,7 +125,7 @@ def _memory_limit(observed: Observed, rank: Rank, container: str) -> str:
 )
 def init_fails(observed: Observed) -> Finding | None:
     """Find an init container that fails, so that no other container starts."""
-    found = [one for one in failed_runs(observed) if one.is_init]
+    found = [failed_run for failed_run in failed_runs(observed) if failed_run.is_init]
     if not found:
         return None
     text = f"init container {found[0].container} of pod {found[0].pod} fails with {exits.described(found[0].end)}"
@@ -159,7 +159,7 @@ def crashes(observed: Observed) -> Finding | None:
 )
 def killed_by_probe(observed: Observed) -> Finding | None:
     """Find a container that is restarted repeatedly because its liveness or startup probe fails."""
-    recorded = [place_of_run(observed, one)[1] for one in ended_runs(observed) if one.is_recorded]
+    recorded = [place_of_run(observed, ended_run)[1] for ended_run in ended_runs(observed) if ended_run.is_recorded]
     for rank in (*observed.at(is_placed), *recorded):
         for text in ranks.messages(observed, rank, "Unhealthy", of_any=rank in recorded):
             match = re.match(r"(Liveness|Startup) probe (?:failed|errored)", text)

@@ -28,7 +28,7 @@ KINDS: Final = {
     remedy="Create the missing object, or free devices of the class.",
 )
 def device_claim_is_not_met(observed: Observed) -> Finding | None:
-    """Find a pod that waits for its claims, and the object that they lack."""
+    """Find a pod that waits for its claims, and the missing object."""
     waiting = [rank for rank in observed.at(is_unscheduled) if claims(rank) and WAITS.search(_told(observed, rank))]
     if not waiting:
         return None
@@ -61,6 +61,6 @@ def claims(rank: Rank) -> list[str]:
 
 
 def _told(observed: Observed, rank: Rank) -> str:
-    """Return what the controller of claims says of a pod, or else the scheduler."""
+    """Return the message of the claim controller about a pod, or else the scheduler's."""
     failed = ranks.messages(observed, rank, "FailedResourceClaimCreation")
     return failed[-1] if failed else rank.why

@@ -15,7 +15,7 @@ from leaderworkerset.views.wording import counted
 
 
 class ScaledGroup(Struct, frozen=True):
-    """A group, its leader and worker StatefulSet by name, how many workers it has, and how many it needs."""
+    """A group, the names of its leader and worker StatefulSet, its number of workers, and the required number."""
 
     group: Group
     leader: str
@@ -25,7 +25,7 @@ class ScaledGroup(Struct, frozen=True):
 
 
 def scaled_groups(view: View, statefulsets: Sequence[JSONObject] = ()) -> Iterator[ScaledGroup]:
-    """Yield the groups with another number of workers than their size: by their pods, and by StatefulSets that were read."""
+    """Yield the groups whose number of workers does not match their size: by pods and by StatefulSets."""
     size = int((meta.spec(view.object).get("leaderWorkerTemplate") or {}).get("size", 1))
     for group in view.groups:
         leader = group.leader.object if group.leader else None

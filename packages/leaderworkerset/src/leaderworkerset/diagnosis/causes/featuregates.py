@@ -1,8 +1,8 @@
-"""Components of Kubernetes that lack the feature gate of native groups, by what the groups' objects show. Pure.
+"""Components of Kubernetes that lack the feature gate of native groups, recognized by the groups' objects. Pure.
 
-kube-apiserver without the gate drops the link of a pod to its PodGroup, and serves no PodGroups. kube-scheduler without it
-places pods one by one, and gives their PodGroup no condition. kube-controller-manager without it never ends PodGroups that
-are deleted.
+kube-apiserver without the gate drops the link of a pod to its PodGroup, and serves no PodGroups. kube-scheduler without
+it places pods one by one, and gives their PodGroup no condition. kube-controller-manager without it never ends
+PodGroups that are deleted.
 """
 
 from collections import defaultdict
@@ -39,11 +39,14 @@ REMEDIES: Final = {
 }
 
 PROMPT: Final = timedelta(seconds=10)
-"""How long a component with the gate takes at most to write what shows that it has it."""
+"""The maximum time until a component with the gate writes a field that proves it."""
 
 
 def lacking(groups: Iterable[JSONObject], pods: Iterable[JSONObject], now: datetime) -> Iterator[tuple[str, str]]:
-    """Yield the components that lack the gate, each with the name of a PodGroup that shows it; `pods` are of its namespace."""
+    """Yield the components that lack the gate, each with the name of a PodGroup that proves it.
+
+    `pods` are of its namespace.
+    """
     members: dict[str, list[JSONObject]] = defaultdict(list)
     for pod in pods:
         marks = meta.annotations(pod)
@@ -63,7 +66,7 @@ def lacking(groups: Iterable[JSONObject], pods: Iterable[JSONObject], now: datet
 
 
 def shown_by(component: str, group: str) -> str:
-    """Return what shows of a PodGroup that a component lacks the gate."""
+    """Return the evidence in a PodGroup that a component lacks the gate."""
     return f"PodGroup {group}: {component} {SHOWN[component]}"
 
 
@@ -88,7 +91,7 @@ def _is_past(moment: str | None, now: datetime) -> bool:
     remedy="Start that component with the gate, or choose another gang scheduler.",
 )
 def lacks_gate(observed: Observed) -> Finding | None:
-    """Find a group that does not start, or in part, because a component does not know groups."""
+    """Find a group that does not start, or only in part, because a component does not support groups."""
     groups = [group for kind in NATIVE.group_objects for group in observed.get(kind)]
     found = {group: component for component, group in lacking(groups, observed.view.pods, observed.now)}
     for group, rank in observed.unready if found else ():
@@ -106,7 +109,7 @@ def lacks_gate(observed: Observed) -> Finding | None:
 
 
 def _names(pod: JSONObject) -> Iterator[str]:
-    """Yield what the components that lack the gate are found by: the PodGroup of a pod, or what it was to be named after."""
+    """Yield the candidates for missing gates: the PodGroup of a pod, or the PodGroup that it should have named."""
     yield linked(pod)
     yield from (meta.annotations(pod).get(key, "") for key in (labels.GANG_GROUP, labels.WORKLOAD_NAME))
 
@@ -132,7 +135,7 @@ OTHER_STEP: Final = "correct or delete the object that is named: the manager tri
     "a Workload that was changed.",
 )
 def lacks_prerequisite(observed: Observed) -> Finding | None:
-    """Find a LeaderWorkerSet whose scheduling objects cannot be made, so that its leaders are not changed."""
+    """Find a LeaderWorkerSet whose scheduling objects cannot be created, so that its leaders are not changed."""
     told = meta.find_condition(observed.view.object, WORKLOAD_SCHEDULING_CREATED.type) or {}
     if told.get("status") != "False":
         return None

@@ -2,8 +2,8 @@
 
 Pure.
 
-In: the Warning events of the LeaderWorkerSet, which hold the words of the API server. Warnings count as long as the
-object is missing.
+In: the Warning events of the LeaderWorkerSet, which contain the messages of the API server. Warnings count as long as
+the object is missing.
 """
 
 import re
@@ -52,7 +52,7 @@ def _last(warning: WarningEvent) -> str:
 
 
 def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
-    """Return whether the object of a warning exists by now, as far as its kind was read."""
+    """Return whether the object of a warning exists by now, if its kind was read."""
     view = observed.view
     owner = ranks.pod(view, warning.related)
     if what == "headless service":
@@ -70,7 +70,7 @@ def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
         "Objects of groups are named after the LeaderWorkerSet and the group. Group 1 of `meet` needs a StatefulSet `meet-1`, "
         "which is also what a LeaderWorkerSet `meet-1` needs. An object of that name exists, and belongs to another owner."
     ),
-    remedy="Delete one of both, or give one another name. For a Service: delete it, make it headless (`clusterIP: None`), or let its selector match the pods.",
+    remedy="Delete one of the two, or rename one. For a Service: delete it, make it headless (`clusterIP: None`), or let its selector match the pods.",
 )
 def name_is_taken(observed: Observed) -> Finding | None:
     """Find a StatefulSet or Service of another owner that has the name of one of ours."""

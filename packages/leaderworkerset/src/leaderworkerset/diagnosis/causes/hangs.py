@@ -21,7 +21,7 @@ from leaderworkerset.views.wording import duration
     verdict=Verdict.PROGRESSING,
 )
 def restarts_in_place(observed: Observed) -> Finding | None:
-    """Find a pod that restarts all its containers and is not ready again yet, or a group that is recreated for that."""
+    """Find a pod that restarts in place and is not ready yet, or a group that is recreated for that."""
     for group, rank in observed.unready:
         note = restartnotes.read(rank.object or {})
         if note.since is not None:
@@ -62,7 +62,7 @@ def hung_groups(view: View) -> list[Group]:
     f"one. With the annotation `{labels.ON_HANG}: recreate` the group is recreated, with the delays of other failures.",
 )
 def hangs(observed: Observed) -> Finding | None:
-    """Find a group whose ranks run and which makes no progress: blame the rank that is silent the longest."""
+    """Find a group whose ranks run without progress; name the rank that has been silent the longest."""
     for group in hung_groups(observed.view):
         hang, said = group.hang, group.progress
         if hang is None:

@@ -21,7 +21,7 @@ START: Final = frozenset({"CreateContainerError", "RunContainerError", "StartErr
 class Waits(Struct, frozen=True):
     """Finds the first container that waits for one of these reasons, with a matching message or event.
 
-    Named groups of the pattern can be used in the sentence, next to `container`, `image` and the words of every rank.
+    The sentence can use named groups of the pattern, `container`, `image` and the words of every rank.
     """
 
     reasons: frozenset[str]
@@ -158,7 +158,7 @@ MISTYPED: Final = Waits(
 
 
 def _find_no_program(observed: Observed) -> Finding | None:
-    """Find a container whose image is mapped to nothing, or whose command does not exist where the image is mapped."""
+    """Find a container whose image is not mapped, or whose command does not exist where the image is mapped."""
     return MISTYPED(observed) or UNMAPPED(observed)
 
 
@@ -198,7 +198,7 @@ NOT_STARTED: Final = Cause(
     code="LWS-E067",
     title="a container cannot be started",
     meaning="The container runtime refuses to start a container; the message is its own.",
-    remedy="Do as the message says; often a command, working directory, device or mount is wrong.",
+    remedy="Follow the message; often a command, working directory, device or mount is wrong.",
     find=Waits(
         START | {"PortConflict"},
         r"(?P<why>.+)",

@@ -1,4 +1,4 @@
-"""Ranks that run and whose first probe is not due yet. Pure."""
+"""Running ranks whose first probe is not due yet. Pure."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ MINUTE: Final = 60
 
 
 class Awaited(Struct, frozen=True):
-    """The first probe of a container that runs: which kind, when it is due, and its delay in seconds."""
+    """The first probe of a running container: its kind, when it is due, and its delay in seconds."""
 
     container: str
     kind: str
@@ -30,11 +30,11 @@ class Awaited(Struct, frozen=True):
     code="LWS-E101",
     title="the first probe is not due yet",
     meaning="A program runs. It cannot become ready before its first startup or readiness probe, which waits for initialDelaySeconds.",
-    remedy="Wait, or set a smaller initialDelaySeconds. A startupProbe with a short period makes slow programs ready as soon as they are.",
+    remedy="Wait, or set a smaller initialDelaySeconds. With a startupProbe of a short period, slow programs become ready without delay.",
     verdict=Verdict.PROGRESSING,
 )
 def not_due(observed: Observed) -> Finding | None:
-    """Find a rank whose first probe is not due, if all others that are not ready wait for theirs, or for their leader."""
+    """Find a rank whose first probe is not due, if other unready ranks wait for probes or leaders."""
     waiting = [
         (rank, next(_awaited(observed, rank), None)) for _, rank in observed.unready if rank.why != AWAITS_LEADER
     ]
@@ -56,7 +56,7 @@ def not_due(observed: Observed) -> Finding | None:
 
 
 def _awaited(observed: Observed, rank: Rank) -> Iterator[Awaited]:
-    """Yield the probes of containers that run, and are not ready, which are not due."""
+    """Yield the probes that are not due of running containers that are not ready."""
     declared = {str(one.get("name")): one for one in exits.declared(observed, rank)}
     for status in ranks.statuses(rank):
         started = timestamps.read(str(((status.get("state") or {}).get("running") or {}).get("startedAt") or ""))
@@ -72,7 +72,7 @@ def _awaited(observed: Observed, rank: Rank) -> Iterator[Awaited]:
 
 
 def exactly(length: timedelta) -> str:
-    """Return a length of time in minutes and seconds.
+    """Return a duration in minutes and seconds.
 
     >>> exactly(timedelta(seconds=890)), exactly(timedelta(seconds=40))
     ('14m50s', '40s')

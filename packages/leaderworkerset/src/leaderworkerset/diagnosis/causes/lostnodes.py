@@ -1,4 +1,4 @@
-"""Causes in nodes that are lost or not ready, and in pods that do not terminate. Pure."""
+"""Lost or unready nodes, and pods that do not terminate. Pure."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -15,7 +15,7 @@ from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.wording import duration
 
 OVERDUE: Final = timedelta(seconds=10)
-"""How long after its grace period a pod may still exist."""
+"""The time after its grace period for which a pod may still exist."""
 
 EVICTIONS: Final[Mapping[str, str]] = {
     "Evicted": "the kubelet evicted it",
@@ -29,7 +29,7 @@ EVICTIONS: Final[Mapping[str, str]] = {
     "OutOfmemory": "its node had no memory left",
 }
 EXPLAINED: Final = frozenset({"foregroundDeletion", "orphan", labels.GROUP_RESTART_BUDGET_CLEANUP})
-"""The finalizers of the garbage collector, and of groups that used up their restarts, which is a cause of its own."""
+"""The finalizers of the garbage collector, and of exhausted groups, which have their own cause."""
 
 
 @cause(

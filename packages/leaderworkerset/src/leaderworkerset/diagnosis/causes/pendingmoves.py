@@ -1,4 +1,4 @@
-"""Groups that have to leave nodes, and wait for that, or are never moved. Pure."""
+"""Groups that must leave nodes, and wait for that, or are never moved. Pure."""
 
 from typing import Final
 
@@ -42,12 +42,13 @@ def is_never_moved(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E094",
     title="groups wait to be moved",
-    meaning="Groups have to leave nodes that are closed for maintenance. They are moved as a whole, no more at once than a rollout may take away.",
+    meaning="Groups must leave nodes that are closed for maintenance. They are moved as a whole, at most as many at once "
+    "as a rollout may replace.",
     remedy="Wait; if a group is unavailable for another reason, find out why. `kubectl uncordon` cancels what has not begun.",
     verdict=Verdict.PROGRESSING,
 )
 def waits_for_move(observed: Observed) -> Finding | None:
-    """Find groups that have to leave nodes, and what they wait for."""
+    """Find groups that must leave nodes, and what they wait for."""
     view = observed.view
     if not departures.is_moving(view) or not (waiting := _waiting(observed)):
         return None
@@ -72,7 +73,7 @@ def waits_for_move(observed: Observed) -> Finding | None:
 
 
 def _waiting(observed: Observed) -> list[Group]:
-    """Return the groups that wait; all of the view where nodes are not known, as the manager says that some do."""
+    """Return the waiting groups; all groups of the view if nodes are not known, because the manager reports some."""
     nodes, groups = departures.closed(observed.nodes), observed.view.groups
     found = [group for group in groups if departures.is_marked(group) or departures.nodes_of(group, nodes)]
     return found if found or observed.knows(NODES) else list(groups)

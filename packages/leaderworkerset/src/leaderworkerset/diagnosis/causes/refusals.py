@@ -120,7 +120,7 @@ NO_QUOTA_LEFT: Final = Refused(
 )
 
 OF_ONE_MACHINE: Final = re.compile(r"exceeded quota: max-pods, requested: count/pods=")
-"""The refusal of a pod beyond --max-pods by the embedded cluster, which has no ResourceQuota to describe."""
+"""The embedded cluster's refusal of a pod beyond --max-pods, for which there is no ResourceQuota to describe."""
 
 
 @cause(

@@ -1,4 +1,4 @@
-"""Pods that are updated in place and do not get the CPU and memory of the new revision. Pure."""
+"""Pods of an update in place that do not get the CPU and memory of the new revision. Pure."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ CONDITIONS: Final = (inplaceresources.PENDING, "PodResizeInProgress")
     remedy="Make room on the node, apply other amounts, or let the groups be recreated.",
 )
 def not_resized(observed: Observed) -> Finding | None:
-    """Find pods of an update in place whose resize the API server refuses, or their kubelet puts off, refuses, or fails at."""
+    """Find pods of an update in place whose resize the API server or kubelet refuses, defers or fails."""
     members = [rank for group in observed.view.groups for rank in group.ranks]
     found = [(rank, told) for rank in members if (told := _told(rank.object or {}) or _refused(observed, rank))]
     if not found:
@@ -51,7 +51,7 @@ def _told(pod: JSONObject) -> str:
 
 
 def _refused(observed: Observed, leader: Rank) -> str:
-    """Return the API server's message about a refused change of a group; empty without the mark at the leader."""
+    """Return the API server's message about a refused change of a group; empty without the mark on the leader."""
     if not updating.is_refused(leader.object or {}):
         return ""
     told = observed.warnings.about(observed.view.namespace, leaderworkerset.KIND, observed.view.name)

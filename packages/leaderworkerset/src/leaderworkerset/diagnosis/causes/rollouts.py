@@ -18,7 +18,7 @@ from leaderworkerset.views.groups import View
 from leaderworkerset.views.wording import counted
 
 STANDING: Final = timedelta(minutes=1)
-"""How long the Deployment controller may take for the next step of a rollout before its silence is a cause."""
+"""The time that the Deployment controller may take for the next step of a rollout."""
 
 
 def configuration(view: View) -> JSONObject:
@@ -118,7 +118,7 @@ def makes_no_progress(observed: Observed) -> Finding | None:
     remedy="Scale it up and down again by one.",
 )
 def stays_between_two_steps(observed: Observed) -> Finding | None:
-    """Find a rollout that the Deployment controller takes for a change of its size (docs/adr/0017)."""
+    """Find a rollout that the Deployment controller confuses with a change of its size (docs/adr/0017)."""
     deployment, view = observed.leader_deployment, observed.view
     if deployment is None or not meta.is_observed(deployment) or not view.groups:
         return None
@@ -189,7 +189,7 @@ def is_deleting(observed: Observed) -> Finding | None:
     remedy="Take the change back, or set the annotation to `IfPossible`: then these groups are recreated.",
 )
 def is_not_in_place(observed: Observed) -> Finding | None:
-    """Find a rollout that is held, as groups may be updated in place only, and another field than an image differs."""
+    """Find a blocked rollout: groups may be updated in place only, and a field besides images differs."""
     view = observed.view
     if not view.is_updating or not inplace.read(meta.annotations(view.object)).forbids_recreation:
         return None

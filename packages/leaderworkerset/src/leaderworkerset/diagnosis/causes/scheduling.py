@@ -1,4 +1,4 @@
-"""Pods that fit on no node: causes by the scheduler's own message, and the shortfall where it can be counted. Pure.
+"""Pods that fit on no node: causes from the scheduler's message, and the shortfall if it can be computed. Pure.
 
 kube-scheduler reports for every node the first rule that rejects it. Later rules (resources, other pods) concern nodes
 that pass the earlier ones (taints, labels), so causes of later rules come first here.
@@ -28,13 +28,13 @@ SHORT: Final = re.compile(r"Insufficient (?P<resource>[^\s,.]+(?:\.[^\s,.]+)*)")
 NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 
 PROCESSES: Final = "processes://"
-"""The container runtime of the nodes of a cluster of this machine: they have the configured accelerators."""
+"""The container runtime in the nodes of a cluster of this machine, which have the configured accelerators."""
 GPU: Final = "nvidia.com/gpu"
 HOLDERS_NAMED: Final = 4
 
 
 def lacking(rank: Rank) -> list[str]:
-    """Return the resources that nodes have too little of, by the scheduler's message.
+    """Return the resources that nodes lack, by the scheduler's message.
 
     >>> lacking(Rank(group=0, index=0, pod="p", state="Pending", why="0/2 nodes: 2 Insufficient nvidia.com/gpu, 1 Insufficient cpu."))
     ['nvidia.com/gpu', 'cpu']
@@ -79,7 +79,7 @@ def short_of(wanted: str) -> Find:
 
 
 def failing_devices(observed: Observed, name: str) -> tuple[str, ...]:
-    """Return a line for each node on which devices fail, so that it has fewer to give."""
+    """Return a line for each node with failing devices, which it cannot offer."""
     if name in NATIVE:
         return ()
     return tuple(f"node {at}: {why}" for at, node in observed.nodes.items() if (why := devices.failing(node)))
@@ -125,7 +125,7 @@ def shortfall(observed: Observed, rank: Rank, name: str) -> str:
 
 
 def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, str] | None:
-    """Return a node with enough free of a resource, and the taint that keeps the pod from it; None if there is none."""
+    """Return a node with enough of a resource, and the taint that repels the pod; None if there is none."""
     if observed.running is None:
         return None
     try:
@@ -287,7 +287,7 @@ SPREAD: Final = Cause(
 PORTS: Final = Cause(
     code="LWS-E047",
     title="the host port is taken",
-    meaning="The pod template asks for a port of the node itself, and other pods use it on every suitable node.",
+    meaning="The pod template requests a host port, and other pods use it on every suitable node.",
     remedy="Remove hostPort, or add nodes.",
     find=Told(
         is_unscheduled,

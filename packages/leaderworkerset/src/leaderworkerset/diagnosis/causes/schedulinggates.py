@@ -16,13 +16,13 @@ from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.wording import duration
 
 GROUPED: Final = tuple((one, kind) for one in PROVIDERS.values() for kind in one.group_objects)
-"""The providers that have an object for each group, and the kind of that object."""
+"""The providers with one object per group, and the kind of that object."""
 
 IGNORED: Final = timedelta(seconds=5)
-"""A scheduler reports on a pod within a fraction of a second; an older pod without a report has no scheduler."""
+"""The time after which a pod without a scheduler's report has no scheduler; one usually reports within a second."""
 
 IDLE: Final = timedelta(minutes=1)
-"""How long the default scheduler of a busy cluster may take before its silence is a cause."""
+"""The time that the default scheduler of a busy cluster may take to report."""
 
 STARTED: Final = frozenset({"Running", "Finished", "Completed"})
 """Phases of PodGroups whose pods may start."""
@@ -64,7 +64,7 @@ def awaits_queue(observed: Observed) -> Finding | None:
 
 
 def _waits(workload: JSONObject, rank: Rank) -> str:
-    """Return the wait of a pod's Workload; empty for another pod's or an admitted Workload."""
+    """Return what a pod's Workload waits for; empty if the Workload is admitted or of another pod."""
     named = {**meta.annotations(rank.object or {}), **meta.labels(rank.object or {})}
     own = named.get(f"{SERVED_BY_KUEUE}/prebuilt-workload-name")
     finished = meta.find_condition(workload, "Finished")
@@ -99,7 +99,7 @@ def is_gated(observed: Observed) -> Finding | None:
 
 
 def _takes_its_turn(observed: Observed, rank: Rank) -> bool:
-    """Return whether a pod waits as intended: for the replaced group to be deleted, or for others of a rollout."""
+    """Return whether a pod waits as intended: for the deletion of the replaced group, or for others of a rollout."""
     if gates(rank) != [labels.REPLACEMENT_GATE]:
         return False
     age = observed.since(rank.created)
@@ -108,7 +108,7 @@ def _takes_its_turn(observed: Observed, rank: Rank) -> bool:
 
 
 def _unreadable(gated: list[Rank]) -> list[str]:
-    """Return the node selector terms that no node can fulfil, as they cannot be read: the built-in gate stays closed."""
+    """Return the unreadable node selector terms, which no node can match: the built-in gate stays closed."""
     return [
         f"{rank.pod}: spec.affinity.nodeAffinity: {ranks.quote(term.error)}; no node fulfils this term"
         for rank in gated
@@ -143,7 +143,7 @@ def gang_is_incomplete(observed: Observed) -> Finding | None:
 
 
 def _is_of_group(podgroup: JSONObject, rank: Rank) -> bool:
-    """Return whether a PodGroup belongs to the group of a pod, or is named by the pod."""
+    """Return whether a PodGroup belongs to the group of a pod, or the pod names it."""
     if name := linked(rank.object or {}):
         return name == meta.name(podgroup)
     own = meta.labels(rank.object or {})
@@ -156,12 +156,12 @@ def _lacks(podgroup: JSONObject) -> str:
     phase = str(status.get("phase") or "")
     least = meta.spec(podgroup).get("minMember")
     refused = [
-        str(one.get("message") or one.get("reason") or one["type"])
-        for one in status.get("conditions") or []
-        if (one.get("type") == "Unschedulable" and one.get("status") == "True")
+        str(condition.get("message") or condition.get("reason") or condition["type"])
+        for condition in status.get("conditions") or []
+        if (condition.get("type") == "Unschedulable" and condition.get("status") == "True")
         or (
-            one.get("type") in {"Scheduled", "PodGroupScheduled", "PodGroupInitiallyScheduled"}
-            and one.get("status") == "False"
+            condition.get("type") in {"Scheduled", "PodGroupScheduled", "PodGroupInitiallyScheduled"}
+            and condition.get("status") == "False"
         )
     ]
     if refused:

@@ -30,7 +30,7 @@ REFUSED: Final = re.compile(r"Failed to create (\S+) (\S+): (.*)", re.DOTALL)
     remedy="Delete that object if it is not needed: the set then creates its own. Otherwise rename the role.",
 )
 def scaler_is_taken(observed: Observed) -> Finding | None:
-    """Find a role whose scaler name another object uses that the set does not own (R-DS-74)."""
+    """Find a role whose scaler name is used by an object that the set does not own (R-DS-74)."""
     chosen = observed.of_set
     if chosen is None:
         return None
@@ -90,7 +90,7 @@ def part_is_refused(observed: Observed) -> Finding | None:
     verdict=Verdict.PROGRESSING,
 )
 def set_goes_on(observed: Observed) -> Finding | None:
-    """Find a set whose status does not report the desired state yet."""
+    """Find a set whose status does not yet report the desired state."""
     chosen = observed.of_set
     if chosen is None or chosen.is_settled:
         return None
@@ -119,7 +119,7 @@ def _external(chosen: SetView) -> Iterator[str]:
 
 
 def _told(obj: JSONObject) -> Iterator[str]:
-    """Yield the facts of the status: the condition that is True, and the groups of each role."""
+    """Yield the facts of the status: the true condition, and the groups of each role."""
     for one in meta.status(obj).get("conditions") or []:
         if one.get("status") == "True" and one.get("type") in {"Available", "Progressing"}:
             yield f"condition {one['type']}: {one.get('reason', '')}: {one.get('message', '')}"

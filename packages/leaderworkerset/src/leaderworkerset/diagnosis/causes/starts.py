@@ -1,4 +1,4 @@
-"""Causes of groups as a whole: names, rendezvous, start order, recreations; and starts that are in progress. Pure."""
+"""Causes of groups as a whole: names, rendezvous, start order, recreations; and normal starts. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ from leaderworkerset.views.groups import MISSING, Group, Rank, Recreations
 from leaderworkerset.views.wording import counted, duration
 
 PATIENCE: Final = timedelta(minutes=2)
-"""How long a rank may take to start before its cause is unknown; a pull of a large image shows in its state."""
+"""The time after which a slow start of a rank is no longer normal, except for the pull of an image."""
 
 EVICTED: Final = "EvictionByEvictionAPI"
-"""The reason of a pod that the API server deletes on request of an eviction."""
+"""The reason of a pod that the API server deletes because of an eviction."""
 
 WARM_UP: Final = timedelta(minutes=10)
-"""How long a running program may take to become ready, for example to load a large model."""
+"""The time that a running program may take to become ready, for example to load a large model."""
 
 STARTING: Final = frozenset({"Pending", "ContainerCreating", "PodInitializing", "Running", MISSING, "Terminating"})
 SETTLING: Final = timedelta(seconds=10)
@@ -33,9 +33,9 @@ INITIALIZING: Final = re.compile(r"Init:\d+/\d+")
 
 
 def warming(observed: Observed, rank: Rank) -> Verdict:
-    """Return the verdict about a rank that runs and is not ready: it may be loading, or is stuck.
+    """Return the verdict about a running rank that is not ready: it may be loading, or is stuck.
 
-    A rank that is to end need not become ready.
+    A rank that runs to completion need not become ready.
     """
     return Verdict.PROGRESSING if observed.ends or _is_warm(observed, rank) else Verdict.STUCK
 
@@ -99,7 +99,7 @@ def _is_just_made(observed: Observed, rank: Rank) -> bool:
     remedy="Read the leader's log. Check the group's size, address, ports and network policies.",
 )
 def rendezvous(observed: Observed) -> Finding | None:
-    """Find a leader that runs and is not ready, while all its workers are."""
+    """Find a leader that runs but is not ready, while all its workers are."""
     for group in observed.view.groups:
         leader, workers = group.leader, [rank for rank in group.ranks if rank.index]
         runs = leader is not None and leader.state == "Running" and not leader.is_ready
@@ -154,7 +154,10 @@ def _recreated(observed: Observed) -> Iterator[tuple[Group, Recreations, Subject
 
 
 def _advice(observed: Observed, group: Group, told: Recreations) -> tuple[str, ...]:
-    """Return what the exit code of the recorded run means, and the command for its log; without such a run that for events."""
+    """Return the meaning of the recorded exit code, and the command for its log.
+
+    Without a run, the command for events.
+    """
     run, rank = recreations.recorded_run(observed.view, told), _failed_rank(group, told)
     if run is None or rank is None:
         return (observed.lws(f"events {observed.view.name}/{group.name}"),)
@@ -166,7 +169,7 @@ def _failed_rank(group: Group, told: Recreations) -> Rank | None:
 
 
 def _eviction(told: Recreations) -> tuple[str, ...]:
-    """Return that the pod which failed was evicted through the API: its node is being drained."""
+    """Return a note if the failed pod was evicted through the API: its node is being drained."""
     if EVICTED not in told.failure:
         return ()
     return (f"{told.failed_pod} was evicted, as the drain of a node does: the group starts on other nodes",)
@@ -234,7 +237,7 @@ def budget_is_spent(observed: Observed) -> Finding | None:
     verdict=Verdict.PROGRESSING,
 )
 def was_recreated(observed: Observed) -> Finding | None:
-    """Find a group that starts after a failure whose pod does not exist any more."""
+    """Find a group that starts after a failure whose pod is deleted."""
     for group, told, subject in _recreated(observed):
         if told.done and not (told.is_waiting or told.is_exhausted or group.is_ready):
             return Finding(
@@ -272,7 +275,7 @@ def is_starting(observed: Observed) -> Finding | None:
 
 
 def _is_young(observed: Observed, rank: Rank, awaited: str) -> bool:
-    """Return whether a rank began only recently; one without a pod is as old as its group, or is `awaited` since then."""
+    """Return whether a rank is new; a rank without a pod is as old as its group, or as `awaited`."""
     group = next(one for one in observed.view.groups if one.name == rank.group)
     stamp = rank.created or max(one.created for one in group.ranks)
     age = observed.since(stamp or awaited)
@@ -280,6 +283,6 @@ def _is_young(observed: Observed, rank: Rank, awaited: str) -> bool:
 
 
 def _awaited_since(observed: Observed) -> str:
-    """Return when somebody last made a pod of the set, or changed how many there are to be: hundreds take minutes."""
+    """Return when somebody last created a pod of the set, or changed their number: hundreds of pods take minutes."""
     written = [last_change(one) for one in (observed.view.object, observed.leader_statefulset) if one is not None]
     return max([*written, *(rank.created for group in observed.view.groups for rank in group.ranks)])

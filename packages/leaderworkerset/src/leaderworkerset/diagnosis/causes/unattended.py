@@ -20,20 +20,20 @@ from leaderworkerset.views.groups import NOT_CREATED
 from leaderworkerset.views.wording import duration
 
 SILENCE: Final = timedelta(seconds=10)
-"""How long a controller may take before its silence is a cause: usually it takes a fraction of a second."""
+"""The time that a controller may take before it counts as silent; usually it takes a fraction of a second."""
 
 BUSY: Final = timedelta(minutes=1)
-"""How long the StatefulSet controller may take: after many failed syncs it retries late."""
+"""The time that the StatefulSet controller may take: after many failed syncs it retries late."""
 
 BRIEF: Final = timedelta(seconds=3)
-"""How long a finalizer may block a deletion before it is reported."""
+"""The time for which a finalizer may block a deletion before it is reported."""
 
 OWN_FINALIZERS: Final = frozenset({"foregroundDeletion", "orphan"})
 """Finalizers that the garbage collector removes by itself."""
 
 
 def own(observed: Observed) -> Subject:
-    """Return the LeaderWorkerSet, or the DisaggregatedSet, as a subject."""
+    """Return the LeaderWorkerSet or DisaggregatedSet as a subject."""
     return Subject(kind="DisaggregatedSet" if observed.of_set else "LeaderWorkerSet", name=observed.view.name)
 
 
@@ -66,7 +66,7 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
     remedy="Correct the field. An annotation or label that the manager writes can be removed: counts of restarts then begin at 0.",
 )
 def field_is_unreadable(observed: Observed) -> Finding | None:
-    """Find a field that stops the manager, by the object itself or by the manager's event."""
+    """Find a field that the manager cannot read, in the object itself or in the manager's event."""
     view = observed.view
     if observed.of_set is not None or meta.is_deleting(view.object):
         return None
@@ -87,14 +87,14 @@ def field_is_unreadable(observed: Observed) -> Finding | None:
 
 
 def last_change(obj: JSONObject) -> str:
-    """Return when the spec was last written or scaled, by the managed fields; otherwise when the object was created."""
+    """Return when the spec was last written or scaled, by the managed fields; otherwise the creation time."""
     entries = meta.metadata(obj).get("managedFields") or []
-    written = [str(one.get("time") or "") for one in entries if one.get("subresource") != "status"]
+    written = [str(entry.get("time") or "") for entry in entries if entry.get("subresource") != "status"]
     return max([*written, meta.created(obj)])
 
 
 def unobserved_for(observed: Observed) -> timedelta | None:
-    """Return how long the manager has not acted on the newest spec; None if it has, or may be about to."""
+    """Return how long the manager has not acted on the newest spec; None if it has, or may still do so."""
     obj = observed.view.object
     if meta.is_deleting(obj) or meta.is_observed(obj) or not observed.knows(resources.CORE_EVENTS):
         return None
@@ -193,7 +193,7 @@ def lease_state(lease: JSONObject, observed: Observed) -> str:
     remedy="Read the logs of the manager: whether it reaches the API server and may write the Lease.",
 )
 def nobody_leads(observed: Observed) -> Finding | None:
-    """Find a lease without a holder, so that no replica of the manager acts."""
+    """Find a lease without a holder, which means that no replica of the manager acts."""
     undone = unacted(observed) or unmade(observed)
     leases = observed.get(resources.LEASES)
     states = [lease_state(one, observed) for one in leases]
@@ -209,7 +209,7 @@ def nobody_leads(observed: Observed) -> Finding | None:
     remedy="Check that a manager runs and leads, and read its logs. Without one, install it: `lws install`.",
 )
 def manager_is_silent(observed: Observed) -> Finding | None:
-    """Find a change that no controller acts on, whatever the reason."""
+    """Find a change that no controller acts on, for whatever reason."""
     undone = unacted(observed)
     if undone is None:
         return None
@@ -243,7 +243,7 @@ def outdated_definition(observed: Observed) -> Finding | None:
 
 
 def _fields(crd: JSONObject) -> set[str]:
-    """Return the fields of spec, and of the group template, that a definition has."""
+    """Return the fields of the spec and of the group template in a definition."""
     for version in meta.spec(crd).get("versions") or []:
         if version.get("name") == LEADERWORKERSETS.version:
             schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}

@@ -21,7 +21,7 @@ BINDING: Final = re.compile(
 
 
 PATIENCE: Final = timedelta(minutes=2)
-"""How long the creation of a volume may take."""
+"""The time that the creation of a volume may take."""
 
 
 @cause(
@@ -120,7 +120,7 @@ CANNOT_MOUNT: Final = Told(
     remedy="Create the missing object, or check the storage driver.",
 )
 def cannot_mount(observed: Observed) -> Finding | None:
-    """Find a volume that cannot be mounted; if its Secret or ConfigMap is missing, the step is to create that."""
+    """Find a volume that cannot be mounted; the step creates its missing Secret or ConfigMap."""
     found = CANNOT_MOUNT(observed)
     absent = re.search(r"((?:secret|configmap) \S+) not found$", found.sentence) if found else None
     if not found or not absent:

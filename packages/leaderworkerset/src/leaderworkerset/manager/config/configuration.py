@@ -22,7 +22,7 @@ from leaderworkerset.core.policies.recreation import RestartSettings
 
 API_VERSION: Final = "config.lws.x-k8s.io/v1"
 DEPRECATED: Final = "config.lws.x-k8s.io/v1alpha1"
-"""The version of the file before, with the same fields."""
+"""The previous version of the file, with the same fields."""
 
 KIND: Final = "Configuration"
 
@@ -95,7 +95,7 @@ class ClientConnection(_Section, frozen=True, kw_only=True):
 
 
 class GroupRestarts(_Section, frozen=True, kw_only=True):
-    """How groups that fail are recreated; a section that the Go manager does not have, and refuses.
+    """How failed groups are recreated; a section that the Go manager does not have, and refuses.
 
     `max_group_restarts` of 0 means no limit; `release_lost_pods_after` of 0 means to wait for lost pods.
     """
@@ -109,9 +109,9 @@ class GroupRestarts(_Section, frozen=True, kw_only=True):
 
 
 class RecorderSettings(_Section, frozen=True, kw_only=True):
-    """Whether failures of groups are recorded in ConfigMaps, how much and for how long (docs/adr/0019).
+    """Whether failures of groups are recorded in ConfigMaps, how many, and for how long (docs/adr/0019).
 
-    A section that the Go manager does not have, and refuses.
+    The Go manager does not have this section, and refuses it.
     """
 
     enable: bool = False
@@ -121,9 +121,9 @@ class RecorderSettings(_Section, frozen=True, kw_only=True):
 
 
 class DisruptionBudgets(_Section, frozen=True, kw_only=True):
-    """Whether groups get disruption budgets, and which number those without annotation (docs/adr/0022).
+    """Whether groups get disruption budgets, and the default number for groups without annotation (docs/adr/0022).
 
-    A section that the Go manager does not have, and refuses.
+    The Go manager does not have this section, and refuses it.
     """
 
     enable: bool = False
@@ -133,9 +133,9 @@ class DisruptionBudgets(_Section, frozen=True, kw_only=True):
 
 
 class Maintenance(_Section, frozen=True, kw_only=True):
-    """Whether groups are moved off nodes that are closed, which taint closes one besides, and the default (docs/adr/0023).
+    """Whether groups are moved off closed nodes, which other taint closes nodes, and the default (docs/adr/0023).
 
-    A section that the Go manager does not have, and refuses.
+    The Go manager does not have this section, and refuses it.
     """
 
     enable: bool = False
@@ -151,7 +151,7 @@ class TLS(_Section, frozen=True, kw_only=True):
 
 
 class FeatureGates(_Section, frozen=True, kw_only=True):
-    """The features that are on or off by their gate; another name is an unknown field (N-CFG-1)."""
+    """The features that a gate turns on or off; another name is an unknown field (N-CFG-1)."""
 
     workload_aware_scheduling: bool = msgspec.field(default=False, name="WorkloadAwareScheduling")
 
@@ -177,7 +177,7 @@ class Configuration(_Section, frozen=True, kw_only=True):
 
     @property
     def restarts(self) -> RestartSettings:
-        """Return how groups that fail are recreated."""
+        """Return how failed groups are recreated."""
         section = self.group_restarts or GroupRestarts()
         return RestartSettings(
             backs_off=section.backoff,
@@ -189,7 +189,7 @@ class Configuration(_Section, frozen=True, kw_only=True):
 
     @property
     def release_after(self) -> timedelta | None:
-        """Return after how long lost pods are released where a LeaderWorkerSet does not say; None if they are waited for."""
+        """Return the default time after which lost pods are released; None to wait for them."""
         section = self.group_restarts or GroupRestarts()
         return timedelta(seconds=section.release_lost_pods_after) or None
 
@@ -254,7 +254,7 @@ def _section_of(kind: Any) -> Sections | None:
 
 
 def _without_empty(value: JSON) -> JSON:
-    """Remove null and empty values, which mean the default; so do numbers of zero, except in text or lists."""
+    """Remove null, empty and zero values, which mean the default, except in texts and lists."""
     if not isinstance(value, dict):
         return value
     kept = {name: _without_empty(inner) for name, inner in value.items()}

@@ -31,7 +31,7 @@ def parse(text: bytes) -> Configuration:
 
 
 def check(chosen: Configuration) -> None:
-    """Raise for invalid values (R-CFG-1, R-CFG-2)."""
+    """Raise an error for invalid values, such as those of leader election (R-CFG-1, R-CFG-2)."""
     failures = configurationrules.validate(chosen)
     if failures:
         raise ConfigurationError(aggregate(failures))

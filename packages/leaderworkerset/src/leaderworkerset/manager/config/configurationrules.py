@@ -34,22 +34,22 @@ from leaderworkerset.manager.config.configuration import (
 GANG_PROVIDERS: Final = (*NAMES, AUTO)
 
 NOT_IN_PATHS: Final = frozenset(" \t\n{}?#")
-"""Characters that no request to a probe has in its path, or that the router takes for a pattern."""
+"""Characters that a request to a probe cannot have in its path, or that the router treats as a pattern."""
 
 JITTER: Final = 1.2
 """The maximum factor by which a wait of leader election exceeds the retry period."""
 
 
 TURNS: Final = Range(24)
-"""How long a group may be evicted while others wait for their turn."""
+"""The maximum time for which a group may be evicted while others wait for their turn."""
 
 EPISODE_AGES: Final = Range(90 * 24)
 MOST_MEBIBYTES: Final = 256
-"""How long, and how much, recorded failures may be kept: they are in the store of the API server."""
+"""The maximum time and size of recorded failures, which are in the store of the API server."""
 
 
 def validate(configuration: Configuration) -> list[FieldError]:
-    """Return all errors of the values, also of leader election (R-CFG-1)."""
+    """Return all errors of the values, including leader election (R-CFG-1)."""
     return [
         *_certificate_errors(configuration.internal_cert_management),
         *_gang_errors(configuration.gang_scheduling_management),
@@ -63,7 +63,7 @@ def validate(configuration: Configuration) -> list[FieldError]:
 
 
 def check_tls(tls: TLS) -> None:
-    """Raise for TLS settings that are not supported (R-CFG-2)."""
+    """Raise an error for unsupported TLS settings (R-CFG-2)."""
     if tls.min_version not in {"", TLS12, TLS13}:
         raise ConfigurationError(f'invalid minVersion "{tls.min_version}". Please use {TLS12} or {TLS13}')
     if tls.min_version == TLS13 and tls.cipher_suites:
@@ -93,7 +93,7 @@ def _gang_errors(gang: GangSchedulingManagement | None) -> list[FieldError]:
 
 
 def _serving_errors(configuration: Configuration) -> list[FieldError]:
-    """Return errors of ports, addresses and paths: with them a manager would end, or serve where nobody asks."""
+    """Return the errors of ports, addresses and paths with which a manager would exit, or serve at an unused place."""
     port, health = configuration.webhook.port, configuration.health
     errors = [] if 0 < port <= HIGHEST_PORT else [invalid("webhook.port", port, f"must be from 1 to {HIGHEST_PORT}")]
     places = {

@@ -1,1 +1,1 @@
-"""Events: their order, the reasons that warnings give, and the evidence for a view."""
+"""Events: their order, the reasons in warnings, and the evidence for a view."""

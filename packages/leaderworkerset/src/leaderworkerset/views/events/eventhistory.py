@@ -25,16 +25,16 @@ from leaderworkerset.views.masking import masked
 from leaderworkerset.views.selection import Selection
 
 Place: TypeAlias = tuple[GroupName | None, int | None]
-"""The group and rank of an event; without both it is about the LeaderWorkerSet."""
+"""The group and rank of an event; an event without both is about the LeaderWorkerSet."""
 
 NUMBER, KEY = r"\d+", r"[0-9a-f]{8}"
 RANK: Final = r"(?:-(?P<rank>\d+))?"
 GENERATED: Final = r"(?:-[a-z0-9]{1,10}){0,2}"
-"""The suffix in names of ReplicaSets, and of the leaders that they make of groups with random keys."""
+"""The generated suffix in names of ReplicaSets, and of the leaders of groups with random keys."""
 
 
 class Happening(Struct, frozen=True, kw_only=True):
-    """One event as it is shown; `ident` stays the same while only its count grows."""
+    """One event as it is displayed; `ident` stays the same while only its count grows."""
 
     ident: str
     last: datetime
@@ -71,7 +71,7 @@ class History:
         return sorted(kept, key=lambda one: (one.last, one.ident))
 
     def happening(self, event: JSONObject) -> Happening | None:
-        """Read one event; None if it regards another object."""
+        """Read one event; return None if it regards another object."""
         place = self._place(event)
         return None if place is None else happening(event, place)
 
@@ -121,7 +121,8 @@ def happening(event: JSONObject, place: Place = (None, None)) -> Happening:
 def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObject]) -> list[Happening]:
     """Return the events of a DisaggregatedSet and of its LeaderWorkerSets, the oldest first.
 
-    The names of all its objects begin with its own and a dash: only events of such names are compared with the parts.
+    The names of all its objects begin with its name and a dash: only events with such names are compared with the
+    parts.
     """
     name = meta.name(obj)
     found: list[Happening] = []
@@ -136,7 +137,7 @@ def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObjec
 
 
 def is_about(place: Place, chosen: Selection) -> bool:
-    """Return whether an event at this place is about the selection; events of a group are also about each of its ranks."""
+    """Return whether an event at this place concerns the selection; events of a group concern each of its ranks."""
     if chosen.group is None:
         return True
     return place[0] == chosen.group and (chosen.rank is None or place[1] in (None, chosen.rank))

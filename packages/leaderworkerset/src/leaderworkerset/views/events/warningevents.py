@@ -1,4 +1,4 @@
-"""Warning events as reasons: for a rank that its pod does not explain, the newest that still applies. Pure.
+"""Warning events as reasons: if a pod does not explain its rank, the newest event that still applies does. Pure.
 
 In: the Warning events (v1) of a namespace. A missing pod is explained by its StatefulSet or by its LeaderWorkerSet, a
 pod that does not start by its own events. Outdated events are ignored: those of another pod of that name, those from
@@ -19,19 +19,19 @@ from leaderworkerset.views import deaths, recreations
 from leaderworkerset.views.groups import NOT_CREATED, Group, Rank, View
 
 LONGEST_SILENCE: Final = timedelta(minutes=20)
-"""The StatefulSet controller retries at least every 1000 seconds; a failure not reported for longer has ended."""
+"""The time after which a failure counts as over: the StatefulSet controller retries at least every 1000 seconds."""
 
 STARTING: Final = frozenset({"Pending", "ContainerCreating", "PodInitializing"})
 OF_SCHEDULING: Final = frozenset({"FailedScheduling", "FailedBinding"})
 OF_PROBES: Final = frozenset({"Unhealthy", "ProbeWarning"})
 OF_RUNS: Final = frozenset({"BackOff", "RecreateGroup"})
-"""Reasons that containers' states, or the record of recreations, explain better."""
+"""Event reasons that the states of containers, or the record of recreations, explain better."""
 
 BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class WarningEvent(Struct, frozen=True):
-    """One Warning: the regarded object, what happened, and when it happened last."""
+    """One Warning event: the regarded object, the message, and when it happened last."""
 
     kind: str
     name: str
@@ -43,7 +43,7 @@ class WarningEvent(Struct, frozen=True):
 
 
 class Warnings:
-    """The Warning events of a namespace, or of all, by the regarded object."""
+    """The Warning events of one namespace or of all, by the regarded object."""
 
     def __init__(self, events: Iterable[JSONObject]) -> None:
         self._by_object: dict[tuple[str, str, str], list[WarningEvent]] = {}
@@ -54,7 +54,7 @@ class Warnings:
                 self._by_object.setdefault(key, []).append(found)
 
     def about(self, namespace: str, kind: str, name: str) -> Sequence[WarningEvent]:
-        """Return the warnings that regard an object of that name, whatever its UID."""
+        """Return the warnings about an object of that name, whatever its UID."""
         return self._by_object.get((namespace, kind, name), ())
 
 
@@ -94,14 +94,17 @@ def _started(rank: Rank) -> datetime:
 
 
 def _of_missing(view: View, group: Group, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
-    """Return the warnings of the StatefulSet that creates the pod, those of this pod first; else of the LeaderWorkerSet."""
+    """Return the warnings of the StatefulSet that creates the pod, first those about this pod.
+
+    Else those of the LeaderWorkerSet.
+    """
     leader = group.leader
     if rank.index and (leader is None or leader.object is None):
         return []  # its StatefulSet is created after the leader
     owner = leader.pod if rank.index and leader else view.name
     since = _moment(leader.created if rank.index and leader else view.created)
     siblings = group.ranks if rank.index else [other.leader for other in view.groups if other.leader]
-    newest = max((_moment(one.created) for one in siblings), default=BEGINNING)
+    newest = max((_moment(sibling.created) for sibling in siblings), default=BEGINNING)
     made = [event for event in warnings.about(view.namespace, "StatefulSet", owner) if event.last >= since]
     own = [event for event in made if f"Pod {rank.pod} " in event.message]
     if own:
@@ -111,7 +114,7 @@ def _of_missing(view: View, group: Group, rank: Rank, warnings: Warnings) -> lis
 
 
 def _of_set(view: View, rank: Rank, owner: str, warnings: Warnings) -> list[WarningEvent]:
-    """Return the LeaderWorkerSet's warnings: for a worker those of its leader, for a leader those of no group."""
+    """Return the warnings of the LeaderWorkerSet: for a worker about its leader, for a leader about no group."""
     told = warnings.about(view.namespace, "LeaderWorkerSet", view.name)
     wanted = owner if rank.index else ""
     uid = meta.metadata(view.object).get("uid", "")
@@ -151,12 +154,12 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
 
 def wants_events(views: Iterable[View]) -> bool:
-    """Return whether a rank is not ready for a reason that its pod does not show."""
+    """Return whether a rank is unready for a reason that its pod does not show."""
     return any(is_unexplained(rank) for view in views for group in view.groups for rank in group.ranks)
 
 
 def explained(views: Iterable[View], found: Evidence, now: datetime) -> list[View]:
-    """Return the views with the reasons and recreations of the evidence."""
+    """Return the views, with reasons and recreations from the evidence."""
     warnings, records = Warnings(found.events), recreations.by_group(found.records)
     return [
         replace(view, groups=tuple(_group(view, group, warnings, records, now) for group in view.groups))

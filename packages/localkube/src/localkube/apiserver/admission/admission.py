@@ -1,6 +1,6 @@
-"""Connects admission webhooks to the store and to requests: the configured webhooks, and the attempts they review; the quota of pods.
+"""Connects admission webhooks, and the quota of pods, to the store and to requests.
 
-The configurations are objects like any other; committed ones are in effect.
+The webhook configurations are objects like any other; committed ones are in effect.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ OPTIONS: Final[Mapping[AdmissionOperation, str]] = {
 
 
 class Configurations:
-    """Keeps the webhooks in accordance with the stored configurations."""
+    """Keeps the webhooks up to date with the stored configurations."""
 
     def __init__(self, store: Store, admission: Admission) -> None:
         self._store = store
@@ -89,7 +89,7 @@ NAME: Final = "max-pods"
 
 
 def require_quota(store: Store, name: str, limit: int) -> None:
-    """Refuse a new pod if the cluster has `limit` pods, in any phase and namespace, with the message of a ResourceQuota."""
+    """Refuse a new pod beyond `limit` pods in the cluster, with the message of a ResourceQuota."""
     used = store.count(PODS.group_resource)
     if used >= limit:
         raise refusal.forbidden(

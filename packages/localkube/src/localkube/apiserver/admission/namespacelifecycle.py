@@ -1,4 +1,4 @@
-"""Admission rules of namespaces: where objects may be created, what may not be deleted, the steps of a deletion.
+"""Admission rules of namespaces: where objects may be created, what cannot be deleted, the steps of a deletion.
 
 A namespace is deleted in two steps: DELETE marks it as Terminating; the namespace controller empties it and then
 removes `kubernetes` from `spec.finalizers` through `/finalize`, which removes the namespace.
@@ -36,13 +36,13 @@ def require_open(store: Store, resource: Resource, namespace: str, name: str) ->
 
 
 def require_mortal(resource: Resource, name: str) -> None:
-    """Refuse to delete the namespaces that every cluster has."""
+    """Refuse the deletion of the namespaces that every cluster has."""
     if resource == resources.NAMESPACES and name in IMMORTAL:
         raise refusal.forbidden(resource, name, "this namespace may not be deleted")
 
 
 def marked(namespace: JSONObject) -> JSONObject:
-    """Return a namespace that is being deleted with the phase Terminating."""
+    """Return a namespace that is being deleted, with the phase Terminating."""
     return {**namespace, "status": {**meta.status(namespace), "phase": "Terminating"}}
 
 

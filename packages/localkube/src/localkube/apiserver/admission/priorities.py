@@ -44,14 +44,14 @@ def resolve(store: Store, pod: JSONObject) -> JSONObject:
 
 def _named(store: Store, pod: JSONObject) -> tuple[str, JSONObject]:
     name = pod["spec"]["priorityClassName"]
-    found = store.get(StoreKey(CLASSES, "", name)) or SYSTEM.get(name)
-    if found is None:
+    priority_class = store.get(StoreKey(CLASSES, "", name)) or SYSTEM.get(name)
+    if priority_class is None:
         raise refusal.forbidden(PODS, meta.name(pod), f"no PriorityClass with name {name} was found")
-    return name, found
+    return name, priority_class
 
 
 def _default(store: Store) -> tuple[str, JSONObject]:
-    """Return the default class of lowest value, if there is one."""
+    """Return the default class with the lowest value, if there is one."""
     classes = [msgspec.json.decode(row) for row in store.list(CLASSES)]
     defaults = [one for one in classes if one.get("globalDefault")]
     if not defaults:

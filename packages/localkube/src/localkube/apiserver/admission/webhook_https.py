@@ -12,10 +12,10 @@ from kuberuntime.client.transport import Response
 from localkube.apiserver.admission.webhook_transport import WebhookConnectionError, WebhookRequest
 
 CONNECTIONS: Final = 8
-"""Connections to one webhook. Each costs either end about 300 KiB, and a review takes about a millisecond."""
+"""Connections to one webhook. A connection costs about 300 KiB at each end, and a review takes about a millisecond."""
 
 LARGEST_ANSWER: Final = 8 * 2**20
-"""Bytes of a response: a patch of the largest object in base64, with its envelope."""
+"""The maximum bytes of a response: a patch of the largest object in base64, with its envelope."""
 
 HEADERS: Final = {"content-type": "application/json", "accept": "application/json"}
 

@@ -100,10 +100,10 @@ class HookIndex:
         if not self._hooks:
             return ()
         key = (attempt.kind.resource, attempt.operation, attempt.subresource)
-        found = self._found.get(key)
-        if found is None:
-            found = self._found[key] = tuple(hook for hook in self._hooks if _wants(hook, *key))
-        return found
+        hooks = self._found.get(key)
+        if hooks is None:
+            hooks = self._found[key] = tuple(hook for hook in self._hooks if _wants(hook, *key))
+        return hooks
 
 
 def _wants(hook: Hook, resource: Resource, operation: str, subresource: str) -> bool:

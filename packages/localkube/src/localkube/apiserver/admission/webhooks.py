@@ -91,11 +91,11 @@ class Admission:
                 raise denial
 
     async def leave(self) -> None:
-        """Find no webhook from now on, as if each refused connections."""
+        """Disconnect: until `come_back`, all calls fail as if each webhook refused connections."""
         self._are_away = True
 
     async def come_back(self) -> None:
-        """Call webhooks again."""
+        """Call webhooks again, after `leave`."""
         self._are_away = False
 
     async def close(self) -> None:
@@ -126,7 +126,7 @@ class Admission:
         return replace(attempt, object=prepared)
 
     async def _ask(self, hook: Hook, attempt: Attempt) -> JSONObject:
-        """Return the webhook's response, empty if its failure is ignored; raise if it denies the request."""
+        """Return the webhook's response, empty if its failure is ignored; raise an error if it denies the request."""
         if attempt.dry_run and hook.declaration["sideEffects"] not in DRY_RUN_SAFE:
             raise refusal.bad_request(f"admission webhook {render(hook.name)} does not support dry run")
         try:
@@ -217,8 +217,8 @@ def _response(answer: bytes, uid: str) -> JSONObject:
     if not isinstance(response, dict):
         raise CallError("received invalid webhook response: webhook response is absent")
     if response.get("uid") != uid:
-        found = render(response.get("uid", ""))
-        raise CallError(f"received invalid webhook response: expected response.uid={render(uid)}, got {found}")
+        rendered = render(response.get("uid", ""))
+        raise CallError(f"received invalid webhook response: expected response.uid={render(uid)}, got {rendered}")
     return response
 
 

@@ -14,7 +14,7 @@ HALF_BUSY: Final[JSONObject] = {
     "type": "Resource",
     "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
 }
-"""The metric of an autoscaler that names none."""
+"""The metric of an autoscaler that specifies none."""
 
 DOUBLE: Final[JSONObject] = {"type": "Percent", "value": 100, "periodSeconds": 15}
 FOUR: Final[JSONObject] = {"type": "Pods", "value": 4, "periodSeconds": 15}
@@ -23,7 +23,7 @@ RULES: Final[dict[str, JSONObject]] = {
     "scaleUp": {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [FOUR, DOUBLE]},
     "scaleDown": {"selectPolicy": "Max", "policies": [DOUBLE]},
 }
-"""The rules of a behavior that leaves them out. The window of `scaleDown` is the controller's."""
+"""The default rules of a behavior. The default window of `scaleDown` is the controller's."""
 
 
 def default_autoscaler(autoscaler: JSONObject) -> None:

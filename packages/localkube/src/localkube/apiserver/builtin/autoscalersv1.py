@@ -1,6 +1,6 @@
-"""HorizontalPodAutoscalers in the form of autoscaling/v1: the same objects, of whose metrics the form knows one.
+"""HorizontalPodAutoscalers in the form of autoscaling/v1: the same objects, with one metric as a field.
 
-They are stored as autoscaling/v2 has them. Fields that v1 lacks are in annotations of a v1 object, with Kubernetes'
+They are stored in the form of autoscaling/v2. Fields that v1 lacks are in annotations of a v1 object, with Kubernetes'
 names, in the form of v2. So a client of v1 can read and write an object without loss.
 """
 
@@ -30,7 +30,7 @@ ANNOTATIONS: Final = {
         "conditions": ("status", "conditions"),
     }.items()
 }
-"""The annotations of v1 objects, and the field of v2 that each has."""
+"""The annotations of v1 objects, and the field of v2 that each contains."""
 
 
 def to_v2(shown: JSONObject) -> JSONObject:
@@ -51,12 +51,12 @@ def to_v2(shown: JSONObject) -> JSONObject:
     if not spec.get("metrics"):
         spec["metrics"] = [deepcopy(HALF_BUSY)]
     metadata = meta.metadata(shown) | {"annotations": notes}
-    found = {**shown, "apiVersion": AUTOSCALER.resource.api_version, "metadata": metadata, **parts}
-    return typed.normalize(AUTOSCALER.struct, found)
+    autoscaler = {**shown, "apiVersion": AUTOSCALER.resource.api_version, "metadata": metadata, **parts}
+    return typed.normalize(AUTOSCALER.struct, autoscaler)
 
 
 def from_v2(stored: JSONObject) -> JSONObject:
-    """Return a stored autoscaler in the form of v1; annotations of a client by the names of ours are left out."""
+    """Return a stored autoscaler in the form of v1, without annotations of clients that have the same names."""
     spec, status = dict(meta.spec(stored)), dict(meta.status(stored))
     metrics, current = spec.get("metrics") or [], status.get("currentMetrics") or []
     targets = [target for one in metrics if (target := _utilization(one, "target")) is not None]
@@ -78,7 +78,7 @@ def _cpu(name: str, value: JSONObject) -> JSONObject:
 
 
 def _utilization(metric: JSONObject, name: str) -> int | None:
-    """Return the share of a metric that v1 has a field for: of the processor time, in percent."""
+    """Return the value of the metric that has a field in v1: CPU utilization in percent."""
     resource = metric.get("resource") or {}
     value: int | None = (resource.get(name) or {}).get("averageUtilization")
     return value if metric.get("type") == "Resource" and resource.get("name") == "cpu" else None
@@ -87,14 +87,14 @@ def _utilization(metric: JSONObject, name: str) -> int | None:
 def _read(text: str, part: str, field: str) -> JSON:
     """Return the value of an annotation, None if it is invalid for the field of v2."""
     try:
-        found = msgspec.json.decode(text)
-        return typed.normalize(AUTOSCALER.struct, {part: {field: found}})[part].get(field)
+        content = msgspec.json.decode(text)
+        return typed.normalize(AUTOSCALER.struct, {part: {field: content}})[part].get(field)
     except (msgspec.DecodeError, UndecodableError):
         return None
 
 
 def default_v1(autoscaler: JSONObject) -> None:
-    """Fill in the share of the processor time, where no metric is given."""
+    """Fill in the CPU utilization if no metric is given."""
     autoscaler["spec"] = from_v2(to_v2(autoscaler))["spec"]
 
 

@@ -125,7 +125,7 @@ POLICIES: Final = (ALWAYS_ALLOW, "IfHealthyBudget")
 
 
 def validate(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a budget."""
+    """Yield the errors of a disruption budget."""
     spec = new["spec"]
     if "minAvailable" in spec and "maxUnavailable" in spec:
         yield invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")

@@ -33,7 +33,7 @@ def default_definition(definition: JSONObject) -> None:
 
 
 def accepted(definition: JSONObject) -> JSONObject:
-    """Return the status of a new definition: it is served from here on."""
+    """Return the status of a new definition: its kind is served from now on."""
     spec = definition["spec"]
     now = definition["metadata"].get("creationTimestamp")
     conditions = [

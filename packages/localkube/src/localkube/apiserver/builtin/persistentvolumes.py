@@ -55,7 +55,7 @@ def _validate_claim_change(new: JSONObject, old: JSONObject) -> Iterator[FieldEr
 
 
 def _fixed(spec: JSONObject, *, bound: bool) -> JSONObject:
-    """Return the immutable part of a spec: a claim may get a volume and a class once, and may grow when bound."""
+    """Return the immutable part of a claim's spec: all except its first volume and class, and growth."""
     free = {"volumeAttributesClassName", "resources"} if bound else {"volumeName", "storageClassName"}
     return {name: value for name, value in spec.items() if name not in free}
 

@@ -1,4 +1,4 @@
-"""Pods: the status of a new one, its QoS class, and the rules for creation and change."""
+"""Pods: the initial status, the QoS class, and the rules for creation and change."""
 
 from collections.abc import Iterator
 
@@ -24,11 +24,11 @@ def initial_status(pod: JSONObject) -> JSONObject:
 
 
 def default_status(status: JSONObject, old: JSONObject) -> None:
-    """Keep the QoS class, and fill in the list of addresses: where it differs, the single address takes precedence."""
+    """Keep the QoS class, and fill in the list of addresses; if the single address differs, it takes precedence."""
     if "qosClass" in old:
         status.setdefault("qosClass", old["qosClass"])
     address = status.get("podIP")
-    if address and [one.get("ip") for one in status.get("podIPs") or ()][:1] != [address]:
+    if address and [pod_i_p.get("ip") for pod_i_p in status.get("podIPs") or ()][:1] != [address]:
         status["podIPs"] = [{"ip": address}]
 
 

@@ -1,9 +1,9 @@
 """Services, Endpoints and EndpointSlices.
 
 There is no virtual network here: no service gets an address, a node port or a load balancer. The name of every service
-resolves to its pods, so inside pods no port is forwarded to a `targetPort`. Services are not made headless
-(`clusterIP: None`) because of this: clients that choose a pod themselves, as `kubectl port-forward` does, respect the
-`targetPort` of services that are not headless.
+resolves to its pods, so inside pods no port is forwarded to a `targetPort`. Services stay as they are specified, and do
+not become headless (`clusterIP: None`). So clients that choose a pod themselves, such as `kubectl port-forward`,
+respect the `targetPort`.
 """
 
 import ipaddress
@@ -82,7 +82,7 @@ def validate_service(new: JSONObject, old: JSONObject | None) -> Iterator[FieldE
 
 
 def service_warnings(service: JSONObject) -> Iterator[str]:
-    """Yield warnings about what a service does on Kubernetes but not here; there are none about headless services."""
+    """Yield warnings about features of a service that have no effect here; none for headless services."""
     spec, name = service["spec"], service["metadata"]["name"]
     if spec["type"] == "ExternalName" or spec.get("clusterIP") == HEADLESS:
         return
@@ -162,8 +162,8 @@ def validate_slice(new: JSONObject, old: JSONObject | None) -> Iterator[FieldErr
             yield required(f"endpoints[{index}].addresses", "must contain at least 1 address")
         elif len(endpoint["addresses"]) > MAX_ADDRESSES:
             path = f"endpoints[{index}].addresses"
-            found = len(endpoint["addresses"])
-            yield FieldError(Kind.TOO_MANY, path, detail=f"{found}: must have at most {MAX_ADDRESSES} items")
+            count = len(endpoint["addresses"])
+            yield FieldError(Kind.TOO_MANY, path, detail=f"{count}: must have at most {MAX_ADDRESSES} items")
 
 
 MAX_ADDRESSES = 100

@@ -25,7 +25,7 @@ IMMUTABLE_TEXT = (
 
 
 def default(statefulset: JSONObject) -> None:
-    """Fill defaults. `maxUnavailable` is dropped, as its feature gate is off in 1.36 (T-11)."""
+    """Fill defaults. `maxUnavailable` is dropped, because its feature gate is off in Kubernetes 1.36 (T-11)."""
     spec = statefulset["spec"]
     strategy = spec["updateStrategy"]
     if strategy["type"] == "RollingUpdate":
@@ -61,7 +61,7 @@ def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
 
 
 def validate_selector_and_template(spec: JSONObject, kind: str, template: JSONObject) -> Iterator[FieldError]:
-    """Yield the errors of what the kinds of apps/v1 have in common: pods that restart, and the selector of them."""
+    """Yield the errors of the parts that the kinds of apps/v1 have in common: restart policy and selector of pods."""
     yield from _validate_selector(spec, kind)
     yield from pod_rules.validate_template(template, "spec.template")
     policy = spec["template"]["spec"]["restartPolicy"]
@@ -73,7 +73,7 @@ def validate_selector_and_template(spec: JSONObject, kind: str, template: JSONOb
 
 
 def _with_claims(spec: JSONObject) -> JSONObject:
-    """Return the pod template with the volumes of the claim templates, which its mounts may name."""
+    """Return the pod template with the volumes of the claim templates, so that its mounts can refer to them."""
     template: JSONObject = spec["template"]
     claims = [meta.name(claim) for claim in spec.get("volumeClaimTemplates") or ()]
     if not claims:

@@ -22,8 +22,10 @@ from localkube.apiserver.types import defaults, schemas, typed
 from localkube.apiserver.types.schemas import unknown_fields
 
 Generation: TypeAlias = Literal["none", "spec", "spec and annotations", "object", "object and labels", "constant"]
-"""The fields that increase the generation: none, `spec` (or also annotations), all except metadata and status (or
-also labels). `constant`: it is 1."""
+"""The fields whose change increases the generation.
+
+None, `spec` (or also annotations), all except metadata and status (or also labels), or `constant`: it stays 1.
+"""
 
 STANDARD_FINALIZERS = {"kubernetes", "orphan", "foregroundDeletion"}
 
@@ -89,7 +91,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
         )
 
     def _shown(self) -> columns.Shown:
-        """Return the columns and rows; another version of a kind has those of the stored one."""
+        """Return the columns and rows; another version of a kind has those of the stored version."""
         alias = self.alias
         if alias is None or alias.of.group_resource != self.resource.group_resource:
             return columns.of(self.resource)
@@ -144,10 +146,10 @@ class Strategy(Struct, frozen=True, kw_only=True):
 
     def check(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> Sequence[FieldError]:
         """Return all errors of a prepared object."""
-        found = objectmeta.validate(new["metadata"], self.name_rule, namespaced=self.resource.namespaced)
+        errors = objectmeta.validate(new["metadata"], self.name_rule, namespaced=self.resource.namespaced)
         rules = {"status": self.validate_status, "resize": self.validate_resize}.get(operation, self.validate)
         finalizers = (new["metadata"].get("finalizers") or ()) if self.qualified_finalizers else ()
-        return [*found, *_unqualified(finalizers), *rules(new, old)]
+        return [*errors, *_unqualified(finalizers), *rules(new, old)]
 
 
 def _unqualified(finalizers: Sequence[str]) -> Iterator[FieldError]:

@@ -107,7 +107,7 @@ class CustomKind(Struct, frozen=True):
         return obj
 
     def _content(self, obj: JSONObject) -> JSONObject:
-        """Return the part that increases the generation: all but metadata and, if it is a subresource, status."""
+        """Return the part that increases the generation: all except metadata and, if it is a subresource, status."""
         apart = {"metadata", "status"} if self.has_status else {"metadata"}
         return {name: value for name, value in obj.items() if name not in apart}
 

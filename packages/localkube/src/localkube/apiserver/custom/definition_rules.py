@@ -96,7 +96,7 @@ def _validate_column(column: JSONObject, path: str) -> Iterator[FieldError]:
 
 
 def _validate_schema(schema: Any, path: str) -> Iterator[FieldError]:
-    """Yield the errors of a schema that is not structural."""
+    """Yield the reasons why a schema is not structural."""
     if not isinstance(schema, dict):
         yield invalid(path, schema, "must be an object")
         return
@@ -124,14 +124,14 @@ def _validate_schema(schema: Any, path: str) -> Iterator[FieldError]:
 
 
 def _validate_type(schema: JSONObject, path: str) -> Iterator[FieldError]:
-    found = schema.get("type", "")
-    if not found:
+    schema_type = schema.get("type", "")
+    if not schema_type:
         if not (schema.get(INT_OR_STRING) or schema.get(PRESERVE)):
             yield required(f"{path}.type", "must not be empty for specified object fields")
-    elif found not in TYPES:
-        yield not_supported(f"{path}.type", found, TYPES)
-    if schema.get(EMBEDDED) and found != "object":
-        yield invalid(f"{path}.type", found, f"must be object if {EMBEDDED} is true")
+    elif schema_type not in TYPES:
+        yield not_supported(f"{path}.type", schema_type, TYPES)
+    if schema.get(EMBEDDED) and schema_type != "object":
+        yield invalid(f"{path}.type", schema_type, f"must be object if {EMBEDDED} is true")
 
 
 def _validate_list(schema: JSONObject, path: str) -> Iterator[FieldError]:
@@ -152,7 +152,7 @@ def _validate_list(schema: JSONObject, path: str) -> Iterator[FieldError]:
 
 
 def _validate_defaults(schema: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the errors of defaults that their own schema would not allow."""
+    """Yield the errors of defaults that violate their own schema."""
     if "default" in schema:
         errors: list[FieldError] = []
         node = Structural(schema)
@@ -167,10 +167,10 @@ def _validate_defaults(schema: JSONObject, path: str) -> Iterator[FieldError]:
 
 def ignored_rules(crd: JSONObject) -> list[str]:
     """Return the paths of the validation rules that are not evaluated."""
-    found: list[str] = []
+    rule_paths: list[str] = []
     for version in crd["spec"]["versions"] or ():
-        _collect_rules((version.get("schema") or {}).get("openAPIV3Schema"), version["name"], found)
-    return found
+        _collect_rules((version.get("schema") or {}).get("openAPIV3Schema"), version["name"], rule_paths)
+    return rule_paths
 
 
 def _collect_rules(schema: Any, path: str, found: list[str]) -> None:

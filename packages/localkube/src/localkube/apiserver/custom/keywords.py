@@ -14,7 +14,7 @@ from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, 
 from kuberuntime.objects.meta import JSON, JSONObject
 
 EFFORT: Final = 10**8
-"""Characters of a text, times instructions of a pattern, at most."""
+"""The limit of the characters of a text times the instructions of a pattern."""
 
 
 class PatternError(ValueError):
@@ -27,7 +27,7 @@ class Pattern(Struct, frozen=True):
     compiled: Any
 
     def matches(self, text: str) -> bool:
-        """Return whether the pattern is found anywhere in the text; raise `PatternError` where that takes too long."""
+        """Return whether the pattern matches anywhere in the text; raise `PatternError` if that would take too long."""
         if len(text) * self.compiled.programsize > EFFORT:
             raise PatternError(f"the value is too long to be matched: {len(text)} characters")
         return self.compiled.search(text) is not None
@@ -35,7 +35,7 @@ class Pattern(Struct, frozen=True):
 
 @lru_cache(maxsize=1024)
 def compile_pattern(text: str) -> Pattern:
-    """Compile a pattern; raise `PatternError` where RE2 refuses it."""
+    """Compile a pattern; raise `PatternError` if RE2 refuses it."""
     import re2  # when the first definition with a pattern comes
 
     options = re2.Options()
@@ -52,7 +52,10 @@ INTEGER_BITS = {"int32": 32, "int64": 64}
 TYPE_NAMES: dict[str, type] = {
     "null": type(None), "boolean": bool, "string": str, "integer": int, "number": float, "array": list,
 }  # fmt: skip
-"""JSON types and their Python types; in Python a boolean is also an integer, so it comes first."""
+"""JSON types and their Python types.
+
+In Python a boolean is also an integer, so it comes first.
+"""
 
 
 class Checker(Protocol):
@@ -73,10 +76,10 @@ def join(path: str, name: str) -> str:
 
 def type_error(path: str, value: JSON, wanted: str) -> FieldError:
     """Build the error of a value of another type."""
-    found = type_name(value)
+    actual = type_name(value)
     wanted = "integer,string" if wanted == "x-kubernetes-int-or-string" else wanted
-    text = f"{path} in body must be of type {wanted}: {render(found)}"
-    return FieldError(Kind.TYPE_INVALID, path or "<nil>", found, text)
+    text = f"{path} in body must be of type {wanted}: {render(actual)}"
+    return FieldError(Kind.TYPE_INVALID, path or "<nil>", actual, text)
 
 
 def type_name(value: JSON) -> str:
@@ -145,7 +148,7 @@ def _date_time(value: JSON, path: str, errors: list[FieldError]) -> None:
 
 
 Rule: TypeAlias = Callable[[JSON, JSON, str, JSONObject], FieldError | None]
-"""Returns the error of a value (at a path, by a schema) that a keyword's own value does not allow."""
+"""Returns the error of a value at a path that violates a keyword of a schema."""
 
 
 def _bounded(word: str, side: int, exclusive: str) -> Rule:

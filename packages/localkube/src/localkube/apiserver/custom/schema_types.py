@@ -93,7 +93,7 @@ def _normalized(value: JSON, go_type: str, path: str) -> JSON:
 
 
 def _without_nulls(value: JSON, go_type: str) -> JSON:
-    """Return a list or a map of schemas with empty ones for nulls, as Go reads it."""
+    """Return a list or a map of schemas with empty schemas in place of nulls, as Go reads it."""
     if isinstance(value, list):
         return [{} if one is None else one for one in value]
     if isinstance(value, dict) and go_type.startswith("map"):
@@ -103,9 +103,9 @@ def _without_nulls(value: JSON, go_type: str) -> JSON:
 
 def _words(value: JSON, path: str, go_type: str) -> str:
     names = {bool: "bool", str: "string", list: "array", dict: "object"}
-    found = names.get(type(value), "number")
+    json_type = names.get(type(value), "number")
     kind = "CustomResourceDefinition"
     return (
-        f'{kind} in version "v1" cannot be handled as a {kind}: json: cannot unmarshal {found} into Go struct field'
+        f'{kind} in version "v1" cannot be handled as a {kind}: json: cannot unmarshal {json_type} into Go struct field'
         f" JSONSchemaProps.{path} of type {go_type}"
     )

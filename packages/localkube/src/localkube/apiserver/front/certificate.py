@@ -1,7 +1,7 @@
 """The certificate of an embedded cluster: self-signed, for loopback names only.
 
-It is valid from as long before its creation as until its end: if the clock is set back, or was ahead when the cluster
-first started, clients can still connect. An early begin does no harm, as nobody else has the key.
+Its validity begins as long before its creation as it ends after it. So clients can still connect if the clock is set
+back, or was ahead when the cluster first started. An early beginning is harmless, as nobody else has the key.
 """
 
 import ipaddress

@@ -38,10 +38,10 @@ BODY_SECONDS: Final = 60.0
 """Seconds within which a request's body has to be received."""
 
 TO_REFUSE: Final = 1.0
-"""Seconds after that for which the connection stays open, to send the refusal."""
+"""Seconds after the time limit for which the connection stays open, to send the refusal."""
 
 CONNECTIONS: Final = 4096
-"""Most connections: those of commands and the manager, with one for each of their watches."""
+"""The maximum number of connections: for commands, the manager, and each of their watches."""
 
 SHUTDOWN_SECONDS: Final = 1.0
 """Seconds for running requests to complete when the server stops."""
@@ -65,7 +65,7 @@ class HttpServer:
         self._web: web.Server | None = None
 
     async def start(self, port: int = 0) -> int:
-        """Listen on a port (0: any that is free) and return it."""
+        """Listen on a port (0: any free port) and return it."""
         loop = get_running_loop()
         self._web = web.Server(
             self._serve,

@@ -3,8 +3,10 @@
 kubectl uses it inside a WebSocket to forward ports, and needs five types of frames for it: SYN_STREAM, SYN_REPLY, DATA,
 RST_STREAM and PING. There is no SPDY without a WebSocket.
 
-``` control frame   1 version(15) | type(16) | flags(8) length(24) | payload data frame      0 stream(31)             |
-flags(8) length(24) | payload ```
+```
+control frame    1 version(15) | type(16) | flags(8) length(24) | payload
+data frame       0 stream(31)             | flags(8) length(24) | payload
+```
 
 Names and values of headers are compressed by one zlib stream per direction for the whole connection, so every block is read,
 also those of refused streams. There is no flow control by windows: the clients of Kubernetes do not use it, and rely on
@@ -46,7 +48,7 @@ DICTIONARY: Final = b"".join(struct.pack(">I", len(word)) + word.encode() for wo
 VERSION: Final = 3
 CONTROL: Final = 1 << 31
 NUMBER: Final = CONTROL - 1
-"""The bits of a stream's number."""
+"""The mask for the number of a stream."""
 
 FIN: Final = 1
 
@@ -54,19 +56,19 @@ WORD: Final = struct.Struct(">I")
 PAIR: Final = struct.Struct(">II")
 
 LONGEST: Final = {"control": 65536, "data": 4 * 2**20}
-"""Most bytes of a frame; those of kubectl have a hundred, and 32 KiB. A block of headers is bounded like a control frame."""
+"""The maximum bytes of a frame; kubectl's have up to 32 KiB. A block of headers has the same limit."""
 
 STREAM_LIMIT: Final = 2000
-"""Streams open at once: a thousand forwarded connections."""
+"""The maximum number of open streams: a thousand forwarded connections."""
 
 Headers: TypeAlias = Mapping[str, str]
-"""Several values of one name are joined by NUL, as on the wire."""
+"""The headers of a frame. Several values of one name are joined by NUL, as on the wire."""
 
 NO_HEADERS: Final[Headers] = MappingProxyType({})
 
 
 class Type(IntEnum):
-    """The types of frames that have an effect; others, like SETTINGS and GOAWAY, are skipped."""
+    """The types of frames that have an effect; other frames, such as SETTINGS and GOAWAY, are skipped."""
 
     DATA = 0
     SYN_STREAM = 1
@@ -81,17 +83,23 @@ LAYOUTS: Final = {
     Type.RST_STREAM: PAIR,
     Type.PING: WORD,
 }
-"""The fields of control frames. The first is the stream, of a PING its number; the second of RST_STREAM the status."""
+"""The fields of control frames.
+
+The first is the stream, of a PING its number; the second of RST_STREAM is the status.
+"""
 
 HEADED: Final = (Type.SYN_STREAM, Type.SYN_REPLY)
-"""The frames with a block of headers after their fields."""
+"""The frames that have a block of headers after their fields."""
 
 HEADERS: Final = 8
-"""The type of frames with further headers. To skip one would break the compression of all later blocks, so it is refused."""
+"""The type of frames with further headers.
+
+They are refused: skipping one would break the decompression of later blocks.
+"""
 
 
 class Status(IntEnum):
-    """Why a stream is reset."""
+    """The reason why a stream is reset."""
 
     INVALID_STREAM = 2
     REFUSED_STREAM = 3
@@ -100,7 +108,7 @@ class Status(IntEnum):
 
 
 class Frame(NamedTuple):
-    """A frame of a stream (of PING its number); after one with `fin` no more come."""
+    """A frame of a stream (of PING its number); a frame with `fin` is the last one."""
 
     type: Type
     stream: int
@@ -115,14 +123,14 @@ class ProtocolError(Exception):
 
 
 class FrameReader:
-    """Splits the bytes of one direction into frames; they may arrive in parts of any size."""
+    """Splits the bytes of one direction into frames; bytes may arrive in parts of any size."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._zlib = zlib.decompressobj(zdict=DICTIONARY)
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Add bytes and return the frames that are complete now, without those of other types."""
+        """Add bytes and return the frames that are now complete, except frames of ignored types."""
         self._buffer += data
         frames: list[Frame] = []
         while len(self._buffer) >= PAIR.size:
@@ -189,7 +197,7 @@ class FrameWriter:
 
 
 def build_headers(headers: Headers) -> bytes:
-    r"""Build a plain block.
+    r"""Build a block of headers, not compressed.
 
     >>> build_headers({"port": "80"})
     b'\x00\x00\x00\x01\x00\x00\x00\x04port\x00\x00\x00\x0280'
@@ -199,7 +207,7 @@ def build_headers(headers: Headers) -> bytes:
 
 
 def parse_headers(block: bytes) -> Headers:
-    r"""Read a plain block.
+    r"""Read a block of headers that is not compressed.
 
     >>> parse_headers(b'\x00\x00\x00\x01\x00\x00\x00\x04port\x00\x00\x00\x0280')
     {'port': '80'}
@@ -237,16 +245,16 @@ def _stream(word: int) -> int:
 
 
 class Stream(Struct):
-    """The state of a stream: which directions are open."""
+    """The state of a stream: its open directions."""
 
     inward: bool = True
     outward: bool = True
 
 
 class Connection:
-    """The server's side of one connection: which streams are open, in which directions, and which bytes to send.
+    """The server's side of one connection: the open streams with their directions, and the bytes to send.
 
-    A call for a stream that is closed has no effect: the client may reset a stream at any time.
+    A call for a closed stream has no effect: the client may reset a stream at any time.
     """
 
     def __init__(self) -> None:
@@ -257,9 +265,11 @@ class Connection:
         self._output = bytearray()
 
     def receive(self, data: bytes) -> list[Frame]:
-        """Process bytes of the client; return its frames on open streams: SYN_STREAM, DATA, and RST_STREAM for closed ones.
+        """Process bytes of the client.
 
-        PINGs are answered here. Each SYN_STREAM is to be accepted or reset.
+        Return its frames on open streams: SYN_STREAM, DATA, and RST_STREAM for closed ones.
+
+        PINGs are answered here. The caller must accept or reset each SYN_STREAM.
         """
         return [event for frame in self._reader.feed(data) for event in self._handle(frame)]
 

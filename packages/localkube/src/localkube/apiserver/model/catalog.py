@@ -11,7 +11,7 @@ from localkube.apiserver.storage.store import StoreKey
 
 
 class Served(Struct, frozen=True):
-    """A kind and how its objects are stored. `custom`: from a CustomResourceDefinition."""
+    """A kind and the way its objects are stored. `custom`: from a CustomResourceDefinition."""
 
     kind: Kind
     custom: bool = False
@@ -27,7 +27,7 @@ class Served(Struct, frozen=True):
         return (self.kind.alias.of if self.kind.alias else self.kind.resource).group_resource
 
     def key(self, namespace: str, name: str) -> StoreKey:
-        """Return where an object of this kind is stored."""
+        """Return the key under which an object of this kind is stored."""
         return StoreKey(self.stored_as, namespace if self.resource.namespaced else "", name)
 
     def shown(self, stored: JSONObject) -> JSONObject:

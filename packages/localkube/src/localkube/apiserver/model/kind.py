@@ -50,7 +50,7 @@ class UndecodableError(Exception):
 
 
 class Column(Struct, frozen=True):
-    """One column of a Table: `kubectl get` shows those of priority 0, `-o wide` all."""
+    """One column of a Table: `kubectl get` shows the columns of priority 0, `-o wide` all."""
 
     name: str
     type: str

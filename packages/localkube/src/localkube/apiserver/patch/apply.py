@@ -1,8 +1,8 @@
-"""Server-side apply: merges a manager's configuration into an object, and removes fields that only it had applied.
+"""Server-side apply: merges a manager's configuration into an object, and removes fields that only this manager owned.
 
 In: the kind, the live object (None: create it), the applied configuration, the writer. Out: the object to store, with
-its `managedFields`, still to be defaulted and validated; or a 409 that names the owner of every field in conflict.
-If an apply changes nothing, `ownership.settle` replaces its result by the live object.
+its `managedFields`, still to be defaulted and validated; or a 409 that names the owner of every field in conflict. If
+an apply changes nothing, `ownership.settle` replaces its result by the live object.
 """
 
 from collections.abc import Sequence
@@ -56,8 +56,8 @@ def _entries(kind: Kind, live: JSONObject | None, writer: Writer) -> list[Entry]
     entries = ownership.read(live)
     if entries:
         return entries
-    found = fieldsof.compare(kind.schema, kind.blank, live)
-    fields = ownership.tracked(kind, fieldset.union(found.added, found.modified), writer.subresource)
+    difference = fieldsof.compare(kind.schema, kind.blank, live)
+    fields = ownership.tracked(kind, fieldset.union(difference.added, difference.modified), writer.subresource)
     first = replace(writer, manager=ownership.BEFORE_FIRST_APPLY, operation="Update", subresource="", time="")
     return [Entry(first, fields)]
 
@@ -75,14 +75,14 @@ def _settle_conflicts(
     `allowed`.
     """
     before, merged = change
-    found = fieldsof.compare(kind.schema, _without_entries(before), merged)
-    changed = fieldset.union(found.added, found.modified)
+    difference = fieldsof.compare(kind.schema, _without_entries(before), merged)
+    changed = fieldset.union(difference.added, difference.modified)
     disputed = fieldset.difference(changed, allowed)
     conflicts = [Entry(other.writer, fieldset.intersection(other.fields, disputed)) for other in others]
     conflicts = [conflict for conflict in conflicts if conflict.fields]
     if conflicts and not force:
         raise conflict_refusal(conflicts)
-    lost = fieldset.union(changed, found.removed)
+    lost = fieldset.union(changed, difference.removed)
     return [replace(other, fields=fieldset.difference(other.fields, lost)) for other in others]
 
 
@@ -127,7 +127,7 @@ def _merge(schema: Schema, live: JSON, applied: JSON) -> JSON:
 
 
 def _merge_items(schema: Schema, live: list[JSON], applied: list[JSON]) -> list[JSON]:
-    """Merge by key, in the applied order; items of the live list only keep their position between shared ones."""
+    """Merge by key, in the applied order; items of the live list keep their position only between shared items."""
     wanted = granularity.keyed(schema, applied)
     try:
         present = granularity.keyed(schema, live)
@@ -148,7 +148,7 @@ def _merge_items(schema: Schema, live: list[JSON], applied: list[JSON]) -> list[
 
 
 def _without_abandoned(schema: Schema, merged: JSONObject, last: FieldSet, keep: Sequence[FieldSet]) -> JSONObject:
-    """Remove the fields that the manager applied last time, and that neither it nor others own now."""
+    """Remove the fields that the manager applied last time, and that nobody owns now."""
     kept: FieldSet = {}
     for fields in keep:
         kept = fieldset.union(kept, fields)
@@ -182,7 +182,7 @@ _GONE = object()
 
 
 class _Owners(Struct, frozen=True):
-    """The field sets of one child: what was applied last time in it, and what is owned now."""
+    """The field sets of one child: the last applied fields, and the fields that are owned now."""
 
     last: FieldSet | None
     kept: FieldSet

@@ -22,7 +22,7 @@ MEMBER: Final = "."
 NOTHING: Final[FieldSet] = {}
 
 LEVELS: Final = MAX_DEPTH - 5
-"""Levels of a set that an object may have: `metadata.managedFields[0].fieldsV1` is five levels of the object itself."""
+"""The maximum levels of a set in an object: `metadata.managedFields[0].fieldsV1` has five levels itself."""
 
 
 def build_node(below: FieldSet, *, member: bool) -> FieldSet:
@@ -84,9 +84,10 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def written(node: FieldSet, levels: int = LEVELS) -> FieldSet:
-    """Return the set as the API server writes it: sorted, and cut at `levels`, below which nodes are owned as a whole.
+    """Return the set as the API server writes it: sorted, and cut at `levels`.
 
-    So an object of the allowed depth keeps it with its entries, and clients can send it back.
+    Nodes at the cut are owned as a whole. So an object of the allowed depth keeps its depth with its entries, and
+    clients can send it back.
     """
     return {element: written(node[element], levels - 1) if levels > 1 else {} for element in sorted(node)}
 
@@ -142,7 +143,7 @@ def parse(sent: JSON) -> FieldSet:
 
 
 def _is_known(element: str) -> bool:
-    """Return whether the type of the element is known; raise where the element is malformed."""
+    """Return whether the type of the element is known; raise an error if the element is malformed."""
     if element == MEMBER:
         return True
     mark, colon, text = element.partition(":")

@@ -62,7 +62,7 @@ def keyed(schema: Schema, items: list[JSON]) -> dict[str, JSON]:
 
 
 def label(element: str) -> str:
-    """Return a list item's path element as messages of the API server have it.
+    """Return the path element of a list item in the form of the API server's messages.
 
     >>> label('k:{"name":"main"}'), label('v:"a"')
     ('[name="main"]', '[="a"]')

@@ -35,11 +35,11 @@ def apply(document: JSON, operations: JSON) -> JSON:
         if not isinstance(operation, dict) or not isinstance(operation.get("path", ""), str):
             raise refusal.bad_request(f"a JSON patch operation is an object with a path, not {render(operation)}")
     if len(operations) > MAX_OPERATIONS:
-        found = len(operations)
+        count = len(operations)
         raise RefusalError(
             413,
             "RequestEntityTooLarge",
-            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {found}",
+            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {count}",
         )
     copied = 0
     for operation in operations:

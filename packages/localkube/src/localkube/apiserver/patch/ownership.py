@@ -57,14 +57,14 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *, anew: bool = False) -> JSONObject:
-    """Return `new` with its entries after an ordinary create or update; with `anew` existing entries are ignored."""
+    """Return `new` with its entries after an ordinary create or update; with `anew`, ignore existing entries."""
     before = old if old is not None else kind.blank
     entries = [] if anew else _sent(new, before) or read(before)
     if not entries and (old is not None or kind.lazily_owned):  # an object without entries has none until an apply
         return with_entries(new, ())
-    found = fieldsof.compare(kind.schema, before, new)
-    taken = tracked(kind, fieldset.union(found.added, found.modified), writer.subresource)
-    lost = fieldset.union(taken, found.removed)
+    difference = fieldsof.compare(kind.schema, before, new)
+    taken = tracked(kind, fieldset.union(difference.added, difference.modified), writer.subresource)
+    lost = fieldset.union(taken, difference.removed)
     kept = [replace(entry, fields=fieldset.difference(entry.fields, lost)) for entry in entries]
     if taken:
         mine = next((entry for entry in kept if entry.same_owner(writer)), None)
@@ -95,7 +95,7 @@ def _timeless(metadata: JSONObject) -> JSONObject:
 
 
 def tracked(kind: Kind, fields: FieldSet, subresource: str = "") -> FieldSet:
-    """Return the fields that can be owned: without the identity, and without fields that the operation cannot write."""
+    """Return the fields that can be owned, without the identity and the fields that the operation cannot write."""
     unwritable = {"f:spec"} if subresource == "status" else {"f:status"} if kind.has_status else set()
     ignored = {"f:apiVersion", "f:kind"} | unwritable
     result = {element: node for element, node in fields.items() if element not in ignored}
@@ -139,7 +139,7 @@ def _decode(entry: JSONObject, fields: FieldSet) -> Entry:
 
 
 def with_entries(obj: JSONObject, entries: Iterable[Entry]) -> JSONObject:
-    """Return the object with these entries, those without fields left out."""
+    """Return the object with these entries, except entries without fields."""
     present = sorted((entry for entry in entries if entry.fields), key=_order)
     metadata = obj.get("metadata") or {}
     if not present and "managedFields" not in metadata:

@@ -24,13 +24,13 @@ ACCEPTED: Final = (JSON_TYPE, YAML_TYPE)
 
 
 def media_type(headers: Mapping[str, str]) -> str:
-    """Return the media type of a body, JSON where there is no header."""
+    """Return the media type of a body, JSON if there is no header."""
     header = headers.get("content-type", "").strip()
     return header.partition(";")[0].strip().lower() if header else JSON_TYPE
 
 
 def parse(content: bytes, media: str) -> JSON:
-    """Read JSON or YAML, or protobuf of the few kinds that kubectl sends in it."""
+    """Read JSON, YAML, or protobuf of the few kinds that kubectl sends in this form."""
     if media == protobuf.MEDIA:
         try:
             return protobuf.decode(content)
@@ -58,7 +58,7 @@ def parse_yaml(content: bytes) -> JSON:
 
 
 def read_object(call: Call) -> JSONObject:
-    """Read the object of a write and check that it belongs to the URL."""
+    """Read the object of a write and check that it matches the URL."""
     obj = parse(call.body, media_type(call.headers))
     if not isinstance(obj, dict):
         raise refusal.bad_request("couldn't get version/kind; json parse error: the body is not an object")
@@ -87,7 +87,7 @@ def read_struct(call: Call, struct: str, versions: Collection[str]) -> JSONObjec
 
 
 def require_identity(sent: JSONObject, kind: str, versions: Collection[str]) -> None:
-    """Refuse an object whose kind or version is not one of the subresource."""
+    """Return an object as Go reads it into a type; refuse values of wrong types."""
     if (sent.get("kind") or kind) != kind or (sent.get("apiVersion") or min(versions)) not in versions:
         raise refusal.bad_request(f"the body must be an object of the kind {kind} of {' or '.join(sorted(versions))}")
 

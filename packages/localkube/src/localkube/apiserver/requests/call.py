@@ -17,7 +17,7 @@ from localkube.apiserver.storage.store import StoreKey
 
 INT64: Final = 2**63
 WHOLE: Final = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
-"""The length is bounded, as Python does not convert thousands of digits."""
+"""A whole number. Its length is bounded, as Python does not convert thousands of digits."""
 
 NAMESPACED_ITSELF: Final = {"status", "finalize"}
 """Subresources of a namespace; anything else after `namespaces/<name>/` is a resource in it."""
@@ -54,7 +54,7 @@ class Call(Struct, frozen=True, kw_only=True):
         return tuple(value for name, value in self.pairs if name == option)
 
     def number(self, option: str) -> int | None:
-        """Return a whole number of the query, None where absent."""
+        """Return a whole number of the query, None if it is absent."""
         text = self.query.get(option, "")
         if not text:
             return None

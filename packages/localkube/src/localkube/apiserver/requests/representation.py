@@ -65,12 +65,12 @@ def respond(code: int, obj: JSONObject, media: str = JSON_TYPE, warnings: Sequen
 
 
 def respond_refusal(refused: RefusalError) -> Response:
-    """Build the response of a refusal."""
+    """Build the response for a refusal."""
     return respond(refused.code, refused.status())
 
 
 def respond_store_error(error: StoreError) -> Response:
-    """Build the response of a request that failed since the store cannot be used."""
+    """Build the response to a request that failed because the store is unusable."""
     text = str(error)
     return respond_refusal(refusal.unavailable(text) if error.transient else refusal.internal_error(text))
 

@@ -1,6 +1,8 @@
 """The watch hub: from committed changes to the lines that watchers read.
 
-``` store ──changes of a commit──► hub ──► feed (one per resource, selection and representation) ──► watchers ```
+```
+store ──changes of a commit──► hub ──► feed (one per resource, selection and representation) ──► watchers
+```
 
 Watchers of the same lines share a feed: a change is matched and encoded once per feed. The lines that a feed has
 collected are joined once and delivered to all its watchers: at once if the hub was idle, otherwise at most every `PACE`
@@ -31,13 +33,13 @@ PACE: Final = 0.005
 """Seconds between two deliveries under load."""
 
 PACE_PER_WATCHER: Final = 0.00005
-"""Seconds added for every watcher of the last delivery: about the time of delivering to one."""
+"""Seconds added for every watcher of the last delivery: about the time for one delivery."""
 
 BUFFER: Final = 64 * 2**20
-"""Bytes a watcher may lag behind. The bytes of one feed are shared by its watchers."""
+"""The maximum bytes that a watcher may lag behind. The watchers of one feed share its bytes."""
 
 PIECE: Final = 64 * 1024
-"""Bytes written at once: a connection whose client does not read buffers as many."""
+"""Bytes written at once, and so the maximum that a connection buffers for a client that does not read."""
 
 BOOKMARK_EVERY: Final = 60.0
 """Seconds between bookmarks, as kube-apiserver sends them."""
@@ -61,7 +63,7 @@ def line(kind: str, encoded: bytes) -> bytes:
 
 
 def transition(selection: Selection, change: Change) -> tuple[ChangeType, JSONObject, bytes | None] | None:
-    """Return the event of a change for a selection, with the object and, if it is stored so, its encoding."""
+    """Return the event of a change for a selection, with the object and, if usable, its stored encoding."""
     after = change.type != "DELETED" and selection.matches(change.object)
     before = change.previous is not None and selection.matches(change.previous)
     if after:
@@ -96,7 +98,7 @@ class Watcher:
         self.nudge()
 
     def end(self, last: bytes = b"") -> None:
-        """End the stream after the waiting lines and `last`."""
+        """End the stream after the pending lines and `last`."""
         if not self._ended:
             self._chunks.append(last)
             self._ended = True
@@ -210,7 +212,7 @@ class WatchHub:
             self._timer = loop.call_at(max(self._delivered + pace, loop.time()), self._deliver)
 
     def _take_in(self, feed: Feed, change: Change) -> None:
-        """Add a change to a feed; if it cannot be encoded, end the feed's watches, so that their clients list again."""
+        """Add a change to a feed; if it cannot be encoded, end the feed's watches."""
         try:
             feed.take_in(change)
         except Exception:
@@ -269,7 +271,7 @@ class WatchHub:
 async def follow(
     watcher: Watcher, *, timeout: float, progress: Callable[[], None], every: float = BOOKMARK_EVERY
 ) -> AsyncIterator[bytes]:
-    """Yield the lines of a watcher until `timeout` seconds passed; `progress` is called every so often to push more."""
+    """Yield the lines of a watcher until `timeout` seconds passed; `progress` is called regularly to push more."""
     loop = asyncio.get_running_loop()
     end, due = loop.time() + timeout, loop.time() + every
     timer = loop.call_at(min(end, due), watcher.nudge)

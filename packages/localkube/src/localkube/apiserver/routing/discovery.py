@@ -1,8 +1,10 @@
-"""Discovery: which groups, versions and resources are served, as kubectl and client-go request it.
+"""Discovery: the served groups, versions and resources, for kubectl and client-go.
 
-``` /api, /apis                  groups and versions; all resources at once where the client accepts the aggregated form
-/apis/<group>                one group /api/v1, /apis/<g>/<v>       the resources of one version, their verbs and
-subresources ```
+```
+/api, /apis                   groups and versions; all resources at once if the client accepts the aggregated form
+/apis/<group>                 one group
+/api/v1, /apis/<g>/<v>        the resources of one version, their verbs and subresources
+```
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -108,9 +110,9 @@ def _groups(registry: Registry) -> list[str]:
 
 
 def _versions(registry: Registry, group: str) -> list[str]:
-    """Return the versions of a group, the preferred one first: of released ones the newest."""
-    found = {one.resource.version for one in listed(registry) if one.resource.group == group}
-    return sorted(sorted(found), key=lambda version: -int(version[1:]) if version[1:].isdecimal() else 0)
+    """Return the versions of a group, the preferred one first: the newest released version."""
+    versions = {one.resource.version for one in listed(registry) if one.resource.group == group}
+    return sorted(sorted(versions), key=lambda version: -int(version[1:]) if version[1:].isdecimal() else 0)
 
 
 def _group(registry: Registry, group: str) -> JSONObject:
@@ -123,9 +125,9 @@ def _of(registry: Registry, group: str, version: str) -> list[Listed]:
 
 
 def _resources(registry: Registry, group: str, version: str) -> JSONObject:
-    found = [entry for one in _of(registry, group, version) for entry in _entries(one)]
+    entries = [entry for one in _of(registry, group, version) for entry in _entries(one)]
     name = f"{group}/{version}" if group else version
-    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": found}
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": entries}
 
 
 def _entries(one: Listed) -> Iterator[JSONObject]:

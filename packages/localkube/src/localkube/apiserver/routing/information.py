@@ -28,7 +28,7 @@ HEALTH: Final = ("healthz", "livez", "readyz")
 
 
 def answer(registry: Registry, request: Request, user: str) -> Response | None:
-    """Return the response for a path that is not of an object or a collection; None for others."""
+    """Return the response for a path that does not name an object or a collection; None for other paths."""
     path = request.path.rstrip("/")
     if path in reviews.BY_PATH:
         return representation.respond(201, reviews.answer(request, user))

@@ -1,6 +1,9 @@
-"""`metrics.k8s.io`: what pods and nodes use now, as metrics-server reports it. `kubectl top` and autoscalers read it.
+"""`metrics.k8s.io`: the current usage of pods and nodes, as metrics-server reports it.
 
-Nothing is stored. A pod is reported if all its containers have been measured, and a node with what its pods use.
+`kubectl top` and autoscalers read it.
+
+Nothing is stored. A pod is reported once all its containers have been measured. The usage of a node is the usage of its
+pods.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,7 +31,7 @@ ROOT: Final = "/apis/metrics.k8s.io/v1beta1/"
 
 
 async def answer(backend: Backend, request: Request, user: str) -> Response:
-    """Return the metrics at a path below `ROOT`: of all pods or nodes, of selected ones, or of a single one."""
+    """Return the metrics at a path below `ROOT`: of all, selected or single pods or nodes."""
     core = replace(request, path=f"/api/v1/{request.path.removeprefix(ROOT)}")
     call = calls.parse(backend.registry, core, user)
     resource = next((one for one in RESOURCES if one.plural == call.served.resource.plural), None)
@@ -37,10 +40,10 @@ async def answer(backend: Backend, request: Request, user: str) -> Response:
     if request.method != "GET" or call.flag("watch"):
         raise refusal.method_not_allowed()
     if call.name:
-        found = [get.get(backend, call)]
+        objects = [get.get(backend, call)]
     else:
-        found = [msgspec.json.decode(item) for item in listing.list_page(backend, call).items]
-    shown = _shown(backend, resource, found, await backend.node.current.measure())
+        objects = [msgspec.json.decode(item) for item in listing.list_page(backend, call).items]
+    shown = _shown(backend, resource, objects, await backend.node.current.measure())
     if not call.name:
         head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": {}}
         return representation.respond(200, head | {"items": [*shown]})
@@ -69,9 +72,9 @@ def _shown(
 
 
 def _measurable(pod: JSONObject) -> set[str]:
-    """Return the names of the running containers, whose load is needed."""
+    """Return the names of the running containers, all of which must be measured."""
     statuses = meta.status(pod).get("containerStatuses") or ()
-    return {one["name"] for one in statuses if (one.get("state") or {}).get("running")}
+    return {status["name"] for status in statuses if (status.get("state") or {}).get("running")}
 
 
 def _by_node(backend: Backend, loads: Mapping[UID, Mapping[str, Load]]) -> dict[str, list[Load]]:
@@ -104,7 +107,7 @@ def _usage(loads: Iterable[Load]) -> JSONObject:
 
 
 def _device_usage(load: DeviceLoad | None) -> JSONObject:
-    """Return how many GPUs are busy, and how much of their memory is in use: metrics-server has no such resources."""
+    """Return how many GPUs are busy, and how much of their memory is in use; metrics-server has no such resources."""
     if load is None:
         return {}
     usage: JSONObject = {GPU_MEMORY: str(Quantity(load.memory * NANOS, Notation.BINARY))}

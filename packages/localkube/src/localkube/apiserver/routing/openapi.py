@@ -1,8 +1,8 @@
 """OpenAPI documents: of version 3 one per group and version, of version 2 one without definitions.
 
-As much as kubectl uses: `explain` reads the schemas; `apply` and `create` check whether PATCH has `fieldValidation`.
-Kinds of CRDs have the schemas of their definitions. Built-in ones have a line of description for each kind and type, which
-also says where their fields are described.
+They contain what kubectl uses: `explain` reads the schemas; `apply` and `create` check whether PATCH has
+`fieldValidation`. Kinds of CRDs have the schemas of their definitions. Built-in kinds have a line of description for
+each kind and type, with the place of the full description of their fields.
 
 kubectl reads version 2 before it sends a `kind: List`, and does not check kinds that the document lacks: the API server
 validates the fields of each object.
@@ -65,7 +65,7 @@ def document(registry: Registry, name: str) -> JSONObject:
 
 
 def _name(served: Served) -> str:
-    """Return the name of the document that has a kind."""
+    """Return the name of the document that contains a kind."""
     resource = served.resource
     return f"apis/{resource.api_version}" if resource.group else f"api/{resource.version}"
 

@@ -36,7 +36,7 @@ async def route(backend: Backend, call: Call) -> Answer:
 
 
 def require_served(call: Call) -> None:
-    """Refuse subresources that the kind does not have, or that this server leaves out on purpose."""
+    """Refuse subresources that the kind does not have, or that this server does not implement on purpose."""
     kind, subresource = call.served.kind, call.subresource
     generic = {"status": kind.has_status, "scale": kind.scale is not None}
     if not subresource or generic.get(subresource, False):
@@ -108,7 +108,7 @@ async def _upgrade_required(backend: Backend, call: Call) -> Answer:
 
 
 def _plain(code: int, verb: Callable[[Backend, Call], Awaitable[JSONObject]]) -> Handler:
-    """Return the handler of a verb whose response has one form only."""
+    """Return the handler of a verb whose response has a fixed form."""
 
     async def handle(backend: Backend, call: Call) -> Answer:
         return representation.respond(code, await verb(backend, call))

@@ -1,7 +1,7 @@
-"""Memory that the C library keeps free for reuse, given back to the system.
+"""Returns memory that the C library keeps free for reuse to the system.
 
-Large requests and answers come and go between what lives. glibc gives back only what is free at the very end of its heap, and that
-only beyond a threshold which grows with what was freed; so a cluster would keep the most that it ever held.
+Large requests and answers are allocated between long-lived objects. glibc returns only free memory at the end of its
+heap, above a threshold that grows with the freed memory. So a cluster would keep its maximum of memory.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,10 @@ from functools import cache
 
 
 def trim() -> bool:
-    """Give free memory back; return whether this C library can (musl and macOS cannot). It takes about a millisecond."""
+    """Return free memory to the system, in about a millisecond.
+
+    The result is whether this C library supports it: musl and macOS do not.
+    """
     give_back = _malloc_trim()
     if give_back is None:
         return False

@@ -17,7 +17,7 @@ from localkube.apiserver.storage.storeerrors import DamagedError, StoreError, ex
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """Return the path of a file that belongs to another.
+    """Return the path of a file that accompanies another one.
 
     >>> beside(Path("/state/state.db"), "-wal")
     PosixPath('/state/state.db-wal')
@@ -66,7 +66,7 @@ FITTING: Final = (
     " WHERE value IS NULL OR type = 'DELETED') + (SELECT count(*) FROM history WHERE type != 'DELETED'"
     " AND revision NOT IN (SELECT previous FROM history) AND revision NOT IN (SELECT revision FROM objects))"
 )
-"""Counts the objects that are not in the history, and those of the history that are missing; 0 in a whole file."""
+"""Counts the current objects that are missing in the history, and vice versa; 0 in a complete file."""
 
 
 def row_checksum(row: Sequence[Any]) -> int:
@@ -112,7 +112,7 @@ def connect_readonly(path: Path) -> sqlite3.Connection:
 
 
 def _problem(database: sqlite3.Connection) -> str:
-    """Return what is wrong with the contents, "" if nothing is."""
+    """Return the problem with the contents, "" if there is none."""
     (structure,) = database.execute("PRAGMA quick_check(1)").fetchone()
     if structure != "ok":
         return " ".join(line for line in str(structure).splitlines() if not line.startswith("***"))
@@ -133,7 +133,7 @@ def _problem(database: sqlite3.Connection) -> str:
 MEMORY: Final = ":memory:"
 
 BUSY_TIMEOUT: Final = 0.2
-"""Seconds to wait for another program that reads the file; the event loop is blocked meanwhile."""
+"""Seconds to wait for another program that reads the file; the event loop is blocked during the wait."""
 
 PAGES_KEPT: Final = 512
 """KiB of the file that SQLite caches.
@@ -147,7 +147,7 @@ LOG_LIMIT: Final = 8 * 2**20
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """Check and open the file; create it if there is none."""
+    """Check and open the file; create it if it does not exist."""
     if path != MEMORY:
         _prepare(Path(path))
     with explained(path):

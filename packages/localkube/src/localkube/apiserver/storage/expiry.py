@@ -22,7 +22,7 @@ from localkube.apiserver.storage.store import Change, Store
 
 LIFETIME: Final = timedelta(hours=1)
 LIMIT: Final = 5000
-"""Events of the whole cluster, about 1 KiB each, in the file."""
+"""The maximum number of events of the whole cluster, about 1 KiB each in the file."""
 
 STORED_AS: Final = CORE_EVENTS.group_resource
 
@@ -39,7 +39,7 @@ class _Stored(msgspec.Struct):
 
 
 class Expiry:
-    """Deletes old events, and those above `limit`."""
+    """Deletes old events, and the oldest ones above `limit`."""
 
     def __init__(self, store: Store, clock: Clock, *, limit: int = LIMIT) -> None:
         self._store = store
@@ -48,7 +48,7 @@ class Expiry:
         self._total = 0
         self._revisions = array("q")
         self._moments = array("d")
-        """The monotonic seconds of each revision, both ascending."""
+        """The monotonic time in seconds of each revision, both ascending."""
 
     def load(self) -> None:
         """Read the stored events, and delete events that are too old or too many."""

@@ -11,7 +11,7 @@ LONGEST_PID: Final = 20
 
 
 class FileLock:
-    """Locks a file against other processes; raises `StoreError` at once if one holds it."""
+    """Locks a file against other processes; raises `StoreError` at once if another process holds the lock."""
 
     def __init__(self, path: str) -> None:
         beside = Path(f"{path}.lock")
@@ -29,7 +29,7 @@ class FileLock:
         os.write(self._descriptor, str(os.getpid()).encode())
 
     def release(self) -> None:
-        """Release the lock, unless that was done before."""
+        """Release the lock, unless it is released already."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

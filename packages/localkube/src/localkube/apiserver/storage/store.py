@@ -48,21 +48,21 @@ Row: TypeAlias = tuple[Any, ...]
 MEMORY: Final = database.MEMORY
 
 COMPACT_EVERY: Final = 1000
-"""Revisions between two compactions of the history, so that one takes about 2 ms."""
+"""The number of revisions between two compactions of the history, so that one compaction takes about 2 ms."""
 
 FREE_PAGES: Final = 1024
-"""Free pages that stay in the file for reuse: 4 MiB."""
+"""The number of free pages that stay in the file for reuse: 4 MiB."""
 
 RETURNED_PAGES: Final = 2048
-"""Free pages that one compaction returns at most, so that it takes a few milliseconds."""
+"""The maximum number of free pages that one compaction returns, so that it takes a few milliseconds."""
 
 
 LARGEST: Final = 1536 * 1024
-"""Bytes of an encoded object, as in etcd (`--max-request-bytes`)."""
+"""The maximum bytes of an encoded object, as in etcd (`--max-request-bytes`)."""
 
 
 class StoreKey(NamedTuple):
-    """Where an object is stored: `plural.group`, its namespace (empty for cluster-scoped kinds) and its name."""
+    """The key of an object: `plural.group`, its namespace (empty for cluster-scoped kinds) and its name."""
 
     resource: str
     namespace: str
@@ -70,7 +70,7 @@ class StoreKey(NamedTuple):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One write: the object after it (before it, for DELETED), encoded and decoded, and the replaced object."""
+    """One write: the object after it (for DELETED before it), encoded and decoded, and the replaced object."""
 
     revision: int
     type: ChangeType
@@ -109,7 +109,7 @@ class Store:
         self._subscribers.append(callback)
 
     def get(self, key: StoreKey) -> JSONObject | None:
-        """Return the object, also if its write is not committed yet."""
+        """Return the object, even if its write is not yet committed."""
         row = self._row(
             "SELECT value FROM objects JOIN history USING (revision)"
             " WHERE objects.resource = ? AND objects.namespace = ? AND objects.name = ?",
@@ -118,7 +118,7 @@ class Store:
         return None if row is None else msgspec.json.decode(row[0])
 
     def living(self, revision: int) -> tuple[StoreKey, JSONObject] | None:
-        """Return the object written at a revision, and its key; None if it was written again or deleted since."""
+        """Return the object written at a revision, and its key; None if a later write changed or deleted it."""
         row = self._row(
             "SELECT objects.resource, objects.namespace, objects.name, value FROM history"
             " JOIN objects USING (resource, namespace, name, revision) WHERE revision = ?",
@@ -270,7 +270,7 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Join or begin the transaction of this turn of the event loop; a failure of the file undoes all of it."""
+        """Join or begin the transaction of the current loop iteration; a failure of the file undoes all of it."""
         if self._committed is None:
             self._execute("BEGIN IMMEDIATE")
             loop = asyncio.get_running_loop()
@@ -283,7 +283,7 @@ class Store:
             raise
 
     def _change(self, kind: ChangeType, key: StoreKey, obj: JSONObject, previous: JSONObject | None) -> Change:
-        """Return the next change, not written yet; stored objects of any size may be deleted."""
+        """Return the next change, not yet written; stored objects of any size may be deleted."""
         revision = self.revision + 1
         stamped = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}
         value = encode(stamped)
@@ -324,7 +324,7 @@ class Store:
         self.compacted = until
 
     def _return_pages(self) -> None:
-        """Return free pages to the file system, or to the allocator; if the file is busy, this is done later."""
+        """Return free pages to the file system, or to the allocator; if the file is busy, do it later."""
         with suppress(sqlite3.Error):
             if self._db.execute("PRAGMA freelist_count").fetchone()[0] > FREE_PAGES:
                 self._db.executescript(
@@ -332,7 +332,7 @@ class Store:
                 )  # execute() ends it after one page
 
     def _fail_turn(self, error: StoreError) -> None:
-        """Undo all writes of this turn and notify their writers."""
+        """Undo all writes of this loop iteration and notify their writers."""
         committed, self._committed, self._pending = self._committed, None, []
         with suppress(sqlite3.Error):  # a failing file ends the transaction by itself
             self._db.rollback()
@@ -375,7 +375,7 @@ class Store:
 
 
 def _within(namespace: str, after: tuple[str, str], table: str) -> tuple[str, tuple[str, ...]]:
-    """Return the condition (and its parameters) that a row is of the namespace and after `after`."""
+    """Return the condition (and its parameters) for rows of the namespace after `after`."""
     conditions = f" AND {table}.namespace = ?" if namespace else ""
     parameters: tuple[str, ...] = (namespace,) if namespace else ()
     if after != ("", ""):

@@ -33,7 +33,7 @@ UNKNOWN: Final = "use another file if this persists"
 
 
 class CompactedError(Exception):
-    """The requested revision is no longer retained; `oldest` is the oldest that is."""
+    """The requested revision is no longer retained; `oldest` is the oldest retained revision."""
 
     def __init__(self, oldest: int) -> None:
         super().__init__(f"revisions before {oldest} are no longer remembered")
@@ -41,7 +41,7 @@ class CompactedError(Exception):
 
 
 class ExistsError(Exception):
-    """An object of this key exists."""
+    """An object with this key exists."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -60,7 +60,7 @@ class TooLargeError(Exception):
 
 
 class StoreError(LocalkubeError):
-    """The file cannot be used; the text names it and says what to do. `transient`: trying again may help."""
+    """The file cannot be used; the text names it and says what to do. `transient`: a retry may help."""
 
     def __init__(self, message: str, *, transient: bool = False) -> None:
         super().__init__(message)
@@ -80,7 +80,7 @@ def explain(path: str, error: sqlite3.Error) -> StoreError:
 
 @contextmanager
 def explained(path: str | Path) -> Iterator[None]:
-    """Raise what SQLite and the system refuse as `StoreError`."""
+    """Convert errors of SQLite and the system inside the context to `StoreError`."""
     try:
         yield
     except sqlite3.Error as error:

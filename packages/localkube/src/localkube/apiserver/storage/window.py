@@ -1,15 +1,15 @@
-"""The retained history: a number of revisions or a number of bytes, whichever is less."""
+"""The retained history: limited by the number of revisions and by their bytes, whichever limit is reached first."""
 
 from array import array
 from itertools import islice
 from typing import Final
 
 BYTES: Final = 16 * 2**20
-"""Bytes of objects in the retained history. A watch that was interrupted for longer lists again."""
+"""The maximum bytes of objects in the retained history. A watch that was interrupted for longer lists again."""
 
 
 class Window:
-    """The sizes of the retained revisions, oldest first: every write has the next number, so that they need none."""
+    """The sizes of the retained revisions, oldest first. Revisions are consecutive, so their numbers are not stored."""
 
     def __init__(self, revisions: int, size: int = BYTES) -> None:
         self._revisions = revisions
@@ -23,9 +23,9 @@ class Window:
         self._size += size
 
     def expired(self, retained: int, every: int) -> int:
-        """Return how many of the `retained` revisions are to be dropped; 0 if those beyond the limit are fewer than `every`.
+        """Return how many of the `retained` revisions to drop; 0 if fewer than `every` are beyond the limit.
 
-        Beyond the limit of bytes revisions are dropped at once, down to half of it; the newest is kept.
+        Beyond the limit of bytes, revisions are dropped at once, down to half of it; the newest is kept.
         """
         surplus = max(retained - self._revisions, 0)
         if self._size <= self._limit:

@@ -16,11 +16,11 @@ NOT_ACCEPTABLE: Final = "406: Not Acceptable\n\nAvailable representations: "
 """The response of a kubelet, which API servers pass on: plain text, not a Status."""
 
 PIECE: Final = 65536
-"""Bytes read at once."""
+"""The bytes that are read at once."""
 
 
 def is_upgrade(request: web.BaseRequest) -> bool:
-    """Return whether the request asks for an upgrade to a WebSocket."""
+    """Return whether the request is an upgrade to a WebSocket."""
     return request.headers.get("upgrade", "").lower() == "websocket"
 
 
@@ -63,7 +63,7 @@ async def send(socket: web.WebSocketResponse, data: bytes) -> None:
 
 
 async def copy(socket: web.WebSocketResponse, channel: int, stream: asyncio.StreamReader) -> None:
-    """Send the data of a stream on a channel, to its end."""
+    """Send the data of a stream on a channel until its end."""
     try:
         while data := await stream.read(PIECE):
             await send(socket, channels.frame(channel, data))

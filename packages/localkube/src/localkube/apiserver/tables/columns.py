@@ -29,7 +29,7 @@ class Shown(Struct, frozen=True):
 
 
 def of(resource: Resource) -> Shown:
-    """Return the columns of a resource: its own between name and age, or only these two."""
+    """Return the columns of a resource: its own columns between name and age, or only these two."""
     pairs = COLUMNS.get(resource, (NAME, AGE))
     fillers = tuple(cell for _, cell in pairs)
     return Shown(tuple(column for column, _ in pairs), lambda obj, now: [cell(obj, now) for cell in fillers])
@@ -85,8 +85,8 @@ def _target(metric: JSONObject, current: JSONObject) -> str:
     name = (metric.get(field) or {}).get("name", "")
     prefix = f"{name}: " if name else ""
     if target.get("averageUtilization") is not None:
-        found = value.get("averageUtilization")
-        return f"{prefix}{table.UNKNOWN if found is None else f'{found}%'}/{target['averageUtilization']}%"
+        utilization = value.get("averageUtilization")
+        return f"{prefix}{table.UNKNOWN if utilization is None else f'{utilization}%'}/{target['averageUtilization']}%"
     if target.get("averageValue") is not None:
         suffix = "" if metric["type"] in {"Pods", "Resource", "ContainerResource"} else " (avg)"
         return f"{prefix}{value.get('averageValue') or table.UNKNOWN}/{target['averageValue']}{suffix}"
@@ -101,13 +101,13 @@ def _external_address(service: JSONObject, _now: datetime) -> str:
 
 
 def _endpoints(endpoints: JSONObject, _now: datetime) -> str:
-    found = [
+    targets = [
         f"{address['ip']}:{port['port']}"
         for subset in endpoints.get("subsets") or ()
         for address in subset.get("addresses") or ()
         for port in subset.get("ports") or ()
     ] or [address["ip"] for subset in endpoints.get("subsets") or () for address in subset.get("addresses") or ()]
-    return _shortened(found)
+    return _shortened(targets)
 
 
 def _shortened(found: list[str]) -> str:
@@ -116,8 +116,8 @@ def _shortened(found: list[str]) -> str:
 
 
 def _slice_endpoints(endpoint_slice: JSONObject, _now: datetime) -> str:
-    found = [address for endpoint in endpoint_slice.get("endpoints") or () for address in endpoint["addresses"]]
-    return _shortened(found) if found else "<unset>"
+    addresses = [address for endpoint in endpoint_slice.get("endpoints") or () for address in endpoint["addresses"]]
+    return _shortened(addresses) if addresses else "<unset>"
 
 
 def _node_status(node: JSONObject, _now: datetime) -> str:

@@ -18,11 +18,11 @@ TOKEN = re.compile(
 
 
 class JSONPathError(ValueError):
-    """The path uses something that is not supported here."""
+    """The path uses an unsupported feature."""
 
 
 def parse(path: str) -> Callable[[JSON], list[JSON]]:
-    """Compile a path; the result returns all values found.
+    """Compile a path to a function that returns all matching values.
 
     >>> parse('.a[?(@.t=="x")].v')({"a": [{"t": "y", "v": 1}, {"t": "x", "v": 2}]})
     [2]
@@ -30,10 +30,10 @@ def parse(path: str) -> Callable[[JSON], list[JSON]]:
     steps = list(_steps(path))
 
     def find(value: JSON) -> list[JSON]:
-        found = [value]
+        results = [value]
         for step in steps:
-            found = [child for parent in found for child in step(parent)]
-        return found
+            results = [child for parent in results for child in step(parent)]
+        return results
 
     return find
 
@@ -89,8 +89,8 @@ def _filter(match: re.Match[str]) -> Step:
 
     def step(value: JSON) -> Iterator[JSON]:
         for item in value if isinstance(value, list) else ():
-            found = find(item)
-            if (bool(found) and str(found[0]) == wanted) is equal:
+            results = find(item)
+            if (bool(results) and str(results[0]) == wanted) is equal:
                 yield item
 
     return step

@@ -1,7 +1,7 @@
 """Builds the `meta.k8s.io/v1` Table of objects that `kubectl get` requests.
 
-In: a kind, its objects, the current time, and what each row includes of its object. Out: the Table, without list
-metadata if there are several objects.
+In: a kind, its objects, the current time, and the part of the object that each row includes. Out: the Table, without
+list metadata if there are several objects.
 """
 
 from collections.abc import Sequence

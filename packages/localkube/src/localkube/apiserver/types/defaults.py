@@ -1,4 +1,4 @@
-"""The plain defaults of the built-in kinds: values of unset fields by Go type, and a function that fills them in.
+"""The plain defaults of the built-in kinds by Go type, and a function that fills them in.
 
 Defaults that depend on other fields are code, next to the kind (`builtin/`, `validation/pod_defaults.py`).
 """

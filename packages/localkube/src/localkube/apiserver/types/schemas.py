@@ -152,7 +152,10 @@ def unknown_fields(schema: Schema, obj: JSONObject) -> list[str]:
 
 
 def _knows(schema: Schema, value: JSON) -> bool:
-    """Return whether the schema has all fields. Nearly always it does, so paths are built only if it does not."""
+    """Return whether the schema has all fields.
+
+    That is nearly always true, so paths are built only otherwise.
+    """
     if isinstance(value, dict):
         fields, others = schema.fields, schema.values
         for name, child in value.items():

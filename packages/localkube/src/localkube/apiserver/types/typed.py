@@ -48,10 +48,10 @@ def _describe(struct: str, obj: JSONObject, mismatch: Mismatch) -> str:
 def _go_text(mismatch: Mismatch) -> str:
     field = ".".join([mismatch.owner, *mismatch.names])
     go_type = INTEGERS.get(mismatch.go_type) or _qualified(mismatch.go_type)
-    found = _json_name(mismatch.value)
-    if found == "number" and mismatch.go_type in INTEGERS:
-        found = f"number {mismatch.value}"  # a number out of the range of its type
-    return f"json: cannot unmarshal {found} into Go struct field {field} of type {go_type}"
+    type_name = _json_name(mismatch.value)
+    if type_name == "number" and mismatch.go_type in INTEGERS:
+        type_name = f"number {mismatch.value}"  # a number out of the range of its type
+    return f"json: cannot unmarshal {type_name} into Go struct field {field} of type {go_type}"
 
 
 def _json_name(value: JSON) -> str:

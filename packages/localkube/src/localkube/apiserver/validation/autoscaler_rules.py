@@ -59,7 +59,7 @@ def _validate_reference(reference: JSONObject, path: str) -> Iterator[FieldError
 
 
 def _validate_target_version(reference: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the errors of the API version of what is scaled."""
+    """Yield the errors of the API version of the scaled object."""
     api_version = reference.get("apiVersion", "")
     if "/" not in api_version and reference["kind"] not in CORE_SCALED:
         yield invalid(path, api_version, "apiVersion must specify API group")
@@ -68,7 +68,7 @@ def _validate_target_version(reference: JSONObject, path: str) -> Iterator[Field
 
 
 def _segment_errors(value: str) -> Iterator[str]:
-    """Yield why a value cannot be one part of a path."""
+    """Yield the reasons why a value cannot be one segment of a path."""
     if value in {".", ".."}:
         yield f"may not be '{value}'"
         return
@@ -132,7 +132,7 @@ def _validate_target(target: JSONObject, path: str) -> Iterator[FieldError]:
 
 
 def _validate_choice(field: str, target: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the errors of a target that does not name the one value that its source takes."""
+    """Yield the errors of a target that does not have exactly the one value of its source."""
     given = {name for name in ("value", "averageValue", "averageUtilization") if target.get(name) is not None}
     match field:
         case "resource" | "containerResource":

@@ -38,13 +38,13 @@ def validate_env(variables: list[JSONObject], where: str) -> Iterator[FieldError
 
 def _validate_source(variable: JSONObject, where: str) -> Iterator[FieldError]:
     source = variable["valueFrom"]
-    found = [name for name in SOURCES if name in source]
-    if not found:
+    sources = [name for name in SOURCES if name in source]
+    if not sources:
         kinds = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
         yield invalid(where, "", f"must specify one of: {kinds}")
     elif variable.get("value"):
         yield invalid(where, "", "may not be specified when `value` is not empty")
-    if len(found) > 1:
+    if len(sources) > 1:
         yield invalid(where, "", "may not have more than one field specified at a time")
     if "fieldRef" in source:
         yield from validate_field_ref(source["fieldRef"], f"{where}.fieldRef", FIELD_PATHS)
@@ -78,13 +78,13 @@ def validate_env_from(sources: list[JSONObject], where: str) -> Iterator[FieldEr
     """Yield the errors of the sources of variables in `envFrom`."""
     for index, source in enumerate(sources):
         path = f"{where}[{index}]"
-        found = [name for name in ("configMapRef", "secretRef") if name in source]
-        if not found:
+        references = [name for name in ("configMapRef", "secretRef") if name in source]
+        if not references:
             yield invalid(where, "", "must specify one of: `configMapRef` or `secretRef`")
-        if len(found) > 1:
+        if len(references) > 1:
             yield invalid(where, "", "may not have more than one field specified at a time")
         if source.get("prefix") and not ENV_NAME.fullmatch(source["prefix"]):
             yield invalid(f"{path}.prefix", source["prefix"], ENV_NAME_TEXT)
-        for name in found:
+        for name in references:
             if not source[name].get("name"):
                 yield required(f"{path}.{name}.name")

@@ -37,7 +37,7 @@ def _containers(spec: JSONObject) -> Iterator[JSONObject]:
 
 
 def pull_policy(image: str) -> str:
-    """Return the default policy for the image's tag: images that may change under their name are always pulled.
+    """Return the default policy for the image's tag: images whose tag may change are always pulled.
 
     >>> pull_policy("busybox"), pull_policy("r.io:5000/busybox:1.36"), pull_policy("busybox@sha256:00")
     ('Always', 'IfNotPresent', 'IfNotPresent')

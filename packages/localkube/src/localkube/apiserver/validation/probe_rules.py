@@ -53,12 +53,12 @@ def _validate_probe(probe: JSONObject, where: str, name: str) -> Iterator[FieldE
 
 
 def _validate_handler(handler: JSONObject, where: str) -> Iterator[FieldError]:
-    found = [name for name in HANDLERS if name in handler]
-    if not found:
+    handlers = [name for name in HANDLERS if name in handler]
+    if not handlers:
         yield required(where, "must specify a handler type")
-    for extra in found[1:]:
+    for extra in handlers[1:]:
         yield forbidden(f"{where}.{extra}", "may not specify more than 1 handler type")
-    for name in found[:1]:
+    for name in handlers[:1]:
         yield from _validate_action(name, handler[name], f"{where}.{name}")
 
 

@@ -1,6 +1,6 @@
-"""Rules for a resize of a pod: only CPU and memory of containers may change, and its class stays.
+"""Rules for a resize of a pod: only CPU and memory of containers may change, and the QoS class must not.
 
-Resizes that the embedded kubelet cannot perform are refused: with restarts, and of pods with their own resources.
+Resizes that the embedded kubelet cannot perform are refused: with restarts, and of pods with pod-level resources.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,14 @@ from localkube.apiserver.validation.values import forbidden
 CONTAINER_LISTS = ("containers", "initContainers")
 AMOUNTS = ("requests", "limits")
 KEPT = ("labels", "annotations", "finalizers", "ownerReferences")
-"""Metadata that a resize does not write."""
+"""Metadata that a resize does not change."""
 
 
 def resized(new: JSONObject, old: JSONObject) -> JSONObject:
-    """Return the stored pod with the resources of the sent one; containers that are others are kept, to be refused."""
+    """Return the stored pod with the resources of the sent pod.
+
+    Other containers stay, so that validation refuses them.
+    """
     metadata = {name: value for name, value in new["metadata"].items() if name not in KEPT}
     metadata |= {name: old["metadata"][name] for name in KEPT if name in old["metadata"]}
     if _names(new) != _names(old):
@@ -57,9 +60,9 @@ def _with_resources(before: JSONObject, after: JSONObject) -> JSONObject:
 
 
 def _is_supported(pod: JSONObject) -> bool:
-    """Return whether the first running container reports resources, as a node does that can change them."""
+    """Return whether the first running container reports resources, as on a node that can change them."""
     statuses = pod["status"].get("containerStatuses") or ()
-    running = (one for one in statuses if (one.get("state") or {}).get("running") is not None)
+    running = (status for status in statuses if (status.get("state") or {}).get("running") is not None)
     return next(("resources" in one for one in running), True)
 
 

@@ -15,7 +15,7 @@ MOST_CODES: Final = 255
 
 
 def validate(container: JSONObject, where: str, *, is_init: bool) -> Iterator[FieldError]:
-    """Yield the errors of `restartPolicy` and `restartPolicyRules`; those of init containers need the policy first."""
+    """Yield the errors of `restartPolicy` and `restartPolicyRules`; for init containers, rules require a policy."""
     policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
     if policy is not None:
         yield from must_be(policy, POLICIES, f"{where}.restartPolicy")

@@ -22,7 +22,7 @@ SOURCES = (
     "emptyDir", "hostPath", "secret", "nfs", "iscsi", "persistentVolumeClaim", "downwardAPI", "configMap", "projected",
     "csi", "ephemeral", "image",
 )  # fmt: skip
-"""The sources of volumes in the order of their checks: if there are several, the first one is validated."""
+"""The sources of volumes in the order of their checks; if a volume has several, the first one is validated."""
 
 PROJECTIONS = (
     "secret", "downwardAPI", "configMap", "serviceAccountToken", "clusterTrustBundle", "podCertificate",
@@ -110,12 +110,12 @@ def _validate_downward(source: JSONObject, path: str) -> Iterator[FieldError]:
 def _validate_projected(source: JSONObject, path: str) -> Iterator[FieldError]:
     for index, projection in enumerate(source.get("sources") or ()):
         where = f"{path}.sources[{index}]"
-        found = [name for name in PROJECTIONS if name in projection]
-        if not found:
+        sources = [name for name in PROJECTIONS if name in projection]
+        if not sources:
             yield required(where, "Projected volume source is required")
-        for other in found[1:]:
+        for other in sources[1:]:
             yield forbidden(f"{where}.{other}", "may not specify more than 1 volume type per source")
-        for name in found[:1]:
+        for name in sources[:1]:
             yield from _validate_projection(name, projection[name], f"{where}.{name}")
 
 

@@ -24,7 +24,7 @@ class NodeSlot:
 
     @property
     def current(self) -> Node:
-        """Return the node; refuse the request if none is running."""
+        """Return the node; refuse the request if there is none."""
         if self._node is None:
             raise refusal.unavailable("no node is running: logs, commands and ports of pods cannot be reached")
         return self._node

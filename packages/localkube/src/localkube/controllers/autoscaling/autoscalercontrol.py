@@ -28,14 +28,14 @@ ACTIVE: Final = "ScalingActive"
 LIMITED: Final = "ScalingLimited"
 
 RESCALE: Final = "Rescale"
-"""The action of all events."""
+"""The action of all its events."""
 
 Condition: TypeAlias = tuple[str, str, str, str]
-"""Type, status, reason, message."""
+"""The type, status, reason and message of a condition."""
 
 
 class Observed(Struct, frozen=True, kw_only=True):
-    """An autoscaler with the scale of its target, the pods that this selects, and their metrics (a text: why there are none)."""
+    """An autoscaler with the scale of its target, the selected pods, and their metrics (a text: why there are none)."""
 
     autoscaler: JSONObject
     target: Resource
@@ -47,7 +47,7 @@ class Observed(Struct, frozen=True, kw_only=True):
 
 
 class Sizing(NamedTuple):
-    """The replicas there should be and why, the conditions, the metrics as read, what is remembered, and failures."""
+    """The desired replicas with their reason, the conditions, the metrics that were read, the history, and failures."""
 
     replicas: int
     reason: str
@@ -63,7 +63,7 @@ def replicas_of(scale: JSONObject) -> int:
 
 
 def decide(observed: Observed) -> Sizing:
-    """Return what the autoscaler does now."""
+    """Return the current decision of the autoscaler."""
     pace, current, now = paces.of(observed.autoscaler), replicas_of(observed.scale), observed.now
     history = paces.remembered(observed.history, pace, now)
     if not history.recommended:
@@ -82,7 +82,7 @@ def decide(observed: Observed) -> Sizing:
 def _by_metrics(observed: Observed, pace: Pace, history: History, able: Condition) -> Sizing:
     current, now = replicas_of(observed.scale), observed.now
     proposals, errors = _proposals(observed, pace)
-    statuses = tuple(one.status for one in proposals)
+    statuses = tuple(proposal.status for proposal in proposals)
     wanted = max(proposals, key=lambda one: one.replicas, default=Proposal(current, "", {}))
     events = tuple((error.reason, str(error)) for error in errors)
     if errors and (not proposals or wanted.replicas < current):
@@ -129,7 +129,7 @@ def _proposals(observed: Observed, pace: Pace) -> tuple[list[Proposal], list[Rea
 
 
 def plan(observed: Observed, decision: Sizing) -> Plan:
-    """Return the plan that writes a decision: the scale where it changes, then the status."""
+    """Return the plan that writes a decision: the scale if it changes, then the status."""
     autoscaler, current = observed.autoscaler, replicas_of(observed.scale)
     conditions, status = decision.conditions, meta.status(autoscaler)
     counts: JSONObject = {"currentReplicas": current, "currentMetrics": [*decision.metrics] or None}
@@ -160,7 +160,7 @@ def plan(observed: Observed, decision: Sizing) -> Plan:
 
 
 def unreadable(autoscaler: JSONObject, why: str, now: datetime) -> Plan:
-    """Return the plan where the scale of the target cannot be read."""
+    """Return the plan for a target whose scale is unreadable."""
     text = f"the HPA controller was unable to get the target's current scale: {why}"
     event = eventobjects.warning(autoscaler, "FailedGetScale", RESCALE, why)
     written = _write_status(autoscaler, {}, ((ABLE, "False", "FailedGetScale", text),), now)
@@ -185,7 +185,7 @@ def _write_status(
 
 def _conditions(autoscaler: JSONObject, found: Sequence[Condition], now: datetime) -> list[JSONObject]:
     """Return the conditions of the status with the new ones; a time changes only with its status."""
-    conditions = {one["type"]: one for one in meta.status(autoscaler).get("conditions") or ()}
+    conditions = {condition["type"]: condition for condition in meta.status(autoscaler).get("conditions") or ()}
     for name, status, reason, message in found:
         known = conditions.get(name, {})
         since = known["lastTransitionTime"] if known.get("status") == status else timestamps.render(now)

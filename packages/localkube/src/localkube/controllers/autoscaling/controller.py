@@ -53,11 +53,11 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
     memories: dict[ObjectKey, Memory] = msgspec.field(default_factory=dict)
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watch of autoscalers; what they scale is asked for at every decision."""
+        """Return the watch of autoscalers; the scale of their targets is requested at every decision."""
         return (Watch(self.autoscalers, lambda change: [meta.key(change.object)]),)
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Return the plan of one autoscaler: nothing before its time, unless its spec has changed."""
+        """Return the plan of one autoscaler, empty before its time unless its spec has changed."""
         autoscaler, now = self.autoscalers.store.get(key), self.clock.now()
         if autoscaler is None:
             self.memories.pop(key, None)
@@ -80,7 +80,7 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
         return autoscalercontrol.plan(observed, decided)
 
     def _memory(self, key: ObjectKey, autoscaler: JSONObject, now: datetime) -> Memory:
-        """Return what is remembered of an autoscaler, of a new one nothing."""
+        """Return the memory of an autoscaler, empty for a new one."""
         known = self.memories.get(key)
         if known is None or known.uid != meta.uid(autoscaler):
             return Memory(now, meta.uid(autoscaler), {})
@@ -91,7 +91,7 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
         self.memories[key] = replace(self.memories[key], history=decided.history, written=change)
 
     async def _target(self, reference: JSONObject) -> Resource:
-        """Return the resource of a kind; raise `KubeError` where it is not served."""
+        """Return the resource of a kind; raise `KubeError` if it is not served."""
         api_version = reference.get("apiVersion", "")
         root = "/apis" if "/" in api_version else "/api"
         answer = await self.client.send(Request("GET", f"{root}/{quote(api_version)}", headers=AS_JSON))
@@ -127,13 +127,13 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _has_decided(memory: Memory, autoscaler: JSONObject) -> bool:
-    """Return whether the last decision was by this spec, and the scale was written (the status follows it)."""
+    """Return whether the last decision was about this spec, and the scale was written (before the status)."""
     is_written = memory.written is None or meta.status(autoscaler).get("desiredReplicas") == memory.written[1]
     return is_written and memory.spec == meta.spec(autoscaler)
 
 
 def _confirmed(memory: Memory, scale: JSONObject) -> History:
-    """Return the history with the last change, if the scale shows that it was written."""
+    """Return the history with the last change, if the scale proves that it was written."""
     if memory.written is None or autoscalercontrol.replicas_of(scale) != memory.written[1]:
         return memory.history
     before, after = memory.written

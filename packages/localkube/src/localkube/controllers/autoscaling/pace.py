@@ -1,6 +1,6 @@
-"""How fast an autoscaler may go: stabilization windows and policies, from what was recommended and done before.
+"""The speed limits of an autoscaler: stabilization windows and policies, based on earlier recommendations and changes.
 
-In: replicas that metrics ask for. Out: replicas that the behavior allows, and why they differ.
+In: the replicas for the metrics. Out: the replicas that the behavior allows, and the reason of a difference.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +13,7 @@ from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.meta import JSONObject
 
 TOLERANCE: Final = 0.1
-"""The deviation from the target that changes nothing, unless the rules have their own."""
+"""The deviation from the target without effect, unless the rules have their own."""
 
 DOWN_WINDOW: Final = 300
 """Seconds of the window of `scaleDown`, unless its rules have their own."""
@@ -22,7 +22,7 @@ DOUBLE: Final[JSONObject] = {"type": "Percent", "value": 100, "periodSeconds": 1
 FOUR: Final[JSONObject] = {"type": "Pods", "value": 4, "periodSeconds": 15}
 UP: Final[JSONObject] = {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [FOUR, DOUBLE]}
 DOWN: Final[JSONObject] = {"stabilizationWindowSeconds": DOWN_WINDOW, "selectPolicy": "Max", "policies": [DOUBLE]}
-"""The rules without a behavior."""
+"""The default rules of a behavior."""
 
 
 class Moment(NamedTuple):
@@ -40,7 +40,7 @@ class History(Struct, frozen=True):
 
 
 class Verdict(NamedTuple):
-    """Replicas, and the condition (reason, message) that says what kept them from being others, or that nothing did."""
+    """Replicas, and the condition (reason, message) that explains what limited them, or that nothing did."""
 
     replicas: int
     reason: str
@@ -48,7 +48,7 @@ class Verdict(NamedTuple):
 
 
 class Pace(Struct, frozen=True):
-    """The behavior of an autoscaler: rules for both ways, and its bounds."""
+    """The behavior of an autoscaler: rules for both directions, and its bounds."""
 
     up: JSONObject
     down: JSONObject
@@ -70,21 +70,21 @@ def of(autoscaler: JSONObject) -> Pace:
 
 
 def stabilized(pace: Pace, wanted: int, current: int, history: History, now: datetime) -> Verdict:
-    """Return the wanted replicas, or those of the window in which fewer (going up) or more (down) were recommended."""
+    """Return the wanted replicas, or those recommended in the window that were fewer (scaling up) or more (down)."""
     lowest = min([wanted, *_within(history.recommended, pace.up, now)])
     highest = max([wanted, *_within(history.recommended, pace.down, now)])
-    found = min(max(current, lowest), highest)
-    if found == wanted:
-        return Verdict(found, "ReadyForNewScale", "recommended size matches current size")
+    replicas = min(max(current, lowest), highest)
+    if replicas == wanted:
+        return Verdict(replicas, "ReadyForNewScale", "recommended size matches current size")
     if wanted >= current:
         text = "recent recommendations were lower than current one, applying the lowest recent recommendation"
-        return Verdict(found, "ScaleUpStabilized", text)
+        return Verdict(replicas, "ScaleUpStabilized", text)
     text = "recent recommendations were higher than current one, applying the highest recent recommendation"
-    return Verdict(found, "ScaleDownStabilized", text)
+    return Verdict(replicas, "ScaleDownStabilized", text)
 
 
 def limited(pace: Pace, wanted: int, current: int, history: History, now: datetime) -> Verdict:
-    """Return the wanted replicas, or the nearest that bounds and policies allow."""
+    """Return the wanted replicas, or the nearest number that bounds and policies allow."""
     if wanted > current:
         limit = max(_limit(pace.up, current, history, now, up=True), current)
         most = min(pace.most, limit)
@@ -105,7 +105,7 @@ _TOO_FAST_DOWN: Final = ("ScaleDownLimit", "the desired replica count is decreas
 
 
 def remembered(history: History, pace: Pace, now: datetime) -> History:
-    """Return the history without what no rule asks for any more."""
+    """Return the history without entries that no rule needs any more."""
     windows = max(int(rules["stabilizationWindowSeconds"]) for rules in (pace.up, pace.down))
     periods = [policy["periodSeconds"] for rules in (pace.up, pace.down) for policy in rules["policies"]]
     return History(_since(history.recommended, windows, now), _since(history.changed, max(periods, default=0), now))
@@ -121,7 +121,7 @@ def _within(moments: Iterable[Moment], rules: JSONObject, now: datetime) -> list
 
 
 def _limit(rules: JSONObject, current: int, history: History, now: datetime, *, up: bool) -> int:
-    """Return how many replicas the policies of one way allow."""
+    """Return how many replicas the policies of one direction allow."""
     policies: Sequence[JSONObject] = rules["policies"]
     if rules["selectPolicy"] == "Disabled":
         return current
@@ -131,7 +131,7 @@ def _limit(rules: JSONObject, current: int, history: History, now: datetime, *, 
 
 
 def _allowed(policy: JSONObject, current: int, history: History, now: datetime, *, up: bool) -> int:
-    """Return how many replicas one policy allows, from those at the begin of its period."""
+    """Return how many replicas one policy allows, from the number at the beginning of its period."""
     begin = current - sum(moment.replicas for moment in _since(history.changed, policy["periodSeconds"], now))
     value = int(policy["value"])
     if policy["type"] == "Pods":

@@ -1,7 +1,7 @@
-"""How many replicas one metric asks for, from the loads of pods.
+"""The number of replicas for one metric, from the loads of pods.
 
 In: a metric of an autoscaler, its pods, and their PodMetrics. Out: a `Proposal`, or a `ReadingError`. Amounts are in
-thousandths, as autoscalers count; shares are those of the requests of pods.
+thousandths, as autoscalers count; shares are shares of the requests of pods.
 """
 
 import math
@@ -17,17 +17,17 @@ from kuberuntime.objects.quantity import NANOS, Quantity
 from localkube.controllers import podhealth
 
 INITIALIZATION: Final = timedelta(minutes=5)
-"""The time after its start in which the processor load of a pod counts only while it is ready."""
+"""The time after its start during which the CPU usage of a pod counts only while it is ready."""
 
 FIRST_READINESS: Final = timedelta(seconds=30)
-"""The time after its start in which a pod that was never ready counts as starting."""
+"""The time after its start during which a pod that was never ready counts as starting."""
 
 MILLI: Final = 1000
 WHOLE: Final = 100
 
 
 class ReadingError(Exception):
-    """A metric that requests no number of replicas; `reason` is for the condition."""
+    """A metric without a result; `reason` is for the condition."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class ReadingError(Exception):
 
 
 class Proposal(NamedTuple):
-    """The replicas that a metric asks for, the metric's name in conditions, and its status."""
+    """The number of replicas for a metric, the metric's name in conditions, and its status."""
 
     replicas: int
     name: str
@@ -51,9 +51,9 @@ class Sample(NamedTuple):
 
 
 class ScaledLoad(Struct, frozen=True, kw_only=True):
-    """The pods of an autoscaler with what they use now, and how many replicas there are.
+    """The pods of an autoscaler with their current usage, and the number of replicas.
 
-    `tolerances` are the deviations (below, above) from the target that change nothing, as shares.
+    `tolerances` are the deviations (below, above) from the target without effect, as shares.
     """
 
     pods: Sequence[JSONObject]
@@ -64,9 +64,9 @@ class ScaledLoad(Struct, frozen=True, kw_only=True):
 
 
 class WantedLoad(NamedTuple):
-    """The resource that is measured, in one container or (empty) all, and the load that each pod should have.
+    """The measured resource, in one container or (empty) in all, and the target load of each pod.
 
-    With `utilization` the load is a percentage of requests; else thousandths.
+    With `utilization` the load is a percentage of requests; otherwise it is in thousandths.
     """
 
     resource: str
@@ -76,7 +76,7 @@ class WantedLoad(NamedTuple):
 
 
 def propose(metric: JSONObject, load: ScaledLoad) -> Proposal:
-    """Return what a metric asks for."""
+    """Return the number of replicas for a metric."""
     match metric["type"]:
         case "Resource":
             source, field, reason = metric["resource"], "resource", "FailedGetResourceMetric"
@@ -151,7 +151,7 @@ def _grouped(target: WantedLoad, load: ScaledLoad, samples: Mapping[str, Sample]
 
 
 def _is_starting(pod: JSONObject, sample: Sample, now: datetime) -> bool:
-    """Return whether the processor load of a pod comes from its start."""
+    """Return whether the CPU usage of a pod comes from its start."""
     ready, started = meta.find_condition(pod, "Ready"), meta.status(pod).get("startTime")
     if ready is None or not started:
         return True
@@ -169,10 +169,10 @@ def _count(
     requests: Mapping[str, int],
     ratio: float,
 ) -> int:
-    """Return the replicas at which each has the target's load, careful where pods start or are not measured.
+    """Return the number of replicas for the target load, conservatively if pods start or are not measured.
 
-    Those that start, or are not measured, count as idle where that keeps the number from growing, and as busy where it
-    keeps it from shrinking; the direction never changes by that.
+    Such pods count as idle if that prevents an increase, and as busy if that prevents a decrease; this never reverses
+    the direction.
     """
     starting = bool(groups.unready) and ratio > 1
     if not starting and not groups.missing:
@@ -199,7 +199,7 @@ def _is_near(load: ScaledLoad, ratio: float) -> bool:
 
 
 def _ratio(target: WantedLoad, used: Mapping[str, int], requests: Mapping[str, int]) -> tuple[int, float]:
-    """Return the mean load of pods, in the unit of the target, and how it compares with the target."""
+    """Return the mean load of pods, in the unit of the target, and its ratio to the target."""
     total = sum(used.values())
     if not target.utilization:
         mean = total // len(used)
@@ -212,7 +212,7 @@ def _ratio(target: WantedLoad, used: Mapping[str, int], requests: Mapping[str, i
 
 
 def _requests(target: WantedLoad, pods: Iterable[JSONObject]) -> dict[str, int]:
-    """Return what pods request, by name; sidecars, which run for a pod's whole life, also count."""
+    """Return the requests of pods, by name; sidecars, which run for a pod's whole life, also count."""
     return {meta.name(pod): sum(_request(target, pod, one) for one in _containers(target, pod)) for pod in pods}
 
 
@@ -232,7 +232,7 @@ def _request(target: WantedLoad, pod: JSONObject, container: JSONObject) -> int:
 
 
 def _samples(target: WantedLoad, metrics: Iterable[JSONObject]) -> dict[str, Sample]:
-    """Return what pods used, by name; those of which a container was not measured are missing."""
+    """Return the usage of pods, by name, except pods with an unmeasured container."""
     found = {}
     for one in metrics:
         measured = [each for each in one["containers"] if target.container in {"", each["name"]}]

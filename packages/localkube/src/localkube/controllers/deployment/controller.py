@@ -49,7 +49,7 @@ class Deployments(Struct, frozen=True, kw_only=True):
         pods = (
             ()
             if sizes.is_rolling(deployment)
-            else (self.pods.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(one)) for one in sets)
+            else (self.pods.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(replica_set)) for replica_set in sets)
         )
         return deploymentcontrol.ObservedDeployment(
             deployment=deployment,
@@ -60,7 +60,7 @@ class Deployments(Struct, frozen=True, kw_only=True):
         )
 
     def _collisions(self, deployment: JSONObject, sets: Sequence[JSONObject]) -> int:
-        """Return the first count from the present one with which no ReplicaSet has the name of a new one."""
+        """Return the first count from the current one for which no ReplicaSet has the name of a new one."""
         collisions = int(meta.status(deployment).get("collisionCount") or 0)
         if history.find_new(deployment, sets) is not None:
             return collisions
@@ -69,7 +69,7 @@ class Deployments(Struct, frozen=True, kw_only=True):
         return collisions
 
     def _deployments_of_ended_pod(self, change: Change) -> Iterator[ObjectKey]:
-        """Yield the Deployment whose new pods may wait for the end of this one."""
+        """Yield the Deployment whose new pods may wait for the end of this pod."""
         owner = meta.controller_of(change.object)
         if owner and (change.new is None or podstate.has_ended(change.new)):
             replicaset = self.sets.store.get(ObjectKey(meta.namespace(change.object), owner["name"]))

@@ -1,7 +1,7 @@
-"""Decides which ReplicaSets of a Deployment to create, resize and delete, and what its status is.
+"""Decides which ReplicaSets of a Deployment to create, resize and delete, and the content of its status.
 
 Mirrors `syncDeployment`. A change of the Deployment's own size comes before a rollout; while it is paused, there is no
-rollout. One plan makes one step: the next one follows when the ReplicaSets report what came of it.
+rollout. One plan makes one step: the next step follows when the ReplicaSets report the result.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ from localkube.controllers.deployment.sizes import Sizes
 
 
 class ObservedDeployment(Struct, frozen=True, kw_only=True):
-    """Everything that the decision depends on: the Deployment, its ReplicaSets, and where it counts their pods.
+    """All inputs of the decision: the Deployment, its ReplicaSets, and where it counts their pods.
 
-    `collisions` is the count with which the name of a new ReplicaSet is free.
+    `collisions` is the count for which the name of a new ReplicaSet is free.
     """
 
     deployment: JSONObject
@@ -33,7 +33,7 @@ class ObservedDeployment(Struct, frozen=True, kw_only=True):
 
 
 class _Step(Struct, frozen=True, kw_only=True):
-    """The next step: the new ReplicaSet (to create if it was not there), the new sizes, the sets to delete."""
+    """The next step: the new ReplicaSet (to create if it does not exist), the new sizes, the sets to delete."""
 
     new: JSONObject | None
     created: bool = False
@@ -45,12 +45,12 @@ class _Step(Struct, frozen=True, kw_only=True):
 def plan(observed: ObservedDeployment) -> Plan:
     """Return the next actions of a Deployment."""
     deployment = observed.deployment
-    found = history.find_new(deployment, observed.sets)
-    old = [one for one in sizes.by_age(observed.sets) if one is not found]
+    replica_set = history.find_new(deployment, observed.sets)
+    old = [one for one in sizes.by_age(observed.sets) if one is not replica_set]
     if meta.is_deleting(deployment):
-        return _acted(observed, old, found, _Step(new=found, sizes={}))
-    new = None if found is None else _renewed(deployment, found, old)
-    return _acted(observed, old, found, _next_step(observed, new, old))
+        return _acted(observed, old, replica_set, _Step(new=replica_set, sizes={}))
+    new = None if replica_set is None else _renewed(deployment, replica_set, old)
+    return _acted(observed, old, replica_set, _next_step(observed, new, old))
 
 
 def _next_step(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[JSONObject]) -> _Step:
@@ -75,7 +75,7 @@ def _rolled(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[
 
 
 def _recreated(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[JSONObject]) -> _Step:
-    """Stop all old pods first; the new set comes, or gets its pods, when none of them runs any more."""
+    """Stop all old pods first; create or scale up the new ReplicaSet when none of them runs any more."""
     deployment = observed.deployment
     leaving = {meta.name(one): 0 for one in old if sizes.size(one)}
     if leaving or _do_old_pods_run(observed, old):
@@ -99,7 +99,7 @@ def _built(observed: ObservedDeployment, old: Sequence[JSONObject]) -> JSONObjec
 
 
 def _renewed(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> JSONObject:
-    """Return the new ReplicaSet with what it takes over from the Deployment."""
+    """Return the new ReplicaSet with the fields that it takes from the Deployment."""
     spec = meta.spec(new) | {"minReadySeconds": meta.spec(deployment).get("minReadySeconds") or 0}
     return _annotated(new, history.annotated(deployment, new, old)) | {"spec": spec}
 
@@ -115,7 +115,7 @@ def _annotated(replicaset: JSONObject, annotations: dict[str, str]) -> JSONObjec
 
 
 def _acted(observed: ObservedDeployment, old: Sequence[JSONObject], found: JSONObject | None, step: _Step) -> Plan:
-    """Return the actions of a step: write the ReplicaSets that change, then the status."""
+    """Return the actions of a step: write the changed ReplicaSets, then the status."""
     deployment = observed.deployment
 
     def after(replicaset: JSONObject) -> JSONObject:

@@ -1,4 +1,4 @@
-"""The history of a Deployment: its ReplicaSets, of which one has the present template, and their numbers.
+"""The history of a Deployment: its ReplicaSets, one of which has the current template, and their numbers.
 
 Mirrors `getNewReplicaSet`, `SetNewReplicaSetAnnotations` and `cleanupDeployment` of kube-controller-manager.
 """
@@ -15,7 +15,7 @@ HASH_LABEL: Final = "pod-template-hash"
 REVISION: Final = "deployment.kubernetes.io/revision"
 FORMER: Final = "deployment.kubernetes.io/revision-history"
 FORMER_LIMIT: Final = 2000
-"""Characters of the annotation that lists the former numbers of a ReplicaSet."""
+"""The maximum characters of the annotation that lists the former numbers of a ReplicaSet."""
 
 NOT_COPIED: Final = {
     "kubectl.kubernetes.io/last-applied-configuration",
@@ -30,13 +30,13 @@ UNLIMITED: Final = 2**31 - 1
 
 
 def find_new(deployment: JSONObject, sets: Iterable[JSONObject]) -> JSONObject | None:
-    """Return the oldest ReplicaSet with the Deployment's template, None where there is none yet."""
+    """Return the oldest ReplicaSet with the Deployment's template, None if there is none yet."""
     template = meta.spec(deployment)["template"]
     return next((one for one in sizes.by_age(sets) if template_of(one) == template), None)
 
 
 def template_of(replicaset: JSONObject) -> JSONObject:
-    """Return the template of a ReplicaSet as the Deployment had it: without the label of its hash."""
+    """Return the template of a ReplicaSet in the form of the Deployment: without the label of its hash."""
     template: JSONObject = meta.spec(replicaset)["template"]
     labels = {name: value for name, value in meta.labels(template).items() if name != HASH_LABEL}
     return template | {"metadata": meta.metadata(template) | {"labels": labels}}
@@ -70,15 +70,15 @@ def build(deployment: JSONObject, collisions: int) -> JSONObject:
 def annotated(deployment: JSONObject, new: JSONObject, old: Iterable[JSONObject]) -> dict[str, str]:
     """Return the annotations of the new ReplicaSet: those of the Deployment, and the highest number of all."""
     copied = {name: value for name, value in meta.annotations(deployment).items() if name not in NOT_COPIED}
-    found = meta.annotations(new) | copied
+    annotations = meta.annotations(new) | copied
     number = max((number_of(one) for one in old), default=0) + 1
-    if number_of(new) >= number or decimals.integer(found.get(REVISION, "0")) is None:
-        return found
-    return found | _former(found) | {REVISION: str(number)}
+    if number_of(new) >= number or decimals.integer(annotations.get(REVISION, "0")) is None:
+        return annotations
+    return annotations | _former(annotations) | {REVISION: str(number)}
 
 
 def number_of(replicaset: JSONObject) -> int:
-    """Return the number of a ReplicaSet in the history, 0 where it has none."""
+    """Return the number of a ReplicaSet in the history, 0 if it has none."""
     return decimals.integer(meta.annotations(replicaset).get(REVISION, "")) or 0
 
 
@@ -96,7 +96,7 @@ def _is_empty(replicaset: JSONObject) -> bool:
 
 
 def _former(annotations: dict[str, str]) -> dict[str, str]:
-    """Return the annotation of former numbers with the present one, the earliest left out where it gets too long."""
+    """Return the annotation of former numbers with the current one, without the earliest if it gets too long."""
     if REVISION not in annotations:
         return {}
     numbers = [number for number in annotations.get(FORMER, "").split(",") if number] + [annotations[REVISION]]

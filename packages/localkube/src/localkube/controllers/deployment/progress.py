@@ -43,7 +43,7 @@ class Situation(Struct, frozen=True, kw_only=True):
 
 
 def build(situation: Situation) -> JSONObject:
-    """Build the whole status; counts of 0 are left out where the API type omits them."""
+    """Build the whole status; counts of 0 are omitted if the API type omits them."""
     counts = _counts(situation)
     conditions = _available(situation, counts, _announced(situation))
     if situation.rolling_out:
@@ -53,7 +53,7 @@ def build(situation: Situation) -> JSONObject:
 
 
 def failed(situation: Situation, message: str) -> JSONObject:
-    """Return the status in which the new ReplicaSet could not be created."""
+    """Return the status for a new ReplicaSet that could not be created."""
     deployment = situation.deployment
     conditions = _conditions(deployment)
     if has_deadline(deployment):
@@ -62,7 +62,7 @@ def failed(situation: Situation, message: str) -> JSONObject:
 
 
 def is_complete(deployment: JSONObject, status: JSONObject) -> bool:
-    """Return whether all pods are of the new ReplicaSet, and available."""
+    """Return whether all pods belong to the new ReplicaSet, and are available."""
     counts = {int(status.get(name) or 0) for name in ("updatedReplicas", "replicas", "availableReplicas")}
     return counts == {sizes.size(deployment)} and int(status.get("observedGeneration") or 0) >= meta.generation(
         deployment
@@ -70,12 +70,12 @@ def is_complete(deployment: JSONObject, status: JSONObject) -> bool:
 
 
 def has_deadline(deployment: JSONObject) -> bool:
-    """Return whether the Deployment says how long a rollout may go without progress."""
+    """Return whether the Deployment limits the time of a rollout without progress."""
     return int(meta.spec(deployment)["progressDeadlineSeconds"]) < UNLIMITED
 
 
 def next_check(deployment: JSONObject, status: JSONObject, now: datetime) -> float | None:
-    """Return in how many seconds a rollout without progress has timed out, None where it cannot."""
+    """Return in how many seconds a rollout without progress times out, None if it cannot."""
     condition = meta.find_condition({"status": status}, PROGRESSING)
     if condition is None or not has_deadline(deployment) or is_complete(deployment, status):
         return None
@@ -86,7 +86,7 @@ def next_check(deployment: JSONObject, status: JSONObject, now: datetime) -> flo
 
 def _counts(situation: Situation) -> JSONObject:
     def total(field: str, sets: Iterable[JSONObject] = situation.sets) -> int:
-        return sum(int(meta.status(one).get(field) or 0) for one in sets)
+        return sum(int(meta.status(replica_set).get(field) or 0) for replica_set in sets)
 
     available = total("availableReplicas")
     return {
@@ -102,7 +102,7 @@ def _counts(situation: Situation) -> JSONObject:
 
 
 def _announced(situation: Situation) -> Conditions:
-    """Return the conditions with what this plan begins: a pause, a resumption, or a new ReplicaSet."""
+    """Return the conditions with the change that this plan begins: a pause, a resumption, or a new ReplicaSet."""
     deployment, conditions = situation.deployment, _conditions(situation.deployment)
     if not has_deadline(deployment) or meta.is_deleting(deployment):
         return conditions
@@ -110,8 +110,8 @@ def _announced(situation: Situation) -> Conditions:
     paused = bool(meta.spec(deployment).get("paused"))
     if reason != TIMED_OUT and paused != (reason == PAUSED):
         word = "paused" if paused else "resumed"
-        found = (PROGRESSING, "Unknown", f"Deployment{word.title()}", f"Deployment is {word}")
-        conditions = _set(conditions, found, situation.now)
+        condition = (PROGRESSING, "Unknown", f"Deployment{word.title()}", f"Deployment is {word}")
+        conditions = _set(conditions, condition, situation.now)
     if situation.new is None or not (situation.created or PROGRESSING not in conditions):
         return conditions
     name = meta.name(situation.new)
@@ -123,10 +123,10 @@ def _announced(situation: Situation) -> Conditions:
 def _available(situation: Situation, counts: JSONObject, conditions: Conditions) -> Conditions:
     least = sizes.size(situation.deployment) - sizes.bounds(situation.deployment)[1]
     if counts["availableReplicas"] >= least:
-        found = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+        condition = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
     else:
-        found = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
-    return _set(conditions, (AVAILABLE, *found), situation.now)
+        condition = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+    return _set(conditions, (AVAILABLE, *condition), situation.now)
 
 
 def _progressed(situation: Situation, counts: JSONObject, conditions: Conditions) -> Conditions:
@@ -138,17 +138,17 @@ def _progressed(situation: Situation, counts: JSONObject, conditions: Conditions
     new = situation.new
     subject = f'ReplicaSet "{meta.name(new)}"' if new else f'Deployment "{meta.name(deployment)}"'
     if is_complete(deployment, counts):
-        found = ("True", COMPLETE, f"{subject} has successfully progressed.")
-        return _set(conditions, (PROGRESSING, *found), situation.now)
+        condition = ("True", COMPLETE, f"{subject} has successfully progressed.")
+        return _set(conditions, (PROGRESSING, *condition), situation.now)
     if _has_progress(meta.status(deployment), counts):
-        found = ("True", "ReplicaSetUpdated", f"{subject} is progressing.")
-        renewed = _set(_without(conditions, PROGRESSING), (PROGRESSING, *found), situation.now)
+        condition = ("True", "ReplicaSetUpdated", f"{subject} is progressing.")
+        renewed = _set(_without(conditions, PROGRESSING), (PROGRESSING, *condition), situation.now)
         if current and current["status"] == "True":
             renewed[PROGRESSING]["lastTransitionTime"] = current["lastTransitionTime"]
         return renewed
     if current and _is_late(deployment, current, situation.now):
-        found = ("False", TIMED_OUT, f"{subject} has timed out progressing.")
-        return _set(conditions, (PROGRESSING, *found), situation.now)
+        condition = ("False", TIMED_OUT, f"{subject} has timed out progressing.")
+        return _set(conditions, (PROGRESSING, *condition), situation.now)
     return conditions
 
 
@@ -177,7 +177,7 @@ def _deadline(deployment: JSONObject, progressing: JSONObject) -> datetime:
 
 def _failures(situation: Situation, conditions: Conditions) -> Conditions:
     sets = [situation.new, *situation.sets] if situation.new else situation.sets
-    failure = next(filter(None, (meta.find_condition(one, FAILURE) for one in sets)), None)
+    failure = next(filter(None, (meta.find_condition(replica_set, FAILURE) for replica_set in sets)), None)
     if failure is None:
         return _without(conditions, FAILURE)
     since = failure["lastTransitionTime"]
@@ -196,7 +196,7 @@ def _without(conditions: Conditions, name: str) -> Conditions:
 
 
 def _set(conditions: Conditions, found: tuple[str, str, str, str], now: datetime) -> Conditions:
-    """Return the conditions with one (type, status, reason, message); one of the same status and reason stays."""
+    """Return the conditions with one (type, status, reason, message); unchanged if status and reason are equal."""
     name, status, reason, message = found
     known = conditions.get(name, {})
     if (known.get("status"), known.get("reason")) == (status, reason):

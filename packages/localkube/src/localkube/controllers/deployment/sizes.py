@@ -1,4 +1,4 @@
-"""How many pods each ReplicaSet of a Deployment has next.
+"""The next number of pods of each ReplicaSet of a Deployment.
 
 Mirrors `rolling.go`, `recreate.go` and `scale` of kube-controller-manager. Every function returns the new sizes by the
 name of the ReplicaSet; a set that is not named keeps its size.
@@ -32,12 +32,12 @@ def by_age(sets: Iterable[JSONObject]) -> list[JSONObject]:
 
 
 def is_rolling(deployment: JSONObject) -> bool:
-    """Return whether the Deployment replaces its pods little by little."""
+    """Return whether the Deployment replaces its pods gradually."""
     return bool(meta.spec(deployment)["strategy"]["type"] == "RollingUpdate")
 
 
 def bounds(deployment: JSONObject) -> tuple[int, int]:
-    """Return maxSurge and maxUnavailable in pods; where both round to 0, one pod may be unavailable."""
+    """Return maxSurge and maxUnavailable in pods; if both round to 0, one pod may be unavailable."""
     if not is_rolling(deployment):
         return 0, 0
     wanted = size(deployment)
@@ -48,31 +48,31 @@ def bounds(deployment: JSONObject) -> tuple[int, int]:
 
 
 def annotations(deployment: JSONObject) -> dict[str, str]:
-    """Return the annotations by which a ReplicaSet shows for which size of the Deployment its own was chosen."""
+    """Return the annotations of a ReplicaSet with the size of the Deployment for which its own size was chosen."""
     wanted = size(deployment)
     return {DESIRED: str(wanted), MOST: str(wanted + bounds(deployment)[0])}
 
 
 def is_scaled(deployment: JSONObject, sets: Sequence[JSONObject]) -> bool:
-    """Return whether the Deployment has another size than the one for which a ReplicaSet with pods has its own."""
+    """Return whether the Deployment's size differs from the one for which a ReplicaSet with pods was sized."""
     desired = (_number(replicaset, DESIRED) for replicaset in sets if size(replicaset))
     return any(number not in {None, size(deployment)} for number in desired)
 
 
 def surged(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> int:
-    """Return to which size the new ReplicaSet may grow while the old ones have their pods."""
+    """Return the size to which the new ReplicaSet may grow while the old ones have their pods."""
     free = size(deployment) + bounds(deployment)[0] - sum(map(size, (*old, new)))
     return size(new) + max(0, min(free, size(deployment) - size(new)))
 
 
 def rolled(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> Sizes:
-    """Return the next step of a rolling update: the new set grows, or else the old ones (oldest first) shrink."""
+    """Return the next step of a rolling update: the new set grows, otherwise the old ones (oldest first) shrink."""
     grown = min(surged(deployment, new, old), size(deployment))
     return {meta.name(new): grown} if grown != size(new) else _shrunk(deployment, new, old)
 
 
 def _shrunk(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> Sizes:
-    """Take pods from the old sets: first unavailable pods, then as many pods as may be unavailable."""
+    """Remove pods from the old sets: first unavailable pods, then as many pods as may be unavailable."""
     least = size(deployment) - bounds(deployment)[1]
     may_go = sum(map(size, (*old, new))) - least - (size(new) - available(new))
     if may_go <= 0:
@@ -85,7 +85,7 @@ def _shrunk(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) 
 
 
 def _spread(count: int, limits: Sequence[int]) -> list[int]:
-    """Spread a count over places of these limits, from the first one on.
+    """Spread a count over places with these limits, from the first one on.
 
     >>> _spread(5, [2, 2, 4])
     [2, 2, 1]
@@ -97,9 +97,9 @@ def _spread(count: int, limits: Sequence[int]) -> list[int]:
 
 
 def scaled(deployment: JSONObject, new: JSONObject | None, old: Sequence[JSONObject]) -> Sizes:
-    """Return the sizes after the Deployment's own size changed; during a rollout in proportion, so as not to hasten it."""
+    """Return the sizes after the Deployment's own size changed; during a rollout in proportion, to keep its pace."""
     sets = [*old, new] if new is not None else [*old]
-    active = [one for one in sets if size(one)]
+    active = [replica_set for replica_set in sets if size(replica_set)]
     wanted = size(deployment)
     if len(active) <= 1:
         only = (active or sets)[-1:]
@@ -125,7 +125,7 @@ def _proportional(deployment: JSONObject, active: Sequence[JSONObject]) -> Sizes
 
 
 def _share(deployment: JSONObject, replicaset: JSONObject) -> int:
-    """Return by how many pods the set grows if it keeps its part of the whole, rounded to the nearest number."""
+    """Return by how many pods the set grows if it keeps its share of the total, rounded."""
     if not size(deployment):
         return -size(replicaset)
     before = _number(replicaset, MOST) or int(meta.status(deployment).get("replicas") or 0)

@@ -1,4 +1,4 @@
-"""The controller of PodDisruptionBudgets: how many healthy pods each has, and how many evictions are left.
+"""The controller of PodDisruptionBudgets: counts the healthy pods of each, and the evictions that are left.
 
 Mirrors `disruption.go` of kube-controller-manager, without its events.
 """

@@ -1,4 +1,4 @@
-"""The status of a PodDisruptionBudget, from its pods and the number of pods that their controllers want.
+"""The status of a PodDisruptionBudget, from its pods and the desired number of pods of their controllers.
 
 In: the budget, its pods, the scale of their controllers. Out: the status, and when it may change without a write.
 """
@@ -13,7 +13,7 @@ from kuberuntime.objects import intstr, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 
 DELETION_TIMEOUT: Final = timedelta(minutes=2)
-"""How long a granted eviction counts while the pod is not seen to be deleted."""
+"""The time for which a granted eviction counts while its pod is not being deleted."""
 
 CONDITION: Final = "DisruptionAllowed"
 
@@ -21,7 +21,7 @@ CONDITION: Final = "DisruptionAllowed"
 class ObservedBudget(Struct, frozen=True, kw_only=True):
     """A budget and its pods.
 
-    `scale` is the number of pods that their controllers want; `failure` why it is unknown.
+    `scale` is the desired number of pods of their controllers; `failure` is the reason why it is unknown.
     """
 
     budget: JSONObject
@@ -41,7 +41,7 @@ def build(observed: ObservedBudget) -> JSONObject:
     healthy = sum(_is_healthy(pod, disrupted) for pod in observed.pods)
     expected, wanted = _amounts(observed)
     allowed = max(healthy - wanted, 0) if expected > 0 else 0
-    found = ("True", "SufficientPods", "") if allowed > 0 else ("False", "InsufficientPods", "")
+    condition = ("True", "SufficientPods", "") if allowed > 0 else ("False", "InsufficientPods", "")
     status: JSONObject = {
         "observedGeneration": meta.generation(budget),
         "disruptedPods": disrupted,
@@ -49,13 +49,13 @@ def build(observed: ObservedBudget) -> JSONObject:
         "currentHealthy": healthy,
         "desiredHealthy": wanted,
         "expectedPods": expected,
-        "conditions": _conditions(observed, found),
+        "conditions": _conditions(observed, condition),
     }
     return {name: value for name, value in status.items() if value != {}}
 
 
 def next_check(status: JSONObject, now: datetime) -> float | None:
-    """Return in how many seconds the first granted eviction stops counting, None without one."""
+    """Return in how many seconds the first granted eviction stops counting, None if there is none."""
     moments = [timestamps.parse(text) for text in (status.get("disruptedPods") or {}).values()]
     return max((min(moments) + DELETION_TIMEOUT - now).total_seconds(), 0.0) + 1 if moments else None
 
@@ -80,7 +80,7 @@ def _amounts(observed: ObservedBudget) -> tuple[int, int]:
 
 
 def _disrupted(observed: ObservedBudget) -> dict[str, str]:
-    """Return the granted evictions whose pods are still to be deleted."""
+    """Return the granted evictions whose pods are not yet deleted."""
     known: Mapping[str, str] = meta.status(observed.budget).get("disruptedPods") or {}
     names = [meta.name(pod) for pod in observed.pods if not meta.is_deleting(pod) and meta.name(pod) in known]
     return {name: known[name] for name in names if timestamps.parse(known[name]) + DELETION_TIMEOUT >= observed.now}

@@ -1,4 +1,4 @@
-"""The driver of the controller of budgets: observes through caches and lets `budgetstatus.py` count."""
+"""The driver of the budget controller: observes through caches and lets `budgetstatus.py` count."""
 
 from collections.abc import Iterator, Sequence
 
@@ -27,14 +27,14 @@ class DisruptionBudgets(Struct, frozen=True, kw_only=True):
     clock: Clock
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watches, with the budgets that a change affects; a change of scale shows in pods."""
+        """Return the watches, with the budgets that a change affects; a change of scale is visible in pods."""
         return (
             Watch(self.budgets, lambda change: [meta.key(change.object)]),
             Watch(self.pods, self._budgets_of_pod),
         )
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Write the status of one budget, if it changes."""
+        """Write the status of one budget if it changes."""
         budget = self.budgets.store.get(key)
         if budget is None:
             return Plan()
@@ -51,7 +51,7 @@ class DisruptionBudgets(Struct, frozen=True, kw_only=True):
         return budgetstatus.ObservedBudget(budget=budget, pods=pods, scale=scale, failure=failure, now=self.clock.now())
 
     def _scale(self, pods: Sequence[JSONObject]) -> tuple[int, str]:
-        """Return how many pods the controllers of these pods want, and why this is unknown."""
+        """Return the desired number of pods of these pods' controllers, and why it is unknown."""
         scales: dict[UID, int] = {}
         for pod in pods:
             if meta.controller_of(pod) is None:
@@ -63,7 +63,7 @@ class DisruptionBudgets(Struct, frozen=True, kw_only=True):
         return sum(scales.values()), ""
 
     def _workload(self, pod: JSONObject) -> JSONObject | None:
-        """Return what scales a pod: its StatefulSet, or its ReplicaSet, or the Deployment of that."""
+        """Return the workload that scales a pod: its StatefulSet, or its ReplicaSet, or the Deployment of that."""
         replicaset = _controller(pod, REPLICA_SETS.kind, self.replicasets)
         if replicaset is None:
             return _controller(pod, STATEFULSETS.kind, self.statefulsets)
@@ -77,9 +77,9 @@ class DisruptionBudgets(Struct, frozen=True, kw_only=True):
 
 
 def _controller(obj: JSONObject, kind: str, informer: Informer) -> JSONObject | None:
-    """Return the controller of an object, if it is of this kind and exists."""
+    """Return the controller of an object if it has this kind and exists."""
     owner = meta.controller_of(obj)
     if owner is None or owner["kind"] != kind:
         return None
-    found = informer.store.get(ObjectKey(meta.namespace(obj), owner["name"]))
-    return found if found is not None and meta.uid(found) == owner["uid"] else None
+    controller = informer.store.get(ObjectKey(meta.namespace(obj), owner["name"]))
+    return controller if controller is not None and meta.uid(controller) == owner["uid"] else None

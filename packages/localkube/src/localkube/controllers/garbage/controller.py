@@ -1,8 +1,8 @@
 """The driver of the garbage collector: watches the metadata of every kind, and acts on the verdicts.
 
 Kinds come from discovery, which is repeated whenever a CustomResourceDefinition changes. No object is deleted only
-because its owner is missing in the graph: an owner whose deletion was not seen is read from the API server, and so is
-the object itself before its deletion.
+because its owner is missing in the graph. If the deletion of the owner was not observed, it is read from the API
+server. The object itself is also read before its deletion.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ class GarbageCollector:
                     self._kinds_changed.set()
 
     async def _follow_kinds(self, group: asyncio.TaskGroup) -> list[Informer]:
-        """Watch every kind that is served, and no others; return the new informers."""
+        """Watch every served kind, and no others; return the new informers."""
         self._kinds_changed.clear()
         served = {resource for resource in await discover(self._client) if resource.group_resource not in IGNORED}
         self._kinds = {(resource.group, resource.kind): resource for resource in served}
@@ -132,7 +132,7 @@ class GarbageCollector:
         return await self._read_state(node, owner)
 
     async def _read_state(self, node: GraphNode, owner: Owner) -> OwnerState:
-        """Read an owner that the graph does not have from the API server."""
+        """Read an owner that is missing in the graph from the API server."""
         resource = self._kinds.get((owner.group, owner.kind))
         if resource is None or (resource.namespaced and not node.key.namespace):
             log.debug("owner of an unknown kind", object=str(node.key), owner=owner.name, kind=owner.kind)
@@ -155,7 +155,7 @@ class GarbageCollector:
 
     async def _orphan(self, dependent: GraphNode, owner: UID) -> Patch | None:
         live = await self._read(dependent)
-        if live is None or all(one.uid != owner for one in read_owners(live)):
+        if live is None or all(read_owner.uid != owner for read_owner in read_owners(live)):
             return None
         return set_owners(dependent.resource, live, without(live, {owner}))
 

@@ -1,4 +1,4 @@
-"""Finds the resources that can be deleted, by discovery, for the garbage collector and the namespace controller."""
+"""Finds the deletable resources by discovery, for the garbage collector and the namespace controller."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -18,12 +18,12 @@ MANY: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,
 
 
 def metadata_client(client: Client) -> Client:
-    """Return a client over `client` that gets metadata only, if the server supports it."""
+    """Return a client over `client` that requests only metadata, if the server supports it."""
     return Client(MetadataTransport(client))
 
 
 class MetadataTransport(msgspec.Struct, frozen=True):
-    """Requests metadata only. Implements `kuberuntime.client.transport.Transport`."""
+    """Requests only metadata. Implements `kuberuntime.client.transport.Transport`."""
 
     client: Client
 
@@ -51,20 +51,20 @@ NEEDED_VERBS: Final = {"delete", "list", "watch"}
 
 
 async def discover(client: Client) -> tuple[Resource, ...]:
-    """Return every resource that can be listed, watched and deleted, each in the version that its group prefers of it."""
+    """Return every resource that can be listed, watched and deleted, in the preferred version of its group."""
     groups = await _read(client, "/apis")
     paths = ["/api/v1", *(f"/apis/{version}" for version in preferred_versions(groups))]
     async with asyncio.TaskGroup() as tasks:
         answers = [tasks.create_task(_read(client, path)) for path in paths]
-    found: dict[str, Resource] = {}
+    resources: dict[str, Resource] = {}
     for answer in answers:
         for resource in parse_resources(answer.result()):
-            found.setdefault(resource.group_resource, resource)
-    return tuple(found.values())
+            resources.setdefault(resource.group_resource, resource)
+    return tuple(resources.values())
 
 
 def preferred_versions(groups: JSONObject) -> list[str]:
-    """Return `group/version` for each version of an APIGroupList, the preferred one of a group before its others."""
+    """Return `group/version` for each version of an APIGroupList, the preferred version of a group first."""
     return list(
         dict.fromkeys(
             version["groupVersion"]
@@ -75,7 +75,7 @@ def preferred_versions(groups: JSONObject) -> list[str]:
 
 
 def parse_resources(answer: JSONObject) -> Iterator[Resource]:
-    """Read an APIResourceList; subresources, and resources that cannot be listed, watched or deleted, are left out."""
+    """Read an APIResourceList, without subresources and resources that cannot be listed, watched or deleted."""
     group, _, version = answer["groupVersion"].rpartition("/")
     for entry in answer.get("resources") or []:
         if "/" not in entry["name"] and set(entry.get("verbs") or ()) >= NEEDED_VERBS:

@@ -1,7 +1,7 @@
-"""The owner references of all objects as a graph, and which objects a change affects.
+"""The owner references of all objects as a graph, and the objects that a change affects.
 
-In: objects as they are added and deleted, in any order. Out: the UIDs to process. An owner that the graph does not have
-may still exist (its kind is not watched, or its watch lags); only objects whose deletion was seen count as absent.
+In: objects as they are added and deleted, in any order. Out: the UIDs to process. An owner that is missing in the graph
+may still exist (its kind is not watched, or its watch lags). Only objects whose deletion was observed count as absent.
 Mirrors `graph_builder.go`.
 """
 
@@ -18,7 +18,7 @@ FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 
 MOST_GONE: Final = 2_000
-"""UIDs of deleted owners that are remembered, so that not each of their dependents causes a request."""
+"""The maximum number of remembered UIDs of deleted owners, which save a request per dependent."""
 
 
 class Owner(Struct, frozen=True):
@@ -48,7 +48,7 @@ class GraphNode(Struct, frozen=True):
 
     @property
     def orphans_dependents(self) -> bool:
-        """Return whether the object is being deleted and leaves its dependents behind."""
+        """Return whether the object is being deleted and its dependents are orphaned."""
         return self.deleting and ORPHAN in self.finalizers
 
     def is_meant_by(self, owner: Owner) -> bool:
@@ -87,7 +87,7 @@ class Graph(Struct):
         return set(self._dependents.get(uid, ())) | self._waiting_owners(node)
 
     def forget(self, resource: Resource) -> None:
-        """Forget the objects of a kind that is not served any more, without calling them deleted."""
+        """Forget the objects of a kind that is no longer served, without recording them as deleted."""
         for node in [node for node in self.nodes.values() if node.resource == resource]:
             del self.nodes[node.uid]
             self._unlink(node)

@@ -1,4 +1,4 @@
-"""Decides on one object whose owners may be gone. Mirrors `attemptToDeleteItem` of kube-controller-manager.
+"""Decides on one object whose owners may be deleted. Mirrors `attemptToDeleteItem` of kube-controller-manager.
 
 In: the current object, the state of each owner, whether it has dependents. Out: a verdict.
 
@@ -25,15 +25,15 @@ class OwnerState(StrEnum):
     """The state of an owner."""
 
     SOLID = "solid"
-    """It exists, or is not known to be absent."""
+    """The owner exists, or is not known to be absent."""
     WAITING = "waiting"
-    """It is being deleted in the foreground."""
+    """The owner is being deleted in the foreground."""
     ABSENT = "absent"
-    """It is certain not to exist."""
+    """The owner certainly does not exist."""
 
 
 class Keep(Struct, frozen=True):
-    """Keep the object as it is."""
+    """Keep the object unchanged."""
 
 
 class Disown(Struct, frozen=True):
@@ -43,7 +43,7 @@ class Disown(Struct, frozen=True):
 
 
 class Collect(Struct, frozen=True):
-    """Delete the object; with `unblock` first unblock its owners, since it and they own each other in a circle."""
+    """Delete the object; with `unblock` first unblock its owners, because it and they own each other in a circle."""
 
     propagation: Propagation
     unblock: bool = False
@@ -53,7 +53,7 @@ Verdict: TypeAlias = Keep | Disown | Collect
 
 
 def decide(node: GraphNode, states: Mapping[UID, OwnerState], dependents: Sequence[GraphNode]) -> Verdict:
-    """Decide on one object; `states` has every owner of it."""
+    """Decide on one object; `states` contains each of its owners."""
     if not node.owners or node.deleting:
         return Keep()
     found = {owner.uid: states[owner.uid] for owner in node.owners}

@@ -46,7 +46,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def total(self) -> int:
-        """Return the number of all nodes, those of `also` included."""
+        """Return the number of all nodes, including those of `also`."""
         return self.count + sum(one.total for one in self.also)
 
     def sort(self, index: int) -> "NodeSettings":
@@ -82,7 +82,7 @@ def node_names(settings: NodeSettings) -> list[str]:
 
 
 def capacity_of(settings: NodeSettings) -> dict[str, str]:
-    """Return the capacity of the first of these nodes, which is all allocatable."""
+    """Return the capacity of the first of these nodes, all of which is allocatable."""
     return CAPACITY | dict(settings.capacity)
 
 
@@ -125,7 +125,7 @@ async def ensure_nodes(client: Client, settings: NodeSettings, clock: Clock) -> 
 
 
 def is_simulated(node: JSONObject) -> bool:
-    """Return whether the node is simulated, by this version or an earlier one."""
+    """Return whether this version or an earlier one simulates the node."""
     return any(meta.labels(node).get(name) == "true" for name in (wellknown.SIMULATED, wellknown.FORMER_SIMULATED))
 
 

@@ -38,7 +38,7 @@ OWN: Final = {PREFIX + name for name in (*TAINTS.values(), UNSCHEDULABLE)}
 
 
 class NodeTaints(Struct, frozen=True, kw_only=True):
-    """Keeps the taints of nodes in accordance with their conditions."""
+    """Keeps the taints of nodes up to date with their conditions."""
 
     nodes: Informer
     clock: Clock
@@ -57,7 +57,7 @@ class NodeTaints(Struct, frozen=True, kw_only=True):
 
 
 def corrected(node: JSONObject, now: datetime) -> list[JSONObject] | None:
-    """Return the taints that the node should have, other taints included; None if it has them."""
+    """Return the taints that the node should have, including other taints; None if it has them."""
     live: list[JSONObject] = meta.spec(node).get("taints") or []
     wanted = due(node)
     kept = [taint for taint in live if taint["key"] not in OWN or _identity(taint) in wanted]
@@ -74,7 +74,7 @@ def due(node: JSONObject) -> list[tuple[str, str]]:
     >>> due({"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
     [('node.kubernetes.io/not-ready', 'NoSchedule'), ('node.kubernetes.io/not-ready', 'NoExecute')]
     """
-    said = [(one["type"], one["status"]) for one in meta.status(node).get("conditions") or []]
+    said = [(condition["type"], condition["status"]) for condition in meta.status(node).get("conditions") or []]
     names = [TAINTS[pair] for pair in said if pair in TAINTS]
     cordoned = [UNSCHEDULABLE] if meta.spec(node).get("unschedulable") else []
     return [(PREFIX + name, "NoSchedule") for name in (*names, *cordoned)] + [

@@ -1,9 +1,9 @@
 """Parses the options for simulated nodes: labels, taints and capacity.
 
-In: the values of `--node-label`, `--node-taint` and `--node-capacity`. In labels, and in the values of taints, the number of
-the node may stand, as in `rack=r{i//2}`: braces contain integer arithmetic on `i`. Python's parser reads it, and its tree is
-evaluated node by node. Out: values for `nodes.NodeSettings`, or a `ValueError` that names the invalid value and says what to
-write.
+In: the values of `--node-label`, `--node-taint` and `--node-capacity`. Labels, and the values of taints, may contain
+the number of the node, as in `rack=r{i//2}`: braces contain integer arithmetic on `i`. Python's parser reads it, and
+its tree is evaluated node by node. Out: values for `nodes.NodeSettings`, or a `ValueError` that names the invalid value
+and says what to write.
 """
 
 import ast

@@ -39,7 +39,7 @@ class PodGarbageCollector(Struct, frozen=True):
         return lost_node, Watch(self.pods, self._unknown_node)
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Remove the pods of one node, if it was deleted."""
+        """Remove the pods of one node if it was deleted."""
         stranded = self.pods.store.by_index(BY_NODE, key.name)
         if not stranded or await self.client.find(NODES, key) is not None:
             return Plan()
@@ -48,7 +48,7 @@ class PodGarbageCollector(Struct, frozen=True):
         )
 
     def _unknown_node(self, change: Change) -> Iterator[ObjectKey]:
-        """Yield the node of a pod if it is not known: deleted before this process started, or not seen yet."""
+        """Yield the node of a pod if it is not known: deleted before this process started, or not yet observed."""
         for node in node_index(change.new or {}):
             if self.nodes.store.get(ObjectKey("", node)) is None:
                 yield ObjectKey("", node)

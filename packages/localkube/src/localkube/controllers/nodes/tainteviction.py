@@ -1,7 +1,7 @@
-"""Evicts pods from nodes with NoExecute taints that they do not tolerate, or not any longer.
+"""Evicts pods from nodes with NoExecute taints that they do not, or no longer, tolerate.
 
-Mirrors `taint_eviction.go` of kube-controller-manager: the time that a pod tolerates a taint counts from when this
-controller first saw pod and taint together. An evicted pod gets no condition `DisruptionTarget`.
+Mirrors `taint_eviction.go` of kube-controller-manager: the time for which a pod tolerates a taint counts from when this
+controller first observed pod and taint together. An evicted pod gets no condition `DisruptionTarget`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -76,11 +76,11 @@ class TaintEviction(Struct, frozen=True, kw_only=True):
 
 
 def tolerated(pod: JSONObject, taints: Iterable[JSONObject]) -> timedelta | None:
-    """Return how long the pod may stay on a node with these taints NoExecute; None: without limit."""
+    """Return how long the pod may stay on a node with these NoExecute taints; None: without limit."""
     tolerations = read_tolerations(meta.spec(pod))
     limits: list[float] = []
     for taint in taints:
-        matching = [one for one in tolerations if one.tolerates(taint)]
+        matching = [toleration for toleration in tolerations if toleration.tolerates(taint)]
         if not matching:
             return AT_ONCE
         limits += [one.seconds for one in matching if one.seconds is not None]

@@ -1,11 +1,11 @@
-"""Decides which pods of a ReplicaSet to create and delete, and what its status is.
+"""Decides which pods of a ReplicaSet to create and delete, and the content of its status.
 
 Mirrors `manageReplicas` and `calculateStatus`. Pods that ended or are being deleted do not count. One plan creates or
-deletes `AT_ONCE` pods at most; a failure ends the batch (slow start) and becomes the condition ReplicaFailure, which
+deletes at most `AT_ONCE` pods; a failure ends the batch (slow start) and becomes the condition ReplicaFailure, which
 stays until the number is right.
 
-The first victims are those of `ActivePodsWithRanks`: ages are compared by their order of magnitude (powers of two of
-nanoseconds); within one the UID decides, so that not always the youngest goes.
+The first deleted pods are those of `ActivePodsWithRanks`: ages are compared by their order of magnitude (powers of two
+of nanoseconds); within one the UID decides, so that the youngest is not always deleted.
 """
 
 import math
@@ -28,7 +28,7 @@ FAILURE: Final = "ReplicaFailure"
 
 
 class ObservedReplicaSet(Struct, frozen=True, kw_only=True):
-    """Everything that the decision depends on: the set, its pods, the pods of its siblings, names for new pods."""
+    """All inputs of the decision: the set, its pods, the pods of its siblings, names for new pods."""
 
     replicaset: JSONObject
     pods: Sequence[JSONObject]
@@ -38,12 +38,12 @@ class ObservedReplicaSet(Struct, frozen=True, kw_only=True):
 
 
 def is_active(pod: JSONObject) -> bool:
-    """Return whether the pod counts: it neither ended nor is it being deleted."""
+    """Return whether the pod counts: it neither ended nor is being deleted."""
     return not podstate.has_ended(pod) and not meta.is_deleting(pod)
 
 
 def missing(replicaset: JSONObject, pods: Iterable[JSONObject]) -> int:
-    """Return how many pods are missing, a negative number where there are too many."""
+    """Return how many pods are missing, negative if there are too many."""
     return int(meta.spec(replicaset)["replicas"]) - sum(map(is_active, pods))
 
 
@@ -77,7 +77,7 @@ def build_pod(replicaset: JSONObject, name: str) -> JSONObject:
 
 
 def build_status(observed: ObservedReplicaSet) -> JSONObject:
-    """Build the whole status; counts of 0 are left out where the API type omits them."""
+    """Build the whole status; counts of 0 are omitted if the API type omits them."""
     replicaset = observed.replicaset
     active = [pod for pod in observed.pods if is_active(pod)]
     wanted = meta.labels(meta.spec(replicaset)["template"]).items()
@@ -139,7 +139,10 @@ PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 def ranked(pods: Iterable[JSONObject], related: Iterable[JSONObject], now: datetime) -> Sequence[JSONObject]:
-    """Return the pods, the first victim first; `related` are the pods that should be on other nodes than these."""
+    """Return the pods in the order of their deletion.
+
+    `related` are the pods that should be on other nodes than these.
+    """
     crowd = Counter(meta.spec(pod).get("nodeName") or "" for pod in related)
 
     def state(pod: JSONObject) -> tuple[int, ...]:
@@ -175,7 +178,7 @@ def _created(pod: JSONObject) -> datetime | None:
 
 
 def _compare_ages(one: datetime | None, other: datetime | None, now: datetime) -> int | None:
-    """Return whether `one` is younger (negative), of the same order of magnitude (0), or the same moment (None)."""
+    """Return whether `one` is younger (negative), of the same order of magnitude (0), or of the same time (None)."""
     if one == other:
         return None
     if one is None or other is None:

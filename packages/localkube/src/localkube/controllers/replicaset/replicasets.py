@@ -1,7 +1,7 @@
 """The driver of the ReplicaSet controller: observes through caches and lets `replicacontrol.py` decide.
 
-A pod's name is random, so a plan made before the cache shows the last creations would make more. The names that were
-given out and not yet seen are therefore used first: a pod that is there already is then not created again.
+A pod's name is random, so a plan that is made before the cache shows the last creations would create more pods. So
+assigned names whose pods were not yet observed are used first: an existing pod is then not created again.
 """
 
 from collections import defaultdict
@@ -25,7 +25,7 @@ from localkube.controllers.replicaset import replicacontrol
 from localkube.controllers.templatehash import SAFE_CHARACTERS
 
 LONGEST_PREFIX: Final = 57
-"""Characters of the set's name in a pod's, which is a host name of 63 at most."""
+"""The maximum characters of the set's name in a pod's name, which is a host name of at most 63."""
 
 
 class ReplicaSets(Struct, frozen=True, kw_only=True):
@@ -67,7 +67,7 @@ class ReplicaSets(Struct, frozen=True, kw_only=True):
         )
 
     def _names(self, replicaset: JSONObject, wanted: int) -> Sequence[str]:
-        """Return names for new pods: first those given out whose pods were not seen, then new ones."""
+        """Return names for new pods: first assigned names whose pods were not observed, then new ones."""
         if wanted <= 0:
             return ()
         unseen = self._unseen[meta.uid(replicaset)]
@@ -77,10 +77,10 @@ class ReplicaSets(Struct, frozen=True, kw_only=True):
         return [*unseen][:wanted]
 
     def _related(self, replicaset: JSONObject) -> list[JSONObject]:
-        """Return the pods of all sets that have the same controller, its own among them."""
+        """Return the pods of all sets with the same controller, including its own."""
         owner = meta.controller_of(replicaset)
         siblings = self.sets.store.by_index(controllerrefs.BY_CONTROLLER, owner["uid"]) if owner else [replicaset]
-        pods = (self.pods.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(one)) for one in siblings)
+        pods = (self.pods.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(sibling)) for sibling in siblings)
         return list(chain.from_iterable(pods))
 
     def _changed_set(self, change: Change) -> Iterator[ObjectKey]:

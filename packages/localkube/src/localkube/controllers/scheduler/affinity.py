@@ -15,16 +15,16 @@ from localkube.controllers.scheduler.predicates import Cause
 
 
 class Affinity(Struct, frozen=True):
-    """The other pods as far as they matter for the affinity of one pod."""
+    """The other pods that are relevant for the affinity of one pod."""
 
     wanted: tuple[tuple[str, Mapping[str, int]], ...]
-    """By required affinity term: its topology key, and how many pods that match all terms are in which domain."""
+    """For each required affinity term: its topology key, and the number of pods in each domain that match all terms."""
     is_first: bool
-    """No pod matches all affinity terms yet, and the pod itself does: it may begin anywhere."""
+    """No pod matches all affinity terms yet, but the pod itself does: it may run anywhere."""
     avoided: frozenset[tuple[str, str]]
-    """Topology pairs with pods that the pod's anti-affinity names."""
+    """Topology pairs with pods that the pod's anti-affinity selects."""
     claimed: frozenset[tuple[str, str]]
-    """Topology pairs with pods whose anti-affinity names the pod."""
+    """Topology pairs with pods whose anti-affinity selects the pod."""
 
     def objection(self, node: NodeState) -> tuple[Cause, str] | None:
         """Return why the pod may not run on the node, None if it may."""

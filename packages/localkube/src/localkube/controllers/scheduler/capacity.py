@@ -1,7 +1,7 @@
 """The free capacity of nodes, and counts of their pods by scope, updated as pods are added and removed.
 
-So the cost of a decision grows with the nodes, not with the pods. The counts of a scope are made from all pods when a
-term first needs them; the least recently used ones are dropped.
+So the cost of a decision grows with the nodes, not with the pods. The counts of a scope are computed from all pods when
+a term first needs them; the least recently used ones are dropped.
 """
 
 from collections import Counter, OrderedDict
@@ -19,7 +19,7 @@ from localkube.controllers.scheduler.podinfo import PodInfo, Port, Scope, Term
 KEPT_SCOPES: Final = 1024
 
 Scopes: TypeAlias = tuple[Scope, ...]
-"""Pods that match all of these."""
+"""Scopes that a pod must all match."""
 
 
 class NodeState(Struct):
@@ -36,7 +36,7 @@ class NodeState(Struct):
 
 
 class Placed(Struct, frozen=True):
-    """A pod and the name of its node, which need not exist any more."""
+    """A pod and the name of its node, which may no longer exist."""
 
     pod: PodInfo
     node: str
@@ -72,7 +72,7 @@ class ClusterState(Struct):
         return True
 
     def remove_namespace(self, name: str) -> None:
-        """Forget a namespace that was deleted, and so has no pods."""
+        """Forget a deleted namespace, which has no pods."""
         self.namespaces.pop(name, None)
 
     def place(self, pod: PodInfo, node: str) -> None:
@@ -85,7 +85,7 @@ class ClusterState(Struct):
         self._count(pod, node, 1)
 
     def remove(self, uid: UID) -> Placed | None:
-        """Forget a pod; return where it was."""
+        """Forget a pod; return its node."""
         placed = self.pods.pop(uid, None)
         if placed is not None:
             del self._by_node[placed.node][uid]

@@ -33,7 +33,7 @@ def binding(pod: JSONObject, node: str) -> Create:
 
 
 def report(pod: JSONObject, message: str, now: datetime) -> Patch | None:
-    """Return the action that records on the pod why it has no node; None if it is recorded already."""
+    """Return the action that records on the pod why it has no node; None if it is already recorded."""
     changed = unschedulable(pod, message, now)
     if changed is None:
         return None
@@ -42,7 +42,7 @@ def report(pod: JSONObject, message: str, now: datetime) -> Patch | None:
 
 
 def unschedulable(pod: JSONObject, message: str, now: datetime) -> list[JSONObject] | None:
-    """Return the pod's conditions with PodScheduled=False and the reason; None if it has them already."""
+    """Return the pod's conditions with PodScheduled=False and the reason; None if it already has them."""
     known = meta.find_condition(pod, SCHEDULED) or {}
     if (known.get("status"), known.get("reason"), known.get("message")) == ("False", UNSCHEDULABLE, message):
         return None

@@ -1,7 +1,7 @@
 """The driver of the scheduler: watches the state of the cluster, decides pod by pod, binds concurrently.
 
-A decision counts from the moment it is made (the pod is assumed on its node), so that the next pod is decided without
-waiting for the binding; a binding that fails is undone. Pods of other schedulers are ignored.
+A decision takes effect at once (the pod is assumed on its node), so that the next pod is decided without waiting for
+the binding; a binding that fails is undone. Pods of other schedulers are ignored.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ from localkube.controllers.scheduler.queue import SchedulingQueue
 
 NAME: Final = "default-scheduler"
 BINDINGS: Final = 32
-"""Bindings and reports that are written concurrently."""
+"""The maximum number of bindings and reports that are written concurrently."""
 
 RETRY: Final = 1.0
 """Seconds until a pod is retried after its binding or report failed, as in kube-scheduler's first back-off."""
 
 CATCH_UP: Final = 0.05
-"""Seconds until a pod that changed meanwhile is decided again, when the watch has delivered the change."""
+"""Seconds until a pod that changed during a write is decided again; the watch has then delivered the change."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -78,7 +78,7 @@ class Scheduler:
                     group.create_task(self._write(pod, self._decide(pod)))
 
     def _decide(self, pod: PodInfo) -> Decision:
-        """Decide on a pod, and assume that the decision will be written; an internal error refuses this pod only."""
+        """Decide on a pod, and assume that the decision will be written; an internal error only refuses this pod."""
         try:
             return self._decided(pod)
         except Exception as error:  # noqa: BLE001 - loop edge: a decision that fails must not stop the others
@@ -128,14 +128,14 @@ class Scheduler:
                 return Plan((report,) if report else ())
 
     def _take_back(self, pod: PodInfo) -> None:
-        """Undo a decision that could not be written, and decide again if the pod still waits for a node."""
+        """Undo a decision that could not be written, and decide again if the pod still has no node."""
         self._forget(pod.uid)
         obj = self._sources.pods.store.get(pod.key)
         if obj is not None and meta.uid(obj) == pod.uid:
             self._take(obj)
 
     def _forget(self, uid: UID) -> None:
-        """Remove a pod from queue and cluster, and retry pods that its resources may help."""
+        """Remove a pod from queue and cluster, and retry pods that may use its resources."""
         self._assumed.discard(uid)
         self._queue.remove(uid)
         if self._cluster.remove(uid) is not None:
@@ -148,7 +148,7 @@ class Scheduler:
 
     def _is_about(self, waiting: PodInfo, placed: PodInfo) -> bool:
         """Return whether affinity terms of a waiting pod select the placed pod."""
-        scopes = [term.scope for term in waiting.affinity] + [one.scope for one in waiting.constraints]
+        scopes = [term.scope for term in waiting.affinity] + [constraint.scope for constraint in waiting.constraints]
         return any(self._cluster.matches((scope,), placed) for scope in scopes)
 
     def _retry(self, changed: frozenset[Cause]) -> None:
@@ -205,7 +205,7 @@ class Scheduler:
 
 
 def _is_same(old: JSONObject | None, new: JSONObject) -> bool:
-    """Return whether no part changed on which scheduling depends (most changes are of the status)."""
+    """Return whether no part that is relevant for scheduling changed: most changes concern the status."""
     if old is None:
         return False
     return (

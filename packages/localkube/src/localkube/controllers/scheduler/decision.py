@@ -12,7 +12,7 @@ from localkube.controllers.scheduler.predicates import NODE_CHECKS, Cause
 
 
 class Placement(Struct, frozen=True):
-    """The pod goes to this node."""
+    """The node for the pod."""
 
     node: str
 

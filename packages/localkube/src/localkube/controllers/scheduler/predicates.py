@@ -13,7 +13,7 @@ from localkube.controllers.scheduler.podinfo import ANY_ADDRESS, PodInfo, Port
 
 
 class Cause(StrEnum):
-    """The causes that keep a pod from a node, by the changes that may remove them."""
+    """The causes that exclude a node, by the changes that may remove them."""
 
     NODE = "node"
     RESOURCES = "resources"
@@ -27,14 +27,14 @@ Check: TypeAlias = Callable[[PodInfo, NodeState], list[str]]
 
 
 def unschedulable(pod: PodInfo, node: NodeState) -> list[str]:
-    """NodeUnschedulable: cordoned, and the pod does not tolerate that."""
-    if not node.unschedulable or any(one.tolerates(placement.CORDONED) for one in pod.tolerations):
+    """NodeUnschedulable: the node is cordoned, and the pod does not tolerate that."""
+    if not node.unschedulable or any(toleration.tolerates(placement.CORDONED) for toleration in pod.tolerations):
         return []
     return ["node(s) were unschedulable"]
 
 
 def untolerated_taint(pod: PodInfo, node: NodeState) -> list[str]:
-    """TaintToleration: a taint keeps the pod away."""
+    """TaintToleration: a taint repels the pod."""
     for taint in node.taints:
         if taint.get("effect") in placement.REPELLING and not any(one.tolerates(taint) for one in pod.tolerations):
             return [f"node(s) had untolerated taint {{{taint.get('key')}: {taint.get('value') or ''}}}"]
@@ -42,25 +42,25 @@ def untolerated_taint(pod: PodInfo, node: NodeState) -> list[str]:
 
 
 def node_affinity(pod: PodInfo, node: NodeState) -> list[str]:
-    """NodeAffinity: nodeSelector and required node affinity."""
+    """NodeAffinity: nodeSelector and required node affinity do not match."""
     return [] if matches_affinity(pod, node) else ["node(s) didn't match Pod's node affinity/selector"]
 
 
 def matches_affinity(pod: PodInfo, node: NodeState) -> bool:
-    """Return whether the node fulfils nodeSelector and one of the required terms."""
+    """Return whether the node matches nodeSelector and one of the required terms."""
     if not all(requirement.matches(node.labels) for requirement in pod.node_selector):
         return False
     return pod.node_terms is None or any(term.matches(node.name, node.labels) for term in pod.node_terms)
 
 
 def free_ports(pod: PodInfo, node: NodeState) -> list[str]:
-    """NodePorts: a host port is taken."""
+    """NodePorts: a host port is in use."""
     taken = any(number and _clash(port, wanted) for port, number in node.ports.items() for wanted in pod.ports)
     return ["node(s) didn't have free ports for the requested pod ports"] if taken else []
 
 
 def fit(pod: PodInfo, node: NodeState) -> list[str]:
-    """NodeResourcesFit: every resource that the node has too little of."""
+    """NodeResourcesFit: return every resource that the node lacks."""
     asked = [(name, amount) for name, amount in pod.requests.items() if amount]
     short = (name for name, amount in asked if amount + node.used[name] > node.allocatable.get(name, 0))
     return ["Too many pods" if name == "pods" else f"Insufficient {name}" for name in short]

@@ -31,7 +31,7 @@ class SchedulingQueue(Struct):
     _order: "count[int]" = field(default_factory=count)
 
     def __len__(self) -> int:
-        """Return how many pods are to be scheduled now."""
+        """Return how many pods wait to be scheduled now."""
         return len(self._active)
 
     def put(self, pod: PodInfo) -> None:
@@ -51,7 +51,7 @@ class SchedulingQueue(Struct):
         return None
 
     def refuse(self, pod: PodInfo, causes: frozenset[Cause]) -> None:
-        """Keep a pod until one of the causes may be gone."""
+        """Keep a pod until one of the causes may be removed."""
         self._refused[pod.uid] = (pod, causes)
 
     def remove(self, uid: UID) -> None:

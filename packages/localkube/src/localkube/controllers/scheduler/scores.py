@@ -17,7 +17,7 @@ Scorer: TypeAlias = Callable[[ClusterState, PodInfo, Sequence[NodeState]], list[
 
 
 def choose(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> NodeState:
-    """Return the best of the nodes; there must be one."""
+    """Return the best of the nodes, of which there must be at least one."""
     if len(nodes) == 1:
         return nodes[0]
     totals = [0.0] * len(nodes)
@@ -28,12 +28,12 @@ def choose(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> N
 
 
 def least_allocated(_: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
-    """NodeResourcesFit: the share of CPU and memory that is left with the pod on the node."""
+    """NodeResourcesFit: the share of CPU and memory that would be left with the pod on the node."""
     return [FULL * sum(_share_left(node, pod, name) for name in pod.scored) / len(pod.scored) for node in nodes]
 
 
 def preferred_nodes(_: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
-    """NodeAffinity: the weights of the preferences that the node fulfils."""
+    """NodeAffinity: the weights of the preferences that the node matches."""
     return normalize(
         [sum(weight for weight, term in pod.preferred_nodes if term.matches(node.name, node.labels)) for node in nodes]
     )

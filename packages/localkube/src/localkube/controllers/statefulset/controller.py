@@ -105,8 +105,8 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
     ) -> tuple[JSONObject, int, Actions]:
         """Return the update revision, the collision count, and the actions that create or renumber the revision.
 
-        A set that is being deleted needs a revision for its status only: were it written, the garbage collector would
-        have to delete it again.
+        A set that is being deleted needs a revision for its status only. If it were written, the garbage collector
+        would have to delete it again.
         """
         collisions = int(meta.status(statefulset).get("collisionCount") or 0)
         match revisions.choose_update(statefulset, history):
@@ -136,8 +136,8 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
             return {}
         wanted = {identity.pod_name(statefulset, ordinal) for ordinal in missing(statefulset, pods)}
         names = [name for pod in wanted.union(map(meta.name, pods)) for name in podclaims.claim_names(statefulset, pod)]
-        found = {name: self.claims.store.get(ObjectKey(meta.namespace(statefulset), name)) for name in names}
-        return {name: claim for name, claim in found.items() if claim is not None}
+        claims = {name: self.claims.store.get(ObjectKey(meta.namespace(statefulset), name)) for name in names}
+        return {name: claim for name, claim in claims.items() if claim is not None}
 
     def _sets_of_pod(self, change: Change) -> Iterator[ObjectKey]:
         for pod in (change.old, change.new):
@@ -148,7 +148,7 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
                 yield ObjectKey(*parent.split("/"))
 
     def _sets_of_lost_claim(self, change: Change) -> Iterator[ObjectKey]:
-        """Yield the sets that may wait for a claim's deletion, or have to create it again."""
+        """Yield the sets that may wait for a claim's deletion, or must create it again."""
         if change.new is not None:
             return
         for statefulset in self.sets.store.list():

@@ -19,18 +19,18 @@ LARGEST_ORDINAL: Final = 2**31 - 1
 
 
 def replicas(statefulset: JSONObject) -> int:
-    """Return `spec.replicas`, 1 where absent."""
+    """Return `spec.replicas`, 1 if absent."""
     wanted = meta.spec(statefulset).get("replicas")
     return 1 if wanted is None else int(wanted)
 
 
 def start_ordinal(statefulset: JSONObject) -> int:
-    """Return `spec.ordinals.start`, 0 where absent."""
+    """Return `spec.ordinals.start`, 0 if absent."""
     return int((meta.spec(statefulset).get("ordinals") or {}).get("start") or 0)
 
 
 def ordinals(statefulset: JSONObject) -> range:
-    """Return the ordinals that the set wants."""
+    """Return the desired ordinals of the set."""
     start = start_ordinal(statefulset)
     return range(start, start + replicas(statefulset))
 
@@ -53,13 +53,13 @@ def parse_pod_name(name: str) -> tuple[str, int] | None:
 
 
 def ordinal_of(pod: JSONObject) -> int:
-    """Return the ordinal in the pod's name, -1 where there is none."""
+    """Return the ordinal in the pod's name, -1 if there is none."""
     parsed = parse_pod_name(meta.name(pod))
     return parsed[1] if parsed else -1
 
 
 def is_member(statefulset: JSONObject, pod: JSONObject) -> bool:
-    """Return whether the pod's name makes it a pod of this set."""
+    """Return whether the pod's name belongs to this set."""
     parsed = parse_pod_name(meta.name(pod))
     return parsed is not None and parsed[0] == meta.name(statefulset)
 
@@ -80,7 +80,7 @@ def has_identity(statefulset: JSONObject, pod: JSONObject) -> bool:
 
 
 def build_pod(statefulset: JSONObject, revision: JSONObject, ordinal: int) -> JSONObject:
-    """Build the pod with this ordinal from the template that the revision holds."""
+    """Build the pod with this ordinal from the template in the revision."""
     template = revisions.template_of(revision)
     head = meta.metadata(template)
     name = pod_name(statefulset, ordinal)

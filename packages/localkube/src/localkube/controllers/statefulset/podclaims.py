@@ -33,7 +33,7 @@ def claim_names(statefulset: JSONObject, pod_name: str) -> list[str]:
 
 
 def build(statefulset: JSONObject, pod_name: str) -> list[JSONObject]:
-    """Build all claims of a pod that the set wants, with the owners the policy gives them."""
+    """Build all claims of a wanted pod, with the owners that the policy requires."""
     namespace = meta.namespace(statefulset)
     labels = (meta.spec(statefulset).get("selector") or {}).get("matchLabels") or {}
     owned = _policy(statefulset, "whenDeleted") == DELETE
@@ -53,7 +53,7 @@ def build(statefulset: JSONObject, pod_name: str) -> list[JSONObject]:
 
 
 def pod_volumes(statefulset: JSONObject, pod_name: str, volumes: list[JSONObject]) -> list[JSONObject]:
-    """Return a pod's volumes: one per claim, in place of any volume of the same name, then the template's others."""
+    """Return a pod's volumes: one per claim, replacing any volume of the same name, then the template's others."""
     claimed: list[JSONObject] = [
         {"name": meta.name(template), "persistentVolumeClaim": {"claimName": claim_name(template, pod_name)}}
         for template in templates(statefulset)
@@ -63,7 +63,7 @@ def pod_volumes(statefulset: JSONObject, pod_name: str, volumes: list[JSONObject
 
 
 def is_stale(statefulset: JSONObject, pod_name: str, claims: Mapping[str, JSONObject]) -> bool:
-    """Return whether a claim still belongs to a former pod of this name: it is about to be deleted with it."""
+    """Return whether a claim still belongs to a former pod of this name, and is about to be deleted with it."""
     if _policy(statefulset, "whenScaled") != DELETE:
         return False
     return any(
@@ -83,7 +83,7 @@ def deleting_claim(statefulset: JSONObject, pod_name: str, claims: Mapping[str, 
 def retention_patches(
     statefulset: JSONObject, pod: JSONObject, *, wanted: bool, claims: Mapping[str, JSONObject]
 ) -> list[Patch]:
-    """Return the patches that give the pod's claims the owners of the policy; `wanted`: the ordinal is kept."""
+    """Return the patches that set the owners of the pod's claims by the policy; `wanted`: the ordinal is kept."""
     patches = []
     for name in claim_names(statefulset, meta.name(pod)):
         claim = claims.get(name)

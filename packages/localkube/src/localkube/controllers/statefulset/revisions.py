@@ -19,20 +19,20 @@ LONGEST_PREFIX: Final = 223
 
 
 class Current(Struct, frozen=True):
-    """The newest revision already holds the template."""
+    """The newest revision already has the template."""
 
     revision: JSONObject
 
 
 class Raise(Struct, frozen=True):
-    """An older revision holds the template: it becomes the newest by taking `number`."""
+    """An older revision has the template: it becomes the newest with `number`."""
 
     revision: JSONObject
     number: int
 
 
 class New(Struct, frozen=True):
-    """No revision holds the template: one with `number` is created."""
+    """No revision has the template: one with `number` is created."""
 
     number: int
 
@@ -53,7 +53,7 @@ def choose_update(statefulset: JSONObject, history: Sequence[JSONObject]) -> Cur
 
 
 def choose_current(statefulset: JSONObject, history: Iterable[JSONObject], update: JSONObject) -> JSONObject:
-    """Return the revision that status names as current, the update revision where that is unknown or gone."""
+    """Return the current revision in the status; the update revision if that is unknown or deleted."""
     name = meta.status(statefulset).get("currentRevision")
     return next((revision for revision in history if meta.name(revision) == name), update)
 

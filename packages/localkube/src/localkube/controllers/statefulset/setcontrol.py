@@ -44,10 +44,10 @@ from localkube.controllers.statefulset import identity, podclaims, revisions, st
 
 
 class ObservedStatefulSet(Struct, frozen=True, kw_only=True):
-    """Everything that the decision depends on.
+    """All inputs of the decision.
 
     `pods` are the pods of the set. `claims` are the claims of its pods by name. `history` is ordered. `renewal` has the
-    actions that create or renumber the revision `update` where needed.
+    actions that create or renumber the revision `update` if needed.
     """
 
     statefulset: JSONObject
@@ -62,7 +62,7 @@ class ObservedStatefulSet(Struct, frozen=True, kw_only=True):
 
 
 AT_ONCE: Final = 500
-"""Missing pods that one plan creates at most."""
+"""The maximum number of missing pods that one plan creates."""
 
 Phase: TypeAlias = tuple[Actions, ...]
 """Sequences of actions that are performed concurrently; a failure ends the plan after the phase."""
@@ -93,7 +93,7 @@ def plan(observed: ObservedStatefulSet) -> Plan:
 
 
 def decide(observed: ObservedStatefulSet) -> StatefulSetDecision:
-    """Decide what to do with the pods of a set, and what its status is."""
+    """Decide what to do with the pods of a set, and the content of its status."""
     phases = () if meta.is_deleting(observed.statefulset) else _phases(observed)
     return StatefulSetDecision(
         phases=tuple(phase for phase in phases if phase),
@@ -118,7 +118,7 @@ def build_pod(observed: ObservedStatefulSet, ordinal: int) -> JSONObject:
 
 
 def missing(statefulset: JSONObject, pods: Iterable[JSONObject]) -> list[int]:
-    """Return the lowest wanted ordinals without a pod, `AT_ONCE` of them at most."""
+    """Return the lowest wanted ordinals without a pod, at most `AT_ONCE`."""
     taken = set(map(identity.ordinal_of, pods))
     return list(islice((ordinal for ordinal in identity.ordinals(statefulset) if ordinal not in taken), AT_ONCE))
 

@@ -27,7 +27,7 @@ class Counts(Struct, frozen=True, kw_only=True):
 
 
 def min_ready_seconds(statefulset: JSONObject) -> int:
-    """Return `spec.minReadySeconds`, 0 where absent."""
+    """Return `spec.minReadySeconds`, 0 if absent."""
     return int(meta.spec(statefulset).get("minReadySeconds") or 0)
 
 
@@ -51,7 +51,7 @@ def count(
 
 
 def build(statefulset: JSONObject, counts: Counts, collisions: int) -> JSONObject:
-    """Build the whole status; counts of 0 are left out where the API type omits them."""
+    """Build the whole status; counts of 0 are omitted if the API type omits them."""
     current, current_revision = counts.current, counts.current_revision
     if _is_complete(statefulset, counts):
         current, current_revision = counts.updated, counts.update_revision

@@ -1,4 +1,4 @@
-"""Volume claims on one machine: a claim gets a volume that fits, or a directory is provisioned for it.
+"""Volume claims on one machine: a claim is bound to a matching volume, or to a new directory.
 
 | claim | what happens |
 |---|---|
@@ -49,7 +49,7 @@ class ObservedClaim(Struct, frozen=True, kw_only=True):
 
 
 def plan(observed: ObservedClaim) -> Actions:
-    """Decide the next step of a claim; each step is planned after the caches show the previous step."""
+    """Decide the next step of a claim; each step is planned after the caches show the previous one."""
     claim = observed.claim
     if meta.is_deleting(claim) or meta.status(claim).get("phase") == "Bound":
         return ()
@@ -69,7 +69,7 @@ def is_abandoned(volume: JSONObject, claim: JSONObject | None) -> bool:
 
 
 def directory_of(volume: JSONObject, root: Path) -> Path | None:
-    """Return the directory of a provisioned volume, None if its path is not the one of its name."""
+    """Return the directory of a provisioned volume, None if its path does not match its name."""
     expected = root / meta.name(volume)
     path = (meta.spec(volume).get("hostPath") or {}).get("path")
     return expected if path == str(expected) and meta.name(volume).startswith("pvc-") else None

@@ -1,7 +1,7 @@
 """Creates the claims of generic ephemeral volumes: one per volume and pod, deleted with the pod that owns it.
 
-Mirrors `pkg/controller/volume/ephemeral`. A claim of that name that another object owns stays as it is: the scheduler
-and the kubelet say so, and the pod waits until the claim is deleted.
+Mirrors `pkg/controller/volume/ephemeral`. A claim of that name that another object owns stays unchanged: the scheduler
+and the kubelet report this, and the pod waits until the claim is deleted.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ class EphemeralClaims(Struct, frozen=True):
         return Plan(tuple(Create(resource=PERSISTENT_VOLUME_CLAIMS, object=claim, if_absent=True) for claim in missing))
 
     def _pods_of(self, change: Change) -> Iterator[ObjectKey]:
-        """Yield the pods that mount a claim which is deleted: a former pod of the same name owned it."""
+        """Yield the pods that mount a deleted claim: a former pod of the same name owned it."""
         if change.new is None:
             yield from map(meta.key, self.pods.store.by_index(BY_CLAIM, str(meta.key(change.object))))
 

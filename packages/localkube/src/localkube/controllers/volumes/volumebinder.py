@@ -34,7 +34,7 @@ def pod_claim_index(pod: JSONObject) -> Iterable[str]:
 
 
 class VolumeBinder(Struct, frozen=True, kw_only=True):
-    """Reconciles claims, and each volume through the claim it belongs to; `pods` has the index above."""
+    """Reconciles claims, and each volume through its claim; `pods` has the index above."""
 
     claims: Informer
     volumes: Informer
@@ -53,7 +53,7 @@ class VolumeBinder(Struct, frozen=True, kw_only=True):
         )
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Bind one claim, after reclaiming the volumes that former claims of its name left."""
+        """Bind one claim, after reclaiming the volumes of former claims of its name."""
         claim = self.claims.store.get(key)
         actions: Actions = ()
         is_mounted = bool(self.pods.store.by_index(BY_CLAIM, str(key)))
@@ -105,7 +105,7 @@ class VolumeBinder(Struct, frozen=True, kw_only=True):
 
 
 async def ensure_default_class(client: Client) -> None:
-    """Create the default storage class, unless there is one of that name."""
+    """Create the default storage class, unless a class with its name exists."""
     with suppress(AlreadyExistsError):
         await client.create(STORAGE_CLASSES, rules.DEFAULT_CLASS)
 

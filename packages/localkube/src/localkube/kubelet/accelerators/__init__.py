@@ -1,1 +1,1 @@
-"""The accelerators of this machine: how they are found, given to containers, and watched."""
+"""The accelerators of this machine: detection, assignment to containers, monitoring."""

@@ -28,8 +28,8 @@ class Accelerator(Struct, frozen=True, kw_only=True):
 class Inventory(Struct, frozen=True, kw_only=True):
     """The accelerators of a machine.
 
-    `distances` has the distance of two GPUs by their UUIDs, as NVML counts it. `processes` has the PIDs of programs that
-    use a GPU now, by the UUID of the GPU. `failing` has GPUs that do not answer, by number, with the reason;
+    `distances` has the distance of two GPUs by their UUIDs, as NVML counts it. `processes` has the PIDs of programs
+    that use a GPU now, by the UUID of the GPU. `failing` has GPUs that do not answer, with the reason, by number;
     `apart` has pairs of GPUs that cannot read the memory of each other.
     """
 
@@ -42,7 +42,7 @@ class Inventory(Struct, frozen=True, kw_only=True):
 
 
 def parse_shares(text: str) -> int:
-    """Return into how many shares each GPU is divided.
+    """Return the number of shares into which each GPU is divided.
 
     >>> parse_shares("host"), parse_shares("host:4")
     (1, 4)
@@ -67,7 +67,7 @@ def uuid_of(device: str) -> str:
 
 def divided(inventory: Inventory, nodes: int, shares: int) -> tuple[tuple[str, ...], ...]:
     """Return the devices of each node. A GPU is on one node only; GPUs that are close to each other share a node."""
-    gpus = list(dict.fromkeys(one.gpu for one in inventory.accelerators))
+    gpus = list(dict.fromkeys(accelerator.gpu for accelerator in inventory.accelerators))
     if len(gpus) < nodes:
         have = f"{len(gpus)} GPU{'s' * (len(gpus) != 1)}"
         raise ValueError(f"this machine has {have}, and a GPU is on one node only: want at most {len(gpus)} nodes")
@@ -76,13 +76,13 @@ def divided(inventory: Inventory, nodes: int, shares: int) -> tuple[tuple[str, .
     for node in range(nodes):
         own = _close_together(gpus, size + (node < more), inventory.distances)
         gpus = [gpu for gpu in gpus if gpu not in own]
-        uuids = [one.uuid for one in inventory.accelerators if one.gpu in own]
+        uuids = [accelerator.uuid for accelerator in inventory.accelerators if accelerator.gpu in own]
         found.append(tuple(device for uuid in uuids for device in _shares(uuid, shares)))
     return tuple(found)
 
 
 def _close_together(gpus: Sequence[str], size: int, distances: Mapping[tuple[str, str], int]) -> set[str]:
-    """Return this number of GPUs: the first GPU, and then always the nearest to the selected GPUs."""
+    """Return this number of GPUs: the first one, then repeatedly the nearest to the selected ones."""
     own = [gpus[0]]
     while len(own) < size:
         rest = [gpu for gpu in gpus if gpu not in own]

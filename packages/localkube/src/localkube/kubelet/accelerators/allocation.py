@@ -1,7 +1,7 @@
-"""Which devices the containers of a pod get. Pure.
+"""Decides which devices the containers of a pod get. Pure.
 
-The rules are those of Kubernetes: init containers run one after the other, so what one had, later containers get
-again. A sidecar keeps its devices while other containers run. A pod keeps all devices until it has ended.
+The rules are those of Kubernetes. Init containers run one after the other, so later containers get the devices of
+earlier ones again. A sidecar keeps its devices while other containers run. A pod keeps all devices until it has ended.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -30,9 +30,9 @@ def requests_any(pod: JSONObject) -> bool:
 
 
 def allocate(pod: JSONObject, free: Sequence[str], busy: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
-    """Return the devices of each container that requests some, all of them from `free`; raise a `ShortageError`.
+    """Return the devices of each container that requests some, all from `free`; raise a `ShortageError`.
 
-    `busy` are the devices that others have: shares of a GPU that few use come first.
+    `busy` are the devices of others: shares of a GPU that few use come first.
     """
     load = [uuid_of(device) for device in busy]
     left, reusable, found = list(free), list[str](), dict[str, tuple[str, ...]]()
@@ -58,7 +58,10 @@ def runs_alone(container: JSONObject, pod: JSONObject) -> bool:
 
 
 def _chosen(number: int, reusable: Sequence[str], left: Sequence[str], load: Sequence[str]) -> tuple[str, ...]:
-    """Return so many devices: of different GPUs if possible, used before if possible, of the least used GPU."""
+    """Return so many devices: of different GPUs if possible, else of the least used one.
+
+    Previously used devices first.
+    """
     own: list[str] = []
     candidates = [*reusable, *left]
     while len(own) < number:
@@ -72,7 +75,7 @@ def _chosen(number: int, reusable: Sequence[str], left: Sequence[str], load: Seq
 
 
 def fits(pod: JSONObject, recorded: Mapping[str, Sequence[str]]) -> bool:
-    """Return whether devices on record are what the containers of the pod request, none with two owners at a time."""
+    """Return whether recorded devices match the requests of the pod's containers, none with two owners at a time."""
     wanted = {one["name"]: requested(one) for one in podspec.all_containers(pod) if requested(one)}
     if {name: len(set(devices)) for name, devices in recorded.items()} != wanted:
         return False

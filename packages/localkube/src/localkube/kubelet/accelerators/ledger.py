@@ -26,7 +26,7 @@ class Ledger:
         self._records: dict[UID, tuple[str, Record]] = {}
         self._waiting: set[UID] = set()
         self.unhealthy: Mapping[str, str] = {}
-        """Why a device is not given, by its UUID."""
+        """The reason why a device is unavailable, by its UUID."""
 
     @property
     def is_real(self) -> bool:
@@ -34,7 +34,7 @@ class Ledger:
         return bool(self._devices)
 
     def restore(self, pods: Iterable[JSONObject]) -> None:
-        """Take the records of an earlier run: of pods that have not ended, if they fit the devices of now."""
+        """Restore the records of an earlier run for pods that have not ended, if the devices still exist."""
         for pod in pods:
             record = recorded(pod)
             node = meta.spec(pod).get("nodeName", "")
@@ -44,7 +44,7 @@ class Ledger:
                 self._records[meta.uid(pod)] = (node, record)
 
     def take(self, pod: JSONObject) -> Record:
-        """Return the devices of a pod: those it has, else free ones of its node; raise a `ShortageError`."""
+        """Return the devices of a pod: its own, else free devices of its node; raise a `ShortageError`."""
         uid, node = meta.uid(pod), meta.spec(pod).get("nodeName", "")
         if not self.is_real or not allocation.requests_any(pod):
             return {}
@@ -60,11 +60,11 @@ class Ledger:
         return self._records[uid][1]
 
     def of(self, pod: JSONObject) -> Record | None:
-        """Return the devices of a pod's containers; None where GPUs are simulated."""
+        """Return the devices of a pod's containers; None if GPUs are simulated."""
         return self._records.get(meta.uid(pod), ("", {}))[1] if self.is_real else None
 
     def release(self, uid: UID) -> set[UID]:
-        """Free the devices of a pod, none of whose processes exists any more; return the pods that wait for devices."""
+        """Free the devices of a pod without remaining processes; return the pods that wait for devices."""
         self._waiting.discard(uid)
         return set(self._waiting) if self._records.pop(uid, None) else set()
 
@@ -91,7 +91,7 @@ class Ledger:
         return self._devices.get(node, ())
 
     def healthy(self, node: str) -> list[str]:
-        """Return the devices of a node that can be given."""
+        """Return the healthy devices of a node."""
         return [device for device in self.offered(node) if uuid_of(device) not in self.unhealthy]
 
     def _free(self, node: str) -> list[str]:
@@ -99,7 +99,7 @@ class Ledger:
         return [device for device in self.healthy(node) if device not in taken]
 
     def _why(self, node: str) -> str:
-        """Return the devices of a node that fail, as a clause."""
+        """Return the failing devices of a node, as a clause."""
         failing = dict.fromkeys(map(uuid_of, self.offered(node)))
         return "".join(f"; {uuid} is unhealthy: {self.unhealthy[uuid]}" for uuid in failing if uuid in self.unhealthy)
 
@@ -107,14 +107,14 @@ class Ledger:
 def recorded(pod: JSONObject) -> dict[str, list[str]]:
     """Return the devices in the annotation of a pod; nothing if it is missing or invalid."""
     try:
-        found = json.loads(meta.annotations(pod).get(wellknown.DEVICES, "{}"))
+        record = json.loads(meta.annotations(pod).get(wellknown.DEVICES, "{}"))
     except ValueError:
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(record, dict):
         return {}
     return {
         name: devices
-        for name, devices in found.items()
+        for name, devices in record.items()
         if isinstance(devices, list) and all(isinstance(device, str) for device in devices)
     }
 

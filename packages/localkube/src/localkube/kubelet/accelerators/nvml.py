@@ -16,7 +16,7 @@ from localkube.kubelet.accelerators.accelerator import Accelerator, Inventory
 
 PACKAGE: Final = "pip install nvidia-ml-py"
 VENDORS: Final = {"0x1002": "AMD", "0x8086": "Intel"}
-"""The vendors of PCI devices whose GPUs are not served, by their numbers."""
+"""Vendors of PCI devices whose GPUs are not supported, by their numbers."""
 
 DRM: Final = Path("/sys/class/drm")
 
@@ -100,15 +100,15 @@ def _refused(nvml: Any) -> Iterator[None]:
 
 
 def _devices_of(nvml: Any, handle: Any, index: int) -> Iterator[Accelerator]:
-    """Yield a GPU, or its MIG instances if it is divided into such."""
+    """Yield a GPU, or its MIG instances if it has some."""
     gpu = _text(nvml.nvmlDeviceGetUUID(handle))
-    for one in list(_instances(nvml, handle)) or [handle]:
-        memory = nvml.nvmlDeviceGetMemoryInfo(one)
+    for instance in list(_instances(nvml, handle)) or [handle]:
+        memory = nvml.nvmlDeviceGetMemoryInfo(instance)
         yield Accelerator(
-            uuid=_text(nvml.nvmlDeviceGetUUID(one)),
+            uuid=_text(nvml.nvmlDeviceGetUUID(instance)),
             gpu=gpu,
             index=index,
-            name=_text(nvml.nvmlDeviceGetName(one)),
+            name=_text(nvml.nvmlDeviceGetName(instance)),
             memory=int(memory.total),
             free=int(memory.free),
         )
@@ -136,10 +136,10 @@ def _visible(found: Iterable[Accelerator], visible: str | None) -> tuple[Acceler
         return devices
     words = [word.strip() for word in visible.split(",")]
     return tuple(
-        one
-        for one in devices
+        device
+        for device in devices
         if any(
-            one.index == int(word) if word.isascii() and word.isdecimal() else bool(word) and _is_named(one, word)
+            device.index == int(word) if word.isascii() and word.isdecimal() else bool(word) and _is_named(device, word)
             for word in words
         )
     )
@@ -158,7 +158,7 @@ def _distance(nvml: Any, handle: Any, other: Any) -> int:
 
 
 def _reads(nvml: Any, handle: Any, other: Any) -> bool:
-    """Return whether two GPUs can read the memory of each other; where that is not known, they may."""
+    """Return whether two GPUs can read the memory of each other; True if that is not known."""
     try:
         status = nvml.nvmlDeviceGetP2PStatus(handle, other, nvml.NVML_P2P_CAPS_INDEX_READ)
     except nvml.NVMLError:
@@ -178,7 +178,7 @@ def _text(value: str | bytes) -> str:
 
 
 class HealthMonitor:
-    """Reports GPUs that fail: lost from the bus, or with a critical error (XID). A failure lasts until the restart."""
+    """Reports failing GPUs: lost from the bus, or with a critical error (XID). A failure lasts until the restart."""
 
     def __init__(self, nvml: Any, gpus: Mapping[str, str]) -> None:
         self._nvml = nvml
@@ -193,7 +193,7 @@ class HealthMonitor:
                 nvml.nvmlDeviceRegisterEvents(handle, nvml.nvmlEventTypeXidCriticalError, self._events)
 
     def failures(self) -> dict[str, str]:
-        """Return why devices cannot be used, by UUID."""
+        """Return the reasons of failing devices, by UUID."""
         for gpu in dict.fromkeys(self._gpus.values()):
             if gpu not in self._failed and (why := self._state(gpu)):
                 self._failed[gpu] = why
@@ -222,6 +222,6 @@ class HealthMonitor:
 
 @contextmanager
 def monitored(gpus: Mapping[str, str]) -> Iterator[Callable[[], dict[str, str]]]:
-    """Yield a function that returns why devices cannot be used; `gpus` has the GPU of each device."""
+    """Yield a function that returns the reasons of failing devices; `gpus` has the GPU of each device."""
     with library() as nvml:
         yield HealthMonitor(nvml, gpus).failures

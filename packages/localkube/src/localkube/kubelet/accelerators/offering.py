@@ -1,4 +1,4 @@
-"""The real devices that a cluster offers: found on this machine, divided over its nodes, with notes for the user."""
+"""The real devices that a cluster offers: detected on this machine, divided among its nodes, with notes to print."""
 
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -10,52 +10,52 @@ from localkube.kubelet.accelerators import nvml
 from localkube.kubelet.accelerators.accelerator import Inventory, divided, parse_shares
 
 SHOWN: Final = 5
-"""The most processes that a note names."""
+"""The maximum number of processes that a note names."""
 
 DRIVER: Final = Path("/dev/nvidiactl")
-"""The device that the driver of NVIDIA makes."""
+"""The device file that the NVIDIA driver creates."""
 
 ENOUGH: Final = 0.9
 """The share of a GPU's memory that is free if no other program uses it."""
 
 
 def offer(words: str, nodes: int, visible: str | None) -> Devices:
-    """Return the devices for `host` or `host:N`; raise a `ValueError` if they are too few, or the words invalid."""
+    """Return the devices for `host` or `host:N`; raise a `ValueError` if they are too few, or the value is invalid."""
     shares = parse_shares(words)
-    found = nvml.inventory(visible)
-    if not found.accelerators:
+    inventory = nvml.inventory(visible)
+    if not inventory.accelerators:
         hidden = "" if visible is None else f" that CUDA_VISIBLE_DEVICES={visible} names"
         raise nvml.AcceleratorError(f"this machine has no NVIDIA GPU{hidden}: see `nvidia-smi -L`")
-    by_node = divided(found, nodes, shares)
-    return Devices(by_node=by_node, notes=tuple(notes(found, by_node, shares)))
+    by_node = divided(inventory, nodes, shares)
+    return Devices(by_node=by_node, notes=tuple(notes(inventory, by_node, shares)))
 
 
 def report(visible: str | None) -> GpuReport | None:
-    """Return the state of the GPUs; None where there is neither the package that reads them nor a driver."""
+    """Return the state of the GPUs; None if neither the NVML package nor a driver is installed."""
     if find_spec("pynvml") is None and not DRIVER.exists():
         return None
     try:
-        found = nvml.inventory(visible)
+        inventory = nvml.inventory(visible)
     except nvml.AcceleratorError as error:
         return GpuReport(problem=str(error))
     return GpuReport(
-        driver=found.driver,
-        count=len(found.accelerators),
-        failing=tuple(f"{gpu}: {why}" for gpu, why in found.failing.items()),
+        driver=inventory.driver,
+        count=len(inventory.accelerators),
+        failing=tuple(f"{gpu}: {why}" for gpu, why in inventory.failing.items()),
         busy=tuple(
-            f"{one.uuid} has {one.free // 2**30} of {one.memory // 2**30} GiB free"
-            for one in found.accelerators
-            if one.free < one.memory * ENOUGH
+            f"{accelerator.uuid} has {accelerator.free // 2**30} of {accelerator.memory // 2**30} GiB free"
+            for accelerator in inventory.accelerators
+            if accelerator.free < accelerator.memory * ENOUGH
         ),
-        apart=tuple(f"{one} and {other}" for one, other in found.apart),
+        apart=tuple(f"{one} and {other}" for one, other in inventory.apart),
     )
 
 
 def notes(found: Inventory, by_node: tuple[tuple[str, ...], ...], shares: int) -> Iterator[str]:
-    """Yield what the nodes have, that shares are not isolated, and which programs use the GPUs already."""
+    """Yield notes: the devices of the nodes, that shares are not isolated, and programs that use the GPUs already."""
     counts = ", ".join(f"node-{number}: {len(own)}" for number, own in enumerate(by_node))
     devices = found.accelerators
-    models = ", ".join(dict.fromkeys(one.name for one in devices))
+    models = ", ".join(dict.fromkeys(device.name for device in devices))
     yield f"GPUs of this machine: {len(devices)} ({models}; driver {found.driver}); nvidia.com/gpu by node: {counts}"
     if shares > 1:
         yield (
@@ -63,7 +63,7 @@ def notes(found: Inventory, by_node: tuple[tuple[str, ...], ...], shares: int) -
             "and a fault of one can end the others"
         )
     yield from (f"{gpu} is left out: {why}" for gpu, why in found.failing.items())
-    for gpu in dict.fromkeys(one.gpu for one in devices):
+    for gpu in dict.fromkeys(device.gpu for device in devices):
         if pids := found.processes.get(gpu, ()):
             named = ", ".join(map(str, pids[:SHOWN])) + (f" and {len(pids) - SHOWN} more" if len(pids) > SHOWN else "")
             yield f"{gpu} is in use by other programs: process {named}"

@@ -36,4 +36,4 @@ def _use(nvml: Any, handle: Any) -> DeviceUse:
         programs = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
     memory = int(nvml.nvmlDeviceGetMemoryInfo(handle).used)
     # usedGpuMemory is None where the driver does not count by program
-    return DeviceUse(busy, memory, {int(one.pid): int(one.usedGpuMemory or 0) for one in programs})
+    return DeviceUse(busy, memory, {int(program.pid): int(program.usedGpuMemory or 0) for program in programs})

@@ -1,4 +1,4 @@
-"""The variables by which a program finds the devices of its container, and no others. Pure."""
+"""The environment variables that limit a program to the devices of its container. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -29,12 +29,12 @@ def visible(env: Mapping[str, str], devices: Sequence[str]) -> dict[str, str]:
 
 
 def _selected(text: str, own: Sequence[str]) -> list[str]:
-    """Return the own devices that a value names; as in CUDA, the first invalid word ends the list."""
-    found: list[str] = []
+    """Return the container's devices that a value names; as in CUDA, the first invalid word ends the list."""
+    devices: list[str] = []
     for word in map(str.strip, text.split(",")):
         number = int(word) if word.isascii() and word.isdecimal() else -1
         named = own[number] if 0 <= number < len(own) else word
-        if named not in own or named in found:
+        if named not in own or named in devices:
             break
-        found.append(named)
-    return found
+        devices.append(named)
+    return devices

@@ -8,7 +8,7 @@ from typing import Final
 from localkube.kubelet.processes.runner import Exit, ProcessRunner
 
 LONGEST_OUTPUT: Final = 10 * 1024
-"""Bytes of output that are kept; further output is read and dropped."""
+"""The bytes of output that are kept; further output is read and dropped."""
 
 
 async def run(runner: ProcessRunner, container_id: str, argv: tuple[str, ...]) -> tuple[int, bytes]:
@@ -37,7 +37,7 @@ async def run(runner: ProcessRunner, container_id: str, argv: tuple[str, ...]) -
 
 
 def _settle(exited: asyncio.Future[Exit], ending: Exit) -> None:
-    """Pass the exit on to the caller, unless it stopped waiting."""
+    """Pass the exit to the caller, unless the caller stopped waiting."""
     if not exited.done():
         exited.set_result(ending)
 

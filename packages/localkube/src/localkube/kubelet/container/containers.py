@@ -265,7 +265,7 @@ class Containers:
             raise UnrunnableError("PortConflict", conflict)
 
     async def _port_conflict(self, container: JSONObject) -> str:
-        """Return which declared port is in use at the pod's address, where pods share a network; empty if none is."""
+        """Return a declared port that is in use at the pod's address on a shared network; empty if none is."""
         cell, settings = self._cell, self._cell.node.settings
         if settings.capabilities.network == "isolated" and not podspec.uses_host_network(cell.pod, stub=settings.stub):
             return ""

@@ -20,10 +20,13 @@ from localkube.kubelet.spec.probes import Kind, Tally
 T = TypeVar("T")
 
 TURNS: Final = 10
-"""In so many parts the time of a probe passes; each is two turns of a late event loop, and a probe needs about twelve."""
+"""The number of parts into which the time of a probe is divided.
+
+Each part is two turns of a late event loop; a probe needs about twelve.
+"""
 
 OF_THE_MACHINE: Final = "127."
-"""The beginning of the addresses of pods without a network of their own."""
+"""The beginning of the addresses of pods that share the network of the machine."""
 
 
 class ProbeTarget(Struct, frozen=True, kw_only=True):
@@ -101,7 +104,7 @@ async def _within(timeout: float, work: Coroutine[Any, Any, T]) -> T:
 
 
 def _instead(target: ProbeTarget) -> str:
-    """Return on which ports the pod listens instead; empty where it shares the ports of the whole machine."""
+    """Return a text about the ports on which the pod listens instead; empty in the network of the machine."""
     if target.ip.startswith(OF_THE_MACHINE):
         return ""
     ports = ", ".join(map(str, podconnections.listening(target.pid)))
@@ -137,7 +140,7 @@ def http_get(container: JSONObject, action: JSONObject, ip: str) -> podconnectio
 
 
 async def _named(address: str, connection: Awaitable[T]) -> T:
-    """Await a connection; name its address in errors."""
+    """Await a connection; include its address in errors."""
     try:
         return await connection
     except OSError as error:

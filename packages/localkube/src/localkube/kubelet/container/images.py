@@ -4,12 +4,11 @@
 |---|---|---|
 | mapped to a directory with a root file system | given | the command, with that directory as / |
 | mapped to a virtual environment (or any directory with `bin/`) | given | the command, with its `bin` first on PATH |
-| mapped to any other directory | given | the command, in that directory; the `bin` of a `.venv` in it first on PATH |
-| not mapped | given, and its program is installed | the command, with the programs of this machine | | anything else
-| | nothing: the container waits, and its status has the next step; with `stub` the stub server replaces it |
+| mapped to any other directory | given | the command, in that directory, with the `bin` of its `.venv` first on PATH |
+| not mapped | given, and its program is installed | the command, with the programs of this machine |
+| anything else | | nothing: the container waits, and its status has the next step (with `stub` the stub server replaces it) |
 
-With `stub`, scripts (`sh -c SCRIPT`) are also read: if a program in the script is missing, the stub server replaces
-it.
+With `stub`, scripts (`sh -c SCRIPT`) are also read: if a program in the script is missing, the stub server replaces it.
 
 A mapping names an image with or without tag: `--image vllm/vllm-openai=/opt/vllm`.
 """
@@ -32,18 +31,18 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.spec import podspec, scripts
 
 PATIENCE: Final = 5.0
-"""Seconds for Python to report whether it has a package; usually it takes a twentieth of one."""
+"""Time limit in seconds for Python to report whether it has a package; usually it takes 0.05 seconds."""
 
 NO_PACKAGE: Final = 7
 
 MOST_NAMES: Final = 20_000
-"""The maximum of files of a directory among which a similar name is searched."""
+"""The maximum number of files in a directory among which a similar name is searched."""
 
 CLOSE: Final = 0.75
-"""How similar a name has to be to a mistyped one."""
+"""The minimum similarity of a name to a misspelled one."""
 
 THIS_MACHINE: Final = "host"
-"""The image that means the programs of this machine on purpose."""
+"""The image that explicitly means the programs of this machine."""
 
 TAG: Final = re.compile(r"(@[^/]*|:[^/:]*)$")
 
@@ -57,7 +56,7 @@ class UnrunnableError(Exception):
 
 
 class ProgramSource(Struct, frozen=True):
-    """Where a container's programs come from: a root file system, an environment on PATH, a folder, or this machine."""
+    """The source of a container's programs: a root file system, an environment on PATH, a folder, or this machine."""
 
     image_id: str
     root: Path | None = None
@@ -106,7 +105,7 @@ def _is_root(directory: Path) -> bool:
 
 
 def check_command(image: str, argv: Sequence[str], *, has_command: bool, place: ProgramSource) -> None:
-    """Refuse a container without a command, which would run the command of its image."""
+    """Refuse a container without a command: the command of its image is not known here."""
     if has_command and argv:
         return
     if place.directory:
@@ -157,7 +156,7 @@ def check_program(image: str, program: str, path: str, place: ProgramSource, mou
 
 
 def _meant(program: str, path: str, root: Path) -> str:
-    """Return the program with the most similar name as a question; empty if none is similar."""
+    """Return a question with the most similar program name; empty if none is similar."""
     names: set[str] = set()
     for directory in filter(None, path.split(":")):
         with suppress(OSError):
@@ -211,7 +210,10 @@ def _has_package(path: str, package: str) -> bool:
 
 
 def _in(root: Path | None, path: str) -> str:
-    """Return where the path is below a root: a text, as `pathlib` would intern every name that a pod may have."""
+    """Return the location of a path below a root.
+
+    The result is a text because `pathlib` would intern every name that a pod may have.
+    """
     return os.path.join(root or "/", path.lstrip("/"))
 
 
@@ -235,9 +237,10 @@ def _is_executable(root: Path, path: str) -> bool:
 
 
 def stub(pod: JSONObject, container: JSONObject, why: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the command and the ports of the stub of a container that cannot run here.
+    """Return the command and the ports of the stub for a container that cannot run here.
 
-    Without a command it is a server on the ports that the container declares or is probed on; init containers need none.
+    Without a command, the stub is a server on the declared and probed ports of the container; init containers need
+    none.
     """
     image = container.get("image") or ""
     is_init = any(other["name"] == container["name"] for other in podspec.init_containers(pod))

@@ -4,9 +4,9 @@ In: the container, the values it refers to, the directories of its volumes. Out:
 container is invalid) or `UnrunnableError` (this machine does not have what it needs; with `stub` the stub server is
 launched).
 
-Limits of CPU and memory are for the scheduler only: they are not enforced on processes. Of the security context
-`runAsUser`, `runAsGroup`, `runAsNonRoot` and `readOnlyRootFilesystem` are followed or refused; no process gets more
-rights than the user who runs the cluster, whatever else the security context says.
+Limits of CPU and memory are for the scheduler only: they are not enforced on processes. The fields `runAsUser`,
+`runAsGroup`, `runAsNonRoot` and `readOnlyRootFilesystem` of the security context are honored or refused. Other fields
+are ignored: no process gets more rights than the user who runs the cluster.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ TERMINATION_PATH: Final = "/dev/termination-log"
 
 
 class Surroundings(Struct, frozen=True):
-    """The inputs that are not from the specification: settings, and the directories of the pod's volumes."""
+    """The inputs besides the specification: settings, and the directories of the pod's volumes."""
 
     settings: KubeletSettings
     volumes: Mapping[str, Path]

@@ -18,10 +18,10 @@ TIMESTAMP_LENGTH: Final = len("2026-11-20T10:15:02.123456000Z")
 
 
 CONTENT: Final = TIMESTAMP_LENGTH + len(" stdout F ")
-"""Where the content of an entry begins; the names of both streams are equally long."""
+"""The offset of the content of an entry; the names of both streams are equally long."""
 
 WHOLE: Final = slice(CONTENT - len(" F "), CONTENT)
-"""Where an entry says that it is a whole line."""
+"""The offset of the mark of a whole line."""
 
 
 class LogEntry(Struct, frozen=True):
@@ -33,13 +33,13 @@ class LogEntry(Struct, frozen=True):
     is_partial: bool
 
     def shown(self, *, timestamps: bool) -> bytes:
-        """Return the entry as a reader of the log gets it."""
+        """Return the entry as it is shown to readers of the log."""
         prefix = self.timestamp + b" " if timestamps else b""
         return prefix + self.content + (b"" if self.is_partial else b"\n")
 
 
 def timestamp(moment: datetime) -> str:
-    """Return the time with nanoseconds, in a fixed length, so that the texts compare like times."""
+    """Return the time with nanoseconds in a fixed length, so that texts sort like times."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond:06d}000Z"
 
 
@@ -74,14 +74,14 @@ class Framer:
 
 
 def _cut(line: bytes, whole: bytes, partial: bytes) -> bytes:
-    """Return the entries of a line that is longer than a piece; the last of them ends it."""
+    """Return the entries of a line that is longer than a piece; the last entry ends the line."""
     last = (len(line) - 1) // LONGEST_PIECE * LONGEST_PIECE
     pieces = [partial + line[cut : cut + LONGEST_PIECE] + b"\n" for cut in range(0, last, LONGEST_PIECE)]
     return b"".join([*pieces, whole, line[last:], b"\n"])
 
 
 def parse(line: bytes) -> LogEntry | None:
-    """Read one line of a log file; None if a crash truncated it."""
+    """Read one line of a log file; return None if a crash truncated it."""
     parts = line.rstrip(b"\n").split(b" ", 3)
     if len(parts) < 4 or len(parts[0]) != TIMESTAMP_LENGTH or parts[2] not in (b"F", b"P"):
         return None

@@ -1,7 +1,7 @@
 """Reads the logs of containers for `/log` and `/attach`: the last lines, since a time, up to a size, and following.
 
-Writers and followers share one thread. Followers rest as long as they work, all together, so that a rank whose log is
-followed writes at least half as fast. One that falls far behind does not rest, as old segments are removed.
+Writers and followers share one thread. Each follower pauses as long as it works, so that a rank whose log is followed
+writes at least at half speed. A follower that is far behind does not pause, as old segments are removed.
 """
 
 import asyncio
@@ -22,19 +22,19 @@ from localkube.podaccess import LogOptions, Stream
 BLOCK: Final = 64 * 1024
 
 LONGEST_REST: Final = 0.05
-"""The maximum seconds of a pause for one block: a slow reader's block also uses the time of others."""
+"""The maximum seconds of a pause after one block: the block of a slow reader also includes time of others."""
 
 BEHIND: Final = 3
-"""Segments behind the writer from which on a follower does not rest."""
+"""The number of segments behind the writer from which on a follower does not pause."""
 
 _free: "WeakKeyDictionary[asyncio.AbstractEventLoop, float]" = WeakKeyDictionary()
-"""When the followers of an event loop have rested for all blocks so far."""
+"""The time at which the followers of an event loop have paused for all blocks so far."""
 
 
 async def read(
     directory: Path, run: int, options: LogOptions, writer: LogWriter | None, now: datetime
 ) -> AsyncIterator[bytes]:
-    """Yield parts of one run's log; while `writer` is given and open, continue with what it writes."""
+    """Yield parts of one run's log; while `writer` is given and open, continue with new output."""
     limit = options.limit_bytes
     since = _since(options, now)
     async for lines in _blocks(directory, run, options, writer):
@@ -49,7 +49,7 @@ async def read(
 
 
 async def onwards(directory: Path, writer: LogWriter) -> AsyncIterator[tuple[Stream, bytes]]:
-    """Yield the output from now on, to the end of the run."""
+    """Yield the output from now until the end of the run."""
     from_here = LogOptions(container="", tail_lines=0)
     async for lines in _blocks(directory, writer.run, from_here, writer):
         for line in lines:
@@ -60,18 +60,18 @@ async def onwards(directory: Path, writer: LogWriter) -> AsyncIterator[tuple[Str
 
 def last_lines(directory: Path, run: int, lines: int, size: int) -> bytes:
     """Return the last lines of a run, at most `size` bytes."""
-    found = [segment for segment in segments(directory) if segment.run == run]
-    index, offset = _tail(found, lines)
+    run_segments = [segment for segment in segments(directory) if segment.run == run]
+    index, offset = _tail(run_segments, lines)
     shown: list[bytes] = []
-    for segment in found[index:]:
+    for segment in run_segments[index:]:
         with segment.path.open("rb") as file:
-            file.seek(offset if segment is found[index] else 0)
+            file.seek(offset if segment is run_segments[index] else 0)
             shown += _shown(list(file), LogOptions(container=""), b"")
     return b"".join(shown)[-size:]
 
 
 def ends_of_runs(directory: Path, lines: int, size: int) -> list[bytes]:
-    """Return the last whole lines of each kept run of a container, the oldest run first, each at most `size` bytes."""
+    """Return the last whole lines of each kept run of a container, oldest first; at most `size` bytes each."""
     found = []
     for run in sorted({segment.run for segment in segments(directory)}):
         text = last_lines(directory, run, lines, size + 1)
@@ -101,9 +101,9 @@ async def _blocks(
     directory: Path, run: int, options: LogOptions, writer: LogWriter | None
 ) -> AsyncIterator[list[bytes]]:
     """Yield whole lines of the log files of a run, starting at the requested position."""
-    found = [segment for segment in segments(directory) if segment.run == run]
-    index, offset = _tail(found, options.tail_lines) if options.tail_lines is not None else (0, 0)
-    segment = found[index] if found else None
+    run_segments = [segment for segment in segments(directory) if segment.run == run]
+    index, offset = _tail(run_segments, options.tail_lines) if options.tail_lines is not None else (0, 0)
+    segment = run_segments[index] if run_segments else None
     number = segment.number if segment else 0
     while True:
         is_last = writer is None or writer.is_closed
@@ -159,7 +159,7 @@ def _tail(found: list[Segment], lines: int) -> tuple[int, int]:
 
 
 def _tail_of(file: BinaryIO, wanted: int) -> tuple[int, int]:
-    """Return where the last `wanted` lines of a file begin, and how many lines are still wanted from older files."""
+    """Return where the last `wanted` lines of a file begin, and how many lines are still needed from older files."""
     end = file.seek(0, os.SEEK_END)
     if wanted <= 0:
         return end, 0

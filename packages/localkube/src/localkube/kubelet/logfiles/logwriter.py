@@ -22,7 +22,7 @@ SEGMENT_SIZE: Final = 10 * 1024 * 1024
 SEGMENTS_KEPT: Final = 5
 RUNS_KEPT: Final = 2
 READ_SIZE: Final = 16 * 1024
-"""Bytes of one read: between two reads everything else of the cluster has its turn, and a read may bring 16,384 lines."""
+"""Bytes of one read, which may contain 16,384 lines; between two reads, other tasks of the cluster run."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -87,7 +87,7 @@ class LogWriter:
         self.stdout = self.stderr = -1
 
     def note(self, text: str) -> None:
-        """Write a line of the kubelet itself."""
+        """Write a message of the kubelet."""
         self._append(Framer("stderr").feed(f"{text}\n".encode(), self._clock.now()))
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class LogWriter:
         self._notify()
 
     def _notify(self) -> None:
-        """Wake those who wait now; the next to wait do so for the next change."""
+        """Wake the current waiters; later waiters wait for the next change."""
         self.changes.set()
         self.changes.clear()
 
@@ -174,10 +174,10 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _next_run(directory: Path) -> int:
-    """Return the number of a new run; of earlier runs only the last one's log is kept."""
-    found = segments(directory)
-    run = found[-1].run + 1 if found else 0
-    _remove([segment for segment in found if segment.run <= run - RUNS_KEPT])
+    """Return the number of a new run; of earlier runs, only the log of the last one is kept."""
+    existing = segments(directory)
+    run = existing[-1].run + 1 if existing else 0
+    _remove([segment for segment in existing if segment.run <= run - RUNS_KEPT])
     return run
 
 

@@ -1,4 +1,4 @@
-"""Watches the real devices: writes to the nodes how many of them are healthy, and to the pods which are idle."""
+"""Watches the real devices: writes the number of healthy ones to the nodes, and the idle ones to the pods."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ from localkube.kubelet.node.deviceidleness import DeviceIdleness
 from localkube.wellknown import ACCELERATORS_HEALTHY, GPU
 
 PAUSE: Final = 5.0
-"""Seconds between two looks at the devices."""
+"""Seconds between two checks of the devices."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -38,9 +38,9 @@ class DeviceHealth:
         self._written: Mapping[str, str] = {}
 
     async def run(self, idleness: DeviceIdleness, pause: float = PAUSE) -> None:
-        """Look at the devices until cancelled."""
-        found = await asyncio.to_thread(nvml.inventory)
-        with nvml.monitored({one.uuid: one.gpu for one in found.accelerators}) as failures:
+        """Check the devices until cancelled."""
+        inventory = await asyncio.to_thread(nvml.inventory)
+        with nvml.monitored({accelerator.uuid: accelerator.gpu for accelerator in inventory.accelerators}) as failures:
             while True:
                 await self.renew(await asyncio.to_thread(failures))
                 held = {uuid_of(device) for _, _, device in self._ledger.held()}
@@ -48,7 +48,10 @@ class DeviceHealth:
                 await asyncio.sleep(pause)
 
     async def renew(self, failures: Mapping[str, str]) -> None:
-        """Record the devices that fail now; what the API server refuses is written after the next look."""
+        """Record the currently failing devices.
+
+        Writes that the API server refuses are repeated after the next check.
+        """
         self._report(failures)
         if failures == self._written:
             return

@@ -1,4 +1,4 @@
-"""Writes to pods since when their devices have been idle, so that a hang of a program that computes nothing shows."""
+"""Records on pods since when their devices have been idle, to make a hanging program visible."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -19,13 +19,13 @@ from localkube.kubelet.accelerators.usage import DeviceUse
 from localkube.wellknown import DEVICES_IDLE
 
 IDLE_AFTER: Final = timedelta(minutes=1)
-"""A device counts as idle after this time. It bounds the writes to a pod whose program computes now and then."""
+"""The time after which a device counts as idle; it limits the writes for a program that computes occasionally."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class DeviceIdleness:
-    """Keeps since when each device of a pod has done nothing. `pod_of` returns the pod of a UID."""
+    """Records since when each device of a pod has been idle. `pod_of` returns the pod of a UID."""
 
     def __init__(
         self, client: Client, ledger: Ledger, clock: Clock, pod_of: Callable[[UID], JSONObject | None]
@@ -37,7 +37,7 @@ class DeviceIdleness:
         self._since: dict[tuple[UID, str], datetime] = {}
 
     async def renew(self, uses: Mapping[str, DeviceUse]) -> None:
-        """Take the use of all devices now, and write what changed; a write that fails is made after the next look."""
+        """Record the current use of all devices, and write changes; a failed write is repeated after the next check."""
         now = self._clock.now()
         held = {(uid, uuid_of(device)) for _, uid, device in self._ledger.held()}
         idle = {(uid, uuid) for uid, uuid in held if uuid in uses and uses[uuid].busy == 0}

@@ -1,7 +1,7 @@
-"""The load of the devices that containers have: how busy they are, and how much of their memory is in use.
+"""The load of the devices of containers: how busy they are, and how much of their memory is in use.
 
-A device that one container has counts as a whole. Of a shared GPU, the memory of the container's own programs counts,
-and how busy it is does not: NVML measures that for the whole GPU only.
+A device of one container counts as a whole. Of a shared GPU, only the memory of the container's own programs counts:
+NVML measures how busy a GPU is only for the whole GPU.
 """
 
 import asyncio

@@ -39,11 +39,14 @@ HEADER: Final = """\
 127.0.0.1 localhost
 ::1 localhost ip6-localhost ip6-loopback
 """
-"""The first lines of each file. No comment: nss_wrapper, which plain processes resolve names by, takes it for an error."""
+"""The first lines of each file.
+
+It has no comment: nss_wrapper, which resolves names for plain processes, rejects comments.
+"""
 
 
 class Lines(Struct, frozen=True):
-    """The lines of one pod: those for its own namespace, and those for the others."""
+    """The lines of one pod: for its own namespace, and for the others."""
 
     near: str
     far: str
@@ -53,7 +56,7 @@ NOTHING: Final = Lines("", "")
 
 
 def is_published(service: JSONObject, pod: JSONObject) -> bool:
-    """Return whether the Service's name has the address of the pod."""
+    """Return whether the name of the Service includes the address of the pod."""
     if meta.spec(service).get("type") == "ExternalName" or not selects(service, pod):
         return False
     ready = podstate.stays_ready(pod)
@@ -61,7 +64,7 @@ def is_published(service: JSONObject, pod: JSONObject) -> bool:
 
 
 def pod_lines(pod: JSONObject, ip: str, services: Iterable[JSONObject], domain: str) -> Lines:
-    """Return the lines of one pod; `services` are those of its namespace."""
+    """Return the lines of one pod; `services` are the Services of its namespace."""
     if not ip or podstate.has_ended(pod):
         return NOTHING
     near, far = [], []
@@ -78,7 +81,7 @@ def pod_lines(pod: JSONObject, ip: str, services: Iterable[JSONObject], domain: 
 
 
 def _names(name: str, pod: JSONObject, domain: str) -> list[str]:
-    """Return the forms of a name, the full one first, the one for its own namespace last."""
+    """Return the forms of a name, the full one first, the short one for its own namespace last."""
     namespace = meta.namespace(pod)
     return [f"{name}.{namespace}.svc.{domain}", f"{name}.{namespace}.svc", f"{name}.{namespace}", name]
 
@@ -221,7 +224,7 @@ class Hosts:
         return self._namespaces[name]
 
     def _forget_empty(self, name: str) -> None:
-        """Remove a namespace without pods and Services, with its file, which has no more readers."""
+        """Remove a namespace without pods and Services, with its file, which has no readers."""
         namespace = self._namespaces[name]
         if namespace.pods or namespace.services:
             return
@@ -230,7 +233,7 @@ class Hosts:
         shutil.rmtree(self._shared(name), ignore_errors=True)
 
     def _renew(self, name: str, *services: JSONObject) -> None:
-        """Rebuild the lines of the pods that a Service selects, or selected before."""
+        """Rebuild the lines of the pods that a Service selects, or selected before the change."""
         for pod, ip in self._namespaces[name].pods.values():
             if any(selects(service, pod) for service in services):
                 self._set_lines(name, pod, ip)

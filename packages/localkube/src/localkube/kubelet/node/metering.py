@@ -1,7 +1,7 @@
-"""The load of containers, as the difference of two readings of what they have used.
+"""The load of containers, computed from two readings of their usage.
 
-Nothing is read unless somebody asks. A frequent client gets the mean since its previous request, or over `SPAN`. The
-first request waits for a second reading.
+Usage is read only on request. A frequent client gets the mean since its previous request, or over `SPAN`. The first
+request waits for a second reading.
 """
 
 import asyncio
@@ -16,24 +16,24 @@ from localkube.kubelet.processes.runner import ProcessRunner, Used
 from localkube.podaccess import Load, Measured
 
 SPAN: Final = 20.0
-"""Seconds over which the mean is taken at most."""
+"""The maximum seconds over which the mean is computed."""
 
 SHORTEST: Final = 1.0
-"""Seconds between the readings of a first question: the kernel counts in hundredths."""
+"""Seconds between the two readings of a first request: the kernel counts in hundredths."""
 
 Running: TypeAlias = Callable[[], Mapping[int, tuple[UID, str]]]
 """Returns the running containers (pod, name) by the PID of their process."""
 
 
 class Reading(NamedTuple):
-    """The usage of containers at a moment. Pod and name distinguish containers with a reused PID."""
+    """The usage of containers at one time. Pod and name distinguish containers with a reused PID."""
 
     at: datetime
     used: Mapping[tuple[int, UID, str], Used]
 
 
 class Meter:
-    """Measures containers when it is asked to."""
+    """Measures containers on request."""
 
     def __init__(self, runner: ProcessRunner, clock: Clock) -> None:
         self._runner = runner

@@ -1,4 +1,4 @@
-"""The objects of the API that pods refer to: ConfigMaps and Secrets from a cache, claims by requests."""
+"""The API objects that pods refer to: ConfigMaps and Secrets from a cache, claims by requests."""
 
 import base64
 import binascii
@@ -27,7 +27,7 @@ class Objects:
 
     @property
     def informers(self) -> tuple[Informer, ...]:
-        """Return the informers that have to run."""
+        """Return the informers that must run."""
         return (self.config_maps, self.secrets, self.claims)
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
@@ -49,10 +49,10 @@ class Objects:
     async def claims_of(self, pod: JSONObject) -> Claims:
         """Return the claims the pod refers to and the persistent volumes they are bound to, as far as they exist."""
         claims = {name: await self._find(self.claims, pod, name) for name in podclaims.by_volume(pod).values()}
-        found = {name: claim for name, claim in claims.items() if claim}
-        bound = {str(meta.spec(claim).get("volumeName") or "") for claim in found.values()} - {""}
+        existing_claims = {name: claim for name, claim in claims.items() if claim}
+        bound = {str(meta.spec(claim).get("volumeName") or "") for claim in existing_claims.values()} - {""}
         volumes = {name: await self._client.find(PERSISTENT_VOLUMES, ObjectKey("", name)) for name in sorted(bound)}
-        return Claims(found, {name: volume for name, volume in volumes.items() if volume})
+        return Claims(existing_claims, {name: volume for name, volume in volumes.items() if volume})
 
     async def _find(self, informer: Informer, pod: JSONObject, name: str) -> JSONObject | None:
         key = ObjectKey(meta.namespace(pod), name)

@@ -1,7 +1,7 @@
 """Removes directories without blocking the event loop: renames them at once, deletes them in a thread.
 
-Paths are texts here: `pathlib` interns each part of a path, and Python 3.12 never frees an interned text. Every name in the
-trash is new, so they would be most of what the interpreter ever interns.
+Paths are texts here: `pathlib` interns each part of a path, and Python 3.12 never frees interned texts. Every name in
+the trash is new, so these names would be most of all interned texts.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ class Trash:
 
 
 def _remove(path: str) -> None:
-    """Delete a tree, also one whose directories a container left without permissions, or thousands in one another.
+    """Delete a tree, even if a container removed permissions from directories, or nested thousands of them.
 
     Entries that cannot be removed are left for the next start.
     """
@@ -60,13 +60,13 @@ def _remove(path: str) -> None:
 
 
 MOST_LOGS: Final = 200
-"""The number of pods whose logs are kept, the newest ones; those of before a start of the cluster are deleted."""
+"""The number of pods whose logs are kept, newest first; logs from before a start of the cluster are deleted."""
 
 
 class FormerLogs:
-    """Keeps the logs of pods that are gone for those of the same name that follow, as when a group is recreated.
+    """Keeps the logs of deleted pods for their successors with the same name, as in a recreated group.
 
-    Kubernetes deletes them; on one machine the last lines of the program that failed are worth more.
+    Kubernetes deletes these logs. On one machine, the last lines of a failed program are more useful.
     """
 
     def __init__(self, directory: Path, trash: Trash) -> None:
@@ -75,7 +75,7 @@ class FormerLogs:
         self._kept: dict[str, Path] = {}
 
     def clear(self) -> None:
-        """Delete what an earlier process kept."""
+        """Delete the logs that an earlier process kept."""
         self._trash.add(self._directory)
 
     def keep(self, pod: JSONObject, logs: Path) -> None:
@@ -92,5 +92,5 @@ class FormerLogs:
             self._trash.add(self._kept.pop(next(iter(self._kept))))
 
     def of(self, pod: JSONObject) -> Path | None:
-        """Return the directory of the logs of the pod that had this name before, None if there are none."""
+        """Return the directory of the logs of the previous pod with this name, None if there are none."""
         return self._kept.get(str(meta.key(pod)))

@@ -3,13 +3,13 @@
 The driver (`podworker.py`) performs the steps, which changes the state, and calls it again until no steps are left;
 then it waits for a change or for `wake_at`. Pure; mirrors Kubernetes' pod worker:
 
-1. volumes, then the sandbox (the pod's network and names);
-2. init containers one after the other (sidecars stay, and must have started before the next container);
-3. regular containers, one start at a time (a start lasts until the postStart hook has ended);
-4. containers that ended are restarted according to the policy, after their back-off;
+1. volumes, then the sandbox (the pod's network and names).
+2. init containers one after the other (sidecars stay, and must have started before the next container).
+3. regular containers, one start at a time (a start lasts until the postStart hook has ended).
+4. containers that ended are restarted according to the policy, after their back-off.
 5. a pod that is deleted, failed or completed is terminated: regular containers first, then sidecars in reverse order,
-   each by preStop hook, SIGTERM and, when its time is over, SIGKILL; then the sandbox is removed, then the API object;
-6. where a rule on an exit code says so, all containers are killed, and the pod begins again at 2, in its sandbox.
+   each by preStop hook, SIGTERM and, when its time is over, SIGKILL. Then the sandbox is removed, then the API object.
+6. if a rule on an exit code requires it, all containers are killed, and the pod begins again at 2, in its sandbox.
 """
 
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ class Delay(Struct, frozen=True):
 class Stop(Struct, frozen=True):
     """Begin to stop a container: run its preStop hook, if it has one, or send its stop signal.
 
-    One that is `replaced`, since the pod names another image, is started again whatever its restart policy.
+    A container that is `replaced`, because the pod names another image, is restarted regardless of its restart policy.
     """
 
     name: str
@@ -75,13 +75,13 @@ class Kill(Struct, frozen=True):
 
 
 class RestartAll(Struct, frozen=True):
-    """Begin to end all containers because of the exit of one of them."""
+    """Begin to stop all containers because one of them exited."""
 
     name: str
 
 
 class StartOver(Struct, frozen=True):
-    """Forget the runs of all containers, which have exited, so that the pod restarts in place."""
+    """Reset the runs of all containers, which have exited, so that the pod restarts in place."""
 
 
 class Fail(Struct, frozen=True):
@@ -176,7 +176,10 @@ def _restart_all(pod: JSONObject, state: PodState) -> Decision | None:
 
 
 def _end_all(state: PodState) -> Decision:
-    """Kill whatever runs, without hooks and grace; a start that is under way ends within moments, and is killed then."""
+    """Kill all running containers, without hooks and grace period.
+
+    A container that is being started is killed right after.
+    """
     live = [container for container in state.containers.values() if container.is_live]
     if not live:
         return Decision((StartOver(),))
@@ -297,7 +300,7 @@ def _wind_down(pod: JSONObject, state: PodState, now: datetime) -> Decision:
 
 
 def _stop_next(pod: JSONObject, state: PodState) -> list[ContainerState]:
-    """Return the live containers to stop next: all but sidecars, then the last live sidecar."""
+    """Return the live containers to stop next: all except sidecars, then the last live sidecar."""
     sidecars = {container["name"] for container in podspec.init_containers(pod) if podspec.is_sidecar(container, pod)}
     live = [container for container in state.containers.values() if container.is_live]
     return [container for container in live if container.name not in sidecars] or live[-1:]

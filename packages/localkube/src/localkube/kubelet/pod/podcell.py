@@ -20,7 +20,7 @@ from localkube.kubelet.spec import restarts
 from localkube.kubelet.spec.environment import Context
 
 RETRY: Final = timedelta(seconds=10)
-"""When a refused step is retried, if nothing it depends on changes before."""
+"""Seconds until a refused step is retried, if nothing that it depends on changes before."""
 
 
 class PodCell:
@@ -81,7 +81,7 @@ class PodCell:
             self.refresh()
 
     def refresh(self) -> None:
-        """Make the worker read again the objects that the pod refers to, which may have changed."""
+        """Wake the worker to read again the objects that the pod refers to, which may have changed."""
         self.are_sources_stale = True
         self.set(self.state.retrying())
 

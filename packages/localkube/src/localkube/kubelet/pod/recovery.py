@@ -38,10 +38,10 @@ def recover(pod: JSONObject, now: datetime, interruption: Interruption = CLUSTER
     state = replace(initial(pod, now), start_time=started, moved=-ahead)
     over = podstate.has_ended(pod)
     for container in podspec.all_containers(pod):
-        found = _status_of(status, container["name"])
-        if found is not None:
-            ended = _ending(found, now, interruption)
-            state = state.with_container(_recover(pod, container, found, ended, over=over))
+        container_status = _status_of(status, container["name"])
+        if container_status is not None:
+            ended = _ending(container_status, now, interruption)
+            state = state.with_container(_recover(pod, container, container_status, ended, over=over))
     if not over and meta.is_condition_true(pod, restarts.ALL_RESTARTING):
         state = replace(state, restarted_by=_source(pod, state))
     if over and status.get("reason"):
@@ -50,7 +50,10 @@ def recover(pod: JSONObject, now: datetime, interruption: Interruption = CLUSTER
 
 
 def _source(pod: JSONObject, state: PodState) -> str:
-    """Return the container because of whose exit all were being ended; any other one restarts the pod just so."""
+    """Return the container whose exit caused the restart of all containers.
+
+    Empty for a restart of the pod by another cause.
+    """
     containers = podspec.all_containers(pod)
     for container in containers:
         last = state.containers[container["name"]].last
@@ -69,8 +72,8 @@ def cut_off(state: PodState, interruption: Interruption) -> list[str]:
 
 
 def _status_of(status: JSONObject, name: str) -> JSONObject | None:
-    found = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
-    return next((entry for entry in found if entry["name"] == name), None)
+    statuses = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+    return next((entry for entry in statuses if entry["name"] == name), None)
 
 
 def _ending(found: JSONObject, now: datetime, interruption: Interruption) -> Termination | None:

@@ -1,7 +1,7 @@
-"""Resizes of pods that run: what containers have, and why they do not get what their pod asks for. Pure.
+"""Resizes of running pods: the resources of containers, and why a pod does not get the requested resources. Pure.
 
-No CPU or memory is enforced here, so that what fits the node as a whole is there at once, and nothing is deferred: the
-amounts count where pods are placed.
+CPU and memory are not enforced here. So a resize that fits the node as a whole takes effect at once, and is never
+deferred: the amounts only affect the placement of pods.
 """
 
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ PENDING: Final = "PodResizePending"
 
 
 def pending(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject | None:
-    """Return the condition of a pod that asks for more than its node has; None if it does not, or has not grown."""
+    """Return the condition of a pod that grew and requests more than its node has; None otherwise."""
     reported = {one["name"]: one.get("resources") for one in meta.status(pod).get("containerStatuses") or []}
     changed = [
-        one["name"]
-        for one in podspec.regular_containers(pod)
-        if reported.get(one["name"]) not in (None, one.get("resources") or {})
+        regular_container["name"]
+        for regular_container in podspec.regular_containers(pod)
+        if reported.get(regular_container["name"]) not in (None, regular_container.get("resources") or {})
     ]
     if not changed:
         return None
@@ -34,9 +34,9 @@ def pending(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject 
 
 
 def reported(pod: JSONObject, container: JSONObject, *, is_pending: bool) -> JSONObject:
-    """Return what the status says of the resources of a container that has run: what it asks for, or what it had."""
+    """Return the reported resources of a container that has run: the requested resources, or the previous ones."""
     statuses = meta.status(pod).get("containerStatuses") or []
-    known = next((one.get("resources") for one in statuses if one["name"] == container["name"]), None)
+    known = next((status.get("resources") for status in statuses if status["name"] == container["name"]), None)
     resources: JSONObject = known if is_pending and known is not None else container.get("resources") or {}
     requests = resources.get("requests")
     return {"resources": resources} | ({"allocatedResources": requests} if requests else {})
@@ -44,4 +44,4 @@ def reported(pod: JSONObject, container: JSONObject, *, is_pending: bool) -> JSO
 
 def _asked(pod: JSONObject, name: str) -> Quantity:
     amounts = (qos.compute(one.get("resources") or {})["requests"] for one in podspec.regular_containers(pod))
-    return sum((quantity.parse(one[name]) for one in amounts if name in one), start=quantity.ZERO)
+    return sum((quantity.parse(amount[name]) for amount in amounts if name in amount), start=quantity.ZERO)

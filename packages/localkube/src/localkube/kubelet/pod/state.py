@@ -223,7 +223,7 @@ def start_failed(container: ContainerState, message: str, now: datetime) -> Cont
 
 
 def stopping(container: ContainerState, kill_at: datetime, hook: Hook, *, replaced: bool = False) -> ContainerState:
-    """Record that the container is stopping, and is killed at `kill_at`; once it is to be replaced, that stays."""
+    """Record that the container is stopping, and is killed at `kill_at`; a replacement that was decided stays."""
     replaced = replaced or container.replaced
     return replace(container, phase=Phase.STOPPING, kill_at=kill_at, hook=hook, replaced=replaced)
 
@@ -277,7 +277,7 @@ def started_over(pod: PodState, now: datetime) -> PodState:
 
 
 def _afresh(container: ContainerState, message: str, until: datetime, now: datetime) -> ContainerState:
-    """Return the state of a container that has not run since; whatever its last run was, the pod ended it."""
+    """Return the state of a container that has not run since the pod ended its last run."""
     has_run = container.phase is not Phase.WAITING
     last = Termination(
         exit_code=KILLED,

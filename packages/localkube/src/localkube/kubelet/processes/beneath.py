@@ -1,8 +1,8 @@
 """Opens paths inside a directory whose content a container controls, and may change at any moment.
 
 Every component is opened relative to the previous one, without following links: a symbolic link is read, and its parts
-are opened in the same way. So the checked file is the opened one, even if it is replaced meanwhile. The result is a
-descriptor (`O_PATH`): use the file by it, never by its path again.
+are opened in the same way. So the opened file is the checked file, even if it is replaced in the meantime. The result
+is a descriptor (`O_PATH`): use the file by it, never by its path again.
 """
 
 import errno
@@ -54,7 +54,7 @@ def open_inside(root: str | int, path: str, wish: Wish = Wish()) -> int:  # noqa
 
 
 def is_directory(handle: int) -> bool:
-    """Return whether a descriptor is one of a directory."""
+    """Return whether a descriptor refers to a directory."""
     return stat.S_ISDIR(os.fstat(handle).st_mode)
 
 
@@ -110,7 +110,7 @@ class _Walk:
         self._pending = _parts(target) + self._pending
 
     def _enter(self, part: str) -> int:
-        """Open one component; create it if requested. Retry if another process creates or removes it meanwhile."""
+        """Open one component; create it if requested. Retry if another process creates or removes it concurrently."""
         for _ in range(_MOST_LINKS):
             try:
                 return os.open(part, _FLAGS, dir_fd=self._open[-1])

@@ -1,8 +1,8 @@
-"""Reads from /proc what the processes of containers have used.
+"""Reads the resource usage of the processes of containers from /proc.
 
-A container is the process that started its program, with all descendants: orphans come back to it
-(`launcher/supervise.py`). The usage of children counts for the process that waited for them. Memory is what is
-resident: pages that several processes share count in each of them.
+A container is the process that started its program, with all descendants: it adopts orphans (`launcher/supervise.py`).
+The usage of exited children is added to the process that waited for them. Memory is resident memory: pages that several
+processes share count in each of them.
 """
 
 import os
@@ -22,11 +22,11 @@ PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 def read(pids: Collection[int], proc: str = "/proc") -> dict[int, Used]:
     """Return the usage of containers by the PID of their program; exited containers are missing."""
     processes = processtree.read(proc)
-    found = {}
+    usages = {}
     for pid in pids & processes.keys():
         parent = processes[pid].parent
         top = parent if parent in processes and processes[parent].name == KEEPER else pid
         own = [processes[one] for one in (top, *processtree.descendants([top], processes))]
         ticks = sum(one.own_ticks + one.ticks_of_children for one in own)
-        found[pid] = Used(ticks / TICKS, sum(one.pages for one in own) * PAGE)
-    return found
+        usages[pid] = Used(ticks / TICKS, sum(one.pages for one in own) * PAGE)
+    return usages

@@ -29,7 +29,7 @@ def restore_limit(soft: int) -> None:
 def require_spare(count: int) -> None:
     """Raise `LimitReachedError` unless this process may open so many more files, so that it keeps a reserve.
 
-    Descriptors are opened and closed to check this: counting the open ones would take longer with every pod.
+    The check opens and closes descriptors: counting the open ones would take longer with every pod.
     """
     taken: list[int] = []
     try:

@@ -5,7 +5,7 @@ import os
 
 
 class RefusedError(Exception):
-    """A request cannot be fulfilled; the text says which and why."""
+    """A request cannot be fulfilled; the text contains the request and the reason."""
 
 
 class LimitReachedError(RefusedError):

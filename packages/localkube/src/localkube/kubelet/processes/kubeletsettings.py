@@ -41,7 +41,7 @@ class KubeletSettings:
 
     @property
     def stand_ins(self) -> Path | None:
-        """Return where persistent volumes without a path here have their directories; None unless `stub`."""
+        """Return the parent directory for persistent volumes without a path on this machine; None unless `stub`."""
         return self.state_directory / "stand-ins" if self.stub else None
 
     def pod_directory(self, uid: str) -> Path:

@@ -34,7 +34,7 @@ ANSWER: Final = b"HTTP/1.1 %d Modelled\r\nContent-Length: 2\r\nConnection: close
 NOT_MODELLED: Final = "modelled processes have neither packets nor file systems"
 
 SIGNALS: Final = 1000
-"""Newest signals that are recorded."""
+"""The maximum number of recorded signals; the newest are kept."""
 
 
 class Program(Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ Script: TypeAlias = Callable[[ContainerSpec], Program]
 
 
 Busyness: TypeAlias = Callable[[ContainerSpec], float]
-"""Returns how many processors a container keeps busy from the last question on."""
+"""Returns how many processors a container has kept busy since the last call."""
 
 MODELLED_MEMORY: Final = 16 * 2**20
 
@@ -92,7 +92,8 @@ class Process(Struct):
 class ModelRunner:
     """Implements `ProcessRunner` under the running loop's time. `processes` has the running ones, by container id.
 
-    The processes of sandboxes in `hung` ignore all signals; they end only with their sandbox. `busy` says what they use.
+    The processes of sandboxes in `hung` ignore all signals; they end only with their sandbox. `busy` returns their
+    usage.
     """
 
     def __init__(self, script: Script = run_forever, *, network: Network = "isolated") -> None:
@@ -109,7 +110,7 @@ class ModelRunner:
         self._commands: dict[int, tuple[asyncio.TimerHandle, Callable[[Exit], None]]] = {}
 
     async def start(self) -> Capabilities:
-        """Grant everything."""
+        """Grant all capabilities."""
         return Capabilities(namespaces=True, network=self._network)
 
     async def create_sandbox(self, spec: SandboxSpec, on_lost: Callable[[], None]) -> str:  # noqa: ARG002 - a model loses none
@@ -177,28 +178,28 @@ class ModelRunner:
         return _ModelSocket(self, sandbox_id)
 
     async def lose_packets(self, losses: Sequence[PacketLoss]) -> None:
-        """Refuse: sockets of a model have no packets."""
+        """Raise an error: sockets of a model have no packets."""
         if losses:
             raise StartError(NOT_MODELLED)
 
     async def delay_packets(self, sandbox_id: str, seconds: float) -> None:  # noqa: ARG002 - the same for all
-        """Refuse, as packets are not modelled."""
+        """Raise an error: packets are not modelled."""
         raise StartError(NOT_MODELLED)
 
     async def bound_memory(self, container_id: str, path: str, size: int) -> int:  # noqa: ARG002 - the same for all
-        """Refuse, as file systems are not modelled."""
+        """Raise an error: file systems are not modelled."""
         raise StartError(NOT_MODELLED)
 
     async def used(self, pids: Collection[int]) -> Mapping[int, Used]:
-        """Return what processes have used, as `busy` says for the time since the last question."""
+        """Return the usage of processes, computed with `busy` for the time since the last call."""
         now = asyncio.get_running_loop().time()
-        found = {}
+        usages = {}
         for process in self.processes.values():
             if process.pid in pids:
                 process.used += self.busy(process.spec) * (now - process.counted)
                 process.counted = now
-                found[process.pid] = Used(process.used, MODELLED_MEMORY)
-        return found
+                usages[process.pid] = Used(process.used, MODELLED_MEMORY)
+        return usages
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
         """End all remaining processes of a pod."""
@@ -213,7 +214,7 @@ class ModelRunner:
             await self.remove_sandbox(sandbox_id)
 
     def end(self, container_id: str, ending: Exit) -> None:
-        """End a process now, as if it had ended by itself or been killed from outside."""
+        """End a process now, as if it had exited or been killed from outside."""
         process = self.processes.pop(container_id, None)
         if process is None:
             return
@@ -233,7 +234,7 @@ class ModelRunner:
         return None
 
     def is_taken(self, port: int) -> bool:
-        """Return whether any process listens on the port, as on a shared network."""
+        """Return whether any process listens on the port, as in a shared network."""
         now = asyncio.get_running_loop().time()
         opens = [(process.started, process.program.listens.get(port)) for process in self.processes.values()]
         return any(delay is not None and now >= started + delay for started, delay in opens)
@@ -267,12 +268,12 @@ class _ModelSocket(socket.socket):
         _respond(self._far.detach(), process.program.answers)
 
     def bind(self, address: Any) -> None:
-        """Succeed where no process listens on the port."""
+        """Succeed if no process listens on the port."""
         if self._runner.is_taken(address[1]):
             raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
 
     def setsockopt(self, *_: Any) -> None:
-        """Nothing to set."""
+        """Do nothing: there are no options."""
 
     def close(self) -> None:
         """Close both ends that are still open."""

@@ -15,7 +15,7 @@ from localkube.kubelet.processes.runner import ProcessRunner
 Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 LONGEST_BODY: Final = 10 * 1024
-"""Bytes of a response that are read."""
+"""The maximum bytes of a response that are read."""
 
 LISTENS: Final = "0A"
 """The state of a listening socket in /proc/net/tcp."""
@@ -41,7 +41,7 @@ class Get(Struct, frozen=True, kw_only=True):
 async def connect(
     runner: ProcessRunner, sandbox_id: str | None, address: tuple[str, int], tls: ssl.SSLContext | None = None
 ) -> Streams:
-    """Connect from a pod's network (None: from the network of all pods); raises OSError."""
+    """Connect from a pod's network (None: from the network of all pods); raise OSError on failure."""
     sock = await runner.open_socket(sandbox_id)
     try:
         await asyncio.get_running_loop().sock_connect(sock, address)
@@ -55,7 +55,7 @@ async def connect(
 
 
 def listening(pid: int) -> list[int]:
-    """Return the TCP ports on which anything in the network of a process listens; none if it has ended."""
+    """Return the TCP ports with a listener in the network of a process; none if the process has ended."""
     ports = set()
     for name in ("tcp", "tcp6"):
         with suppress(OSError):
@@ -101,7 +101,7 @@ async def _read_all(reader: asyncio.StreamReader) -> bytes:
 
 
 def _is_whole(answer: bytes) -> bool:
-    """Return whether the announced length has been read, for servers that keep the connection open."""
+    """Return whether the announced length has been read, because servers may keep the connection open."""
     head, found, body = answer.partition(b"\r\n\r\n")
     for line in head.split(b"\r\n")[1:]:
         name, _, value = line.partition(b":")

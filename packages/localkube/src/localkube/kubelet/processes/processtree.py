@@ -1,6 +1,6 @@
-"""The processes of a machine, as its /proc shows them, and which of them descend from others.
+"""The processes of a machine as shown in its /proc, and their descendants.
 
-The launcher imports this module, which therefore needs little of the standard library.
+The launcher imports this module, so it uses little of the standard library.
 """
 
 import os
@@ -21,19 +21,19 @@ class SeenProcess(NamedTuple):
 
 def read(proc: str = "/proc") -> dict[int, SeenProcess]:
     """Return the processes by PID, without processes that exit meanwhile."""
-    found = {}
+    processes = {}
     for name in os.listdir(proc) if os.path.isdir(proc) else ():
         if name.isdigit():
             try:
                 with open(f"{proc}/{name}/stat", errors="replace") as file:
-                    found[int(name)] = parse(file.read())
+                    processes[int(name)] = parse(file.read())
             except (OSError, ValueError, IndexError):
                 continue
-    return found
+    return processes
 
 
 def parse(stat: str) -> SeenProcess:
-    """Read /proc/PID/stat. The name stands in parentheses, and may contain some.
+    """Parse /proc/PID/stat. The name stands in parentheses, and may contain parentheses.
 
     >>> parse("7 (a) b) S 1 7 7 0 -1 4194304 9 0 0 0 10 20 3 4 20 0 1 0 5 4096 12 18446744073709551615")
     SeenProcess(name='a) b', state='S', parent=1, own_ticks=30, ticks_of_children=7, pages=12)
@@ -50,10 +50,10 @@ def descendants(roots: Iterable[int], processes: Mapping[int, SeenProcess]) -> l
     children: dict[int, list[int]] = {}
     for pid, process in processes.items():
         children.setdefault(process.parent, []).append(pid)
-    found: list[int] = []
+    pids: list[int] = []
     pending = list(roots)
     while pending:
         below = children.pop(pending.pop(), [])
-        found += below
+        pids += below
         pending += below
-    return found
+    return pids

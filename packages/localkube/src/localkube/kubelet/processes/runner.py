@@ -148,19 +148,19 @@ class ProcessRunner(Protocol):
         ...
 
     async def lose_packets(self, losses: Sequence[PacketLoss]) -> None:
-        """Lose these packets between sandboxes, and no others; raise `StartError` where sandboxes have no networks."""
+        """Drop these packets between sandboxes, and no others; raise `StartError` if sandboxes have no networks."""
         ...
 
     async def delay_packets(self, sandbox_id: str, seconds: float) -> None:
-        """Hold every packet to a sandbox for a time, 0: no longer; raise `StartError` where the machine cannot."""
+        """Delay every packet to a sandbox by this time, 0: no longer; raise `StartError` if the machine cannot."""
         ...
 
     async def bound_memory(self, container_id: str, path: str, size: int) -> int:
-        """Give the memory file system at `path` in a container so many bytes, 0: what it holds; return the former size."""
+        """Resize the memory file system at `path` in a container, 0: to its content; return the former size."""
         ...
 
     async def used(self, pids: Collection[int]) -> Mapping[int, Used]:
-        """Return the usage of containers by the PID returned at their start; exited containers are missing."""
+        """Return the usage of containers by the PID that was returned at their start; exited containers are missing."""
         ...
 
     async def remove_sandbox(self, sandbox_id: str) -> None:

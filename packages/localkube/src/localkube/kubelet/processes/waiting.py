@@ -1,7 +1,8 @@
 """The waits of the programs of a container, from /proc: a lock, a sleep, a socket with its peer, the disk, the CPU.
 
-Of a tree of processes the one is described that does not wait for another of them. Its main thread counts, because it
-drives the program. Facts that the kernel does not show (another kernel, an exited process) are unknown.
+Of a tree of processes, the result describes a process that does not wait for another one of the tree. Its main thread
+counts, because it drives the program. Facts that the kernel does not show (another kernel, an exited process) are
+unknown.
 """
 
 import platform
@@ -19,13 +20,13 @@ from msgspec import Struct
 from localkube.kubelet.processes import processtree
 
 LOOK: Final = 0.1
-"""Seconds between two looks at the CPU time of a process."""
+"""Seconds between two readings of the CPU time of a process."""
 
 BUSY_TICKS: Final = 2
-"""Hundredths of a second of CPU time between them that are more than a look at a clock now and then."""
+"""The CPU time between the two readings, in hundredths of a second, above which a process counts as busy."""
 
 MOST_PROCESSES: Final = 256
-"""The maximum number of processes of a container that are looked at."""
+"""The maximum number of processes of a container that are examined."""
 
 ESTABLISHED: Final = "01"
 CLOSE_WAIT: Final = "08"
@@ -33,7 +34,7 @@ LISTENS: Final = "0A"
 
 
 class SystemCall(Enum):
-    """The object of a waiting system call: `ONE` is a descriptor (its first argument), `MANY` are several."""
+    """The meaning of a waiting system call: `ONE` waits for a descriptor (its first argument), `MANY` for several."""
 
     LOCK = auto()
     SLEEP = auto()
@@ -93,7 +94,10 @@ class Socket(NamedTuple):
 
 
 def look(pids: Iterable[int]) -> WaitingFor | None:
-    """Return what the programs with these first processes wait for, None if it is not known. It takes `LOOK` seconds."""
+    """Return what the programs with these first processes wait for, None if it is not known.
+
+    The call takes `LOOK` seconds.
+    """
     first = [*pids]
     before = processtree.read()
     time.sleep(LOOK)
@@ -120,20 +124,20 @@ def _describe(pid: int, state: str, *, is_busy: bool) -> WaitingFor | None:
         case SystemCall.CHILD:
             return None
         case SystemCall.LOCK:
-            found = WaitingFor("a lock (futex)")
+            wait = WaitingFor("a lock (futex)")
         case SystemCall.SLEEP:
-            found = WaitingFor("the end of a sleep")
+            wait = WaitingFor("the end of a sleep")
         case SystemCall.FILE_LOCK:
-            found = WaitingFor(f"the lock of a file ({_target(pid, first)})")
+            wait = WaitingFor(f"the lock of a file ({_target(pid, first)})")
         case SystemCall.ONE:
-            found = _of_descriptor(pid, first)
+            wait = _of_descriptor(pid, first)
         case SystemCall.MANY:
-            found = _of_many(pid)
+            wait = _of_many(pid)
         case None:
-            found = WaitingFor(f"the kernel ({Path(f'/proc/{pid}/wchan').read_text().strip() or 'not known'})")
+            wait = WaitingFor(f"the kernel ({Path(f'/proc/{pid}/wchan').read_text().strip() or 'not known'})")
         case other:
             assert_never(other)
-    return found
+    return wait
 
 
 def _target(pid: int, descriptor: int) -> str:
@@ -146,8 +150,8 @@ def _of_descriptor(pid: int, descriptor: int) -> WaitingFor:
     if kind == "pipe":
         return WaitingFor("a pipe")
     if kind == "socket":
-        found = _sockets(pid).get(inode)
-        return WaitingFor("a socket of this machine") if found is None else _of_socket(found)
+        socket = _sockets(pid).get(inode)
+        return WaitingFor("a socket of this machine") if socket is None else _of_socket(socket)
     return WaitingFor(f"the file {target}")
 
 
@@ -177,13 +181,13 @@ def _of_socket(found: Socket) -> WaitingFor:
 
 def _sockets(pid: int) -> dict[str, Socket]:
     """Return the TCP sockets in the network of a process by their inodes."""
-    found = {}
+    sockets = {}
     for name in ("tcp", "tcp6"):
         with suppress(OSError):
             for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
                 row = line.split()
-                found[row[9]] = Socket(_address(row[2]), int(row[1].rpartition(":")[2], 16), row[3])
-    return found
+                sockets[row[9]] = Socket(_address(row[2]), int(row[1].rpartition(":")[2], 16), row[3])
+    return sockets
 
 
 def _address(text: str) -> str:

@@ -52,7 +52,10 @@ class AddressPool:
 
 
 class LoopbackBlock:
-    """A 127.N.0.0/16 that no other cluster on this machine uses, reserved by a bound socket, which a crash releases."""
+    """A 127.N.0.0/16 that no other cluster on this machine uses.
+
+    A bound socket reserves it, and a crash releases it.
+    """
 
     def __init__(self) -> None:
         for number in _BLOCKS:

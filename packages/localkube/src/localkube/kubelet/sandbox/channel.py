@@ -16,7 +16,7 @@ from localkube.kubelet.processes.runner import ExhaustedError, StartError
 from localkube.kubelet.sandbox.launcher.link import Link, LinkClosedError, Message, Received, encode
 
 AT_ONCE: Final = 64
-"""Responses that are read in one turn of the loop: the kernel returns responses with descriptors one by one."""
+"""Responses that are read in one iteration of the loop: the kernel returns responses with descriptors one by one."""
 
 
 class LauncherEndedError(StartError):
@@ -54,7 +54,10 @@ class Channel:
         return answer
 
     def close(self) -> None:
-        """Close the connection, which ends the launcher and all it started; pending requests raise `LauncherEndedError`."""
+        """Close the connection, which ends the launcher and all its processes.
+
+        Pending requests raise `LauncherEndedError`.
+        """
         if self.closed:
             return
         self.closed = True

@@ -20,7 +20,7 @@ Isolation: TypeAlias = Literal["namespaces", "plain"]
 
 _LOADER = "import sys; sys.path.append(sys.argv[2]); from localkube.kubelet.sandbox.launcher.main import main; main()"
 DIRECTORY = Path(localkube.__file__).parents[1]
-"""Where the launcher finds its modules."""
+"""The directory in which the launcher finds its modules."""
 
 
 class LauncherRefusedError(Exception):
@@ -29,7 +29,7 @@ class LauncherRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """A running launcher. `pid` is the process inside the namespaces, `process` the one to wait for."""
+    """A running launcher. `pid` is the process inside the namespaces; wait for the end of `process`."""
 
     process: subprocess.Popen[bytes]
     pid: int

@@ -1,7 +1,7 @@
-"""Names of pods for plain processes: without namespaces a pod has neither a host name nor an /etc/hosts of its own.
+"""Names of pods for plain processes: without namespaces, a pod has neither its own host name nor its own /etc/hosts.
 
-Python programs resolve names by `resolver/sitecustomize.py`, which they import by themselves. Others do where the library
-nss_wrapper is installed (Debian's package libnss-wrapper), which takes the place of the C library's resolver.
+Python programs resolve names by `resolver/sitecustomize.py`, which they import automatically. Other programs resolve
+them if the library nss_wrapper is installed (Debian's package libnss-wrapper), which replaces the C library's resolver.
 """
 
 import os
@@ -16,7 +16,7 @@ WRAPPERS: Final = ("libnss_wrapper.so", "libnss_wrapper.so.0")
 """The library's names: distributions install either or both."""
 
 LONGEST: Final = 10.0
-"""Seconds in which a program that does nothing ends."""
+"""The maximum seconds until a program without work ends."""
 
 RESOLVER: Final = Path(__file__).parent / "resolver"
 
@@ -32,7 +32,7 @@ def find_wrapper(candidates: Sequence[str] = WRAPPERS) -> str | None:
 
 
 def _can_be_preloaded(library: str) -> bool:
-    """Return whether the loader takes a library: it starts the program all the same, and complains."""
+    """Return whether the loader accepts a library: if not, it starts the program but prints a complaint."""
     try:
         tried = subprocess.run(
             ["true"],
@@ -47,7 +47,7 @@ def _can_be_preloaded(library: str) -> bool:
 
 
 def with_names(env: Mapping[str, str], hosts: Path, hostname: str, wrapper: str | None) -> dict[str, str]:
-    """Return a container's variables, and those by which its programs resolve the names in a hosts file.
+    """Return a container's variables, with the variables by which its programs resolve the names in a hosts file.
 
     >>> found = with_names({"PYTHONPATH": "/app"}, Path("/run/hosts"), "web-0", "libnss_wrapper.so.0")
     >>> found["PYTHONPATH"] == f"{RESOLVER}:/app"

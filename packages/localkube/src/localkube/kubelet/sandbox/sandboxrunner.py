@@ -59,10 +59,10 @@ KILLED = Exit(137, 9)
 NO_NETWORKS = "a network per pod: all pods share the host's, so only one pod can have a port"
 NO_NAMESPACES = "volumes, and certain death of daemons: pods are plain processes of this machine"
 AT_ONCE = 4
-"""Sandboxes and containers that are made or removed at once: probes ask the same launcher for their sockets."""
+"""Sandboxes and containers that are created or removed at once: probes need the same launcher for their sockets."""
 
 LONGEST_TURN = 2.0
-"""Seconds after which the next sandbox or container is begun although one is not done."""
+"""Seconds after which the next sandbox or container is started although the previous one is not complete."""
 
 NO_LIMITS = "memory and CPU limits: they are not enforced here"
 
@@ -81,7 +81,7 @@ class Deaths:
 
 
 class GroundAttempt(NamedTuple):
-    """A kind of ground to try, and what is lost if it is refused (empty: there is no other to try)."""
+    """A kind of ground to try, and the lost features if it is refused (empty: there is no other kind to try)."""
 
     isolation: Isolation
     network: Network
@@ -146,7 +146,10 @@ class SandboxRunner:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Wait for a turn with the launcher; it ends with the body, or after `LONGEST_TURN`, as a mount may wait for ever."""
+        """Wait for a turn with the launcher.
+
+        It ends with the body, or after `LONGEST_TURN`, as a mount may wait forever.
+        """
         loop = asyncio.get_running_loop()
         await self._changing.acquire()
         end = loop.call_later(LONGEST_TURN, self._changing.release)
@@ -214,20 +217,20 @@ class SandboxRunner:
         return sock
 
     async def lose_packets(self, losses: Sequence[PacketLoss]) -> None:
-        """Lose these packets between sandboxes, and no others."""
+        """Drop these packets between sandboxes, and no others."""
         await self._require().channel.request("lose", {"rules": losses})
 
     async def delay_packets(self, sandbox_id: str, seconds: float) -> None:
-        """Hold every packet to a sandbox for a time; 0 ends that."""
+        """Delay every packet to a sandbox by this time; 0 ends the delay."""
         await self._require().channel.request("delay", {"pod": sandbox_id, "seconds": seconds})
 
     async def bound_memory(self, container_id: str, path: str, size: int) -> int:
-        """Give a memory file system of a container another size in bytes (0: what it holds); return the former one."""
+        """Resize a memory file system of a container (0: to its content); return the former size in bytes."""
         request = {"container": container_id, "path": path, "size": size}
         return int((await self._require().channel.request("bound", request)).message["size"])
 
     async def used(self, pids: Collection[int]) -> Mapping[int, Used]:
-        """Return what containers have used, from /proc."""
+        """Return the usage of containers, from /proc."""
         return await asyncio.to_thread(consumption.read, frozenset(pids))
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
@@ -375,7 +378,9 @@ def _plain(fields: list[tuple[str, object]]) -> Message:
 
 
 def _told(refusals: Sequence[tuple[str, str]]) -> list[str]:
-    """Return a line for each loss, with its reason. A reason of several consecutive losses is in the last line.
+    """Return a line for each loss, with its reason.
+
+    If several consecutive losses have one reason, the last line has it.
 
     >>> _told([("a network", "no namespaces"), ("volumes", "no namespaces")])
     ['a network', 'volumes (no namespaces)']

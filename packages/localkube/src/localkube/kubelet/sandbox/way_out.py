@@ -22,7 +22,7 @@ from localkube.statedirectory import open_private
 
 _LOADER = "import sys; sys.path.append(sys.argv[1]); from localkube.kubelet.sandbox.launcher.leash import main; main()"
 LOG_LIMIT = 2**20
-"""Bytes of the program's log: it writes no more, and a full one is emptied at the next start."""
+"""The maximum bytes of the program's log; a full log is emptied at the next start."""
 
 _INTERFACE = "tap0"
 _SECONDS_TO_START = 5.0
@@ -68,7 +68,7 @@ class WayOut:
         self._process: subprocess.Popen[bytes] | None = None
 
     async def open(self, launcher: Launcher, carriers: Sequence[Carrier] = CARRIERS) -> list[str]:
-        """Start the first program that works; return what is lost if none does."""
+        """Start the first program that works; if none does, return what pods lose."""
         failures = []
         for carrier in carriers:
             program = shutil.which(carrier.kind)

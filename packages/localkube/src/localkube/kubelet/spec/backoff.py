@@ -12,7 +12,7 @@ FORGIVEN: Final = 2 * LONGEST
 
 
 def is_early(moment: datetime, now: datetime) -> bool:
-    """Return whether to wait for a moment; not if it is later than any back-off, as the clock was set back then."""
+    """Return whether to wait for a moment; False if the clock was set back since."""
     return now < moment <= now + LONGEST
 
 
@@ -26,10 +26,10 @@ class Backoff(NamedTuple):
         return self.lengthened is None or at - self.lengthened > FORGIVEN
 
     def wait(self, finished: datetime) -> timedelta:
-        """Return how long a container that ended at `finished` has to wait."""
+        """Return how long a container that ended at `finished` must wait."""
         return timedelta() if self._is_forgiven(finished) else self.delay
 
     def after_restart(self, finished: datetime, now: datetime) -> "Backoff":
-        """Return the back-off of a container that ended at `finished` and is started again now."""
+        """Return the back-off of a container that ended at `finished` and restarts now."""
         delay = INITIAL if self._is_forgiven(finished) else min(self.delay * 2, LONGEST)
         return Backoff(delay, now)

@@ -29,9 +29,10 @@ REFERENCE: Final = re.compile(r"\$(?:\$|\((?P<name>[^)]*)\))")
 
 
 class ReferencedObjects(msgspec.Struct, frozen=True):
-    """The ConfigMaps and Secrets of the pod's namespace that exist, by name, with their values as bytes.
+    """The existing ConfigMaps and Secrets of the pod's namespace, by name, with their values as bytes.
 
-    The `binaryData` of ConfigMaps is apart: files show it, variables do not (the kubelet's `makeEnvironmentVariables`).
+    The `binaryData` of ConfigMaps is separate: files contain it, variables do not (the kubelet's
+    `makeEnvironmentVariables`).
     """
 
     config_maps: Mapping[str, Mapping[str, bytes]]
@@ -39,7 +40,7 @@ class ReferencedObjects(msgspec.Struct, frozen=True):
     binary: Mapping[str, Mapping[str, bytes]] = msgspec.field(default_factory=dict)
 
     def files(self, config_map: str) -> Mapping[str, bytes] | None:
-        """Return the files that a ConfigMap becomes in a volume; None if it does not exist."""
+        """Return the files for a ConfigMap in a volume; None if it does not exist."""
         texts = self.config_maps.get(config_map)
         return None if texts is None else {**texts, **self.binary.get(config_map, {})}
 
@@ -48,7 +49,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """The inputs for the variables and files of a container.
 
     With `lenient`, missing sources are skipped. In a `rehearsal`, volumes and tokens that are not served are empty.
-    `devices` has the real devices of each container, None where GPUs are simulated.
+    `devices` has the real devices of each container, None if GPUs are simulated.
     """
 
     pod: JSONObject
@@ -107,7 +108,7 @@ def expand_all(texts: Iterable[str], variables: Mapping[str, str]) -> tuple[str,
 
 
 def references(container: JSONObject) -> tuple[set[str], set[str]]:
-    """Return the names of the ConfigMaps and of the Secrets that the container's variables come from."""
+    """Return the names of the ConfigMaps and Secrets that the container's variables refer to."""
     found: tuple[set[str], set[str]] = (set(), set())
     entries: Sequence[JSONObject] = [
         *(container.get("envFrom") or []),

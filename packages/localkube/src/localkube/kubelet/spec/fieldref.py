@@ -1,6 +1,6 @@
 """Values of a pod's own fields and resources, for environment variables and downwardAPI files. Pure.
 
-Fields as Kubernetes offers them: name, namespace, uid, one label or annotation, node name, service account, addresses
+The fields are those of Kubernetes: name, namespace, uid, one label or annotation, node name, service account, addresses
 of host and pod; files can also have all labels or annotations. A limit that is not set counts as the node's allocatable
 amount.
 """

@@ -57,10 +57,10 @@ def grace_period(pod: JSONObject) -> float:
 
 
 FQDN_LENGTH: Final = 64
-"""Characters of a host name that Linux accepts."""
+"""The maximum characters of a host name in Linux."""
 
 SHOWN: Final = 200
-"""Characters of a text that are quoted in an error."""
+"""The maximum characters of a text that an error quotes."""
 
 GRACE_FIELD: Final = "terminationGracePeriodSeconds"
 
@@ -76,7 +76,7 @@ def hostname(pod: JSONObject) -> str:
 
 
 def kernel_hostname(pod: JSONObject, domain: str) -> str:
-    """Return the name that `hostname` prints in the pod: with `setHostnameAsFQDN` the full one, which may be too long."""
+    """Return the output of `hostname` in the pod: with `setHostnameAsFQDN` the full name, which may be too long."""
     spec, name = meta.spec(pod), hostname(pod)
     if not (spec.get("setHostnameAsFQDN") and spec.get("subdomain")):
         return name

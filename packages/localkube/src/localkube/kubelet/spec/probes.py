@@ -48,7 +48,7 @@ def settings(probe: JSONObject) -> ProbeSettings:
 
 
 def observe(tally: Tally, rules: ProbeSettings, *, good: bool) -> Tally:
-    """Return the tally after one more result."""
+    """Return the tally after one further result."""
     streak = tally.streak + 1 if tally.last is good else 1
     needed = rules.successes if good else rules.failures
     counted = replace(tally, last=good, streak=streak)

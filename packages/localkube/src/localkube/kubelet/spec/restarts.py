@@ -1,4 +1,7 @@
-"""Decides whether a container is restarted, or all of its pod: by rules on exit codes, its own policy, the pod's. Pure."""
+"""Decides whether a container, or its whole pod, restarts: by rules on exit codes, its own policy, the pod's policy.
+
+Pure.
+"""
 
 from typing import Final
 
@@ -11,7 +14,7 @@ RESTART_ALL: Final = "RestartAllContainers"
 """The action of a rule that restarts all containers of the pod in place."""
 
 ALL_RESTARTING: Final = "AllContainersRestarting"
-"""The condition that is True while all containers of a pod are being ended for that."""
+"""The condition that is True while all containers of a pod are stopped to restart."""
 
 
 def policy(pod: JSONObject, container: JSONObject) -> str:
@@ -44,7 +47,7 @@ def holds_completed(pod: JSONObject) -> bool:
 
 
 def hold_completed(pod: JSONObject) -> JSONObject:
-    """Return the pod with the annotation by which completed containers are not restarted."""
+    """Return the pod with the annotation that prevents restarts of completed containers."""
     metadata = meta.metadata(pod)
     return {**pod, "metadata": {**metadata, "annotations": {**meta.annotations(pod), wellknown.HOLD_COMPLETED: "true"}}}
 
@@ -55,7 +58,7 @@ def restarts_all(container: JSONObject, exit_code: int) -> bool:
 
 
 def may_restart_all(pod: JSONObject) -> bool:
-    """Return whether there is an exit code after which all containers of the pod start again."""
+    """Return whether any exit code would restart all containers of the pod."""
     rules = (rule for one in podspec.all_containers(pod) for rule in one.get("restartPolicyRules") or [])
     return any(rule.get("action") == RESTART_ALL for rule in rules)
 

@@ -39,7 +39,7 @@ CONDITIONS: Final = frozenset({"if", "elif", "while"})
 CHAINED: Final = frozenset({"&&", "||", "|", "|&"})
 AFTER_A_CASE: Final = frozenset({";;", ";&", ";;&"})
 LONGEST_BLOCK: Final = 20
-"""Commands of a fallback that are searched for an `exit`."""
+"""The maximum number of commands of a fallback that are searched for an `exit`."""
 
 LOOKED_FOR: Final = re.compile(
     r"""(?:\bcommand\s+-[vV]|\btype|\bwhich|\bhash|(?<=\s)-[defrsx])\s+(?:-\w+\s+)*["']?([\w./+-]+)"""
@@ -189,18 +189,18 @@ def _needed(commands: Sequence[Command]) -> Iterator[int]:
 
 
 def _fallbacks(commands: Sequence[Command]) -> list[bool]:
-    """Return for each command whether the script continues if it fails: `||` follows, and not only to give up."""
-    found = [False] * len(commands)
+    """Return for each command whether the script continues after its failure: `||` follows, and not only to exit."""
+    flags = [False] * len(commands)
     for at in range(len(commands) - 2, -1, -1):
         if commands[at].operator == "||":
-            found[at] = not _gives_up(commands[at + 1 : at + 1 + LONGEST_BLOCK])
+            flags[at] = not _gives_up(commands[at + 1 : at + 1 + LONGEST_BLOCK])
         elif commands[at].operator in CHAINED:
-            found[at] = found[at + 1]
-    return found
+            flags[at] = flags[at + 1]
+    return flags
 
 
 def _gives_up(commands: Sequence[Command]) -> bool:
-    """Return whether the first command, or the block that it begins, ends the script with an error."""
+    """Return whether the first command, or its block, ends the script with an error."""
     is_block = commands[0].words[:1] == ["{"] or commands[0] == ([], "(")
     for words, operator in commands if is_block else commands[:1]:
         plain = [word for word in words if word != "{"]

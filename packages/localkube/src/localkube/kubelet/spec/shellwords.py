@@ -93,7 +93,7 @@ class _Reader:
         self._heredocs.clear()
 
     def _word(self) -> str:
-        """Read a word, without its quotes; a substitution stays as it is written."""
+        """Read a word, without its quotes; a substitution stays unchanged."""
         text, parts = self._text, []
         while self._at < len(text):
             char = text[self._at]

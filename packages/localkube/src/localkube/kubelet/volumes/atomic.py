@@ -1,4 +1,4 @@
-"""Writes the files of a volume atomically: readers see either all old ones or all new ones.
+"""Writes the files of a volume atomically: readers see either only old files or only new files.
 
 ```
 volume/..2026_11_20_10_15_02.123456/key     the files

@@ -30,7 +30,7 @@ SCRATCH: Final = ("emptyDir",)
 
 
 class Claims(Struct, frozen=True):
-    """The claims a pod refers to, and the persistent volumes those are bound to, by name.
+    """The claims that a pod refers to, and their persistent volumes, by name.
 
     `stand_ins` has a directory for each persistent volume without a path here; None outside a rehearsal.
     """
@@ -54,10 +54,10 @@ def prepare(context: Context, bound: Claims, directory: Path, stamp: str) -> dic
 
 def in_memory(pod: JSONObject, directory: Path) -> tuple[tuple[str, int], ...]:
     """Return the directories of volumes with `medium: Memory`, and their size limits in bytes (0: none)."""
-    found = {name: volume["emptyDir"] for name, volume in by_name(pod).items() if volume.get("emptyDir")}
+    empty_dirs = {name: volume["emptyDir"] for name, volume in by_name(pod).items() if volume.get("emptyDir")}
     return tuple(
         (str(directory / name), quantity.parse(source.get("sizeLimit") or "0").ceil())
-        for name, source in found.items()
+        for name, source in empty_dirs.items()
         if source.get("medium") == "Memory"
     )
 

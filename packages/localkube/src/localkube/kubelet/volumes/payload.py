@@ -1,6 +1,6 @@
 """The files of configMap, secret, downwardAPI and projected volumes. Pure.
 
-In: the volume as the pod specifies it and the values it refers to. Out: bytes and mode by relative path.
+In: the volume of the pod's specification, and the values it refers to. Out: bytes and mode by relative path.
 """
 
 from collections.abc import Mapping

@@ -17,7 +17,7 @@ MADE: Final = beneath.Wish(make_directories=True)
 def build(
     container: JSONObject, volumes: Mapping[str, JSONObject], directories: Mapping[str, Path], env: Mapping[str, str]
 ) -> tuple[Mount, ...]:
-    """Return the container's mounts; `volumes` are the pod's by name, `directories` their paths."""
+    """Return the container's mounts; `volumes` are the pod's volumes by name, `directories` their paths."""
     mounts = []
     for mount in container.get("volumeMounts") or []:
         name = mount["name"]

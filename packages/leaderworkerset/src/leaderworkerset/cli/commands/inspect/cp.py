@@ -26,7 +26,7 @@ REMOTE: Final = re.compile(r"([a-z0-9][-a-z0-9.]*(?:/[a-z0-9]+){0,2}):(.+)", re.
 
 
 class Remote(Struct, frozen=True):
-    """A path in the ranks that are selected."""
+    """A path in the selected ranks."""
 
     chosen: Selection
     path: str
@@ -43,7 +43,7 @@ class Remote(Struct, frozen=True):
 
 
 def parse(words: str) -> Remote | str:
-    """Read one argument; without an address before a colon it is a path of this machine.
+    """Read one argument; a path without an address and colon is on this machine.
 
     >>> parse("web/0/1:/tmp/a"), parse("./web:a")
     (Remote(chosen=Selection(name='web', group=0, rank=1), path='/tmp/a'), './web:a')
@@ -67,7 +67,7 @@ class Download(Struct, frozen=True):
 
 
 def direction(words: tuple[str, ...]) -> Upload | Download:
-    """Return what is copied where; exactly one side is in ranks."""
+    """Return the direction of the copy; exactly one side is in ranks."""
     *sources, to = map(parse, words)
     if not sources:
         raise UsageError("name what to copy, and where to: lws cp FILE... web/0/1:/tmp, or lws cp web/0/1:/tmp/FILE .")

@@ -26,10 +26,10 @@ from leaderworkerset.views.outcome import failures
 from leaderworkerset.views.selection import Selection, narrow
 
 MOST_LOGS: Final = 3
-"""The maximum number of failed containers that are quoted: hundreds would be hundreds of calls of kubelets."""
+"""The maximum number of failed containers whose logs are quoted: each needs a request to a kubelet."""
 
 TAIL: Final = 10
-"""The number of quoted lines of each."""
+"""The number of quoted lines per container."""
 
 
 @click.command("describe")
@@ -64,7 +64,7 @@ async def describe(session: Session, chosen: Selection) -> list[str]:
         targets.refuse_missing(whole, chosen)
         view = narrow(whole, chosen)
         happened = await _permitted(eventlog.read(session, obj, whole.pods, chosen))
-    failed = [one for part in leaderworkersets([view]) for one in failures(part)][:MOST_LOGS]
+    failed = [failure for part in leaderworkersets([view]) for failure in failures(part)][:MOST_LOGS]
     texts = [await last_lines(session.client, one, TAIL) for one in failed]
     lws = f"{session.lws} -n {session.namespace}"
     shown = Described(chosen=chosen, view=view, events=happened, logs=[text for text in texts if text], lws=lws)

@@ -1,4 +1,4 @@
-"""`lws doctor`: check the installation of a cluster, and this machine; numbered findings, each with its fix."""
+"""`lws doctor`: checks the installation of a cluster, and this machine; prints numbered findings with their fixes."""
 
 import asyncio
 from typing import Any
@@ -54,7 +54,7 @@ def _print(found: list[CheckResult], form: str | None) -> int:
 
 
 async def check_cluster(target: Target) -> list[CheckResult]:
-    """Return the results for a cluster; an unreachable cluster is one of them."""
+    """Return the results for a cluster; if it is unreachable, that is one of the results."""
     from leaderworkerset.cli.doctor.observing import observe
 
     try:

@@ -24,11 +24,11 @@ from leaderworkerset.views.events.eventhistory import Happening, History
 from leaderworkerset.views.selection import Selection
 
 DOCUMENTS = (None, "json", "yaml")
-"""The formats with stable names of fields; the others read the objects of the API."""
+"""The formats with stable field names; the other formats print objects of the API."""
 
 
 class EventsRequest(Struct, frozen=True):
-    """Which events are shown, and in which format."""
+    """The selected events and the output format."""
 
     chosen: Selection
     form: str | None
@@ -73,7 +73,7 @@ def command(
 
 
 async def show(target: Target, wanted: EventsRequest) -> None:
-    """Print the events so far."""
+    """Print the events up to now."""
     async with target.session() as session:
         lws = await targets.find(session, wanted.chosen.name)
         selector = f"{labels.NAME}={meta.name(lws)}"
@@ -97,7 +97,7 @@ def documented(one: Happening, form: str) -> str:
 
 
 async def watch(target: Target, wanted: EventsRequest) -> None:
-    """Print the events so far, then new ones; an event whose count grows is printed again."""
+    """Print the events up to now, then new events; an event whose count grows is printed again."""
     from kuberuntime.cache.informer import Informer
     from leaderworkerset.cli.watchwarnings import following
 

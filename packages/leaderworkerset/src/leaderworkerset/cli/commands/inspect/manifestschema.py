@@ -1,4 +1,4 @@
-"""`lws schema`: the JSON Schema of our kinds, for editors."""
+"""`lws schema`: prints the JSON Schema of the kinds of LeaderWorkerSet, for editors."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -34,9 +34,10 @@ DIALECT: Final = "http://json-schema.org/draft-07/schema#"
 
 
 def schema(definitions: Iterable[JSONObject]) -> JSONObject:
-    """Return one schema for files of any of these kinds; objects of other kinds pass it.
+    """Return one schema for files of any of these kinds; objects of other kinds are valid.
 
-    An API server drops fields that a definition does not have; here they are errors, at the place of a typing error.
+    An API server drops fields that are not in a definition. Here they are errors, so that editors mark misspelled
+    fields.
     """
     kinds = [_kind(definition["spec"]) for definition in definitions]
     return {"$schema": DIALECT, "title": "Manifests of LeaderWorkerSets", "type": "object", "allOf": kinds}
@@ -53,7 +54,7 @@ def _kind(spec: JSONObject) -> JSONObject:
 
 
 def strict(shape: JSONObject) -> JSONObject:
-    """Return the schema of a value without what only an API server reads, and without room for unknown fields.
+    """Return a schema without the keywords that only an API server uses, in which unknown fields are errors.
 
     >>> strict({"type": "object", "properties": {"a": {"type": "string", "x-kubernetes-list-type": "set"}}})
     {'type': 'object', 'properties': {'a': {'type': 'string'}}, 'additionalProperties': False}

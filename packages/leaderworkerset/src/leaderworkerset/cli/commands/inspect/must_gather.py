@@ -50,7 +50,7 @@ OF_NAMESPACE: Final = (
     Resource(OLM, "v1alpha1", "installplans", "InstallPlan"),
     Resource(OLM, "v1", "operatorgroups", "OperatorGroup"),
 )
-"""The kinds of which all objects in the namespaces of manager and operator are read."""
+"""The kinds that are read completely in the namespaces of manager and operator."""
 
 OF_CLUSTER: Final = (
     OPERATORS,
@@ -60,7 +60,10 @@ OF_CLUSTER: Final = (
     resources.MUTATING_WEBHOOK_CONFIGURATIONS,
     resources.VALIDATING_WEBHOOK_CONFIGURATIONS,
 )
-"""The kinds of which objects with our names are read; of webhook configurations all, since others may be the cause."""
+"""The kinds of which only objects with our names are read.
+
+Except webhook configurations, any of which may be the cause.
+"""
 
 OF_GROUPS: Final = (resources.STATEFULSETS, resources.SERVICES, resources.CONTROLLER_REVISIONS, resources.PODS)
 NAMED: Final = ("lws", "leaderworkerset", "disaggregatedset")
@@ -72,7 +75,10 @@ Write: TypeAlias = Callable[[Resource, JSONObject], None]
 
 
 class Gatherer(msgspec.Struct):
-    """Gathers the data of one cluster; `notes` lists what could not be read, `unserved` the kinds that are not there."""
+    """Gathers the data of one cluster.
+
+    `notes` lists the unreadable objects, `unserved` the kinds that are not served.
+    """
 
     client: Client
     write: Write
@@ -168,7 +174,7 @@ def log_place(pod: JSONObject, container: str, *, previous: bool) -> PurePosixPa
 
 
 def shown(kind: Resource, obj: JSONObject) -> JSONObject:
-    """Return an object without managed fields and without what looks like a secret; of Secrets only names and certificate ends.
+    """Return an object without managed fields and possible secrets; of Secrets only names and certificate ends.
 
     Definitions, roles and webhook configurations have no secrets; their certificates stay.
     """
@@ -190,7 +196,7 @@ def shown(kind: Resource, obj: JSONObject) -> JSONObject:
 
 
 def _keys(data: dict[str, str]) -> dict[str, str]:
-    """Return what is written of each key: the end of a certificate, otherwise nothing but its name."""
+    """Return the text for each key of a Secret: the end of a certificate, otherwise only the name."""
     return {name: _end(name, text) for name, text in sorted(data.items())}
 
 

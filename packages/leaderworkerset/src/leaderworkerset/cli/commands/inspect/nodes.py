@@ -1,4 +1,4 @@
-"""`lws nodes`: the nodes of the cluster, what of each is free, and for a named one its labels, state and pods."""
+"""`lws nodes`: shows the nodes with their free resources; for named nodes also labels, state and pods."""
 
 from collections.abc import Iterator, Sequence
 
@@ -26,23 +26,23 @@ from leaderworkerset.views import devices
 @formats.output_option("The format instead of a table.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, selector: str, show_labels: bool, form: str | None) -> None:
-    """Show nodes: what of cpu, memory, pods and accelerators no pod requests, and the taints.
+    """Show nodes: their free CPU, memory, pods and accelerators, and their taints.
 
-    Of named nodes, also the labels, the conditions, and the pods with what they request.
+    For named nodes, also show the labels, the conditions, and the pods with their requests.
     """
     if names and selector:
         raise UsageError("names cannot be combined with --selector")
 
     async def act(session: Session) -> None:
-        found = await nodes_of(session, names, selector)
+        nodes = await nodes_of(session, names, selector)
         if form:
-            click.echo(formats.filled(form, found, is_one=len(names) == 1), nl=False)
+            click.echo(formats.filled(form, nodes, is_one=len(names) == 1), nl=False)
             return
         pods = await pods_of(session)
-        say(*node_table(found, pods, show_labels=show_labels))
-        for one in found if names else ():
+        say(*node_table(nodes, pods, show_labels=show_labels))
+        for one in nodes if names else ():
             say("", *description(one, pods or {}))
-        if not found:
+        if not nodes:
             say("No nodes found.", err=True)
         if pods is None:
             say("note: what is free is not known: pods of all namespaces may not be listed", err=True)
@@ -51,7 +51,7 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, show_la
 
 
 async def nodes_of(session: Session, names: Sequence[str], selector: str) -> list[JSONObject]:
-    """Return the named nodes, or those with these labels by name."""
+    """Return the named nodes, or the nodes with these labels, sorted by name."""
     if names:
         return [await session.client.get(NODES, ObjectKey("", name.removeprefix("node/"))) for name in names]
     return sorted((await session.client.list(NODES, label_selector=selector)).items, key=meta.key)
@@ -66,7 +66,7 @@ async def pods_of(session: Session) -> ByNode | None:
 
 
 def node_table(nodes: Sequence[JSONObject], pods: ByNode | None, *, show_labels: bool) -> list[str]:
-    """Return a line for each node: state, what of each resource is free, taints; without pods only what it has."""
+    """Return a line for each node: state, free resources, taints; without pods only the capacity."""
     if not nodes:
         return []
     names = nodeamounts.names(nodes)
@@ -92,7 +92,7 @@ def node_table(nodes: Sequence[JSONObject], pods: ByNode | None, *, show_labels:
 
 
 def description(node: JSONObject, pods: ByNode) -> Iterator[str]:
-    """Yield the labels, the conditions and the resources of a node, and the pods that run on it."""
+    """Yield the labels, the conditions and the resources of a node, and its pods."""
     taken = held(pods.get(meta.name(node), ()))
     parts = {
         "Labels": _labels(node),

@@ -1,4 +1,4 @@
-"""`lws history`: the failures of groups that were recorded, and what is kept of each when its pods are gone."""
+"""`lws history`: shows the recorded failures of groups, with the data that is kept after their pods are deleted."""
 
 import asyncio
 from typing import Any, Final
@@ -30,9 +30,9 @@ UNLESS: Final = " On this cluster they are only if the manager's configuration h
 def command(target: Target, name: str | None, *, everywhere: bool, form: str | None) -> None:
     """List the recorded failures of groups, the newest last, or show one in full: web/0#3 is the third one of group 0.
 
-    For each: which rank failed first, exit codes, the last lines of every rank, events, and what was changed before. Values
-    that look like secrets are masked. Failures are recorded on clusters of this machine, and can be read after they ended;
-    on other ones where the manager's configuration has recorder.enable.
+    A record contains the rank that failed first, exit codes, the last lines of every rank, events, and earlier changes.
+    Values that look like secrets are masked. Failures are recorded on clusters of this machine, and can be read after
+    their end. On other clusters, they are recorded if the manager's configuration has recorder.enable.
     """
     chosen, number = (None, None) if name is None else parse(name)
     if everywhere and number is not None:

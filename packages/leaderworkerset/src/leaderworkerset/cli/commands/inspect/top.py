@@ -1,4 +1,4 @@
-"""`lws top`: what each rank uses of processors, memory and GPUs."""
+"""`lws top`: shows the CPU, memory and GPU usage of each rank."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -37,7 +37,7 @@ MISSING_API: Final = (
 def command(
     target: Target, /, names: tuple[str, ...], *, everywhere: bool, selector: str, sort: str | None, form: str | None
 ) -> None:
-    """Show what each rank uses of processors and memory, and of its GPUs on an embedded cluster.
+    """Show the CPU and memory usage of each rank, and its GPU usage on an embedded cluster.
 
     The numbers come from the metrics API (metrics-server). "of" is the limit, or the request if there is none.
     """
@@ -67,7 +67,7 @@ def command(
 
 
 async def measured(session: Session, wanted: GetRequest) -> list[RankLoad]:
-    """Return what the ranks use that are asked for."""
+    """Return the usage of the requested ranks."""
     _, views = await read(session, wanted)
     try:
         metrics = await Lists(session.client).all(loads.metrics_of(wanted.namespace(session)))
@@ -77,7 +77,7 @@ async def measured(session: Session, wanted: GetRequest) -> list[RankLoad]:
 
 
 def table(rows: Sequence[RankLoad], now: datetime, *, everywhere: bool = False) -> list[str]:
-    """Return a line for each rank, and the sum if there are several; GPUs only where they are measured."""
+    """Return a line for each rank, and the sum of several ranks; GPUs only if they are measured."""
     if not rows:
         return []
     names = loads.measured(rows) or (loads.CPU, loads.MEMORY)

@@ -1,4 +1,4 @@
-"""`lws tree`: DisaggregatedSets, LeaderWorkerSets, groups and ranks, each below its owner."""
+"""`lws tree`: shows DisaggregatedSets, LeaderWorkerSets, groups and ranks, each below its owner."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -66,7 +66,7 @@ Cells = tuple[str, ...]
 
 
 class Branch(Struct, frozen=True):
-    """A line of the tree, the reason why it is not ready, and the branches below it."""
+    """A line of the tree, the reason why its object is not ready, and the branches below it."""
 
     cells: Cells
     why: str = ""
@@ -84,11 +84,11 @@ def tree_lines(
 ) -> list[str]:
     """Return the tree: first sets with their parts, then the LeaderWorkerSets without an owner.
 
-    Of many that were not named, the branches below ready ones are omitted, unless every rank is requested.
+    If there are many unnamed sets, the branches below ready ones are omitted, unless every rank is requested.
     """
-    owned = {id(part.view.object) for one in sets for part in one.parts}
+    owned = {id(part.view.object) for lws_set in sets for part in lws_set.parts}
     alone = [view for view in views if id(view.object) not in owned]
-    done = [one.is_settled for one in sets] + [is_settled(view) for view in alone]
+    done = [lws_set.is_settled for lws_set in sets] + [is_settled(view) for view in alone]
     roots = [_of_set(one, views, now, every_rank=every_rank, prefix=_prefix(one, with_namespace)) for one in sets]
     roots += [_of_view(view, now, every_rank=every_rank, prefix=_prefix(view, with_namespace)) for view in alone]
     if len(roots) > FEW_SETS and not (every_rank or is_chosen):
@@ -104,7 +104,7 @@ def _prefix(one: View | SetView, with_namespace: bool) -> str:  # noqa: FBT001 -
 
 
 def _rows(branch: Branch, stem: str, below: str) -> Iterator[tuple[Cells, str]]:
-    """Yield a branch and those below it, names after the lines of the tree."""
+    """Yield a branch and the branches below it; names follow the lines of the tree."""
     yield (f"{stem}{branch.cells[0]}", *branch.cells[1:]), branch.why
     for at, twig in enumerate(branch.below, 1):
         is_last = at == len(branch.below)

@@ -1,4 +1,4 @@
-"""`lws chaos`: faults on purpose, on clusters of this machine; one at a time, a storm from a file, or one from a seed."""
+"""`lws chaos`: causes faults on clusters of this machine: single faults, a storm from a file, or a random storm."""
 
 import click
 

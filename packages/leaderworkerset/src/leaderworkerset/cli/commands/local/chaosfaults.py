@@ -1,4 +1,4 @@
-"""The verbs of `lws chaos`: one for each fault, `run` and `random` for storms, `list` and `undo` for what lasts."""
+"""The verbs of `lws chaos`: one for each fault, `run` and `random` for storms, `list` and `undo` for active faults."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
 
 LARGEST_FILE: Final = 1 << 20
-"""Bytes of a storm's file."""
+"""The maximum bytes of a file with a storm."""
 
 
 def storm_options(command: Callable[..., Any]) -> Callable[..., Any]:

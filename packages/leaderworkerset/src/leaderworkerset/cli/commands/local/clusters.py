@@ -25,7 +25,7 @@ from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views import wording
 
 ANSWER: Final = 5.0
-"""Seconds that a cluster may take to report its nodes and pods."""
+"""The time limit in seconds for a cluster to report its nodes and pods."""
 
 HEADER: Final = ("NAME", "STATE", "SINCE", "NODES", "PODS", "DIRECTORY")
 
@@ -110,7 +110,7 @@ async def _read(place: ClusterDirectory) -> Cluster:
 
 
 async def _counts(place: ClusterDirectory) -> tuple[int, int] | None:
-    """Return how many nodes and pods a cluster has; None if it does not answer in time."""
+    """Return the number of nodes and of pods of a cluster; None if it does not answer in time."""
     try:
         async with timeouts.within(ANSWER), Target(local=place.name).session() as session:
             nodes, pods = await session.client.list(NODES), await session.client.list(PODS)

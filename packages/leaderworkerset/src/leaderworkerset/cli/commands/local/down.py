@@ -56,7 +56,7 @@ def end(place: ClusterDirectory, timeout: float, *, deletes: bool) -> None:
 def stop(place: ClusterDirectory, timeout: float) -> bool:
     """Terminate the process of the cluster; kill it after `timeout` seconds. Return False if none runs.
 
-    The process must have the lock open that names it: it is another program's otherwise.
+    Only a process that has the lock open is terminated: another program may have the same PID.
     """
     pid = place.pid()
     if pid is None:
@@ -87,7 +87,7 @@ def stop(place: ClusterDirectory, timeout: float) -> bool:
 
 
 def ended(process: int, timeout: float) -> bool:
-    """Wait for the end of a process by its descriptor."""
+    """Wait for the end of a process by its file descriptor."""
     poller = select.poll()
     poller.register(process, select.POLLIN)
     return bool(poller.poll(timeout * 1000))

@@ -53,10 +53,10 @@ FOLLOWED: Final = {resource.kind: resource for resource in (LEADERWORKERSETS, DI
 """The kinds that a run follows."""
 
 LAST_WORDS: Final = 4.0
-"""Seconds that ranks have to end after Ctrl-C while their logs are followed."""
+"""Seconds that ranks have to exit after Ctrl-C, during which their logs are still followed."""
 
 LAST_LINES: Final = 2.0
-"""Seconds that the logs of ended ranks may take to arrive before everything is stopped."""
+"""Seconds that the logs of exited ranks may take to arrive before everything is stopped."""
 
 
 class RunOptions(Struct, frozen=True, kw_only=True):
@@ -86,8 +86,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 def command(target: Target, /, **options: Any) -> int:
     """Run manifests on this machine: start a cluster, apply, watch, tear down at the end or on Ctrl-C.
 
-    The cause that a set is stuck for is printed as by `lws explain`: once while it runs, and in the error that ends it.
-    `lws run FILE` is `lws run -f FILE`.
+    If a set is stuck, the cause is printed as by `lws explain`: once while it runs, and in the final error. `lws run
+    FILE` is `lws run -f FILE`.
     """
     if target.local or target.kubeconfig or target.context_name:
         to = f" {places.place(target.local).words}" if target.local else ""
@@ -200,7 +200,7 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
             f"running until Ctrl-C, or until {', '.join(one.key.name for one in sets[:FEW_SETS])} {'is' if len(sets) == 1 else 'are'} deleted (--until ready or done ends it before)"
         )
     try:
-        async with following(*(informer for one in sets for informer in one.all), *causes.values()) as objects:
+        async with following(*(informer for lws_set in sets for informer in lws_set.all), *causes.values()) as objects:
             end = await first_end(objects, Parts(session.client, keys, sets, screen), options, stopped)
     finally:
         screen.close()
@@ -224,12 +224,12 @@ def _is_at_end(view: Shown, session: Session) -> bool:
 
 
 def _lack(view: Shown, session: Session) -> str:
-    """Return what a set lacks of the end condition."""
+    """Return why a set has not reached the end condition."""
     return count_of_ended(view) if session.until_done and isinstance(view, View) else ready_groups(view)
 
 
 class Ending(Enum):
-    """How a run ended, if it did not fail."""
+    """The result of a run that did not fail."""
 
     FINISHED = auto()
     STOPPED = auto()
@@ -248,8 +248,8 @@ class Parts(Struct, frozen=True):
 async def first_end(objects: Following, parts: Parts, options: RunOptions, stopped: asyncio.Event) -> Ending | str:
     """Follow groups and logs until the end condition, a failure (returned as text), a request to stop, or the timeout."""
     followers = [
-        LogFollower(parts.client, Selection(one.key.name).covers, PodLogOptions(), parts.screen.line)
-        for one in parts.sets
+        LogFollower(parts.client, Selection(lws_set.key.name).covers, PodLogOptions(), parts.screen.line)
+        for lws_set in parts.sets
     ]
     tasks = [
         asyncio.create_task(follower.run(objects, one)) for follower, one in zip(followers, parts.sets, strict=True)
@@ -275,14 +275,14 @@ async def first_end(objects: Following, parts: Parts, options: RunOptions, stopp
 
 
 async def last_words(objects: Following, parts: Parts) -> None:
-    """Delete the sets and follow the logs until their pods are gone, so that what ranks print at their end is shown."""
+    """Delete the sets and follow the logs until their pods are deleted, to show the last output of the ranks."""
     parts.screen.note("stopping: ranks get a few seconds to end; Ctrl-C again ends them at once")
     for resource, key in parts.keys:
         with suppress(KubeError):
             await parts.client.delete(resource, key)
 
     def are_gone() -> bool | None:
-        return None if any(one.pods.store.list() for one in parts.sets) else True
+        return None if any(lws_set.pods.store.list() for lws_set in parts.sets) else True
 
     with suppress(TimeoutError):
         async with timeouts.within(LAST_WORDS):
@@ -290,13 +290,13 @@ async def last_words(objects: Following, parts: Parts) -> None:
 
 
 async def failure(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Raise the error of the first task that fails, as when nobody reads the output any more; never return."""
+    """Raise the error of the first task that fails, for example because nobody reads the output; never return."""
     await asyncio.gather(*tasks)
     await asyncio.Event().wait()
 
 
 async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending | str:
-    """Show every change; return when the run has reached its end, or the reason why it cannot."""
+    """Show every change; return when the run is complete, or the reason why it cannot complete."""
     failures = Failures(options.max_failures)
 
     def look() -> Ending | str | None:
@@ -338,4 +338,4 @@ def keys_of(documents: Sequence[Document], namespace: str) -> list[tuple[Resourc
 
 def views_of(sets: Sequence[OneSet]) -> list[Shown]:
     """Return the views of the existing sets."""
-    return [view for one in sets if (view := one.view()) is not None]
+    return [view for lws_set in sets if (view := lws_set.view()) is not None]

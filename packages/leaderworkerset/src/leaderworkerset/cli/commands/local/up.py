@@ -22,12 +22,12 @@ from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.cli.views.progress import ProgressLine
 
 READY_DESCRIPTOR = "LWS_READY_FD"
-"""Names the pipe on which a detached cluster reports its progress; `READY` is its last line."""
+"""The variable that names the pipe on which a detached cluster reports its progress; `READY` is its last line."""
 
 READY = "ready"
 FACT = "="
 ERROR = "!"
-"""The prefix of lines that are not progress: facts about the cluster, and why it did not start."""
+"""The prefix of lines that are not progress: facts about the cluster, or why it did not start."""
 
 
 class Start(Struct, frozen=True):
@@ -54,8 +54,8 @@ def command(
 ) -> None:
     """Start the embedded cluster NAME (default: default).
 
-    After a restart its objects still exist, and options that are not given are those of the last `lws up`. A cluster
-    that runs takes further mappings of images: `lws up --image NAME=DIR`.
+    After a restart its objects still exist, and options that are not given are those of the last `lws up`. A running
+    cluster accepts further image mappings: `lws up --image NAME=DIR`.
     """
     require_localkube("up")
     place = places.place(ctx.obj.cluster_name(name))
@@ -78,7 +78,7 @@ def command(
 
 def given(ctx: click.Context) -> set[str]:
     """Return the cluster options of the command line."""
-    own = {one.name for one in fields(ClusterOptions)}
+    own = {field.name for field in fields(ClusterOptions)}
     return {name for name in own if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
 
 
@@ -147,7 +147,7 @@ def invitation(place: ClusterDirectory) -> list[str]:
 
 
 def change_running(start: Start, typed: Collection[str]) -> None:
-    """Map further images of a cluster that runs; refuse every other option that it does not have."""
+    """Map further images of a running cluster; refuse every other option that differs from the cluster's."""
     place = start.place
     pid = f"process {place.pid()}"
     running = keptoptions.load(place) or ClusterOptions()
@@ -166,13 +166,13 @@ def change_running(start: Start, typed: Collection[str]) -> None:
 
 
 def refused(start: Start, typed: Collection[str], running: ClusterOptions) -> list[str]:
-    """Return the words of options that a running cluster does not get."""
+    """Return the options that cannot be changed on a running cluster."""
     wanted = keptoptions.combined(start.typed, typed, running)
     return keptoptions.difference(replace(wanted, images=running.images), running)
 
 
 def start_detached(start: Start) -> None:
-    """Start a detached process, show its progress, and return when the cluster runs; report why if it does not."""
+    """Start a detached process, show its progress, and return when the cluster runs; report a failed start."""
     place = start.place
     place.make()
     try:
@@ -209,7 +209,7 @@ def start_detached(start: Start) -> None:
 
 
 def follow_start(lines: Iterable[str]) -> tuple[bool, list[str]]:
-    """Show progress until the cluster is ready or has ended; return which, and its facts or errors."""
+    """Show progress until the cluster is ready or has ended; return which of both, and its facts or errors."""
     progress = ProgressLine()
     facts: list[str] = []
     errors: list[str] = []

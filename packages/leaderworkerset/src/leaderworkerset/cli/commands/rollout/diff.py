@@ -1,4 +1,7 @@
-"""`lws diff`: what applying manifests would change, field by field; the exit code says whether anything would."""
+"""`lws diff`: shows the changes that applying manifests would make, field by field.
+
+The exit code reports whether there are any.
+"""
 
 from collections.abc import Iterable
 from typing import Any, Final

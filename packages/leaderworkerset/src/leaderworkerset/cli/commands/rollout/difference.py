@@ -1,4 +1,4 @@
-"""`lws rollout diff`: what differs between two revisions, as a unified diff of YAML."""
+"""`lws rollout diff`: shows the differences between two revisions, as a unified diff of YAML."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`lws drain`: close nodes, and wait until the manager has moved their groups elsewhere."""
+"""`lws drain`: cordons nodes, and waits until the manager has moved their groups elsewhere."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,14 +33,14 @@ from leaderworkerset.views.groups import GroupName, View, groups_named, place_of
 from leaderworkerset.views.wording import counted, duration
 
 PATIENCE: Final = 10.0
-"""Seconds in which a manager with maintenance enabled reports that groups of a LeaderWorkerSet have to leave nodes."""
+"""Seconds within which a manager with maintenance enabled reports that groups have to leave nodes."""
 
 Held: TypeAlias = Mapping[ObjectKey, frozenset[GroupName]]
-"""Groups with pods on the nodes, which are ending or would not be placed there now, by their LeaderWorkerSets."""
+"""Groups with pods that are ending on the nodes, or could not be placed there now, by their LeaderWorkerSets."""
 
 
 class Drain(Struct):
-    """The nodes to empty, and how far that is."""
+    """The nodes to drain, and the progress."""
 
     session: Session
     nodes: Sequence[JSONObject]
@@ -55,7 +55,7 @@ class Drain(Struct):
         return cls(session, [await session.client.get(NODES, key) for key in keys])
 
     async def preview(self) -> str:
-        """Return what would move, in which order, and what would stay."""
+        """Return which groups would move, in which order, and which would stay."""
         listings = [await self.session.client.list(PODS, field_selector=_on(node)) for node in self.nodes]
         pods = [pod for listing in listings for pod in listing.items]
         held = _held(pods)
@@ -63,23 +63,23 @@ class Drain(Struct):
             nodeoutlook.leaving(view, [one for one in view.groups if one.name in held[view.key]], _refusal(view.object))
             for view in await self._views(held)
         ]
-        moving = {(one.place, group) for one in sets if not one.why_not for group in one.groups}
+        moving = {(lws_set.place, group) for lws_set in sets if not lws_set.why_not for group in lws_set.groups}
         others = [pod for pod in pods if (str(_set_of(pod)), _group_of(pod)) not in moving]
-        count = sum(len(one.groups) for one in sets)
+        count = sum(len(lws_set.groups) for lws_set in sets)
         lines = [f"{self._named}: {counted(count, 'group')} of {counted(len(sets), 'LeaderWorkerSet')}"]
         lines += nodeoutlook.lines(sets)
         lines += [f"what stays: {left}"] if (left := nodeoutlook.staying(others)) else []
         return "\n".join([*lines, changing.DRY])
 
     async def cancel(self) -> str:
-        """Open the nodes again; return what that means."""
+        """Uncordon the nodes; return the consequences as text."""
         opened = [meta.name(node) for node in self.nodes if await nodewrites.close(self.session, node, is_closed=False)]
         if not opened:
             return f"{self._named}: not cordoned, nothing was changed"
         return f"{', '.join(opened)} uncordoned: groups that have not moved stay, and moved groups do not return"
 
     async def run(self, timeout: float) -> str:
-        """Close the nodes; return when no group is there any more, and fail when only groups are that nobody moves."""
+        """Cordon the nodes; return when no group is left there, and fail if the remaining groups will not be moved."""
         async with asyncio.TaskGroup() as tasks:  # at once: a group that came to the second one would move again
             for node in self.nodes:
                 tasks.create_task(self._close(node))
@@ -114,7 +114,7 @@ class Drain(Struct):
             say(f"{meta.name(node)} cordoned")
 
     def _step(self, pods: Sequence[JSONObject], sets: Informer, now: float) -> Held | None:
-        """Return the groups that stay, none if all are gone; None while groups move, or may be about to."""
+        """Return the groups that will stay, none if all have left; None while groups move or may start to."""
         held = _held(pods)
         self._seen.update((key, group) for key, groups in held.items() for group in groups)
         ending = {_set_of(pod) for pod in pods if meta.is_deleting(pod)}
@@ -126,13 +126,13 @@ class Drain(Struct):
         return None
 
     async def _views(self, held: Held) -> list[View]:
-        """Return the LeaderWorkerSets of groups that are on the nodes."""
+        """Return the views of the LeaderWorkerSets with groups on the nodes."""
         read = [await self.session.client.find(LEADERWORKERSETS, key) for key in sorted(held)]
         found = [obj for obj in read if obj is not None]
         return await targets.views_of(self.session, found) if found else []
 
     async def _reasons(self, held: Held) -> list[str]:
-        """Return a line for each LeaderWorkerSet about its groups that stay."""
+        """Return a line for each LeaderWorkerSet about its remaining groups."""
         return [f"  {_told({view.key: held[view.key]})}: {_why(view, held)}" for view in await self._views(held)]
 
     @property
@@ -176,7 +176,7 @@ def _held(pods: Iterable[JSONObject]) -> Held:
 
 
 def _is_moving(lws: JSONObject | None) -> bool:
-    """Return whether the manager reports that it moves groups, and may do so."""
+    """Return whether the manager reports that it moves groups, and has the budget to do so."""
     return lws is not None and meta.is_condition_true(lws, MOVE_IN_PROGRESS.type) and not departures.refusal(lws)
 
 
@@ -218,8 +218,9 @@ def _why(view: View, held: Held) -> str:
 def command(target: Target, names: tuple[str, ...], *, cancel: bool, is_trial: bool, timeout: float) -> None:
     """Cordon nodes, and wait until no group of a LeaderWorkerSet is there any more.
 
-    The manager moves groups as a whole, within the budget of their rollouts, where maintenance is enabled. Pods of no group
-    stay: `kubectl drain` ends them. When the command ends early, the nodes stay cordoned, and groups continue to move.
+    The manager moves groups as a whole, within the budget of their rollouts, where maintenance is enabled. Pods without
+    a group stay: `kubectl drain` evicts them. When the command ends early, the nodes stay cordoned, and groups continue
+    to move.
     """
     if cancel and is_trial:
         raise UsageError("--cancel cannot be combined with --dry-run")

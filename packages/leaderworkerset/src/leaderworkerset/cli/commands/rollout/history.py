@@ -1,4 +1,4 @@
-"""`lws rollout history`: the revisions of a LeaderWorkerSet, why they were made, and which groups run them."""
+"""`lws rollout history`: shows the revisions of a LeaderWorkerSet, their causes, and the groups that run them."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,6 +1,6 @@
-"""`lws move`: move one group off its nodes, or off one of them.
+"""`lws move`: moves one group off its nodes, or off one of them.
 
-Its leader is marked, and its nodes take no new pods until the group has others.
+Its leader is marked, and its nodes accept no new pods until the group is placed elsewhere.
 """
 
 import asyncio
@@ -106,7 +106,7 @@ class GroupMove(Struct):
 
     @asynccontextmanager
     async def _marked(self) -> AsyncIterator[None]:
-        """Mark the leader; in the end it has no mark, if it is still there."""
+        """Mark the leader inside the context; on exit, remove the mark if the leader still exists."""
         await self._mark("true")
         try:
             yield
@@ -122,7 +122,10 @@ class GroupMove(Struct):
         await self.session.client.patch(PODS, key, patch, kind="merge", manager=subjects.MANAGER)
 
     def _is_placed(self, view: View, latest: float) -> bool | None:
-        """Return that the group has nodes again, or that the manager does not begin; None while it is to be waited for."""
+        """Return that the group has nodes again, or that the manager does not begin.
+
+        None while the command must wait.
+        """
         old = next((one for one in _leaders(view) if one.uid == self.leader.uid), None)
         if old is not None:
             is_going = meta.is_deleting(old.object or {})
@@ -139,7 +142,7 @@ class GroupMove(Struct):
         return all(group.is_ready for group in self._successors(view)) or None
 
     def _successors(self, view: View) -> Iterator[Group]:
-        """Yield the group with the same index; of groups with random keys all, as nobody knows which one follows."""
+        """Yield the group with the same index; of groups with random keys all, as the successor is not known."""
         for group in view.groups:
             if group.index < view.desired and (group.key or group.name == self.chosen.group):
                 yield group
@@ -169,9 +172,9 @@ def _tolerant(group: Group, nodes: frozenset[str]) -> Iterator[Rank]:
 @timeout_option("10m")
 @click.pass_obj
 def command(target: Target, name: str, *, node: str, is_trial: bool, timeout: float) -> None:
-    """Move one group off its nodes: the manager recreates it elsewhere, within the budget of the rollout and with its surge.
+    """Move one group off its nodes: the manager recreates it elsewhere, within the budget and surge of the rollout.
 
-    Maintenance has to be enabled in the manager. Until all pods of the group have nodes again, a taint keeps new pods off
+    Maintenance must be enabled in the manager. Until all pods of the group have nodes again, a taint keeps new pods off
     its former nodes.
     """
     chosen = targets.parse(name)

@@ -1,4 +1,4 @@
-"""`lws rollout pause` and `resume`: hold a rollout by its partition, and continue it."""
+"""`lws rollout pause` and `resume`: hold a rollout with its partition, and continue it."""
 
 import click
 
@@ -44,7 +44,7 @@ def resume(target: Target, name: str, *, is_trial: bool) -> None:
 
 
 async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:
-    """Raise the partition; return what was done."""
+    """Raise the partition; return a description."""
 
     async def attempt() -> str:
         obj = await subjects.writable(session, name)
@@ -64,7 +64,7 @@ async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:
 
 
 async def let_go(session: Session, name: str, *, is_trial: bool = False) -> str:
-    """Restore the partition; return what was done."""
+    """Restore the partition; return a description."""
 
     async def attempt() -> str:
         obj = await subjects.writable(session, name)

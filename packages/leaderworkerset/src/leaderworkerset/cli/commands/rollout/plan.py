@@ -1,4 +1,4 @@
-"""`lws plan`: what applying manifests would do: fields, groups that roll, steps, limits, time.
+"""`lws plan`: shows the effects of applying manifests: changed fields, groups that roll, steps, limits, time.
 
 The API server fills in defaults and checks the manifests (dry-run); with a snapshot no server is used. The steps are
 the controller's own decisions (`steering.forecast`).
@@ -31,7 +31,7 @@ from leaderworkerset.steering.roleoutlook import RolesForeseen
 
 
 class Outlook(Struct, frozen=True):
-    """One LeaderWorkerSet of the manifests: as it is, and as it would be."""
+    """One LeaderWorkerSet of the manifests: the current object, and the object after the change."""
 
     situation: Situation | None
     foreseen: Foreseen
@@ -62,7 +62,7 @@ def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | Non
     else:
         outlooks, roles, others = asyncio.run(online(target, documents, force=force, skip=skip))
     if save_snapshot:
-        saved = snapshots.build(one.situation for one in outlooks if one.situation is not None)
+        saved = snapshots.build(outlook.situation for outlook in outlooks if outlook.situation is not None)
         Path(save_snapshot).write_text(output.as_yaml(saved) + "\n", encoding="utf-8")
     show(outlooks, roles, others, form)
 
@@ -70,7 +70,7 @@ def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | Non
 def show(outlooks: Sequence[Outlook], roles: Sequence[RolesForeseen], others: Sequence[str], form: str | None) -> None:
     """Print the plans, and a line for each object of another kind."""
     if form:
-        plans = [foresight.document(one.foreseen) for one in outlooks] + list(map(roleoutlook.document, roles))
+        plans = [foresight.document(outlook.foreseen) for outlook in outlooks] + list(map(roleoutlook.document, roles))
         click.echo(output.as_json({"apiVersion": "lws/v1", "kind": "RolloutPlanList", "items": plans}))
         return
     for one in outlooks:
@@ -124,7 +124,7 @@ def _find(objects: Sequence[JSONObject], obj: JSONObject, namespace: str) -> Sit
 
 
 def foresee(document: Document, before: Situation | None, after: JSONObject) -> Foreseen:
-    """Predict one change; if that is not possible, the error names the document."""
+    """Predict one change; if that is not possible, raise an error that names the document."""
     try:
         return foresight.foresee(before, after)
     except ValueError as error:
@@ -132,7 +132,7 @@ def foresee(document: Document, before: Situation | None, after: JSONObject) -> 
 
 
 def other(tried: Tried) -> str:
-    """Return what would happen to an object whose rollout is not predicted."""
+    """Return the effect on an object whose rollout is not predicted."""
     if tried.before is None:
         return f"{tried.document.title} would be created"
     is_same = diffs.shown(tried.before) == diffs.shown(tried.after)

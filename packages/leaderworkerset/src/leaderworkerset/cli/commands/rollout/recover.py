@@ -1,4 +1,4 @@
-"""`lws recover`: let groups that used up their restarts try again; the pods that were kept for diagnosis go."""
+"""`lws recover`: lets groups that used up their restarts try again, and deletes the pods kept for diagnosis."""
 
 import click
 
@@ -21,10 +21,10 @@ from leaderworkerset.views.selection import Selection
 @dry_run_option("Let the API server check the change; write nothing.")
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
-    """Let groups that used up their restarts (maxGroupRestarts) try again, none of them used.
+    """Let groups that used up their restarts (maxGroupRestarts) try again with all of them.
 
-    Without a group, all such groups of the LeaderWorkerSet. Their pods, which are kept with logs and last states, go: read
-    them first, with `lws explain` and `lws logs`.
+    Without a group, this applies to all such groups of the LeaderWorkerSet. Their pods, which are kept with logs and
+    last states, are deleted: read them first, with `lws explain` and `lws logs`.
     """
     chosen = [targets.parse(name) for name in names]
     if any(one.rank is not None for one in chosen):
@@ -38,7 +38,7 @@ def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
 
 
 async def recover(session: Session, chosen: Selection, *, is_trial: bool = False) -> str:
-    """Annotate the leaders of the chosen groups; return what was done."""
+    """Annotate the leaders of the selected groups; return a description."""
     view = await targets.view_of(session, await subjects.read(session, chosen.name))
     exhausted = [one for one in view.groups if one.name == chosen.group and one.is_over] or [
         one for one in view.groups if one.is_exhausted and chosen.group is None

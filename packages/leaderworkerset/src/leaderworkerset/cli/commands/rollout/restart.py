@@ -1,4 +1,4 @@
-"""`lws restart` and `lws rollout restart`: all groups by a rollout, or the named ones within the budget.
+"""`lws restart` and `lws rollout restart`: restart all groups by a rollout, or named groups within the budget.
 
 A named group is recreated as after a failure: its leader is deleted in the foreground, workers first.
 """
@@ -27,8 +27,8 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bo
     """Replace all groups of a LeaderWorkerSet, or the named groups or ranks, by new ones of the same program.
 
     Without a group, the template gets a new annotation and all groups roll, as with `kubectl rollout restart`. Named
-    groups are recreated now, at most maxUnavailable at once, and the command waits for them. Where the restart policy
-    recreates groups, a rank takes its whole group with it.
+    groups are recreated now, at most maxUnavailable at once, and the command waits for them. If the restart policy
+    recreates groups, the restart of a rank recreates its whole group.
     """
     wanted = RestartRequest.parse(names)
 
@@ -42,12 +42,12 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bo
 
 
 async def restart_all(session: Session, name: str, *, is_trial: bool = False) -> str:
-    """Make a new revision of the same program, or check that; return what was done, or would be."""
+    """Create a new revision of the same program, or check that; return a description."""
     return await changing.carry_out(session, lambda: change(session, name), is_trial=is_trial)
 
 
 async def change(session: Session, name: str) -> Change:
-    """Return the change that makes a new revision of the same program."""
+    """Return the change that creates a new revision of the same program."""
     obj = await subjects.writable(session, name)
     try:
         patch = patches.restarting(obj, SystemClock().now())

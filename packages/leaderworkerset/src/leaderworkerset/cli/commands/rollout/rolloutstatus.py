@@ -1,4 +1,4 @@
-"""`lws rollout status`: follow a rollout until it is done, or report why it makes no progress."""
+"""`lws rollout status`: follows a rollout until it is done, or reports why it makes no progress."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ REFRESH = 5.0
 def command(target: Target, /, name: str, *, timeout: float | None, stuck_after: float, **options: Any) -> None:
     """Follow a rollout until it is done: groups updated and ready, and the time left at the pace so far.
 
-    The cause that it is stuck for is printed as by `lws explain`: once while it waits, and in the error that ends it.
+    If it is stuck, the cause is printed as by `lws explain`: once while it waits, and in the final error.
 
     Exit 0 when it is done, 1 when it is stuck or paused, 124 when it is not done in time. On a terminal the line
     rewrites itself.
@@ -87,14 +87,17 @@ class Deadline:
         self.since = self.clock.monotonic()
 
     def is_over(self, standing: object) -> bool:
-        """Return whether the value has been the same for too long."""
+        """Return whether the value has been unchanged for too long."""
         if standing != self.standing:
             self.standing, self.since = standing, self.clock.monotonic()
         return self.clock.monotonic() - self.since >= self.seconds
 
 
 class End(Struct, frozen=True):
-    """The end of following a rollout. `is_stuck`: nothing changed for too long, for a cause that a diagnosis may find."""
+    """The end of following a rollout.
+
+    With `is_stuck`, nothing changed for too long, and a diagnosis may find the cause.
+    """
 
     text: str
     is_done: bool = True
@@ -105,11 +108,11 @@ class RolloutWait(ABC):
     """The wait for the end of a rollout; if it fails, its error ends with the cause and its code."""
 
     line: str
-    """How far it is, for the error of a wait that times out."""
+    """The progress, for the error of a wait that times out."""
 
     _informers: OneSet
     _leaders: Sequence[Informer] = ()
-    """Of the StatefulSet and of the Deployment of the leaders, where their revision is compared."""
+    """The StatefulSet and the Deployment of the leaders, if their revision is compared."""
 
     def __init__(self, session: Session, key: ObjectKey, stuck_after: float) -> None:
         self._session = session
@@ -134,7 +137,7 @@ class RolloutWait(ABC):
         return end.text
 
     async def _reason(self) -> str:
-        """Return the last lines of a rank that failed, and the cause, each on lines of its own."""
+        """Return the last lines of a failed rank, and the cause, each on separate lines."""
         texts = await silent_lines(self._session.client, self.views(), 1)
         return "".join(f"\n{text}" for text in texts) + await self._causes.conclude()
 
@@ -142,7 +145,7 @@ class RolloutWait(ABC):
         return End(f"no group changed for {self._deadline.seconds:g} s: {self.line}", is_done=False, is_stuck=True)
 
     async def once(self) -> str:
-        """Return how far the rollout is."""
+        """Return the current progress of the rollout."""
         async with following(*self.followed):
             return self.summary()
 
@@ -162,11 +165,11 @@ class RolloutWait(ABC):
 
     @abstractmethod
     def summary(self) -> str:
-        """Return how far the rollout is."""
+        """Return the progress of the rollout."""
 
     @abstractmethod
     async def document(self) -> JSONObject:
-        """Return how far the rollout is, for programs."""
+        """Return the progress of the rollout, for programs."""
 
 
 class RolloutFollower(RolloutWait):
@@ -181,7 +184,7 @@ class RolloutFollower(RolloutWait):
         self.line = "the first answer of the API server"
 
     async def document(self) -> JSONObject:
-        """Return how far the rollout is, for programs."""
+        """Return the progress of the rollout, for programs."""
         async with following(*self.followed):
             return pace.document(self._measure())
 
@@ -191,7 +194,7 @@ class RolloutFollower(RolloutWait):
         return pace.progress(view, leaders, self._clock.now())
 
     def summary(self) -> str:
-        """Return how far the rollout is."""
+        """Return the progress of the rollout."""
         found = self._measure()
         return _conclusion(found) if found.is_complete else pace.line(found)
 
@@ -222,13 +225,13 @@ class SetFollower(RolloutWait):
         self.line = f"{key.name}: the first answer of the API server"
 
     async def document(self) -> JSONObject:
-        """Refuse: programs read a DisaggregatedSet from `lws get`."""
+        """Raise an error: programs read a DisaggregatedSet from `lws get`."""
         raise UsageError(
             f"{self._key.name} is a DisaggregatedSet: `{self._session.lws} get {self._key.name} -o view` shows its rollout"
         )
 
     def summary(self) -> str:
-        """Return how far the rollout is."""
+        """Return the progress of the rollout."""
         return f"{self._key.name}: {missing.for_ready(self._informers.view()) or 'the rollout is done'}"
 
     def check(self) -> End | None:

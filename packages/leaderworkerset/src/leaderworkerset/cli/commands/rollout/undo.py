@@ -1,4 +1,4 @@
-"""`lws rollout undo`: give a LeaderWorkerSet the template of an earlier revision."""
+"""`lws rollout undo`: restores the template of an earlier revision of a LeaderWorkerSet."""
 
 import click
 
@@ -23,7 +23,7 @@ from leaderworkerset.steering import pasts, patches
 def command(target: Target, name: str, number: int | None, *, is_trial: bool) -> None:
     """Return to the template of an earlier revision; groups roll as for any change of the template.
 
-    Only what a revision holds is changed: leaderWorkerTemplate and networkConfig. A paused rollout must be resumed
+    Only the fields in a revision are changed: leaderWorkerTemplate and networkConfig. A paused rollout must be resumed
     first.
     """
     name = targets.whole(name, "rollout")
@@ -32,7 +32,7 @@ def command(target: Target, name: str, number: int | None, *, is_trial: bool) ->
 
 
 async def undo(session: Session, name: str, number: int | None = None, *, is_trial: bool = False) -> str:
-    """Patch the template, or check that; return what was done, or would be."""
+    """Patch the template, or check the patch; return a description."""
     return await changing.carry_out(session, lambda: change(session, name, number), is_trial=is_trial)
 
 

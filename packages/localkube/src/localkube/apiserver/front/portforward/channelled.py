@@ -50,7 +50,7 @@ async def _forward(socket: web.WebSocketResponse, connections: Sequence[Connecti
 
 
 async def _close_after(copies: Sequence[asyncio.Task[None]], socket: web.WebSocketResponse) -> None:
-    """Close the WebSocket once the pod has closed all connections: the protocol has no other way to report it."""
+    """Close the WebSocket once the pod has closed all connections: the protocol has no other signal for that."""
     await asyncio.gather(*copies)
     await socket.close()
 

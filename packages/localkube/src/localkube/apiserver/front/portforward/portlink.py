@@ -21,17 +21,17 @@ StreamType: TypeAlias = Literal["data", "error"]
 PORT: Final = re.compile(r"[0-9]{1,5}", re.ASCII)
 
 INBOX_LIMIT: Final = 32
-"""Frames of a client that wait for the pod; those of kubectl have 32 KiB."""
+"""The maximum number of frames of a client that wait for the pod; kubectl's frames have 32 KiB."""
 
 PATIENCE: Final = 30
-"""Seconds that a stream waits for the other one of its pair, as in Kubernetes."""
+"""The time limit in seconds for the second stream of a pair, as in Kubernetes."""
 
 Dial: TypeAlias = Callable[[int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 """Connects to a port of the pod."""
 
 
 class LinkError(Exception):
-    """The connection cannot be made; the text is for the client."""
+    """The connection cannot be established; the text is for the client."""
 
 
 class Outlet:
@@ -43,12 +43,12 @@ class Outlet:
         self._turn = asyncio.Lock()
 
     async def send(self, stream: int, data: bytes, *, fin: bool = False) -> None:
-        """Send bytes on a stream; with `fin`, nothing more."""
+        """Send bytes on a stream; `fin` marks the last ones."""
         self._connection.send(stream, data, fin=fin)
         await self.flush()
 
     async def flush(self) -> None:
-        """Send all pending bytes, also later ones."""
+        """Send all pending bytes, including those of later calls."""
         async with self._turn:
             while data := self._connection.take():
                 await self._send(data)
@@ -70,13 +70,13 @@ class PortLink:
 
     @property
     def missing(self) -> StreamType | None:
-        """Return the type of the stream that is not open yet."""
+        """Return the type of the stream that is not yet open."""
         if not self.data:
             return "data"
         return None if self.error else "error"
 
     def add(self, stream: int, kind: StreamType, port: int) -> bool:
-        """Add a stream of the client; return whether it fits the other one."""
+        """Add a stream of the client; return whether it belongs to this connection."""
         if port != self.port or getattr(self, kind):
             return False
         setattr(self, kind, stream)
@@ -112,7 +112,7 @@ class PortLink:
             raise LinkError(text) from error
 
     async def _answer(self, reader: asyncio.StreamReader) -> bool:
-        """Send what the pod sends, to its end; return whether that was an orderly one."""
+        """Send the output of the pod until its end; return whether the end was orderly."""
         try:
             while data := await reader.read(PIECE):
                 await self._outlet.send(self.data, data)
@@ -123,7 +123,7 @@ class PortLink:
 
 
 def purpose(stream: int, headers: Headers) -> tuple[str, StreamType, int] | None:
-    """Return the request, type and port that the headers of a stream name; None where they are invalid.
+    """Return the request, type and port in the headers of a stream; None if they are invalid.
 
     Clients that send no request id open the error stream, then the data stream.
 

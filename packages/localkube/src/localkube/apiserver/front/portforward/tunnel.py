@@ -68,10 +68,10 @@ class Tunnel:
 
     def _open(self, frame: Frame) -> None:
         """Accept a stream, which starts or completes a link; refuse a stream without a link."""
-        found = purpose(frame.stream, frame.headers)
-        request, kind, port = found or ("", "data", 0)
+        stream_purpose = purpose(frame.stream, frame.headers)
+        request, kind, port = stream_purpose or ("", "data", 0)
         link = self._incomplete.get(request) or PortLink(request, port, self._outlet)
-        if found is None or not link.add(frame.stream, kind, port):
+        if stream_purpose is None or not link.add(frame.stream, kind, port):
             self._connection.reset(frame.stream, Status.REFUSED_STREAM)
             return
         self._connection.accept(frame.stream)

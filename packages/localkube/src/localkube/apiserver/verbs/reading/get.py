@@ -14,7 +14,7 @@ def get(backend: Backend, call: Call) -> JSONObject:
 
 def stored(backend: Backend, call: Call) -> JSONObject:
     """Return the object as stored in the current transaction."""
-    found = backend.store.get(call.key)
-    if found is None:
+    obj = backend.store.get(call.key)
+    if obj is None:
         raise refusal.not_found(call.served.resource, call.name)
-    return found
+    return obj

@@ -44,7 +44,7 @@ class Token(msgspec.Struct, frozen=True):
     name: str
 
     def encode(self) -> str:
-        """Return the token in the form that clients get."""
+        """Return the token in the form for clients."""
         return base64.urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
 
     @classmethod
@@ -57,7 +57,7 @@ class Token(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """The objects of one page, encoded as stored, and the token of the next page (empty: this is the last)."""
+    """The objects of one page, encoded as stored, and the token of the next page (empty: this is the last page)."""
 
     items: list[bytes]
     revision: int
@@ -184,7 +184,7 @@ def head_of(page: Page) -> JSONObject:
 
 
 def _item(served: Served, item: bytes) -> bytes:
-    """Return an item without apiVersion and kind, which items of built-in lists do not have."""
+    """Return an item without apiVersion and kind, because the items of built-in lists do not have these fields."""
     if served.kind.alias is not None:
         shown = served.shown(msgspec.json.decode(item))
         return encode({name: value for name, value in shown.items() if name not in {"apiVersion", "kind"}})

@@ -20,7 +20,7 @@ AT_LEAST = {"tailLines": 0, "sinceSeconds": 1, "limitBytes": 1}
 
 
 async def logs(backend: Backend, call: Call) -> AsyncIterator[bytes] | None:
-    """Return the parts of the log, None for a pod without a node; raise a refusal of the node before."""
+    """Return the parts of the log, None for a pod without a node; raise a refusal of the node first."""
     asked = read_options(call)
     pod = get(backend, call)
     options = replace(asked, container=podtarget.container_of(pod, asked.container))
@@ -35,7 +35,7 @@ async def logs(backend: Backend, call: Call) -> AsyncIterator[bytes] | None:
 
 
 def read_options(call: Call) -> LogOptions:
-    """Read the query of `/log`; `container` is empty where it is not given."""
+    """Read the query of `/log`; `container` is empty if it is not given."""
     numbers = {name: call.number(name) for name in AT_LEAST}
     errors: list[FieldError] = [
         invalid(name, value, f"must be greater than or equal to {AT_LEAST[name]}")

@@ -1,4 +1,4 @@
-"""Presents objects: as they are, as rows of a Table (`kubectl get`), or as their metadata only.
+"""Presents objects: unchanged, as rows of a Table (`kubectl get`), or as their metadata only.
 
 In: objects that a verb returned. Out: the response in the form that the client accepts. Plain lists are built from the
 stored bytes without decoding them.
@@ -74,7 +74,10 @@ def encoder_of(backend: Backend, call: Call, shown: Representation) -> Encoder:
 
 
 def _rows(backend: Backend, call: Call) -> Callable[[JSONObject, bytes | None], bytes]:
-    """Return an encoder of Tables with one row; only the first has columns, so each watcher needs its own."""
+    """Return an encoder of Tables with one row.
+
+    Only the first Table has columns, so each watcher needs its own encoder.
+    """
     columns_sent = False
 
     def encode_row(obj: JSONObject, _: bytes | None) -> bytes:

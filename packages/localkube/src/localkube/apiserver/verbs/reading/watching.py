@@ -27,7 +27,7 @@ from localkube.apiserver.verbs.reading import list as listing
 from localkube.apiserver.verbs.reading.present import encoder_of
 
 LONGEST: Final = 3600
-"""Seconds that a watch without `timeoutSeconds` lasts."""
+"""The duration in seconds of a watch without `timeoutSeconds`."""
 
 INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
 
@@ -82,7 +82,10 @@ def check(call: Call) -> None:
 
 
 class WatchLines:
-    """The lines of one watch: first the initial ones, then changes. It must be closed, or the hub keeps it."""
+    """The lines of one watch: first the initial ones, then changes.
+
+    It must be closed; otherwise the hub keeps it.
+    """
 
     def __init__(self, backend: Backend, call: Call, plan: WatchPlan, shown: Representation) -> None:
         encoder = encoder_of(backend, call, shown)

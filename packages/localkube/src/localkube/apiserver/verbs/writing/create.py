@@ -17,10 +17,10 @@ from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.writing import metadata, writing
 
 VERSION: Final = re.compile(r"0*[1-9][0-9]*", re.ASCII)
-"""A resourceVersion; on a new object, zero and other texts are ignored."""
+"""The pattern of a resourceVersion; on a new object, zero and other texts are ignored."""
 
 ATTEMPTS: Final = 8
-"""Generated names that are tried at most."""
+"""The maximum number of generated names to try."""
 
 
 async def create(backend: Backend, call: Call) -> tuple[JSONObject, WriteOptions]:

@@ -1,4 +1,4 @@
-"""DELETE of an object: at once, after its grace period, or when its finalizers are gone.
+"""DELETE of an object: at once, after its grace period, or after the removal of its finalizers.
 
 ```
 finalizers or a grace period left   mark with deletionTimestamp; removed by a later write
@@ -133,7 +133,7 @@ def _write(backend: Backend, call: Call, stored: JSONObject, marked: JSONObject,
 
 
 def mark(call: Call, obj: JSONObject, chosen: DeleteOptions, now: datetime) -> JSONObject:
-    """Return the object with the marks of a deletion; if it `is_finished`, remove it."""
+    """Return the object with the marks of a deletion; remove it if it `is_finished`."""
     metadata = meta.metadata(obj)
     if meta.is_deleting(obj) and metadata.get("deletionGracePeriodSeconds"):
         return _shortened(obj, chosen)
@@ -162,13 +162,13 @@ def _shortened(obj: JSONObject, chosen: DeleteOptions) -> JSONObject:
 
 
 def _after(moment: datetime, seconds: int) -> datetime:
-    """Return the time some seconds later; more seconds than 64 bits of nanoseconds hold overflow, as in Go."""
+    """Return the time some seconds later; a duration beyond 64 bits of nanoseconds overflows, as in Go."""
     nanoseconds = (seconds * NANOSECONDS + NANOSECONDS_END) % (2 * NANOSECONDS_END) - NANOSECONDS_END
     return moment + timedelta(microseconds=nanoseconds // 1000)
 
 
 def _finalizers(present: list[str], chosen: DeleteOptions) -> list[str]:
-    """Return the finalizers, with those of the garbage collector added or removed by the propagation policy."""
+    """Return the finalizers; the propagation policy adds or removes those of the garbage collector."""
     if chosen.orphan_dependents is None and chosen.propagation is None:
         return present
     others = [name for name in present if name not in {ORPHAN, FOREGROUND}]
@@ -259,7 +259,7 @@ def success(call: Call, obj: JSONObject) -> JSONObject:
 
 
 BATCH: Final = 25
-"""Objects that are read at once; a batch of the largest ones takes about a hundred milliseconds."""
+"""The number of objects that are read at once; a batch of the largest objects takes about a hundred milliseconds."""
 
 
 async def delete_collection(backend: Backend, call: Call) -> Page:
@@ -273,9 +273,9 @@ async def delete_collection(backend: Backend, call: Call) -> Page:
     backend.store.flush()
     deleted: list[bytes] = []
     for key in await _select(backend, call, selected):
-        found = backend.store.get(key)
-        if found is not None and await _delete(backend, call, found, chosen):
-            deleted.append(encode(found))
+        obj = backend.store.get(key)
+        if obj is not None and await _delete(backend, call, obj, chosen):
+            deleted.append(encode(obj))
         await asyncio.sleep(0)
     return Page(deleted, backend.store.revision)
 

@@ -1,7 +1,7 @@
 """POST to a pod's `/eviction`: delete it with the options of the Eviction, unless a disruption budget forbids it.
 
 Mirrors `eviction.go` of kube-apiserver. A granted eviction is recorded in the status of the budget before the pod is
-deleted, and none is granted while the controller of budgets has not observed the newest spec.
+deleted, and no eviction is granted until the budget controller has observed the newest spec.
 """
 
 from collections.abc import Iterator
@@ -26,13 +26,13 @@ UNPROTECTED: Final = ("Pending", "Succeeded", "Failed")
 """The phases of pods that no budget protects."""
 
 MOST_DISRUPTED: Final = 2000
-"""The maximum number of granted evictions that wait to be seen by the controller of budgets."""
+"""The maximum number of granted evictions that the budget controller has not yet observed."""
 
 BUDGETS: Final = POD_DISRUPTION_BUDGETS.group_resource
 
 
 async def evict(backend: Backend, call: Call) -> JSONObject:
-    """Delete the pod, if its budget allows that."""
+    """Delete the pod if its budget allows it."""
     sent = body.read_struct(call, "Eviction", {"policy/v1", "policy/v1beta1"})
     options = msgspec.json.encode(sent.get("deleteOptions") or {})
     chosen = delete.read_options(replace(call, body=options, headers={}))
@@ -52,12 +52,12 @@ async def evict(backend: Backend, call: Call) -> JSONObject:
 
 
 def _find_budget(backend: Backend, pod: JSONObject) -> JSONObject | None:
-    """Return the budget of a pod, None without one; refuse an eviction where there are several."""
-    found = list(_budgets(backend, pod))
-    if len(found) > 1:
+    """Return the budget of a pod, None without one; refuse an eviction if there are several."""
+    budgets = list(_budgets(backend, pod))
+    if len(budgets) > 1:
         text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
         raise refusal.not_stored(text)
-    return found[0] if found else None
+    return budgets[0] if budgets else None
 
 
 def _budgets(backend: Backend, pod: JSONObject) -> Iterator[JSONObject]:
@@ -68,7 +68,7 @@ def _budgets(backend: Backend, pod: JSONObject) -> Iterator[JSONObject]:
 
 
 def _is_unguarded(pod: JSONObject, budget: JSONObject) -> bool:
-    """Return whether a pod that is not ready may go without being counted."""
+    """Return whether an unready pod may be evicted without being counted."""
     if meta.is_condition_true(pod, "Ready"):
         return False
     status = meta.status(budget)
@@ -78,7 +78,7 @@ def _is_unguarded(pod: JSONObject, budget: JSONObject) -> bool:
 
 
 def _granted(budget: JSONObject, pod: JSONObject, now: str) -> JSONObject:
-    """Return the budget with one more eviction recorded; refuse it where there is none left."""
+    """Return the budget with one additional recorded eviction; refuse the eviction if none is left."""
     status, name = meta.status(budget), meta.name(budget)
     allowed, disrupted = status["disruptionsAllowed"], status.get("disruptedPods") or {}
     if status.get("observedGeneration", 0) < meta.generation(budget):

@@ -1,6 +1,6 @@
-"""The metadata that the server sets: on create, and what an update may not change.
+"""The metadata that the server sets on create, and the metadata that an update may not change.
 
-In: the metadata as sent, the current time, new identities, the stored object. Out: the metadata to store.
+In: the sent metadata, the current time, new identities, the stored object. Out: the metadata to store.
 """
 
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ SERVER_OWNED: Final = (
     "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "resourceVersion", "selfLink", "uid",
 )  # fmt: skip
 KEPT: Final = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
-"""Fields that an update keeps from the stored object, whatever was sent."""
+"""Fields that an update keeps from the stored object, regardless of the request."""
 
 IMMUTABLE: Final = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 LONGEST_BASE: Final = 58
-"""Characters of `generateName` that are used: 63 less the suffix."""
+"""The characters of `generateName` that are used: 63 minus the suffix."""
 
 
 def created(metadata: JSONObject, identities: Identities, now: datetime) -> JSONObject:
@@ -33,7 +33,7 @@ def created(metadata: JSONObject, identities: Identities, now: datetime) -> JSON
 
 
 def updated(metadata: JSONObject, old: JSONObject) -> JSONObject:
-    """Return the metadata of an update, with the fields restored that it cannot change."""
+    """Return the metadata of an update, with the immutable fields restored."""
     sent = {name: value for name, value in metadata.items() if name not in {"selfLink", "generation"}}
     kept: JSONObject = {name: old[name] for name in KEPT if name in old}
     return {**sent, **kept, "uid": sent.get("uid") or old["uid"], "resourceVersion": old["resourceVersion"]}
@@ -47,9 +47,9 @@ def update_errors(metadata: JSONObject, old: JSONObject) -> Iterator[FieldError]
     if old.get("deletionTimestamp"):
         added = sorted(set(metadata.get("finalizers") or ()) - set(old.get("finalizers") or ()))
         if added:
-            found = ", ".join(f'"{name}"' for name in added)
+            names = ", ".join(f'"{name}"' for name in added)
             text = (
                 "no new finalizers can be added if the object is being deleted, found new finalizers"
-                f" []string{{{found}}}"
+                f" []string{{{names}}}"
             )
             yield FieldError(Kind.FORBIDDEN, "metadata.finalizers", detail=text)

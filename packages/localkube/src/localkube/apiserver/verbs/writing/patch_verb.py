@@ -105,7 +105,7 @@ async def _apply(backend: Backend, call: Call, chosen: WriteOptions) -> tuple[in
 
 
 def _writable(call: Call, applied: JSONObject) -> JSONObject:
-    """Return the part that this call may write: all but the status, or the status only."""
+    """Return the part that this call may write: all except the status, or only the status."""
     if call.subresource == "status":
         return {name: value for name, value in applied.items() if name in STATUS_PARTS}
     unwritable = {"status"} if call.served.kind.has_status else set()

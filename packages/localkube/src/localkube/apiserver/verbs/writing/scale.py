@@ -1,4 +1,4 @@
-"""The `/scale` subresource: the replicas of a kind that has them, as autoscaling/v1 Scale."""
+"""The `/scale` subresource: the replicas of a scalable kind, as autoscaling/v1 Scale."""
 
 from typing import Annotated, Any, Literal, cast
 

@@ -1,4 +1,4 @@
-"""PUT to an object or its `/status`: replaces it; and the edit of a stored object, which PUT and PATCH share.
+"""PUT to an object or its `/status` replaces it; PUT and PATCH share the edit of a stored object.
 
 In: a call and a function from the stored object to the wanted one. Out: the object as stored afterwards. After a
 concurrent write, a wanted object with a resourceVersion is refused; otherwise the function runs again on the newer
@@ -25,7 +25,7 @@ from localkube.apiserver.verbs.writing import metadata, writing
 from localkube.apiserver.verbs.writing.create import create_object
 
 ATTEMPTS: Final = 8
-"""Attempts of a change without a resourceVersion when there are concurrent writes."""
+"""The maximum number of attempts of a change without a resourceVersion if there are concurrent writes."""
 
 CONDITIONAL: Final = {
     "leases.coordination.k8s.io",
@@ -123,7 +123,7 @@ def is_finished(obj: JSONObject) -> bool:
 
 
 def require_preconditions(call: Call, wanted: JSONObject, old: JSONObject) -> None:
-    """Refuse an edit of another object of this name, or of an older version of it."""
+    """Refuse an edit whose preconditions name another object or another version of it."""
     resource = call.served.resource
     uid, version = meta.uid(wanted), meta.resource_version(wanted)
     if uid and uid != meta.uid(old):

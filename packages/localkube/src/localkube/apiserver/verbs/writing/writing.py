@@ -1,6 +1,6 @@
 """The steps of every write between the request and the store: defaults, validation, field ownership, admission.
 
-In: a `Write`: the call, the operation, the object wanted and the one stored. Out: the object to store, or a refusal.
+In: a `Write`: the call, the operation, the wanted and the stored object. Out: the object to store, or a refusal.
 """
 
 from msgspec import Struct
@@ -49,7 +49,7 @@ async def complete(backend: Backend, change: Write, chosen: WriteOptions) -> JSO
 
 
 def is_admitted(call: Call) -> bool:
-    """Return whether webhooks are called: not for `/scale`, whose object is of another kind."""
+    """Return whether webhooks are called: not for `/scale`, whose object has another kind."""
     return call.subresource != "scale"
 
 
@@ -60,7 +60,7 @@ def writer(backend: Backend, call: Call, chosen: WriteOptions, operation: WriteT
 
 
 def prepare(change: Write) -> JSONObject:
-    """Fill defaults and drop what the operation may not write."""
+    """Fill defaults and drop fields that the operation may not write."""
     try:
         return change.call.served.kind.prepare(change.operation, change.new, change.old)
     except UndecodableError as error:

@@ -33,7 +33,7 @@ class Birth(NamedTuple):
 
 
 class Children:
-    """All processes between their fork and their end, found by key, PID, pod and descriptor."""
+    """All processes from their fork to their end, by key, PID, pod and descriptor."""
 
     def __init__(self, selector: selectors.BaseSelector, host_proc: int | None, files: int, *, confined: bool) -> None:
         self._selector = selector
@@ -77,7 +77,7 @@ class Children:
         supervise.watch(pid, link)
 
     def settle(self, link: Link, name: str, streams: Streams) -> supervise.Report:
-        """In the child, close all descriptors of the launcher: a log must end with its container."""
+        """In the child, close all descriptors of the launcher, so that a log ends with its container."""
         host_proc = {self._host_proc} if self._host_proc is not None else set()
         _keep_only({link.fileno(), *streams, *host_proc})
         with suppress(AttributeError):  # not Linux
@@ -93,7 +93,7 @@ class Children:
         return reporting
 
     def reap(self) -> Iterator[tuple[ChildProcess, int]]:
-        """Yield each process that ended, removed from the tables, with its wait status."""
+        """Remove each process that ended from the tables, and yield it with its wait status."""
         while (ended := _wait_for_any()) is not None:
             pid, status = ended
             process = self._by_pid.get(pid)
@@ -138,7 +138,7 @@ def wake_on_children() -> int:
 
 
 def _keep_only(fds: set[int]) -> None:
-    """Close all descriptors but these and the first three."""
+    """Close all descriptors except these and the first three."""
     start = 3
     for fd in sorted(fd for fd in fds if fd >= start):
         os.closerange(start, fd)

@@ -1,8 +1,8 @@
-"""The ground of pods without isolation, on the plain host. That of Linux namespaces is in `isolation.py`, with the same methods.
+"""The ground of pods without isolation, on the plain host.
 
-A ground creates and removes pods, forks a child into a pod's PID namespace, and moves that child into the pod's other
-namespaces, mounts included. It refuses requests that it cannot fulfil, with the reason. `host_proc` is a descriptor of the
-host's /proc; None if that is /proc.
+The ground of Linux namespaces is in `isolation.py`, with the same methods. A ground creates and removes pods, forks a
+child into a pod's PID namespace, and moves that child into the pod's other namespaces, mounts included. It refuses
+requests that it cannot fulfil, with the reason. `host_proc` is a descriptor of the host's /proc; None if that is /proc.
 """
 
 # ruff: noqa: ARG002 - the plain host needs fewer arguments than it gets
@@ -44,7 +44,7 @@ class PlainGround:
         """Do nothing: there are no namespaces to release."""
 
     def fork(self, pod: Pod) -> int:
-        """Fork."""
+        """Fork a child."""
         return os.fork()
 
     def enter(self, pod: Pod, container: Container) -> None:
@@ -78,18 +78,18 @@ class PlainGround:
         return pod.address
 
     def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
-        """Refuse: the host's network needs no way out."""
+        """Raise an error: the host's network needs no connection to the outside."""
         raise RefusedError(f"attach {interface}: pods are on the host's network")
 
     def lose(self, rules: list[PacketRule]) -> None:
-        """Refuse rules: pods have no networks."""
+        """Refuse rules for lost packets: pods have no networks."""
         if rules:
             raise RefusedError(NO_OWN_NETWORKS)
 
     def delay(self, pod: Pod, seconds: float) -> None:
-        """Refuse: pods have no networks."""
+        """Refuse delays of packets: pods have no networks."""
         raise RefusedError(NO_OWN_NETWORKS)
 
     def bound(self, first: int, path: str, size: int) -> int:
-        """Refuse: containers have no file systems."""
+        """Refuse to resize a file system: containers have none."""
         raise RefusedError(f"{path}: containers have no file systems of their own, as this machine refuses namespaces")

@@ -1,8 +1,8 @@
 """Pods in Linux namespaces: the ground of a launcher for which `linuxnamespaces.enter` succeeded.
 
 Per pod: UTS, IPC and network namespaces, held open by descriptors, and a tmpfs for /dev/shm. Per container: a PID
-namespace (or the pod's) and a mount namespace, in which /tmp is a tmpfs with the host's entries bound into it: so
-programs and files in the host's /tmp can be used, while sockets and files that pods create there are separate. The
+namespace (or the pod's) and a mount namespace, in which /tmp is a tmpfs with the host's entries bound into it. So pods
+can use programs and files in the host's /tmp, and the sockets and files that they create there are separate. The
 launcher creates a pod's namespaces by entering new ones and returning, so a pod without containers costs no process.
 """
 
@@ -35,7 +35,7 @@ _NO_RESOLVER = (
 
 
 class Held(NamedTuple):
-    """The namespaces of a pod."""
+    """The open namespaces of a pod."""
 
     uts: int
     ipc: int
@@ -44,7 +44,7 @@ class Held(NamedTuple):
 
 
 class NamespaceGround:
-    """Pods in namespaces. `run` is an empty directory of the host, covered here by a tmpfs of the launcher's own."""
+    """Pods in namespaces. `run` is an empty directory of the host, on which the launcher mounts its own tmpfs."""
 
     def __init__(self, run: str, gateway: str | None) -> None:
         syscalls.mount(None, None, "/", syscalls.MS_REC | syscalls.MS_SLAVE)
@@ -143,27 +143,27 @@ class NamespaceGround:
         return "0.0.0.0" if self._held[pod.id].network is not None else pod.address  # noqa: S104 - of a namespace nobody else is in
 
     def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
-        """Use this interface of the launcher's network as the way out of all pods created from now on."""
+        """Use this interface of the launcher's network to connect all pods created from now on to the outside."""
         if self._bridge is not None:
             self._bridge.attach(interface, gateway)
             self._resolver = f"nameserver {nameserver}\n"
 
     def lose(self, rules: list[PacketRule]) -> None:
-        """Lose the packets between pods that these rules name, and no others."""
+        """Drop the packets between pods that match these rules, and no others."""
         if self._bridge is not None:
             packetrules.replace(rules)
         elif rules:
             raise RefusedError(NO_OWN_NETWORKS)
 
     def delay(self, pod: Pod, seconds: float) -> None:
-        """Hold every packet to the pod for a time; 0 ends that."""
+        """Delay every packet to the pod by this time; 0 ends the delay."""
         held = self._held[pod.id].network
         if self._bridge is None or held is None:
             raise RefusedError(NO_OWN_NETWORKS)
         self._bridge.delay(held, seconds)
 
     def bound(self, first: int, path: str, size: int) -> int:
-        """Give a memory file system of a running container another size; return the former one."""
+        """Resize a memory file system of a running container; return the former size."""
         return containerdisk.bound(first, path, size)
 
     def _files(self, pod: Pod) -> str:
@@ -244,7 +244,7 @@ class NamespaceGround:
 def _open(mount: MountRequest, memory: set[str]) -> Wanted:
     """Return the mount with its sub-path opened, since the containers of the pod may replace it.
 
-    In a directory in memory it is created here: the kubelet does not see that file system.
+    In a directory in memory, the sub-path is created here: the kubelet has no access to that file system.
     """
     source = os.path.realpath(mount.source)
     if not mount.sub_path:

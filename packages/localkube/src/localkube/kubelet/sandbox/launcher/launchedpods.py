@@ -1,4 +1,4 @@
-"""Pods and containers in the launcher, as the cluster process requests them: the fields of its `SandboxSpec` and `ContainerSpec`."""
+"""The fields of `SandboxSpec` and `ContainerSpec` in the launcher, as the cluster process sends them."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ class Pod(NamedTuple):
 
 
 class MountRequest(NamedTuple):
-    """A host file or directory to be mounted in a container, or a path inside it."""
+    """A host file or directory, or a path inside it, to be mounted in a container."""
 
     source: str
     target: str

@@ -1,7 +1,7 @@
 """The standard error of the launcher, in a file of bounded size.
 
-The launcher must not wait for a reader, so it bounds the file itself: a full one keeps its newer half. The file is open
-for appending and reading; programs of pods never have it.
+The launcher must not wait for a reader, so it bounds the file itself: a full file keeps its newer half. The file is
+open for appending and reading; programs of pods never have it.
 """
 
 import io
@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Final
 
 LIMIT: Final = 1024 * 1024
-"""Bytes at which the older half is dropped."""
+"""The size in bytes at which the older half is dropped."""
 
 
 class BoundedLog(io.TextIOBase):
@@ -28,7 +28,7 @@ class BoundedLog(io.TextIOBase):
         return len(text)
 
     def writable(self) -> bool:
-        """Return that it can be written to."""
+        """Return that the stream is writable."""
         return True
 
     def fileno(self) -> int:

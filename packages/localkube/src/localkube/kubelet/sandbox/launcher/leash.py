@@ -1,4 +1,4 @@
-"""Becomes another program that the kernel kills when the process that started it ends, and whose log is bounded.
+"""Becomes another program that the kernel kills when its parent process ends, and whose log is bounded.
 
 `python -I -S -c <loader> <directory> <parent's PID> <bytes of a file> PROGRAM ARGUMENT...`
 """

@@ -14,7 +14,10 @@ from typing import Any, NamedTuple
 Message = dict[str, Any]
 
 LONGEST = 16 << 20
-"""Bytes of one frame. The kernel takes 2 MiB of arguments and environment, so a frame near this size is an error."""
+"""The maximum bytes of one frame.
+
+The kernel accepts 2 MiB of arguments and environment, so a frame near this size is an error.
+"""
 
 _LENGTH = struct.Struct("!I")
 _CHUNK = 1 << 16
@@ -28,7 +31,7 @@ class LinkClosedError(Exception):
 
 
 class Received(NamedTuple):
-    """One message and the descriptors that came with it; the receiver owns them.
+    """One message and its descriptors; the receiver owns them.
 
     With `lost`, descriptors were sent but not received: this process has too many open files.
     """
@@ -45,7 +48,7 @@ def require_all(received: Received) -> None:
 
 
 def encode(message: Message, fds: int = 0) -> bytes:
-    """Return the frame of a message that is sent with so many descriptors."""
+    """Return the frame of a message that is sent with this number of descriptors."""
     body = json.dumps(message | {"fds": fds} if fds else message).encode()
     if len(body) > LONGEST:
         raise ValueError(f"a message of {len(body)} bytes is longer than {LONGEST}")

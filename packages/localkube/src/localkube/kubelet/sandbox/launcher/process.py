@@ -44,7 +44,7 @@ class ChildProcess:
             return False
 
     def announcement(self) -> Message | None:
-        """Return the response to the request for this process, once, as soon as there is one."""
+        """Return the response to the request for this process, once, as soon as it is known."""
         if self.reply is None:
             return None
         if self.running:

@@ -24,7 +24,7 @@ _NO_ID = 0xFFFFFFFF
 
 
 def find_executable(name: str, path: str) -> str:
-    """Return the file that `name` means, searching the directories of `path` when it has no slash."""
+    """Return the file that `name` refers to; without a slash, search the directories of `path`."""
     if "/" in name:
         return name
     forbidden = False
@@ -40,9 +40,9 @@ def find_executable(name: str, path: str) -> str:
 
 
 def become(program: Container, streams: tuple[int, int, int], files: int, *, confined: bool) -> None:
-    """Execute the program, which may open so many files. Returns only by raising `RefusedError`.
+    """Execute the program with this limit of open files. Return only by raising `RefusedError`.
 
-    `confined` programs of root get a container's capabilities only.
+    `confined` programs of root get only a container's capabilities.
     """
     os.setsid()
     _take_streams(streams)
@@ -105,7 +105,7 @@ def _drop_capabilities() -> None:
 
 
 def reset_signals() -> None:
-    """Reset all signals that Python or the parent process ignores, or this process handles: exec keeps ignored ones."""
+    """Reset all signals that Python or the parent ignores, or this process handles: exec keeps ignored signals."""
     for number in signal.valid_signals():
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)

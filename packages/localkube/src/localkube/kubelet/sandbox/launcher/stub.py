@@ -64,7 +64,7 @@ class _Server:
         self._connections: dict[int, tuple[socket.socket, bytearray]] = {}
 
     def log(self, line: str) -> None:
-        """Write a line to standard output; ignore that it is closed."""
+        """Write a line to standard output; ignore the error if it is closed."""
         try:
             os.write(self._output, f"{line}\n".encode())
         except (BrokenPipeError, BlockingIOError):
@@ -81,7 +81,7 @@ class _Server:
         self._poll.register(listener, select.POLLIN)
 
     def run(self) -> NoReturn:
-        """Serve requests without end."""
+        """Serve requests forever."""
         while True:
             for fd, _ in self._poll.poll():
                 try:

@@ -96,7 +96,7 @@ def adopt_orphans() -> None:
 
 
 def send_signal(pid: int, number: int) -> None:
-    """Send a signal; a process that has ended is not an error."""
+    """Send a signal; ignore that a process has ended."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:

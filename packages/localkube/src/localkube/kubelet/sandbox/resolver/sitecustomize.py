@@ -1,8 +1,8 @@
-"""Resolves the names of pods in Python programs that run without namespaces, and so without a hosts file of their own.
+"""Resolves the names of pods in Python programs that run without namespaces, and so without their own hosts file.
 
-Python imports this module by itself at the start of every program of such a pod (`plainnames.py` sets PYTHONPATH), in
-whatever version the program uses: only the standard library, and syntax of Python 3.7. Without the variable `HOSTS` it
-does nothing. A `sitecustomize` that the program would have had otherwise is imported afterwards.
+Python imports this module automatically at the start of every program of such a pod (`plainnames.py` sets PYTHONPATH),
+in whatever version the program uses: only the standard library, and syntax of Python 3.7. Without the variable `HOSTS`
+it does nothing. A `sitecustomize` that the program would have had otherwise is imported afterwards.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ADDRESS_LAST = ("bind", "connect", "connect_ex", "sendto")
 
 
 class HostsFile:
-    """The addresses in a hosts file, read again when it was replaced."""
+    """The addresses in a hosts file, which is read again after it was replaced."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -40,7 +40,7 @@ class HostsFile:
         self._addresses: dict[str, str] = {}
 
     def address(self, name: Any) -> Any:
-        """Return the address of a name; anything else as it is."""
+        """Return the address of a name; return other texts unchanged."""
         text = name.decode("ascii", "replace") if isinstance(name, (bytes, bytearray)) else name
         if not isinstance(text, str):
             return name
@@ -49,8 +49,8 @@ class HostsFile:
 
     def _refresh(self) -> None:
         try:
-            found = os.stat(self._path)
-            version = (found.st_ino, found.st_mtime_ns)
+            status = os.stat(self._path)
+            version = (status.st_ino, status.st_mtime_ns)
             if version != self._version:
                 with open(self._path, encoding="utf-8") as file:
                     self._addresses = _read(file.read())
@@ -60,12 +60,12 @@ class HostsFile:
 
 
 def _read(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    addresses: dict[str, str] = {}
     for line in text.splitlines():
         address, *names = line.partition("#")[0].split() or [""]
         for name in names:
-            found.setdefault(name.lower(), address)
-    return found
+            addresses.setdefault(name.lower(), address)
+    return addresses
 
 
 def install(hosts: HostsFile, hostname: str) -> None:

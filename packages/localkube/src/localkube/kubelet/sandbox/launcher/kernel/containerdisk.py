@@ -1,7 +1,7 @@
-"""The size of a memory file system in a running container: without a free byte it is a full disk.
+"""The size of a memory file system in a running container: a file system without a free byte is a full disk.
 
-Only file systems in memory (tmpfs) are resized: they are the container's own, as /tmp and /dev/shm. Others are
-directories on a disk of this machine, which is not filled for a rehearsal.
+Only file systems in memory (tmpfs) are resized, as /tmp and /dev/shm: they belong to the container. Other paths are on
+a disk of this machine, which must not be filled for a rehearsal.
 """
 
 import os
@@ -16,9 +16,9 @@ _OF_CONTAINERS = ("/tmp", "/dev/shm")  # noqa: S108 - names of mount points, not
 
 
 def bound(first: int, path: str, size: int) -> int:
-    """Give the file system at `path`, as the container of process `first` sees it, this size in bytes; return the former.
+    """Resize the file system at `path` in the container of process `first`; return the former size in bytes.
 
-    0 means what it holds now. A child of this process enters the container, as this process must not.
+    0 means the size of its content. A child of this process enters the container, as this process must not.
     """
     _require_own(first, path)
     reading, writing = os.pipe()
@@ -55,7 +55,7 @@ def _resize(path: str, size: int) -> int:
 
 
 def _require_own(first: int, path: str) -> None:
-    """Refuse what is not the mount point of a file system in memory, as process `first` sees it."""
+    """Refuse a path that is not a mount point of a memory file system for process `first`."""
     kinds = {}
     with open(f"/proc/{first}/mounts") as mounts:
         for line in mounts:

@@ -1,7 +1,7 @@
 """Moves the launcher into new namespaces: user, mount, PID, network, UTS and IPC.
 
-The process that was started stays outside as the parent of PID 1 inside. The kernel kills the parent when the cluster
-process ends, PID 1 when the parent ends, and everything in the PID namespace when PID 1 ends.
+The original process stays outside, as the parent of PID 1 inside. The kernel kills the parent when the cluster process
+ends, PID 1 when the parent ends, and everything in the PID namespace when PID 1 ends.
 
 User ids are mapped to themselves: programs inside have the same user, home directory and permissions as outside, and
 are not root. If root runs this, all user ids that it has outside are mapped.
@@ -21,7 +21,7 @@ _NAMESPACES = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID | syscalls.CLONE_NEWU
 
 
 class IdMaps(NamedTuple):
-    """The contents of uid_map and gid_map; a map of the own group only forbids setgroups."""
+    """The contents of uid_map and gid_map; a map of only the own group requires that setgroups is forbidden."""
 
     users: str
     groups: str
@@ -39,7 +39,7 @@ def identity_map(lines: str) -> str:
 
 
 def read_id_maps() -> list[IdMaps]:
-    """Return the maps to try: everything for root, then the caller's own numbers."""
+    """Return the maps to try: all ids for root, then only the ids of the caller."""
     user, group = os.geteuid(), os.getegid()
     single = IdMaps(f"{user} {user} 1\n", f"{group} {group} 1\n", single=True)
     if user != 0:

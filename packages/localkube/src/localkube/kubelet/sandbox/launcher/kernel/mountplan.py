@@ -20,11 +20,11 @@ class View(Protocol):
     """The file system, read-only; paths are the host's."""
 
     def is_directory(self, path: str) -> bool | None:
-        """Return whether the path (not followed) is a directory; None when there is nothing."""
+        """Return whether the path (links are not followed) is a directory; None if it does not exist."""
         ...
 
     def link(self, path: str) -> str | None:
-        """Return the target of a symbolic link; None for another file."""
+        """Return the target of a symbolic link; None for other files."""
         ...
 
 

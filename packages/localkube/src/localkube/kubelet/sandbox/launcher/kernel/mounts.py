@@ -27,14 +27,14 @@ class HostView:
     """The view of the real file system for a plan."""
 
     def is_directory(self, path: str) -> bool | None:
-        """Return whether the path (not followed) is a directory; None when there is nothing."""
+        """Return whether the path (links are not followed) is a directory; None if it does not exist."""
         try:
             return stat.S_ISDIR(os.lstat(path).st_mode)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def link(self, path: str) -> str | None:
-        """Return the target of a symbolic link; None for another file."""
+        """Return the target of a symbolic link; None for other files."""
         try:
             return os.readlink(path)
         except OSError:
@@ -94,8 +94,8 @@ def _bind_handle(handle: int, target: str) -> None:
 class _Tree:
     """The new root during its assembly, with a record of its mounts.
 
-    A mount point inside a volume is opened from the root of the volume, and no link may lead out of it: others may
-    write into the volume meanwhile, and outside of it is the host.
+    A mount point inside a volume is opened from the root of the volume, and no link may lead out of it: other pods may
+    write into the volume at the same time, and outside of it is the host.
     """
 
     def __init__(self, point: str) -> None:

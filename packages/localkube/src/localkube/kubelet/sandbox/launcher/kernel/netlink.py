@@ -98,12 +98,12 @@ def _link(index: int, *, up: bool) -> bytes:
 
 
 def link_address(address: str) -> bytes:
-    """Return the Ethernet address that goes with an IPv4 address: locally administered, and the same in every run."""
+    """Return the Ethernet address for an IPv4 address: locally administered, and the same in every run."""
     return b"\x02\0" + socket.inet_aton(address)
 
 
 def build_bridge(name: str, index: int, address: bytes = b"") -> Request:
-    """Create a bridge with the given interface number, and bring it up; without an Ethernet address it takes a port's."""
+    """Create a bridge with this interface number, and bring it up; without an Ethernet address it uses a port's."""
     info = attribute(_IFLA_LINKINFO, text(_IFLA_INFO_KIND, "bridge"))
     body = _link(index, up=True) + text(_IFLA_IFNAME, name) + info
     if address:
@@ -112,7 +112,7 @@ def build_bridge(name: str, index: int, address: bytes = b"") -> Request:
 
 
 class Peer(NamedTuple):
-    """The far end of a veth pair: its name and number, its network namespace, and its Ethernet address if not any."""
+    """The far end of a veth pair: its name, number and network namespace, and its Ethernet address if specified."""
 
     name: str
     number: int
@@ -176,9 +176,9 @@ def build_default_route(gateway: str) -> Request:
 
 
 def build_neighbour(index: int, address: str) -> Request:
-    """State for ever the Ethernet address of a host that an interface reaches (`link_address`).
+    """Add a permanent entry for the Ethernet address of a neighbour of an interface (`link_address`).
 
-    Such an entry does not count against the kernel's limit, which is one for the whole machine (1,024 by default).
+    Such an entry does not count against the kernel's limit for the whole machine (1,024 by default).
     """
     body = _NDMSG.pack(socket.AF_INET, index, _NUD_PERMANENT, 0, 0)
     body += attribute(_NDA_DST, socket.inet_aton(address)) + attribute(_NDA_LLADDR, link_address(address))
@@ -186,9 +186,10 @@ def build_neighbour(index: int, address: str) -> Request:
 
 
 def build_port_entry(port_index: int, address: str) -> Request:
-    """State for ever by which port of a bridge the Ethernet address of a host is reached (`link_address`).
+    """Add a permanent entry for the bridge port of a host's Ethernet address (`link_address`).
 
-    Frames for an address that the bridge has not seen yet go to all ports: with a thousand, more than the kernel queues.
+    A bridge sends frames for unknown addresses to all ports. With a thousand ports, these are more frames than the
+    kernel queues.
     """
     body = _NDMSG.pack(_AF_BRIDGE, port_index, _NUD_NOARP, _NTF_MASTER, 0)
     body += attribute(_NDA_LLADDR, link_address(address))
@@ -196,7 +197,7 @@ def build_port_entry(port_index: int, address: str) -> Request:
 
 
 def build_forwarding(index: int) -> Request:
-    """Forward packets that come in by an interface."""
+    """Forward packets that arrive at an interface."""
     forwarding = _number(_IPV4_DEVCONF_FORWARDING, 1)
     body = _link(index, up=True) + attribute(
         _IFLA_AF_SPEC, attribute(socket.AF_INET, attribute(_IFLA_INET_CONF, forwarding))
@@ -205,7 +206,7 @@ def build_forwarding(index: int) -> Request:
 
 
 def build_delay(index: int, seconds: float) -> Request:
-    """Hold every packet that goes out by an interface for a time (the kernel's netem), or no longer than before."""
+    """Delay every packet that leaves by an interface (the kernel's netem), in place of an earlier delay."""
     ticks = min(round(seconds * 1e9 / _NANOSECONDS_PER_TICK), 0xFFFFFFFF)
     body = _TCMSG.pack(socket.AF_UNSPEC, index, 0, _TC_ROOT, 0) + text(_TCA_KIND, "netem")
     body += attribute(_TCA_OPTIONS, _NETEM.pack(ticks, _HELD_PACKETS, 0, 0, 0, 0))
@@ -237,7 +238,7 @@ def parse_acknowledgement(data: bytes, sequence: int) -> int | None:
 
 
 class Netlink:
-    """A socket to the kernel's tables of the network namespace it was opened in."""
+    """A socket to the kernel's tables of the network namespace in which it was opened."""
 
     def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE)

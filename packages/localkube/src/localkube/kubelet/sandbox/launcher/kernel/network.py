@@ -3,9 +3,9 @@
 A Linux bridge has 1,023 ports. When its ports for pods are used up, further bridges are connected to it. Each has a
 veth pair on one of its reserved ports, so all pods are on one network.
 
-Pods reach each other through the launcher's namespace, which forwards: each pod knows one neighbour, the bridge, and the
-bridge's end knows every pod. Both are stated, not asked for: what is asked for (ARP) stands in one table of the whole
-machine with 1,024 places, which 500 probed pods would fill, also for other programs.
+Pods reach each other through the launcher's namespace, which forwards: each pod knows one neighbour, the bridge, and
+the bridge's end knows every pod. Both are permanent entries. Entries that ARP finds are in one table of the whole
+machine with 1,024 places, and 500 probed pods would fill it, also for other programs.
 
 Nothing here needs root: the user namespace of the launcher owns these network namespaces. They have no connection to
 the outside unless one is attached to the bridge (`attach`). IPv6 is on the loopback interface only.
@@ -43,7 +43,7 @@ BRIDGE = "kube0"
 PREFIX = 16
 _ALONE = 32
 PODS_PER_BRIDGE = 1000
-"""Of 1,023 ports; the others of the first bridge are for further bridges, and the way out."""
+"""The pods per bridge, of 1,023 ports; the first bridge needs other ports for further bridges."""
 
 _INDEX = 100  # the bridge's number, and in each pod that of eth0: above what the kernel makes by itself
 _LOOPBACK = 1
@@ -86,7 +86,7 @@ class _Bridge:
 
 
 class _Port(NamedTuple):
-    """Where a pod hangs: its bridge, and the number of the near end of its veth pair."""
+    """The connection of a pod: its bridge, and the number of the near end of its veth pair."""
 
     bridge: _Bridge
     number: int
@@ -163,7 +163,7 @@ class BridgeNetwork:
         os.close(network)
 
     def delay(self, network: int, seconds: float) -> None:
-        """Hold every packet to a pod for a time; 0 ends that."""
+        """Delay every packet to a pod by this time; 0 ends the delay."""
         index = self._ports[network].number
         try:
             self._netlink.perform(build_delay(index, seconds) if seconds else build_no_delay(index))
@@ -173,7 +173,7 @@ class BridgeNetwork:
             raise
 
     def _routes(self) -> list[Request]:
-        """Return a pod's routes: to the others by the bridge, to all else by the gateway, if that is not the bridge."""
+        """Return a pod's routes: to other pods by the bridge, to all else by the gateway."""
         if self._gateway == self._address:
             return [build_default_route(self._address)]
         return [
@@ -225,7 +225,7 @@ def _network_of(address: str) -> str:
 def _tune() -> None:
     """Set the sysctls of container runtimes: low ports and ping for all users; and disable IPv6 traffic of pods.
 
-    Redirects would only make pods ask for each other.
+    Redirects are disabled: they would only make pods request the addresses of each other.
     """
     group = os.getegid()
     _set("net/ipv4/ip_unprivileged_port_start", "0")

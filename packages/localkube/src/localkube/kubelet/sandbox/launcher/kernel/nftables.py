@@ -1,4 +1,4 @@
-"""Messages for nf_tables, and the socket that sends a batch of them: no program is needed for rules.
+"""Messages for nf_tables, and the socket that sends a batch of them, so that rules need no program.
 
 The builders are pure. Numbers are those of linux/netfilter/nf_tables.h; attributes are in network byte order.
 """
@@ -30,7 +30,7 @@ class Message(NamedTuple):
 
 
 class ChainHook(NamedTuple):
-    """Where a chain looks at packets: the kind of chain, the number of the hook, the priority."""
+    """The place of a chain: the kind of chain, the number of the hook, the priority."""
 
     kind: str
     number: int
@@ -63,7 +63,7 @@ def new_table(table: str) -> Message:
 
 
 def delete_table(table: str) -> Message:
-    """Delete a table with all that is in it."""
+    """Delete a table with its content."""
     return Message(_DELTABLE, _CHANGE, text(1, table))
 
 
@@ -94,11 +94,11 @@ def build_batch(messages: Sequence[Message]) -> bytes:
 
 
 def perform(messages: Sequence[Message], action: str) -> None:
-    """Change the rules of the caller's network namespace; an error says which action the kernel refuses."""
+    """Change the rules of the caller's network namespace; an error names the action that the kernel refused."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_NETFILTER) as kernel:
         kernel.send(build_batch(messages))
         for _ in messages:
             _, kind, _, _, _, negative = struct.unpack_from("=IHHIIi", kernel.recv(1 << 16))
             if kind == NLMSG_ERROR and negative:
-                found = -negative if negative != -errno.ENOENT else errno.EOPNOTSUPP
-                raise OSError(found, f"{action}: {os.strerror(found).lower()}")
+                code = -negative if negative != -errno.ENOENT else errno.EOPNOTSUPP
+                raise OSError(code, f"{action}: {os.strerror(code).lower()}")

@@ -1,8 +1,8 @@
-"""The rules of nf_tables: rules that lose packets between pods, and the rule that lends an interface's address.
+"""The rules of nf_tables: rules that drop packets between pods, and the rule that masquerades packets to the outside.
 
-Rules that lose packets (all of them, some, or those beyond a rate) stand in one table, which is replaced as a whole.
-The forwarding of the caller's network namespace passes them: there packets of one pod to another go through, whichever
-bridges they are on.
+The rules that drop packets (all, a share, or those beyond a rate) are in one table, which is replaced as a whole. They
+are at the forward hook of the caller's network namespace, which all packets between pods pass, whichever bridges they
+are on.
 """
 
 import socket
@@ -42,13 +42,16 @@ _VERDICT = 0
 _DROP = 0
 _SECOND = 1
 _LEAST_BURST = 1 << 16
-"""Bytes that may pass at once whatever the rate: between pods, TCP sends packets of this size, which must not all be lost."""
+"""Bytes that may pass at once at any rate.
+
+TCP between pods sends packets of this size, which must not all be dropped.
+"""
 
 
 class PacketRule(NamedTuple):
-    """Packets from one address to another that are lost; an empty address is any.
+    """Packets from one address to another that are dropped; an empty address means any.
 
-    `share` (0 to 1) is how many of them; with `rate` only those beyond so many bytes per second.
+    `share` (0 to 1) is the dropped share; with `rate` only packets beyond so many bytes per second are dropped.
     """
 
     source: str
@@ -58,7 +61,7 @@ class PacketRule(NamedTuple):
 
 
 def build_rules(rules: Sequence[PacketRule]) -> list[Message]:
-    """Return the messages after which these rules hold, and no others."""
+    """Return the messages that replace all rules by these."""
     cleared = [new_table(_TABLE), delete_table(_TABLE)]  # creating it first makes deleting it succeed
     if not rules:
         return cleared
@@ -67,18 +70,18 @@ def build_rules(rules: Sequence[PacketRule]) -> list[Message]:
 
 
 def replace(rules: Sequence[PacketRule]) -> None:
-    """Make these rules hold in the network namespace of the caller, and no others."""
+    """Replace all rules in the network namespace of the caller by these."""
     perform(build_rules(rules), "lose packets between pods")
 
 
 def _expressions(rule: PacketRule) -> list[bytes]:
-    found = []
+    messages = []
     for address, offset in ((rule.source, _SOURCE), (rule.destination, _DESTINATION)):
         if address:
-            found += [_load(offset), _compare(_EQUAL, socket.inet_aton(address))]
+            messages += [_load(offset), _compare(_EQUAL, socket.inet_aton(address))]
     if rule.share < 1:
         lost = round(rule.share * _PER_MILLION)
-        found += [
+        messages += [
             expression("numgen", number(1, _REGISTER), number(2, _PER_MILLION), number(3, _RANDOM)),
             # the generator writes in the machine's order, and comparisons are bytewise: swap first
             expression(
@@ -88,7 +91,7 @@ def _expressions(rule: PacketRule) -> list[bytes]:
         ]
     if rule.rate:
         burst = max(_LEAST_BURST, rule.rate // 4)
-        found.append(
+        messages.append(
             expression(
                 "limit",
                 large_number(1, rule.rate),
@@ -99,11 +102,11 @@ def _expressions(rule: PacketRule) -> list[bytes]:
             )
         )
     verdict = nested(2, nested(2, number(1, _DROP)))
-    return [*found, expression("immediate", number(1, _VERDICT), verdict)]
+    return [*messages, expression("immediate", number(1, _VERDICT), verdict)]
 
 
 def masquerade(interface: int) -> None:
-    """Give packets that leave by the interface of this number that interface's address, in the caller's network namespace."""
+    """Give packets that leave by this interface its address, in the network namespace of the caller."""
     perform(build_masquerade(interface), "masquerade")
 
 

@@ -78,7 +78,7 @@ def mount(kind: str | None, source: str | None, target: str, flags: int = 0, opt
 
 
 def unmount(target: str) -> None:
-    """Detach a mount and all below it."""
+    """Detach a mount with all mounts below it."""
     _check(_libc.umount2(os.fsencode(target), MNT_DETACH), f"unmount {target}")
 
 
@@ -93,7 +93,7 @@ def make_read_only(target: str, *, recursive: bool) -> None:
 
 
 def require_read_only_mounts() -> None:
-    """Raise where the kernel is too old for `make_read_only`."""
+    """Raise an error if the kernel is too old for `make_read_only`."""
     if _libc.syscall(_SYS_MOUNT_SETATTR, _AT_FDCWD, None, 0, None, ctypes.c_size_t(0)) < 0:
         number = ctypes.get_errno()
         if number == errno.ENOSYS:
