@@ -86,7 +86,7 @@ def test_allreduce_example_completes(place: Place) -> None:
 
 
 def test_the_example_of_tensor_parallelism_answers(place: Place) -> None:
-    """The program of its page compares each group's answer with that of the unsplit model."""
+    """The program of its page compares each group's answer with the answer of the unsplit model."""
     apply_example(place, "tensor-parallel")
     place.await_ready("tensor-parallel", 2, 8)
     for group in (0, 1):

@@ -5,6 +5,9 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from kuberuntime.errors import APIError
+from kuberuntime.objects import meta
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.recording.episode import ContainerEnd, Episode, RankEnd
@@ -45,6 +48,19 @@ class WantedRanks(Struct, frozen=True):
         is_chosen = self.chosen.group is None or str(self.chosen.group) == group
         is_named = not self.groups or group in map(str, self.groups)
         return is_chosen and is_named and self.chosen.rank in (None, rank) and (not self.ranks or rank in self.ranks)
+
+
+async def are_specified(session: Session, chosen: Sequence[Selection]) -> bool:
+    """Return whether some groups or ranks without a pod are part of the specification, and so about to be created."""
+    for one in chosen:
+        resource, obj = await targets.find_either(session, one.name)
+        spec = meta.spec(obj)
+        count = spec.get("replicas", 1) if resource == LEADERWORKERSETS else 0
+        size = (spec.get("leaderWorkerTemplate") or {}).get("size", 1)
+        is_known = one.group < count if isinstance(one.group, int) else bool(count)
+        if is_known and (one.rank is None or one.rank < size):
+            return True
+    return False
 
 
 async def read(target: Target, session: Session, wanted: WantedRanks) -> list[RecordedLog]:

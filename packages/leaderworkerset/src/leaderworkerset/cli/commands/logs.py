@@ -179,7 +179,7 @@ async def show_past(target: Target, session: Session, wanted: LogsRequest) -> No
     try:
         pods = await pods_of(session, wanted)
     except NoPodsError:
-        read_recorded = recorded_soon if await are_wanted(session, wanted) else recorded
+        read_recorded = recorded_soon if await recordedlogs.are_specified(session, wanted.chosen) else recorded
         if not await read_recorded(target, session, wanted):
             raise
         return
@@ -213,19 +213,6 @@ async def before(session: Session, pod: JSONObject, wanted: LogsRequest, error: 
     for line in lines:
         sink(pod, line)
     return bool(lines)
-
-
-async def are_wanted(session: Session, wanted: LogsRequest) -> bool:
-    """Return whether groups and ranks that have no pod now are those of the specification, and so about to be created."""
-    for one in wanted.chosen:
-        resource, obj = await targets.find_either(session, one.name)
-        spec = meta.spec(obj)
-        count = spec.get("replicas", 1) if resource == LEADERWORKERSETS else 0
-        size = (spec.get("leaderWorkerTemplate") or {}).get("size", 1)
-        is_known = one.group < count if isinstance(one.group, int) else bool(count)
-        if is_known and (one.rank is None or one.rank < size):
-            return True
-    return False
 
 
 async def recorded_soon(target: Target, session: Session, wanted: LogsRequest, pod: JSONObject | None = None) -> bool:

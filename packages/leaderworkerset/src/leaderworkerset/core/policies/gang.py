@@ -73,7 +73,8 @@ class Support(Struct, frozen=True):
 class GangSet(Struct, frozen=True, kw_only=True):
     """A LeaderWorkerSet with `spec.scheduling` at one moment.
 
-    `sizes` are the numbers of pods of its live groups, 0 for a group that stays gated; `known` the Workload and the PodGroup that its groups share.
+    `sizes` are the numbers of pods of its live groups, 0 for a group that stays gated; `known` the Workload and the
+    PodGroup that its groups share.
     """
 
     obj: JSONObject

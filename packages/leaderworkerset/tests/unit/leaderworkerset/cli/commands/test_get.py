@@ -134,7 +134,7 @@ def test_watch_prints_each_object_when_it_changes(capsys: pytest.CaptureFixture[
     assert "managedFields" not in lines[0]
 
 
-def test_a_table_wider_than_the_terminal_has_reasons_below_its_rows() -> None:
+def test_table_wider_than_the_terminal_folds_its_reasons() -> None:
     (view,) = views(3)
     why = "serve: python3: can't open file 'serve.py' (Error, exit code 2); waits before it is started again"
     ranks = tuple(rank if rank.is_ready else replace(rank, why=why) for rank in view.groups[0].ranks)
