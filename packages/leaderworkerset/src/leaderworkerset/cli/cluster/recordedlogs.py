@@ -6,8 +6,9 @@ from msgspec import Struct
 
 from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.recording.episode import ContainerEnd, Episode, RankEnd
@@ -50,17 +51,13 @@ class WantedRanks(Struct, frozen=True):
         return is_chosen and is_named and self.chosen.rank in (None, rank) and (not self.ranks or rank in self.ranks)
 
 
-async def are_specified(session: Session, chosen: Sequence[Selection]) -> bool:
-    """Return whether some groups or ranks without a pod are part of the specification, and so about to be created."""
-    for one in chosen:
-        resource, obj = await targets.find_either(session, one.name)
-        spec = meta.spec(obj)
-        count = spec.get("replicas", 1) if resource == LEADERWORKERSETS else 0
-        size = (spec.get("leaderWorkerTemplate") or {}).get("size", 1)
-        is_known = one.group < count if isinstance(one.group, int) else bool(count)
-        if is_known and (one.rank is None or one.rank < size):
-            return True
-    return False
+def is_specified(resource: Resource, obj: JSONObject, chosen: Selection) -> bool:
+    """Return whether the chosen groups or ranks are part of the specification: without a pod, they are about to be created."""
+    spec = meta.spec(obj)
+    count = spec.get("replicas", 1) if resource == LEADERWORKERSETS else 0
+    size = (spec.get("leaderWorkerTemplate") or {}).get("size", 1)
+    is_known = chosen.group < count if isinstance(chosen.group, int) else bool(count)
+    return is_known and (chosen.rank is None or chosen.rank < size)
 
 
 async def read(target: Target, session: Session, wanted: WantedRanks) -> list[RecordedLog]:

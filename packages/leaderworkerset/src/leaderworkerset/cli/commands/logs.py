@@ -19,7 +19,7 @@ from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import sharedoptions, targets
 from leaderworkerset.cli.cluster import places, recordedlogs, recordings
-from leaderworkerset.cli.cluster.recordedlogs import RecordedLog, WantedRanks
+from leaderworkerset.cli.cluster.recordedlogs import RecordedLog, WantedRanks, is_specified
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.sharedoptions import container_option, say_choice
@@ -179,7 +179,8 @@ async def show_past(target: Target, session: Session, wanted: LogsRequest) -> No
     try:
         pods = await pods_of(session, wanted)
     except NoPodsError:
-        read_recorded = recorded_soon if await recordedlogs.are_specified(session, wanted.chosen) else recorded
+        specified = [is_specified(*await targets.find_either(session, one.name), one) for one in wanted.chosen]
+        read_recorded = recorded_soon if any(specified) else recorded
         if not await read_recorded(target, session, wanted):
             raise
         return

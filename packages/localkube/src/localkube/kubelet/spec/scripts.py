@@ -110,7 +110,8 @@ def starts(argv: Sequence[str]) -> Iterator[Started]:
         if words and words[0] not in needless and PLAIN.fullmatch(words[0]):
             yield Started(words[0])
             if posixpath.basename(words[0]) in INTERPRETERS:
-                yield from (started for started in starts(words) if started.name not in needless)
+                read = _read_file(words) if _script(words) is None else starts(words)
+                yield from (started for started in read if started.name not in needless)
 
 
 def _unwrapped(argv: Sequence[str]) -> list[str]:
