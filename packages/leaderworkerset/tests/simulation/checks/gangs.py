@@ -22,7 +22,7 @@ from kuberuntime.clock import Clock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.policies.replacement import is_gated
 from localkube.apiserver.storage.store import Change, Store
@@ -98,7 +98,7 @@ class GangInvariants(Invariants):
             never = [
                 one
                 for one in self.facts.groups().values()
-                if is_gated(one.leader) and self.facts.is_outdated(one.leader)
+                if groupname.is_hash(one.leader) and is_gated(one.leader) and self.facts.is_outdated(one.leader)
             ]
             self._note_whole(meta.uid(lws), bound, least - sum(group.size for group in never), change)
             return

@@ -135,20 +135,21 @@ def _create(group: GangGroup, wanted: Sequence[JSONObject]) -> PolicyDecision:
             event = decisionevents.unexpected_owner(leader, meta.name(one))
             return PolicyDecision(holds=event.note, actions=(Emit(events=(event,)),), requeue_after=RETRY)
         elif meta.is_deleting(found):
-            return _decide_terminating(group, f"PodGroup {meta.name(one)} is still terminating")
+            return _decide_terminating(group, meta.name(one))
         elif drift := workloads.pod_group_drift(found, one):
             raise ValueError(drift)
     return PolicyDecision(actions=tuple(creations))
 
 
-def _decide_terminating(group: GangGroup, note: str) -> PolicyDecision:
-    """Recreate a group without workers whose PodGroup is being deleted: Kubernetes keeps that while the leader names it.
+def _decide_terminating(group: GangGroup, name: str) -> PolicyDecision:
+    """Recreate a group without workers whose leader names this PodGroup: Kubernetes keeps it as long as a pod does.
 
     The new leader names a PodGroup of its own (N-AT-12). A group with workers keeps the PodGroup until it ends.
     """
-    leader = group.live.leader
+    leader, note = group.live.leader, f"PodGroup {name} is still terminating"
     workers = groupname.find_workers(leader, group.live.statefulsets)
     has_workers = workers is not None and meta.is_controlled(workers, leader)
-    if has_workers or (group.revised.size == 1 and not replacement.is_gated(leader)):
+    is_complete = has_workers or (group.revised.size == 1 and not replacement.is_gated(leader))
+    if is_complete or workloadnames.linked(leader) != name:
         return PolicyDecision(holds=note)
     return PolicyDecision(holds=note, actions=(restartpolicy.recreate(group.live, note),))

@@ -123,14 +123,15 @@ def _prepare(facts: SetFacts, now: datetime) -> Preparation:
     """Create what groups with `spec.scheduling` share, before their leaders (N-HASH-1, N-K8S-7)."""
     if facts.lws.spec.scheduling is None:
         return Preparation()
-    observed, size = facts.observed, facts.lws.size
-    sizes = [_pods_of(group, size, facts.revision.key) for group in observed.groups.values() if not group.is_deleting]
+    observed = facts.observed
+    sizes = [_pods_of(group, facts) for group in observed.groups.values() if not group.is_deleting]
     return facts.gang.prepare(GangSet(obj=facts.obj, lws=facts.lws, now=now, sizes=sizes, known=observed.scheduling))
 
 
-def _pods_of(group: GroupFacts, size: int, key: str) -> int:
-    """Return how many pods of a group can have a node: none behind the gate of an older revision, which stays closed."""
-    return 0 if group.awaits and group.revision != key else group.own_size or size
+def _pods_of(group: GroupFacts, facts: SetFacts) -> int:
+    """Return how many pods of a group can have a node: none with a random key behind the gate of an older revision."""
+    is_closed = facts.lws.spec.group_identity.is_hash and group.awaits and group.revision != facts.revision.key
+    return 0 if is_closed else group.own_size or facts.lws.size
 
 
 def _compose(

@@ -236,7 +236,7 @@ def test_minimum_of_the_set_excludes_gated_old_leaders() -> None:
     obj = scheduled.lws(WHOLE, replicas=3, size=2, spec={"groupIdentity": "Hash"})
     old = [builders.hash_leader(obj, name, gated=True, key="old") for name in "ab"]
     live = [builders.hash_leader(obj, "c", key="old"), builders.hash_leader(obj, "d")]
-    described = [groupfacts.describe(leader, None) for leader in (*old, *live)]
+    described = {meta.name(leader): groupfacts.describe(leader, None) for leader in (*old, *live)}
 
     changes = writes(plan_for(obj, scheduled.workload_of(obj), pod_group(before), groups=described))
 
