@@ -118,15 +118,28 @@ class WorkerProcess:
             process = self._process = self._process or await _started()
             assert process.stdin is not None  # noqa: S101 - both are pipes
             assert process.stdout is not None  # noqa: S101
-            process.stdin.write(question + b"\n")
-            answer = await process.stdout.readline()
+            try:
+                process.stdin.write(question + b"\n")
+                answer = await process.stdout.readline()
+            except BaseException:  # a later question must not get the answer to this one
+                self._end()
+                raise
             if not answer.endswith(b"\n"):
                 self._process = None
                 raise ChildProcessError(f"the process for certificates exited with code {await process.wait()}")
             self._ending = asyncio.get_running_loop().call_later(IDLE, self._end)
             return answer
 
+    async def close(self) -> None:
+        """End the process, if it runs, and wait for its exit."""
+        process = self._process
+        self._end()
+        if process is not None:
+            await process.wait()
+
     def _end(self) -> None:
+        if self._ending is not None:
+            self._ending.cancel()
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
         self._process = None

@@ -1,5 +1,8 @@
 """The process for certificates: questions share it, it ends without questions, and its failure is an error."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,19 +14,35 @@ from leaderworkerset.webhooks.certificatework import CertificateWork, RotationSt
 
 pytestmark = pytest.mark.slow
 
+
+@pytest.fixture
+def worker() -> AbstractAsyncContextManager[WorkerProcess]:
+    return ended()
+
+
+@asynccontextmanager
+async def ended() -> AsyncIterator[WorkerProcess]:
+    """End the process after a test."""
+    worker = WorkerProcess()
+    try:
+        yield worker
+    finally:
+        await worker.close()
+
+
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 HOSTS = ("web",)
 
 
-async def test_a_self_signed_certificate_is_served() -> None:
-    work = CertificateWork(SystemClock())
+async def test_self_signed_certificate_is_served(worker: WorkerProcess) -> None:
+    work = CertificateWork(SystemClock(), worker.ask)
     chain = await work.self_signed()
     serving.server_context(chain)
     assert await work.find_end(chain) == certificates.expires_at(chain)
 
 
-async def test_a_rotated_secret_is_kept_afterwards() -> None:
-    work = CertificateWork(SystemClock())
+async def test_rotated_secret_is_kept_afterwards(worker: WorkerProcess) -> None:
+    work = CertificateWork(SystemClock(), worker.ask)
     made = await work.rotate({"other": "eA=="}, HOSTS)
     kept = await work.rotate(made.data, HOSTS)
     assert (made.step, kept.step) == (RotationStep.RENEW_AUTHORITY, RotationStep.KEEP)
@@ -33,8 +52,9 @@ async def test_a_rotated_secret_is_kept_afterwards() -> None:
     assert kept.due < kept.until
 
 
-async def test_questions_share_a_process_that_ends_when_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    worker = WorkerProcess()
+async def test_questions_share_a_process_that_ends_when_idle(
+    worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
     work = CertificateWork(SystemClock(), worker.ask)
     await work.find_end(b"")
     process = worker._process
@@ -46,8 +66,18 @@ async def test_questions_share_a_process_that_ends_when_idle(monkeypatch: pytest
     assert await work.find_end(authority()) == NOW + timedelta(days=1)
 
 
-async def test_a_killed_process_is_an_error_and_is_started_again() -> None:
-    worker = WorkerProcess()
+async def test_cancelled_question_does_not_answer_the_next_one(worker: WorkerProcess) -> None:
+    work = CertificateWork(SystemClock(), worker.ask)
+    question = asyncio.create_task(work.self_signed())
+    while worker._process is None:  # noqa: ASYNC110 - nothing reports the start
+        await asyncio.sleep(0)
+    process = worker._process
+    question.cancel()
+    assert await work.find_end(authority()) == NOW + timedelta(days=1)
+    assert await process.wait() == 0
+
+
+async def test_killed_process_is_an_error_and_is_started_again(worker: WorkerProcess) -> None:
     work = CertificateWork(SystemClock(), worker.ask)
     await work.find_end(b"")
     assert worker._process is not None
