@@ -1,8 +1,8 @@
 """The places in upstream's decisions for capabilities (`leaderworkerset/capabilities/`), empty by default.
 
-A decision takes `Extensions` as an argument, so the core imports no capability. Each attribute is one place. Its functions
-are called in the order of the table of capabilities. This is the only declaration of a place: a capability is an `Extensions`
-with a name, and `together` joins several.
+A decision takes `Extensions` as an argument, so the core imports no capability. Each attribute is one place. Its
+functions are called in the order of the table of capabilities. This is the only declaration of a place: a capability is
+an `Extensions` with a name, and `together` joins several.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,8 +1,8 @@
 """Settings of recreations: delays after repeated failures, their maximum number (docs/adr/0003-recreation-backoff.md).
 
 In: the settings of the manager, and the annotations of one LeaderWorkerSet, each of which overrides one of them. Out:
-the settings for its groups, and the errors of invalid annotations. An annotation that was stored without the webhook and
-is invalid counts as absent.
+the settings for its groups, and the errors of invalid annotations. An annotation that was stored without the webhook
+and is invalid counts as absent.
 """
 
 from collections.abc import Callable, Iterator, Mapping

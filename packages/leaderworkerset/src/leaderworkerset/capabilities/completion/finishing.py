@@ -1,12 +1,13 @@
 """Runs to completion: a group whose leader has exited with code 0 is complete, and not recreated (docs/adr/0026-progress-and-completion.md).
 
-Pods of StatefulSets are always started again, so the end of a leader is seen by the last run of its containers: all of them
-have exited with code 0. Then the group is *over*, as one is that used up its restarts: its leader is marked and kept by a finalizer,
-so that nobody replaces it and its log can be read; its workers end. A group that is not complete at the deadline of its set is
-over, too. Groups that are over go when exhausted ones would: with a new template, scaled away, recovered, with their set.
+The containers of StatefulSet pods are always started again. So a leader has ended once the last run of each container
+has exited with code 0. Then the group is *over*, like a group that used up its restarts. Its leader is marked and kept
+by a finalizer: it is not replaced, and its log can be read. Its workers are terminated. A group that is not complete at
+the deadline of its set is also over. Such groups are deleted when exhausted groups would be deleted: for a new
+template, when scaled down, when a user recovers them, and with their set.
 
-A group that hangs did not run to completion: it is recreated if its LeaderWorkerSet asks for that. The recorder's side
-finds hangs (`recording/progressfollower.py`) and writes them to the leader.
+A group that hangs did not run to completion: it is recreated if its LeaderWorkerSet requests that. The recorder finds
+hangs (`recording/progressfollower.py`) and writes them to the leader.
 
 In: a live group, or the facts about a LeaderWorkerSet. Out: the writes, or when to decide again.
 """

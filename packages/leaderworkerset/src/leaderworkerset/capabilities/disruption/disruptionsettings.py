@@ -1,7 +1,8 @@
 """Settings of disruption budgets: how many groups of a LeaderWorkerSet evictions may take away at once.
 
-In: the setting of the manager, and the annotation of one LeaderWorkerSet, which overrides it. Out: a number of groups, or
-none where the LeaderWorkerSet has no budget. An invalid annotation that was stored without the webhook counts as absent.
+In: the setting of the manager, and the annotation of one LeaderWorkerSet, which overrides it. Out: a number of groups,
+or none where the LeaderWorkerSet has no budget. An invalid annotation that was stored without the webhook counts as
+absent.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,8 +39,8 @@ class DisruptionSettings(Struct, frozen=True, kw_only=True):
 def limit(settings: DisruptionSettings, annotations: Mapping[str, str], spec: LeaderWorkerSetSpec) -> int | None:
     """Return how many groups may be unavailable at once, None for a LeaderWorkerSet without a budget.
 
-    That of the rollout is at least 1: with surge it may be 0, but an evicted group is not replaced before it goes. Raise
-    ValueError for a rollout strategy that cannot be read.
+    That of the rollout is at least 1: with surge it may be 0, but an evicted group is not replaced before it goes.
+    Raise ValueError for a rollout strategy that cannot be read.
     """
     text = annotations.get(labels.DISRUPTION_BUDGET, settings.budget)
     match text if is_valid(text) else settings.budget:

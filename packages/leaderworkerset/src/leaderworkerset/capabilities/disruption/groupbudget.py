@@ -22,11 +22,11 @@ OPEN: Final = 0
 
 
 class ProtectedGroup(Struct, frozen=True, kw_only=True):
-    """A group and its budget, if that exists. `size` is how many pods it has when it is whole.
+    """A group and its budget, if the budget exists. `size` is the number of pods of the whole group.
 
-    `least` is how many a closed budget demands: more than `size` where the group is about to grow. A group that
-    `is_present` has a leader that is not on its way out; one that `is_wanted` has a pod on a node that is closed. `age` is
-    the seconds since its leader was created, infinite unless a node is cordoned.
+    `least` is the number of pods that a closed budget requires: more than `size` if the group is about to grow.
+    `is_present` states that the group has a leader that is not being deleted. `is_wanted` states that a pod of the
+    group is on a closed node. `age` is in seconds since the creation of the leader, infinite unless a node is cordoned.
     """
 
     label: str
@@ -59,8 +59,8 @@ class ProtectedGroup(Struct, frozen=True, kw_only=True):
     def is_quiet(self) -> bool:
         """Return whether it is proved that no eviction of the group is under way, and that none will be granted.
 
-        The API server records an eviction in the status before it deletes the pod, and grants none while the status is of
-        an older spec. So a status of the closed spec without a recorded eviction, with all pods healthy, is a proof.
+        The API server records an eviction in the status before it deletes the pod, and grants none while the status is
+        of an older spec. So a status of the closed spec without a recorded eviction, with all pods healthy, is a proof.
         """
         return self.is_whole and not self.is_open and self.budget is not None and meta.is_observed(self.budget)
 

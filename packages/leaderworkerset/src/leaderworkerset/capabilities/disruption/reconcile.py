@@ -1,10 +1,11 @@
 """Keeps one PodDisruptionBudget for each group of a LeaderWorkerSet, and opens as many as may be unavailable.
 
-In: the LeaderWorkerSet, its leaders and its budgets. Out: a plan that makes the budgets of groups that exist, closes and
-opens them (`window.py`), and deletes those of groups that are gone.
+In: the LeaderWorkerSet, its leaders and its budgets. Out: a plan that makes the budgets of groups that exist, closes
+and opens them (`window.py`), and deletes those of groups that are gone.
 
-Pods of groups that start are marked, so that autoscalers leave them alone until the group is whole, for an hour at most: it
-may never become so. Only marks of our own are removed: a pod whose template has one of the annotations is never changed.
+Pods of groups that start are marked, so that autoscalers leave them alone until the group is whole, for an hour at
+most: it may never become so. Only marks of our own are removed: a pod whose template has one of the annotations is
+never changed.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -30,8 +31,8 @@ from leaderworkerset.core.leaderworkerset.groupfacts import own_size
 class ObservedDisruption(Struct, frozen=True, kw_only=True):
     """A LeaderWorkerSet, its leader pods, and the budgets that carry its name.
 
-    `wanted` are the labels of groups with a pod on a node that is closed; somebody `is_draining` where a node is cordoned. `pods` are all pods, needed only where one is
-    marked, or to be marked.
+    `wanted` are the labels of groups with a pod on a node that is closed; somebody `is_draining` where a node is
+    cordoned. `pods` are all pods, needed only where one is marked, or to be marked.
     """
 
     obj: JSONObject

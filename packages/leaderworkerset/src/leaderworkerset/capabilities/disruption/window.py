@@ -1,14 +1,17 @@
 """Which groups are open for evictions: at most as many as the budget, and no other before it is proved to be safe.
 
-In: the groups with their budgets, and how many groups may be unavailable. Out: those to close now, those to open now. A group
-that is away for any reason uses up the budget; if it is open it stays so, since nothing of it is left to protect.
+In: the groups with their budgets, and how many groups may be unavailable. Out: the groups to close and the groups to
+open now. A group that is unavailable for any reason counts against the budget. If it is open, it stays open: it has
+nothing left to protect.
 
-Closing is safe at any time. Opening is safe while fewer groups than the budget allows are open, away or not yet proved
-to be quiet (`ProtectedGroup.is_quiet`): an eviction that was granted before a group was closed may still be on its way.
+Closing is safe at any time. Opening is safe while fewer groups than the budget allows are open, unavailable or not yet
+proved to be quiet (`ProtectedGroup.is_quiet`). An eviction that was granted before a group was closed may still be in
+progress.
 
-`kubectl drain` evicts pods by their names, and tries again every 5 s. A group that left the node meanwhile has pods of the
-same names elsewhere, and the drain waits until each of these evictions is granted (docs/adr/0031-leases-and-drains.md).
-So a new group stays open for `LINGERING`; later new groups take turns, once no group on a closed node is left.
+`kubectl drain` evicts pods by their names, and tries again every 5 s. A group that has left the node in the meantime
+has pods with the same names elsewhere. The drain waits until each of these evictions is granted
+(docs/adr/0031-leases-and-drains.md). So a new group stays open for `LINGERING`. Later new groups take turns, once no
+group on a closed node is left.
 """
 
 from collections.abc import Sequence
@@ -73,8 +76,9 @@ def _choose(
 ) -> tuple[Sequence[ProtectedGroup], float | None]:
     """Return the whole groups that are open, and in how many seconds others have their turn.
 
-    First come new ones that are open, then those on nodes that are closed, which take turns if there are too many: nobody
-    may ever want to evict the first one. Others stay as they are, unless nodes are not watched and any of them may be wanted.
+    First come new ones that are open, then those on nodes that are closed, which take turns if there are too many:
+    nobody may ever want to evict the first one. Others stay as they are, unless nodes are not watched and any of them
+    may be wanted.
     """
     staying = [one for one in whole if one.is_open and one.age < LINGERING and not one.is_wanted][:places]
     kept = {group.label for group in staying}

@@ -1,12 +1,13 @@
 """The revision history of a LeaderWorkerSet: revisions that no group uses any more, kept to be shown and restored.
 
-Once all groups are of the current revision, the Go controller deletes all others (R-REV-14). Here they lose two labels
-instead: that of the LeaderWorkerSet's name, and that of their key. Both controllers and all clients find revisions by
-these labels, so they count what the Go controller would have kept. The reasons: docs/adr/0012-revision-history.md.
+Once all groups have the current revision, the Go controller deletes all other revisions (R-REV-14). Here they lose two
+labels instead: the name of the LeaderWorkerSet and the key of the revision. Both controllers and all clients find
+revisions by these labels, so they count only the revisions that the Go controller would have kept. The reasons are in
+docs/adr/0012-revision-history.md.
 
-In: the LeaderWorkerSet, the outdated revisions and, only if there are some, the history so far. Out: the actions
-that keep the newest revision of each content and delete the rest. One write moves a revision; without a change there
-is none.
+In: the LeaderWorkerSet, the outdated revisions and, only if there are any, the history so far. Out: the actions that
+keep the newest revision of each content and delete the others. One write moves a revision. Without a change there is no
+write.
 """
 
 from collections.abc import Iterable, Sequence
@@ -52,8 +53,8 @@ def retire(facts: SetFacts, outdated: Sequence[JSONObject]) -> list[Action]:
 def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Iterable[JSONObject]) -> list[Action]:
     """Return the actions for outdated revisions and the history so far, when all groups are of the revision `key`.
 
-    The newest revision of each content is kept, as many as the limit allows; the current content is not history. Revisions
-    without a controller are adopted: the LeaderWorkerSet was deleted without them, and created again.
+    The newest revision of each content is kept, as many as the limit allows; the current content is not history.
+    Revisions without a controller are adopted: the LeaderWorkerSet was deleted without them, and created again.
     """
     leaving = list(outdated)
     past = [one for one in known if meta.is_controlled(one, obj) or meta.controller_of(one) is None]

@@ -1,11 +1,13 @@
 """Which groups a rollout updates in place, and which of them are recreated (docs/adr/0024-update-in-place.md).
 
-In: a step of the rollout, the groups, the revisions. Out: the step, whose partition stays above the groups that are updated
-in place, and the leaders to mark: a mark is the only message to the pods' controller (`capabilities/inplace/inplacesteps.py`).
+In: a step of the rollout, the groups, the revisions. Out: the step, whose partition stays above the groups that are
+updated in place, and the leaders to mark: a mark is the only message to the pods' controller
+(`capabilities/inplace/inplacesteps.py`).
 
-The budget is that of `ROLLOUT`: what its partition would release is either recreated, as ever, or marked. A marked group is
-not ready until it is updated. Then its leader has the revision of the leader StatefulSet, and so the partition falls below
-it without a deletion. What is not ready anyway is recreated: nothing is lost by it, and no group stays between two.
+`ROLLOUT` determines the budget: each group that its partition would release is either recreated, as usual, or marked. A
+marked group is not ready until it is updated. Then its leader has the revision of the leader StatefulSet, so the
+partition falls below it without a deletion. A group that is not ready is recreated: this costs no availability, and no
+group stays between two revisions.
 """
 
 import re
@@ -75,8 +77,8 @@ ALLOWED: Final = (InPlace.IF_POSSIBLE.value, InPlace.ONLY.value)
 class Route(Struct, frozen=True, kw_only=True):
     """How groups of older revisions come to the revision `key`.
 
-    `obstacles` has, by the revision of a group, the first field for which it has to be recreated, empty if there is none;
-    nothing where no group is, or shall be, updated in place.
+    `obstacles` maps the revision of a group to the first field that requires a recreation, empty if no field does. The
+    map is empty if no group is or must be updated in place.
     """
 
     key: str = ""
@@ -97,8 +99,9 @@ class Route(Struct, frozen=True, kw_only=True):
     def release(self, statefulset: JSONObject, folded: Folded, size: int, span: range) -> tuple[int, int]:
         """Return which groups of the released `span` of indexes are updated in place, and the partition that keeps them.
 
-        It is above what the leader StatefulSet would replace although it must not be recreated: also what its controller, whose
-        caches may be behind, has not counted as updated yet. An update that has begun is completed, whatever the setting.
+        It is above what the leader StatefulSet would replace although it must not be recreated: also what its
+        controller, whose caches may be behind, has not counted as updated yet. An update that has begun is completed,
+        whatever the setting.
         """
         if not span or groupname.revision(statefulset) != self.key:
             return 0, span.start

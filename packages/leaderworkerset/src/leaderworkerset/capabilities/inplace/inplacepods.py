@@ -1,16 +1,16 @@
 """A pod that is updated in place: what its containers were before, and whether the new ones have taken over.
 
-The kubelet ends a container whose image was changed and starts it again, which counts as a restart of it. So the patch of
-the images also records, in an annotation, the count that this leads to, the container that runs before, and its image:
-`NAME=COUNT=ID=IMAGE,…`. Restarts up to that count are not a failure (R-POD-4), and the pod is ready only by other containers.
-If the image of a container is taken back after the container ended, as with a new image that cannot be pulled, it starts
-again: that restart is excused, and awaited. The ID does not show whether it ended: a kubelet keeps the ID of an ended
-container in the status until the next container starts.
+The kubelet ends a container whose image was changed and starts it again, which counts as a restart of it. So the patch
+of the images also records, in an annotation, the count that this leads to, the container that runs before, and its
+image: `NAME=COUNT=ID=IMAGE,…`. Restarts up to that count are not a failure (R-POD-4), and the pod is ready only by
+other containers. If the image of a container is taken back after the container ended, as with a new image that cannot
+be pulled, it starts again: that restart is excused, and awaited. The ID does not show whether it ended: a kubelet keeps
+the ID of an ended container in the status until the next container starts.
 
-If the image changes again while the container runs, the kubelet may be ending it, or may not know of the change yet. If it
-does, it starts the container with the first image, ends that, and starts it with the second one. So no other container is
-awaited after an image was taken back, and two restarts are excused if the container starts soon: the record is
-`NAME=COUNT=ID=IMAGE=UNTIL` then.
+If the image changes again while the container runs, the kubelet may be ending it, or may not know of the change yet. If
+it does, it starts the container with the first image, ends that, and starts it with the second one. So no other
+container is awaited after an image was taken back, and two restarts are excused if the container starts soon: the
+record is `NAME=COUNT=ID=IMAGE=UNTIL` then.
 """
 
 from collections.abc import Mapping

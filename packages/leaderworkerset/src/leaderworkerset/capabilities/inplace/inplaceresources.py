@@ -1,8 +1,8 @@
 """CPU and memory of pods that are updated in place: what changes, whether it can, and whether the kubelet has done it.
 
-The subresource `resize` writes them, the patch of images and labels records on the pod what they shall be:
-`CONTAINER.limits.cpu=2,…`. So a manager that dies between the two writes goes on, and so does an update that is followed
-by another one. The record is removed when the group is done: from then on others may resize its pods.
+The subresource `resize` writes them. The patch of images and labels records the desired amounts on the pod:
+`CONTAINER.limits.cpu=2,…`. So a manager that exits between the two writes can continue, and so can an update that is
+followed by another one. The record is removed once the group is updated. From then on, others may resize its pods.
 """
 
 from collections.abc import Iterator, Mapping
@@ -59,10 +59,10 @@ def due(pod: JSONObject, amounts: Mapping[ResourceField, str]) -> dict[ResourceF
 
 
 def is_settled(pod: JSONObject) -> bool:
-    """Return whether the containers of a pod shall have what is recorded, and have it as the kubelet reports it.
+    """Return whether the recorded amounts are in the spec of a pod and in the status that the kubelet reports.
 
-    A status from before the patch still has the old amounts, whatever its conditions say. Where an infeasible resize is taken back,
-    the old amounts are those that are wanted, and only the spec has others.
+    A status from before the patch still has the old amounts, whatever its conditions are. If an infeasible resize is
+    reverted, the old amounts are the desired amounts, and only the spec differs.
     """
     amounts = read(pod)
     reported = meta.status(pod).get("containerStatuses") or []

@@ -1,9 +1,9 @@
 """Brings a marked group to another revision in place, step by step (docs/adr/0024-update-in-place.md).
 
-In: a live group whose leader carries a mark: a revision (`capabilities/inplace/inplace.py`). Out: the next writes. `STEPS`
-lists the steps; the first row that holds applies. Each is decided from what the API server shows, so a manager may die after
-any write. The StatefulSets end as if they had created the pods: a pod gets the label of the revision that its StatefulSet
-has then, so nothing is left for it to replace.
+In: a live group whose leader carries a mark: a revision (`capabilities/inplace/inplace.py`). Out: the next writes.
+`STEPS` lists the steps; the first row that holds applies. Each is decided from what the API server shows, so a manager
+may die after any write. The StatefulSets end as if they had created the pods: a pod gets the label of the revision that
+its StatefulSet has then, so nothing is left for it to replace.
 
 ```
 marked ─► HOLD ─► AWAIT_CONTROLLER ─► PATCH_WORKERS ─► PATCH_LEADER ─► AWAIT_WORKERS ─► LET_GO ─► done
@@ -11,8 +11,8 @@ marked ─► HOLD ─► AWAIT_CONTROLLER ─► PATCH_WORKERS ─► PATCH_LEA
           gets the new template, and  of all pods, the leader's as      containers are   and finds none to replace
           replaces no pods            the last                          ready
 ```
-RESIZE repeats what was lost between the two writes of a pod. REFUSE marks a group whose nodes do not resize its pods: it is
-recreated (`core/leaderworkerset/rollingupdate.py`), unless groups may be updated in no other way.
+RESIZE repeats what was lost between the two writes of a pod. REFUSE marks a group whose nodes do not resize its pods:
+it is recreated (`core/leaderworkerset/rollingupdate.py`), unless groups may be updated in no other way.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -175,9 +175,10 @@ def _patch(now: Marked, pod: JSONObject, made_of: str) -> tuple[Action, ...]:
 
 
 def _resize(now: Marked, pod: JSONObject, amounts: Mapping[ResourceField, str]) -> tuple[Action, ...]:
-    """Give a pod CPU and memory that it does not have yet. Only its UID is compared: the patch before has changed it.
+    """Give a pod the CPU and memory that it does not have yet; compare only its UID, since the last patch changed it.
 
-    What the API server refuses would be refused again, unless the user changes something, who is waited for with `Only`.
+    The API server would refuse the same resize again, until the user makes a change. With `Only` the group waits for
+    that.
     """
     due = inplaceresources.due(pod, amounts)
     if not due or (updating.is_refused(now.group.leader) and not now.is_only):

@@ -27,10 +27,10 @@ def excuses(_lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject
 
 
 def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> str:
-    """Return the revision that the group of a leader is being brought to in place; empty if it is there, or of none.
+    """Return the revision to which the group of a leader is being updated in place; empty if no update is in progress.
 
-    It is there when leader and workers are of the revision, the workers' StatefulSet is no longer held, and the leader runs
-    its new containers; those of the workers do before their StatefulSet is let go.
+    The update is complete when leader and workers have the revision, the workers' StatefulSet is no longer held, and
+    the leader runs its new containers. The workers run theirs before their StatefulSet may replace pods again.
     """
     mark = meta.annotations(leader).get(labels.IN_PLACE_REVISION, "")
     if not mark:

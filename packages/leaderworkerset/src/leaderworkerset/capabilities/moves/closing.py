@@ -1,9 +1,9 @@
 """Which nodes are closed for maintenance, and which pods have to leave them.
 
 In: nodes and pods, as cached. A node is closed by a cordon, by the configured taint, and by any taint with the effect
-`NoExecute` but those by which Kubernetes describes a node (`node.kubernetes.io/…`): what cannot be reached for a moment is
-not under maintenance, and pods on lost nodes are handled as lost. A pod that tolerates all that closes a node stays: it would
-be placed there again, and its group moved without end.
+`NoExecute` but those by which Kubernetes describes a node (`node.kubernetes.io/…`): what cannot be reached for a moment
+is not under maintenance, and pods on lost nodes are handled as lost. A pod that tolerates all that closes a node stays:
+it would be placed there again, and its group moved without end.
 """
 
 from typing import Final

@@ -1,8 +1,9 @@
 """Which groups are moved now: one more only while enough others are available.
 
-A move is a deletion of the group's leader, as an update replaces it: no failure, so without record, delay or budget of
-restarts. The decision depends on existing objects alone. So a move that is not begun when the node opens again does not take
-place, a group on two closed nodes leaves both at once, and one that is elsewhere is not moved again.
+A move deletes the leader of the group, as an update does. It is not a failure, so it has no record or delay, and it
+uses no restarts. The decision depends on existing objects alone. So a move that has not begun when the node is opened
+again does not take place. A group on two closed nodes leaves both at once, and a group on other nodes is not moved
+again.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -130,8 +131,8 @@ def _move(facts: SetFacts, groups: Iterable[GroupFacts]) -> tuple[Action, ...]:
 def with_moves(found: Assessment, lws: LeaderWorkerSet, waiting: Leaving, now: datetime) -> Assessment:
     """Return the assessment with the condition that says whether groups have to leave nodes (docs/adr/0023-moves.md).
 
-    It is absent until the first group has to, then True as long as one does, and False after that. `waiting` are the leaders
-    of such groups, and their nodes.
+    It is absent until the first group has to, then True as long as one does, and False after that. `waiting` are the
+    leaders of such groups, and their nodes.
     """
     conditions = found.status.conditions
     known = next((one for one in conditions if one.type == MOVE_IN_PROGRESS.type), None)

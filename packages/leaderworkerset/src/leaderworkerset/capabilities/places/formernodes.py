@@ -1,13 +1,14 @@
-"""Places: where a set asks for it, a group that is made anew prefers the nodes that the one before it had, rank by rank.
+"""Places: if a set requests it, each pod of a recreated group prefers the previous node of its rank.
 
-| who | learns it from | when |
+| pod | source of its preferences | when |
 |---|---|---|
 | a leader | the record of its group, by the patch that opens its gate | it has a node only after that |
 | a worker | an annotation of its StatefulSet's template, from the same record | at its admission |
 
-The record is that of the group's recreations (`recreation.py`), with a field manager of its own: it is written once all
-pods of a group have nodes. A node is avoided if the group failed there twice in a row: once may be the program's fault.
-Both are preferences: a group goes elsewhere rather than wait. Why: docs/adr/0025-places-and-ends.md.
+The nodes are stored in the record of the group's recreations (`recreation.py`), with a field manager of their own. They
+are written once all pods of a group have nodes. A node is avoided if the group failed there twice in a row: the program
+may have caused a single failure. Both are preferences: a group starts on other nodes rather than wait. The reasons are
+in docs/adr/0025-places-and-ends.md.
 
 In: the LeaderWorkerSet, the record, live groups, pods at admission. Out: the record, and preferences of pods.
 """

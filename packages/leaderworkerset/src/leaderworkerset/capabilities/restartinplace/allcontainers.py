@@ -1,10 +1,11 @@
 """Restarts of all containers of a pod in place, where they are tolerated (docs/adr/0027-restarts-of-all-containers.md).
 
-A kubelet does that when a container ends with an exit code for which its rules say `RestartAllContainers`. It is not
-a failure (R-POD-4) as long as the pod is ready again in time. How often a pod did so, and since when it has not been ready, is kept
-in an annotation of the pod (`api/restartnotes.py`).
+A kubelet does that when a container ends with an exit code for which its rules say `RestartAllContainers`. It is not a
+failure (R-POD-4) as long as the pod is ready again in time. How often a pod did so, and since when it has not been
+ready, is kept in an annotation of the pod (`api/restartnotes.py`).
 
-In: the pods of a group, the deadline, the time. Out: the notes to write, and the failure of a pod that is late, or the time left.
+In: the pods of a group, the deadline, the time. Out: the notes to write, and the failure of a pod that is late, or the
+time left.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,8 +1,8 @@
 """Termination: where a set asks for it, the workers of a group end together with their leader, not after it (N-PT-1).
 
-A leader that goes alone, as the last one of a StatefulSet does when it is scaled down or rolled, takes its workers with it
-only when its own grace period is over: the garbage collector deletes them once it is gone. A leader that is deleted in
-the foreground needs nothing: the collector deletes the workers of such a one at once.
+A leader that goes alone, as the last one of a StatefulSet does when it is scaled down or rolled, takes its workers with
+it only when its own grace period is over: the garbage collector deletes them once it is gone. A leader that is deleted
+in the foreground needs nothing: the collector deletes the workers of such a one at once.
 
 In: a live group, whose LeaderWorkerSet may be gone; then the annotation that its worker StatefulSet was created with
 counts. Out: the deletion of that StatefulSet. Why an annotation: docs/adr/0025-places-and-ends.md.

@@ -1,7 +1,7 @@
 """Admission of DisaggregatedSets: validation (R-DS-9 to R-DS-11, N-DS-3), and warnings (R-DS-12, R-DS-13).
 
-In: the object as posted; of the stored one, the `scheduling` of its roles. Out: all errors at once, in the order of the contract.
-The rule of the schema that needs a CEL expression (R-DS-4) is checked here too, for API servers that evaluate none.
+In: the object as posted; of the stored one, the `scheduling` of its roles. Out: all errors at once, in the order of the
+contract. The rule of the schema that needs a CEL expression (R-DS-4) is also checked here, for API servers without CEL.
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,11 @@
 """Admission of LeaderWorkerSets: defaults (R-DEF-1 to R-DEF-5) and validation (R-VAL-1 to R-VAL-28, N-VAL-1 to N-VAL-6).
 
 In: the object as posted, and the stored one on an update; their types have been checked. Out: the object with defaults,
-or all errors at once, in the order of the contract. Three differences from the Go controller: where it panics, an error
-is returned (R-VAL-20); templates without containers are refused (Q-34); and so are changes that no StatefulSet can
-take (Q-7).
+or all errors at once, in the order of the contract. There are three differences from the Go controller:
+
+- an error is returned where the Go controller panics (R-VAL-20)
+- templates without containers are refused (Q-34)
+- changes that a StatefulSet cannot accept are refused (Q-7)
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,9 @@
 """Name budgets: whether the names and labels of pods, which begin with the name of their set, fit in 63 characters.
 
-StatefulSets label their pods with their own name and the hash of their revision, and a group's workers have a StatefulSet
-that is named for their leader: `<name>-<index>-<hash>`. The hash has 8 to 10 characters. So a longer name may work for
-some revisions only, or for the first groups only. With groupIdentity Hash the budget is fixed (`identity_errors`).
+StatefulSets label their pods with their own name and the hash of their revision, and a group's workers have a
+StatefulSet that is named for their leader: `<name>-<index>-<hash>`. The hash has 8 to 10 characters. So a longer name
+may work for some revisions only, or for the first groups only. With groupIdentity Hash the budget is fixed
+(`identity_errors`).
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Admission of pods: identity, placement and environment of every pod of a group (R-ADM-1 to R-ADM-16).
 
-In: a pod that is about to be created. Out: the pod to store, or `DeniedError`. No other object is read: the templates of
-the leader and worker StatefulSets have put everything that is needed on the pod.
+In: a pod that is about to be created. Out: the pod to store, or `DeniedError`. No other object is read: the templates
+of the leader and worker StatefulSets have put everything that is needed on the pod.
 """
 
 from typing import Final

@@ -1,9 +1,9 @@
 """Admission of `spec.scheduling`: what kube-scheduler, or Volcano, could not follow (N-SCH-VAL-1 to N-SCH-VAL-22).
 
 In: the LeaderWorkerSet, the stored one on an update, and how the manager serves the field. Out: the errors of the first
-check that fails; those of the last one, about the field itself, all at once. What the manager and the API server lack
-refuses only what is new or changed, so that anything else of a stored object can be changed. What the created objects cannot
-change is refused here, as their API would refuse it later.
+check that fails. The last check, of the field itself, returns all its errors at once. If the manager or the API server
+lacks support, only a new or changed field is refused, so that other fields of a stored object can be changed. Changes
+that the created objects do not allow are refused here, since their API would refuse them later.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,8 @@
 """The LeaderWorkerSets of a DisaggregatedSet, by slice, revision and role (R-DS-14 to R-DS-16).
 
-In: LeaderWorkerSets that carry the set's name. Out: those that the set controls, as `RolePart` values. Names are never
-parsed: labels say what an object is. One without a slice label was made before slices existed and is of slice 0.
+In: LeaderWorkerSets that carry the set's name. Out: the LeaderWorkerSets that the set controls, as `RolePart` values.
+Labels identify an object; names are never parsed. An object without a slice label was created before slices existed,
+and belongs to slice 0.
 """
 
 from collections.abc import Iterable, Sequence

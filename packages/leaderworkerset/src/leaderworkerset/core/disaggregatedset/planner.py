@@ -134,8 +134,8 @@ def moved(state: State, step: PlannerStep) -> State:
 def _ready_first(state: State, step: PlannerStep) -> PlannerStep:
     """Return the step, or a smaller one, that keeps the floor with groups that are ready now (R-DS-61).
 
-    New groups that the step creates are not ready yet. If too few would be left, only the batch is created now, or fewer
-    groups are drained.
+    New groups that the step creates are not ready yet. If too few would be left, only the batch is created now, or
+    fewer groups are drained.
     """
     if step.new == _new(state) or not _dips(state, step.old):
         return step

@@ -116,10 +116,11 @@ Counts: TypeAlias = Mapping[str, int]
 def drain(revisions: Sequence[Counts], budget: Counts, spare: Counts) -> list[dict[str, int]]:
     """Return what each old revision (newest first) keeps when a step drains old groups (R-DS-62, R-DS-63).
 
-    `spare` is how many groups of a role may be removed, absent: all of them. The newest old revision, which is only partly
-    rolled out, is drained before the older ones. A revision serves with all its roles or not at all: a role that would be
-    drained to zero drains the others to zero, too, where their floor allows that; otherwise it keeps one group. (The Go
-    controller drains the others in any case, and spends the budget again on older revisions: Q-4, Q-5.)
+    `spare` is how many groups of a role may be removed, absent: all of them. The newest old revision, which is only
+    partly rolled out, is drained before the older ones. A revision serves with all its roles or not at all. If one role
+    would be drained to zero, the other roles are also drained to zero if their floor allows that; otherwise the role
+    keeps one group. (The Go controller drains the others in any case, and spends the budget again on older revisions:
+    Q-4, Q-5.)
 
     >>> drain([{"prefill": 2, "decode": 2}, {"prefill": 2, "decode": 2}], {"prefill": 2, "decode": 2}, {})
     [{'prefill': 0, 'decode': 0}, {'prefill': 2, 'decode': 2}]

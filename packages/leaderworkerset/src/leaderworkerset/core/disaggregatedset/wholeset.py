@@ -3,9 +3,9 @@
 In: `ObservedDisaggregatedSet`, everything the decision uses, as the caches show it. Out: a `Plan`, in the order of the
 contract:
 
-1. delete surplus slices, create scalers, convert LeaderWorkerSets from before slices existed;
-2. all slices concurrently, so that an error in one does not stop the others: roll or resize, services;
-3. then, whatever the results, the statuses of the scalers and of the set.
+1. Delete surplus slices, create scalers, convert LeaderWorkerSets from before slices existed.
+2. Roll out or resize all slices and write their services, concurrently: an error in one slice does not stop the others.
+3. Write the statuses of the scalers and of the set, whatever the results.
 """
 
 from collections import defaultdict

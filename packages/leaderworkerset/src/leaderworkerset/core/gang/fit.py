@@ -86,7 +86,8 @@ class _Search(Struct):
 class FreeSpace(Struct):
     """The free space of the nodes while pods are placed one group after another; it lives as long as one decision.
 
-    Space is only reserved: a need that did not fit once is not tried again, and nodes that are full for a need are skipped.
+    Space is only reserved: a need that did not fit once is not tried again, and nodes that are full for a need are
+    skipped.
     """
 
     _nodes: list[_NodeSpace]

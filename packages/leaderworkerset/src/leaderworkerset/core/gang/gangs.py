@@ -1,9 +1,9 @@
 """The gang schedulers that may be used, and the choice between them.
 
 A LeaderWorkerSet chooses by an annotation; otherwise the configuration's provider is used. That is a name, or `auto`:
-the first that the API server serves and that suits the pod's `schedulerName`. The choice is made once, when a leader pod
-is admitted, and recorded on it; its workers and the controllers follow the record. So a group keeps its scheduler until
-its end, even if another one is installed meanwhile.
+the first that the API server serves and that suits the pod's `schedulerName`. The choice is made once, when a leader
+pod is admitted, and recorded on it; its workers and the controllers follow the record. So a group keeps its scheduler
+until its end, even if another one is installed meanwhile.
 
 A LeaderWorkerSet with `spec.scheduling` has no choice: kube-scheduler follows it, with objects of its own
 (`preparation.py`, `replicas.py`), or Volcano, as any other.

@@ -31,8 +31,8 @@ GATE: Final[JSONObject] = {"name": labels.GANG_GATE}
 class ObservedCluster(Struct, frozen=True, kw_only=True):
     """The facts about nodes and pods.
 
-    `used` are the sums of what pods bound to a node request, by its name; `unbound` are pods without a node; `members`
-    are all pods of groups of which one is gated.
+    `used` maps the name of a node to the sums of the requests of its pods. `unbound` are pods without a node. `members`
+    are all pods of groups with a gated pod.
     """
 
     nodes: Sequence[JSONObject]

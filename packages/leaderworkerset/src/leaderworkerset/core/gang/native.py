@@ -3,9 +3,9 @@
 Kubernetes 1.37 serves them as `v1beta1`, 1.36 as `v1alpha2`, and no Kubernetes serves both (N-117-5). From 1.37 on the
 scheduler starts a group only if all its pods have the priority of the PodGroup.
 
-Each group has a PodGroup, which a field of its pods names. Groups of one revision share a Workload, which describes their
-purpose and which the scheduler never reads. Both are immutable. A PodGroup that is being deleted exists as long as a pod
-of it (R-KQ-147). So every leader pod gets one with a name of its own, and does not wait for the old one's end.
+Each group has a PodGroup, which a field of its pods names. Groups of one revision share a Workload, which describes
+their purpose and which the scheduler never reads. Both are immutable. A PodGroup that is being deleted exists as long
+as a pod of it (R-KQ-147). So every leader pod gets one with a name of its own, and does not wait for the old one's end.
 """
 
 from collections.abc import Sequence

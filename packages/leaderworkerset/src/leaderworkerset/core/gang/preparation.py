@@ -1,7 +1,8 @@
 """The shared objects of groups with `spec.scheduling`: decided before the leaders (N-K8S-7 to N-K8S-13).
 
-In: the LeaderWorkerSet, its Workload, the PodGroup of the whole, and PodGroups that no pod names. Out: writes of these, or
-the failure for which leaders are not changed. PodGroups of replicas and roles are made by their groups (`replicas.py`).
+In: the LeaderWorkerSet, its Workload, the PodGroup of the whole, and PodGroups that no pod names. Out: writes of these,
+or the failure for which leaders are not changed. PodGroups of replicas and roles are made by their groups
+(`replicas.py`).
 """
 
 from collections.abc import Iterator

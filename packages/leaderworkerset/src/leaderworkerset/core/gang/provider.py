@@ -27,8 +27,8 @@ ADVICE = f"or set the annotation {labels.GANG_SCHEDULER}: none"
 class Provider(Struct, frozen=True, kw_only=True):
     """One gang scheduler.
 
-    `group_object` is the kind of a group's object, if there is one; `shared` the kind of objects that one revision's groups share.
-    `suits` returns whether `auto` may choose this scheduler for a pod with its `schedulerName`.
+    `group_object` is the kind of a group's object, if there is one; `shared` the kind of objects that one revision's
+    groups share. `suits` returns whether `auto` may choose this scheduler for a pod with its `schedulerName`.
     """
 
     name: str

@@ -1,7 +1,8 @@
 """The PodGroups of replicas and roles with `spec.scheduling`: links at admission, objects while the leader is gated.
 
-In: a pod at its admission, later its group. Out: the pod with the name of its PodGroup (N-ADM-8, N-ADM-9); the PodGroups
-of the group, made after the revision of its leader, so that a group keeps its size in a rollout (N-K8S-11, N-AT-25).
+In: a pod at its admission, later its group. Out: the pod with the name of its PodGroup (N-ADM-8, N-ADM-9); the
+PodGroups of the group, made after the revision of its leader, so that a group keeps its size in a rollout (N-K8S-11,
+N-AT-25).
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """The Workload and the PodGroups of a LeaderWorkerSet with `spec.scheduling` (N-K8S-6, N-K8S-8a, N-K8S-9).
 
-In: the LeaderWorkerSet, for a PodGroup also what it is named and labelled after. Out: the objects as they shall be, and
-the text of an error where one that exists differs in what cannot be changed: everything but `gang.minCount`.
+In: the LeaderWorkerSet, for a PodGroup also the source of its name and labels. Out: the desired objects, and the error
+for an existing object that differs in an immutable field. All fields but `gang.minCount` are immutable.
 """
 
 from collections.abc import Mapping, Sequence

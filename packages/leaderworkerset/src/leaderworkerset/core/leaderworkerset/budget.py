@@ -1,7 +1,7 @@
 """The rollout strategy in numbers of groups: how many may be unavailable, and how many there may be in addition (R-ROLL-1).
 
-In: `spec`, with numbers or percentages. Out: a `Budget`. Rounding can leave neither unavailability nor surge (25 % of 2 is
-0), and no group could ever be replaced. Unlike in the Go controller, one may then be unavailable (Q-28), and so is
+In: `spec`, with numbers or percentages. Out: a `Budget`. Rounding can leave neither unavailability nor surge (25 % of 2
+is 0), and no group could ever be replaced. Unlike in the Go controller, one may then be unavailable (Q-28), and so is
 `maxUnavailable` of the StatefulSet (R-LSTS-2).
 """
 

@@ -1,7 +1,7 @@
 """The input and the result of a decision about a LeaderWorkerSet: facts in, a plan and what to remember out.
 
-What is decided about the leaders of all groups comes from `ordinalleaders.py` or `hashleaders.py`; `reconcile.py` makes the
-plan from that.
+`ordinalleaders.py` or `hashleaders.py` decides about the leaders of all groups. `reconcile.py` makes the plan from that
+decision.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,8 +41,8 @@ class OnDemand(Enum):
 class Known(Struct, frozen=True, kw_only=True):
     """The results of earlier decisions, and the objects that were read from the API server for this one.
 
-    That is the edition and what keeps the leaders was applied from; `whole` is that object with all its fields, `history`
-    the revisions of the past. Each is None where it is not known.
+    That is the edition and what keeps the leaders was applied from; `whole` is that object with all its fields,
+    `history` the revisions of the past. Each is None where it is not known.
     """
 
     edition: Edition | None = None
@@ -59,10 +59,10 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     """The facts about a LeaderWorkerSet: itself, and the objects that carry its name.
 
     `keeper` is what keeps the leaders: a StatefulSet, or a Deployment where groups have random keys; `gated` is of such
-    groups. `groups` are named by their leaders; `folded` is their fold if the caller keeps it up to date, otherwise it is
-    computed. `records` are those of recreations. All groups share the `service`. `evidence` are the pods that the
-    finalizer of exhausted groups keeps, also those of a LeaderWorkerSet that is gone. `facts` are observed for capabilities,
-    by their names.
+    groups. `groups` are named by their leaders; `folded` is their fold if the caller keeps it up to date, otherwise it
+    is computed. `records` are those of recreations. All groups share the `service`. `evidence` are the pods that the
+    finalizer of exhausted groups keeps, also those of a LeaderWorkerSet that is gone. `facts` are observed for
+    capabilities, by their names.
     """
 
     leaderworkerset: JSONObject | None
@@ -130,9 +130,9 @@ def delete_leader(facts: SetFacts, group: GroupFacts, event: Event) -> Delete:
 class Decision(Struct, frozen=True):
     """A plan, what must be read before it is performed, and what to remember for the next decision.
 
-    That is the edition, the source of the leader StatefulSet or Deployment, which is applied if the plan applies one, and
-    the groups that end without being replaced. `applied` is set if what keeps the leaders was compared
-    and is as it should be.
+    That is the edition, the source of the leader StatefulSet or Deployment, which is applied if the plan applies one,
+    and the groups that end without being replaced. `applied` is set if what keeps the leaders was compared and is as it
+    should be.
     """
 
     plan: Plan

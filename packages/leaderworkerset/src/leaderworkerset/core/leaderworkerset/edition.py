@@ -1,12 +1,13 @@
 """Results that spare reads in the next decision: the revision of an edition, and the input of the leader StatefulSet.
 
-What a revision holds follows from `spec` alone, and `spec` changes only with `metadata.generation`: once a revision was
-found to hold a generation's content, neither is read again. What the leader StatefulSet shall be follows from the
-LeaderWorkerSet's generation and metadata, the revision's key and the step of the rollout: while these are those of the
-last apply, and the live StatefulSet is as that apply left it, nothing is applied.
+The content of a revision depends on `spec` alone, and `spec` changes only with `metadata.generation`. Once a revision
+is known to hold the content of a generation, neither is read again. The desired leader StatefulSet depends on the
+LeaderWorkerSet's generation and metadata, the revision's key and the step of the rollout. While these are unchanged
+since the last apply, and the live StatefulSet is unchanged as well, nothing is applied.
 
-In: objects. Out: small values, which the caller keeps between decisions. Without them, after a start of the manager, the
-revision is compared once, and so is the whole StatefulSet, which caches do not keep: it is applied only if it differs.
+In: objects. Out: small values, which the caller keeps between decisions. Without them, after a start of the manager,
+the revision is compared once. The whole StatefulSet, which caches do not keep, is also compared once, and applied only
+if it differs.
 """
 
 from typing import NamedTuple

@@ -68,10 +68,10 @@ class States(NamedTuple):
 class Folded(Struct, frozen=True, kw_only=True):
     """The facts about all groups at one moment; a value that later changes do not modify.
 
-    Groups that are `stranded` cannot end what `updating` ones do; none are before that is asked.
-    The nodes of `refused` ones among these do not resize their pods. Groups that are `departing` have to leave where they
-    are; extra groups replace them as they do groups that are updated.
-    Nothing follows `exhausted` groups; `complete` and `late` groups are among them.
+    Groups that are `stranded` cannot end what `updating` ones do; none are before that is asked. The nodes of `refused`
+    ones among these do not resize their pods. Groups that are `departing` have to leave where they are; extra groups
+    replace them as they do groups that are updated. Nothing follows `exhausted` groups; `complete` and `late` groups
+    are among them.
     """
 
     members: int = 0
@@ -127,9 +127,9 @@ class Folded(Struct, frozen=True, kw_only=True):
     def states(self, size: int, revision: str, *, replaced: int = 0) -> States:
         """Return the states for the rollout; a group whose workers do not carry its index is missing (R-ROLL-8).
 
-        Ready are groups that stay so. A group whose leader is being deleted, or whose workers belong to an earlier leader,
-        is about to end, and no other may be replaced on its account. Groups that are `replaced` now are recreated, so they
-        are not broken.
+        Ready are groups that stay so. A group whose leader is being deleted, or whose workers belong to an earlier
+        leader, is about to end, and no other may be replaced on its account. Groups that are `replaced` now are
+        recreated, so they are not broken.
         """
         named = self.workers_named | self.without_workers(size)
         ready, updated = self.available(size) & named, self.updated(size, revision) & named

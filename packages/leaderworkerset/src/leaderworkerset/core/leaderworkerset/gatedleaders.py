@@ -15,8 +15,9 @@ end never hold more than the set may have.
 A leader that waits names a group that ends (annotation `replaces`). Groups that no leader names while none is missing
 are *surplus*: they were scaled down, or are the last of a rollout, and nobody waits for them. Those by which a set has
 more groups than `spec.replicas` and surge were scaled down for certain, and take no place either. The caller keeps both
-between decisions. After a restart they are found again, since the names are on the leaders. Only if a group failed that no
-leader names yet, no object says which group is surplus: then its replacement waits for all that end, as upstream (N-GATE-2).
+between decisions. After a restart they are found again, since the names are on the leaders. Only if a group failed that
+no leader names yet, no object says which group is surplus: then its replacement waits for all that end, as upstream
+(N-GATE-2).
 
 In: the leaders, and the groups without a live leader that have pods. Out: patches of leaders, and the surplus.
 """
@@ -41,10 +42,10 @@ from leaderworkerset.core.policies.replacement import GATED_COST
 
 
 class GatedLeaders(Struct, frozen=True, kw_only=True):
-    """The gated leaders that stay, the groups that end, and which of these were surplus at the last decision.
+    """The gated leaders that stay, the terminating groups, and which of these were surplus at the last decision.
 
-    `ending` has the leaders' names of groups that have pods but no live leader, with the time when the last pod shall end;
-    `surplus` names some of them, and says which take no place.
+    `ending` maps the leader's name of each group that has pods but no live leader to the time when its last pod must
+    have ended. `surplus` names some of these groups, and states which of them take no place.
     """
 
     leaders: Sequence[JSONObject] = ()

@@ -34,12 +34,12 @@ class GroupFacts(Struct, frozen=True):
 
     `group_index` is the leader's label, verbatim; `index` the same as a number, None if it is not a number.
     `statefulset_revision` is the revision of the leader StatefulSet that the leader was created from. A leader that
-    `is_gated` has scheduling gates: a queue has not admitted the group yet, or evicted it. `own_size` is the size that the
-    leader was created with, which may differ from the spec now; 0 if the leader does not name it. One that `awaits` has the
-    gate of leaders that may replace another group; `replaces` is that group's leader, if known (`gatedleaders.py`). A
-    group that `is_exhausted` used up its restarts, or ended by its own (`end`): it is not ready, whatever its pods say while
-    they end (N-ST-13), and nothing follows it. One that is `updating` without another pod is on the way to this
-    revision, and not ready either; `is_refused` if its nodes do not take it there.
+    `is_gated` has scheduling gates: a queue has not admitted the group yet, or evicted it. `own_size` is the size that
+    the leader was created with, which may differ from the spec now; 0 if the leader does not name it. One that `awaits`
+    has the gate of leaders that may replace another group; `replaces` is that group's leader, if known
+    (`gatedleaders.py`). A group that `is_exhausted` used up its restarts, or ended by its own (`end`): it is not ready,
+    whatever its pods say while they end (N-ST-13), and nothing follows it. One that is `updating` without another pod
+    is on the way to this revision, and not ready either; `is_refused` if its nodes do not take it there.
     """
 
     leader: str
@@ -68,8 +68,8 @@ Extend: TypeAlias = Callable[[GroupFacts, JSONObject, JSONObject | None], GroupF
 def describe(leader: JSONObject, worker_statefulset: JSONObject | None, extend: Sequence[Extend] = ()) -> GroupFacts:
     """Extract the facts from a leader pod and the StatefulSet with the same name.
 
-    Workers of an earlier leader of this name do not count: they end soon; they may be ready, but their group is not. Nor
-    does a StatefulSet of another owner. Capabilities `extend` the facts.
+    Workers of an earlier leader of this name do not count: they end soon; they may be ready, but their group is not.
+    Nor does a StatefulSet of another owner. Capabilities `extend` the facts.
     """
     owner = None if worker_statefulset is None else meta.controller_of(worker_statefulset)
     if owner is not None and owner["uid"] != meta.uid(leader):

@@ -1,16 +1,16 @@
-"""What remains of groups that failed: which exhausted ones stay as evidence, and how often groups were restarted.
+"""The remains of failed groups: which exhausted groups stay as evidence, and how often groups were restarted.
 
-| an exhausted group goes | its count |
+| an exhausted group is deleted | its count |
 |---|---|
-| when a user recovers it, or resumes all of the LeaderWorkerSet | is cleared |
-| when it would end anyway: scaled away, or replaced by a new template (N-RB-6) | is cleared where it is of random keys |
-| with its LeaderWorkerSet, or with what keeps its leaders | goes with the LeaderWorkerSet |
+| when a user recovers it, or resumes all groups of the LeaderWorkerSet | is cleared |
+| when it would end anyway: scaled down, or replaced by a new template (N-RB-6) | is cleared if its keys are random |
+| with its LeaderWorkerSet, or with the object that keeps its leaders | is deleted with the LeaderWorkerSet |
 
-So nothing that is deleted is kept alive by evidence: the finalizer is taken off as soon as the manager sees that the
-LeaderWorkerSet is deleted, as it is with its namespace. Records of recreations that no group needs any more are deleted as well.
+So evidence does not delay a deletion: the finalizer is removed as soon as the manager observes that the LeaderWorkerSet
+is being deleted, also if its namespace is. Records of recreations that no group needs any more are deleted as well.
 
-In: the LeaderWorkerSet, what keeps its leaders, its groups, the pods with the finalizer. Out: the pods to let go, and the
-counts as they shall be.
+In: the LeaderWorkerSet, the object that keeps its leaders, its groups, the pods with the finalizer. Out: the pods to
+release, and the desired counts.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -3,16 +3,17 @@
 In: `ObservedLeaderWorkerSet`, everything the decision uses, as the caches show it. Out: a `Plan` in the order of the
 contract:
 
-1. record a revision; with `spec.scheduling`, create what its groups share, without which leaders are not changed;
-2. release evidence of groups that used up their restarts (`leftovers.py`); apply what keeps the leaders;
-3. create the shared service; write the status;
-4. if nothing changes in what keeps the leaders, replace outdated ones, or let go those that wait (`ordinalleaders.py`,
-   `hashleaders.py`), also where step 3 fails: these may be many writes, behind which the status would be late;
-5. delete revisions that no group needs.
+1. Record a revision. With `spec.scheduling`, create the objects that groups share; without them, leaders are not changed.
+2. Release evidence of groups that used up their restarts (`leftovers.py`). Apply the keeper of the leaders: a StatefulSet or
+   a Deployment.
+3. Create the shared service. Write the status.
+4. If the keeper of the leaders does not change, replace outdated leaders, or admit waiting leaders (`ordinalleaders.py`,
+   `hashleaders.py`), even if step 3 fails. These may be many writes, so the status is written before them.
+5. Delete revisions that no group needs.
 
 No action depends on the result of a write of the same plan: the status counts the state before it, and the next
-reconcile, which observes the write, counts again. Writes that are known to change nothing are not sent. So a plan that was
-performed and observed is followed by an empty one.
+reconcile, which observes the write, counts again. Writes that are known to change nothing are not sent. So a plan that
+was performed and observed is followed by an empty one.
 """
 
 from collections.abc import Sequence

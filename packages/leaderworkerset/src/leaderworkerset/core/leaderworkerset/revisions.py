@@ -4,9 +4,9 @@ In: the LeaderWorkerSet as a JSON object and the ControllerRevisions that carry 
 whether it is new, and the object to create if none with the same content exists. The bytes are those of the Go
 controller (R-REV-6), so that either controller recognizes the revisions of the other.
 
-There is one revision per content: a template that is edited back finds its old revision again, and so does a pass
-after one that failed when it had created a revision. (The Go controller creates another each time: Q-5, Q-6, Q-32.) A
-revision that is used again gets the next number, so that the current one always has the highest, as with Go.
+There is one revision per content. After a template is edited back, its old revision is used again. So is a revision
+that a failed pass has created. (The Go controller creates another each time: Q-5, Q-6, Q-32.) A revision that is used
+again gets the next number, so that the current revision always has the highest number, as in the Go controller.
 """
 
 from collections.abc import Iterable, Sequence
@@ -85,8 +85,8 @@ def resolve(
 ) -> Resolution:
     """Find the current revision, or make it, and return whether the spec differs from it (R-REV-10, R-REV-11).
 
-    `statefulset` is the leader StatefulSet; `found` are ControllerRevisions labeled with the LeaderWorkerSet's name;
-    `edition` is the one that an earlier decision found.
+    `statefulset` is the leader StatefulSet. `found` are ControllerRevisions with the label of the LeaderWorkerSet's
+    name. `edition` is the result of an earlier decision.
     """
     known = owned(found, obj)
     key = "" if statefulset is None else groupname.revision(statefulset)

@@ -3,8 +3,9 @@
 In: the LeaderWorkerSet, its leader StatefulSet, the fold of its groups and their desired revision. Out: a
 `Rollout`: partition and replicas to write to the StatefulSet, and the leaders to delete.
 
-The StatefulSet controller replaces the leaders: a lower partition lets it proceed. Additional replicas (the surge) replace
-the capacity of groups that are updated. `ROLLOUT` lists the states and the step of each; the first row that holds applies.
+The StatefulSet controller replaces the leaders: a lower partition lets it proceed. Additional replicas (the surge)
+replace the capacity of groups that are updated. `ROLLOUT` lists the states and the step of each; the first row that
+holds applies.
 
 ```
 spec edited ─► NEW_REVISION ─► ROLLING ⟲ ─► AT_REST ─► older revisions are retired once no pods of them can be created
@@ -18,8 +19,8 @@ Letters as in the contract: R replicas wanted, U groups that may be unavailable,
 P the user's partition; S replicas and p partition of the StatefulSet, u wanted groups that are not ready and updated.
 States are sets of indexes, a bit for each existing group (`fold`). R and S may be as large as the API allows (2³¹ - 1).
 
-A group is *released* when the partition falls to its index or below: it gets the new template. Eight intended differences
-from the Go controller (a ninth is in `budget`; reasons: docs/adr/0010, docs/adr/0030):
+A group is *released* when the partition falls to its index or below: it gets the new template. Eight intended
+differences from the Go controller (a ninth is in `budget`; reasons: docs/adr/0010, docs/adr/0030):
 
 - Groups whose leader has scheduling gates are released first, if no other group has a higher index (R-KQ-61).
 - Broken groups of an older revision never use up the budget: one group at a time is still released (docs/adr/0030).
@@ -28,7 +29,7 @@ from the Go controller (a ninth is in `budget`; reasons: docs/adr/0010, docs/adr
 - A new template holds back surge groups too. The Go controller updates all of them at once.
 - Missing groups count at any index, not below the base only.
 - The next group waits until the StatefulSet controller has observed the last step (`wait`).
-- The size counts that a group was created with, not that of the spec.
+- The size with which a group was created counts, not the size in the spec.
 """
 
 from collections.abc import Callable, Sequence
@@ -87,8 +88,8 @@ class CaseFacts(NamedTuple):
 class CaseRule(NamedTuple):
     """A state of a rollout: when it holds, and the partition and replicas of its step.
 
-    Where it `releases`, gated groups are released whatever the budget. Where it `shrinks`, ready surge groups are kept as
-    long as they are needed, and an event reports those that go (R-ROLL-3).
+    If it `releases`, gated groups are released whatever the budget. If it `shrinks`, ready surge groups are kept as
+    long as they are needed, and an event reports the groups that are deleted (R-ROLL-3).
     """
 
     case: Case
@@ -165,8 +166,9 @@ class RolloutStep(NamedTuple):
 class Rollout(Struct, frozen=True):
     """The state of a rollout: its next step for the StatefulSet (`current`), and the groups (`folded`) that it sees.
 
-    The step `begins` an update if it releases the first groups, and is `at_step` if the StatefulSet has its partition and
-    replicas. If nothing is applied, leaders of `replaced` groups are deleted, the worst first, `released` ones updated in place.
+    The step `begins` an update if it releases the first groups, and is `at_step` if the StatefulSet has its partition
+    and replicas. If nothing is applied, leaders of `replaced` groups are deleted, the worst first, `released` ones
+    updated in place.
     """
 
     limits: Budget
@@ -260,7 +262,8 @@ def wait(step: RolloutStep, current: Current) -> RolloutStep:
 def _replicas_kept(now: CaseFacts, step: RolloutStep) -> int:
     """Return how many groups to keep so that deleting surge groups leaves `replicas - unavailable` available.
 
-    Available are ready groups that are updated, or below the step's partition; also those above the burst after an edit.
+    Available are ready groups that are updated, or below the step's partition; also those above the burst after an
+    edit.
     """
     limits, states = now.limits, now.states
     ready = below(states.ready, now.current.replicas)
@@ -279,7 +282,8 @@ def count_unready(states: States, wanted: int) -> int:
 def rolling_partition(limits: Budget, current: Current, states: States) -> int:
     """Compute how far down the partition may move now; it never moves up within a rollout (R-ROLL-6, R-ROLL-7).
 
-    Exhausted groups of an older revision are passed over (N-RB-8, N-AT-21). Broken ones never use up the budget (ADR 30).
+    Exhausted groups of an older revision are passed over (N-RB-8, N-AT-21). Broken ones never use up the budget (ADR
+    30).
     """
     total = current.replicas
     ready = below(states.ready, total)
@@ -294,9 +298,9 @@ def rolling_partition(limits: Budget, current: Current, states: States) -> int:
 def _affordable(now: CaseFacts, partition: int) -> int:
     """Raise a partition until `replicas - unavailable` groups stay ready, as far as that depends on this step.
 
-    The contract's formula does not count missing groups between its base and its partition: after an update is reverted.
-    If broken groups use up the budget and no group is missing, one may go. Groups above the burst do not count: they end
-    as soon as others are available.
+    The contract's formula does not count missing groups between its base and its partition: after an update is
+    reverted. If broken groups use up the budget and no group is missing, one may go. Groups above the burst do not
+    count: they end as soon as others are available.
     """
     limits, current, states = now.limits, now.current, now.states
     total = min(current.replicas, limits.burst)
@@ -320,8 +324,9 @@ def _tail(done: int, total: int) -> int:
 def choose(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int, key: str) -> list[int]:
     """Return the groups whose outdated leaders to delete, the worst first (docs/adr/0004-max-unavailable.md).
 
-    The StatefulSet controller would never replace them (`_abandoned`), or one after the other (`needs_help`). An available
-    group is only replaced while more than `replicas - unavailable` are available, or if broken ones block the rollout.
+    The StatefulSet controller would never replace them (`_abandoned`), or one after the other (`needs_help`). An
+    available group is only replaced while more than `replicas - unavailable` are available, or if broken ones block the
+    rollout.
     """
     if not has_looked(statefulset):  # a controller that is down recreates nothing
         return []
@@ -345,8 +350,8 @@ def choose(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int
 def _abandoned(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int, key: str) -> int:
     """Return the groups that no revision of the StatefulSet would repair, and that its partition keeps.
 
-    Groups that the user's partition keeps stay as they are. So do the highest ones, if an older revision would come back:
-    the rollout reaches them first, and would replace them again.
+    Groups that the user's partition keeps stay as they are. So do the highest ones, if an older revision would come
+    back: the rollout reaches them first, and would replace them again.
     """
     if not has_looked(statefulset):
         return 0

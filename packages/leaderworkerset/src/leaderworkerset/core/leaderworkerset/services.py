@@ -57,7 +57,8 @@ def observe(service: JSONObject | None, owner: JSONObject) -> HeadlessService:
 def conflict(service: JSONObject, owner: JSONObject) -> str:
     """Return why a service with the name of ours cannot be used; empty if it can (N-HASH-24).
 
-    A service without a controller is a user's own: its creation decides (`create`). That of a predecessor is deleted soon.
+    A service without a controller is a user's own: its creation decides (`create`). That of a predecessor is deleted
+    soon.
     """
     found = meta.foreign_controller(service, owner)
     if found is None:

@@ -133,7 +133,7 @@ def _without(texts: Mapping[str, str] | None, keys: Collection[str]) -> dict[str
 def group_annotations(template: LeaderWorkerTemplate, live: Mapping[str, str]) -> dict[str, str]:
     """Return the annotations from which admission reads size, subgroups and exclusive placement of a pod's group.
 
-    `template` is that of the pod's revision; the topology keys come from the LeaderWorkerSet's `live` annotations.
+    `template` belongs to the pod's revision. The topology keys come from the LeaderWorkerSet's `live` annotations.
     """
     made = Template(template, live)
     return {key: value for policy in ANNOTATING for key, value in policy.annotations(made).items()}

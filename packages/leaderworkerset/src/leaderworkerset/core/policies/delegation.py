@@ -1,7 +1,8 @@
 """Delegation: a LeaderWorkerSet whose pods are part of the Workload of an owner (N-K8S-16).
 
 The annotation `group-template-name` names a template of that Workload. It belongs to the next owner, upwards, that has
-one. In: the LeaderWorkerSet, and Workloads of its namespace. Out: whether the owner's Workload is needed, and the Workload of one owner.
+one. In: the LeaderWorkerSet, and Workloads of its namespace. Out: whether the owner's Workload is needed, and the
+Workload of one owner.
 """
 
 from collections.abc import Iterable, Sequence

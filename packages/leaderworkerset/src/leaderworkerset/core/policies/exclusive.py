@@ -1,7 +1,8 @@
 """Exclusive placement: each group has a topology domain of its own, in which workers follow their leader.
 
-The topology key is an annotation of the LeaderWorkerSet. Templates carry it; a leader gets affinity terms at admission
-(R-ADM-14); workers wait until their leader is bound to a node, and get that node's domain as node selector (R-WSTS-6).
+The topology key is an annotation of the LeaderWorkerSet, and is copied to templates. A leader gets affinity terms at
+admission (R-ADM-14). Workers wait until their leader is bound to a node, and get its domain as node selector
+(R-WSTS-6).
 """
 
 from typing import Final

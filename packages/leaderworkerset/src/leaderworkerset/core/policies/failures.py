@@ -1,7 +1,7 @@
 """Failures: which pod's failure causes the recreation of its group (R-POD-3 to R-POD-5, R-POD-8).
 
-In: the LeaderWorkerSet, the leader pod, the pods of its group (also those deleted a moment ago, in their last state) and
-their StatefulSets. Out: the pod that failed, if the restart policy requires that the group is recreated.
+In: the LeaderWorkerSet, the leader pod, the pods of its group (also those deleted a moment ago, in their last state)
+and their StatefulSets. Out: the pod that failed, if the restart policy requires that the group is recreated.
 """
 
 from collections.abc import Callable, Sequence

@@ -4,11 +4,11 @@ A `Gang` represents the gang schedulers that may be used. They follow from the c
 API server serves. Reading those is I/O and happens outside the core, which gets the chosen `Gang`, or `NO_GANG`. It is
 called in five places:
 
-- admission of a LeaderWorkerSet: `errors`, combinations that would never start;
-- admission of a pod: `mark`, the link from the pod to its group's object, and the record of the scheduler on the leader;
-- reconcile of a group: `decide`, the group's object before its workers, whatever its size;
-- reconcile of a LeaderWorkerSet with `spec.scheduling`: `prepare`, what its groups share, before its leaders;
-- reconcile of a LeaderWorkerSet: `outdated`, at the end of an update.
+- admission of a LeaderWorkerSet: `errors`, combinations that would never start
+- admission of a pod: `mark`, the link from the pod to its group's object, and the record of the scheduler on the leader
+- reconcile of a group: `decide`, the group's object before its workers, whatever its size
+- reconcile of a LeaderWorkerSet with `spec.scheduling`: `prepare`, the objects that its groups share, before its leaders
+- reconcile of a LeaderWorkerSet: `outdated`, at the end of an update
 
 The pods of a group follow their leader: workers are marked for the scheduler that their leader was marked for. Group
 objects are created, never updated. A failed action ends the plan, so no workers are created without their object.

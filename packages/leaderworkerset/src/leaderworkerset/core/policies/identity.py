@@ -1,8 +1,8 @@
 """Identity: size of the group, index and key of group and worker, as labels and annotations of every pod.
 
 Templates carry the size (R-LSTS-4); leaders get index and key of their group (R-ADM-4 to R-ADM-6), workers their index
-within it (R-ADM-10). With `groupIdentity: Hash` the key is random, is the index, too, and gives the leader its host name
-(N-ADM-1 to N-ADM-3): its pod has no name yet.
+within it (R-ADM-10). With `groupIdentity: Hash` the key is random. It is also the index, and the source of the leader's
+host name (N-ADM-1 to N-ADM-3), since the pod has no name yet.
 """
 
 import hashlib

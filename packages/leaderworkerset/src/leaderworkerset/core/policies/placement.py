@@ -20,8 +20,9 @@ Prefer: TypeAlias = Callable[[JSONObject, JSONObject, JSONObject | None], list[J
 class NodePlacement(Struct, frozen=True, kw_only=True):
     """The functions of a capability that knows nodes.
 
-    `marks` returns the annotations of the leaders' template, from the LeaderWorkerSet and the template of this revision that
-    exists; `worker_annotations` those of the workers' template, from the LeaderWorkerSet and the record of the group.
+    `marks` returns the annotations of the leaders' template, from the LeaderWorkerSet and the template of this revision
+    that exists; `worker_annotations` those of the workers' template, from the LeaderWorkerSet and the record of the
+    group.
     """
 
     marks: Callable[[LeaderWorkerSet, JSONObject | None], dict[str, str]] = lambda _lws, _template: {}

@@ -2,9 +2,9 @@
 
 A policy acts in up to three places, and its module holds all of them:
 
-- `annotations`: what the pod templates of the StatefulSets must carry, so that admission reads no other object;
-- `admit`: the changes of a pod that is about to be created, from what the pod carries alone;
-- `decide`: what a live group needs now: actions, edits of its workers' template, or a reason to create no workers yet.
+- `annotations`: annotations for the pod templates of the StatefulSets, so that admission reads no other object
+- `admit`: the changes of a pod that is about to be created, from the fields of that pod alone
+- `decide`: the current needs of a live group: actions, edits of its workers' template, or a reason to create no workers yet
 
 `core/leaderworkerset/statefulsets.py` and `core/admission/pod.py` call the policies of a table in its order;
 `core/pod/reconcile.py` calls `decide` of the modules that have one. Pure.
@@ -93,9 +93,9 @@ NO_SERVICE: Final = HeadlessService()
 class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
     """A group at one moment: the pod of its key, its LeaderWorkerSet, and the objects that carry its name and index.
 
-    `obj` is the LeaderWorkerSet as read, empty if it does not exist. `gone` are pods deleted since the last reconcile, in
-    their last state; the decision depends on `nodes`; `record` describes the last recreation.
-    `service` is the group's own. `facts` are those of capabilities, and their configuration, by their names.
+    `obj` is the LeaderWorkerSet as read, empty if it does not exist. `gone` are pods deleted since the last reconcile,
+    in their last state. The decision depends on `nodes`. `record` describes the last recreation. `service` is the
+    group's own. `facts` are the facts of capabilities, and their configuration, by their names.
     """
 
     leader: JSONObject
@@ -120,8 +120,8 @@ class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
 class PolicyDecision(Struct, frozen=True, kw_only=True):
     """The decision of one policy about a group.
 
-    `holds` is the reason why nothing further is created, empty if there is none; `node_selector` is added to the template
-    of the workers. `requeue_after` is in seconds.
+    `holds` is the reason why nothing further is created, empty if there is none; `node_selector` is added to the
+    template of the workers. `requeue_after` is in seconds.
     """
 
     holds: str = ""

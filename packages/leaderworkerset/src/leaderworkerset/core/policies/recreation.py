@@ -1,13 +1,14 @@
 """When a group that failed may be recreated: the first time at once, repeated failures with growing delays.
 
 The Go controller recreates a group on every failure at once (`UPSTREAM_RESTARTS`). With other settings
-(`Extensions.restarts`) a group that fails again soon after its last recreation waits: by default 10 seconds, doubling up to
-5 minutes, which are the kubelet's numbers for containers that crash. The number of recreations may also be limited (`core/restarts/counts.py`); what fails after the last one is
-exhausted. Why the record is an object of its own: docs/adr/0003-recreation-backoff.md.
+(`Extensions.restarts`) a group that fails again soon after its last recreation waits: by default 10 seconds, doubling
+up to 5 minutes, which are the kubelet's numbers for containers that crash. The number of recreations may also be
+limited (`core/restarts/counts.py`); what fails after the last one is exhausted. Why the record is an object of its own:
+docs/adr/0003-recreation-backoff.md.
 
-In: the record of the group's last recreation (`api/recreationrecord.py`), the leader pod, the failure, the settings, the time. Out: the next record. A record names the leader to delete
-by UID. However often its pods fail and whichever manager reconciles, this leader is deleted once, and the next one
-starts unmarked.
+In: the record of the group's last recreation (`api/recreationrecord.py`), the leader pod, the failure, the settings,
+the time. Out: the next record. A record names the leader to delete by UID. However often its pods fail and whichever
+manager reconciles, this leader is deleted once, and the next one starts unmarked.
 """
 
 from collections.abc import Mapping
@@ -30,7 +31,8 @@ DOUBLINGS: Final = 32
 class RestartSettings(Struct, frozen=True, kw_only=True):
     """How groups that fail are recreated.
 
-    Without `backs_off` every failure recreates at once. Without `max_restarts` there is no limit to the recreations of a group. `resumed` is any text: when it changes, the counts of groups are reset.
+    Without `backs_off` every failure recreates at once. Without `max_restarts` there is no limit to the recreations of
+    a group. `resumed` is any text: when it changes, the counts of groups are reset.
     """
 
     backs_off: bool = True

@@ -1,7 +1,7 @@
 """Replacement: a leader with a random key waits for its gate, which opens when its group may be scheduled (N-ADM-4).
 
-Until then a ReplicaSet that needs one pod less prefers it: it costs least. With `spec.scheduling`, leaders with an index
-also have the gate (N-ADM-9).
+Until then a ReplicaSet that needs one pod less prefers it: it costs least. With `spec.scheduling`, leaders with an
+index also have the gate (N-ADM-9).
 """
 
 from typing import Final

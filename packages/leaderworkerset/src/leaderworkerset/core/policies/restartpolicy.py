@@ -1,8 +1,8 @@
 """Restart policy: a pod that fails ends its whole group, which is recreated (R-POD-3 to R-POD-5).
 
 `failures.py` decides which failures count, `recreation.py` when a group may be recreated. In: a live group. Out: the
-deletion of its leader and the record of the recreation, or how long to wait for it. A group that has used up its restarts
-is exhausted: its pods end, stay as evidence, and are not replaced (N-RB-4, `core/restarts/retention.py`).
+deletion of its leader and the record of the recreation, or how long to wait for it. A group that has used up its
+restarts is exhausted: its pods end, stay as evidence, and are not replaced (N-RB-4, `core/restarts/retention.py`).
 """
 
 from collections.abc import Sequence
@@ -34,8 +34,8 @@ def decide(
 ) -> PolicyDecision:
     """Delete the leader if a pod of the group failed, or wait until that is due, or give the group up (R-POD-5).
 
-    The `finders` look for other reasons where no pod failed. Of several, a failure without restarts is recorded: their order
-    does not matter.
+    The `finders` look for other reasons where no pod failed. Of several, a failure without restarts is recorded: their
+    order does not matter.
     """
     if not failures.is_active(group.lws):
         return PolicyDecision()

@@ -1,8 +1,8 @@
-"""The names of Workloads and PodGroups, which either controller of LeaderWorkerSets computes alike (N-K8S-3 to N-K8S-5).
+"""The names of Workloads and PodGroups, which are equal in both controllers of LeaderWorkerSets (N-K8S-3 to N-K8S-5).
 
-A Workload's name ends in a hash of the LeaderWorkerSet's UID. That of a replica's PodGroup begins with it, and with an
-incarnation where the group has an index: a leader that is created again never waits for the PodGroup of the one before,
-which exists as long as a pod of it (N-K8S-12).
+A Workload's name ends in a hash of the LeaderWorkerSet's UID. The name of a replica's PodGroup begins with the
+Workload's name, and with an incarnation if the group has an index. So a recreated leader never waits for the previous
+PodGroup, which exists as long as any of its pods (N-K8S-12).
 """
 
 import hashlib

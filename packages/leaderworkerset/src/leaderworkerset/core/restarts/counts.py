@@ -63,7 +63,7 @@ def read(obj: JSONObject) -> dict[Key, int]:
 def confirm(obj: JSONObject) -> Patch:
     """Return the patch that changes nothing, and fails if the LeaderWorkerSet was changed since it was read (N-RB-2).
 
-    Two caches have no common order: that of LeaderWorkerSets may still show what a recovered group had used.
+    Two caches have no common order: the cache of LeaderWorkerSets may still show the old count of a recovered group.
     """
     return guarded_patch(LEADERWORKERSETS, obj, {})
 

@@ -2,8 +2,8 @@
 
 Of a group that ended by its own the leader is kept in the same way.
 
-A group is *exhausted* once its leader says so. Its pods then end and stay as objects, so that their last states and logs
-can be read, until the group is *released*: by a user's annotation, or because it would end anyway.
+A group is *exhausted* once its leader says so. Its pods then end and stay as objects, so that their last states and
+logs can be read, until the group is *released*: by a user's annotation, or because it would end anyway.
 
 In: pods. Out: patches, each of one pod, at its UID. Finalizers of others stay.
 """
