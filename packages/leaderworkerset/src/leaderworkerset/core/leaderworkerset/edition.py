@@ -28,7 +28,7 @@ class Identity(NamedTuple):
 
     @classmethod
     def of(cls, obj: JSONObject) -> "Identity":
-        """Return the identity of an object as it is."""
+        """Return the identity of the current object."""
         owners = meta.metadata(obj).get("ownerReferences") or []
         return cls(meta.uid(obj), meta.generation(obj), meta.labels(obj), lasting(meta.annotations(obj)), owners)
 
@@ -42,7 +42,7 @@ class Edition(NamedTuple):
 
     @classmethod
     def of(cls, obj: JSONObject, revision: JSONObject) -> "Edition":
-        """Return the edition that an object is of if the revision holds its content."""
+        """Return the edition of an object whose content the revision holds."""
         return cls(meta.uid(obj), meta.generation(obj), meta.uid(revision))
 
 
@@ -65,13 +65,13 @@ class LastApply(NamedTuple):
 def follow(
     obj: JSONObject, key: str, replicas: int, partition: int, living: JSONObject | None, last: LastApply | None
 ) -> tuple[Source, bool]:
-    """Return what the keeper of the leaders follows from, and whether to apply it: not if it is as applied from that."""
+    """Return the source of the leaders' keeper, and whether to apply it: not if it was applied from this source."""
     source = Source(Identity.of(obj), key, replicas, partition)
     return source, living is None or last != LastApply(source, Identity.of(living))
 
 
 def is_as_applied(wanted: JSONObject, living: JSONObject, whole: JSONObject) -> bool:
-    """Return whether the whole keeper of the leaders is as wanted, and the cache is not behind."""
+    """Return whether the whole keeper of the leaders is as desired, and the cache is not behind."""
     return Identity.of(whole) == Identity.of(living) and appliedfields.is_applied(wanted, whole, labels.FIELD_MANAGER)
 
 
