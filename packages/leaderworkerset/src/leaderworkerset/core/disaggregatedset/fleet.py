@@ -30,12 +30,12 @@ class RolePart(Struct, frozen=True, kw_only=True):
     created_at: str
     replicas: int
     initial: int | None
-    """Groups when the rollout away from this revision began, None where that is not recorded."""
+    """The number of groups at the beginning of the rollout away from this revision; None if it is not recorded."""
     created: int
     ready: int
     updated: int
     replacement: str = ""
-    """The policy by which groups with random keys are replaced; empty where they have ordinals, and one policy alone."""
+    """The replacement policy of groups with random keys; empty for groups with ordinals, which have only one policy."""
 
     @property
     def baseline(self) -> int:
@@ -83,7 +83,7 @@ def part_of(obj: JSONObject) -> RolePart:
 
 
 def slice_of(obj: JSONObject) -> int | None:
-    """Return the slice that the labels name: 0 where they name none, None where they name no number."""
+    """Return the slice in the labels: 0 if the label is absent, None if it is not a number."""
     return decimals.natural(meta.labels(obj).get(SLICE) or "0")
 
 
