@@ -29,10 +29,10 @@ def with_each_container(pod: JSONObject, change: Callable[[JSONObject], JSONObje
 
 
 def environment(container: JSONObject) -> list[JSONObject]:
-    """Return the container's variables, empty where absent."""
+    """Return the container's variables, empty if absent."""
     return container.get("env") or []
 
 
 def non_empty(annotations: Mapping[str, str], key: str) -> dict[str, str]:
-    """Return the annotation of that key alone, or nothing where it is absent or empty."""
+    """Return only the annotation with this key, or no annotation if it is absent or empty."""
     return {key: annotations[key]} if annotations.get(key) else {}

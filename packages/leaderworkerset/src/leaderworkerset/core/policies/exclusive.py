@@ -22,12 +22,12 @@ class PlacementError(ValueError):
 
 
 def is_exclusive(lws: LeaderWorkerSet) -> bool:
-    """Return whether each group has a topology domain of its own; the key counts, even without a value."""
+    """Return whether each group has its own topology domain; the annotation counts even if it is empty."""
     return labels.EXCLUSIVE_TOPOLOGY in lws.annotations
 
 
 def node_name(pod: JSONObject) -> str:
-    """Return the node the pod was bound to, empty before."""
+    """Return the node to which the pod is bound; empty if it is not bound yet."""
     return str(meta.spec(pod).get("nodeName") or "")
 
 

@@ -1,8 +1,8 @@
 """The failure of a pod, with its restart and the last line of its program, as one sentence for an event.
 
 In: a failed pod in its last observed state. Out: a value that identifies the failure by the pod's UID and its restart
-count, for the record of a recreation. The line of a program that is quoted is from the pod's status: its termination
-message, which with `terminationMessagePolicy: FallbackToLogsOnError` is the end of its log.
+count, for the record of a recreation. The quoted line of the program comes from the pod's status: its termination
+message, which is the end of its log with `terminationMessagePolicy: FallbackToLogsOnError`.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ LONGEST_MESSAGE: Final = 400
 """The maximum characters of the quoted line of a termination message; an event holds 1024 with the text around them."""
 
 DISRUPTION: Final = "DisruptionTarget"
-"""The condition that says why a pod is deleted."""
+"""The condition with the reason of a pod's deletion."""
 
 
 def describe(pod: JSONObject) -> Failure:

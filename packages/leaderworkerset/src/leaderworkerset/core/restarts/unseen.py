@@ -18,13 +18,13 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE
 
 SKEW: Final = timedelta(minutes=1)
-"""How far the clock of a manager, which writes conditions, may be behind the API server's, which dates pods."""
+"""The maximum delay of a manager's clock, which dates conditions, behind the API server's clock, which dates pods."""
 
 REASON: Final = "no manager ran"
 
 
 def whole_since(lws: JSONObject) -> str:
-    """Return since when all groups have been ready by the status; empty if they are not."""
+    """Return since when all groups have been ready according to the status; empty if they are not ready."""
     status, available = meta.status(lws), meta.find_condition(lws, AVAILABLE.type) or {}
     if available.get("status") != "True" or status.get("readyReplicas") != status.get("replicas"):
         return ""
