@@ -45,7 +45,7 @@ def of_group(group: LiveGroup) -> RestartSettings:
 
 
 def overridden(settings: RestartSettings, annotations: Mapping[str, str]) -> RestartSettings:
-    """Return the settings for a LeaderWorkerSet with these annotations; an invalid one counts as absent."""
+    """Return the settings for a LeaderWorkerSet with these annotations; an invalid annotation counts as absent."""
     for key, (reader, _) in _ANNOTATIONS.items():
         if key in annotations:
             settings = reader(settings, annotations[key]) or settings

@@ -1,4 +1,4 @@
-"""The PodDisruptionBudget of one group: the desired object, and what the API server reports about it.
+"""The PodDisruptionBudget of one group: the desired object, and its status from the API server.
 
 A budget is *open* if every pod of the group may be evicted, and *closed* if no pod may be evicted. A pod that is not
 ready may always be evicted: its group is unavailable already.

@@ -125,4 +125,4 @@ def _link(pod: JSONObject, _group: str) -> JSONObject:
 BUILT_IN: Final = Provider(
     name=BUILT_IN_NAME, suits=lambda _pod: True, is_taken=lambda _pod: False, link=_link, errors=_errors
 )
-"""Every scheduler ignores gated pods, and there is no object that a user could name."""
+"""The built-in gate: every scheduler ignores gated pods, and users cannot link pods to an object."""

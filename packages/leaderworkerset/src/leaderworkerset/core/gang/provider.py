@@ -44,7 +44,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     is_named_by_revision: bool = False
     """Whether the object of a group is named after group and revision; otherwise each leader pod has its own object."""
     older: "Provider | None" = None
-    """The same scheduler with the version of its API that older clusters serve."""
+    """The same scheduler with the API version of older clusters."""
 
     @property
     def editions(self) -> tuple["Provider", ...]:

@@ -145,7 +145,7 @@ def _create(group: GangGroup, wanted: Sequence[JSONObject]) -> PolicyDecision:
 def _decide_terminating(group: GangGroup, name: str) -> PolicyDecision:
     """Recreate a group without workers whose leader names this PodGroup; it exists as long as a pod names it.
 
-    The new leader names a PodGroup of its own (N-AT-12). A group with workers keeps the PodGroup until it ends.
+    The new leader names its own PodGroup (N-AT-12). A group with workers keeps the PodGroup until it ends.
     """
     leader, note = group.live.leader, f"PodGroup {name} is still terminating"
     workers = groupname.find_workers(leader, group.live.statefulsets)

@@ -1,4 +1,4 @@
-"""The input and the result of a decision about a LeaderWorkerSet: facts in, a plan and what to remember out.
+"""The input and the result of a decision about a LeaderWorkerSet: facts, and a plan with the facts to remember.
 
 `ordinalleaders.py` or `hashleaders.py` decides about the leaders of all groups. `reconcile.py` makes the plan from that
 decision.

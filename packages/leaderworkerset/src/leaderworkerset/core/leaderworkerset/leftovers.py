@@ -29,7 +29,7 @@ from leaderworkerset.core.restarts.counts import Counts, Key
 
 
 class Leftovers(Struct, frozen=True):
-    """The actions that release pods, and the groups whose used restarts are cleared."""
+    """The actions that release pods, and the groups whose counts are cleared."""
 
     actions: tuple[Action, ...] = ()
     cleared: Collection[Key] = ()

@@ -34,7 +34,7 @@ COVERED: Final = ("leaderWorkerTemplate", "networkConfig")
 """The fields of `spec` that make a revision; a change of any other starts no rollout (R-REV-5, R-REV-16)."""
 
 UNREVISED: Final = "maxGroupRestarts"
-"""The field of `leaderWorkerTemplate` that makes no revision (N-API-3): a change of it rolls nothing out."""
+"""The field of `leaderWorkerTemplate` that makes no revision (N-API-3): a change of it starts no rollout."""
 
 REPLACE: Final = {"$patch": "replace"}
 SHARED: Final = {"subdomainPolicy": leaderworkerset.SubdomainPolicy.SHARED.value}

@@ -19,7 +19,7 @@ PodLabels: TypeAlias = dict[str, str | None]
 """The labels of a pod; None is a value that a controller sets."""
 
 NOT_CREATED: Final = "Failed to create headless service for error: {error}"
-"""The text of the event about a service that is refused, or whose name is another object's."""
+"""The text of the event about a service that is refused, or whose name belongs to another object."""
 
 ADDRESS: Final = "clusterIP"
 HEADLESS: Final = "None"

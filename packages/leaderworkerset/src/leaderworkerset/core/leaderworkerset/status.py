@@ -2,7 +2,7 @@
 
 In: the LeaderWorkerSet, the leader StatefulSet, the groups and the key of the current revision. Out: the new status and
 its changes. All conditions are set in one pass. The Go controller stops after the first change and needs another pass
-(R-STAT-13); the final state is the same.
+(R-STAT-13). The final state is the same.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class UnknownIndexError(ValueError):
 
 
 class Counts(NamedTuple):
-    """Numbers of groups by state (R-STAT-7). "Rolled" ones are those between the partition and the replicas.
+    """Numbers of groups by state (R-STAT-7). "Rolled" groups are between the partition and the replicas.
 
     `ready_wanted` and `rolled_done` include complete groups, which have their desired state.
     """

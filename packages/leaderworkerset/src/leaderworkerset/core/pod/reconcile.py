@@ -185,7 +185,7 @@ def _make_service(group: LiveGroup) -> tuple[Action, ...]:
 
 
 def _shares_service(group: LiveGroup) -> bool:
-    """Return whether the group has no service of its own.
+    """Return whether the group uses the shared service.
 
     The live spec decides. For groups with a random key the leader decides, since an update may have changed the policy.
     """

@@ -147,7 +147,7 @@ def _identity(pod: JSONObject, *, is_leader: bool) -> ordinals.Ordinal:
 
 
 def _ports(containers: list[JSONObject]) -> tuple[str, ...]:
-    """Return each container's own process port, or the next of the default ones."""
+    """Return the process port of each container: its own port, or the next default port."""
     return tuple(_values(container).get(PROCESS_PORT) or str(FIRST_PORT + i) for i, container in enumerate(containers))
 
 

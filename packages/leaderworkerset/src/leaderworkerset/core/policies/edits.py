@@ -22,7 +22,7 @@ def with_spec(pod: JSONObject, fields: JSONObject) -> JSONObject:
 
 
 def with_each_container(pod: JSONObject, change: Callable[[JSONObject], JSONObject]) -> JSONObject:
-    """Return the pod with every container and init container changed; ephemeral ones stay."""
+    """Return the pod with every container and init container changed; ephemeral containers stay."""
     spec = meta.spec(pod)
     present = [field for field in ("containers", "initContainers") if spec.get(field)]
     return with_spec(pod, {field: [change(container) for container in spec[field]] for field in present})

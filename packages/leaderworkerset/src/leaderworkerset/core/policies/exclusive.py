@@ -1,4 +1,4 @@
-"""Exclusive placement: each group has a topology domain of its own, in which workers follow their leader.
+"""Exclusive placement: each group has its own topology domain, in which workers follow their leader.
 
 The topology key is an annotation of the LeaderWorkerSet, and is copied to templates. A leader gets affinity terms at
 admission (R-ADM-14). Workers wait until their leader is bound to a node, and get its domain as node selector

@@ -90,7 +90,7 @@ class _Group:
         self._statefulsets = {meta.name(one): one for one in reversed(live.statefulsets)}
 
     def was_pending(self, failed: JSONObject, size: int) -> bool:
-        """Return whether the group of this size, when the pod failed, lacked pods or had pending ones (R-POD-5.1)."""
+        """Return whether the group lacked pods of its size, or had pending pods, when the pod failed (R-POD-5.1)."""
         known = self._pods.get(meta.key(failed))
         others = len(self._pods) - (known is not None)
         pending = self._pending - bool(known) + _is_phase_pending(failed)

@@ -30,7 +30,7 @@ def annotations(template: Template) -> dict[str, str]:
 
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
-    """Return the pod with its own labels; what workers share with their leader is in their template."""
+    """Return the pod with its own labels; labels that workers share with their leader are in their template."""
     if not member.is_leader:
         return with_labels(pod, {labels.WORKER_INDEX: str(member.worker_index)})
     own = meta.labels(pod)

@@ -90,7 +90,7 @@ def following(
     now: datetime,
     used: int = 0,
 ) -> Recreation:
-    """Return the recreation of `leader` for a failure, after the previous one of the group and `used` ones in all.
+    """Return the recreation of `leader` for a failure, after the group's previous recreation and `used` restarts.
 
     A recreation did not take place if the leader was replaced by other means while the group waited. It is not counted
     twice: the next failure takes its number and its time. A group of another revision is another program, so its count

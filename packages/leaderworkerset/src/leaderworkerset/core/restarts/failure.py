@@ -46,7 +46,7 @@ def _what(pod: JSONObject) -> str:
 
 
 def _ended(pod: JSONObject) -> Iterator[str]:
-    """Describe how the last runs of restarted containers ended; containers that exited by themselves come first."""
+    """Describe how the last runs of restarted containers ended; containers that exited by themselves are first."""
     for container in sorted(podstate.container_statuses(pod), key=podstate.restarted_with_all):
         states = (container.get("state") or {}, container.get("lastState") or {})
         terminated = next((state["terminated"] for state in states if state.get("terminated")), None)
