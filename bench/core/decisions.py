@@ -2,7 +2,7 @@
 
 python -m bench.core decisions [--all | --shape SHAPE ...] [--bytes 1572864]
 
-By default it tries the shapes that a usual LeaderWorkerSet grows in; with `--all` every shape, which takes many minutes.
+It tries the shapes in which a usual LeaderWorkerSet grows, and with `--all` every shape, which takes many minutes.
 
 growth   the processor seconds of every decision of the core and every admission webhook, in every shape, at half the
          size and at the whole size. The program reports a decision whose time grows by more than 2.2, and exits with
