@@ -2,13 +2,13 @@
 
 python -m bench.core decisions [--all | --shape SHAPE ...] [--bytes 1572864]
 
-By default it tries the shapes that a usual LeaderWorkerSet grows in; with `--all` every shape, which takes many minutes.
+It tries the shapes in which a usual LeaderWorkerSet grows, and with `--all` every shape, which takes many minutes.
 
-growth   every decision of the core and every admission webhook, in every shape, at half the size and at the whole:
-         processor seconds; one whose time grows by more than 2.2 is reported, and ends the program with 1
-         (`packages/leaderworkerset/tests/property/growth` holds the same in executed lines)
-stall    the longest time the event loop did not come round while one object of the whole size was decided in a
-         thread, as `lws manager` does; the floor is the longest call that runs in C (one JSON text of the object)
+growth   the processor seconds of every decision of the core and every admission webhook, in every shape, at half the
+         size and at the whole size. The program reports a decision whose time grows by more than 2.2, and exits with
+         code 1 (`packages/leaderworkerset/tests/property/growth` tests the same in executed lines)
+stall    the longest time for which the event loop was blocked while a thread decided about one object of the whole
+         size, as in `lws manager`. The minimum is the longest call that runs in C (one JSON text of the object)
 """
 
 import argparse

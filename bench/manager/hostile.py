@@ -7,12 +7,12 @@ objects (`packages/leaderworkerset/tests/hostile.py`) are stored unchanged, so t
 webhook would deny, but none that this API server cannot decode. Each is changed once and deleted; a thousand are there
 at once. The other tenant creates LeaderWorkerSets, one after the other: for each it waits for the first write of the
 manager, and until an edit of it and a pod that belongs to no group are answered, which needs every watch of these
-kinds. Prints one JSON line for each phase:
+kinds. The benchmark prints one JSON line for each phase:
 
     alone       without the hostile tenant
-    attack      while hostile objects are created and deleted; its memory is measured after their deletion
+    attack      while hostile objects are created and deleted. The memory is measured after their deletion.
     keys_due    while two DisaggregatedSets of a thousand LeaderWorkerSets each are reconciled, for two minutes at most
-    end         after their deletion; scalers and DisaggregatedSets are still watched
+    end         after their deletion. Scalers and DisaggregatedSets are still watched.
 
 The benchmark fails with an error if the process ended or a watch is silent. It exits with code 1 if memory after the
 attack is above 1.5 times the memory of the first phase. It also exits with code 1 if the time from a creation to the

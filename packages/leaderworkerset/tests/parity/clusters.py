@@ -1,4 +1,4 @@
-"""The two clusters that the same tests run on: the embedded one in this process, and real Kubernetes with kwok nodes.
+"""The two clusters of the parity tests: the embedded cluster in this process, and real Kubernetes with kwok nodes.
 
 Both have 64 nodes with the labels of the recording, our admission webhooks and the CRD. `manager` runs our controllers
 next to them.

@@ -68,7 +68,7 @@ class Range(Struct, frozen=True):
         return 1 <= seconds <= self.hours * 3600
 
     def read(self, text: str) -> timedelta | None:
-        """Read a duration, None for one that is not allowed."""
+        """Return the duration that a text states; None if it is not allowed."""
         try:
             seconds = parse(text)
         except ValueError:

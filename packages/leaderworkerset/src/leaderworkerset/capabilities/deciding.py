@@ -1,4 +1,4 @@
-"""Upstream's decisions with all capabilities, as all code calls them that decides for users."""
+"""Upstream's decisions with all capabilities, for all callers that decide for users."""
 
 from datetime import datetime
 

@@ -1,6 +1,6 @@
-"""The capabilities of this product, in the order in which their steps are called: a new one is a row here.
+"""The capabilities of this product, in the order in which their steps are called; a new capability adds a row.
 
-Their order within one place matters as little as possible; `tests/property/test_capabilities.py` compares each pair.
+The order within one place matters as little as possible; `tests/property/test_capabilities.py` compares each pair.
 """
 
 from typing import Final

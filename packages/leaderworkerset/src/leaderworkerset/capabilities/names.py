@@ -1,4 +1,4 @@
-"""The names of capabilities that the configuration of the manager has settings for; facts of theirs have the same names."""
+"""The names of capabilities with settings in the manager's configuration; their facts have the same names."""
 
 from typing import Final
 

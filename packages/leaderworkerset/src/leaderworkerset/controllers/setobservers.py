@@ -1,4 +1,7 @@
-"""What controllers observe for capabilities about one LeaderWorkerSet: a row for each capability that needs more than its objects."""
+"""The facts that controllers observe for capabilities about one LeaderWorkerSet.
+
+The table has a row for each capability that needs more than the objects of the LeaderWorkerSet.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol

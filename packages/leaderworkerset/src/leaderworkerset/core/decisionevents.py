@@ -1,6 +1,7 @@
-"""The events of decisions: which object each is about, its reason and its message (contract 8.3).
+"""The events of decisions: the object that each regards, its reason and its message (contract 8.3).
 
-Every event regards the LeaderWorkerSet; those about a group name its leader pod, those about a revision the revision.
+Every event regards the LeaderWorkerSet. Events about a group are related to its leader pod, events about a revision to
+the revision.
 """
 
 from collections.abc import Collection
@@ -31,7 +32,7 @@ def reference(obj: JSONObject) -> JSONObject:
 
 
 class EventKind(Struct, frozen=True):
-    """The common parts of the events of one kind: type, reason, action. A call makes one."""
+    """The common parts of the events of one kind: type, reason, action; a call returns an event."""
 
     type: EventType
     reason: str
@@ -51,12 +52,12 @@ deleting_surge: Final = EventKind("Normal", GROUPS_PROGRESSING, "Delete")
 """Surplus groups are deleted (R-ROLL-3)."""
 
 updating: Final = EventKind("Normal", GROUPS_UPDATING, "Update")
-"""The groups that are rolled now (R-LSTS-7), or are updated in place."""
+"""The groups that are rolled out now (R-LSTS-7), or are updated in place."""
 
 failed_create: Final = EventKind("Warning", "FailedCreate", "Create")
 
 not_headless: Final = EventKind("Warning", "ServiceNotHeadless", "Create")
-"""A service of a user has the name of one of ours, and is used although no pod's name resolves by it."""
+"""A user's service has the name of one of our services, and is used although it resolves no pod names."""
 
 failed_update: Final = EventKind("Warning", "FailedUpdate", "Update")
 
@@ -88,13 +89,13 @@ waiting_for_lost_pod: Final = EventKind("Warning", LOST_POD, "Hold")
 
 
 def ignored(obj: JSONObject, lws: JSONObject | None, why: str = "cannot be read") -> Event:
-    """Return the event of an object that is ignored; it regards its LeaderWorkerSet, or itself if none is known."""
+    """Return the event of an ignored object; it regards the object's LeaderWorkerSet or, if unknown, the object."""
     note = f"{obj['kind']} {meta.name(obj)} {why} and counts as absent: correct or delete it"
     return Event("Warning", "IgnoredObject", "Read", note, reference(lws or obj), reference(obj) if lws else None)
 
 
 def created_workers(obj: JSONObject, leader: JSONObject) -> Event:
-    """Return the event of a worker StatefulSet that was created (R-WSTS-2); the events of many groups are reported together."""
+    """Return the event of a created worker StatefulSet (R-WSTS-2); the events of many groups are reported together."""
     event = created(obj, f"Created worker statefulset for leader pod {meta.name(leader)}", leader)
     return _of_group(
         event, "Created worker statefulsets for groups {numbers}", decimals.natural(groupname.label(leader))
@@ -109,25 +110,25 @@ def replacing_group(obj: JSONObject, leader: str, group: int) -> Event:
 
 
 def updating_in_place(obj: JSONObject, leader: str, group: int | None) -> Event:
-    """Return the event of a group whose pods stay and get what is new (docs/adr/0024-update-in-place.md)."""
+    """Return the event of a group whose pods are kept and updated (docs/adr/0024-update-in-place.md)."""
     note = f"Updating the group of leader pod {leader} in place"
     return _of_group(updating(obj, note), "Updating groups {numbers} in place", group)
 
 
 def not_in_place(obj: JSONObject, field: str, *, is_held: bool) -> Event:
-    """Return the event of a new revision to which groups cannot be brought in place: they are recreated, or held."""
+    """Return the event of a new revision that prevents updates in place: groups are recreated, or held back."""
     what = "holds the rollout" if is_held else "groups are recreated"
     note = f"Cannot update groups in place, {what}: {field} differs, and cannot change in a pod that runs"
     return Event("Warning" if is_held else "Normal", GROUPS_UPDATING, "Update", note, reference(obj))
 
 
 def resize_failed(obj: JSONObject, pod: JSONObject) -> Event:
-    """Return the event of a pod whose CPU and memory the API server does not let change."""
+    """Return the event of a pod for which the API server refuses a change of CPU and memory."""
     return failed_update(obj, f"Cannot resize pod {meta.name(pod)}: {{error}}", pod)
 
 
 def resize_refused(obj: JSONObject, pod: JSONObject, why: str, *, is_held: bool) -> Event:
-    """Return the event of a pod that the kubelet does not resize: its group is recreated, or keeps what it has."""
+    """Return the event of a pod that the kubelet does not resize: its group is recreated, or stays unchanged."""
     what = "its group keeps the pods that it has" if is_held else "its group is recreated"
     note = f"Cannot resize pod {meta.name(pod)}, {what}: {why}"
     return Event("Warning", GROUPS_UPDATING, "Update", note, reference(obj), reference(pod))
@@ -140,7 +141,7 @@ def moving_group(obj: JSONObject, leader: str, nodes: Collection[str]) -> Event:
 
 
 def nodes_named(nodes: Collection[str]) -> str:
-    """Return the first nodes by name, and how many more there are: a large group may be on hundreds.
+    """Return the first nodes by name, and the number of the others: a large group may be on hundreds of nodes.
 
     >>> nodes_named({"b", "a"}), nodes_named([f"n{index}" for index in range(9)])
     ('a, b', 'n0, n1, n2, n3, n4 and 4 more')
@@ -165,7 +166,7 @@ def replacement_deferred(obj: JSONObject, leader: JSONObject, ending: int) -> Ev
 
 
 def predecessor_awaited(obj: JSONObject, leader: JSONObject) -> Event:
-    """Return the event of a leader with an index that waits for the end of the group before it (N-GATE-10)."""
+    """Return the event of a leader with an index that waits for the end of the previous group (N-GATE-10)."""
     group = groupname.label(leader)
     note = f"Leader pod {meta.name(leader)} waits for previous group {group} pods to be removed before scheduling"
     return deferring_replacement(obj, note, leader)
@@ -189,7 +190,7 @@ def unexpected_owner(leader: JSONObject, pod_group: str) -> Event:
 
 
 def group_ended(obj: JSONObject, leader: JSONObject, end: GroupEnd, note: str) -> Event:
-    """Return the event of a group that ended by its own, as sets that run to completion do."""
+    """Return the event of a group that ended by itself, as in sets that run to completion."""
     return Event(
         "Normal" if end is GroupEnd.COMPLETE else "Warning",
         f"Group{end.value}",
@@ -201,6 +202,6 @@ def group_ended(obj: JSONObject, leader: JSONObject, end: GroupEnd, note: str) -
 
 
 def may_be_evicted(obj: JSONObject, group: str) -> Event:
-    """Return the event of a group whose disruption budget was opened, as one of its nodes is being emptied."""
+    """Return the event of a group whose disruption budget was opened because one of its nodes is being drained."""
     note = f"Group {group} may be evicted: a node of it accepts no pods any more"
     return Event("Normal", "GroupMayBeEvicted", "Update", note, reference(obj))

@@ -1,8 +1,8 @@
 """The places in upstream's decisions for capabilities (`leaderworkerset/capabilities/`), empty by default.
 
-A decision takes `Extensions` as an argument, so the core imports no capability. Each attribute is one place. Its functions
-are called in the order of the table of capabilities. This is the only declaration of a place: a capability is an `Extensions`
-with a name, and `together` joins several.
+A decision takes `Extensions` as an argument, so the core imports no capability. Each attribute is one place. Its
+functions are called in the order of the table of capabilities. Places are declared only here: a capability is an
+`Extensions` with a name, and `together` joins several.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,12 +27,12 @@ from leaderworkerset.core.policies.recreation import UPSTREAM_RESTARTS, RestartS
 
 
 class GroupPlace(Enum):
-    """Where in the decision about a group a step is called, in this order (`core/pod/reconcile.py`)."""
+    """The places in the decision about a group at which steps are called, in this order (`core/pod/reconcile.py`)."""
 
     WITHOUT_SET = auto()
-    """The LeaderWorkerSet is gone or is being deleted: nothing else is decided."""
+    """The LeaderWorkerSet is deleted or is being deleted: nothing else is decided."""
     FIRST = auto()
-    """Before all else."""
+    """Before all other steps."""
     OVER = auto()
     """Before evidence of an exhausted group is kept."""
     ENDING = auto()
@@ -40,7 +40,7 @@ class GroupPlace(Enum):
     RUNNING = auto()
     """Before the restart policy."""
     COMPLETE = auto()
-    """After all that the leader leads is decided but its workers."""
+    """After all objects of the group except its workers."""
 
 
 class GroupStep(NamedTuple):
@@ -58,22 +58,22 @@ class SetExpiry(NamedTuple):
 
 
 SetEnd: TypeAlias = Callable[[SetFacts, datetime], SetExpiry]
-"""Decides whether a LeaderWorkerSet ends, before its leaders are decided about."""
+"""Decides whether a LeaderWorkerSet ends, before the decision about its leaders."""
 
 SetFold: TypeAlias = Callable[[SetFacts, Folded], Folded]
-"""Changes what a rollout of leaders with ordinals sees of the groups."""
+"""Changes the fold of groups that a rollout of leaders with ordinals uses."""
 
 FindRoute: TypeAlias = Callable[[SetFacts, Folded], tuple[RolloutRoute | None, Folded]]
-"""Returns how groups come to the revision without a recreation, None where each is recreated; and the groups for that."""
+"""Returns the route of groups to the revision without recreation, None if all are recreated, and their fold."""
 
 SetStep: TypeAlias = Callable[[SetFacts, LeaderDecision, datetime], LeaderDecision]
-"""Changes what is decided about the leaders."""
+"""Changes the decision about the leaders."""
 
 Retire: TypeAlias = Callable[[SetFacts, Sequence[JSONObject]], Sequence[Action]]
 """Decides about revisions that no group uses any more; with the history, once `OnDemand.HISTORY` was read."""
 
 FindRestarts: TypeAlias = Callable[[LiveGroup], RestartSettings]
-"""Returns how a group that fails is recreated, without the limit of its spec."""
+"""Returns how a failed group is recreated, without the limit in its spec."""
 
 Errors: TypeAlias = Callable[[LeaderWorkerSet], Iterable[FieldError]]
 """Returns the errors of the settings of a LeaderWorkerSet."""
@@ -111,7 +111,7 @@ class Extensions(Struct, frozen=True, kw_only=True):
         return {name for find in self.nodes for name in find(group)}
 
     def group_decisions(self, group: LiveGroup, place: GroupPlace) -> Iterator[PolicyDecision]:
-        """Yield what is decided about a group at a place."""
+        """Yield the decisions about a group at a place."""
         return (step.decide(group) for step in self.group_steps if step.place is place)
 
     def setting_errors(self, lws: LeaderWorkerSet) -> Sequence[FieldError]:
@@ -128,11 +128,11 @@ SINGLE: Final = {
     "find_route": "find a route",
     "retire": "retire revisions",
 }
-"""The places for one capability only, and what it does there."""
+"""The places for one capability only, and their purposes."""
 
 
 def together(named: Mapping[str, Extensions]) -> Extensions:
-    """Return what capabilities add together; raise ValueError where two of them claim a place for one."""
+    """Return the joined extensions; raise ValueError if two capabilities claim a place for one capability only."""
     found: dict[str, Any] = {}
     for place in Extensions.__struct_fields__:
         none = getattr(UPSTREAM, place)

@@ -26,7 +26,7 @@ ATTEMPT: Final = 2.0
 """The time limit in seconds for one connection."""
 
 PAUSES: Final = (0.1, 2.0)
-"""Seconds between two rounds, initially and at most; each pause is one and a half times the previous one."""
+"""The first and the longest pause between two rounds, in seconds; each pause is 1.5 times the previous pause."""
 
 LONGEST: Final = 7 * 24 * 3600.0
 """The maximum seconds of a deadline: more than a week, which nobody waits, and less than the limit of threads."""

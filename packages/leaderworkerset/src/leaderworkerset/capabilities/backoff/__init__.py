@@ -1,1 +1,1 @@
-"""Groups that fail repeatedly are recreated with growing delays, and only so often (`restart-backoff` and others)."""
+"""Repeated failures recreate a group with growing delays, up to a limit (`restart-backoff` and others)."""

@@ -1,8 +1,8 @@
-"""Settings of recreations: delays after repeated failures, their maximum number (docs/adr/0003-recreation-backoff.md).
+"""Settings of recreations: the delays after repeated failures, and the limit (docs/adr/0003-recreation-backoff.md).
 
-In: the settings of the manager, and the annotations of one LeaderWorkerSet, each of which overrides one of them. Out:
-the settings for its groups, and the errors of invalid annotations. An annotation that was stored without the webhook and
-is invalid counts as absent.
+In: the settings of the manager, and the annotations of one LeaderWorkerSet. Each annotation overrides one setting. Out:
+the settings for its groups, and the errors of invalid annotations. An invalid annotation that was stored without the
+webhook counts as absent.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -33,19 +33,19 @@ RESETS: Final = Range(168)
 
 
 DEFAULTS: Final = RestartSettings()
-"""The settings of a manager whose configuration does not say otherwise."""
+"""The default settings of a manager."""
 
 _Reader = Callable[[RestartSettings, str], "RestartSettings | None"]
 """Returns the settings with one annotation, None if its text is invalid."""
 
 
 def of_group(group: LiveGroup) -> RestartSettings:
-    """Return the settings of a group: those of the manager, overridden by annotations of its LeaderWorkerSet."""
+    """Return the settings of a group: annotations of its LeaderWorkerSet override the settings of the manager."""
     return overridden(group.facts.get(names.BACKOFF, DEFAULTS), meta.annotations(group.obj))
 
 
 def overridden(settings: RestartSettings, annotations: Mapping[str, str]) -> RestartSettings:
-    """Return the settings for a LeaderWorkerSet with these annotations; an invalid one counts as absent."""
+    """Return the settings for a LeaderWorkerSet with these annotations; an invalid annotation counts as absent."""
     for key, (reader, _) in _ANNOTATIONS.items():
         if key in annotations:
             settings = reader(settings, annotations[key]) or settings
@@ -66,7 +66,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
-    """Return a warning about the limit of restarts as an annotation, which has been a field since."""
+    """Return a warning about the annotation for the limit of restarts, which is now a field."""
     if labels.MAX_GROUP_RESTARTS in annotations:
         field = "spec.leaderWorkerTemplate.maxGroupRestarts"
         yield f"metadata.annotations.{labels.MAX_GROUP_RESTARTS}: use {field}, which counts where both are set"

@@ -1,14 +1,16 @@
-"""Runs to completion: a group whose leader has exited with code 0 is complete, and not recreated (docs/adr/0026-progress-and-completion.md).
+"""Runs to completion: a group is complete, and not recreated, once its leader has exited with code 0.
 
-Pods of StatefulSets are always started again, so the end of a leader is seen by the last run of its containers: all of them
-have exited with code 0. Then the group is *over*, as one is that used up its restarts: its leader is marked and kept by a finalizer,
-so that nobody replaces it and its log can be read; its workers end. A group that is not complete at the deadline of its set is
-over, too. Groups that are over go when exhausted ones would: with a new template, scaled away, recovered, with their set.
+The containers of StatefulSet pods are always started again. So a leader has ended once the last run of each container
+has exited with code 0. Then the group is *over*, like a group that used up its restarts. Its leader is marked and kept
+by a finalizer: it is not replaced, and its log can be read. Its workers are terminated. A group that is not complete at
+the deadline of its set is also over. Such groups are deleted when exhausted groups would be deleted: for a new
+template, when scaled down, when a user recovers them, and with their set.
 
-A group that hangs did not run to completion: it is recreated if its LeaderWorkerSet asks for that. The recorder's side
-finds hangs (`recording/progressfollower.py`) and writes them to the leader.
+A group that hangs did not run to completion: it is recreated if its LeaderWorkerSet requests that. The recorder finds
+hangs (`recording/progressfollower.py`) and writes them to the leader.
 
-In: a live group, or the facts about a LeaderWorkerSet. Out: the writes, or when to decide again.
+In: a live group, or the facts about a LeaderWorkerSet. Out: the writes, or the time of the next decision. The reasons
+are in docs/adr/0026-progress-and-completion.md.
 """
 
 from collections.abc import Iterable
@@ -34,7 +36,11 @@ from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecis
 from leaderworkerset.core.restarts import retention
 
 FINISHED_FOR_KUEUE: Final = {labels.POD_GROUP_SERVING: None, labels.RETRIABLE_IN_GROUP: "false"}
-"""A group that serves is never finished (R-KQ-12), others are when no pod of it runs and one is not to be tried again (R-KQ-34)."""
+"""The annotations by which Kueue finishes a group.
+
+A serving group is never finished (R-KQ-12). Another group is finished once none of its pods runs and one must not be
+retried (R-KQ-34).
+"""
 
 
 def settings_of(lws: LeaderWorkerSet) -> RunSettings:
@@ -44,16 +50,16 @@ def settings_of(lws: LeaderWorkerSet) -> RunSettings:
 
 
 def has_succeeded(pod: JSONObject) -> bool:
-    """Return whether the last ended run of every container exited with code 0; a container that was started again since has ended.
+    """Return whether the last ended run of every container exited with code 0.
 
-    Containers of the phase before (init containers, and sidecars among them) do not count.
+    This includes containers that were started again since. Init containers and sidecars do not count.
     """
     statuses = meta.status(pod).get("containerStatuses") or []
     return bool(statuses) and all(_last_exit(status) == 0 for status in statuses)
 
 
 def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, _container: JSONObject) -> bool:
-    """Return whether restarts do not count: the pod runs to completion, and no container ended with an error."""
+    """Return whether restarts do not count: the pod runs to completion, and no container exited with an error."""
     return lws is not None and settings_of(lws).completes and not failed(pod)
 
 
@@ -78,7 +84,7 @@ def _last_exit(status: JSONObject) -> int | None:
 
 
 def end_of(lws: LeaderWorkerSet, leader: JSONObject, revisions: Iterable[JSONObject], now: datetime) -> GroupEnd | None:
-    """Return how the group of a leader ends now, None while it continues."""
+    """Return how the group of a leader ends now; None while the group continues."""
     settings = settings_of(lws)
     if not settings.completes:
         return None
@@ -91,7 +97,10 @@ def end_of(lws: LeaderWorkerSet, leader: JSONObject, revisions: Iterable[JSONObj
 def time_left(
     settings: RunSettings, leader: JSONObject, revisions: Iterable[JSONObject], now: datetime
 ) -> timedelta | None:
-    """Return the time to the deadline, which counts from when the template of the leader was first wanted; None without one."""
+    """Return the time until the deadline of a group; None if there is no deadline.
+
+    It counts from the time at which the template of the leader was first desired.
+    """
     key = groupname.revision(leader)
     began = [meta.created(one) for one in revisions if groupname.revision(one) == key]
     if settings.deadline is None or not any(began):
@@ -100,7 +109,10 @@ def time_left(
 
 
 def expiry(lws: LeaderWorkerSet, kinds: Iterable[str], now: datetime) -> timedelta | None:
-    """Return the time until a LeaderWorkerSet is deleted whose newest spec has one of these conditions; None if it is kept."""
+    """Return the time until the LeaderWorkerSet is deleted; None if it is kept.
+
+    It is deleted if its newest spec has one of these conditions.
+    """
     ttl, wanted = settings_of(lws).ttl, set(kinds)
     ended = [
         one.last_transition_time
@@ -113,7 +125,7 @@ def expiry(lws: LeaderWorkerSet, kinds: Iterable[str], now: datetime) -> timedel
 
 
 def keep_ended(group: LiveGroup) -> PolicyDecision:
-    """End the pods of a marked group, unless that was done, or a user lets it run again."""
+    """Terminate the pods of a marked group, unless that is done, or a user resumes the group."""
     leader, end = group.leader, groupname.end_of(group.leader)
     if end is None:
         return NOTHING
@@ -122,7 +134,10 @@ def keep_ended(group: LiveGroup) -> PolicyDecision:
 
 
 def finish(group: LiveGroup) -> PolicyDecision:
-    """Mark the leader of a group that ends by itself, then end the group: its container may be running again."""
+    """Mark the leader of a group that ends by itself, then terminate the group.
+
+    The container of the leader may be running again.
+    """
     end = end_of(group.lws, group.leader, group.revisions, group.now)
     if end is not None:
         return PolicyDecision(holds="the group ends", actions=(mark(group.leader, end), _end(group, end)))
@@ -131,7 +146,7 @@ def finish(group: LiveGroup) -> PolicyDecision:
 
 
 def mark(leader: JSONObject, end: GroupEnd) -> Patch:
-    """Mark and keep the leader of a group that ended by itself. Kueue also finishes its Workload."""
+    """Mark and keep the leader of a group that ended by itself; Kueue then also finishes its Workload."""
     marks = {labels.GROUP_ENDED: end.value, labels.RECOVER: None}
     marks |= FINISHED_FOR_KUEUE if labels.QUEUE_NAME in meta.labels(leader) else {}
     return retention.mark(leader, {"annotations": marks, "finalizers": [retention.FINALIZER]})
@@ -150,7 +165,7 @@ def _end(group: LiveGroup, end: GroupEnd) -> Delete:
 
 
 def expire(facts: SetFacts, now: datetime) -> SetExpiry:
-    """Delete a LeaderWorkerSet whose time after its end is over, or return the time until then."""
+    """Delete a LeaderWorkerSet whose time to live has passed, or return the time until then."""
     if labels.TTL_AFTER_FINISHED not in facts.lws.annotations:
         return SetExpiry()
     left = expiry(facts.lws, (COMPLETE.type, FAILED.type), now)
@@ -162,7 +177,10 @@ def expire(facts: SetFacts, now: datetime) -> SetExpiry:
 
 
 def of_hang(obj: JSONObject, leader: JSONObject) -> Failure | None:
-    """Return the failure of the rank that is silent the longest, of a group that hangs; None unless its set recreates such."""
+    """Return the failure of the rank without progress for the longest time, if the group hangs.
+
+    Return None unless the LeaderWorkerSet requests the recreation of such groups.
+    """
     settings = runsettings.read(meta.annotations(obj))
     hang = progressnotes.hang_of(meta.annotations(leader).get(labels.HANG, "")) if settings.recreates else None
     if hang is None:

@@ -1,1 +1,1 @@
-"""Disruption budgets that are counted in groups: which group may be evicted now (docs/adr/0022-disruption-budgets.md)."""
+"""Disruption budgets in groups: the groups that may be evicted now (docs/adr/0022-disruption-budgets.md)."""

@@ -1,4 +1,4 @@
-"""Disruption budgets as a value of the table of capabilities; a controller of its own follows them (`controllers/disruption.py`)."""
+"""Disruption budgets as a value of the table of capabilities; `controllers/disruption.py` applies them."""
 
 from typing import Final
 

@@ -1,7 +1,8 @@
-"""Settings of disruption budgets: how many groups of a LeaderWorkerSet evictions may take away at once.
+"""Settings of disruption budgets: the maximum number of groups that evictions may make unavailable at once.
 
-In: the setting of the manager, and the annotation of one LeaderWorkerSet, which overrides it. Out: a number of groups, or
-none where the LeaderWorkerSet has no budget. An invalid annotation that was stored without the webhook counts as absent.
+In: the setting of the manager, and the annotation of one LeaderWorkerSet, which overrides it. Out: a number of groups,
+or None if the LeaderWorkerSet has no budget. An invalid annotation that was stored without the webhook counts as
+absent.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,9 +26,9 @@ ALLOWED: Final = f"{OFF}, {ROLLOUT}, a number of groups, or a percentage of them
 
 
 class DisruptionSettings(Struct, frozen=True, kw_only=True):
-    """The budget of LeaderWorkerSets without annotation, and how long a group may be evicted while others are wanted.
+    """The default budget of LeaderWorkerSets, and the length of a turn while other groups wait for evictions.
 
-    With `watches_nodes` the groups on nodes that are closed come first; without, all groups take turns.
+    With `watches_nodes` the groups on closed nodes are first; without it, all groups take turns.
     """
 
     budget: str = OFF
@@ -36,10 +37,10 @@ class DisruptionSettings(Struct, frozen=True, kw_only=True):
 
 
 def limit(settings: DisruptionSettings, annotations: Mapping[str, str], spec: LeaderWorkerSetSpec) -> int | None:
-    """Return how many groups may be unavailable at once, None for a LeaderWorkerSet without a budget.
+    """Return how many groups may be unavailable at once; None for a LeaderWorkerSet without a budget.
 
-    That of the rollout is at least 1: with surge it may be 0, but an evicted group is not replaced before it goes. Raise
-    ValueError for a rollout strategy that cannot be read.
+    The budget of the rollout counts as at least 1. It may be 0 with surge, but an evicted group has no replacement
+    before its deletion. Raise ValueError for a rollout strategy that cannot be read.
     """
     text = annotations.get(labels.DISRUPTION_BUDGET, settings.budget)
     match text if is_valid(text) else settings.budget:
@@ -61,7 +62,7 @@ def is_valid(text: str) -> bool:
 
 
 def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
-    """Return a warning about a budget of no groups, which is meant seldom."""
+    """Return a warning about a budget of 0 groups, which is rarely intended."""
     text = annotations.get(labels.DISRUPTION_BUDGET, "")
     if is_valid(text) and decimals.natural(text.removesuffix("%")) == 0:
         name = f"metadata.annotations.{labels.DISRUPTION_BUDGET}"

@@ -1,7 +1,7 @@
-"""The PodDisruptionBudget of one group: the desired object, and what the API server reports about it.
+"""The PodDisruptionBudget of one group: the desired object, and its status from the API server.
 
-A budget is *open* where every pod of the group may be evicted, and *closed* where none may. A pod that is not ready may
-always be evicted: its group is unavailable already.
+A budget is *open* if every pod of the group may be evicted, and *closed* if no pod may be evicted. A pod that is not
+ready may always be evicted: its group is unavailable already.
 """
 
 from math import inf
@@ -18,15 +18,15 @@ from leaderworkerset.core import decisionevents
 
 ALWAYS_ALLOW: Final = "AlwaysAllow"
 OPEN: Final = 0
-"""How many pods of an open group must stay."""
+"""The number of pods of an open group that must stay."""
 
 
 class ProtectedGroup(Struct, frozen=True, kw_only=True):
-    """A group and its budget, if that exists. `size` is how many pods it has when it is whole.
+    """A group and its budget, if the budget exists. `size` is the number of pods of the whole group.
 
-    `least` is how many a closed budget demands: more than `size` where the group is about to grow. A group that
-    `is_present` has a leader that is not on its way out; one that `is_wanted` has a pod on a node that is closed. `age` is
-    the seconds since its leader was created, infinite unless a node is cordoned.
+    `least` is the number of pods that a closed budget requires: more than `size` if the group is about to grow.
+    `is_present` states that the group has a leader that is not being deleted. `is_wanted` states that a pod of the
+    group is on a closed node. `age` is in seconds since the creation of the leader, infinite unless a node is cordoned.
     """
 
     label: str
@@ -39,7 +39,7 @@ class ProtectedGroup(Struct, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """Return whether the spec of the budget lets pods of a whole group go."""
+        """Return whether the spec of the budget permits evictions of pods of a whole group."""
         return self.budget is not None and _least(self.budget) < self.size
 
     @property
@@ -49,7 +49,7 @@ class ProtectedGroup(Struct, frozen=True, kw_only=True):
 
     @property
     def is_whole(self) -> bool:
-        """Return whether all pods are ready, and none is on its way out, as far as the status of the budget says."""
+        """Return whether all pods are ready and none is being deleted, according to the status of the budget."""
         if self.budget is None or not self.is_present:
             return False
         status = meta.status(self.budget)
@@ -57,10 +57,11 @@ class ProtectedGroup(Struct, frozen=True, kw_only=True):
 
     @property
     def is_quiet(self) -> bool:
-        """Return whether it is proved that no eviction of the group is under way, and that none will be granted.
+        """Return whether it is proved that no eviction of the group is in progress, and that none will be granted.
 
-        The API server records an eviction in the status before it deletes the pod, and grants none while the status is of
-        an older spec. So a status of the closed spec without a recorded eviction, with all pods healthy, is a proof.
+        The API server records an eviction in the status before it deletes the pod. It grants no eviction while the
+        status belongs to an older spec. So a status of the closed spec with all pods healthy and no recorded eviction
+        is a proof.
         """
         return self.is_whole and not self.is_open and self.budget is not None and meta.is_observed(self.budget)
 
@@ -71,7 +72,7 @@ def name_of(lws: JSONObject, label: str) -> str:
 
 
 def has_name(lws: JSONObject, label: str) -> bool:
-    """Return whether a group with this label can have a budget: others may label pods as they like."""
+    """Return whether a group with this label can have a budget: users can set any label."""
     return not names.dns_1123_subdomain(name_of(lws, label))
 
 
@@ -92,7 +93,7 @@ def close(group: ProtectedGroup, budget: JSONObject) -> Patch:
 
 
 def open_for_evictions(lws: JSONObject, group: ProtectedGroup, budget: JSONObject) -> Patch:
-    """Return the write after which evictions of the group are granted; an event where somebody waits for that."""
+    """Return the write after which evictions of the group are granted, with an event if a client waits for them."""
     told = (decisionevents.may_be_evicted(lws, group.label),) if group.is_wanted else ()
     return _change(budget, OPEN, told)
 
@@ -103,7 +104,7 @@ def is_opening(patch: Patch) -> bool:
 
 
 def is_as_built(lws: JSONObject, label: str, budget: JSONObject) -> bool:
-    """Return whether only `minAvailable` differs from the budget that we wrote. An edited budget is created again."""
+    """Return whether only `minAvailable` differs from the budget that we wrote; an edited budget is created again."""
     spec = meta.spec(budget)
     return (
         meta.name(budget) == name_of(lws, label)

@@ -1,10 +1,11 @@
-"""Keeps one PodDisruptionBudget for each group of a LeaderWorkerSet, and opens as many as may be unavailable.
+"""Keeps one PodDisruptionBudget for each group of a LeaderWorkerSet, and opens as many as the disruption limit allows.
 
-In: the LeaderWorkerSet, its leaders and its budgets. Out: a plan that makes the budgets of groups that exist, closes and
-opens them (`window.py`), and deletes those of groups that are gone.
+In: the LeaderWorkerSet, its leaders and its budgets. Out: a plan that creates the budgets of existing groups, closes
+and opens them (`window.py`), and deletes the budgets of deleted groups.
 
-Pods of groups that start are marked, so that autoscalers leave them alone until the group is whole, for an hour at most: it
-may never become so. Only marks of our own are removed: a pod whose template has one of the annotations is never changed.
+Pods of starting groups are marked, so that autoscalers do not evict them until the group is whole. A mark is removed
+after an hour, since the group may never become whole. Only our own marks are removed: a pod whose template has one of
+the annotations is never changed.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -30,8 +31,8 @@ from leaderworkerset.core.leaderworkerset.groupfacts import own_size
 class ObservedDisruption(Struct, frozen=True, kw_only=True):
     """A LeaderWorkerSet, its leader pods, and the budgets that carry its name.
 
-    `wanted` are the labels of groups with a pod on a node that is closed; somebody `is_draining` where a node is cordoned. `pods` are all pods, needed only where one is
-    marked, or to be marked.
+    `wanted` are the labels of groups with a pod on a closed node. `is_draining` states that a node is cordoned. `pods`
+    are all pods; they are needed only if a pod is marked or must be marked.
     """
 
     obj: JSONObject
@@ -44,7 +45,7 @@ class ObservedDisruption(Struct, frozen=True, kw_only=True):
 
 
 def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> Plan:
-    """Return the writes that are due; nothing for a LeaderWorkerSet that cannot be read, which others report."""
+    """Return the writes that are due; none for an unreadable LeaderWorkerSet, which another controller reports."""
     obj = observed.obj
     own = [one for one in observed.budgets if meta.is_controlled(one, obj) and not meta.is_deleting(one)]
     if meta.is_deleting(obj):
@@ -74,7 +75,7 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
 
 
 def opens(plan: Plan) -> bool:
-    """Return whether a plan permits evictions of pods that were protected until then."""
+    """Return whether a plan permits evictions of pods that are still protected."""
     return any(
         isinstance(one, Patch) and one.resource == POD_DISRUPTION_BUDGETS and groupbudget.is_opening(one)
         for one in flat(plan.actions)
@@ -107,7 +108,7 @@ def _describe(
 
 
 def _changes(obj: JSONObject, groups: Sequence[ProtectedGroup], found: window.Window) -> list[Action]:
-    """Return the writes to budgets that exist; one with the size of an earlier revision is closed with the new one."""
+    """Return the writes to existing budgets; a budget for an earlier size is closed with the new size."""
     changing = {group.label for group in (*found.close, *found.open)}
     inexact = [group for group in groups if not group.is_exact and group.label not in changing]
     closed = [*found.close, *inexact]
@@ -135,7 +136,7 @@ FOREIGN: Final = {labels.SAFE_TO_EVICT: "false", labels.KARPENTER_DO_NOT_DISRUPT
 def changes(
     obj: JSONObject, pods: Sequence[JSONObject], whole: Collection[str], now: datetime
 ) -> tuple[Sequence[Patch], float | None]:
-    """Return the patches that are due, and in how many seconds the first mark is too old, None without marks."""
+    """Return the patches that are due, and the seconds until the first mark expires, None without marks."""
     is_wanted = meta.annotations(obj).get(labels.DO_NOT_DISRUPT) == STARTING
     patches: list[Patch] = []
     ends: list[float] = []
@@ -162,7 +163,7 @@ def _patch(pod: JSONObject, annotations: JSONObject) -> Patch:
 
 
 def is_closed(node: JSONObject) -> bool:
-    """Return whether a node accepts no pods, or not all."""
+    """Return whether a node rejects all or some pods."""
     return is_cordoned(node) or bool(_taints(node))
 
 
@@ -172,7 +173,7 @@ def is_cordoned(node: JSONObject) -> bool:
 
 
 def wants_to_lose(node: JSONObject, pod: JSONObject) -> bool:
-    """Return whether a node that is closed would not accept the pod again."""
+    """Return whether a closed node would reject the pod if it were scheduled again."""
     return is_cordoned(node) or not tolerate(read_tolerations(meta.spec(pod)), _taints(node))
 
 

@@ -1,14 +1,17 @@
-"""Which groups are open for evictions: at most as many as the budget, and no other before it is proved to be safe.
+"""Selects the groups that are open for evictions: at most as many as the budget, and only if that is proved safe.
 
-In: the groups with their budgets, and how many groups may be unavailable. Out: those to close now, those to open now. A group
-that is away for any reason uses up the budget; if it is open it stays so, since nothing of it is left to protect.
+In: the groups with their budgets, and how many groups may be unavailable. Out: the groups to close and the groups to
+open now. A group that is unavailable for any reason counts against the budget. If it is open, it stays open: it has
+nothing left to protect.
 
-Closing is safe at any time. Opening is safe while fewer groups than the budget allows are open, away or not yet proved
-to be quiet (`ProtectedGroup.is_quiet`): an eviction that was granted before a group was closed may still be on its way.
+Closing is safe at any time. Opening is safe while fewer groups than the budget allows are open, unavailable or not yet
+proved to be quiet (`ProtectedGroup.is_quiet`). An eviction that was granted before a group was closed may still be in
+progress.
 
-`kubectl drain` evicts pods by their names, and tries again every 5 s. A group that left the node meanwhile has pods of the
-same names elsewhere, and the drain waits until each of these evictions is granted (docs/adr/0031-leases-and-drains.md).
-So a new group stays open for `LINGERING`; later new groups take turns, once no group on a closed node is left.
+`kubectl drain` evicts pods by their names, and tries again every 5 s. A group that has left the node in the meantime
+has pods with the same names elsewhere. The drain waits until each of these evictions is granted
+(docs/adr/0031-leases-and-drains.md). So a new group stays open for `LINGERING`. Later new groups take turns, once no
+group on a closed node is left.
 """
 
 from collections.abc import Sequence
@@ -21,14 +24,14 @@ from leaderworkerset.capabilities.disruption.disruptionsettings import Disruptio
 from leaderworkerset.capabilities.disruption.groupbudget import ProtectedGroup
 
 LINGERING: Final = 15.0
-"""Seconds after the creation of its leader for which an open group stays open: longer than tools wait between evictions."""
+"""Seconds after the creation of its leader for which an open group stays open; tools retry evictions sooner."""
 
 RECENT: Final = 600.0
-"""Seconds after the creation of its leader for which somebody may want to evict the pods that had the same names."""
+"""Seconds after the creation of a leader for which a client may still try to evict the previous pods by name."""
 
 
 class Window(Struct, frozen=True):
-    """The groups to close and to open now; after `again` seconds others have their turn, None: only after a change."""
+    """The groups to close and to open now; the next turn begins after `again` seconds, None: only after a change."""
 
     close: Sequence[ProtectedGroup]
     open: Sequence[ProtectedGroup]
@@ -58,7 +61,7 @@ def decide(groups: Sequence[ProtectedGroup], budget: Allowance, settings: Disrup
 def _openable(
     groups: Sequence[ProtectedGroup], candidates: Sequence[ProtectedGroup], budget: Allowance
 ) -> list[ProtectedGroup]:
-    """Return the candidates that may be opened now; an unavailable candidate takes no further place."""
+    """Return the candidates that may be opened now; an unavailable candidate does not reduce the budget further."""
     used = budget.missing + sum(not group.is_quiet for group in groups)
     opened: list[ProtectedGroup] = []
     for group in sorted(candidates, key=lambda one: not one.is_wanted):
@@ -71,10 +74,11 @@ def _openable(
 def _choose(
     whole: Sequence[ProtectedGroup], places: int, settings: DisruptionSettings, now: datetime
 ) -> tuple[Sequence[ProtectedGroup], float | None]:
-    """Return the whole groups that are open, and in how many seconds others have their turn.
+    """Return the whole groups that are open, and the seconds until the next turn.
 
-    First come new ones that are open, then those on nodes that are closed, which take turns if there are too many: nobody
-    may ever want to evict the first one. Others stay as they are, unless nodes are not watched and any of them may be wanted.
+    New groups that are open are first. The groups on closed nodes follow, and take turns if there are too many: the
+    first group may never be evicted. Other groups stay unchanged, unless nodes are not watched: then any group may be
+    needed.
     """
     staying = [one for one in whole if one.is_open and one.age < LINGERING and not one.is_wanted][:places]
     kept = {group.label for group in staying}

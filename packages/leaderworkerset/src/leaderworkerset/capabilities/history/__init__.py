@@ -1,1 +1,1 @@
-"""Revisions that no group uses any more are kept to be shown and restored (`revision-history-limit`)."""
+"""Unused revisions are kept, so that users can list and restore them (`revision-history-limit`)."""

@@ -1,12 +1,13 @@
-"""The revision history of a LeaderWorkerSet: revisions that no group uses any more, kept to be shown and restored.
+"""The revision history of a LeaderWorkerSet: unused revisions, kept so that users can list and restore them.
 
-Once all groups are of the current revision, the Go controller deletes all others (R-REV-14). Here they lose two labels
-instead: that of the LeaderWorkerSet's name, and that of their key. Both controllers and all clients find revisions by
-these labels, so they count what the Go controller would have kept. The reasons: docs/adr/0012-revision-history.md.
+Once all groups have the current revision, the Go controller deletes all other revisions (R-REV-14). Here they lose two
+labels instead: the name of the LeaderWorkerSet and the key of the revision. Both controllers and all clients find
+revisions by these labels, so they count only the revisions that the Go controller would have kept. The reasons are in
+docs/adr/0012-revision-history.md.
 
-In: the LeaderWorkerSet, the outdated revisions and, only if there are some, the history so far. Out: the actions
-that keep the newest revision of each content and delete the rest. One write moves a revision; without a change there
-is none.
+In: the LeaderWorkerSet, the outdated revisions and, only if there are any, the history so far. Out: the actions that
+keep the newest revision of each content and delete the others. One write moves a revision. Without a change there is no
+write.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,15 +27,15 @@ DEFAULT_LIMIT: Final = 10
 """The number of revisions that are kept by default; Deployments keep as many."""
 
 HIGHEST_LIMIT: Final = 100
-"""The maximum that can be kept: each is an object of the size of the template."""
+"""The maximum limit that users can set: each revision is an object of the size of the template."""
 
 
 MOST_BYTES: Final = 4 * 2**20
-"""The maximum bytes of all templates that are kept, but for the newest: a template may have more than a MiB."""
+"""The maximum bytes of all kept templates except the newest: a template may have more than a MiB."""
 
 
 def limit(obj: JSONObject) -> int:
-    """Return how many old revisions of the LeaderWorkerSet are kept; an annotation that is not a number is ignored."""
+    """Return the maximum number of old revisions of the LeaderWorkerSet; ignore an annotation that is not a number."""
     value = decimals.natural(meta.annotations(obj).get(labels.REVISION_HISTORY_LIMIT, ""))
     return DEFAULT_LIMIT if value is None else min(value, HIGHEST_LIMIT)
 
@@ -50,10 +51,11 @@ def retire(facts: SetFacts, outdated: Sequence[JSONObject]) -> list[Action]:
 
 
 def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Iterable[JSONObject]) -> list[Action]:
-    """Return the actions for outdated revisions and the history so far, when all groups are of the revision `key`.
+    """Return the actions for outdated revisions and the history, once all groups have the revision `key`.
 
-    The newest revision of each content is kept, as many as the limit allows; the current content is not history. Revisions
-    without a controller are adopted: the LeaderWorkerSet was deleted without them, and created again.
+    The newest revision of each content is kept, as many as the limit allows. The current content does not belong to the
+    history. Revisions without a controller are adopted: the LeaderWorkerSet was deleted without them, and created
+    again.
     """
     leaving = list(outdated)
     past = [one for one in known if meta.is_controlled(one, obj) or meta.controller_of(one) is None]
@@ -67,7 +69,7 @@ def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Ite
 
 
 def newest(found: Iterable[JSONObject], key: str, count: int) -> list[JSONObject]:
-    """Return the newest `count` revisions, one for each content, without the revision of `key`; fewer of large templates."""
+    """Return the newest `count` revisions, one per content, without the revision `key`; fewer if they are large."""
     by_key: dict[str, JSONObject] = {}
     for one in sorted(found, key=revisions.number_of, reverse=True):
         by_key.setdefault(key_of(one), one)
@@ -80,7 +82,7 @@ def newest(found: Iterable[JSONObject], key: str, count: int) -> list[JSONObject
 
 
 def key_of(revision: JSONObject) -> str:
-    """Return the key of a revision, in the history or before."""
+    """Return the key of a revision, whether it is in the history or not."""
     return groupname.revision(revision) or meta.annotations(revision).get(labels.TEMPLATE_REVISION_HASH, "")
 
 

@@ -1,1 +1,1 @@
-"""Groups are updated without another pod where that is possible (`in-place`)."""
+"""Groups are updated without new pods if that is possible (`in-place`)."""

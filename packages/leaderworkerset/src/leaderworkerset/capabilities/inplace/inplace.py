@@ -1,11 +1,13 @@
-"""Which groups a rollout updates in place, and which of them are recreated (docs/adr/0024-update-in-place.md).
+"""Selects the groups that a rollout updates in place; others are recreated (docs/adr/0024-update-in-place.md).
 
-In: a step of the rollout, the groups, the revisions. Out: the step, whose partition stays above the groups that are updated
-in place, and the leaders to mark: a mark is the only message to the pods' controller (`capabilities/inplace/inplacesteps.py`).
+In: a step of the rollout, the groups, the revisions. Out: the step, and the leaders to mark. The partition of the step
+stays above the groups that are updated in place. A mark is the only message to the pods' controller
+(`capabilities/inplace/inplacesteps.py`).
 
-The budget is that of `ROLLOUT`: what its partition would release is either recreated, as ever, or marked. A marked group is
-not ready until it is updated. Then its leader has the revision of the leader StatefulSet, and so the partition falls below
-it without a deletion. What is not ready anyway is recreated: nothing is lost by it, and no group stays between two.
+`ROLLOUT` determines the budget: each group that its partition would release is either recreated, as usual, or marked. A
+marked group is not ready until it is updated. Then its leader has the revision of the leader StatefulSet, so the
+partition falls below it without a deletion. A group that is not ready is recreated: this costs no availability, and no
+group stays between two revisions.
 """
 
 import re
@@ -33,14 +35,14 @@ from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.policies.gang import NO_GANG, NONE, Gang
 
 IMAGE: Final = re.compile(r"spec\.leaderWorkerTemplate\.(leader|worker)Template\.spec\.containers\[\d+\]\.image")
-"""The fields whose change needs no other pod, in addition to CPU and memory.
+"""The fields whose change needs no new pod, in addition to CPU and memory.
 
-Init containers do not run again, so theirs are not among them.
+Fields of init containers are not included, since init containers do not run again.
 """
 
 
 class InPlace(StrEnum):
-    """Whether groups are updated in place: never, where it is possible, or in no other way."""
+    """Whether groups are updated in place: never, if possible, or only in place."""
 
     OFF = ""
     IF_POSSIBLE = "IfPossible"
@@ -48,7 +50,7 @@ class InPlace(StrEnum):
 
     @property
     def is_wanted(self) -> bool:
-        """Return whether groups are updated in place where it is possible."""
+        """Return whether groups are updated in place if that is possible."""
         match self:
             case InPlace.IF_POSSIBLE | InPlace.ONLY:
                 return True
@@ -73,10 +75,10 @@ ALLOWED: Final = (InPlace.IF_POSSIBLE.value, InPlace.ONLY.value)
 
 
 class Route(Struct, frozen=True, kw_only=True):
-    """How groups of older revisions come to the revision `key`.
+    """How groups of older revisions are updated to the revision `key`.
 
-    `obstacles` has, by the revision of a group, the first field for which it has to be recreated, empty if there is none;
-    nothing where no group is, or shall be, updated in place.
+    `obstacles` maps the revision of a group to the first field that requires a recreation, empty if no field does. The
+    map is empty if no group is or must be updated in place.
     """
 
     key: str = ""
@@ -84,9 +86,9 @@ class Route(Struct, frozen=True, kw_only=True):
     obstacles: Mapping[str, str] = field(default_factory=dict)
 
     def follow(self, folded: Folded) -> Folded:
-        """Return the fold in which groups are stranded whose update has begun and cannot lead to the revision.
+        """Return the fold with the stranded groups: their update has begun, but cannot lead to the revision.
 
-        Groups that their nodes have refused are kept where groups may be updated in no other way.
+        Groups that their nodes have refused are kept if groups may only be updated in place.
         """
         stranded = folded.updating & ~self._possible(folded)
         refused = 0 if self.setting.forbids_recreation else folded.refused
@@ -95,10 +97,11 @@ class Route(Struct, frozen=True, kw_only=True):
         return replace(folded, updating=folded.updating & ~stranded, stranded=stranded, refused=refused)
 
     def release(self, statefulset: JSONObject, folded: Folded, size: int, span: range) -> tuple[int, int]:
-        """Return which groups of the released `span` of indexes are updated in place, and the partition that keeps them.
+        """Return the groups in the released `span` of indexes that are updated in place, and the partition for them.
 
-        It is above what the leader StatefulSet would replace although it must not be recreated: also what its controller, whose
-        caches may be behind, has not counted as updated yet. An update that has begun is completed, whatever the setting.
+        The partition protects each leader that the StatefulSet controller would replace although it must not be
+        recreated. These include leaders that the controller, whose caches may be behind, has not counted as updated
+        yet. An update that has begun is completed, whatever the setting.
         """
         if not span or groupname.revision(statefulset) != self.key:
             return 0, span.start
@@ -118,13 +121,16 @@ class Route(Struct, frozen=True, kw_only=True):
 
 
 def read(annotations: Mapping[str, str]) -> InPlace:
-    """Return the setting; a value that admission would refuse counts as absent."""
+    """Return the setting; a value that admission would reject counts as absent."""
     text = annotations.get(labels.IN_PLACE, "")
     return InPlace(text) if text in tuple(InPlace) else InPlace.OFF
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Refuse an unknown way of updates, and any where a ReplicaSet keeps the leaders: it replaces what differs from it."""
+    """Return the error of an unknown value, or of any value if a ReplicaSet keeps the leaders.
+
+    A ReplicaSet replaces each pod that differs from its template.
+    """
     text, path = lws.annotations.get(labels.IN_PLACE), f"metadata.annotations.{labels.IN_PLACE}"
     if text is None:
         return
@@ -135,14 +141,14 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def route_of(facts: SetFacts, folded: Folded) -> tuple[Route | None, Folded]:
-    """Return how groups come to the revision of the LeaderWorkerSet, if any group is, or must be, updated in place."""
+    """Return how groups are updated to the LeaderWorkerSet's revision, if any group is or must be updated in place."""
     if labels.IN_PLACE not in facts.lws.annotations and not folded.updating:
         return None, folded
     return find_route(facts.obj, facts.observed.revisions, facts.revision.key, folded, facts.gang)
 
 
 def decide(facts: SetFacts, leaders: LeaderDecision, _now: datetime) -> LeaderDecision:
-    """Mark the groups that are updated in place now, and report why others cannot be."""
+    """Mark the groups that are updated in place now, and report why others cannot be updated in place."""
     rollout = leaders.rollout
     if rollout is None:
         return leaders
@@ -163,7 +169,7 @@ def _mark_all(facts: SetFacts, folded: Folded, released: int) -> tuple[Action, .
 
 
 def _events(facts: SetFacts, leaders: LeaderDecision, folded: Folded) -> Sequence[Event]:
-    """Return the events of an update: groups that were updated in place already are not updated by a lower partition."""
+    """Return the events of an update; a lower partition does not update groups that were already updated in place."""
     if facts.revision.is_new:
         known, key = facts.observed.revisions, groupname.revision(facts.living or {})
         new = facts.revision.created or revisions.find(known, facts.revision.key)
@@ -179,7 +185,7 @@ def _events(facts: SetFacts, leaders: LeaderDecision, folded: Folded) -> Sequenc
 def find_route(
     obj: JSONObject, found: Sequence[JSONObject], key: str, folded: Folded, gang: Gang
 ) -> tuple[Route, Folded]:
-    """Return how groups come to the revision `key`, and the fold of them; `found` are the revisions of the LeaderWorkerSet."""
+    """Return how groups are updated to the revision `key`, and their fold; `found` are the existing revisions."""
     setting = read(meta.annotations(obj))
     known = revisions.owned(found, obj)
     new, bound = revisions.find(known, key), _bound(obj, gang)
@@ -192,20 +198,20 @@ def find_route(
 
 
 def obstacle_between(old: JSONObject | None, new: JSONObject | None) -> str:
-    """Return why a group of one revision cannot be brought to the other in place; empty if it can."""
+    """Return why a group of one revision cannot be updated to the other in place; empty if it can."""
     if old is None or new is None:
         return "the ControllerRevision"
     return obstacle((old.get("data") or {}).get("spec"), (new.get("data") or {}).get("spec"))
 
 
 def obstacle(old: Any, new: Any) -> str:
-    """Return the first field that distinguishes what two revisions hold of `spec` and cannot change in place, or none."""
+    """Return the first field of `spec` that differs between two revisions and cannot change in place; empty if none."""
     fixed = (path for path in differences(_fixed(old), _fixed(new), "spec") if not IMAGE.fullmatch(path))
     return next(fixed, "") or inplaceresources.obstacle(old or {}, new or {})
 
 
 def _fixed(spec: Any) -> Any:
-    """Return what a revision holds of `spec` without CPU and memory."""
+    """Return the fields of `spec` that a revision holds, without CPU and memory."""
     template = (spec or {}).get("leaderWorkerTemplate") or {}
     found = {
         name: inplaceresources.without(template[name]) for name in inplaceresources.TEMPLATES if template.get(name)
@@ -214,7 +220,7 @@ def _fixed(spec: Any) -> Any:
 
 
 def differences(old: Any, new: Any, path: str) -> Iterator[str]:
-    """Yield the paths of the fields in which two values of JSON differ; for lists of different lengths, the path of the list.
+    """Yield the paths of the fields in which two JSON values differ; for lists of different lengths, the list's path.
 
     >>> list(differences({"a": [1, 2], "b": {}}, {"a": [1, 3], "c": 0}, "x"))
     ['x.a[1]', 'x.b', 'x.c']
@@ -235,7 +241,7 @@ def differences(old: Any, new: Any, path: str) -> Iterator[str]:
 def announce(
     obj: JSONObject, found: Sequence[JSONObject], old: str, new: JSONObject | None, gang: Gang
 ) -> tuple[Event, ...]:
-    """Return the event that says why groups of the revision `old` cannot be brought to a new one in place, once."""
+    """Return the event with the reason why groups of the revision `old` cannot be updated in place, once."""
     setting = read(meta.annotations(obj))
     if new is None or not setting.is_wanted:
         return ()
@@ -244,7 +250,7 @@ def announce(
 
 
 def _bound(obj: JSONObject, gang: Gang) -> str:
-    """Return what binds groups to objects that are named after their revision; empty if nothing does."""
+    """Return the setting that binds groups to objects named after their revision; empty if there is none."""
     if meta.spec(obj).get("scheduling") is not None:
         return "spec.scheduling"
     choice = meta.annotations(obj).get(labels.GANG_SCHEDULER, "")
@@ -259,7 +265,7 @@ def marks(folded: Folded, groups: Mapping[str, GroupFacts], name: str, key: str,
 
 
 def mark(obj: JSONObject, group: GroupFacts, key: str, statefulset: JSONObject) -> Patch:
-    """Return the mark of a leader: the revision that its group is brought to, and its own of the leader StatefulSet."""
+    """Return the mark of a leader: its target revision, and its own revision of the leader StatefulSet."""
     wanted = {
         labels.IN_PLACE_REVISION: key,
         labels.IN_PLACE_STATEFULSET_REVISION: str(meta.status(statefulset)["updateRevision"]),

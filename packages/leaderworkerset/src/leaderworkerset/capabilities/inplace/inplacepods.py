@@ -1,16 +1,16 @@
-"""A pod that is updated in place: what its containers were before, and whether the new ones have taken over.
+"""A pod that is updated in place: its previous containers, and whether the new containers run.
 
-The kubelet ends a container whose image was changed and starts it again, which counts as a restart of it. So the patch of
-the images also records, in an annotation, the count that this leads to, the container that runs before, and its image:
-`NAME=COUNT=ID=IMAGE,…`. Restarts up to that count are not a failure (R-POD-4), and the pod is ready only by other containers.
-If the image of a container is taken back after the container ended, as with a new image that cannot be pulled, it starts
-again: that restart is excused, and awaited. The ID does not show whether it ended: a kubelet keeps the ID of an ended
-container in the status until the next container starts.
+The kubelet stops a container whose image was changed and starts it again, which counts as a restart. So the patch of
+the images also records, in an annotation, the resulting count, the ID of the running container, and its image:
+`NAME=COUNT=ID=IMAGE,…`. Restarts up to that count are not a failure (R-POD-4). The pod is ready only once other
+containers run. If the image of a container is reverted after the container ended, for example since the new image
+cannot be pulled, the container starts again: that restart is excused, and awaited. The ID does not show whether the
+container ended: a kubelet keeps the ID of an ended container in the status until the next container starts.
 
-If the image changes again while the container runs, the kubelet may be ending it, or may not know of the change yet. If it
-does, it starts the container with the first image, ends that, and starts it with the second one. So no other container is
-awaited after an image was taken back, and two restarts are excused if the container starts soon: the record is
-`NAME=COUNT=ID=IMAGE=UNTIL` then.
+If the image changes again while the container runs, the kubelet may be stopping it, or may not know of the change yet.
+In the first case it starts the container with the first image, stops it, and starts it with the second image. So no
+other container is awaited after an image was reverted, and two restarts are excused if the container starts soon. Then
+the record is `NAME=COUNT=ID=IMAGE=UNTIL`.
 """
 
 from collections.abc import Mapping
@@ -26,9 +26,9 @@ TURNS: Final = 2
 
 
 class Before(NamedTuple):
-    """A container before its image was changed: the restarts that the change leads to; ID and image, if one must end.
+    """A container before the change of its image: the resulting restart count; ID and image, if a container must end.
 
-    `until` is when a container starts at the latest that the kubelet ended although the image changed again.
+    If the image changed again while the kubelet stopped the container, `until` is the latest time of its start.
     """
 
     restarts: int
@@ -41,7 +41,7 @@ class Before(NamedTuple):
 
 
 def read(pod: JSONObject) -> dict[str, Before]:
-    """Return what was recorded of the containers of a pod, by their names; entries that cannot be read count as absent.
+    """Return the records of the containers of a pod, by name; entries that cannot be read count as absent.
 
     >>> read({"metadata": {"annotations": {labels.IN_PLACE_BEFORE: "main=1=runc://a=app:1,broken,other=x=="}}})
     {'main': Before(restarts=1, container='runc://a', image='app:1', until='')}
@@ -55,7 +55,7 @@ def read(pod: JSONObject) -> dict[str, Before]:
 
 
 def excused(pod: JSONObject) -> Mapping[str, int]:
-    """Return how many restarts of each container are not failures."""
+    """Return the number of excused restarts of each container."""
     known = read(pod)
     found = {name: before.restarts for name, before in known.items()}
     for one in _statuses(pod) if any(before.until for before in known.values()) else ():
@@ -67,16 +67,16 @@ def excused(pod: JSONObject) -> Mapping[str, int]:
 
 
 def is_settled(pod: JSONObject) -> bool:
-    """Return whether no container runs any more that an update in place must have ended, and all have their resources."""
+    """Return whether all containers that the update must stop have ended, and all have their resources."""
     known = read(pod)
     is_left = bool(known) and any(_is_left(one, known) for one in _statuses(pod))
     return not is_left and inplaceresources.is_settled(pod)
 
 
 def record(pod: JSONObject, changed: Mapping[str, str], until: str) -> str:
-    """Return the record of a pod whose containers are about to get the images `changed`; what is known of others stays.
+    """Return the record of a pod whose containers are about to get the images `changed`; other entries are kept.
 
-    `until` is when the kubelet has ended and started a container that it is ending now.
+    `until` is the time by which the kubelet has restarted a container that it is stopping now.
     """
     known = read(pod)
     images = {one["name"]: str(one.get("image") or "") for one in meta.spec(pod).get("containers") or []}

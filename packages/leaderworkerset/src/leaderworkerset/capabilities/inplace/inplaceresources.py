@@ -1,8 +1,8 @@
-"""CPU and memory of pods that are updated in place: what changes, whether it can, and whether the kubelet has done it.
+"""CPU and memory of pods that are updated in place: the changes, the obstacles, and the progress of the kubelet.
 
-The subresource `resize` writes them, the patch of images and labels records on the pod what they shall be:
-`CONTAINER.limits.cpu=2,…`. So a manager that dies between the two writes goes on, and so does an update that is followed
-by another one. The record is removed when the group is done: from then on others may resize its pods.
+The subresource `resize` writes them. The patch of images and labels records the desired amounts on the pod:
+`CONTAINER.limits.cpu=2,…`. So a manager that exits between the two writes can continue, and so can an update that is
+followed by another one. The record is removed once the group is updated. From then on, others may resize its pods.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ UNSUPPORTED: Final = "its node does not resize pods"
 
 
 class ResourceField(NamedTuple):
-    """Where an amount stands: in a container, `limits` or `requests`, `cpu` or `memory`."""
+    """The position of an amount: a container, `limits` or `requests`, `cpu` or `memory`."""
 
     container: str
     kind: str
@@ -28,7 +28,7 @@ class ResourceField(NamedTuple):
 
 
 def changed(before: JSONObject | None, after: JSONObject) -> dict[ResourceField, str]:
-    """Return the amounts of a pod template that another one, None if it is lost, does not have."""
+    """Return the amounts of a pod template that differ from another template, which is None if it is lost."""
     known = {} if before is None else _amounts(_containers(before))
     return {place: amount for place, amount in _amounts(_containers(after)).items() if known.get(place) != amount}
 
@@ -54,15 +54,15 @@ def record(amounts: Mapping[ResourceField, str]) -> str:
 
 
 def due(pod: JSONObject, amounts: Mapping[ResourceField, str]) -> dict[ResourceField, str]:
-    """Return the amounts that the spec of a pod does not have yet, none if its node cannot resize it."""
+    """Return the amounts that the spec of a pod does not have yet; none if its node cannot resize the pod."""
     return {} if not amounts or _is_unsupported(pod) else _missing(_containers(pod), amounts)
 
 
 def is_settled(pod: JSONObject) -> bool:
-    """Return whether the containers of a pod shall have what is recorded, and have it as the kubelet reports it.
+    """Return whether the recorded amounts are in the spec of a pod and in the status that the kubelet reports.
 
-    A status from before the patch still has the old amounts, whatever its conditions say. Where an infeasible resize is taken back,
-    the old amounts are those that are wanted, and only the spec has others.
+    A status from before the patch still has the old amounts, whatever its conditions are. If an infeasible resize is
+    reverted, the old amounts are the desired amounts, and only the spec differs.
     """
     amounts = read(pod)
     reported = meta.status(pod).get("containerStatuses") or []
@@ -70,7 +70,10 @@ def is_settled(pod: JSONObject) -> bool:
 
 
 def refusal(pod: JSONObject) -> str:
-    """Return why the kubelet will not resize a pod; empty if nothing says so. One that is deferred may be resized later."""
+    """Return why the kubelet will not resize a pod; empty if no condition reports that.
+
+    A deferred resize may succeed later.
+    """
     amounts = read(pod)
     if is_settled(pod):
         return ""
@@ -97,10 +100,11 @@ def without(template: JSONObject) -> JSONObject:
 
 
 def obstacle(old: JSONObject, new: JSONObject) -> str:
-    """Return the first field of two revisions' `spec` for which CPU and memory cannot change in place; empty without one.
+    """Return the first field of two revisions' `spec` that prevents a resize in place; empty if there is none.
 
-    The rest of the templates is the same. The API server refuses to remove an amount, to change the class of a pod, and
-    all of it where amounts of the whole pod are set. A container that is restarted for it would count as failed.
+    The other fields of the templates are equal. The API server refuses to remove an amount, to change the class of a
+    pod, and any change if amounts of the whole pod are set. A container that is restarted for a resize would count as
+    failed.
     """
     before, after = (one.get("leaderWorkerTemplate") or {} for one in (old, new))
     found = (

@@ -1,9 +1,9 @@
-"""Brings a marked group to another revision in place, step by step (docs/adr/0024-update-in-place.md).
+"""Updates a marked group to another revision in place, step by step (docs/adr/0024-update-in-place.md).
 
-In: a live group whose leader carries a mark: a revision (`capabilities/inplace/inplace.py`). Out: the next writes. `STEPS`
-lists the steps; the first row that holds applies. Each is decided from what the API server shows, so a manager may die after
-any write. The StatefulSets end as if they had created the pods: a pod gets the label of the revision that its StatefulSet
-has then, so nothing is left for it to replace.
+In: a live group whose leader is marked with a revision (`capabilities/inplace/inplace.py`). Out: the next writes.
+`STEPS` lists the steps; the first row that holds applies. Each decision depends only on stored objects, so a manager
+may exit after any write. In the end, the StatefulSets are in the same state as if they had created the pods: each pod
+has the label of the StatefulSet's revision, so the StatefulSet replaces no pod.
 
 ```
 marked ─► HOLD ─► AWAIT_CONTROLLER ─► PATCH_WORKERS ─► PATCH_LEADER ─► AWAIT_WORKERS ─► LET_GO ─► done
@@ -11,8 +11,8 @@ marked ─► HOLD ─► AWAIT_CONTROLLER ─► PATCH_WORKERS ─► PATCH_LEA
           gets the new template, and  of all pods, the leader's as      containers are   and finds none to replace
           replaces no pods            the last                          ready
 ```
-RESIZE repeats what was lost between the two writes of a pod. REFUSE marks a group whose nodes do not resize its pods: it is
-recreated (`core/leaderworkerset/rollingupdate.py`), unless groups may be updated in no other way.
+RESIZE repeats a resize that was lost between the two writes of a pod. REFUSE marks a group whose nodes do not resize
+its pods: it is recreated (`core/leaderworkerset/rollingupdate.py`), unless groups may only be updated in place.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,13 +37,13 @@ from leaderworkerset.core.leaderworkerset import groupfacts, revisions
 from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
 
 GRACE: Final = 30
-"""Seconds that a container has to end by default."""
+"""The default termination grace period in seconds."""
 
 LONGEST_GRACE: Final = 24 * 3600
-"""The maximum of seconds that are waited for: a pod may name any number."""
+"""The maximum grace period that is respected, in seconds: a pod may have any number."""
 
 START: Final = timedelta(seconds=30)
-"""How long a kubelet may take to start a container whose image it had a moment ago, twice."""
+"""The time within which a kubelet starts a container twice, if its image was present a moment ago."""
 
 
 class InPlaceStep(StrEnum):
@@ -70,7 +70,7 @@ class Marked(Struct, frozen=True, dict=True):
 
     @property
     def key(self) -> str:
-        """Return the revision that the group is brought to."""
+        """Return the target revision of the group."""
         return meta.annotations(self.group.leader).get(labels.IN_PLACE_REVISION, "")
 
     @cached_property
@@ -79,7 +79,7 @@ class Marked(Struct, frozen=True, dict=True):
         return self.revised(self.key)
 
     def revised(self, key: str) -> LeaderWorkerSet | None:
-        """Return the LeaderWorkerSet as it is in a revision, None where there is no such revision."""
+        """Return the LeaderWorkerSet with the content of a revision; None if the revision does not exist."""
         group = self.group
         found = revisions.find(revisions.owned(group.revisions, group.obj), key)
         return None if found is None else leaderworkerset.decode(revisions.restore(group.obj, found))
@@ -98,12 +98,12 @@ class Marked(Struct, frozen=True, dict=True):
 
     @property
     def is_only(self) -> bool:
-        """Return whether the group may be updated in no other way."""
+        """Return whether the group may only be updated in place."""
         return inplace.read(meta.annotations(self.group.obj)).forbids_recreation
 
     @cached_property
     def refusals(self) -> Sequence[tuple[JSONObject, str]]:
-        """Return the pods that their nodes do not resize, and why."""
+        """Return the pods that their nodes do not resize, and the reasons."""
         return [(pod, why) for pod in self.pods if (why := inplaceresources.refusal(pod))]
 
     @property
@@ -113,7 +113,7 @@ class Marked(Struct, frozen=True, dict=True):
 
     @cached_property
     def outdated(self) -> Sequence[JSONObject]:
-        """Return the workers that are not of the revision yet."""
+        """Return the workers that do not have the revision yet."""
         return [pod for pod in self.members if not self.is_of(pod, self.made_of)]
 
     @property
@@ -123,7 +123,7 @@ class Marked(Struct, frozen=True, dict=True):
 
     @property
     def is_counted(self) -> bool:
-        """Return whether the controller of the workers, whose caches may be behind, knows all of them as updated."""
+        """Return whether the workers' controller, whose caches may be behind, counts all of them as updated."""
         status = meta.status(self.workers or {})
         return self.workers is None or int(status.get("updatedReplicas") or 0) >= len(self.members)
 
@@ -133,13 +133,13 @@ class Marked(Struct, frozen=True, dict=True):
         return meta.annotations(self.group.leader).get(labels.IN_PLACE_STATEFULSET_REVISION, "")
 
     def is_of(self, pod: JSONObject, made_of: str) -> bool:
-        """Return whether a pod is of the revision, and of this one of its StatefulSet."""
+        """Return whether a pod has the target revision, and this revision of its StatefulSet."""
         own = meta.labels(pod)
         return (groupname.revision(pod), own.get(labels.STATEFULSET_REVISION)) == (self.key, made_of)
 
 
 def _hold(now: Marked) -> tuple[Action, ...]:
-    """Give the workers' StatefulSet the template of the revision, and have it replace no pod."""
+    """Give the workers' StatefulSet the template of the revision, and let it replace no pods."""
     assert now.workers is not None and now.target is not None  # noqa: PT018, S101 - the rows before say so
     before, after = now.revised(groupname.revision(now.workers)), _template(now.target, is_leader=False)
     amounts = inplaceresources.changed(None if before is None else _template(before, is_leader=False), after)
@@ -150,14 +150,14 @@ def _hold(now: Marked) -> tuple[Action, ...]:
 
 
 def _let_go(now: Marked) -> tuple[Action, ...]:
-    """Have the workers' StatefulSet replace pods again, of which none is of another revision."""
+    """Let the workers' StatefulSet replace pods again; no pod has another revision."""
     assert now.workers is not None  # noqa: S101 - the row says so
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
     return (guarded_patch(STATEFULSETS, now.workers, {"spec": {"updateStrategy": strategy}}),)
 
 
 def _patch(now: Marked, pod: JSONObject, made_of: str) -> tuple[Action, ...]:
-    """Give a pod the images of the revision and its labels, record what it runs until then, and resize it."""
+    """Give a pod the images and labels of the revision, record its running containers, and resize it."""
     assert now.target is not None  # noqa: S101 - the rows before say so
     is_leader = groupname.is_leader(pod)
     before, after = now.revised(groupname.revision(pod)), _template(now.target, is_leader=is_leader)
@@ -175,9 +175,10 @@ def _patch(now: Marked, pod: JSONObject, made_of: str) -> tuple[Action, ...]:
 
 
 def _resize(now: Marked, pod: JSONObject, amounts: Mapping[ResourceField, str]) -> tuple[Action, ...]:
-    """Give a pod CPU and memory that it does not have yet. Only its UID is compared: the patch before has changed it.
+    """Give a pod the CPU and memory that it does not have yet; compare only its UID, since the last patch changed it.
 
-    What the API server refuses would be refused again, unless the user changes something, who is waited for with `Only`.
+    The API server would refuse the same resize again, until the user makes a change. With `Only` the group waits for
+    that.
     """
     due = inplaceresources.due(pod, amounts)
     if not due or (updating.is_refused(now.group.leader) and not now.is_only):
@@ -204,7 +205,7 @@ def _mark_refused(now: Marked) -> Patch:
 
 
 def _forget(now: Marked) -> tuple[Action, ...]:
-    """Remove what is recorded of resources: nothing depends on it any more."""
+    """Remove the record of resources: nothing depends on it any more."""
     records = (labels.IN_PLACE_RESOURCES, labels.IN_PLACE_REFUSED)
     change = {"metadata": {"annotations": dict.fromkeys(records)}}
     pods = [pod for pod in now.pods if not meta.annotations(pod).keys().isdisjoint(records)]
@@ -247,7 +248,7 @@ def _containers(images: Mapping[str, str], resources: Mapping[str, JSONObject]) 
 
 
 class StepRule(NamedTuple):
-    """A step: when it is next, and its writes."""
+    """A step: its condition, and its writes."""
 
     step: InPlaceStep
     holds: Callable[[Marked], bool]
@@ -297,7 +298,7 @@ STEPS: Final = (
     ),
     StepRule(InPlaceStep.AWAIT_LEADER, lambda _: True),
 )
-"""The steps in their order. Where nothing is to be written, a change of what is awaited leads to the next decision."""
+"""The steps in their order; after a step without writes, a change of the awaited objects causes the next decision."""
 
 
 def next_step(marked: Marked) -> StepRule:
@@ -306,7 +307,7 @@ def next_step(marked: Marked) -> StepRule:
 
 
 def decide(group: LiveGroup) -> PolicyDecision:
-    """Return the next writes of a group that is updated in place; none for any other."""
+    """Return the next writes of a group that is updated in place; none for other groups."""
     if labels.IN_PLACE_REVISION not in meta.annotations(group.leader):
         return NOTHING
     workers = groupname.find_workers(group.leader, group.statefulsets)

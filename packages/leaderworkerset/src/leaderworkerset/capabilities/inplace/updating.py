@@ -1,6 +1,7 @@
-"""Which groups are being updated in place, by what their leaders and the StatefulSets of their workers show.
+"""Finds the groups that are being updated in place, from their leaders and the StatefulSets of their workers.
 
-In: the facts of a group, its leader, the StatefulSet of its workers. Out: the facts, in which the group is not ready.
+In: the facts of a group, its leader, the StatefulSet of its workers. Out: the facts, in which such a group is not
+ready.
 """
 
 from msgspec.structs import replace
@@ -14,7 +15,7 @@ from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, is_held
 
 
 def extend(found: GroupFacts, leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
-    """Return the facts of a group, which is not ready while it is updated in place."""
+    """Return the facts of a group; a group that is being updated in place is not ready."""
     updating = updating_to(leader, worker_statefulset)
     if not updating:
         return found
@@ -27,10 +28,10 @@ def excuses(_lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject
 
 
 def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> str:
-    """Return the revision that the group of a leader is being brought to in place; empty if it is there, or of none.
+    """Return the revision to which the group of a leader is being updated in place; empty if no update is in progress.
 
-    It is there when leader and workers are of the revision, the workers' StatefulSet is no longer held, and the leader runs
-    its new containers; those of the workers do before their StatefulSet is let go.
+    The update is complete when leader and workers have the revision, the workers' StatefulSet is no longer held, and
+    the leader runs its new containers. The workers run theirs before their StatefulSet may replace pods again.
     """
     mark = meta.annotations(leader).get(labels.IN_PLACE_REVISION, "")
     if not mark:
@@ -43,6 +44,6 @@ def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> st
 
 
 def is_refused(leader: JSONObject) -> bool:
-    """Return whether the nodes of a marked group do not resize its pods as its revision wants it."""
+    """Return whether the nodes of a marked group do not resize its pods to the amounts of its revision."""
     own = meta.annotations(leader)
     return labels.IN_PLACE_REFUSED in own and own[labels.IN_PLACE_REFUSED] == own.get(labels.IN_PLACE_REVISION)

@@ -1,12 +1,12 @@
-"""Pods on lost nodes: terminating for longer than their grace period on a node that does not report; force-deleted here.
+"""Force-deletes pods on lost nodes: they terminate for longer than their grace period, and their node does not report.
 
-A pod whose kubelet is gone stays Terminating for ever and blocks its group: the leader waits for its workers, and a
-name is free only after its pod is deleted. In: the pods of a group, the nodes of stuck pods, the time. Out:
-deletions with a grace period of 0, or when to decide again.
+A pod without a kubelet stays Terminating for ever and blocks its group: the leader waits for its workers, and a name is
+free only after its pod is deleted. In: the pods of a group, the nodes of stuck pods, the time. Out: deletions with a
+grace period of 0, or the time of the next decision.
 
-A node that does not report may still run its pods. Workers are released there, a leader is not: two leaders of one
-identity could serve at once. A leader is released if the node is certainly down: it was deleted, or an administrator
-marked it with the taint `node.kubernetes.io/out-of-service`.
+A node that does not report may still run its pods. Workers on such a node are released. A leader is not, since two
+leaders with one identity could serve at once. A leader is released only if the node is certainly down: the node was
+deleted, or an administrator added the taint `node.kubernetes.io/out-of-service`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,12 +37,13 @@ OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 RECHECK: Final = timedelta(seconds=30)
 """The interval between decisions about a pod that is stuck, but not released: nodes are not watched.
 
-It is also the longest wait before a pod counts as stuck: by a wrong clock that time may seem far away.
+It is also the longest wait before a pod counts as stuck: with a wrong clock, that time may seem to be far in the
+future.
 """
 
 
 class Stuck(Struct, frozen=True, kw_only=True):
-    """The group of a LeaderWorkerSet, and when its pods count as stuck: terminating for `grace` beyond their own."""
+    """The group of a LeaderWorkerSet; its pods are stuck once they terminate for `grace` beyond their grace period."""
 
     lws: JSONObject
     pods: Sequence[JSONObject]
@@ -58,7 +59,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def grace_of(group: LiveGroup) -> timedelta | None:
-    """Return after how long stuck pods of a group are released; None if they are waited for, as the Go controller does."""
+    """Return the time after which stuck pods of a group are released; None if never, as in the Go controller."""
     default: timedelta | None = group.facts.get(names.LOST_NODES)
     text = meta.annotations(group.obj).get(labels.RELEASE_LOST_PODS_AFTER)
     if text is None:
@@ -72,7 +73,7 @@ def _stuck(group: LiveGroup) -> Stuck | None:
 
 
 def wants_nodes(group: LiveGroup) -> set[str]:
-    """Return the names of the nodes of stuck pods, if such pods are to be released."""
+    """Return the names of the nodes of stuck pods, if such pods must be released."""
     stuck = _stuck(group)
     return set() if stuck is None else nodes_of(stuck)
 
@@ -124,19 +125,19 @@ def _release_one(stuck: Stuck, pod: JSONObject, node: JSONObject | None, *, is_f
 
 
 def _on_nodes(pods: Sequence[JSONObject]) -> Iterator[JSONObject]:
-    """Yield the pods that are terminating on a node and were not force-deleted yet."""
+    """Yield the pods that are terminating on a node and are not force-deleted yet."""
     for pod in pods:
         if meta.is_deleting(pod) and _node_name(pod) and meta.metadata(pod).get("deletionGracePeriodSeconds") != 0:
             yield pod
 
 
 def _left(pod: JSONObject, stuck: Stuck) -> timedelta:
-    """Return how long the pod may still be terminating; its timestamp is when its own grace period ends."""
+    """Return how long the pod may still terminate; its deletion timestamp is the end of its own grace period."""
     return timestamps.parse(meta.metadata(pod)["deletionTimestamp"]) + stuck.grace - stuck.now
 
 
 def _state(node: JSONObject | None) -> str:
-    """Return why a node counts as lost, empty if it reports."""
+    """Return why a node counts as lost; empty if the node reports."""
     if node is None:
         return "does not exist"
     if _is_down(node):

@@ -1,7 +1,7 @@
 """Whether groups are moved off nodes under maintenance: the manager's configuration, and an annotation of each set.
 
-In: the configuration, annotations. Out: whether the groups of a LeaderWorkerSet are moved, errors of admission. An annotation
-that was stored with another value is read as the default: one object does not stop others.
+In: the configuration, annotations. Out: whether the groups of a LeaderWorkerSet are moved, errors of admission. A
+stored annotation with an invalid value is read as the default, so that one object does not block others.
 """
 
 from collections.abc import Mapping

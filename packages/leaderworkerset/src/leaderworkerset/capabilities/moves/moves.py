@@ -1,8 +1,9 @@
-"""Which groups are moved now: one more only while enough others are available.
+"""Selects the groups that are moved now; a further group is moved only while enough others are available.
 
-A move is a deletion of the group's leader, as an update replaces it: no failure, so without record, delay or budget of
-restarts. The decision depends on existing objects alone. So a move that is not begun when the node opens again does not take
-place, a group on two closed nodes leaves both at once, and one that is elsewhere is not moved again.
+A move deletes the leader of the group, as an update does. It is not a failure, so it has no record or delay, and it
+uses no restarts. The decision depends on existing objects alone. So a move that has not begun when the node is opened
+again does not take place. A group on two closed nodes leaves both at once, and a group on other nodes is not moved
+again.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -32,9 +33,9 @@ Leaving = Mapping[str, Collection[str]]
 
 
 def choose(waiting: Iterable[Group], available: Collection[Group], least: int) -> list[Group]:
-    """Return which of the waiting groups to move, in their order, so that `least` groups stay available.
+    """Return the waiting groups to move, in their order, so that `least` groups stay available.
 
-    Groups that are not available come first: nothing is lost by their move.
+    Unavailable groups are first: their move costs no availability.
 
     >>> choose([3, 2, 1], {0, 2, 3}, least=2), choose(["a", "b"], {"a", "b"}, least=2)
     ([1, 3], [])
@@ -46,7 +47,7 @@ def choose(waiting: Iterable[Group], available: Collection[Group], least: int) -
 
 
 def depart(facts: SetFacts, folded: Folded) -> Folded:
-    """Return the fold in which the wanted groups depart that have to leave nodes, and are not ending or given up."""
+    """Return the fold with the departing groups: desired, on closed nodes, and neither ending nor exhausted."""
     leaving = _leaving(facts)
     if not leaving:
         return folded
@@ -56,7 +57,7 @@ def depart(facts: SetFacts, folded: Folded) -> Folded:
 
 
 def decide(facts: SetFacts, leaders: LeaderDecision, now: datetime) -> LeaderDecision:
-    """Delete the leaders of groups that move now, while nothing else may delete leaders, and report all that have to."""
+    """Delete the leaders of groups that move now, unless others may delete leaders; report all groups to move."""
     leaving = _leaving(facts)
     groups = _waiting(facts, leaders) if leaving else {}
     if groups and leaders.is_still and _is_rolled_out(facts, leaders):
@@ -79,7 +80,7 @@ def _has_moved(lws: LeaderWorkerSet) -> bool:
 
 
 def _waiting(facts: SetFacts, leaders: LeaderDecision) -> Mapping[str, GroupFacts]:
-    """Return the groups that have to leave nodes, by their leaders, in the order in which they move."""
+    """Return the groups that must leave nodes, by their leaders, in the order of their moves."""
     if leaders.rollout is None:
         leaving = _leaving(facts)
         found = {
@@ -95,7 +96,7 @@ def _stays(group: GroupFacts) -> bool:
 
 
 def _is_rolled_out(facts: SetFacts, leaders: LeaderDecision) -> bool:
-    """Return whether what keeps the leaders replaces none of them now."""
+    """Return whether the keeper of the leaders replaces none of them now."""
     if facts.living is None:
         return False
     if leaders.rollout is not None:
@@ -128,10 +129,10 @@ def _move(facts: SetFacts, groups: Iterable[GroupFacts]) -> tuple[Action, ...]:
 
 
 def with_moves(found: Assessment, lws: LeaderWorkerSet, waiting: Leaving, now: datetime) -> Assessment:
-    """Return the assessment with the condition that says whether groups have to leave nodes (docs/adr/0023-moves.md).
+    """Return the assessment with the condition that reports whether groups must leave nodes (docs/adr/0023-moves.md).
 
-    It is absent until the first group has to, then True as long as one does, and False after that. `waiting` are the leaders
-    of such groups, and their nodes.
+    It is absent until a group must leave nodes for the first time, True while any group must, and False after that.
+    `waiting` are the leaders of such groups, and their nodes.
     """
     conditions = found.status.conditions
     known = next((one for one in conditions if one.type == MOVE_IN_PROGRESS.type), None)

@@ -1,1 +1,1 @@
-"""New groups prefer the nodes of the groups before them (`stay-on-nodes`)."""
+"""New groups prefer the nodes of the previous groups (`stay-on-nodes`)."""

@@ -1,13 +1,14 @@
-"""Places: where a set asks for it, a group that is made anew prefers the nodes that the one before it had, rank by rank.
+"""Places: if a set requests it, each pod of a recreated group prefers the previous node of its rank.
 
-| who | learns it from | when |
+| pod | source of its preferences | when |
 |---|---|---|
 | a leader | the record of its group, by the patch that opens its gate | it has a node only after that |
 | a worker | an annotation of its StatefulSet's template, from the same record | at its admission |
 
-The record is that of the group's recreations (`recreation.py`), with a field manager of its own: it is written once all
-pods of a group have nodes. A node is avoided if the group failed there twice in a row: once may be the program's fault.
-Both are preferences: a group goes elsewhere rather than wait. Why: docs/adr/0025-places-and-ends.md.
+The nodes are stored in the record of the group's recreations (`recreation.py`), with a field manager of their own. They
+are written once all pods of a group have nodes. A node is avoided if the group failed there twice in a row: the program
+may have caused a single failure. Both are preferences: a group starts on other nodes rather than wait. The reasons are
+in docs/adr/0025-places-and-ends.md.
 
 In: the LeaderWorkerSet, the record, live groups, pods at admission. Out: the record, and preferences of pods.
 """
@@ -34,17 +35,17 @@ PREFERRED: Final = "Preferred"
 """The value of the annotation."""
 
 WEIGHT: Final = 100
-"""The weight of each preference: the highest there is."""
+"""The weight of each preference: the maximum of the API."""
 
 LONGEST: Final = 64 * 1024
-"""The maximum length of the names of a group's nodes, joined; those of higher ranks are not remembered."""
+"""The maximum length of the joined names of a group's nodes; nodes of higher ranks are not recorded."""
 
 BLAMED_FROM: Final = 2
-"""The number of a recreation in a row from which on the node of the pod that failed is avoided."""
+"""The number of recreations in a row from which on the node of the failed pod is avoided."""
 
 
 class Places(Struct, frozen=True):
-    """The nodes that a group had, by rank, and one of them to avoid; empty where there is none."""
+    """The previous nodes of a group, by rank, and the node to avoid; empty if there is none."""
 
     nodes: tuple[str, ...] = ()
     avoided: str = ""
@@ -68,12 +69,12 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def stays(annotations: Mapping[str, str]) -> bool:
-    """Return whether groups come back to the nodes they had."""
+    """Return whether groups prefer their previous nodes."""
     return annotations.get(labels.STAY_ON_NODES) == PREFERRED
 
 
 def of(obj: JSONObject, record: JSONObject | None) -> Places:
-    """Return the places of the group with this record, as long as the LeaderWorkerSet asks for them."""
+    """Return the places of the group with this record, if the LeaderWorkerSet requests them."""
     if record is None or not stays(meta.annotations(obj)) or meta.is_of_predecessor(record, obj):
         return NOWHERE
     found = _read(meta.annotations(record))
@@ -86,9 +87,9 @@ def of(obj: JSONObject, record: JSONObject | None) -> Places:
 
 
 def marks(lws: LeaderWorkerSet, template: JSONObject | None) -> dict[str, str]:
-    """Return the annotation that puts leaders behind the gate where they learn their places.
+    """Return the annotation that adds the gate to leaders; they get their preferences when it is opened.
 
-    It comes and goes with another revision alone: by itself it would replace all groups.
+    It changes only together with the revision: by itself, the change would replace all groups.
     """
     annotations = lws.annotations if template is None else meta.annotations(template)
     return {labels.STAY_ON_NODES: PREFERRED} if stays(annotations) else {}
@@ -110,7 +111,7 @@ def decide(group: LiveGroup) -> PolicyDecision:
 
 
 def remember(group: LiveGroup, size: int) -> tuple[Apply, ...]:
-    """Record the nodes of a group of this size once all its pods have one, if they are not recorded yet."""
+    """Record the nodes of a group of this size once all its pods have nodes, unless they are recorded already."""
     leader = group.leader
     if not stays(meta.annotations(group.obj)):
         return ()
@@ -142,7 +143,7 @@ def annotations_of(found: Places) -> dict[str, str]:
 
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
-    """Return a marked leader with an index behind its gate, and a worker with its preferences instead of the list."""
+    """Return a marked leader that has an index with the gate, and a worker with its preferences instead of the list."""
     if member.is_leader:
         is_gated = stays(meta.annotations(pod)) and not groupname.is_hash(pod)
         return replacement.gated(pod) if is_gated else pod
@@ -157,7 +158,7 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
 
 
 def preferred(pod: JSONObject, found: Places, rank: int) -> list[JSONObject]:
-    """Return the preferences of the pod with those of its place; empty if its place adds none."""
+    """Return the preferences of the pod together with the preferences of its place; empty if its place adds none."""
     added = found.preferences(rank)
     nodes: JSONObject = (meta.spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
     return [*(nodes.get(PREFERENCES) or []), *added] if added else []
@@ -173,7 +174,7 @@ POLICY: Final = Policy(admit=admit)
 
 
 def _read(found: Mapping[str, str]) -> Places:
-    """Read the places; whoever may write the annotations can write anything, and no node has such a name."""
+    """Read the places; ignore names that no node can have, since users can write any annotation."""
     nodes = tuple(_node(text) for text in found.get(labels.FORMER_NODES, "")[:LONGEST].split(","))
     return Places(nodes if any(nodes) else (), _node(found.get(labels.AVOIDED_NODE, "")))
 

@@ -1,10 +1,11 @@
-"""Restarts of all containers of a pod in place, where they are tolerated (docs/adr/0027-restarts-of-all-containers.md).
+"""Tolerates restarts of all containers of a pod in place (docs/adr/0027-restarts-of-all-containers.md).
 
-A kubelet does that when a container ends with an exit code for which its rules say `RestartAllContainers`. It is not
-a failure (R-POD-4) as long as the pod is ready again in time. How often a pod did so, and since when it has not been ready, is kept
-in an annotation of the pod (`api/restartnotes.py`).
+The kubelet restarts all containers of a pod when a container exits with a code for which its rules have the action
+`RestartAllContainers`. This is not a failure (R-POD-4) if the pod is ready again in time. An annotation of the pod
+(`api/restartnotes.py`) records the number of such restarts, and since when the pod has not been ready.
 
-In: the pods of a group, the deadline, the time. Out: the notes to write, and the failure of a pod that is late, or the time left.
+In: the pods of a group, the deadline, the time. Out: the notes to write, and the failure of a late pod or the remaining
+time.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,12 +42,12 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def tolerated(annotations: Mapping[str, str]) -> timedelta | None:
-    """Return how long a pod may take to be ready again; None where such a restart is a failure like any other."""
+    """Return how long a pod may take to be ready again; None if such a restart is a failure like any other."""
     return DEADLINES.read(annotations.get(labels.IN_PLACE_RESTARTS, ""))
 
 
 def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject) -> bool:
-    """Return whether the last restart of a container was one of all of its pod that is tolerated, or was when it happened."""
+    """Return whether a container was last restarted with all others of its pod, tolerated now or at that time."""
     if not podstate.restarted_with_all(container):
         return False
     if lws is not None and tolerated(lws.annotations) is not None:
@@ -55,7 +56,7 @@ def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject)
 
 
 def find(group: LiveGroup) -> Fault:
-    """Return the failure of the first pod that is late, or the notes of pods and the time to the next deadline."""
+    """Return the failure of the first late pod, or the notes of pods and the time until the next deadline."""
     deadline = tolerated(meta.annotations(group.obj))
     if deadline is None:
         return Fault()
@@ -63,7 +64,7 @@ def find(group: LiveGroup) -> Fault:
 
 
 def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now: datetime) -> Fault:
-    """Decide about the pods of a group, none of which failed otherwise."""
+    """Decide about the pods of a group without any other failure."""
     patches: list[Patch] = []
     ends: list[tuple[datetime, JSONObject]] = []
     for pod in pods:
@@ -81,7 +82,7 @@ def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now
 
 
 def _note(pod: JSONObject, now: datetime) -> RestartNote:
-    """Return the note that a pod must have; a time in the future is by another clock, and is replaced."""
+    """Return the note that a pod must have; a time in the future comes from another clock, and is replaced."""
     known = restartnotes.read(pod)
     restarts = max(known.restarts, _restarts(pod))
     if known.since is None and restarts == known.restarts:
@@ -92,7 +93,7 @@ def _note(pod: JSONObject, now: datetime) -> RestartNote:
 
 
 def _restarts(pod: JSONObject) -> int:
-    """Return how often the containers of a pod were restarted, by those whose last restart was one of all of them."""
+    """Return the highest restart count among the containers whose last restart was one of all containers of the pod."""
     counts = (
         one.get("restartCount") or 0 for one in podstate.container_statuses(pod) if podstate.restarted_with_all(one)
     )

@@ -1,11 +1,11 @@
-"""Termination: where a set asks for it, the workers of a group end together with their leader, not after it (N-PT-1).
+"""Termination: if a set requests it, the workers of a group end together with their leader, not after it (N-PT-1).
 
-A leader that goes alone, as the last one of a StatefulSet does when it is scaled down or rolled, takes its workers with it
-only when its own grace period is over: the garbage collector deletes them once it is gone. A leader that is deleted in
-the foreground needs nothing: the collector deletes the workers of such a one at once.
+A StatefulSet that is scaled down or rolled out deletes only the leader. The garbage collector then deletes the workers
+after the grace period of the leader, once the leader is deleted. A leader that is deleted in the foreground needs no
+action: the garbage collector deletes its workers at once.
 
-In: a live group, whose LeaderWorkerSet may be gone; then the annotation that its worker StatefulSet was created with
-counts. Out: the deletion of that StatefulSet. Why an annotation: docs/adr/0025-places-and-ends.md.
+In: a live group. If its LeaderWorkerSet is deleted, the annotation with which its worker StatefulSet was created
+counts. Out: the deletion of that StatefulSet. The reasons for an annotation are in docs/adr/0025-places-and-ends.md.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ FOREGROUND: Final = "foregroundDeletion"
 
 
 class PodTermination(StrEnum):
-    """When the workers of a group end: after their leader, or with it."""
+    """The time at which the workers of a group end: after their leader, or with it."""
 
     DEFAULT = "Default"
     PARALLEL = "Parallel"

@@ -72,7 +72,7 @@ class LastingTransport(Transport):
             await one.close()
 
     async def _renew(self, used: "HTTPTransport") -> bool:
-        """Read the files again; return whether there is another transport than the one that was used."""
+        """Read the files again; return whether the transport differs from the transport that was used."""
         if self._current is not used:
             return True  # another request, which failed at the same time, was first
         try:

@@ -1,7 +1,8 @@
 """Admission of DisaggregatedSets: validation (R-DS-9 to R-DS-11, N-DS-3), and warnings (R-DS-12, R-DS-13).
 
-In: the object as posted; of the stored one, the `scheduling` of its roles. Out: all errors at once, in the order of the contract.
-The rule of the schema that needs a CEL expression (R-DS-4) is checked here too, for API servers that evaluate none.
+In: the posted object, and the `scheduling` of the roles of the stored object. Out: all errors at once, in the order of
+the contract. The rule of the schema that needs a CEL expression (R-DS-4) is also checked here, for API servers without
+CEL.
 """
 
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ from leaderworkerset.core.policies.gang import NO_GANG, Support
 LONGEST_SERVICE_NAME = 63
 LONGEST_SCALER_NAME = 253
 NAME_PARTS = len("---") + rolehash.LENGTH + len("-prv")
-"""The characters that a service's name has in addition to set, slice and role: `<set>-<slice>-<revision>-<role>-prv`."""
+"""The characters of a service's name besides set, slice and role: `<set>-<slice>-<revision>-<role>-prv`."""
 
 EXCLUSIVE_KEYS = (labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
 
@@ -56,7 +57,7 @@ def _all_errors(obj: JSONObject, old: JSONObject | None, support: Support) -> li
 
 
 def warnings(obj: JSONObject) -> list[str]:
-    """Return warnings about what is allowed, but probably not intended."""
+    """Return warnings about valid values that are probably not intended."""
     whole = decode(obj)
     ignored = [
         f"spec.roles[{index}].spec.replicas: role {role.name} is External, so {role.replicas} is ignored:"
@@ -122,9 +123,9 @@ def _names(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldErro
 
 
 def _members(obj: JSONObject, whole: DisaggregatedSet, old: JSONObject, support: Support) -> Iterator[FieldError]:
-    """Return what the LeaderWorkerSets of the roles would be refused for, and cannot change later (N-VAL-11).
+    """Return the errors of the roles' LeaderWorkerSets in fields that cannot change later (N-VAL-11).
 
-    Another `scheduling` makes other LeaderWorkerSets, so it is checked as a new one.
+    A changed `scheduling` creates new LeaderWorkerSets, so it is checked like a new one.
     """
     known = {role.get("name"): _scheduling(role) for role in meta.spec(old).get("roles") or []}
     for index, role in enumerate(meta.spec(obj).get("roles") or []):

@@ -1,9 +1,11 @@
-"""Admission of LeaderWorkerSets: defaults (R-DEF-1 to R-DEF-5) and validation (R-VAL-1 to R-VAL-28, N-VAL-1 to N-VAL-6).
+"""Admission of LeaderWorkerSets: defaults (R-DEF-1 to -5) and validation (R-VAL-1 to -28, N-VAL-1 to -6).
 
-In: the object as posted, and the stored one on an update; their types have been checked. Out: the object with defaults,
-or all errors at once, in the order of the contract. Three differences from the Go controller: where it panics, an error
-is returned (R-VAL-20); templates without containers are refused (Q-34); and so are changes that no StatefulSet can
-take (Q-7).
+In: the posted object, and the stored object on an update; their types are already checked. Out: the object with
+defaults, or all errors at once, in the order of the contract. There are three differences from the Go controller:
+
+- an error is returned where the Go controller panics (R-VAL-20)
+- templates without containers are refused (Q-34)
+- changes that a StatefulSet cannot accept are refused (Q-7)
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,7 +46,7 @@ LONGEST_HASH_NAME = 63 - len("-12345678")
 """The maximum length of a name that the host names of leaders begin with: a dash and 8 characters of a key follow."""
 
 LONGEST_HASH_NAME_WITH_WORKERS = LONGEST_HASH_NAME - len("-1234567890")
-"""The same where workers follow: a dash and 10 characters of their StatefulSet's revision make a label of 63."""
+"""The maximum length of a name if groups have workers: their labels add a dash and 10 characters of a revision."""
 
 PERCENT_TEXT = (
     "a valid percent string must be a numeric string followed by an ending '%'"
@@ -62,8 +64,8 @@ NEWER_DEFAULTS: Final = {
 }
 """Defaults of fields that a definition of v0.10 lacks.
 
-Where they are absent the schema sets them: an API server that does not know a field drops it after the webhook, and
-would count each update as a change of the spec.
+If they are absent, the schema sets them. The webhook does not: an API server that does not know a field drops it after
+the webhook, and would count each update as a change of the spec.
 """
 
 
@@ -196,7 +198,7 @@ def identity_errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def _hash_errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the errors of what groups with random keys cannot have (N-VAL-3 to N-VAL-5)."""
+    """Return the errors of fields that groups with random keys cannot have (N-VAL-3 to N-VAL-5)."""
     hashed = GroupIdentity.HASH.value
     if lws.spec.leader_worker_template.volume_claim_templates:
         yield invalid(GROUP_IDENTITY, hashed, "volumeClaimTemplates are not supported with groupIdentity Hash")
@@ -264,7 +266,7 @@ def _update(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def _are_different(new: Sequence[JSONObject], old: Sequence[JSONObject]) -> bool:
-    """Return whether a StatefulSet would get other claims; only claims with another text are read."""
+    """Return whether a StatefulSet would get different claims; only claims with a different text are read."""
     if len(new) != len(old):
         return True
     pairs = ((one, other) for one, other in zip(new, old, strict=True) if one != other)
@@ -297,7 +299,7 @@ QUEUE_LABEL: Final = f"metadata.labels[{labels.QUEUE_NAME}]"
 
 
 def queue_warnings(lws: LeaderWorkerSet) -> list[str]:
-    """Return warnings about what Kueue would treat unexpectedly (R-KQ-4, R-KQ-62); it is valid, so nothing is refused."""
+    """Return warnings about valid fields that Kueue treats unexpectedly (R-KQ-4, R-KQ-62)."""
     return [*_surge(lws), *_queue_of_templates(lws)]
 
 

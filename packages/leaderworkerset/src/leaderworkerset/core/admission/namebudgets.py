@@ -1,8 +1,9 @@
-"""Name budgets: whether the names and labels of pods, which begin with the name of their set, fit in 63 characters.
+"""Name budgets: names and labels of pods begin with the name of their set, and must fit in 63 characters.
 
-StatefulSets label their pods with their own name and the hash of their revision, and a group's workers have a StatefulSet
-that is named for their leader: `<name>-<index>-<hash>`. The hash has 8 to 10 characters. So a longer name may work for
-some revisions only, or for the first groups only. With groupIdentity Hash the budget is fixed (`identity_errors`).
+StatefulSets label their pods with their own name and the hash of their revision. The StatefulSet of a group's workers
+is named after their leader, so the label is `<name>-<index>-<hash>`. The hash has 8 to 10 characters. So a longer name
+may work only for some revisions, or only for the first groups. With groupIdentity Hash the budget is fixed
+(`identity_errors`).
 """
 
 from collections.abc import Iterator
@@ -17,11 +18,11 @@ SHORTEST_HASH: Final = 8
 LONGEST_HASH: Final = 10
 
 MORE_GROUPS: Final = 10
-"""A name is warned about if it does not fit so many times the wanted groups."""
+"""The factor for warnings: a name should also fit this many times the desired groups."""
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the error of a name with which some wanted group can never have all its pods."""
+    """Return the error of a name with which some desired group can never have all its pods."""
     most = _longest_name(lws, _digits(lws.spec.replicas), SHORTEST_HASH)
     if not lws.spec.group_identity.is_hash and most < len(lws.name) <= LONGEST:
         text = (
@@ -31,7 +32,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
-    """Return a warning about a name that fits for some revisions only, or not for many more groups."""
+    """Return a warning about a name that fits only for some revisions, or not for many more groups."""
     if lws.spec.group_identity.is_hash or any(errors(lws)):
         return
     replicas, surge = lws.spec.replicas, lws.rolling_update.max_surge

@@ -1,7 +1,7 @@
 """Admission of pods: identity, placement and environment of every pod of a group (R-ADM-1 to R-ADM-16).
 
-In: a pod that is about to be created. Out: the pod to store, or `DeniedError`. No other object is read: the templates of
-the leader and worker StatefulSets have put everything that is needed on the pod.
+In: a pod that is about to be created. Out: the pod to store, or `DeniedError`. No other object is read: the pod has all
+needed values from the templates of the leader and worker StatefulSets.
 """
 
 from typing import Final
@@ -32,7 +32,7 @@ ADMITTING: Final[tuple[Policy, ...]] = (
     environment.POLICY,
     replacement.POLICY,
 )
-"""The policies that change pods, in their order: each sees what those before it added (R-ADM-4 to R-ADM-16)."""
+"""The policies that change pods, in their order: each gets the pod from the previous policy (R-ADM-4 to R-ADM-16)."""
 
 
 def admit_pod(

@@ -1,7 +1,7 @@
 """The rule for stored values: an update is rejected only for errors that it adds (docs/adr/0029-stored-values.md).
 
-The API server stores values that no webhook has seen: the scale subresource calls none, and a cluster may have had none.
-Such a value must not block later updates, which include those of the manager itself.
+The API server stores values that no webhook has checked: the scale subresource calls no webhook, and a cluster may have
+been without one. Such a value must not block later updates, including updates by the manager itself.
 """
 
 from collections.abc import Callable, Sequence

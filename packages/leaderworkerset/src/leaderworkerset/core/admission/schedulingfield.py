@@ -1,9 +1,9 @@
-"""Admission of `spec.scheduling`: what kube-scheduler, or Volcano, could not follow (N-SCH-VAL-1 to N-SCH-VAL-22).
+"""Admission of `spec.scheduling`: rejects what kube-scheduler or Volcano cannot follow (N-SCH-VAL-1 to N-SCH-VAL-22).
 
 In: the LeaderWorkerSet, the stored one on an update, and how the manager serves the field. Out: the errors of the first
-check that fails; those of the last one, about the field itself, all at once. What the manager and the API server lack
-refuses only what is new or changed, so that anything else of a stored object can be changed. What the created objects cannot
-change is refused here, as their API would refuse it later.
+check that fails. The last check, of the field itself, returns all its errors at once. If the manager or the API server
+lacks support, only a new or changed field is refused, so that other fields of a stored object can be changed. Changes
+that the created objects do not allow are refused here, since their API would refuse them later.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ LONGEST_CLAIMS: Final = 4
 def errors(
     lws: LeaderWorkerSet, old: LeaderWorkerSet | None, support: Support, *, is_known: bool = False
 ) -> list[FieldError]:
-    """Return the errors of `spec.scheduling`; `is_known` says that it is stored so where there is no `old`."""
+    """Return the errors of `spec.scheduling`; `is_known` states, without `old`, that the field is stored unchanged."""
     scheduling = lws.spec.scheduling
     stored = None if old is None else old.spec.scheduling
     if scheduling is None:
@@ -51,7 +51,7 @@ def _forbidden(path: str, detail: str) -> FieldError:
 
 
 def _provider(scheduling: schedulinglevels.Scheduling, support: Support) -> Iterator[FieldError]:
-    """Return the errors of what the provider cannot do (N-SCH-VAL-3 to N-SCH-VAL-6)."""
+    """Return the errors of settings that the provider does not support (N-SCH-VAL-3 to N-SCH-VAL-6)."""
     match support.provider:
         case "":
             yield required(PATH, "requires a configured scheduler provider")
@@ -149,7 +149,7 @@ def _claims(fields: LevelFields) -> tuple[schedulinglevels.ResourceClaim, ...]:
 
 
 def _shape(scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
-    """Return the errors of unions, keys and claims (N-SCH-VAL-12), of outer levels first."""
+    """Return the errors of unions, keys and claims (N-SCH-VAL-12), outer levels first."""
     for path, fields in _present(scheduling):
         if fields.scheduling_policy is not None:
             yield from _one_policy(f"{path}.schedulingPolicy", fields.scheduling_policy)
@@ -161,7 +161,7 @@ def _shape(scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
 
 
 def _present(scheduling: schedulinglevels.Scheduling) -> Iterator[tuple[str, LevelFields]]:
-    """Yield the levels that are present, the outer ones first, with their paths."""
+    """Yield the present levels with their paths, outer levels first."""
     yield PATH, scheduling
     if scheduling.replica is not None:
         yield REPLICA, scheduling.replica
@@ -242,7 +242,7 @@ def _rules(lws: LeaderWorkerSet, scheduling: schedulinglevels.Scheduling) -> Ite
 
 
 def _role_counts(lws: LeaderWorkerSet, parts: Sequence[Part]) -> Iterator[FieldError]:
-    """Return the errors of groups without workers, and of minima that are not all pods (N-SCH-VAL-14, N-SCH-VAL-15)."""
+    """Return the errors of groups without workers, and of minima below all pods (N-SCH-VAL-14, N-SCH-VAL-15)."""
     if lws.size < 2:
         yield invalid(f"{TEMPLATE}.size", lws.size, "leader/worker scheduling requires size >= 2")
     for part in parts:

@@ -1,4 +1,4 @@
-"""Warnings about pod templates: keys that only the controllers set (ADR 29), and fields that no StatefulSet may have."""
+"""Warnings about pod templates: keys that only controllers set (ADR 29), and fields that no StatefulSet may have."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,7 +12,7 @@ IGNORED: Final = (("labels", meta.labels, labels.POD_LABELS), ("annotations", me
 
 
 def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
-    """Yield a warning for each map of a template with keys of a running pod, and for each field that prevents its pods."""
+    """Yield a warning for each map with keys of a running pod, and for each field that prevents creation of pods."""
     template = lws.spec.leader_worker_template
     for field, pod in (("leaderTemplate", template.leader_template), ("workerTemplate", template.worker_template)):
         if pod is not None:

@@ -1,7 +1,8 @@
 """The LeaderWorkerSets of a DisaggregatedSet, by slice, revision and role (R-DS-14 to R-DS-16).
 
-In: LeaderWorkerSets that carry the set's name. Out: those that the set controls, as `RolePart` values. Names are never
-parsed: labels say what an object is. One without a slice label was made before slices existed and is of slice 0.
+In: LeaderWorkerSets that carry the set's name. Out: the LeaderWorkerSets that the set controls, as `RolePart` values.
+Labels identify an object; names are never parsed. An object without a slice label was created before slices existed,
+and belongs to slice 0.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,12 +30,12 @@ class RolePart(Struct, frozen=True, kw_only=True):
     created_at: str
     replicas: int
     initial: int | None
-    """Groups when the rollout away from this revision began, None where that is not recorded."""
+    """The number of groups at the beginning of the rollout away from this revision; None if it is not recorded."""
     created: int
     ready: int
     updated: int
     replacement: str = ""
-    """The policy by which groups with random keys are replaced; empty where they have ordinals, and one policy alone."""
+    """The replacement policy of groups with random keys; empty for groups with ordinals, which have only one policy."""
 
     @property
     def baseline(self) -> int:
@@ -82,7 +83,7 @@ def part_of(obj: JSONObject) -> RolePart:
 
 
 def slice_of(obj: JSONObject) -> int | None:
-    """Return the slice that the labels name: 0 where they name none, None where they name no number."""
+    """Return the slice in the labels: 0 if the label is absent, None if it is not a number."""
     return decimals.natural(meta.labels(obj).get(SLICE) or "0")
 
 

@@ -1,9 +1,9 @@
 """The next step of a coordinated rollout, as arithmetic on counts (R-DS-44 to R-DS-54).
 
-In, for each role: the groups it had when the rollout began, the old ones that are left, the new ones that exist, the
-desired number, and the budgets. Out: the next counts, or None if nothing is left to do.
+In, for each role: the numbers of initial, remaining old, existing new and desired groups, and the budgets. Out: the
+next counts, or None if the rollout is complete.
 
-`upstream_step` gives exactly the numbers of the Go controller. `next_step` is what is used. It differs in two ways: it
+`upstream_step` returns exactly the numbers of the Go controller. Callers use `next_step`. It differs in two ways: it
 never stops before the end (Q-6), and never drains groups whose successors are not ready (docs/adr/0011).
 """
 
@@ -15,11 +15,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 OLD_SURGE: Final = 1
-"""Groups beyond the desired number that a role without surge may have, so that its last old group serves on (R-DS-60)."""
+"""Extra groups that a role without surge may have, so that its last old group continues to serve (R-DS-60)."""
 
 
 class RoleState(Struct, frozen=True):
-    """One role in a rollout. `initial`, `old`: groups of old revisions; `surge`, `unavailable`: the budgets in groups."""
+    """One role in a rollout; `initial` and `old` are groups of old revisions, `surge` and `unavailable` are budgets."""
 
     initial: int
     old: int
@@ -60,7 +60,7 @@ State = Sequence[RoleState]
 
 
 def next_step(state: State) -> PlannerStep | None:
-    """Return the next step; None at the end, when no old group is left and no new one is missing."""
+    """Return the next step; None at the end, when no old group is left and no new group is missing."""
     step = upstream_step(state)
     if step is not None:
         return _ready_first(state, step)
@@ -94,7 +94,7 @@ def _balanced(state: State, steps: int) -> PlannerStep | None:
 
 
 def is_done(state: State) -> bool:
-    """Return whether no old group is left, and no new one is missing (R-DS-45)."""
+    """Return whether no old group is left and no new group is missing (R-DS-45)."""
     return all(role.old == 0 and role.new >= role.target for role in state)
 
 
@@ -134,8 +134,8 @@ def moved(state: State, step: PlannerStep) -> State:
 def _ready_first(state: State, step: PlannerStep) -> PlannerStep:
     """Return the step, or a smaller one, that keeps the floor with groups that are ready now (R-DS-61).
 
-    New groups that the step creates are not ready yet. If too few would be left, only the batch is created now, or fewer
-    groups are drained.
+    New groups that the step creates are not ready yet. If too few would be left, only the batch is created now, or
+    fewer groups are drained.
     """
     if step.new == _new(state) or not _dips(state, step.old):
         return step

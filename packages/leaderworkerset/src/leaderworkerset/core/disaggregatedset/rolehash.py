@@ -1,11 +1,11 @@
 """The revision of a DisaggregatedSet: a hash of its roles' names and templates (R-DS-20 to R-DS-24).
 
-So are the other fields that a LeaderWorkerSet cannot change, where a role sets them: `groupIdentity: Hash` (N-DS-1) and
-`scheduling` (docs/adr/0017). The order of these is ours.
+Other immutable fields of a LeaderWorkerSet are also hashed if a role sets them: `groupIdentity: Hash` (N-DS-1) and
+`scheduling` (docs/adr/0017). Upstream does not define the order of these two.
 
-In: `spec.roles` as the API server serves it. Out: eight hexadecimal characters, those of the Go controller, so that
-either controller recognizes the LeaderWorkerSets of the other. The hash is of Go's own encoding of the typed structs:
-fields in the order of their declaration, not sorted by name.
+In: `spec.roles` as the API server serves it. Out: the same eight hexadecimal characters as in the Go controller, so
+that either controller recognizes the LeaderWorkerSets of the other. The input of the hash is Go's own encoding of the
+typed structs: fields in the order of their declaration, not sorted by name.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ _ESCAPES: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029
 
 
 def revision_of(roles: Sequence[JSONObject]) -> str:
-    """Return the revision of roles; raise `GoTypeError` where a template has a wrong type.
+    """Return the revision of roles; raise `GoTypeError` if a template has a wrong type.
 
     >>> revision_of([])
     '4f53cda1'

@@ -1,7 +1,7 @@
 """The scalers of External roles (R-DS-96 to R-DS-100): created, deleted, read, and given a status.
 
-In: the role scalers that carry the set's name or use a name it needs, and the parts of the set. Out: the replicas that
-each scaler sets, and the writes.
+In: the role scalers that carry the set's name or use a name that it needs, and the parts of the set. Out: the replicas
+that each scaler sets, and the writes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -64,7 +64,7 @@ def scaler_name(set_name: str, role: str) -> str:
 
 
 def seed(parts: Sequence[RolePart], role: str) -> int:
-    """Return the replicas of a new scaler: the groups there are, 1 if there are no LeaderWorkerSets (R-DS-97)."""
+    """Return the replicas of a new scaler: the existing groups, 1 if there are no LeaderWorkerSets (R-DS-97)."""
     return fleet.total(parts, role) if any(part.role == role for part in parts) else 1
 
 

@@ -1,7 +1,7 @@
 """The headless services of roles (R-DS-80 to R-DS-84): one for each LeaderWorkerSet, once its revision can serve.
 
-In: the parts of a slice, and the services that the set owns. Out: which to create and which to delete. Services of an
-old revision stay as long as all its own roles serve (unlike Q-10); those of other owners are never changed (Q-9).
+In: the parts of a slice, and the services that the set owns. Out: the services to create and to delete. Services of an
+old revision stay as long as all its own roles serve (unlike Q-10). Services of other owners are never changed (Q-9).
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ SUFFIX: Final = "-prv"
 def reconcile_services(
     obj: JSONObject, current: Mapping[str, RolePart | None], old: Sequence[RolePart], services: Sequence[JSONObject]
 ) -> list[Action]:
-    """Return the actions for the services of one slice; `current` are the newest parts by role, None where missing."""
+    """Return the actions for the services of one slice; `current` are the newest parts by role, None if missing."""
     parts = [part for part in current.values() if part is not None and part.ready > 0]
     if len(parts) < len(current) or not parts:
         return []

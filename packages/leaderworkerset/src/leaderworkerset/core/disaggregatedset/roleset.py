@@ -1,8 +1,8 @@
 """The LeaderWorkerSet of one role in one slice (R-DS-14 to R-DS-18, R-DS-90).
 
-In: the DisaggregatedSet, the entry of the role, slice and revision. Out: the object to create. The user's
-fields are copied, except the rollout strategy: its budgets are those of the set, and a LeaderWorkerSet with few groups
-would be refused with them (Q-11, docs/adr/0011).
+In: the DisaggregatedSet, the entry of the role, slice and revision. Out: the object to create. The user's fields are
+copied, except the rollout strategy: its budgets apply to the whole set, and admission would refuse a LeaderWorkerSet
+with few groups and these budgets (Q-11, docs/adr/0011).
 """
 
 from typing import assert_never
@@ -41,7 +41,7 @@ class RolePlace(Struct, frozen=True):
 
     @property
     def legacy_name(self) -> str:
-        """Return the name that it would have had before slices existed."""
+        """Return the name of the LeaderWorkerSet in versions without slices."""
         return f"{self.set_name}-{self.revision}-{self.role}"
 
     @property
@@ -90,7 +90,7 @@ def build(
 
 
 def _member(template: JSONObject, place: RolePlace, placement: PlacementPolicy) -> JSONObject:
-    """Return a pod template with the labels, and the affinity that the placement policy requires."""
+    """Return a pod template with the labels and the affinity that the placement policy requires."""
     metadata: JSONObject = template.get("metadata") or {}
     marked = template | {"metadata": metadata | {"labels": (metadata.get("labels") or {}) | place.labels}}
     if not placement.is_exclusive or not placement.topology:
@@ -103,7 +103,7 @@ def _member(template: JSONObject, place: RolePlace, placement: PlacementPolicy) 
 
 
 def _terms(place: RolePlace, placement: PlacementPolicy) -> list[tuple[str, list[JSONObject]]]:
-    """Return the affinity terms in order (R-DS-90); pods without a slice label are of slice 0, so others avoid them."""
+    """Return the affinity terms in order (R-DS-90); pods without a slice label count as slice 0."""
     same_set: JSONObject = {"key": SET_NAME, "operator": "In", "values": [place.set_name]}
     this_slice: JSONObject = {"key": SLICE, "operator": "In", "values": [str(place.slice)]}
     other_slice: JSONObject = {"key": SLICE, "operator": "NotIn", "values": [str(place.slice)]}

@@ -14,7 +14,7 @@ Scalers: TypeAlias = Mapping[str, int]
 
 
 class RoleBudget(Struct, frozen=True):
-    """The groups above and below the target that a rollout may have."""
+    """The numbers of groups above and below the target that a rollout may have."""
 
     surge: int = 1
     unavailable: int = 0
@@ -26,7 +26,7 @@ def target(role: Role, scalers: Scalers, fallback: int) -> int:
 
 
 def budget(role: Role | None, wanted: int) -> RoleBudget:
-    """Return the budgets of a role with `wanted` groups (R-DS-42); a removed role has the default."""
+    """Return the budgets of a role with `wanted` groups (R-DS-42); a removed role has the default budgets."""
     given = None if role is None else role.rolling_update
     if given is None:
         return RoleBudget()

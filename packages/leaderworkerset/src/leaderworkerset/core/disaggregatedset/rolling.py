@@ -1,8 +1,8 @@
 """The rollout of one slice: from old LeaderWorkerSets to those of the newest revision (R-DS-35 to R-DS-43, R-DS-62).
 
-In: the parts of the slice and what is wanted of each role. Out: a `Move`: which LeaderWorkerSets to create empty, what
-to record on old ones, which counts to change. Nothing is remembered from one pass to the next: all state is in the
-objects.
+In: the parts of the slice and the target of each role. Out: a `Move`: the LeaderWorkerSets to create without groups,
+the sizes to record on old LeaderWorkerSets, and the counts to change. Nothing is kept in memory between two passes: all
+state is in the objects.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,14 +29,14 @@ class Move(Struct, frozen=True, kw_only=True):
 
     starts: bool = False
     records: tuple[RolePart, ...] = ()
-    """Old LeaderWorkerSets whose current size is to be recorded."""
+    """Old LeaderWorkerSets whose current size must be recorded."""
     creates: tuple[str, ...] = ()
-    """Roles whose new LeaderWorkerSet is to be created, without groups."""
+    """Roles whose new LeaderWorkerSet must be created, without groups."""
     scalings: tuple[Resize, ...] = field(default=())
 
 
 def move(roles: Sequence[Role], old: Sequence[RolePart], new: Mapping[str, RolePart], scalers: Scalers) -> Move:
-    """Return the next step; none while new groups are not ready. `old` have groups; `new` are the parts by role."""
+    """Return the next step, empty while new groups are not ready; `old` have groups, `new` are the parts by role."""
     missing = tuple(role.name for role in roles if role.name not in new)
     if not new:
         records = tuple(part for part in old if part.initial != part.replicas)
@@ -74,7 +74,7 @@ def _describe(
 def _apply(
     names: Sequence[str], state: planner.State, step: PlannerStep, old: Sequence[RolePart], new: Mapping[str, RolePart]
 ) -> list[Resize]:
-    """Return the scale-ups, then the scale-downs; a step that could drain nothing creates the next batch instead."""
+    """Return the scale-ups, then the scale-downs; if the step can drain nothing, create the next batch instead."""
     drains = _drains(names, state, step, old)
     raises = _raises(names, step, new)
     if not drains and not raises:
@@ -114,12 +114,13 @@ Counts: TypeAlias = Mapping[str, int]
 
 
 def drain(revisions: Sequence[Counts], budget: Counts, spare: Counts) -> list[dict[str, int]]:
-    """Return what each old revision (newest first) keeps when a step drains old groups (R-DS-62, R-DS-63).
+    """Return the groups that each old revision (newest first) keeps when a step drains groups (R-DS-62, R-DS-63).
 
-    `spare` is how many groups of a role may be removed, absent: all of them. The newest old revision, which is only partly
-    rolled out, is drained before the older ones. A revision serves with all its roles or not at all: a role that would be
-    drained to zero drains the others to zero, too, where their floor allows that; otherwise it keeps one group. (The Go
-    controller drains the others in any case, and spends the budget again on older revisions: Q-4, Q-5.)
+    `spare` is how many groups of a role may be removed, absent: all of them. The newest old revision, which is only
+    partly rolled out, is drained before the older ones. A revision serves with all its roles or not at all. If one role
+    would be drained to zero, the other roles are also drained to zero if their floor allows that; otherwise the role
+    keeps one group. (The Go controller drains the others in any case, and spends the budget again on older revisions:
+    Q-4, Q-5.)
 
     >>> drain([{"prefill": 2, "decode": 2}, {"prefill": 2, "decode": 2}], {"prefill": 2, "decode": 2}, {})
     [{'prefill': 0, 'decode': 0}, {'prefill': 2, 'decode': 2}]

@@ -1,4 +1,4 @@
-"""The status of a DisaggregatedSet: counts by role, and the conditions Available and Progressing (R-DS-92 to R-DS-95)."""
+"""The status of a DisaggregatedSet: counts by role, and two conditions, Available and Progressing (R-DS-92 to -95)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 
 class ConditionPair(Struct, frozen=True):
-    """The result of the counts: the condition that is True, its opposite that is False, reason and message."""
+    """The result of the counts: the condition that is True, the opposite condition, reason and message."""
 
     type: str
     opposite: str

@@ -1,11 +1,10 @@
 """Decides about a DisaggregatedSet (R-DS-29).
 
-In: `ObservedDisaggregatedSet`, everything the decision uses, as the caches show it. Out: a `Plan`, in the order of the
-contract:
+In: `ObservedDisaggregatedSet`, all cached objects that the decision uses. Out: a `Plan`, in the order of the contract:
 
-1. delete surplus slices, create scalers, convert LeaderWorkerSets from before slices existed;
-2. all slices concurrently, so that an error in one does not stop the others: roll or resize, services;
-3. then, whatever the results, the statuses of the scalers and of the set.
+1. Delete surplus slices, create scalers, convert LeaderWorkerSets from before slices existed.
+2. Roll out or resize all slices and write their services, concurrently: an error in one slice does not stop the others.
+3. Write the statuses of the scalers and of the set, whatever the results.
 """
 
 from collections import defaultdict
@@ -37,7 +36,7 @@ from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 
 class DesiredSet(Struct, frozen=True):
-    """The desired state of a set in every slice: the object, its structs, its revision, and the replicas of the scalers."""
+    """The desired state of a set in every slice: the object, its structs, its revision, and the scalers' replicas."""
 
     obj: JSONObject
     whole: DisaggregatedSet
@@ -46,7 +45,7 @@ class DesiredSet(Struct, frozen=True):
 
 
 class _Slice(Struct, frozen=True):
-    """One slice: its parts, by whether they are of the newest revision."""
+    """One slice: its parts of the newest revision and its other parts."""
 
     wanted: DesiredSet
     index: int
@@ -57,7 +56,7 @@ class _Slice(Struct, frozen=True):
 def reconcile_slice(
     wanted: DesiredSet, index: int, parts: Sequence[RolePart], services: Sequence[JSONObject]
 ) -> Actions:
-    """Return the actions for the slice; `parts` and `services` are those of the slice."""
+    """Return the actions for the slice; `parts` and `services` belong to the slice."""
     old = [part for part in parts if part.revision != wanted.revision]
     drained = [part for found in fleet.newest_first(old) if not any(one.replicas for one in found) for part in found]
     rest = tuple(part for part in old if part not in drained)
@@ -68,7 +67,7 @@ def reconcile_slice(
 
 
 def _replace_as(wanted: DesiredSet, parts: Sequence[RolePart]) -> list[Patch]:
-    """Give groups of every revision their role's replacement policy, also during a rollout (N-DS-2, N-AT-9)."""
+    """Set their role's replacement policy on groups of every revision, also during a rollout (N-DS-2, N-AT-9)."""
     policies = {role.name: role.replacement.value for role in wanted.whole.roles}
     return [
         _patch(part, {"spec": {"groupReplacementPolicy": policies[part.role]}})
@@ -78,14 +77,14 @@ def _replace_as(wanted: DesiredSet, parts: Sequence[RolePart]) -> list[Patch]:
 
 
 def _newest(wanted: DesiredSet, parts: Sequence[RolePart]) -> dict[str, RolePart]:
-    """Return the parts of the newest revision by role; of two, the one with the current form of name (R-DS-31)."""
+    """Return the parts of the newest revision by role; of two, the part with the current form of name (R-DS-31)."""
     roles = {role.name for role in wanted.whole.roles}
     found = [part for part in parts if part.revision == wanted.revision and part.role in roles]
     return {part.role: part for part in sorted(found, key=lambda part: not part.is_legacy)}
 
 
 def _delete_drained(one: _Slice, drained: Sequence[RolePart]) -> list[Action]:
-    """Delete revisions without groups (R-DS-32); the rollout is completed with the last of them."""
+    """Delete revisions without groups (R-DS-32); the last deletion completes the rollout."""
     obj, revision = one.wanted.obj, one.wanted.revision
     actions: list[Action] = []
     going = [part for part in drained if not part.is_deleting]
@@ -134,7 +133,7 @@ def _roll(one: _Slice) -> list[Action]:
 
 
 def _patch(part: RolePart, change: JSONObject, *events: Event) -> Patch:
-    """Change one field of a LeaderWorkerSet, only if the object is still the observed one (R-DS-19, R-DS-73)."""
+    """Change one field of a LeaderWorkerSet, only if the object is unchanged since it was read (R-DS-19, R-DS-73)."""
     metadata: JSONObject = change.get("metadata") or {}
     patch = change | {"metadata": metadata | {"uid": part.uid}}
     return Patch(resource=LEADERWORKERSETS, key=part.key, patch=patch, on_success=events)
@@ -205,7 +204,7 @@ def _plan(
 def _slices(
     wanted: DesiredSet, parts: Sequence[RolePart], services: Sequence[JSONObject]
 ) -> tuple[tuple[Action, ...], ...]:
-    """Decide slice by slice; each part and service is read once, however many slices there are."""
+    """Decide about each slice; each part and service is read only once, whatever the number of slices."""
     parts_of: defaultdict[int | None, list[RolePart]] = defaultdict(list)
     services_of: defaultdict[int | None, list[JSONObject]] = defaultdict(list)
     for part in parts:

@@ -1,4 +1,4 @@
-"""The coscheduling plugin of scheduler-plugins: a PodGroup of `scheduling.x-k8s.io`, a label on its pods (R-KQ-120, 121).
+"""The coscheduling plugin of scheduler-plugins: a PodGroup of `scheduling.x-k8s.io`, a pod label (R-KQ-120, 121).
 
 Its scheduler requires that the pods of a group have one priority and one `schedulerName`; users set both themselves.
 """
@@ -25,12 +25,12 @@ ALIKE: Final = ("schedulerName", "priorityClassName", "priority")
 
 
 def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
-    """Refuse a leader whose scheduling fields differ from its workers'."""
+    """Return an error if the scheduling fields of leader and workers differ."""
     return alike(lws, ALIKE, NAME)
 
 
 def alike(lws: LeaderWorkerSet, fields: Sequence[str], scheduler: str) -> Sequence[FieldError]:
-    """Refuse fields in which the leader differs from its workers."""
+    """Return an error for each field that differs between leader and workers."""
     (path, leader), *others = templates(lws)
     return [
         invalid(
@@ -44,7 +44,7 @@ def alike(lws: LeaderWorkerSet, fields: Sequence[str], scheduler: str) -> Sequen
 
 
 def is_taken(pod: JSONObject) -> bool:
-    """Return whether the user named a PodGroup."""
+    """Return whether the user linked the pod to a PodGroup."""
     return POD_GROUP in meta.labels(pod)
 
 
@@ -54,7 +54,10 @@ def link(pod: JSONObject, group: str) -> JSONObject:
 
 
 def build(group: GangGroup, name: str) -> JSONObject:
-    """Build the PodGroup; it requests resources only where all pods start together, else the first pod would wait for all."""
+    """Build the PodGroup; it requests resources only if all pods start together.
+
+    Otherwise the first pod would wait for the resources of all pods.
+    """
     minimum = members_to_start(group.revised)
     whole = demand.encode(demand.of_group(group.revised)) if minimum == group.revised.size else {}
     return {

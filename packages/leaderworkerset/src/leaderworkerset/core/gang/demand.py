@@ -1,8 +1,8 @@
 """The requests of pods: the effective requests of one pod, and the sum for a group (R-GANG-5).
 
-A pod's request is the larger of two: that of its containers and sidecars, or that of its largest init container with
-the sidecars started before it. Requests of the pod as a whole replace it; the overhead of its runtime is added. Limits
-are not considered.
+A pod's request is the larger of two sums: all containers and sidecars, or the largest init container with the sidecars
+that are started before it. Requests of the pod as a whole replace it. The overhead of its runtime is added. Limits are
+not considered.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,9 +1,9 @@
-"""Whether a number of pods fit on the nodes: the requests of pods against what the nodes have left.
+"""Estimates whether pods fit on the nodes: compares their requests with the free resources of the nodes.
 
-In: nodes, the sums that pods bound to them request, and what further pods need. Out: whether these all fit. It is an
-optimistic estimate: it considers requests, the number of pods, node selectors, required node affinity and taints, and
-takes the first nodes with space. It ignores affinity between pods, spreading, volumes, host ports and devices claimed
-by name, and the scheduler may choose other nodes.
+In: nodes, the sums of the requests of their pods, and the needs of further pods. Out: whether all further pods fit. The
+estimate is optimistic: it considers requests, the number of pods, node selectors, required node affinity and taints,
+and takes the first nodes with space. It ignores affinity between pods, spreading, volumes, host ports and devices
+claimed by name, and the scheduler may choose other nodes.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ class Need(Struct, frozen=True):
 
 
 class _NodeSpace(Struct):
-    """One node, and what it has left while pods are placed."""
+    """One node, and its free resources while pods are placed."""
 
     name: str
     labels: dict[str, str]
@@ -61,13 +61,13 @@ class _NodeSpace(Struct):
 
 
 class _Search(Struct):
-    """The nodes that admit one need; those before `start` have no space left for it."""
+    """The nodes that admit one need; nodes before `start` have no space left for it."""
 
     nodes: list[_NodeSpace]
     start: int = 0
 
     def places(self, need: Need, number: int) -> Iterator[tuple[_NodeSpace, int]]:
-        """Yield nodes with space, and how many pods fit there, until all are placed or no node is left."""
+        """Yield nodes with space, and the number of pods that fit, until all are placed or no node is left."""
         for index in range(self.start, len(self.nodes)):
             node = self.nodes[index]
             taken = min(node.count(need), number)
@@ -78,15 +78,16 @@ class _Search(Struct):
                 return
 
     def skip_full(self, need: Need) -> None:
-        """Skip the first nodes that have no space any more."""
+        """Skip the first nodes without space."""
         while self.start < len(self.nodes) and not self.nodes[self.start].count(need):
             self.start += 1
 
 
 class FreeSpace(Struct):
-    """The free space of the nodes while pods are placed one group after another; it lives as long as one decision.
+    """The free space of the nodes while groups are placed one after another, during one decision.
 
-    Space is only reserved: a need that did not fit once is not tried again, and nodes that are full for a need are skipped.
+    Space is never released. So a need that did not fit is not tried again, and nodes that are full for a need are
+    skipped.
     """
 
     _nodes: list[_NodeSpace]
@@ -117,7 +118,7 @@ class FreeSpace(Struct):
             node.take(need, -number)
 
     def _choice(self, need: Need) -> tuple[int, tuple[tuple[str, int], ...]]:
-        """Return the sort key of a need: those with the fewest possible nodes are placed first."""
+        """Return the sort key of a need: needs with the fewest possible nodes are placed first."""
         return len(self._search(need).nodes), need.requests
 
     def _search(self, need: Need) -> _Search:
@@ -132,7 +133,7 @@ def free_space(nodes: Iterable[JSONObject], used: Mapping[str, Amounts]) -> Free
 
 
 def read_need(pod: JSONObject) -> Need:
-    """Return what a pod needs of a node."""
+    """Return the needs of a pod from a node."""
     spec = meta.spec(pod)
     return Need(
         requests=tuple(sorted(read_requests(pod).items())),
@@ -143,13 +144,13 @@ def read_need(pod: JSONObject) -> Need:
 
 
 def read_requests(pod: JSONObject) -> dict[str, int]:
-    """Return the effective requests of a pod, and one pod; amounts of zero are omitted."""
+    """Return the effective requests of a pod, and one unit of the resource `pods`; amounts of zero are omitted."""
     asked = {name: amount.nanos for name, amount in demand.of_pod(meta.spec(pod)).items() if amount}
     return asked | {PODS: quantity.NANOS}
 
 
 def count_needs(pods: Iterable[JSONObject]) -> Counter[Need]:
-    """Return how many of the pods have each need."""
+    """Return the number of pods with each need."""
     return Counter(map(read_need, pods))
 
 

@@ -1,12 +1,12 @@
 """The gang schedulers that may be used, and the choice between them.
 
-A LeaderWorkerSet chooses by an annotation; otherwise the configuration's provider is used. That is a name, or `auto`:
-the first that the API server serves and that suits the pod's `schedulerName`. The choice is made once, when a leader pod
-is admitted, and recorded on it; its workers and the controllers follow the record. So a group keeps its scheduler until
-its end, even if another one is installed meanwhile.
+A LeaderWorkerSet chooses a provider by an annotation; otherwise the configuration's provider is used. Its value is a
+name, or `auto`: the first provider that the API server serves and that suits the pod's `schedulerName`. The choice is
+made once, when a leader pod is admitted, and is recorded on the pod. Its workers and the controllers follow the record.
+So a group keeps its scheduler until its end, even if another scheduler is installed in the meantime.
 
-A LeaderWorkerSet with `spec.scheduling` has no choice: kube-scheduler follows it, with objects of its own
-(`preparation.py`, `replicas.py`), or Volcano, as any other.
+A LeaderWorkerSet with `spec.scheduling` has no choice. Either kube-scheduler follows the field, with its own objects
+(`preparation.py`, `replicas.py`), or Volcano, with the same objects as for other sets.
 
 If the configuration names Volcano, its groups carry no record: their pods equal those of the Go controller.
 """
@@ -44,7 +44,7 @@ PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
 """All gang schedulers, in the order in which `auto` tries them."""
 
 NAMES: Final = (VOLCANO.name, KUBERNETES, *(name for name in PROVIDERS if name != VOLCANO.name))
-"""The names that a configuration may have, in addition to `auto`: `kubernetes` schedules groups with `spec.scheduling` alone."""
+"""The names that a configuration may have besides `auto`; `kubernetes` schedules only groups with `spec.scheduling`."""
 
 FOLLOWED: Final = {
     VOLCANO.name: VOLCANO.name,
@@ -56,7 +56,7 @@ FOLLOWED: Final = {
 DETECTABLE: Final[Mapping[str, Provider]] = MappingProxyType(
     {name: provider for name, provider in PROVIDERS.items() if provider.group_object is not None}
 )
-"""Those that `auto` may choose, by the kind that the API server serves; the built-in gate is chosen only by name."""
+"""The providers that `auto` may choose, by the kind that the API server serves; the gate is chosen only by name."""
 
 LONGEST_NAME: Final = 63
 """The maximum length of a group's name: it is the value of a label."""
@@ -108,7 +108,10 @@ class Gangs(Struct, frozen=True, kw_only=True):
         return BUILT_IN.name in self.providers
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
-        """Refuse an unknown or changed choice, and groups that the chosen scheduler could never start; stored objects pass."""
+        """Return the errors of an unknown or changed choice, and of groups that the scheduler could never start.
+
+        Stored values are accepted.
+        """
         choice = _choice(lws.annotations)
         if old is not None and _choice(old.annotations) != choice:
             text = "the gang scheduler of a LeaderWorkerSet cannot be changed: delete it and create it again"
@@ -138,7 +141,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         return pod if provider is None or not name or provider.is_taken(pod) else provider.link(pod, name)
 
     def decide(self, group: GangGroup) -> PolicyDecision:
-        """Create the object of the group if it is missing; one of an earlier leader has to be deleted first."""
+        """Create the object of the group if it is missing; the object of an earlier leader must be deleted first."""
         leader, scheduling = group.live.leader, group.live.lws.spec.scheduling
         if scheduling is not None and self._follows:
             return replicas.decide(group, scheduling)
@@ -158,7 +161,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         return PolicyDecision(holds=holds, actions=() if meta.is_deleting(known) else (removal,))
 
     def prepare(self, whole: GangSet) -> Preparation:
-        """Create what the groups of a LeaderWorkerSet with `spec.scheduling` share; Volcano's groups share nothing."""
+        """Create the shared objects of groups with `spec.scheduling`; Volcano's groups share none."""
         scheduling = whole.lws.spec.scheduling
         if scheduling is None or not FOLLOWED[self.default]:
             return UNSUPPORTED
@@ -195,7 +198,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         return provider.link(marked, self._group_name(marked, provider))
 
     def _group_name(self, pod: JSONObject, provider: Provider) -> str:
-        """Return the name of the object of the pod's group, empty where its leader was not marked."""
+        """Return the name of the object of the pod's group; empty if its leader is not marked."""
         if not provider.is_named_by_revision:
             return meta.annotations(pod).get(labels.GANG_GROUP, "")
         own = meta.labels(pod)
@@ -218,7 +221,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
 
 
 def served_name(kind: Resource) -> str:
-    """Return what says that a kind of `spec.scheduling` is served."""
+    """Return the name that states in `served` that a kind of `spec.scheduling` is served."""
     return f"{kind.api_version} {kind.kind}"
 
 
@@ -227,7 +230,7 @@ def _choice(annotations: Mapping[str, str]) -> str:
 
 
 def _recorded(leader: JSONObject, provider: Provider) -> str:
-    """Return the name of the group's object that the leader was linked to, empty where it was not."""
+    """Return the name of the group's object to which the leader is linked; empty if there is none."""
     own = meta.annotations(leader)
     return own.get(GROUP_NAME if provider.is_named_by_revision else labels.GANG_GROUP, "")
 

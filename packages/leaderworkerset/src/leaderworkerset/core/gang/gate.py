@@ -1,10 +1,10 @@
 """Decides which gated groups may start: the gates of a group's pods are removed when the whole group fits.
 
-In: nodes, what pods bound to them request, the pods that have no node, and the groups of which a pod is gated. Out: a
-plan that removes the gates of groups that fit. Groups come in this order: groups that have started already (a pod of
-theirs was recreated), the higher priority, the older leader. One that does not fit does not hold back others.
+In: nodes, the requests of their pods, the pods without a node, and the groups with a gated pod. Out: a plan that
+removes the gates of groups that fit. The order of groups is: groups that have already started (one of their pods was
+recreated), higher priority, older leader. A group that does not fit does not hold back others.
 
-Best effort: between the decision and the binding other pods may take the space (`fit.py` says what is not considered).
+The result is best effort: other pods may take the space before the pods are bound (limits: `fit.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,8 +31,8 @@ GATE: Final[JSONObject] = {"name": labels.GANG_GATE}
 class ObservedCluster(Struct, frozen=True, kw_only=True):
     """The facts about nodes and pods.
 
-    `used` are the sums of what pods bound to a node request, by its name; `unbound` are pods without a node; `members`
-    are all pods of groups of which one is gated.
+    `used` maps the name of a node to the sums of the requests of its pods. `unbound` are pods without a node. `members`
+    are all pods of groups with a gated pod.
     """
 
     nodes: Sequence[JSONObject]
@@ -42,7 +42,7 @@ class ObservedCluster(Struct, frozen=True, kw_only=True):
 
 
 class _Group(Struct, frozen=True):
-    """A complete group that waits: its leader, and its pods that carry our gate."""
+    """A complete waiting group: its leader, and its pods that have our gate."""
 
     leader: JSONObject
     gated: Sequence[JSONObject]
@@ -55,7 +55,7 @@ class _Group(Struct, frozen=True):
 
 
 def reconcile(observed: ObservedCluster) -> Plan:
-    """Remove the gates of every group that fits next to the pods that wait to be bound."""
+    """Remove the gates of every group that fits in addition to the unbound pods."""
     waiting = _waiting(observed.members)
     if not waiting:
         return Plan()
@@ -73,7 +73,7 @@ def is_gated(pod: JSONObject) -> bool:
 
 
 def group_name(pod: JSONObject) -> str:
-    """Return the name of the group that a pod is a member of, unique in its namespace; empty for other pods."""
+    """Return the name of the pod's group, unique in its namespace; empty for other pods."""
     return meta.annotations(pod).get(labels.GANG_GROUP, "")
 
 
@@ -91,7 +91,7 @@ def _waiting(members: Sequence[JSONObject]) -> list[_Group]:
 
 
 def _whole(pods: Sequence[JSONObject]) -> _Group | None:
-    """Return the group of these pods; None if pods are missing, or if none has our gate alone."""
+    """Return the group of these pods; None if pods are missing, or if no pod has our gate as its only gate."""
     leader = next(filter(groupname.is_leader, pods), None)
     gated = [pod for pod in pods if is_gated(pod)]
     if leader is None or not gated or meta.annotations(leader).get(labels.SIZE) != str(len(pods)):
@@ -111,7 +111,7 @@ ALONE: Final = "1"
 
 
 def _errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
-    """Refuse groups whose workers are created only after their leader runs."""
+    """Return the errors of groups whose workers are created only after their leader runs."""
     return refuse_awaiting(lws, BUILT_IN_NAME)
 
 
@@ -125,4 +125,4 @@ def _link(pod: JSONObject, _group: str) -> JSONObject:
 BUILT_IN: Final = Provider(
     name=BUILT_IN_NAME, suits=lambda _pod: True, is_taken=lambda _pod: False, link=_link, errors=_errors
 )
-"""Every scheduler ignores gated pods, and there is no object that a user could name."""
+"""The built-in gate: every scheduler ignores gated pods, and users cannot link pods to an object."""

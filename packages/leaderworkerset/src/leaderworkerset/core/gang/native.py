@@ -3,9 +3,10 @@
 Kubernetes 1.37 serves them as `v1beta1`, 1.36 as `v1alpha2`, and no Kubernetes serves both (N-117-5). From 1.37 on the
 scheduler starts a group only if all its pods have the priority of the PodGroup.
 
-Each group has a PodGroup, which a field of its pods names. Groups of one revision share a Workload, which describes their
-purpose and which the scheduler never reads. Both are immutable. A PodGroup that is being deleted exists as long as a pod
-of it (R-KQ-147). So every leader pod gets one with a name of its own, and does not wait for the old one's end.
+Each group has a PodGroup, which a field of its pods names. Groups of one revision share a Workload, which describes
+their purpose and which the scheduler never reads. Both are immutable. A PodGroup that is being deleted exists as long
+as any of its pods (R-KQ-147). So every leader pod gets a PodGroup with its own name, and does not wait for the end of
+the old PodGroup.
 """
 
 from collections.abc import Sequence
@@ -44,11 +45,14 @@ TEMPLATE: Final = "group"
 FIELD: Final = "schedulingGroup"
 PRIORITY: Final = "priorityClassName"
 SYSTEM: Final = "system-"
-"""How the names of the classes begin whose priority is above the highest of a PodGroup; others may not begin so."""
+"""The reserved prefix of priority classes above the maximum priority of a PodGroup."""
 
 
 def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
-    """Refuse groups whose workers await their leader, that differ in scheduler or priority, or have a system's (R-KQ-149)."""
+    """Return the errors of groups that the scheduler could never start.
+
+    Their workers wait for the leader, their pods differ in scheduler or priority, or have a system priority (R-KQ-149).
+    """
     system = f"PodGroups may not have the priority of the system: use another class, {ADVICE}"
     return [
         *alike(lws, ("schedulerName", PRIORITY), NAME),
@@ -67,7 +71,7 @@ def suits(pod: JSONObject) -> bool:
 
 
 def is_taken(pod: JSONObject) -> bool:
-    """Return whether the user named a PodGroup."""
+    """Return whether the user linked the pod to a PodGroup."""
     return bool(meta.spec(pod).get(FIELD))
 
 
@@ -77,7 +81,7 @@ def link(pod: JSONObject, group: str) -> JSONObject:
 
 
 def build(group: GangGroup, name: str) -> JSONObject:
-    """Build the PodGroup: policy and priority are copies of the Workload's."""
+    """Build the PodGroup, with copies of the Workload's policy and priority."""
     reference = {"workloadName": _workload_name(group), "templateName": TEMPLATE}
     return {
         **POD_GROUPS.type_meta,
@@ -113,7 +117,7 @@ def _build_alpha_shared(group: GangGroup) -> Sequence[JSONObject]:
 
 
 def _scheduling(group: GangGroup) -> JSONObject:
-    """Return how a group is scheduled; Kubernetes 1.36 drops the priority, unless it preempts for groups."""
+    """Return how a group is scheduled; Kubernetes 1.36 drops the priority, unless it preempts pods for groups."""
     priority = meta.spec(group.revised.leader_template).get(PRIORITY)
     policy = {"gang": {"minCount": members_to_start(group.revised)}}
     return {"schedulingPolicy": policy} | ({PRIORITY: priority} if priority else {})

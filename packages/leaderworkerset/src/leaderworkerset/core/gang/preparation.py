@@ -1,7 +1,8 @@
 """The shared objects of groups with `spec.scheduling`: decided before the leaders (N-K8S-7 to N-K8S-13).
 
-In: the LeaderWorkerSet, its Workload, the PodGroup of the whole, and PodGroups that no pod names. Out: writes of these, or
-the failure for which leaders are not changed. PodGroups of replicas and roles are made by their groups (`replicas.py`).
+In: the LeaderWorkerSet, its Workload, the PodGroup of the whole set, and PodGroups that no pod names. Out: writes of
+these objects, or the failure because of which leaders are not changed. Each group creates the PodGroups of its replica
+and roles (`replicas.py`).
 """
 
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ CLEANUP_BLOCKED: Final = "PodGroupCleanupBlocked"
 
 
 class _FailedError(ValueError):
-    """The objects that exist forbid to continue."""
+    """Existing objects prevent the creation of the shared objects."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -39,7 +40,7 @@ class _FailedError(ValueError):
 
 
 def prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
-    """Create and correct what the groups share; delete PodGroups that none needs any more."""
+    """Create and correct the shared objects of groups; delete PodGroups that no group needs any more."""
     try:
         return _prepare(whole, scheduling)
     except _FailedError as failed:
@@ -73,7 +74,7 @@ def _prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
 
 
 def _prepare_delegated(whole: GangSet, level: SchedulingLevel) -> Preparation:
-    """Create the PodGroup of the whole after the Workload of an owner; without one, everything exists already (N-K8S-16)."""
+    """Create the PodGroup of the whole set from an owner's Workload; without one, all objects exist (N-K8S-16)."""
     name = _whole_name(whole, level)
     if whole.known.parent is None:
         return Preparation(actions=_cleaned(whole, name), is_done=True)
@@ -89,13 +90,13 @@ def _prepare_delegated(whole: GangSet, level: SchedulingLevel) -> Preparation:
 
 
 def _whole_name(whole: GangSet, level: SchedulingLevel) -> str:
-    """Return the name of the PodGroup of the whole, empty if there must be none."""
+    """Return the name of the PodGroup of the whole set; empty if it must not exist."""
     has_one = level is SchedulingLevel.WHOLE and whole.lws.spec.replicas
     return f"{workloadnames.workload_name(whole.lws)}-lws" if has_one else ""
 
 
 def _find_workload(whole: GangSet) -> JSONObject | None:
-    """Return the Workload of the LeaderWorkerSet; those of single revisions are of the provider `native`."""
+    """Return the Workload of the LeaderWorkerSet; the Workloads of single revisions belong to the provider `native`."""
     name, key = workloadnames.workload_name(whole.lws), whole.lws.key
     found = [
         one
@@ -127,7 +128,7 @@ def _corrected(workload: JSONObject, wanted: JSONObject) -> Iterator[Patch]:
 
 
 def _pod_group(whole: GangSet, name: str, workload: JSONObject, template: JSONObject) -> Create | Patch | None:
-    """Return the write that the PodGroup of the whole needs, None if it is as desired."""
+    """Return the write that the PodGroup of the whole set needs; None if it is as desired."""
     level = {labels.SCHEDULING_LEVEL: SchedulingLevel.WHOLE.value}
     wanted = workloads.build_pod_group(whole.obj, name, workload, template, level)
     found = next((one for one in whole.known.objects if POD_GROUPS.has(one) and meta.name(one) == name), None)
@@ -146,11 +147,10 @@ def _pod_group(whole: GangSet, name: str, workload: JSONObject, template: JSONOb
 
 
 def _reachable(whole: GangSet, part: Part) -> int | None:
-    """Return the minimum of the PodGroup of the whole: never more pods than can exist now (N-AT-10).
+    """Return the minimum of the PodGroup of the whole set: never more pods than can exist now (N-AT-10).
 
-    While another size rolls out, groups keep their own; a leader that is missing may come back with the smaller one. A
-    leader of an older revision that failed stays gated, and a Deployment without budget keeps it until new groups are
-    ready.
+    While a new size is rolled out, groups keep their own size. A missing leader may be created with the smaller size. A
+    failed leader of an older revision stays gated, and a Deployment without budget keeps it until new groups are ready.
     """
     if part.min_count is None:
         return None
@@ -160,7 +160,7 @@ def _reachable(whole: GangSet, part: Part) -> int | None:
 
 
 def _cleaned(whole: GangSet, needed: str) -> tuple[Action, ...]:
-    """Delete the PodGroups of this LeaderWorkerSet that neither pods nor the whole need (N-K8S-13)."""
+    """Delete the PodGroups of this LeaderWorkerSet that neither pods nor the whole set need (N-K8S-13)."""
     removed = [
         _reported(whole, guarded_delete(POD_GROUPS, one), CLEANUP_BLOCKED)
         for one in whole.known.unused
@@ -170,7 +170,7 @@ def _cleaned(whole: GangSet, needed: str) -> tuple[Action, ...]:
 
 
 def _reported(whole: GangSet, action: Create | Patch | Delete, reason: str) -> Action:
-    """Return the write, with event and condition in case that it is refused (N-K8S-10)."""
+    """Return the write, with event and condition for the case that it is refused (N-K8S-10)."""
     event = decisionevents.scheduling_failed(whole.obj, reason, "{error}")
     refusal = schedulingcondition.report_refusal(whole.obj, whole.lws, reason, whole.now)
     return Finally(actions=(replace(action, on_failure=(event,)),), after=(), on_failure=refusal)

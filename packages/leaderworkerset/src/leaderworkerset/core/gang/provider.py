@@ -27,8 +27,8 @@ ADVICE = f"or set the annotation {labels.GANG_SCHEDULER}: none"
 class Provider(Struct, frozen=True, kw_only=True):
     """One gang scheduler.
 
-    `group_object` is the kind of a group's object, if there is one; `shared` the kind of objects that one revision's groups share.
-    `suits` returns whether `auto` may choose this scheduler for a pod with its `schedulerName`.
+    `group_object` is the kind of a group's object, if there is one; `shared` the kind of objects that one revision's
+    groups share. `suits` returns whether `auto` may choose this scheduler for a pod with its `schedulerName`.
     """
 
     name: str
@@ -42,9 +42,9 @@ class Provider(Struct, frozen=True, kw_only=True):
     build_shared: Callable[[GangGroup], Sequence[JSONObject]] = lambda _group: ()
     errors: Callable[[LeaderWorkerSet], Sequence[FieldError]] = lambda _lws: ()
     is_named_by_revision: bool = False
-    """Whether the object of a group is named after group and revision; otherwise every leader pod has one of its own."""
+    """Whether the object of a group is named after group and revision; otherwise each leader pod has its own object."""
     older: "Provider | None" = None
-    """The same scheduler with the version of its API that older clusters serve."""
+    """The same scheduler with the API version of older clusters."""
 
     @property
     def editions(self) -> tuple["Provider", ...]:
@@ -63,7 +63,7 @@ class Provider(Struct, frozen=True, kw_only=True):
         return tuple(kind for kind in kinds if kind is not None)
 
     def edition(self, served: Collection[Resource]) -> "Provider":
-        """Return the scheduler with the version of its API that is served; the newest one if none is."""
+        """Return the scheduler with the served version of its API; with the newest version if none is served."""
         return next((one for one in self.editions if one.group_object in served), self)
 
 
@@ -81,7 +81,7 @@ def templates(lws: LeaderWorkerSet) -> Iterator[tuple[str, JSONObject]]:
 
 
 def refuse_awaiting(lws: LeaderWorkerSet, scheduler: str) -> Sequence[FieldError]:
-    """Refuse groups whose workers are created only after their leader is ready or bound: a deadlock."""
+    """Return the errors of groups whose workers are created only after their leader is ready or bound: a deadlock."""
     if lws.size == 1:
         return ()
     found = []
@@ -96,7 +96,7 @@ def refuse_awaiting(lws: LeaderWorkerSet, scheduler: str) -> Sequence[FieldError
 
 
 def group_metadata(group: GangGroup, name: str, *, blocks: bool = True) -> JSONObject:
-    """Build the metadata of a group's object; with `blocks`, a foreground deletion of the leader waits for its deletion."""
+    """Build the metadata of a group's object; with `blocks`, foreground deletion of the leader waits for the object."""
     leader = group.live.leader
     own = meta.labels(leader)
     copied = (labels.NAME, labels.GROUP_INDEX, labels.TEMPLATE_REVISION_HASH)

@@ -1,7 +1,8 @@
 """The PodGroups of replicas and roles with `spec.scheduling`: links at admission, objects while the leader is gated.
 
-In: a pod at its admission, later its group. Out: the pod with the name of its PodGroup (N-ADM-8, N-ADM-9); the PodGroups
-of the group, made after the revision of its leader, so that a group keeps its size in a rollout (N-K8S-11, N-AT-25).
+In: a pod at its admission, later its group. Out: the pod with the name of its PodGroup (N-ADM-8, N-ADM-9); the
+PodGroups of the group. They are built from the revision of its leader, so that a group keeps its size in a rollout
+(N-K8S-11, N-AT-25).
 """
 
 from collections.abc import Sequence
@@ -25,11 +26,11 @@ LEGACY: Final = {"true": SchedulingLevel.REPLICA}
 """The text that earlier versions of the Go controller wrote for a level."""
 
 RETRY: Final = 10.0
-"""Seconds until a group whose PodGroup is another object's is reconciled again: no watch reports the end of that one."""
+"""Seconds until a group whose PodGroup has another owner is reconciled again: no watch reports its deletion."""
 
 
 def mark(pod: JSONObject, request: str) -> JSONObject:
-    """Return the pod with the name of its PodGroup; a leader with an index waits for its gate, and gets an incarnation."""
+    """Return the pod with the name of its PodGroup; a leader with an index also gets the gate and an incarnation."""
     own, level = meta.annotations(pod), _read_level(pod)
     is_leader = groupname.is_leader(pod)
     workload = own.get(labels.WORKLOAD_NAME) or meta.labels(pod).get(labels.NAME, "")
@@ -50,7 +51,7 @@ def _read_level(pod: JSONObject) -> SchedulingLevel:
 
 
 def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
-    """Create the PodGroups of a group that was linked at admission; raise `ValueError` for what cannot be corrected."""
+    """Create the PodGroups of a group that was linked at admission; raise `ValueError` if one cannot be corrected."""
     level, leader = levels.level_of(scheduling), group.live.leader
     if level is SchedulingLevel.WHOLE or not workloadnames.linked(leader):
         return PolicyDecision()
@@ -74,7 +75,7 @@ def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
 
 
 def _is_of_another(leader: JSONObject, begin: str, level: SchedulingLevel) -> bool:
-    """Return whether a leader names another PodGroup than it gets here: none of its pods would name this one."""
+    """Return whether a leader names a different PodGroup: then none of its pods would name the PodGroup built here."""
     return workloadnames.linked(leader) != workloadnames.group_name(leader, begin, level, labels.LEADER)
 
 
@@ -85,7 +86,7 @@ def _check_labels(leader: JSONObject) -> None:
 
 
 def _decide_delegated(group: GangGroup, level: SchedulingLevel) -> PolicyDecision:
-    """Create the PodGroup of a replica after the Workload of an owner; without one, it exists already (N-K8S-16)."""
+    """Create the PodGroup of a replica from an owner's Workload; without one, the PodGroup exists (N-K8S-16)."""
     parent, obj, leader = group.live.scheduling.parent, group.live.obj, group.live.leader
     if parent is None:
         return PolicyDecision()
@@ -107,7 +108,7 @@ def _find_workload(group: GangGroup) -> JSONObject:
 
 
 def _astray(group: GangGroup, expected: str) -> PolicyDecision | None:
-    """Recreate a group of whose workers none is bound and one waits in another PodGroup than the leader's (N-K8S-17)."""
+    """Recreate a group without bound workers if a worker waits in another PodGroup than the leader's (N-K8S-17)."""
     leader = group.live.leader
     own = groupname.find_workers(leader, group.live.statefulsets)
     if own is None or not meta.is_controlled(own, leader):  # of a leader before, whose end is waited for elsewhere
@@ -122,7 +123,7 @@ def _astray(group: GangGroup, expected: str) -> PolicyDecision | None:
 
 
 def _create(group: GangGroup, wanted: Sequence[JSONObject]) -> PolicyDecision:
-    """Create PodGroups that are missing; hold the workers back while one of the same name ends, or is another's."""
+    """Create missing PodGroups; hold the workers back while a PodGroup with this name ends or has another owner."""
     obj, leader = group.live.obj, group.live.leader
     known = {meta.name(one): one for one in group.live.scheduling.objects if POD_GROUPS.has(one)}
     failed = decisionevents.scheduling_failed(obj, preparation.POD_GROUP_FAILED, "{error}", leader)
@@ -142,9 +143,9 @@ def _create(group: GangGroup, wanted: Sequence[JSONObject]) -> PolicyDecision:
 
 
 def _decide_terminating(group: GangGroup, name: str) -> PolicyDecision:
-    """Recreate a group without workers whose leader names this PodGroup: Kubernetes keeps it as long as a pod does.
+    """Recreate a group without workers whose leader names this PodGroup; it exists as long as a pod names it.
 
-    The new leader names a PodGroup of its own (N-AT-12). A group with workers keeps the PodGroup until it ends.
+    The new leader names its own PodGroup (N-AT-12). A group with workers keeps the PodGroup until it ends.
     """
     leader, note = group.live.leader, f"PodGroup {name} is still terminating"
     workers = groupname.find_workers(leader, group.live.statefulsets)

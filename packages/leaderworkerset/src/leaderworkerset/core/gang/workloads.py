@@ -1,7 +1,7 @@
 """The Workload and the PodGroups of a LeaderWorkerSet with `spec.scheduling` (N-K8S-6, N-K8S-8a, N-K8S-9).
 
-In: the LeaderWorkerSet, for a PodGroup also what it is named and labelled after. Out: the objects as they shall be, and
-the text of an error where one that exists differs in what cannot be changed: everything but `gang.minCount`.
+In: the LeaderWorkerSet, for a PodGroup also the source of its name and labels. Out: the desired objects, and the error
+for an existing object that differs in an immutable field. All fields but `gang.minCount` are immutable.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ from leaderworkerset.core.policies import levels, workloadnames
 from leaderworkerset.core.policies.levels import Part, SchedulingLevel
 
 SINGLE: Final[JSONObject] = {"single": {}}
-"""The mode that the API server fills in where none is set."""
+"""The default mode of the API server."""
 
 
 def build_workload(obj: JSONObject, lws: LeaderWorkerSet, scheduling: Scheduling) -> JSONObject:
-    """Build the Workload; `obj` is the LeaderWorkerSet as read, `lws` the same, decoded."""
+    """Build the Workload; `obj` is the LeaderWorkerSet as read, `lws` is the decoded object."""
     templates = [{"name": part.name} | build_template(lws, part) for part in levels.parts(lws, scheduling)]
     spec = workload_spec(obj, templates)
     return WORKLOADS.controlled(obj, workloadnames.workload_name(lws), {labels.NAME: lws.name}, spec=spec)
@@ -102,7 +102,7 @@ def delegated_template(parent: JSONObject, obj: JSONObject) -> JSONObject:
 
 
 def workload_drift(found: JSONObject, wanted: JSONObject) -> str:
-    """Return how a Workload differs in what cannot be changed, empty if it does not."""
+    """Return how a Workload differs in immutable fields; empty if it does not."""
     name = meta.key(found)
     theirs, ours = (_by_name(one) for one in (found, wanted))
     if theirs.keys() != ours.keys():
@@ -123,16 +123,16 @@ def templates_of(workload: JSONObject) -> Sequence[JSONObject]:
 
 
 def pod_group_drift(found: JSONObject, wanted: JSONObject) -> str:
-    """Return how a PodGroup differs in what cannot be changed, empty if it does not."""
+    """Return how a PodGroup differs in immutable fields; empty if it does not."""
     same = meta.spec(found).get("workloadRef") == meta.spec(wanted)["workloadRef"]
     is_drift = not same or differs(meta.spec(found), meta.spec(wanted))
     return f"PodGroup {meta.key(found)} has immutable scheduling configuration drift" if is_drift else ""
 
 
 def differs(found: JSONObject, wanted: JSONObject) -> bool:
-    """Return whether two templates, or specs of PodGroups, differ in more than the minimum, which can be changed.
+    """Return whether two templates, or specs of PodGroups, differ in more than the mutable minimum.
 
-    Priorities are compared only where one is wanted: the API server fills them in.
+    Priorities are compared only if a priority is desired: the API server sets defaults.
     """
     return _fixed(found, wanted) != _fixed(wanted, wanted)
 

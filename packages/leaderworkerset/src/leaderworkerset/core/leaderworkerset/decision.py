@@ -1,7 +1,7 @@
-"""The input and the result of a decision about a LeaderWorkerSet: facts in, a plan and what to remember out.
+"""The input and the result of a decision about a LeaderWorkerSet: facts, and a plan with the facts to remember.
 
-What is decided about the leaders of all groups comes from `ordinalleaders.py` or `hashleaders.py`; `reconcile.py` makes the
-plan from that.
+`ordinalleaders.py` or `hashleaders.py` decides about the leaders of all groups. `reconcile.py` makes the plan from that
+decision.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,23 +26,23 @@ from leaderworkerset.core.policies.policy import NO_SERVICE, NOT_SCHEDULED, Head
 
 
 class OnDemand(Enum):
-    """The objects that must be read before a plan is performed, since caches may be behind (`controllers/leaders.py`)."""
+    """The objects to read before a plan is performed, since caches may be behind (`controllers/leaders.py`)."""
 
     LEADERS = auto()
-    """An update begins, or a capability deletes leaders: no leader that stays may be deleted already. Otherwise the plan is void."""
+    """An update begins, or a capability deletes leaders; the plan is void if another leader is being deleted."""
     HISTORY = auto()
-    """Revisions are retired: the StatefulSet may be of none of them. Then the decision is made again with the history."""
+    """Revisions are retired, so the StatefulSet must have none of them. The decision is repeated with the history."""
     KEEPER = auto()
-    """Nothing is known about what keeps the leaders: it may be as it should be. Then the decision is made again with it."""
+    """It is unknown whether the leaders' keeper is already as desired; the decision is repeated with that object."""
     NAMESPACE = auto()
-    """Evidence stays: its namespace may not be on its way out, as that waits for all pods before it deletes anything else."""
+    """Evidence is kept, so its namespace must not be terminating: it deletes other objects only after all pods."""
 
 
 class Known(Struct, frozen=True, kw_only=True):
     """The results of earlier decisions, and the objects that were read from the API server for this one.
 
-    That is the edition and what keeps the leaders was applied from; `whole` is that object with all its fields, `history`
-    the revisions of the past. Each is None where it is not known.
+    `applied` is the source of the last apply of the leaders' keeper, `whole` the keeper with all its fields. `history`
+    are the retired revisions. Each is None if it is not known.
     """
 
     edition: Edition | None = None
@@ -58,11 +58,11 @@ NOTHING_KNOWN: Final = Known()
 class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     """The facts about a LeaderWorkerSet: itself, and the objects that carry its name.
 
-    `keeper` is what keeps the leaders: a StatefulSet, or a Deployment where groups have random keys; `gated` is of such
-    groups. `groups` are named by their leaders; `folded` is their fold if the caller keeps it up to date, otherwise it is
-    computed. `records` are those of recreations. All groups share the `service`. `evidence` are the pods that the
-    finalizer of exhausted groups keeps, also those of a LeaderWorkerSet that is gone. `facts` are observed for capabilities,
-    by their names.
+    `keeper` keeps the leaders: a StatefulSet, or a Deployment if groups have random keys. `gated` are the gated leaders
+    of such groups. `groups` are by the names of their leaders; `folded` is their fold if the caller keeps it up to
+    date, otherwise it is computed. `records` are the records of recreations. All groups share the `service`. `evidence`
+    are the pods that the finalizer of exhausted groups keeps, also if the LeaderWorkerSet is deleted. `facts` are the
+    observed facts of capabilities, by their names.
     """
 
     leaderworkerset: JSONObject | None
@@ -80,9 +80,9 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
 
 
 class SetFacts(Struct, frozen=True):
-    """The observed state with the decoded LeaderWorkerSet, and the revision its groups must have.
+    """The observed state with the decoded LeaderWorkerSet, and the revision that its groups must have.
 
-    `living` is what keeps the leaders.
+    `living` is the keeper of the leaders.
     """
 
     observed: ObservedLeaderWorkerSet
@@ -96,10 +96,10 @@ class SetFacts(Struct, frozen=True):
 class LeaderDecision(Struct, frozen=True, kw_only=True):
     """The decision about the leaders, and the status that follows from their state.
 
-    `applied` is what must keep them, None if nothing is applied; the events of an update are `updating`. Otherwise the
-    `actions` are performed. The plan `is_void_if_behind` if caches are late, as when an update begins. The status is
-    assessed once what keeps them is observed (R-STAT-2), unless there is an `error`. Leaders with random keys have a
-    `turn`, leaders with ordinals a `rollout`.
+    `applied` is the desired keeper of the leaders, None if nothing is applied; `updating` are the events of an update.
+    If nothing is applied, the `actions` are performed. The plan `is_void_if_behind` if caches are late, as when an
+    update begins. The status is assessed once the keeper is observed (R-STAT-2), unless there is an `error`. Leaders
+    with random keys have a `turn`, leaders with ordinals a `rollout`.
     """
 
     source: Source
@@ -122,17 +122,16 @@ class LeaderDecision(Struct, frozen=True, kw_only=True):
 
 
 def delete_leader(facts: SetFacts, group: GroupFacts, event: Event) -> Delete:
-    """Delete the leader of a group, and what it owns before it."""
+    """Delete the leader of a group, in the foreground: first the objects that it owns."""
     key = ObjectKey(facts.lws.namespace, group.leader)
     return Delete(resource=PODS, key=key, propagation="Foreground", uid=group.uid, on_success=(event,))
 
 
 class Decision(Struct, frozen=True):
-    """A plan, what must be read before it is performed, and what to remember for the next decision.
+    """A plan, the objects to read before it is performed, and the facts to remember for the next decision.
 
-    That is the edition, the source of the leader StatefulSet or Deployment, which is applied if the plan applies one, and
-    the groups that end without being replaced. `applied` is set if what keeps the leaders was compared
-    and is as it should be.
+    The facts are the edition, the source of the leader StatefulSet or Deployment if the plan applies it, and the groups
+    that end without a replacement. `applied` is set if the keeper of the leaders was compared and is as desired.
     """
 
     plan: Plan

@@ -1,12 +1,13 @@
 """Results that spare reads in the next decision: the revision of an edition, and the input of the leader StatefulSet.
 
-What a revision holds follows from `spec` alone, and `spec` changes only with `metadata.generation`: once a revision was
-found to hold a generation's content, neither is read again. What the leader StatefulSet shall be follows from the
-LeaderWorkerSet's generation and metadata, the revision's key and the step of the rollout: while these are those of the
-last apply, and the live StatefulSet is as that apply left it, nothing is applied.
+The content of a revision depends on `spec` alone, and `spec` changes only with `metadata.generation`. Once a revision
+is known to hold the content of a generation, neither is read again. The desired leader StatefulSet depends on the
+LeaderWorkerSet's generation and metadata, the revision's key and the step of the rollout. While these are unchanged
+since the last apply, and the live StatefulSet is unchanged as well, nothing is applied.
 
-In: objects. Out: small values, which the caller keeps between decisions. Without them, after a start of the manager, the
-revision is compared once, and so is the whole StatefulSet, which caches do not keep: it is applied only if it differs.
+In: objects. Out: small values, which the caller keeps between decisions. Without them, after a start of the manager,
+the revision is compared once. The whole StatefulSet, which caches do not keep, is also compared once, and applied only
+if it differs.
 """
 
 from typing import NamedTuple
@@ -27,7 +28,7 @@ class Identity(NamedTuple):
 
     @classmethod
     def of(cls, obj: JSONObject) -> "Identity":
-        """Return the identity of an object as it is."""
+        """Return the identity of the current object."""
         owners = meta.metadata(obj).get("ownerReferences") or []
         return cls(meta.uid(obj), meta.generation(obj), meta.labels(obj), lasting(meta.annotations(obj)), owners)
 
@@ -41,7 +42,7 @@ class Edition(NamedTuple):
 
     @classmethod
     def of(cls, obj: JSONObject, revision: JSONObject) -> "Edition":
-        """Return the edition that an object is of if the revision holds its content."""
+        """Return the edition of an object whose content the revision holds."""
         return cls(meta.uid(obj), meta.generation(obj), meta.uid(revision))
 
 
@@ -64,13 +65,13 @@ class LastApply(NamedTuple):
 def follow(
     obj: JSONObject, key: str, replicas: int, partition: int, living: JSONObject | None, last: LastApply | None
 ) -> tuple[Source, bool]:
-    """Return what the keeper of the leaders follows from, and whether to apply it: not if it is as applied from that."""
+    """Return the source of the leaders' keeper, and whether to apply it: not if it was applied from this source."""
     source = Source(Identity.of(obj), key, replicas, partition)
     return source, living is None or last != LastApply(source, Identity.of(living))
 
 
 def is_as_applied(wanted: JSONObject, living: JSONObject, whole: JSONObject) -> bool:
-    """Return whether the whole keeper of the leaders is as wanted, and the cache is not behind."""
+    """Return whether the whole keeper of the leaders is as desired, and the cache is not behind."""
     return Identity.of(whole) == Identity.of(living) and appliedfields.is_applied(wanted, whole, labels.FIELD_MANAGER)
 
 

@@ -4,9 +4,10 @@ A set of indexes is an integer: bit i stands for group i. Decisions count the bi
 thousand groups are 16 machine words. The sets depend neither on the size nor on the revision that a decision asks for.
 So a change of one group changes its bits alone, even if the spec changes.
 
-A group is irregular if its objects are not named after its index. So is one whose index is far beyond the number of
-leaders, or that is of one revision too many: users can write any label, and memory follows what exists. It is kept by
-itself, counted by the status, and missing for the rollout (R-ROLL-8, R-STAT-5).
+A group is irregular if its objects are not named after its index. A group is also irregular if its index is far beyond
+the number of leaders, or if there are too many revisions: users can write any label, and memory must depend on existing
+objects only. An irregular group is kept separately, counted by the status, and missing for the rollout (R-ROLL-8,
+R-STAT-5).
 """
 
 from bisect import bisect_left
@@ -27,7 +28,7 @@ SPARSEST: Final = 16
 """Above `FEWEST`, an index is regular if at least one leader of so many exists."""
 
 MOST_REVISIONS: Final = 64
-"""The most revisions that regular groups of one LeaderWorkerSet are of at the same time."""
+"""The maximum number of revisions that regular groups of one LeaderWorkerSet have at the same time."""
 
 ALL: Final = -1
 """The set of all indexes."""
@@ -43,10 +44,11 @@ class GroupState(NamedTuple):
 class States(NamedTuple):
     """The groups that are ready, updated, gated and broken, as sets of indexes; others are missing.
 
-    Those `moving` wait to be moved off closed nodes: extra groups replace them as they do groups that are updated.
+    Groups that are `moving` wait to be moved off closed nodes. Surge groups replace them, as they replace updated
+    groups.
 
-    Broken groups are of an older revision, exist, are not being deleted, and are not ready: they may never become so.
-    Exhausted groups never will, and are also broken.
+    Broken groups have an older revision, exist, are not being deleted, and are not ready: they may never become ready.
+    Exhausted groups never become ready, and are also broken.
     """
 
     ready: int
@@ -68,10 +70,10 @@ class States(NamedTuple):
 class Folded(Struct, frozen=True, kw_only=True):
     """The facts about all groups at one moment; a value that later changes do not modify.
 
-    Groups that are `stranded` cannot end what `updating` ones do; none are before that is asked.
-    The nodes of `refused` ones among these do not resize their pods. Groups that are `departing` have to leave where they
-    are; extra groups replace them as they do groups that are updated.
-    Nothing follows `exhausted` groups; `complete` and `late` groups are among them.
+    `stranded` groups are `updating` groups that cannot complete their update; the set is empty until it is computed.
+    The nodes of `refused` groups among these do not resize their pods. `departing` groups must leave their nodes. Surge
+    groups replace them, as they replace updated groups. `exhausted` groups have no successor; `complete` and `late`
+    groups are included in them.
     """
 
     members: int = 0
@@ -102,7 +104,7 @@ class Folded(Struct, frozen=True, kw_only=True):
         return _added(cls(), group, 0)
 
     def counted(self, size: int, revision: str) -> tuple[int, int, int]:
-        """Return the groups that have all their parts, and which of them are ready, and of the revision (R-STAT-6).
+        """Return the groups that have all their parts, and which of them are ready, and updated (R-STAT-6).
 
         Exhausted groups need no parts (N-ST-13).
         """
@@ -111,25 +113,25 @@ class Folded(Struct, frozen=True, kw_only=True):
         return whole, whole & ready, whole & self.updated(size, revision)
 
     def without_workers(self, size: int) -> int:
-        """Return the groups that need no workers: by the size they were created with, otherwise by the size in the spec."""
+        """Return the groups that need no workers, by their size at creation or, if unknown, by the size in the spec."""
         return ~self.larger if size == 1 else self.alone
 
     def available(self, size: int) -> int:
-        """Return the groups that are ready with the size they were created with, and not by an earlier leader's workers."""
+        """Return the groups that are ready with their size at creation, without workers of an earlier leader."""
         whole = (self.workers_ready & self.of_one_revision) | self.without_workers(size)
         return self.leader_ready & ~self.deleting & whole
 
     def updated(self, size: int, revision: str) -> int:
-        """Return the groups whose leader and workers are of the revision (R-STAT-6)."""
+        """Return the groups whose leader and workers have the revision (R-STAT-6)."""
         of_workers = ALL if size == 1 else self.workers.get(revision, 0) | self.exhausted
         return self.leaders.get(revision, 0) & of_workers
 
     def states(self, size: int, revision: str, *, replaced: int = 0) -> States:
         """Return the states for the rollout; a group whose workers do not carry its index is missing (R-ROLL-8).
 
-        Ready are groups that stay so. A group whose leader is being deleted, or whose workers belong to an earlier leader,
-        is about to end, and no other may be replaced on its account. Groups that are `replaced` now are recreated, so they
-        are not broken.
+        Only groups that stay ready are ready. A group whose leader is being deleted, or whose workers belong to an
+        earlier leader, is about to end, and must not allow the replacement of another group. Groups that are `replaced`
+        now are recreated, so they are not broken.
         """
         named = self.workers_named | self.without_workers(size)
         ready, updated = self.available(size) & named, self.updated(size, revision) & named
@@ -139,10 +141,10 @@ class Folded(Struct, frozen=True, kw_only=True):
 
 
 class RolloutRoute(Protocol):
-    """How groups of older revisions come to another one: some of the released groups need no other pod."""
+    """How groups of older revisions get another revision: some of the released groups need no new pods."""
 
     def release(self, statefulset: JSONObject, folded: Folded, size: int, span: range) -> tuple[int, int]:
-        """Return which groups of the released `span` of indexes need no other pod, and the partition that keeps them."""
+        """Return the groups in the released `span` of indexes that need no new pods, and the partition for them."""
 
 
 class Groups:
@@ -160,7 +162,7 @@ class Groups:
         return replace(self._bits, irregular=self._irregular.copy())
 
     def put(self, leader: str, group: GroupFacts | None) -> None:
-        """Record the new facts of a leader's group; None if the leader is gone."""
+        """Record the new facts of a leader's group; None if the leader is deleted."""
         old = self.by_leader.pop(leader, None)
         if group is not None:
             self.by_leader[leader] = group
@@ -187,7 +189,7 @@ class Groups:
             self._bits = _removed(self._bits, group.index)
 
     def _is_of_one_too_many(self, group: GroupFacts) -> bool:
-        """Return whether the group is of a revision that is new, while there are many already."""
+        """Return whether the group has a new revision although there are many already."""
         bits = self._bits
         found = [(bits.leaders, group.revision), (bits.statefulset_revisions, group.statefulset_revision)]
         found += [] if group.workers is None else [(bits.workers, group.workers.revision)]
@@ -217,7 +219,7 @@ def regular(groups: Iterable[GroupFacts], name: str, folded: Folded) -> int:
 
 
 def below(indexes: int, end: int) -> int:
-    """Return those of the indexes that are less than `end`, which may be as large as the API allows.
+    """Return the indexes that are less than `end`, which may be as large as the API allows.
 
     >>> bin(below(0b10110, 3)), bin(below(0b10110, 2**31))
     ('0b110', '0b10110')

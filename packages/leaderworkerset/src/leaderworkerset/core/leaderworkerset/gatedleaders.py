@@ -1,22 +1,23 @@
-"""Which new leaders may be scheduled while other groups still end: the replacement gate (contract section 6, docs/adr/0017).
+"""The replacement gate: admits new leaders while other groups still terminate (contract section 6, docs/adr/0017).
 
-Leaders with random keys are created with a scheduling gate; this decides about all of a LeaderWorkerSet's at once, the
-oldest first. With `Immediate` they go ahead. With `PostTermination` some wait, so that groups that live and groups that
-end never hold more than the set may have.
+Leaders with random keys are created with a scheduling gate. This module decides about all gated leaders of a
+LeaderWorkerSet at once, the oldest first. With `Immediate` all leaders are admitted. With `PostTermination` some
+leaders wait, so that live and terminating groups together never exceed the maximum of the set.
 
-| a gated leader | goes ahead |
+| a gated leader | is admitted |
 |---|---|
 | of another revision than the Deployment's | never: the Deployment deletes it |
-| beyond `spec.replicas` of its revision | once another leader is gone; an exhausted group takes a place (N-RB-15) |
-| the youngest ones, as many as groups end that are replaced | once one of these is gone |
-| beyond what live groups and groups that end leave of `spec.replicas` and surge | once one of these is gone |
+| beyond `spec.replicas` of its revision | once another leader is deleted; an exhausted group takes a place (N-RB-15) |
+| among the youngest, as many as terminating groups are replaced | once one of these groups has ended |
+| beyond `spec.replicas` and surge, together with live and terminating groups | once one of these groups has ended |
 | any other | at once |
 
-A leader that waits names a group that ends (annotation `replaces`). Groups that no leader names while none is missing
-are *surplus*: they were scaled down, or are the last of a rollout, and nobody waits for them. Those by which a set has
-more groups than `spec.replicas` and surge were scaled down for certain, and take no place either. The caller keeps both
-between decisions. After a restart they are found again, since the names are on the leaders. Only if a group failed that no
-leader names yet, no object says which group is surplus: then its replacement waits for all that end, as upstream (N-GATE-2).
+A waiting leader names a terminating group (annotation `replaces`). If no leader is missing, terminating groups that no
+leader names are *surplus*: they were scaled down, or are the last groups of a rollout, and no leader waits for them.
+Surplus groups that exceed `spec.replicas` and surge were certainly scaled down, and take no place either. The caller
+keeps both between decisions. After a restart they are computed again, since the names are on the leaders. There is one
+exception: if a group failed and no leader names it yet, no object shows which group is surplus. Then its replacement
+waits for all terminating groups, as upstream (N-GATE-2).
 
 In: the leaders, and the groups without a live leader that have pods. Out: patches of leaders, and the surplus.
 """
@@ -41,10 +42,10 @@ from leaderworkerset.core.policies.replacement import GATED_COST
 
 
 class GatedLeaders(Struct, frozen=True, kw_only=True):
-    """The gated leaders that stay, the groups that end, and which of these were surplus at the last decision.
+    """The gated leaders that stay, the terminating groups, and which of these were surplus at the last decision.
 
-    `ending` has the leaders' names of groups that have pods but no live leader, with the time when the last pod shall end;
-    `surplus` names some of them, and says which take no place.
+    `ending` maps the leader's name of each group that has pods but no live leader to the time when its last pod must
+    have ended. `surplus` names some of these groups, and states which of them take no place.
     """
 
     leaders: Sequence[JSONObject] = ()
@@ -53,14 +54,14 @@ class GatedLeaders(Struct, frozen=True, kw_only=True):
 
 
 class FormerGroups(NamedTuple):
-    """The records of groups that were recreated, and what leaders that follow them prefer."""
+    """The records of recreated groups, and the node preferences of their next leaders."""
 
     records: Sequence[JSONObject] = ()
     prefer: Prefer = NO_PLACEMENT.prefer
 
 
 class Replacement(Struct, frozen=True):
-    """The patches of gated leaders, the groups that end and that none replaces, and the leaders that go ahead."""
+    """The patches of gated leaders, the terminating groups without a replacement, and the admitted leaders."""
 
     actions: tuple[Action, ...]
     surplus: Mapping[str, bool]
@@ -72,9 +73,9 @@ NO_REPLACEMENT: Final = Replacement((), {})
 
 
 class _Turn(Struct, frozen=True):
-    """The leaders that go ahead and the leaders that wait, the oldest first.
+    """The admitted leaders and the waiting leaders, the oldest first.
 
-    `missing` says that leaders are still to be created, `excess` how many groups there are beyond replicas and surge.
+    `missing` states that leaders must still be created; `excess` is the number of groups beyond replicas and surge.
     """
 
     ahead: Sequence[JSONObject]
@@ -115,7 +116,10 @@ def decide(
 
 
 def _placeless(gated: GatedLeaders, surplus: Collection[str], excess: int) -> Mapping[str, bool]:
-    """Return the surplus, and which of it takes no place: what took none before, and as much more as is in excess."""
+    """Return the surplus groups, and whether each takes no place.
+
+    Groups that took no place before still take none, and further groups do not up to the excess.
+    """
     before = [name for name in sorted(surplus) if gated.surplus.get(name)]
     others = [name for name in sorted(surplus) if not gated.surplus.get(name)]
     found = {*before, *others[: max(excess - len(before), 0)]}
@@ -123,7 +127,7 @@ def _placeless(gated: GatedLeaders, surplus: Collection[str], excess: int) -> Ma
 
 
 def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], gated: GatedLeaders) -> _Turn:
-    """Let the oldest go ahead for whom there is a place; as many of the youngest wait as groups end that are replaced."""
+    """Admit the oldest leaders that have a place; the youngest wait, one per terminating group that is replaced."""
     live = [group for group in groups if not group.is_deleting or group.is_exhausted]
     placed = [group for group in live if not group.awaits]
     current = sorted((one for one in gated.leaders if groupname.revision(one) == key), key=meta.by_age)
@@ -143,12 +147,12 @@ def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], 
 
 
 def _surge(lws: LeaderWorkerSet) -> int:
-    """Return how many groups the Deployment may have beyond `spec.replicas`; unlike for ordinals also more than these."""
+    """Return the surge of the Deployment; unlike for ordinals, it may exceed `spec.replicas`."""
     return intstr.scale_up(lws.spec.rollout_strategy.rolling_update_configuration.max_surge, lws.spec.replicas)
 
 
 def _recorded(records: Iterable[JSONObject], key: str, groups: Collection[GroupFacts]) -> Iterator[str]:
-    """Yield the leaders of this revision that were recreated and are gone, the last one first."""
+    """Yield the deleted leaders of this revision whose groups were recreated, the last leader first."""
     known = {group.leader for group in groups if not group.is_deleting}
     found = [
         (read.due, recreationrecord.leader_of(one))
@@ -166,7 +170,7 @@ def wait_for(leader: JSONObject, replaced: str, event: Event) -> Patch:
 
 
 def admit(obj: JSONObject, leader: JSONObject, replaced: str, preferences: Sequence[JSONObject] = ()) -> Patch:
-    """Remove the gate, and the cost that goes with it; other gates stay."""
+    """Remove the gate and its deletion cost; other gates stay."""
     own = meta.annotations(leader)
     changes: JSONObject = {labels.REPLACES: replaced} if replaced != own.get(labels.REPLACES, "") else {}
     if own.get(labels.POD_DELETION_COST) == GATED_COST:
@@ -178,7 +182,7 @@ def admit(obj: JSONObject, leader: JSONObject, replaced: str, preferences: Seque
 
 
 def open_gate(leader: JSONObject, preferences: Sequence[JSONObject]) -> Patch:
-    """Remove the gate alone; the leader gets the preferences of nodes, if there are any."""
+    """Remove the gate alone; the leader gets its node preferences, if there are any."""
     gates = [gate for gate in meta.spec(leader)["schedulingGates"] if gate.get("name") != labels.REPLACEMENT_GATE]
     spec: JSONObject = {"schedulingGates": gates or None}
     if preferences:

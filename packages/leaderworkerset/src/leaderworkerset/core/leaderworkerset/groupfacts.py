@@ -1,8 +1,8 @@
 """The facts of a group that decisions need: one small value per leader pod, folded by the rollout and the status.
 
 In: a leader pod and the StatefulSet of its workers, as cached. Out: a `GroupFacts`. Only its creation reads whole
-objects. A caller that keeps it until one of both objects changes makes a pass over a thousand groups a pass over a
-thousand tuples (R-ROLL-8, R-ROLL-9, R-STAT-5, R-STAT-6).
+objects. A caller that keeps it until one of the two objects changes needs to read only tuples of other groups
+(R-ROLL-8, R-ROLL-9, R-STAT-5, R-STAT-6).
 """
 
 from collections.abc import Callable, Sequence
@@ -32,14 +32,16 @@ class Workers(Struct, frozen=True):
 class GroupFacts(Struct, frozen=True):
     """One leader pod and its workers, if their StatefulSet exists.
 
-    `group_index` is the leader's label, verbatim; `index` the same as a number, None if it is not a number.
-    `statefulset_revision` is the revision of the leader StatefulSet that the leader was created from. A leader that
-    `is_gated` has scheduling gates: a queue has not admitted the group yet, or evicted it. `own_size` is the size that the
-    leader was created with, which may differ from the spec now; 0 if the leader does not name it. One that `awaits` has the
-    gate of leaders that may replace another group; `replaces` is that group's leader, if known (`gatedleaders.py`). A
-    group that `is_exhausted` used up its restarts, or ended by its own (`end`): it is not ready, whatever its pods say while
-    they end (N-ST-13), and nothing follows it. One that is `updating` without another pod is on the way to this
-    revision, and not ready either; `is_refused` if its nodes do not take it there.
+    - `group_index` is the leader's label, verbatim. `index` is the same as a number, None if it is not a number.
+    - `statefulset_revision` is the revision of the leader StatefulSet from which the leader was created.
+    - `is_gated`: the leader has scheduling gates. A queue has not admitted the group yet, or has evicted it.
+    - `own_size` is the size with which the leader was created, 0 if unknown. The spec may differ now.
+    - `awaits`: the leader has the gate of leaders that may replace another group.
+    - `replaces` is the leader of the replaced group, if known (`gatedleaders.py`).
+    - `is_exhausted`: the group used up its restarts, or ended by itself (`end`). It has no successor, and is not ready,
+      whatever the status of its terminating pods (N-ST-13).
+    - `updating` is the revision to which the group is being updated in place. Until then, the group is not ready.
+    - `is_refused`: its nodes do not support that update.
     """
 
     leader: str
@@ -62,14 +64,14 @@ class GroupFacts(Struct, frozen=True):
 
 
 Extend: TypeAlias = Callable[[GroupFacts, JSONObject, JSONObject | None], GroupFacts]
-"""Returns the facts of a group with what a capability knows about it, from its leader and the StatefulSet of its workers."""
+"""Returns the facts of a group with the facts of a capability, from its leader and its workers' StatefulSet."""
 
 
 def describe(leader: JSONObject, worker_statefulset: JSONObject | None, extend: Sequence[Extend] = ()) -> GroupFacts:
     """Extract the facts from a leader pod and the StatefulSet with the same name.
 
-    Workers of an earlier leader of this name do not count: they end soon; they may be ready, but their group is not. Nor
-    does a StatefulSet of another owner. Capabilities `extend` the facts.
+    Workers of an earlier leader with this name do not count: they end soon. They may be ready, but their group is not.
+    A StatefulSet of another owner does not count either. Capabilities `extend` the facts.
     """
     owner = None if worker_statefulset is None else meta.controller_of(worker_statefulset)
     if owner is not None and owner["uid"] != meta.uid(leader):
@@ -104,7 +106,7 @@ def is_held(worker_statefulset: JSONObject) -> bool:
 
 
 def own_size(leader: JSONObject) -> int:
-    """Return the size of the group that a leader was created with, 0 if it does not name one."""
+    """Return the group size with which a leader was created; 0 if the leader does not have it."""
     return decimals.natural(meta.annotations(leader).get(labels.SIZE, "")) or 0
 
 
@@ -114,14 +116,14 @@ def is_pod_ready(pod: JSONObject) -> bool:
 
 
 def is_statefulset_ready(statefulset: JSONObject) -> bool:
-    """Return whether all pods are available and of one revision (R-ROLL-9)."""
+    """Return whether all pods are available and have one revision (R-ROLL-9)."""
     status = meta.status(statefulset)
     replicas = meta.spec(statefulset).get("replicas", 1)
     return bool(replicas == (status.get("availableReplicas") or 0) and is_of_one_revision(statefulset))
 
 
 def is_of_one_revision(statefulset: JSONObject) -> bool:
-    """Return whether the controller reports that all pods are of the newest revision, or reports nothing of revisions."""
+    """Return whether the controller reports the newest revision for all pods, or reports no revisions."""
     status = meta.status(statefulset)
     return (status.get("currentRevision") or "") == (status.get("updateRevision") or "")
 

@@ -1,8 +1,8 @@
-"""Decides about leaders with random keys: a Deployment keeps them, and replaces them itself (section 5.2, docs/adr/0017).
+"""Decides about leaders with random keys: a Deployment keeps and replaces them (section 5.2, docs/adr/0017).
 
-Once it matches what was applied, leaders that wait for the end of other groups may go ahead (`gatedleaders.py`). Pace and order
-of a rollout are the Deployment controller's: each revision is a ReplicaSet of its own, and a leader is Ready once its
-workers are (`group-ready`).
+Once the Deployment matches the last apply, leaders that wait for terminating groups may be admitted
+(`gatedleaders.py`). The Deployment controller determines pace and order of a rollout: each revision has its own
+ReplicaSet, and a leader is Ready once its workers are ready (`group-ready`).
 """
 
 from collections.abc import Collection
@@ -26,7 +26,7 @@ from leaderworkerset.core.leaderworkerset.status import Assessment, Sums
 
 
 class Leaders(Struct, frozen=True):
-    """The leaders of a LeaderWorkerSet: their Deployment, groups, desired revision, and whether older revisions exist."""
+    """The leaders of a LeaderWorkerSet: Deployment, groups, desired revision, and whether older revisions exist."""
 
     deployment: JSONObject
     groups: Collection[GroupFacts]
@@ -43,10 +43,10 @@ def replicas(
 ) -> int:
     """Return how many leaders the Deployment must have: fewer only once its rollout has created its first leader.
 
-    Between its first two steps a rollout has one ReplicaSet with pods. If the Deployment gets just its size then, it is taken
-    to be scaled for ever, and never rolls out (docs/adr/0017). A rollout that fails is not waited for; pods that could not
-    be created before its revision was `created` say nothing about it. `given` is the size that it was given last, if
-    known: another one is somebody else's, and is taken back before it is observed where nothing rolls out.
+    Between its first two steps a rollout has one ReplicaSet with pods. If the Deployment gets exactly the size of that
+    ReplicaSet then, its controller only scales it, and never rolls it out (docs/adr/0017). A failing rollout is not
+    awaited. Creation failures before its revision was `created` do not count. `given` is the last size that we applied,
+    if known. If another client changed the size, it is reverted before it is observed, unless a rollout is in progress.
     """
     wanted = lws.spec.replicas
     present = wanted if living is None else int(meta.spec(living).get("replicas", 1))
@@ -94,8 +94,8 @@ def _build_template(lws: LeaderWorkerSet, key: str) -> JSONObject:
 def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime) -> Assessment:
     """Build the status from the Deployment's counts (N-ST-2 to N-ST-6).
 
-    An update is in progress only while there is an older revision: other changes of the Deployment are not an update. An
-    exhausted group is not ready, and the leader that would replace it waits: nothing progresses on its account.
+    An update is in progress only while an older revision exists: other changes of the Deployment are not an update. An
+    exhausted group is not ready, and the leader that would replace it waits. This is not progress.
     """
     found = meta.status(leaders.deployment)
     of_revision = sum(group.revision == leaders.key and not group.is_deleting for group in leaders.groups)
@@ -120,9 +120,9 @@ def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime) -> Assessment:
 
 
 def is_current(leaders: Leaders) -> bool:
-    """Return whether the Deployment is of the revision, and all desired leaders were created from it (N-ST-2).
+    """Return whether the Deployment has the revision, and all desired leaders were created from it (N-ST-2).
 
-    Leaders of it that are being deleted count: they are replaced, but not rolled out.
+    Its leaders that are being deleted count: they are replaced, but not rolled out.
     """
     deployment, groups, key = leaders.deployment, leaders.groups, leaders.key
     if groupname.revision(deployment) != key or not meta.is_observed(deployment):

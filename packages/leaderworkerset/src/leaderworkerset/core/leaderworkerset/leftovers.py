@@ -1,16 +1,16 @@
-"""What remains of groups that failed: which exhausted ones stay as evidence, and how often groups were restarted.
+"""The remains of failed groups: which exhausted groups stay as evidence, and how often groups were restarted.
 
-| an exhausted group goes | its count |
+| an exhausted group is deleted | its count |
 |---|---|
-| when a user recovers it, or resumes all of the LeaderWorkerSet | is cleared |
-| when it would end anyway: scaled away, or replaced by a new template (N-RB-6) | is cleared where it is of random keys |
-| with its LeaderWorkerSet, or with what keeps its leaders | goes with the LeaderWorkerSet |
+| when a user recovers it, or resumes all groups of the LeaderWorkerSet | is cleared |
+| when it would end anyway: scaled down, or replaced by a new template (N-RB-6) | is cleared if its keys are random |
+| with its LeaderWorkerSet, or with the object that keeps its leaders | is deleted with the LeaderWorkerSet |
 
-So nothing that is deleted is kept alive by evidence: the finalizer is taken off as soon as the manager sees that the
-LeaderWorkerSet is deleted, as it is with its namespace. Records of recreations that no group needs any more are deleted as well.
+So evidence does not delay a deletion: the finalizer is removed as soon as the manager observes that the LeaderWorkerSet
+is being deleted, also if its namespace is. Records of recreations that no group needs any more are deleted as well.
 
-In: the LeaderWorkerSet, what keeps its leaders, its groups, the pods with the finalizer. Out: the pods to let go, and the
-counts as they shall be.
+In: the LeaderWorkerSet, the object that keeps its leaders, its groups, the pods with the finalizer. Out: the pods to
+release, and the desired counts.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,14 +29,14 @@ from leaderworkerset.core.restarts.counts import Counts, Key
 
 
 class Leftovers(Struct, frozen=True):
-    """The actions that release pods, and the groups whose used restarts are cleared."""
+    """The actions that release pods, and the groups whose counts are cleared."""
 
     actions: tuple[Action, ...] = ()
     cleared: Collection[Key] = ()
 
 
 def sort_out(facts: SetFacts) -> Leftovers:
-    """Decide which of the pods that the finalizer keeps stay: those whose leader is exhausted, and neither of the above."""
+    """Decide which pods the finalizer still keeps: pods of an exhausted leader, unless a case of the table applies."""
     kept = facts.observed.evidence
     exhausted = sorted((pod for pod in kept if groupname.is_leader(pod) and groupname.is_over(pod)), key=meta.by_age)
     recovered = {meta.name(pod) for pod in _recovered(facts.obj, exhausted, facts.observed.records)}
@@ -52,7 +52,7 @@ def sort_out(facts: SetFacts) -> Leftovers:
 
 
 def _recovered(obj: JSONObject, exhausted: Sequence[JSONObject], records: Iterable[JSONObject]) -> Iterator[JSONObject]:
-    """Yield the leaders of groups that a user lets try again: one, or all since the text of the annotation changed."""
+    """Yield the leaders of groups that a user resumes: one group, or all if the text of the annotation changed."""
     resumed = meta.annotations(obj).get(labels.RESUME_GROUP_RESTARTS, "")
     known = {found.leader: found.resumed for record in records if (found := recreationrecord.read(record))}
     for leader in exhausted:
@@ -61,7 +61,7 @@ def _recovered(obj: JSONObject, exhausted: Sequence[JSONObject], records: Iterab
 
 
 def _ended_ordinals(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
-    """Yield the leaders that their StatefulSet does not keep: of another one, scaled away, or with a new template."""
+    """Yield the leaders that their StatefulSet does not keep: of another set, scaled down, or with a new template."""
     living = facts.living
     if living is None:
         return
@@ -93,8 +93,8 @@ def _ended_keyed(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[J
 def kept_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObject]) -> Counts:
     """Return the counts of groups that exist or are recreated (N-RB-11, N-RB-13, N-RB-14); others are dropped.
 
-    `admitted` are leaders with random keys that go ahead now. Raise ValueError for a key without an index where groups
-    have one.
+    `admitted` are leaders with random keys that are admitted now. Raise ValueError for a key without an index if groups
+    have indexes.
     """
     replicas = facts.lws.spec.replicas
     if not facts.lws.spec.group_identity.is_hash:
@@ -116,7 +116,7 @@ def kept_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObject])
 
 
 def _claim(counts: Counts, admitted: Sequence[JSONObject], owners: Mapping[str, GroupFacts]) -> Counts:
-    """Move the highest count that no leader has to each leader that goes ahead and has none (N-RB-13)."""
+    """Move the highest count without a leader to each admitted leader without a count (N-RB-13)."""
     claimed = dict(counts)
     for leader in admitted:
         key = Key.of(leader)
@@ -127,13 +127,13 @@ def _claim(counts: Counts, admitted: Sequence[JSONObject], owners: Mapping[str, 
 
 
 def _unclaimed(counts: Counts, revision: str, owners: Mapping[str, GroupFacts]) -> list[Key]:
-    """Return the keys of a revision whose group has no leader any more, the highest count first."""
+    """Return the keys of a revision whose groups have no leader any more, the highest count first."""
     found = [key for key in counts if key.revision == revision and key.group not in owners]
     return sorted(found, key=lambda key: (-counts[key], key))
 
 
 def unneeded(facts: SetFacts) -> list[JSONObject]:
-    """Return the records of groups that are gone for good."""
+    """Return the records of groups that will not exist again."""
     records, groups = facts.observed.records, facts.observed.groups
     if facts.lws.spec.group_identity.is_hash:
         return unfollowed(records, groups)
@@ -152,6 +152,6 @@ def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts], 
 
 
 def unfollowed(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts]) -> list[JSONObject]:
-    """Return the records of groups with random keys that are gone, and that no leader replaces."""
+    """Return the records of deleted groups with random keys that no leader replaces."""
     needed = leaders.keys() | {group.replaces for group in leaders.values()}
     return [record for record in records if recreationrecord.leader_of(record) not in needed]

@@ -1,7 +1,7 @@
-"""Decides about leaders with ordinals: a StatefulSet keeps them, and a rollout leads it step by step (`rollingupdate.py`).
+"""Decides about leaders with ordinals: a StatefulSet keeps them, and is rolled out in steps (`rollingupdate.py`).
 
-Once it matches what was applied, outdated leaders are deleted if the StatefulSet controller would replace one at a time
-(docs/adr/0004).
+Once the StatefulSet matches the last apply, outdated leaders are deleted, if its controller would replace only one at a
+time (docs/adr/0004).
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,10 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
 
 
 def _template_of(living: JSONObject | None, key: str) -> JSONObject | None:
-    """Return the template of the StatefulSet that exists, if it is of this revision: what would replace all groups stays."""
+    """Return the template of the existing StatefulSet if it has this revision.
+
+    Changes of the template that would replace all groups are not made.
+    """
     return None if living is None or groupname.revision(living) != key else meta.spec(living).get("template") or {}
 
 

@@ -1,6 +1,6 @@
-"""Whether the manager can read a LeaderWorkerSet: fields and annotations that every decision about it needs.
+"""Finds unreadable fields and annotations of a LeaderWorkerSet that every decision about it needs.
 
-In: the object as stored. Out: what cannot be read, with field and value. `lws explain` asks the same question.
+In: the object as stored. Out: the error, with field and value. `lws explain` uses the same function.
 """
 
 from typing import Final

@@ -1,18 +1,17 @@
 """Decides about a LeaderWorkerSet (contract 2.1).
 
-In: `ObservedLeaderWorkerSet`, everything the decision uses, as the caches show it. Out: a `Plan` in the order of the
-contract:
+In: `ObservedLeaderWorkerSet`, all cached objects that the decision uses. Out: a `Plan` in the order of the contract:
 
-1. record a revision; with `spec.scheduling`, create what its groups share, without which leaders are not changed;
-2. release evidence of groups that used up their restarts (`leftovers.py`); apply what keeps the leaders;
-3. create the shared service; write the status;
-4. if nothing changes in what keeps the leaders, replace outdated ones, or let go those that wait (`ordinalleaders.py`,
-   `hashleaders.py`), also where step 3 fails: these may be many writes, behind which the status would be late;
-5. delete revisions that no group needs.
+1. Record a revision. With `spec.scheduling`, create shared objects of groups; without them, leaders are not changed.
+2. Release evidence of groups that used up their restarts (`leftovers.py`). Apply the keeper of the leaders.
+3. Create the shared service. Write the status.
+4. If the keeper does not change, replace outdated leaders, or admit waiting leaders (`ordinalleaders.py`,
+   `hashleaders.py`), even if step 3 fails. These may be many writes, so the status is written before them.
+5. Delete revisions that no group needs.
 
-No action depends on the result of a write of the same plan: the status counts the state before it, and the next
-reconcile, which observes the write, counts again. Writes that are known to change nothing are not sent. So a plan that was
-performed and observed is followed by an empty one.
+No action depends on the result of a write of the same plan: the status counts the state before the plan, and the next
+reconcile, which observes the writes, counts again. Writes that are known to change nothing are not sent. So the plan
+after a performed and observed plan is empty.
 """
 
 from collections.abc import Sequence
@@ -87,7 +86,7 @@ def reconcile(
 def decide(
     observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM
 ) -> Decision:
-    """Decide as `reconcile` does, and return also what the plan needs, and what to remember."""
+    """Decide like `reconcile`; also return the objects that the plan needs, and the facts to remember."""
     obj = observed.leaderworkerset
     if obj is None or meta.is_deleting(obj):
         return Decision(Plan(retention.release(observed.evidence) if observed.evidence else ()))
@@ -120,7 +119,7 @@ def decide(
 
 
 def _prepare(facts: SetFacts, now: datetime) -> Preparation:
-    """Create what groups with `spec.scheduling` share, before their leaders (N-HASH-1, N-K8S-7)."""
+    """Create the shared objects of groups with `spec.scheduling`, before their leaders (N-HASH-1, N-K8S-7)."""
     if facts.lws.spec.scheduling is None:
         return Preparation()
     observed = facts.observed
@@ -129,7 +128,7 @@ def _prepare(facts: SetFacts, now: datetime) -> Preparation:
 
 
 def _pods_of(group: GroupFacts, facts: SetFacts) -> int:
-    """Return how many pods of a group can have a node: none with a random key behind the gate of an older revision."""
+    """Return how many pods of a group can get a node: 0 for a gated leader of an older revision with a random key."""
     is_closed = facts.lws.spec.group_identity.is_hash and group.awaits and group.revision != facts.revision.key
     return 0 if is_closed else group.own_size or facts.lws.size
 
@@ -184,19 +183,19 @@ def _compose(
 
 
 def _compared(facts: SetFacts, leaders: LeaderDecision) -> LastApply | None:
-    """Return from what the keeper of the leaders counts as applied, if it was read whole and is as it should be."""
+    """Return the source of the leaders' keeper, if the whole keeper was read and is as desired."""
     if facts.observed.known.whole is None or facts.living is None or leaders.applied is not None:
         return None
     return LastApply(leaders.source, Identity.of(facts.living))
 
 
 def _is_unknown(facts: SetFacts) -> bool:
-    """Return whether it is unknown if what keeps the leaders matches what was applied: the manager has just begun to lead."""
+    """Return whether it is unknown if the leaders' keeper matches the last apply, after a manager became leader."""
     return facts.living is not None and facts.observed.known.applied is None and facts.observed.known.whole is None
 
 
 def _hold(obj: JSONObject, lws: LeaderWorkerSet, found: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
-    """Return the write of the status for when an object is refused: the plan ends there, and would not write it."""
+    """Return the write of the status that is needed if an object is refused, since the plan ends there."""
     new = status.hold(lws, found, now).status
     if new == lws.status:
         return ()
@@ -208,7 +207,7 @@ def _hold(obj: JSONObject, lws: LeaderWorkerSet, found: Assessment | None, now: 
 def _set_aside(
     observed: ObservedLeaderWorkerSet, obj: JSONObject, lws: LeaderWorkerSet, living: JSONObject | None, now: datetime
 ) -> Plan | None:
-    """Return the plan if what would keep the leaders is about to end, or belongs to another owner; nothing of it is changed."""
+    """Return the plan if the leaders' keeper is about to end or has another owner; the keeper is not changed."""
     if living is not None and _is_going(living, obj):
         return Plan(retention.release(observed.evidence), RECHECK_DELETION)
     owner = None if living is None else meta.foreign_controller(living, obj)
@@ -222,7 +221,7 @@ def _set_aside(
 
 
 def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: Leftovers) -> tuple[Action, ...]:
-    """Store the counts of groups that start again, take over others', or are gone (N-RB-11 to N-RB-14)."""
+    """Store the counts of groups that restart, take over another count, or are deleted (N-RB-11 to N-RB-14)."""
     known = counts.read(facts.obj) if labels.GROUP_RESTART_COUNTS in facts.lws.annotations else {}
     if not known:
         return ()
@@ -236,8 +235,8 @@ def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: Leftovers) -
 def _is_going(statefulset: JSONObject, obj: JSONObject) -> bool:
     """Return whether it is being deleted, or belongs to an earlier LeaderWorkerSet of the same name.
 
-    The garbage collector deletes such a StatefulSet soon. To continue with it would take over the revision of a deleted
-    spec, and move pods that are about to be deleted (unlike finding it by name only, R-LSTS-4).
+    The garbage collector deletes such a StatefulSet soon. If it were used, the revision of a deleted spec would be
+    taken over, and pods that are about to be deleted would be moved (unlike a search by name only, R-LSTS-4).
     """
     return meta.is_deleting(statefulset) or meta.is_of_predecessor(statefulset, obj)
 
@@ -283,7 +282,7 @@ def _revision_note(revision: Resolution) -> str:
 
 
 def _apply(facts: SetFacts, leaders: LeaderDecision) -> list[Action]:
-    """Apply what keeps the leaders (R-LSTS-1); record an event of its creation, or those of an update (R-LSTS-7)."""
+    """Apply the leaders' keeper (R-LSTS-1); record an event of its creation, or the events of an update (R-LSTS-7)."""
     if leaders.applied is None:
         return []
     resource = DEPLOYMENTS if leaders.rollout is None else STATEFULSETS
@@ -306,7 +305,7 @@ def _apply(facts: SetFacts, leaders: LeaderDecision) -> list[Action]:
 
 
 def _surge_events(facts: SetFacts, rollout: Rollout | None) -> tuple[Emit, ...]:
-    """Return the event of extra groups that an apply of the rollout's step deletes."""
+    """Return the event of surge groups that an apply of the rollout's step deletes."""
     if rollout is None:
         return ()
     current, step = rollout.current, rollout.step
@@ -320,7 +319,7 @@ def _surge_events(facts: SetFacts, rollout: Rollout | None) -> tuple[Emit, ...]:
 
 
 def _make_service(facts: SetFacts) -> list[Action]:
-    """Create the shared service if it is configured and missing (R-SVC-1); adopt a service that outlived its LeaderWorkerSet."""
+    """Create the shared service if it is configured and missing (R-SVC-1); adopt it from an earlier LeaderWorkerSet."""
     orphan = facts.observed.service.orphan
     if orphan is not None:
         return [guarded_patch(SERVICES, orphan, revisions.adoption(orphan, facts.obj), if_present=True)]
@@ -331,7 +330,7 @@ def _make_service(facts: SetFacts) -> list[Action]:
 
 
 def _service_conflict(facts: SetFacts) -> str:
-    """Return whose the shared service is, if another object controls it; the groups continue without the names that it gives."""
+    """Return the other owner of the shared service, if there is one; the groups then continue without its DNS names."""
     is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
     return facts.observed.service.conflict if is_shared else ""
 
@@ -345,7 +344,7 @@ def _outdated_revisions(facts: SetFacts, leaders: LeaderDecision) -> Sequence[JS
 
 
 def _clean_up(facts: SetFacts, outdated: Sequence[JSONObject], retire: Retire | None) -> list[Action]:
-    """Retire outdated revisions (R-REV-14); delete records and gang objects of groups that are gone."""
+    """Retire outdated revisions (R-REV-14); delete records and gang objects of deleted groups."""
     retired: Sequence[Action] = [guarded_delete(CONTROLLER_REVISIONS, one) for one in outdated]
     if retire is not None and (outdated or facts.observed.known.history):
         retired = retire(facts, outdated)

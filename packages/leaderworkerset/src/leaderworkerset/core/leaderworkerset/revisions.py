@@ -4,9 +4,9 @@ In: the LeaderWorkerSet as a JSON object and the ControllerRevisions that carry 
 whether it is new, and the object to create if none with the same content exists. The bytes are those of the Go
 controller (R-REV-6), so that either controller recognizes the revisions of the other.
 
-There is one revision per content: a template that is edited back finds its old revision again, and so does a pass
-after one that failed when it had created a revision. (The Go controller creates another each time: Q-5, Q-6, Q-32.) A
-revision that is used again gets the next number, so that the current one always has the highest, as with Go.
+There is one revision per content. After a template is edited back, its old revision is used again. So is a revision
+that a failed pass has created. (The Go controller creates another each time: Q-5, Q-6, Q-32.) A revision that is used
+again gets the next number, so that the current revision always has the highest number, as in the Go controller.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ COVERED: Final = ("leaderWorkerTemplate", "networkConfig")
 """The fields of `spec` that make a revision; a change of any other starts no rollout (R-REV-5, R-REV-16)."""
 
 UNREVISED: Final = "maxGroupRestarts"
-"""The field of `leaderWorkerTemplate` that makes no revision (N-API-3): a change of it rolls nothing out."""
+"""The field of `leaderWorkerTemplate` that makes no revision (N-API-3): a change of it starts no rollout."""
 
 REPLACE: Final = {"$patch": "replace"}
 SHARED: Final = {"subdomainPolicy": leaderworkerset.SubdomainPolicy.SHARED.value}
@@ -50,7 +50,9 @@ class UnreadableRevisionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The revision that new groups get. `created` is to be written first, as `body`; `inherited` says that its key was given.
+    """The revision of new groups; `created` must be written first, as `body`.
+
+    `inherited` states that its key was given.
 
     `correction` is the merge patch that the revision `corrected` needs: its number, or the cause of the change.
     `edition` is known if the revision exists.
@@ -75,7 +77,7 @@ class Resolution:
 
     @classmethod
     def made(cls, obj: JSONObject, data: bytes, number: int, *, key: str = "", is_new: bool = False) -> "Resolution":
-        """Return the resolution to a revision that is to be created; one whose key is given is `inherited`."""
+        """Return the resolution to a revision that must be created; it is `inherited` if its key is given."""
         created = build(obj, key=key, number=number, data=data)
         return cls(groupname.revision(created), is_new, created, inherited=bool(key), body=encode(created, data))
 
@@ -85,8 +87,8 @@ def resolve(
 ) -> Resolution:
     """Find the current revision, or make it, and return whether the spec differs from it (R-REV-10, R-REV-11).
 
-    `statefulset` is the leader StatefulSet; `found` are ControllerRevisions labeled with the LeaderWorkerSet's name;
-    `edition` is the one that an earlier decision found.
+    `statefulset` is the leader StatefulSet. `found` are ControllerRevisions with the label of the LeaderWorkerSet's
+    name. `edition` is the result of an earlier decision.
     """
     known = owned(found, obj)
     key = "" if statefulset is None else groupname.revision(statefulset)
@@ -153,7 +155,7 @@ def change_cause(obj: JSONObject) -> str:
 def correction(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject | None:
     """Return the merge patch that gives a revision this number, the LeaderWorkerSet's change cause, and its controller.
 
-    A cause that was removed stays with the revision. Return None if nothing is to be changed.
+    A removed cause stays with the revision. Return None if nothing changes.
     """
     cause = change_cause(obj)
     changes = adoption(revision, obj)
@@ -165,7 +167,7 @@ def correction(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject
 
 
 def adoption(orphan: JSONObject, obj: JSONObject) -> JSONObject:
-    """Return the merge patch that makes the LeaderWorkerSet the controller of an object; empty if it has a controller."""
+    """Return the merge patch that sets the LeaderWorkerSet as controller of an object; empty if it has a controller."""
     if meta.controller_of(orphan) is not None:
         return {}
     others = meta.metadata(orphan).get("ownerReferences") or []
@@ -213,8 +215,8 @@ def has_content(revision: JSONObject, obj: JSONObject, data: bytes) -> bool:
 def restore(obj: JSONObject, revision: JSONObject) -> JSONObject:
     """Return the LeaderWorkerSet with the content of the revision: its fields are replaced, all others stay (R-REV-12).
 
-    So does the limit of restarts, which no revision holds.
-    Raise `UnreadableRevisionError` where the revision holds no template.
+    The limit of restarts also stays, since no revision holds it. Raise `UnreadableRevisionError` for a revision without
+    a template.
     """
     data = revision.get("data")
     content = data.get("spec") if isinstance(data, dict) else None
@@ -230,7 +232,7 @@ def restore(obj: JSONObject, revision: JSONObject) -> JSONObject:
 
 
 def outdated(known: Sequence[JSONObject], key: str) -> list[JSONObject]:
-    """Return the revisions that no group needs once all are of the key's revision (R-REV-14)."""
+    """Return the revisions that no group needs once all groups have the revision of the key (R-REV-14)."""
     return [revision for revision in known if groupname.revision(revision) != key]
 
 

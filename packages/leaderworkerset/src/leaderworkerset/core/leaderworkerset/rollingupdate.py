@@ -1,34 +1,33 @@
-"""How a rollout proceeds: the state machine of the leader StatefulSet and of its groups (contract section 5).
+"""The state machine of a rollout: the leader StatefulSet and its groups (contract section 5).
 
 In: the LeaderWorkerSet, its leader StatefulSet, the fold of its groups and their desired revision. Out: a
 `Rollout`: partition and replicas to write to the StatefulSet, and the leaders to delete.
 
-The StatefulSet controller replaces the leaders: a lower partition lets it proceed. Additional replicas (the surge) replace
-the capacity of groups that are updated. `ROLLOUT` lists the states and the step of each; the first row that holds applies.
+The StatefulSet controller replaces the leaders that a lower partition releases. Surge replicas replace the capacity of
+updated groups. `ROLLOUT` lists the states and their steps; the first row that holds applies.
 
 ```
 spec edited ─► NEW_REVISION ─► ROLLING ⟲ ─► AT_REST ─► older revisions are retired once no pods of them can be created
                holds all back   lowers the partition as the budget allows, gives      (`may_create_older`)
-                                surge groups back; where that changes nothing,
-                                deletes outdated leaders (`choose`)
+                                surge groups back; else deletes outdated leaders (`choose`)
 replicas edited ─► SCALING_UP, REPLICAS_EDITED ─► ROLLING
 ```
 
-Letters as in the contract: R replicas wanted, U groups that may be unavailable, G surge groups, B = R + G the burst,
-P the user's partition; S replicas and p partition of the StatefulSet, u wanted groups that are not ready and updated.
+Letters as in the contract: R desired replicas, U groups that may be unavailable, G surge groups, B = R + G the burst,
+P the user's partition; S replicas and p partition of the StatefulSet, u desired groups not both ready and updated.
 States are sets of indexes, a bit for each existing group (`fold`). R and S may be as large as the API allows (2³¹ - 1).
 
-A group is *released* when the partition falls to its index or below: it gets the new template. Eight intended differences
-from the Go controller (a ninth is in `budget`; reasons: docs/adr/0010, docs/adr/0030):
+A group is *released* when the partition falls to its index or below: it gets the new template. There are eight intended
+differences from the Go controller (a ninth is in `budget`; reasons: docs/adr/0010, docs/adr/0030):
 
 - Groups whose leader has scheduling gates are released first, if no other group has a higher index (R-KQ-61).
 - Broken groups of an older revision never use up the budget: one group at a time is still released (docs/adr/0030).
 - A ready surge group stays while it is needed for `R - U` available groups. The Go controller counts all surge groups.
 - A leader that is being deleted is unavailable. To the Go controller it is ready until its pod has ended.
-- A new template holds back surge groups too. The Go controller updates all of them at once.
-- Missing groups count at any index, not below the base only.
+- A new template also holds back surge groups. The Go controller updates all of them at once.
+- Missing groups count at any index, not only below the base.
 - The next group waits until the StatefulSet controller has observed the last step (`wait`).
-- The size counts that a group was created with, not that of the spec.
+- The size with which a group was created counts, not the size in the spec.
 """
 
 from collections.abc import Callable, Sequence
@@ -62,7 +61,7 @@ class Case(StrEnum):
 
 
 class Current(NamedTuple):
-    """The leader StatefulSet as it is; `annotated` is its `replicas` annotation, verbatim."""
+    """The current leader StatefulSet; `annotated` is its `replicas` annotation, verbatim."""
 
     replicas: int
     partition: int
@@ -70,7 +69,7 @@ class Current(NamedTuple):
 
 
 class CaseFacts(NamedTuple):
-    """The facts for a step; `current` has no replicas if there is no StatefulSet."""
+    """The facts for a step; `current` has no replicas if the StatefulSet does not exist."""
 
     limits: Budget
     current: Current
@@ -80,15 +79,15 @@ class CaseFacts(NamedTuple):
 
     @property
     def needed(self) -> int:
-        """Return how many groups to keep while some of the wanted ones are not ready and updated."""
+        """Return how many groups to keep while some desired groups are not both ready and updated."""
         return self.limits.replicas_needed(count_unready(self.states, self.limits.replicas))
 
 
 class CaseRule(NamedTuple):
     """A state of a rollout: when it holds, and the partition and replicas of its step.
 
-    Where it `releases`, gated groups are released whatever the budget. Where it `shrinks`, ready surge groups are kept as
-    long as they are needed, and an event reports those that go (R-ROLL-3).
+    If it `releases`, gated groups are released whatever the budget. If it `shrinks`, ready surge groups are kept as
+    long as they are needed, and an event reports the groups that are deleted (R-ROLL-3).
     """
 
     case: Case
@@ -163,10 +162,11 @@ class RolloutStep(NamedTuple):
 
 
 class Rollout(Struct, frozen=True):
-    """The state of a rollout: its next step for the StatefulSet (`current`), and the groups (`folded`) that it sees.
+    """The state of a rollout: its next step for the StatefulSet (`current`), and the observed groups (`folded`).
 
-    The step `begins` an update if it releases the first groups, and is `at_step` if the StatefulSet has its partition and
-    replicas. If nothing is applied, leaders of `replaced` groups are deleted, the worst first, `released` ones updated in place.
+    The step `begins` an update if it releases the first groups. It is `at_step` if the StatefulSet has its partition
+    and replicas. If nothing is applied, `replaced` leaders are deleted, the worst first, and `released` groups updated
+    in place.
     """
 
     limits: Budget
@@ -186,7 +186,7 @@ def advance(
     revision: Resolution,
     route: RolloutRoute | None = None,
 ) -> Rollout:
-    """Compute what the rollout does now; raise ValueError for a strategy that cannot be used."""
+    """Compute the state of the rollout and its next step; raise ValueError for an unusable strategy."""
     limits, size, key = budget.read(lws.spec), lws.size, revision.key
     left_behind = 0 if statefulset is None else _abandoned(statefulset, folded, limits=limits, size=size, key=key)
     current = None if statefulset is None else position(statefulset)
@@ -210,7 +210,7 @@ def advance(
 
 
 def position(statefulset: JSONObject) -> Current:
-    """Return how far a leader StatefulSet is rolled out."""
+    """Return the progress of the rollout of a leader StatefulSet."""
     spec = meta.spec(statefulset)
     rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
     return Current(
@@ -221,14 +221,14 @@ def position(statefulset: JSONObject) -> Current:
 
 
 def is_behind(statefulset: JSONObject) -> bool:
-    """Return whether the StatefulSet was changed since its controller last reported on it, if it ever did: there may be none."""
+    """Return whether the StatefulSet was changed since the last report of its controller, if there was a report."""
     return bool(meta.status(statefulset).get("observedGeneration")) and not meta.is_observed(statefulset)
 
 
 def may_create_older(statefulset: JSONObject, key: str) -> bool:
     """Return whether the StatefulSet controller may create pods of another revision than `key`.
 
-    It does so below the partition until all replicas are ready and of the newest revision, or none are wanted.
+    It does so below the partition, until all replicas are ready and have the newest revision, or 0 are desired.
     """
     is_rolled = not is_behind(statefulset) and is_of_one_revision(statefulset)
     return groupname.revision(statefulset) != key or not is_rolled
@@ -260,7 +260,7 @@ def wait(step: RolloutStep, current: Current) -> RolloutStep:
 def _replicas_kept(now: CaseFacts, step: RolloutStep) -> int:
     """Return how many groups to keep so that deleting surge groups leaves `replicas - unavailable` available.
 
-    Available are ready groups that are updated, or below the step's partition; also those above the burst after an edit.
+    A ready group is available if it is updated, below the step's partition, or above the burst after an edit.
     """
     limits, states = now.limits, now.states
     ready = below(states.ready, now.current.replicas)
@@ -272,14 +272,14 @@ def _replicas_kept(now: CaseFacts, step: RolloutStep) -> int:
 
 
 def count_unready(states: States, wanted: int) -> int:
-    """Count the wanted groups that are not both ready and updated; missing ones count (R-ROLL-5)."""
+    """Count the desired groups that are not both ready and updated, with the missing groups (R-ROLL-5)."""
     return wanted - below(states.ready & states.updated, wanted).bit_count()
 
 
 def rolling_partition(limits: Budget, current: Current, states: States) -> int:
     """Compute how far down the partition may move now; it never moves up within a rollout (R-ROLL-6, R-ROLL-7).
 
-    Exhausted groups of an older revision are passed over (N-RB-8, N-AT-21). Broken ones never use up the budget (ADR 30).
+    Exhausted groups of an older revision are skipped (N-RB-8, N-AT-21). Broken groups never use up the budget (ADR 30).
     """
     total = current.replicas
     ready = below(states.ready, total)
@@ -294,9 +294,8 @@ def rolling_partition(limits: Budget, current: Current, states: States) -> int:
 def _affordable(now: CaseFacts, partition: int) -> int:
     """Raise a partition until `replicas - unavailable` groups stay ready, as far as that depends on this step.
 
-    The contract's formula does not count missing groups between its base and its partition: after an update is reverted.
-    If broken groups use up the budget and no group is missing, one may go. Groups above the burst do not count: they end
-    as soon as others are available.
+    After a reverted update, the contract's formula ignores missing groups between its base and its partition. If broken
+    groups use up the budget and none is missing, one may be released. Groups above the burst end soon and do not count.
     """
     limits, current, states = now.limits, now.current, now.states
     total = min(current.replicas, limits.burst)
@@ -311,17 +310,18 @@ def _affordable(now: CaseFacts, partition: int) -> int:
 
 
 def _tail(done: int, total: int) -> int:
-    """Return how many groups, counted down from the last one, are done without a gap."""
+    """Return the number of consecutive groups, from the highest index down, that are done."""
     if done.bit_length() < total:
         return 0
     return total - (~done & ((1 << total) - 1)).bit_length()
 
 
 def choose(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int, key: str) -> list[int]:
-    """Return the groups whose outdated leaders to delete, the worst first (docs/adr/0004-max-unavailable.md).
+    """Return the groups whose outdated leaders must be deleted, the worst first (docs/adr/0004-max-unavailable.md).
 
-    The StatefulSet controller would never replace them (`_abandoned`), or one after the other (`needs_help`). An available
-    group is only replaced while more than `replicas - unavailable` are available, or if broken ones block the rollout.
+    The StatefulSet controller would never replace them (`_abandoned`), or only one at a time (`needs_help`). An
+    available group is only replaced while more than `replicas - unavailable` are available, or if broken groups block
+    the rollout.
     """
     if not has_looked(statefulset):  # a controller that is down recreates nothing
         return []
@@ -345,8 +345,8 @@ def choose(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int
 def _abandoned(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int, key: str) -> int:
     """Return the groups that no revision of the StatefulSet would repair, and that its partition keeps.
 
-    Groups that the user's partition keeps stay as they are. So do the highest ones, if an older revision would come back:
-    the rollout reaches them first, and would replace them again.
+    Groups below the user's partition stay unchanged. So do the highest groups, if they would be created from an older
+    revision: the rollout reaches them first, and would replace them again.
     """
     if not has_looked(statefulset):
         return 0
@@ -361,19 +361,19 @@ def _abandoned(statefulset: JSONObject, folded: Folded, *, limits: Budget, size:
 
 
 def _refused(statefulset: JSONObject, folded: Folded, limits: Budget) -> int:
-    """Return the groups whose nodes do not resize them, once leaders get the new revision, or the user's partition keeps them."""
+    """Return the groups that their nodes do not resize, once leaders get the revision or the partition keeps them."""
     found = living(statefulset, folded) & folded.refused
     return found & ~below(found, position(statefulset).partition) | below(found, limits.partition)
 
 
 def needs_help(statefulset: JSONObject) -> bool:
-    """Return whether the StatefulSet controller does not know `maxUnavailable`: the default of Kubernetes before 1.37."""
+    """Return whether the StatefulSet controller ignores `maxUnavailable`: the default of Kubernetes before 1.37."""
     strategy = meta.spec(statefulset).get("updateStrategy") or {}
     return has_looked(statefulset) and "maxUnavailable" not in (strategy.get("rollingUpdate") or {})
 
 
 def is_rolling(statefulset: JSONObject, folded: Folded) -> bool:
-    """Return whether the StatefulSet controller may delete leaders now, to update them."""
+    """Return whether the StatefulSet controller may delete leaders for an update now."""
     outdated = living(statefulset, folded) & ~_made_of(statefulset, folded, "updateRevision")
     return not has_looked(statefulset) or bool(outdated >> position(statefulset).partition)
 
@@ -384,12 +384,12 @@ def living(statefulset: JSONObject, folded: Folded) -> int:
 
 
 def _outdated(statefulset: JSONObject, folded: Folded, key: str) -> int:
-    """Return the groups whose leaders are neither of the revision nor of the StatefulSet's update revision."""
+    """Return the groups whose leaders have neither the revision nor the StatefulSet's update revision."""
     return living(statefulset, folded) & ~folded.leaders.get(key, 0) & ~_made_of(statefulset, folded, "updateRevision")
 
 
 def has_looked(statefulset: JSONObject) -> bool:
-    """Return whether the StatefulSet controller has observed the StatefulSet as it is."""
+    """Return whether the StatefulSet controller has observed the current StatefulSet."""
     return meta.is_observed(statefulset) and bool(meta.status(statefulset).get("updateRevision"))
 
 

@@ -1,6 +1,6 @@
-"""The condition `WorkloadSchedulingCreated`: whether what `spec.scheduling` needs before the leaders exists (N-ST-14).
+"""The condition `WorkloadSchedulingCreated`: whether the shared objects of `spec.scheduling` exist (N-ST-14).
 
-It is True once everything exists, False with the reason of a failure, and otherwise left as it is.
+It is True once all objects exist, False with the reason of a failure, and otherwise unchanged.
 """
 
 from datetime import datetime
@@ -39,12 +39,12 @@ def with_preparation(
 
 
 def find(status: LeaderWorkerSetStatus) -> Condition | None:
-    """Return the condition, None before it was set."""
+    """Return the condition; None until it is set."""
     return next((one for one in status.conditions if one.type == WORKLOAD_SCHEDULING_CREATED.type), None)
 
 
 def report(obj: JSONObject, lws: LeaderWorkerSet, failure: SchedulingFailure, now: datetime) -> tuple[PutStatus, ...]:
-    """Return the write of a failure that is found before anything is written; none if it is reported already."""
+    """Return the status write for a failure that is known before any write; none if it is reported already."""
     status = with_preparation(lws.status, Preparation(failure=failure), lws.generation, now)
     if status == lws.status:
         return ()
@@ -61,7 +61,7 @@ def report(obj: JSONObject, lws: LeaderWorkerSet, failure: SchedulingFailure, no
 
 
 def report_refusal(obj: JSONObject, lws: LeaderWorkerSet, reason: str, now: datetime) -> tuple[Patch, ...]:
-    """Return the write of a failure from the API server's answer; none if this reason is reported already."""
+    """Return the status write for a failure in the API server's answer; none if this reason is reported already."""
     known = find(lws.status)
     if known is not None and (known.status, known.reason) == ("False", reason):
         return ()

@@ -1,6 +1,6 @@
 """The headless services by which the pods of groups find each other (contract section 4).
 
-In: the owner (the LeaderWorkerSet, or a leader pod where each group has its own service). Out: the Service to create.
+In: the owner (the LeaderWorkerSet, or a leader pod if each group has its own service). Out: the Service to create.
 A service is created if none of its name exists, and never changed again (R-SVC-4).
 """
 
@@ -19,7 +19,7 @@ PodLabels: TypeAlias = dict[str, str | None]
 """The labels of a pod; None is a value that a controller sets."""
 
 NOT_CREATED: Final = "Failed to create headless service for error: {error}"
-"""The text of the event about a service that is refused, or whose name is another object's."""
+"""The text of the event about a service that is refused, or whose name belongs to another object."""
 
 ADDRESS: Final = "clusterIP"
 HEADLESS: Final = "None"
@@ -33,7 +33,7 @@ SET_BY_CONTROLLERS: Final = (
 """The labels that controllers give pods; no manifest has their values."""
 
 UNRESOLVED: Final = "Service {name} is not headless: the names of pods, such as LWS_LEADER_ADDRESS, do not resolve"
-"""The note about a Service of a user that has the name of ours and selects the pods (docs/adr/0043-services-of-users.md)."""
+"""The note about a user's Service that has our name and selects the pods (docs/adr/0043-services-of-users.md)."""
 
 
 def build_shared(obj: JSONObject) -> JSONObject:
@@ -47,7 +47,7 @@ def build_for_group(leader: JSONObject, name: str) -> JSONObject:
 
 
 def observe(service: JSONObject | None, owner: JSONObject) -> HeadlessService:
-    """Return what a decision needs of the service with the name of ours; `owner` would control it."""
+    """Return the facts that a decision needs about the service with our name; `owner` would control it."""
     if service is None:
         return NO_SERVICE
     orphan = service if owner["kind"] == LEADERWORKERSETS.kind and is_orphan(service, owner) else None
@@ -55,9 +55,10 @@ def observe(service: JSONObject | None, owner: JSONObject) -> HeadlessService:
 
 
 def conflict(service: JSONObject, owner: JSONObject) -> str:
-    """Return why a service with the name of ours cannot be used; empty if it can (N-HASH-24).
+    """Return why a service with our name cannot be used; empty if it can (N-HASH-24).
 
-    A service without a controller is a user's own: its creation decides (`create`). That of a predecessor is deleted soon.
+    A service without a controller belongs to a user, and is checked at creation (`create`). The service of an earlier
+    owner is deleted soon.
     """
     found = meta.foreign_controller(service, owner)
     if found is None:
@@ -74,7 +75,7 @@ def is_settled(service: JSONObject) -> bool:
 
 
 def is_orphan(service: JSONObject, obj: JSONObject) -> bool:
-    """Return whether a service is as we create the shared one, by label, selector and address, and has no controller."""
+    """Return whether a service equals our shared service in label, selector and address, and has no controller."""
     if meta.controller_of(service) is not None:
         return False
     own, spec = build_shared(obj), meta.spec(service)
@@ -85,7 +86,7 @@ def is_orphan(service: JSONObject, obj: JSONObject) -> bool:
 def create(service: JSONObject, obj: JSONObject, leader: JSONObject | None = None) -> Create:
     """Return the creation of a service of a LeaderWorkerSet, or of a leader's group.
 
-    One of the user with its name is used instead if it is headless, or if it selects pods of the LeaderWorkerSet.
+    A user's service with its name is used instead if it is headless, or if it selects pods of the LeaderWorkerSet.
     """
     warned = (decisionevents.not_headless(obj, UNRESOLVED.format(name=meta.name(service)), leader),)
     return Create(

@@ -1,4 +1,4 @@
-"""The desired leader StatefulSet, and the common parts of the StatefulSets of leaders and workers (R-LSTS-1 to R-LSTS-5).
+"""The desired leader StatefulSet, and the common parts of leaders' and workers' StatefulSets (R-LSTS-1 to R-LSTS-5).
 
 In: the LeaderWorkerSet, the key of its revision, the step of the rollout. Out: the object to apply server-side as field
 manager `lws`. The parts that it shares with a leader Deployment are here as well.
@@ -71,7 +71,7 @@ def build(
 
 
 def build_metadata(obj: JSONObject, lws: LeaderWorkerSet, key: str) -> JSONObject:
-    """Build the metadata of what keeps the leaders of all groups; the counts of restarts, which change often, stay away."""
+    """Build the metadata of the leaders' keeper, without the counts of restarts, which change often."""
     return {
         "name": lws.name,
         "namespace": lws.namespace,
@@ -113,7 +113,7 @@ def build_pod_template(
 ) -> JSONObject:
     """Build `spec.template` of a StatefulSet; `path` names the template in errors.
 
-    A template that was copied from a running pod has labels and annotations of that pod's group: they are left out.
+    Labels and annotations of another group, in a template that was copied from a running pod, are removed.
     """
     typed = round_trip("PodTemplateSpec", template, path)
     metadata = typed["metadata"]
@@ -133,7 +133,7 @@ def _without(texts: Mapping[str, str] | None, keys: Collection[str]) -> dict[str
 def group_annotations(template: LeaderWorkerTemplate, live: Mapping[str, str]) -> dict[str, str]:
     """Return the annotations from which admission reads size, subgroups and exclusive placement of a pod's group.
 
-    `template` is that of the pod's revision; the topology keys come from the LeaderWorkerSet's `live` annotations.
+    `template` belongs to the pod's revision. The topology keys come from the LeaderWorkerSet's `live` annotations.
     """
     made = Template(template, live)
     return {key: value for policy in ANNOTATING for key, value in policy.annotations(made).items()}
@@ -156,7 +156,7 @@ def claim_fields(template: LeaderWorkerTemplate, namespace: str) -> JSONObject:
 
 
 def _reduce_claim(claim: JSONObject, namespace: str) -> JSONObject:
-    """Keep of a claim, as Go writes it, what a StatefulSet gets."""
+    """Return the fields of a claim, in Go's form, that a StatefulSet gets."""
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",

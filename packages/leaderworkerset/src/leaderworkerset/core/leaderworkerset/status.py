@@ -2,7 +2,7 @@
 
 In: the LeaderWorkerSet, the leader StatefulSet, the groups and the key of the current revision. Out: the new status and
 its changes. All conditions are set in one pass. The Go controller stops after the first change and needs another pass
-(R-STAT-13); the final state is the same.
+(R-STAT-13). The final state is the same.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class UnknownIndexError(ValueError):
 
 
 class Counts(NamedTuple):
-    """Numbers of groups by state (R-STAT-7). "Rolled" ones are those between the partition and the replicas.
+    """Numbers of groups by state (R-STAT-7). "Rolled" groups are between the partition and the replicas.
 
     `ready_wanted` and `rolled_done` include complete groups, which have their desired state.
     """
@@ -68,7 +68,7 @@ def count(lws: LeaderWorkerSet, folded: Folded, revision: str) -> Counts:
 
 
 def _count(folded: Folded, size: int, revision: str, *, wanted: int, held: int) -> Counts:
-    """Count groups, of which some are wanted, and some of these held back by the partition."""
+    """Count all groups, the desired groups, and the desired groups that the partition holds back."""
     whole, ready, updated = folded.counted(size, revision)
     rolled, good = whole & wanted & ~held, ready | folded.complete
     degraded = folded.exhausted & ~folded.complete & ~folded.late
@@ -87,7 +87,7 @@ def _count(folded: Folded, size: int, revision: str, *, wanted: int, held: int) 
 
 
 class Assessment(Struct, frozen=True):
-    """The new status, the condition that it leads with, the text about it, and whether every group is updated and ready."""
+    """The new status, its main condition, the text about it, and whether every group is updated and ready."""
 
     status: LeaderWorkerSetStatus
     outcome: ConditionOutcome
@@ -115,9 +115,9 @@ def assess(
 
 
 def choose(lws: LeaderWorkerSet, counts: Counts) -> Sequence[ConditionOutcome]:
-    """Choose the conditions that hold now (R-STAT-8); none where exhausted groups alone are not ready (N-ST-12).
+    """Choose the current conditions (R-STAT-8); none if only exhausted groups are not ready (N-ST-12).
 
-    A set is complete with all its groups, and has failed once no group continues and a deadline passed.
+    A set is complete once all its groups are, and has failed once no group continues and a deadline has passed.
     """
     if counts.rolled_updated < counts.rolled:
         return (UPDATE_IN_PROGRESS, PROGRESSING)
@@ -132,7 +132,7 @@ def choose(lws: LeaderWorkerSet, counts: Counts) -> Sequence[ConditionOutcome]:
 
 
 def is_update_done(lws: LeaderWorkerSet, counts: Counts) -> bool:
-    """Return whether every wanted group is updated and ready, with no partition holding any back (R-STAT-9)."""
+    """Return whether every desired group is updated and ready, and no partition holds a group back (R-STAT-9)."""
     return lws.rolling_update.partition == 0 and counts.rolled_done == lws.spec.replicas
 
 
@@ -143,7 +143,7 @@ def build(lws: LeaderWorkerSet, statefulset: JSONObject, counts: Counts, now: da
 
 
 class Sums(NamedTuple):
-    """The numbers of groups that the status has: all, the ready ones, the updated ones."""
+    """The numbers of groups in the status: all, ready, and updated."""
 
     replicas: int
     ready: int
@@ -155,7 +155,8 @@ def compose(
 ) -> LeaderWorkerSetStatus:
     """Return the status with these sums and conditions, `DEGRADED` the last (R-STAT-12, N-ST-11, N-ST-12).
 
-    A status that nothing else changes gets no condition more: to take over a fleet at rest costs no write (N-AT-18).
+    A status without another change gets no additional condition, so a handover of a fleet at rest needs no write
+    (N-AT-18).
     """
     conditions = tuple(one for one in lws.status.conditions if one.type != FORMER)
     for outcome in outcomes:
@@ -186,7 +187,7 @@ def _summarize(lws: LeaderWorkerSet, sums: Sums, conditions: Sequence[Condition]
 def set_true(
     conditions: Sequence[Condition], outcome: ConditionOutcome, generation: int, now: datetime
 ) -> tuple[Condition, ...]:
-    """Set one condition to True and those it excludes to False (R-STAT-12)."""
+    """Set one condition to True, and the conditions that it excludes to False (R-STAT-12)."""
     moment = timestamps.render(now)
     chosen = Condition(
         type=outcome.type,
@@ -213,7 +214,7 @@ def set_true(
 def _set_false(
     conditions: Sequence[Condition], kind: str, why: tuple[str, str], now: datetime
 ) -> tuple[Condition, ...]:
-    """Set a condition to False with this reason and message; it keeps the time since when it is (N-ST-10)."""
+    """Set a condition to False with this reason and message; keep the time of its last transition (N-ST-10)."""
     since = timestamps.render(now)
     return put(
         conditions, Condition(type=kind, status="False", reason=why[0], message=why[1], last_transition_time=since)
@@ -221,7 +222,7 @@ def _set_false(
 
 
 def put(conditions: Sequence[Condition], new: Condition) -> tuple[Condition, ...]:
-    """Return the conditions with `new` for the one of its type, which keeps the time since when it has this status."""
+    """Return the conditions with `new` in place of its type; an equal status keeps the time of its last transition."""
     known = next((one for one in conditions if one.type == new.type), None)
     if known is None:
         return (*conditions, new)
@@ -231,7 +232,7 @@ def put(conditions: Sequence[Condition], new: Condition) -> tuple[Condition, ...
 
 
 def hold(lws: LeaderWorkerSet, found: Assessment | None, now: datetime) -> Assessment:
-    """Return the assessment while an object that the groups need is refused: of the newest generation, not Available."""
+    """Return the assessment while a needed object is refused: it has the newest generation and is not Available."""
     if found is None:
         new = compose(lws, Sums(0, 0, 0), (PROGRESSING,), now)
     elif any(one.type == AVAILABLE.type and one.status == "True" for one in found.status.conditions):

@@ -1,10 +1,10 @@
-"""Decides about one group: recreate it, or create what its leader pod leads (contract 8.1).
+"""Decides about one group: recreate it, or create the objects of its leader pod (contract 8.1).
 
-In: `LiveGroup`, the leader pod and all related objects, as the caches show them. Out: a `Plan`. A group has one key,
-the name of its leader pod. So all changes of its pods and StatefulSets are handled one reconcile at a time, and several
-failures of a group cause one recreation.
+In: `LiveGroup`, the cached leader pod and all related objects. Out: a `Plan`. A group has one key, the name of its
+leader pod. So all changes of its pods and StatefulSets are handled by one reconcile at a time, and several failures of
+a group cause only one recreation.
 
-Only new groups get workers: a worker StatefulSet that exists is not changed (R-ARC-3), but for updates in place.
+Only new groups get workers: an existing worker StatefulSet is changed only for updates in place (R-ARC-3).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -43,7 +43,7 @@ def reconcile(group: LiveGroup, gang: Gang = NO_GANG, extensions: Extensions = U
 
 
 def _report_unreadable(group: LiveGroup, error: ValueError) -> tuple[Emit, ...]:
-    """Report a revision that cannot be read. A fault of the LeaderWorkerSet is reported with that; others may pass."""
+    """Report an unreadable revision; an error of the LeaderWorkerSet is reported there, others may be temporary."""
     if not isinstance(error, revisions.UnreadableRevisionError):
         return ()
     note = f"Cannot reconcile leader pod {meta.name(group.leader)}: {error}"
@@ -51,12 +51,12 @@ def _report_unreadable(group: LiveGroup, error: ValueError) -> tuple[Emit, ...]:
 
 
 def lacking_label(pod: JSONObject) -> str:
-    """Return the label that identifies a pod and that this one lacks (R-POD-1); empty if it lacks none."""
+    """Return the first identifying label that the pod lacks (R-POD-1); empty if it has all of them."""
     return next((label for label in (labels.NAME, labels.WORKER_INDEX) if not meta.labels(pod).get(label)), "")
 
 
 def wants_node(group: LiveGroup) -> str:
-    """Return the name of the node that the decision depends on, empty if there is none."""
+    """Return the name of the node on which the decision depends; empty if there is none."""
     if labels.EXCLUSIVE_TOPOLOGY not in meta.annotations(group.obj) or _workers(group):
         return ""
     return exclusive.node_name(group.leader)
@@ -76,7 +76,7 @@ def _decide(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
 
 
 def _before_building(group: LiveGroup, extensions: Extensions) -> Iterator[PolicyDecision]:
-    """Yield in its order what is decided about a group before what its leader leads; the first that holds is the last."""
+    """Yield the decisions about a group before its objects are created, in order; stop at the first that applies."""
     yield from extensions.group_decisions(group, GroupPlace.FIRST)
     yield from extensions.group_decisions(group, GroupPlace.OVER)
     if groupname.is_exhausted(group.leader):
@@ -91,7 +91,7 @@ def _before_building(group: LiveGroup, extensions: Extensions) -> Iterator[Polic
 
 
 def _after(decided: Iterable[PolicyDecision], plan: Plan) -> Plan:
-    """Return the plan preceded by what was decided before; the shortest requeue time counts."""
+    """Return the plan after the earlier decisions; the shortest requeue time counts."""
     known = list(decided)
     for one in known:
         plan = plan if one.requeue_after is None else plan.within(one.requeue_after)
@@ -99,19 +99,19 @@ def _after(decided: Iterable[PolicyDecision], plan: Plan) -> Plan:
 
 
 def _decide_stray(group: LiveGroup, extensions: Extensions) -> Plan:
-    """Report a failed worker whose name contains no leader's (R-POD-5.3); other workers have their leader's key."""
+    """Report a failed worker whose name has no leader's name (R-POD-5.3); other workers have their leader's key."""
     if failures.is_active(group.lws) and failures.has_failed(group.leader, excuses=extensions.excuses):
         return _report_stray(group.leader, group.obj, "failed, its name contains no leader's,")
     return Plan()
 
 
 def _report_stray(pod: JSONObject, obj: JSONObject, why: str) -> Plan:
-    """Report a pod that belongs to no group, once for each of its changes: to retry would change nothing."""
+    """Report a pod that belongs to no group, once for each of its changes, without retries."""
     return Plan((Emit(events=(decisionevents.ignored(pod, obj or None, why),)),))
 
 
 def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
-    """Create what the leader pod leads: service, gang object and worker StatefulSet (R-POD-6, R-POD-7)."""
+    """Create the objects of the leader pod: service, gang object and worker StatefulSet (R-POD-6, R-POD-7)."""
     if meta.annotations(group.leader).get(labels.LEADER_NAME):
         return Plan((Emit(events=(decisionevents.failed_create(group.obj, _mistake_note(group), group.leader),)),))
     if groupname.is_hash(group.leader) and not (
@@ -142,7 +142,7 @@ def _actions(decided: Iterable[PolicyDecision]) -> Iterator[Action]:
 
 
 def gate_patches(group: LiveGroup, prefer: Prefer) -> tuple[Patch, ...]:
-    """Return the patch of a gated leader with an index: it goes ahead, or names the group that it waits for, once (N-GATE-10)."""
+    """Return the patch that admits a gated leader with an index, or names the awaited group, once (N-GATE-10)."""
     leader = group.leader
     if groupname.is_hash(leader) or not replacement.is_gated(leader):
         return ()
@@ -164,7 +164,7 @@ def _find_revision(group: LiveGroup) -> JSONObject | None:
 
 
 def _decide_gang(group: LiveGroup, revision: JSONObject | None, gang: Gang) -> PolicyDecision:
-    """Create what the gang scheduler needs for this group, whatever its size (R-GANG-3)."""
+    """Create the objects that the gang scheduler needs for this group, whatever its size (R-GANG-3)."""
     if gang is NO_GANG:
         return PolicyDecision()
     revised = group.lws if revision is None else leaderworkerset.decode(revisions.restore(group.obj, revision))
@@ -172,7 +172,7 @@ def _decide_gang(group: LiveGroup, revision: JSONObject | None, gang: Gang) -> P
 
 
 def _make_service(group: LiveGroup) -> tuple[Action, ...]:
-    """Create the group's own service if it must have one (R-SVC-2), or report who has its name (N-HASH-24)."""
+    """Create the group's own service if it must have one (R-SVC-2), or report the owner of its name (N-HASH-24)."""
     if _shares_service(group):
         return ()
     if group.service.conflict:
@@ -185,9 +185,9 @@ def _make_service(group: LiveGroup) -> tuple[Action, ...]:
 
 
 def _shares_service(group: LiveGroup) -> bool:
-    """Return whether the group has no service of its own.
+    """Return whether the group uses the shared service.
 
-    The live spec decides, for groups with a random key their leader: an update may have changed the policy since.
+    The live spec decides. For groups with a random key the leader decides, since an update may have changed the policy.
     """
     if groupname.is_hash(group.leader):
         return groupname.subdomain(group.leader) != groupname.host(group.leader)
@@ -216,7 +216,7 @@ def _workers(group: LiveGroup) -> JSONObject | None:
 
 
 def _report_ready(group: LiveGroup) -> tuple[Action, ...]:
-    """Write to a leader whether its workers are ready, for its readiness gate, if that changed (N-HASH-25)."""
+    """Write to a leader, for its readiness gate, whether its workers are ready, if that changed (N-HASH-25)."""
     gates = meta.spec(group.leader).get("readinessGates") or []
     if {"conditionType": labels.GROUP_READY} not in gates:
         return ()

@@ -1,8 +1,8 @@
 """The StatefulSet of a group's workers (R-WSTS-3, R-WSTS-4).
 
-In: the LeaderWorkerSet twice: as it is (`live`), and with the content of the leader pod's revision (`revised`). The pod
-template comes from the revision, so that a group that is recreated during an update does not change; values from
-metadata (labels, annotations, topology keys) are live.
+In: the current LeaderWorkerSet (`live`), and the LeaderWorkerSet with the content of the leader pod's revision
+(`revised`). The pod template comes from the revision, so that a group that is recreated during an update does not
+change. Values from metadata (labels, annotations, topology keys) come from the current object.
 """
 
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ def build(
 
 
 def _service_name(revised: LeaderWorkerSet, leader: JSONObject) -> str:
-    """Return the leader's own subdomain, so that a group stays with its service; otherwise its revision's."""
+    """Return the leader's own subdomain, so that a group keeps its service; otherwise the subdomain of its revision."""
     is_shared = revised.spec.network_config.subdomain_policy.is_shared
     return meta.spec(leader).get("subdomain") or (revised.name if is_shared else groupname.host(leader))
 

@@ -1,7 +1,7 @@
 """TPU variables: the hosts that share one slice, and the index of this process among them (R-TPU-1 to R-TPU-6).
 
-The slice is either the whole group (plain) or a subgroup. A pod is not changed if its first TPU container already
-names its hosts or its id.
+The slice is either the whole group (plain) or a subgroup. A pod is not changed if its first TPU container already has
+the variable of its hosts or of its id.
 """
 
 from typing import Final
@@ -24,7 +24,7 @@ PROCESS_PORT = "TPU_PROCESS_PORT"
 FIRST_PORT = 8476
 
 LARGEST = 3 * 2**20
-"""The maximum bytes of the variables that name hosts, in all containers of a pod; API servers accept no larger object."""
+"""The maximum bytes of the host variables in all containers of a pod; API servers reject larger objects."""
 
 
 class Slice(Struct, frozen=True):
@@ -138,7 +138,7 @@ def _leader_computes(pod: JSONObject) -> bool:
 
 
 def _identity(pod: JSONObject, *, is_leader: bool) -> ordinals.Ordinal:
-    """Return the leader's host name, which the pod's own name has not yet, and the pod's index in the group."""
+    """Return the leader's host name, which is not yet in the pod's own name, and the pod's index in the group."""
     name = meta.name(pod)
     identity = ordinals.Ordinal(groupname.host(pod), 0) if is_leader else ordinals.split(name)
     if identity is None:
@@ -147,7 +147,7 @@ def _identity(pod: JSONObject, *, is_leader: bool) -> ordinals.Ordinal:
 
 
 def _ports(containers: list[JSONObject]) -> tuple[str, ...]:
-    """Return each container's own process port, or the next of the default ones."""
+    """Return the process port of each container: its own port, or the next default port."""
     return tuple(_values(container).get(PROCESS_PORT) or str(FIRST_PORT + i) for i, container in enumerate(containers))
 
 
@@ -168,7 +168,7 @@ def _values(container: JSONObject) -> dict[str, str]:
 
 
 def _append(container: JSONObject, variables: dict[str, str]) -> JSONObject:
-    """Append the variables; a process port of the container's own stays the only one."""
+    """Append the variables; a container with its own process port gets no other port."""
     own = _values(container)
     added = [
         {"name": name, "value": value} for name, value in variables.items() if name != PROCESS_PORT or name not in own

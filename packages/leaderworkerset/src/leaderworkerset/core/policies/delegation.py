@@ -1,7 +1,8 @@
 """Delegation: a LeaderWorkerSet whose pods are part of the Workload of an owner (N-K8S-16).
 
-The annotation `group-template-name` names a template of that Workload. It belongs to the next owner, upwards, that has
-one. In: the LeaderWorkerSet, and Workloads of its namespace. Out: whether the owner's Workload is needed, and the Workload of one owner.
+The annotation `group-template-name` names a template of that Workload. The Workload belongs to the nearest owner that
+has a Workload. In: the LeaderWorkerSet, and Workloads of its namespace. Out: whether the owner's Workload is needed,
+and the Workload of one owner.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,7 +29,7 @@ def is_delegated(lws: JSONObject) -> bool:
 def is_needed(lws: JSONObject, shared: Sequence[JSONObject]) -> bool:
     """Return whether the owner's Workload must be read before a decision about the LeaderWorkerSet.
 
-    It is not once its objects exist: `shared` are those of the whole.
+    It is not needed once the objects of the whole set exist, which are `shared`.
     """
     if not is_delegated(lws):
         return False

@@ -22,17 +22,17 @@ def with_spec(pod: JSONObject, fields: JSONObject) -> JSONObject:
 
 
 def with_each_container(pod: JSONObject, change: Callable[[JSONObject], JSONObject]) -> JSONObject:
-    """Return the pod with every container and init container changed; ephemeral ones stay."""
+    """Return the pod with every container and init container changed; ephemeral containers stay."""
     spec = meta.spec(pod)
     present = [field for field in ("containers", "initContainers") if spec.get(field)]
     return with_spec(pod, {field: [change(container) for container in spec[field]] for field in present})
 
 
 def environment(container: JSONObject) -> list[JSONObject]:
-    """Return the container's variables, empty where absent."""
+    """Return the container's variables, empty if absent."""
     return container.get("env") or []
 
 
 def non_empty(annotations: Mapping[str, str], key: str) -> dict[str, str]:
-    """Return the annotation of that key alone, or nothing where it is absent or empty."""
+    """Return only the annotation with this key, or no annotation if it is absent or empty."""
     return {key: annotations[key]} if annotations.get(key) else {}

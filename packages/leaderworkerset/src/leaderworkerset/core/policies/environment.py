@@ -1,7 +1,7 @@
 """The variables by which a process finds its group: `LWS_LEADER_ADDRESS` and others (R-ENV-1 to R-ENV-5).
 
-The three of the contract come first in every container and override the user's own. `LWS_GROUP_INDEX` follows them,
-unless the user set it.
+The three variables of the contract are the first in every container, and override the user's variables.
+`LWS_GROUP_INDEX` follows them, unless the user has set it.
 """
 
 from typing import Final
@@ -48,7 +48,7 @@ def _present(pod: JSONObject, values: dict[str, str], key: str, what: str) -> st
 
 
 def _prepend(container: JSONObject, variables: dict[str, str]) -> JSONObject:
-    """Put the variables first; of the user's, keep the first of each name (R-ENV-3)."""
+    """Put the variables first; of several user variables with one name, keep the first (R-ENV-3)."""
     own: dict[str, JSONObject] = {}
     for entry in environment(container):
         own.setdefault(entry.get("name", ""), entry)

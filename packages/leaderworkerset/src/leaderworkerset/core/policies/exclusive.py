@@ -1,7 +1,8 @@
-"""Exclusive placement: each group has a topology domain of its own, in which workers follow their leader.
+"""Exclusive placement: each group has its own topology domain, in which workers follow their leader.
 
-The topology key is an annotation of the LeaderWorkerSet. Templates carry it; a leader gets affinity terms at admission
-(R-ADM-14); workers wait until their leader is bound to a node, and get that node's domain as node selector (R-WSTS-6).
+The topology key is an annotation of the LeaderWorkerSet, and is copied to templates. A leader gets affinity terms at
+admission (R-ADM-14). Workers wait until their leader is bound to a node, and get its domain as node selector
+(R-WSTS-6).
 """
 
 from typing import Final
@@ -21,12 +22,12 @@ class PlacementError(ValueError):
 
 
 def is_exclusive(lws: LeaderWorkerSet) -> bool:
-    """Return whether each group has a topology domain of its own; the key counts, even without a value."""
+    """Return whether each group has its own topology domain; the annotation counts even if it is empty."""
     return labels.EXCLUSIVE_TOPOLOGY in lws.annotations
 
 
 def node_name(pod: JSONObject) -> str:
-    """Return the node the pod was bound to, empty before."""
+    """Return the node to which the pod is bound; empty if it is not bound yet."""
     return str(meta.spec(pod).get("nodeName") or "")
 
 

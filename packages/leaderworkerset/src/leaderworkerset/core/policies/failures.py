@@ -1,7 +1,7 @@
-"""Failures: which pod's failure causes the recreation of its group (R-POD-3 to R-POD-5, R-POD-8).
+"""Failures: finds the pod whose failure causes the recreation of its group (R-POD-3 to R-POD-5, R-POD-8).
 
-In: the LeaderWorkerSet, the leader pod, the pods of its group (also those deleted a moment ago, in their last state) and
-their StatefulSets. Out: the pod that failed, if the restart policy requires that the group is recreated.
+In: the LeaderWorkerSet, the leader pod, the pods of its group (also recently deleted pods, in their last state) and
+their StatefulSets. Out: the failed pod, if the restart policy requires the recreation of the group.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,11 +22,11 @@ RESTARTING_PHASES: Final = {"Pending", "Running"}
 
 
 Excuse: TypeAlias = Callable[[LeaderWorkerSet | None, JSONObject, JSONObject], bool]
-"""Returns whether the restarts of a container do not count; without a LeaderWorkerSet its settings do not matter."""
+"""Returns whether the restarts of a container are excused; without a LeaderWorkerSet, its settings do not apply."""
 
 
 class Fault(Struct, frozen=True, kw_only=True):
-    """The failure of a group of which no pod failed, or what follows where there is none, and the time to the next one."""
+    """The failure of a group without a failed pod, or the actions without a failure, and the time to the next one."""
 
     failure: Failure | None = None
     actions: tuple[Action, ...] = ()
@@ -34,7 +34,7 @@ class Fault(Struct, frozen=True, kw_only=True):
 
 
 FindFault: TypeAlias = Callable[[LiveGroup], Fault]
-"""Returns another reason to recreate a group of which no pod failed."""
+"""Returns another reason to recreate a group without a failed pod."""
 
 
 def is_active(lws: LeaderWorkerSet) -> bool:
@@ -43,7 +43,7 @@ def is_active(lws: LeaderWorkerSet) -> bool:
 
 
 def failed_pod(lws: LeaderWorkerSet, live: LiveGroup, excuses: Sequence[Excuse] = ()) -> JSONObject | None:
-    """Return the pod whose failure causes the recreation of the group, if there is one; `excuses` as for `has_failed`."""
+    """Return the pod whose failure causes the recreation of the group, if any; `excuses` as for `has_failed`."""
     if not is_active(lws):
         return None
     group, is_strict = _Group(live), not waits_for_start(lws)
@@ -59,13 +59,13 @@ def failed_pod(lws: LeaderWorkerSet, live: LiveGroup, excuses: Sequence[Excuse] 
 
 
 def members(live: LiveGroup) -> list[JSONObject]:
-    """Return the pods of a group that are the leader's, and not an earlier one's."""
+    """Return the pods of a group that belong to this leader, not to an earlier leader."""
     group = _Group(live)
     return [pod for pod in live.pods if group.has(pod)]
 
 
 def has_failed(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequence[Excuse] = ()) -> bool:
-    """Return whether the pod is being deleted, or a container of it was restarted (R-POD-4) for which there is no excuse."""
+    """Return whether the pod is being deleted, or a container was restarted without an excuse (R-POD-4)."""
     if meta.is_deleting(pod):
         return True
     if meta.status(pod).get("phase") not in RESTARTING_PHASES:
@@ -90,14 +90,14 @@ class _Group:
         self._statefulsets = {meta.name(one): one for one in reversed(live.statefulsets)}
 
     def was_pending(self, failed: JSONObject, size: int) -> bool:
-        """Return whether the group of this size, when the pod failed, lacked pods or had pending ones (R-POD-5.1)."""
+        """Return whether the group lacked pods of its size, or had pending pods, when the pod failed (R-POD-5.1)."""
         known = self._pods.get(meta.key(failed))
         others = len(self._pods) - (known is not None)
         pending = self._pending - bool(known) + _is_phase_pending(failed)
         return others + 1 != size or pending > 0
 
     def has(self, pod: JSONObject) -> bool:
-        """Return whether it is the leader, or a worker of this leader and not of an earlier one (R-POD-5.3, R-POD-8).
+        """Return whether the pod is the leader, or a worker of this leader, not an earlier one (R-POD-5.3, R-POD-8).
 
         The pods of a group that is updated in place get the new revision one after the other, its leader last.
         """

@@ -4,11 +4,11 @@ A `Gang` represents the gang schedulers that may be used. They follow from the c
 API server serves. Reading those is I/O and happens outside the core, which gets the chosen `Gang`, or `NO_GANG`. It is
 called in five places:
 
-- admission of a LeaderWorkerSet: `errors`, combinations that would never start;
-- admission of a pod: `mark`, the link from the pod to its group's object, and the record of the scheduler on the leader;
-- reconcile of a group: `decide`, the group's object before its workers, whatever its size;
-- reconcile of a LeaderWorkerSet with `spec.scheduling`: `prepare`, what its groups share, before its leaders;
-- reconcile of a LeaderWorkerSet: `outdated`, at the end of an update.
+- admission of a LeaderWorkerSet: `errors`, combinations that would never start
+- admission of a pod: `mark`, the link from the pod to its group's object, and the record of the scheduler on the leader
+- reconcile of a group: `decide`, the group's object before its workers, whatever its size
+- reconcile of a LeaderWorkerSet with `spec.scheduling`: `prepare`, the shared objects of its groups, before its leaders
+- reconcile of a LeaderWorkerSet: `outdated`, at the end of an update
 
 The pods of a group follow their leader: workers are marked for the scheduler that their leader was marked for. Group
 objects are created, never updated. A failed action ends the plan, so no workers are created without their object.
@@ -53,14 +53,14 @@ CHOICE: Final = f"metadata.annotations[{labels.GANG_SCHEDULER}]"
 
 
 class GangGroup(Struct, frozen=True):
-    """A live group, and its LeaderWorkerSet with the content of the leader's revision, which its pods are made from."""
+    """A live group, and its LeaderWorkerSet with the content of the leader's revision, the source of its pods."""
 
     live: LiveGroup
     revised: LeaderWorkerSet
 
 
 class Support(Struct, frozen=True):
-    """How `spec.scheduling` is served: whether its feature gate is on, by which provider, and what the API server lacks.
+    """How `spec.scheduling` is served: feature gate, provider, and the kinds that the API server lacks.
 
     `provider` is empty if none is configured; `missing` are the kinds of `scheduling.k8s.io` that are not served.
     """
@@ -73,7 +73,7 @@ class Support(Struct, frozen=True):
 class GangSet(Struct, frozen=True, kw_only=True):
     """A LeaderWorkerSet with `spec.scheduling` at one moment.
 
-    `sizes` are the numbers of pods of its live groups, 0 for a group that stays gated; `known` the Workload and the
+    `sizes` are the numbers of pods of its live groups, 0 for a group that stays gated. `known` are the Workload and the
     PodGroup that its groups share.
     """
 
@@ -85,9 +85,9 @@ class GangSet(Struct, frozen=True, kw_only=True):
 
 
 class Preparation(Struct, frozen=True):
-    """The actions before those for leaders, or the failure because of which leaders are not changed.
+    """The actions before the actions for leaders, or the failure because of which leaders are not changed.
 
-    It `is_done` once everything that the groups share exists.
+    It `is_done` once all shared objects of the groups exist.
     """
 
     actions: tuple[Action, ...] = ()
@@ -104,11 +104,11 @@ class Gang(Protocol):
 
     @property
     def resources(self) -> Sequence[Resource]:
-        """Return the kinds that they read and write."""
+        """Return the kinds that the schedulers read and write."""
 
     @property
     def opens_gates(self) -> bool:
-        """Return whether pods may wait for the built-in gate, which a controller has to remove then."""
+        """Return whether pods may wait for the built-in gate, so that a controller must remove it."""
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
         """Return the errors of a new or changed LeaderWorkerSet that the chosen scheduler cannot schedule."""
@@ -117,20 +117,20 @@ class Gang(Protocol):
         """Return the admitted pod with the link to its group's object; `request` is unique to this admission."""
 
     def decide(self, group: GangGroup) -> PolicyDecision:
-        """Create what the scheduler needs for one group; hold the workers back until that exists."""
+        """Create the objects that the scheduler needs for one group; hold the workers back until they exist."""
 
     def prepare(self, whole: GangSet) -> Preparation:
-        """Create what the groups of a LeaderWorkerSet with `spec.scheduling` share, and delete what none uses any more."""
+        """Create the shared objects of groups with `spec.scheduling`, and delete shared objects that no group uses."""
 
     def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
         """Return the deletions of objects that no group of these revisions uses and that are not garbage collected."""
 
 
 def members_to_start(lws: LeaderWorkerSet) -> int:
-    """Return how many pods of a group exist at first: all, or only the leader if workers wait for it (R-GANG-4).
+    """Return the initial number of pods of a group: all, or only the leader if workers wait for it (R-GANG-4).
 
-    Under exclusive placement workers also wait for the node of their leader: a scheduler that waited for them before it
-    binds the leader would wait for ever.
+    Under exclusive placement, workers also wait for the node of their leader. A scheduler that waited for them before
+    it binds the leader would wait for ever.
     """
     awaits = lws.spec.startup_policy.awaits_leader or exclusive.is_exclusive(lws)
     return 1 if awaits else lws.size
@@ -160,7 +160,7 @@ class NoGang(Struct, frozen=True):
         return False
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
-        """Refuse a newly chosen scheduler: it would have no effect."""
+        """Return the error of a newly chosen scheduler: it would have no effect."""
         choice = lws.annotations.get(labels.GANG_SCHEDULER, NONE)
         if choice == NONE or (old is not None and old.annotations.get(labels.GANG_SCHEDULER) == choice):
             return ()
@@ -178,7 +178,7 @@ class NoGang(Struct, frozen=True):
         return PolicyDecision()
 
     def prepare(self, _whole: GangSet) -> Preparation:
-        """Refuse: nothing follows `spec.scheduling`."""
+        """Return the failure: no scheduler follows `spec.scheduling`."""
         return UNSUPPORTED
 
     def outdated(self, _observed: Sequence[JSONObject], _revisions: Collection[str]) -> Sequence[Delete]:
@@ -195,7 +195,7 @@ def annotations(template: Template) -> dict[str, str]:
 
 
 def inherited(leader: JSONObject) -> dict[str, str]:
-    """Return what the workers' template inherits from their leader: its scheduler, level and the name of its group."""
+    """Return the annotations that workers inherit from their leader: scheduler, level and the name of its group."""
     own = meta.annotations(leader)
     return {key: own[key] for key in INHERITED if own.get(key)}
 

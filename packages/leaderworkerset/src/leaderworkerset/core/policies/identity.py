@@ -1,8 +1,8 @@
 """Identity: size of the group, index and key of group and worker, as labels and annotations of every pod.
 
 Templates carry the size (R-LSTS-4); leaders get index and key of their group (R-ADM-4 to R-ADM-6), workers their index
-within it (R-ADM-10). With `groupIdentity: Hash` the key is random, is the index, too, and gives the leader its host name
-(N-ADM-1 to N-ADM-3): its pod has no name yet.
+within it (R-ADM-10). With `groupIdentity: Hash` the key is random. It is also the index, and the source of the leader's
+host name (N-ADM-1 to N-ADM-3), since the pod has no name yet.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ def annotations(template: Template) -> dict[str, str]:
 
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
-    """Return the pod with its own labels; what workers share with their leader is in their template."""
+    """Return the pod with its own labels; labels that workers share with their leader are in their template."""
     if not member.is_leader:
         return with_labels(pod, {labels.WORKER_INDEX: str(member.worker_index)})
     own = meta.labels(pod)

@@ -1,7 +1,8 @@
 """The meaning of `spec.scheduling`: the active level, and its groups of pods (N-API-13 to N-API-15).
 
-In: a LeaderWorkerSet. Out: one `Part` for each template of its Workload. A level is derived from which fields are
-present, never written; the templates of pods name it in an annotation, so that their admission reads no other object.
+In: a LeaderWorkerSet. Out: one `Part` for each template of its Workload. The present fields determine the level, which
+is never written to the spec. The templates of pods name it in an annotation, so that their admission reads no other
+object.
 """
 
 from collections.abc import Sequence
@@ -31,7 +32,7 @@ LevelFields: TypeAlias = Scheduling | ReplicaScheduling | RoleScheduling
 
 
 class Part(Struct, frozen=True):
-    """Pods that are scheduled together: the name of their template, where it is declared, and their number if all must fit.
+    """Pods that are scheduled together: name and path of their template, and their number if all must fit.
 
     `min_count` is None where pods are scheduled one by one.
     """
@@ -43,7 +44,7 @@ class Part(Struct, frozen=True):
 
     @property
     def role(self) -> str:
-        """Return the role of the pods, empty where both roles are in it."""
+        """Return the role of the pods; empty if both roles are included."""
         return self.name if self.name in (labels.LEADER, labels.WORKER) else ""
 
 

@@ -1,6 +1,7 @@
-"""The nodes that the pods of a new group prefer: none, unless a capability knows some.
+"""The preferred nodes of the pods of a new group: none, unless a capability provides them.
 
-A leader learns it when its gate opens, as it has a node only after that; workers by annotations of their template.
+A leader gets its preferences when its gate is opened, since it has a node only after that. Workers get them by
+annotations of their template.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,14 +15,15 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 PREFERENCES: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 Prefer: TypeAlias = Callable[[JSONObject, JSONObject, JSONObject | None], list[JSONObject]]
-"""Returns all preferences of a leader, empty if none is added: from the LeaderWorkerSet, the leader, the record of its group."""
+"""Returns all preferences of a leader, from the LeaderWorkerSet, the leader and its group's record; empty if none."""
 
 
 class NodePlacement(Struct, frozen=True, kw_only=True):
-    """The functions of a capability that knows nodes.
+    """The functions of a capability that provides node preferences.
 
-    `marks` returns the annotations of the leaders' template, from the LeaderWorkerSet and the template of this revision that
-    exists; `worker_annotations` those of the workers' template, from the LeaderWorkerSet and the record of the group.
+    `marks` returns the annotations of the leaders' template, from the LeaderWorkerSet and the existing template of this
+    revision. `worker_annotations` returns the annotations of the workers' template, from the LeaderWorkerSet and the
+    group's record.
     """
 
     marks: Callable[[LeaderWorkerSet, JSONObject | None], dict[str, str]] = lambda _lws, _template: {}

@@ -2,9 +2,9 @@
 
 A policy acts in up to three places, and its module holds all of them:
 
-- `annotations`: what the pod templates of the StatefulSets must carry, so that admission reads no other object;
-- `admit`: the changes of a pod that is about to be created, from what the pod carries alone;
-- `decide`: what a live group needs now: actions, edits of its workers' template, or a reason to create no workers yet.
+- `annotations`: annotations for the pod templates of the StatefulSets, so that admission reads no other object
+- `admit`: the changes of a pod that is about to be created, from the fields of that pod alone
+- `decide`: the needs of a live group: actions, edits of its workers' template, or a reason to create no workers yet
 
 `core/leaderworkerset/statefulsets.py` and `core/admission/pod.py` call the policies of a table in its order;
 `core/pod/reconcile.py` calls `decide` of the modules that have one. Pure.
@@ -25,7 +25,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerTem
 
 
 class DeniedError(Exception):
-    """The object must not be stored; the text is shown to the user."""
+    """The object must not be stored; the user gets the text."""
 
 
 class Template(Struct, frozen=True):
@@ -38,7 +38,7 @@ class Template(Struct, frozen=True):
 class Member(Struct, frozen=True, kw_only=True):
     """The position of a pod at admission: the size of its group, its index, and whether it is the leader.
 
-    `request` is unique to this admission: values that must differ between two pods are made from it.
+    `request` is unique to this admission: it is the source of values that must differ between two pods.
     """
 
     size: int
@@ -48,7 +48,7 @@ class Member(Struct, frozen=True, kw_only=True):
 
 
 class SchedulingFailure(Struct, frozen=True):
-    """Why `spec.scheduling` cannot be followed: reason and message of the condition `WorkloadSchedulingCreated` (N-K8S-10)."""
+    """The reason and message of the condition `WorkloadSchedulingCreated` if scheduling fails (N-K8S-10)."""
 
     reason: str
     message: str
@@ -58,14 +58,15 @@ Nodes: TypeAlias = Mapping[str, JSONObject | None]
 """Nodes by name, None for a missing node."""
 
 Parent: TypeAlias = JSONObject | SchedulingFailure | None
-"""The Workload of an owner, or why there is none; None where it was not needed (`delegation.py`)."""
+"""The Workload of an owner, or the reason why it is missing; None if it is not needed (`delegation.py`)."""
 
 
 class SchedulingObjects(Struct, frozen=True, kw_only=True):
     """The objects of gang schedulers for one group, or the objects that the groups of a LeaderWorkerSet share.
 
-    `unused` are the PodGroups of groups that no pod names, `kinds` the kinds of all these that the API server serves.
-    `parent` is the Workload of an owner, or why there is none, where scheduling is delegated (`delegation.py`).
+    `unused` are the PodGroups of groups that no pod names. `kinds` are the kinds of these objects that the API server
+    serves. If scheduling is delegated, `parent` is the Workload of an owner, or the reason why it is missing
+    (`delegation.py`).
     """
 
     objects: Sequence[JSONObject] = ()
@@ -79,7 +80,7 @@ NOT_SCHEDULED: Final = SchedulingObjects()
 
 
 class HeadlessService(Struct, frozen=True):
-    """The service with the name of ours: whether it needs no decision, whose it is instead, and ours without a controller."""
+    """The service with our name: whether it is settled, its other owner, and our service without a controller."""
 
     is_settled: bool = False
     conflict: str = ""
@@ -87,15 +88,15 @@ class HeadlessService(Struct, frozen=True):
 
 
 NO_SERVICE: Final = HeadlessService()
-"""There is no service with the name of ours."""
+"""There is no service with our name."""
 
 
 class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
     """A group at one moment: the pod of its key, its LeaderWorkerSet, and the objects that carry its name and index.
 
-    `obj` is the LeaderWorkerSet as read, empty if it does not exist. `gone` are pods deleted since the last reconcile, in
-    their last state; the decision depends on `nodes`; `record` describes the last recreation.
-    `service` is the group's own. `facts` are those of capabilities, and their configuration, by their names.
+    `obj` is the LeaderWorkerSet as read, empty if it does not exist. `gone` are pods deleted since the last reconcile,
+    in their last state. The decision depends on `nodes`. `record` describes the last recreation. `service` is the
+    group's own. `facts` are the facts of capabilities, and their configuration, by their names.
     """
 
     leader: JSONObject
@@ -120,8 +121,8 @@ class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
 class PolicyDecision(Struct, frozen=True, kw_only=True):
     """The decision of one policy about a group.
 
-    `holds` is the reason why nothing further is created, empty if there is none; `node_selector` is added to the template
-    of the workers. `requeue_after` is in seconds.
+    `holds` is the reason why no further objects are created, empty if there is none. `node_selector` is added to the
+    template of the workers. `requeue_after` is in seconds.
     """
 
     holds: str = ""

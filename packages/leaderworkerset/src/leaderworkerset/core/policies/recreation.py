@@ -1,13 +1,14 @@
-"""When a group that failed may be recreated: the first time at once, repeated failures with growing delays.
+"""The time of a failed group's recreation: at once after the first failure, later with growing delays.
 
 The Go controller recreates a group on every failure at once (`UPSTREAM_RESTARTS`). With other settings
-(`Extensions.restarts`) a group that fails again soon after its last recreation waits: by default 10 seconds, doubling up to
-5 minutes, which are the kubelet's numbers for containers that crash. The number of recreations may also be limited (`core/restarts/counts.py`); what fails after the last one is
-exhausted. Why the record is an object of its own: docs/adr/0003-recreation-backoff.md.
+(`Extensions.restarts`) a group that fails again soon after its last recreation waits: by default 10 seconds, doubling
+up to 5 minutes, which are the kubelet's numbers for containers that crash. The number of recreations may also be
+limited (`core/restarts/counts.py`); a group that fails after the last recreation is exhausted. The reasons for a
+separate record object are in docs/adr/0003-recreation-backoff.md.
 
-In: the record of the group's last recreation (`api/recreationrecord.py`), the leader pod, the failure, the settings, the time. Out: the next record. A record names the leader to delete
-by UID. However often its pods fail and whichever manager reconciles, this leader is deleted once, and the next one
-starts unmarked.
+In: the record of the group's last recreation (`api/recreationrecord.py`), the leader pod, the failure, the settings,
+the time. Out: the next record. A record identifies the leader to delete by UID. This leader is deleted once,
+independent of the number of failures and of the manager that reconciles. The next leader has no mark.
 """
 
 from collections.abc import Mapping
@@ -24,13 +25,14 @@ from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
 
 DOUBLINGS: Final = 32
-"""The maximum number of doublings of a delay: more than any longest delay needs."""
+"""The maximum number of doublings of a delay: more than any maximum delay needs."""
 
 
 class RestartSettings(Struct, frozen=True, kw_only=True):
-    """How groups that fail are recreated.
+    """How failed groups are recreated.
 
-    Without `backs_off` every failure recreates at once. Without `max_restarts` there is no limit to the recreations of a group. `resumed` is any text: when it changes, the counts of groups are reset.
+    Without `backs_off`, every failure recreates at once. Without `max_restarts`, the recreations of a group have no
+    limit. `resumed` is any text: when it changes, the counts of groups are reset.
     """
 
     backs_off: bool = True
@@ -58,7 +60,7 @@ class RestartSettings(Struct, frozen=True, kw_only=True):
         return longest if doublings >= longest / self.first_delay else self.first_delay * doublings
 
     def is_spent(self, used: int) -> bool:
-        """Return whether a group that has used so many restarts has no further one."""
+        """Return whether a group with this number of used restarts has no restarts left."""
         return self.max_restarts is not None and used >= self.max_restarts
 
 
@@ -67,7 +69,7 @@ UPSTREAM_RESTARTS: Final = RestartSettings(backs_off=False)
 
 
 def carry_out(recreation: Recreation, settings: RestartSettings, used: int) -> Recreation:
-    """Return it as due now; a group that has used so many restarts uses one more."""
+    """Return the recreation as due now; it uses one more than the given number of used restarts."""
     if recreation.state is RecreationState.RECREATED:
         return recreation
     counted = None if settings.max_restarts is None else used + 1
@@ -88,11 +90,11 @@ def following(
     now: datetime,
     used: int = 0,
 ) -> Recreation:
-    """Return the recreation of `leader` for a failure, after the previous one of the group and `used` ones in all.
+    """Return the recreation of `leader` for a failure, after the group's previous recreation and `used` restarts.
 
-    A recreation that did not take place, because the leader was replaced by other means while the group waited, is not
-    counted twice: the next failure takes its number and its time. A group of another revision is another program; its
-    count starts again. So it does, and what the group has used, where the user changed the text that resumes groups.
+    A recreation did not take place if the leader was replaced by other means while the group waited. It is not counted
+    twice: the next failure takes its number and its time. A group of another revision is another program, so its count
+    starts again. If the user changed the text that resumes groups, the count and the used restarts start again.
     """
     count, due = 1, now
     if previous is not None and _is_repeated(previous, leader, settings, now):
@@ -116,7 +118,7 @@ def following(
 
 
 def _is_repeated(previous: Recreation, leader: JSONObject, settings: RestartSettings, now: datetime) -> bool:
-    """Return whether the group fails in a row: same revision, soon after the last recreation, and not reset by the user."""
+    """Return whether the failure is repeated: same revision, soon after the last recreation, not reset by the user."""
     is_same = previous.revision == groupname.revision(leader) and previous.resumed == settings.resumed
     return is_same and now - previous.due < settings.reset_after
 
@@ -127,7 +129,7 @@ def build(obj: JSONObject, leader: JSONObject, recreation: Recreation) -> JSONOb
 
 
 def build_record(obj: JSONObject, leader: JSONObject, annotations: Mapping[str, str]) -> JSONObject:
-    """Build the record of a group: owned by the LeaderWorkerSet, so that it outlives the leader and is deleted with the set."""
+    """Build the record of a group, owned by the LeaderWorkerSet: it outlives the leader, but not the set."""
     own = {labels.NAME: meta.name(obj), labels.GROUP_INDEX: groupname.label(leader)}
     name = recreationrecord.name_of(leader)
     return CONTROLLER_REVISIONS.controlled(obj, name, own, annotations=annotations, data={}, revision=0)

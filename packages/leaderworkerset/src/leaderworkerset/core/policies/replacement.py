@@ -1,7 +1,7 @@
 """Replacement: a leader with a random key waits for its gate, which opens when its group may be scheduled (N-ADM-4).
 
-Until then a ReplicaSet that needs one pod less prefers it: it costs least. With `spec.scheduling`, leaders with an index
-also have the gate (N-ADM-9).
+Until then, a ReplicaSet that is scaled down deletes this leader first, since its deletion cost is the lowest. With
+`spec.scheduling`, leaders with an index also have the gate (N-ADM-9).
 """
 
 from typing import Final
@@ -22,7 +22,7 @@ def is_gated(leader: JSONObject) -> bool:
 
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
-    """Return a leader with a random key behind its gate; whatever the policy, the pod controller opens it."""
+    """Return a leader that has a random key with the gate; the controller opens it, whatever the policy."""
     if not member.is_leader or not groupname.is_hash(pod):
         return pod
     if labels.POD_DELETION_COST not in meta.annotations(pod):
@@ -31,7 +31,7 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
 
 
 def gated(pod: JSONObject) -> JSONObject:
-    """Return the pod behind the gate."""
+    """Return the pod with the gate."""
     if is_gated(pod):
         return pod
     gates = meta.spec(pod).get("schedulingGates") or []

@@ -1,8 +1,8 @@
-"""Restart policy: a pod that fails ends its whole group, which is recreated (R-POD-3 to R-POD-5).
+"""Restart policy: the failure of a pod causes the recreation of its whole group (R-POD-3 to R-POD-5).
 
 `failures.py` decides which failures count, `recreation.py` when a group may be recreated. In: a live group. Out: the
-deletion of its leader and the record of the recreation, or how long to wait for it. A group that has used up its restarts
-is exhausted: its pods end, stay as evidence, and are not replaced (N-RB-4, `core/restarts/retention.py`).
+deletion of its leader and the record of the recreation, or the time until then. A group that has used up its restarts
+is exhausted: its pods are terminated, stay as evidence, and are not replaced (N-RB-4, `core/restarts/retention.py`).
 """
 
 from collections.abc import Sequence
@@ -32,10 +32,10 @@ def decide(
     excuses: Sequence[Excuse] = (),
     finders: Sequence[FindFault] = (),
 ) -> PolicyDecision:
-    """Delete the leader if a pod of the group failed, or wait until that is due, or give the group up (R-POD-5).
+    """Delete the leader if a pod of the group failed, wait until the deletion is due, or exhaust the group (R-POD-5).
 
-    The `finders` look for other reasons where no pod failed. Of several, a failure without restarts is recorded: their order
-    does not matter.
+    If no pod failed, the `finders` search for other reasons. Their order does not matter: of several failures, a
+    failure without restarts is recorded.
     """
     if not failures.is_active(group.lws):
         return PolicyDecision()
@@ -60,7 +60,7 @@ def decide(
 
 
 def _begin(group: LiveGroup, settings: RestartSettings, new: Recreation) -> PolicyDecision:
-    """Record a recreation and carry it out, or what else follows from the failure."""
+    """Record a recreation and perform it, or perform the other consequences of the failure."""
     recorded: tuple[Action, ...] = (_record(group, new), *_drop_replaced(group)) if settings.remembers else ()
     match new.state:
         case RecreationState.EXHAUSTED:
@@ -77,7 +77,7 @@ def _begin(group: LiveGroup, settings: RestartSettings, new: Recreation) -> Poli
 
 
 def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
-    """Keep the pods of an exhausted group, and end them (N-RB-4); a leader that is recovered keeps no further ones."""
+    """Keep and terminate the pods of an exhausted group (N-RB-4); keep no further pods of a recovered leader."""
     leader = group.leader
     if retention.is_recovered(leader):
         return ()
@@ -87,12 +87,12 @@ def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
 
 
 def _used(group: LiveGroup, settings: RestartSettings) -> int:
-    """Return how many restarts the group has used; raise ValueError if that cannot be read (N-RB-10)."""
+    """Return the number of used restarts of the group; raise ValueError if it cannot be read (N-RB-10)."""
     return 0 if settings.max_restarts is None else counts.read(group.obj).get(Key.of(group.leader), 0)
 
 
 def _count(group: LiveGroup, new: Recreation) -> tuple[Action, ...]:
-    """Store what the group has used with this recreation, before it happens and once (N-RB-3)."""
+    """Store the used restarts including this recreation, once, before the recreation (N-RB-3)."""
     if new.used is None:
         return ()
     known = counts.read(group.obj)
@@ -102,7 +102,7 @@ def _count(group: LiveGroup, new: Recreation) -> tuple[Action, ...]:
 
 
 def _exhaust(group: LiveGroup) -> tuple[Action, ...]:
-    """Mark the leader first, so that its workers are known for evidence whatever happens in between."""
+    """Mark the leader first, so that its workers are identified as evidence even if later writes fail."""
     return (retention.exhaust(group.leader), *keep_evidence(group))
 
 
@@ -112,7 +112,7 @@ def _terminate(group: LiveGroup) -> Delete:
 
 
 def _drop_replaced(group: LiveGroup) -> tuple[Delete, ...]:
-    """Delete the record of the group that this one replaced: its own record continues it."""
+    """Delete the record of the replaced group; the new group's record continues it."""
     record = group.record
     if record is None or meta.name(record) == recreationrecord.name_of(group.leader):
         return ()
@@ -120,7 +120,7 @@ def _drop_replaced(group: LiveGroup) -> tuple[Delete, ...]:
 
 
 def _continue(group: LiveGroup, settings: RestartSettings, known: Recreation) -> PolicyDecision:
-    """Carry out what is recorded for this leader, once it is due."""
+    """Perform the recorded recreation of this leader once it is due."""
     if known.resumed != settings.resumed:
         return _carry_out(group, known, recreation.again(known, settings, group.now))
     if known.state is RecreationState.WAITING and settings.is_spent(_used(group, settings)):
@@ -137,15 +137,15 @@ def _continue(group: LiveGroup, settings: RestartSettings, known: Recreation) ->
 
 
 def _carry_out(group: LiveGroup, known: Recreation, new: Recreation) -> PolicyDecision:
-    """Delete the leader; the record says so before, so that it is not taken for a deletion by another client."""
+    """Delete the leader after an entry in the record, which distinguishes this from a deletion by another client."""
     recorded = () if new == known else (_record(group, new),)
     return PolicyDecision(holds=_holds(new), actions=(*recorded, *_count(group, new), _delete(group, new)))
 
 
 def _wait(group: LiveGroup, settings: RestartSettings, due: Recreation) -> float | None:
-    """Return how many seconds the recreation still waits, None if it does not.
+    """Return the seconds until the recreation is due; None if it is due.
 
-    A wait longer than its own delay is ignored: the clock was set back, or was ahead when the record was written.
+    A wait longer than the delay is ignored: the clock was set back, or was ahead when the record was written.
     """
     if due.state is not RecreationState.WAITING or not settings.backs_off:
         return None
@@ -158,7 +158,7 @@ def _holds(due: Recreation) -> str:
 
 
 def replace_ended(group: LiveGroup) -> Delete:
-    """Delete a leader that has ended, with its group: another one is there already, whatever the restart policy."""
+    """Delete an ended leader with its group, whatever the restart policy: another leader exists already."""
     name = meta.name(group.leader)
     phase = meta.status(group.leader)["phase"]
     return recreate(group, f"Leader pod {name} is {phase}, deleted it to end group {_index(group)}")
@@ -170,12 +170,12 @@ def _delete(group: LiveGroup, due: Recreation) -> Delete:
 
 
 def recreate(group: LiveGroup, note: str) -> Delete:
-    """Delete the leader, and with it the group; the note says why."""
+    """Delete the leader, and with it the group; the note has the reason."""
     return delete_leader(group, decisionevents.recreating_group(group.obj, note, group.leader))
 
 
 def delete_leader(group: LiveGroup, event: Event) -> Delete:
-    """Delete the leader, and with it the group; the event says why."""
+    """Delete the leader, and with it the group; the event has the reason."""
     return Delete(
         resource=PODS,
         key=meta.key(group.leader),
@@ -186,7 +186,7 @@ def delete_leader(group: LiveGroup, event: Event) -> Delete:
 
 
 def _record(group: LiveGroup, new: Recreation) -> Apply:
-    """Record the recreation: one record for each group, whichever manager wrote the last one."""
+    """Record the recreation: one record for each group, whichever manager wrote the previous record."""
     return Apply(
         resource=CONTROLLER_REVISIONS,
         object=recreation.build(group.obj, group.leader, new),
@@ -196,7 +196,7 @@ def _record(group: LiveGroup, new: Recreation) -> Apply:
 
 
 def _news(group: LiveGroup, new: Recreation) -> tuple[Event, ...]:
-    """Return the event of a recreation that does not happen now; others are reported with their deletion."""
+    """Return the event of a postponed recreation; other recreations are reported with the deletion of the leader."""
     if new.state is RecreationState.WAITING:
         failed = f"Pod {new.failure.pod} failed again{in_brackets(new.failure.what)}"
         wait = int((new.due - group.now).total_seconds())

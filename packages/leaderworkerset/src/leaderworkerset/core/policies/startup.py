@@ -9,7 +9,8 @@ from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 def decide(group: LiveGroup) -> PolicyDecision:
     """Hold the workers back until the leader is ready, if the live spec requires it.
 
-    Of a group with a random key the leader's containers are to be ready: the pod is once its workers are (N-HASH-8).
+    For a group with a random key, the leader's containers must be ready: the pod is ready only once its workers are
+    (N-HASH-8).
     """
     is_gated = group.lws.spec.startup_policy.awaits_leader
     condition = "ContainersReady" if groupname.is_hash(group.leader) else "Ready"

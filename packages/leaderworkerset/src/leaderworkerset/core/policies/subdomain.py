@@ -1,4 +1,4 @@
-"""Subdomain: with `UniquePerReplica`, the pods of each group have a subdomain of their own (R-ADM-7)."""
+"""Subdomain: with `UniquePerReplica`, the pods of each group have their own subdomain (R-ADM-7)."""
 
 from typing import Final
 

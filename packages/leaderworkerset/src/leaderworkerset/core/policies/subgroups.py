@@ -1,7 +1,7 @@
 """The subgroup of a pod, and its labels and affinity (R-ADM-8 to R-ADM-13).
 
-Templates carry the settings as annotations: size and type of the subgroups, and the topology key of exclusive ones. At
-admission a pod joins its subgroup by these and by its own index within the group.
+Templates carry the settings as annotations: size and type of the subgroups, and the topology key of exclusive
+subgroups. At admission, these and the index within the group determine the subgroup of a pod.
 """
 
 from typing import Final
@@ -20,8 +20,8 @@ from leaderworkerset.core.policies.policy import DeniedError, Member, Policy, Te
 def subgroup_index(size: int, subgroup_size: int, worker_index: int) -> int:
     """Return the subgroup of a worker (R-ADM-12).
 
-    If only the workers divide evenly, the leader is one too many: it joins the first subgroup, and the count of workers
-    starts at the first worker.
+    If only the number of workers is divisible by the subgroup size, the leader joins the first subgroup as an extra
+    pod, and the count of workers starts at the first worker.
 
     >>> [subgroup_index(5, 2, worker) for worker in (1, 2, 3, 4)]
     [0, 0, 1, 1]
@@ -63,7 +63,7 @@ def _join(pod: JSONObject, *, index: int, leader: str) -> JSONObject:
 
 
 def annotations(template: Template) -> dict[str, str]:
-    """Return size and type of the subgroups, and their topology key; nothing where there are none."""
+    """Return size and type of the subgroups, and their topology key; no annotations without subgroups."""
     policy = template.spec.sub_group_policy
     if policy is None:
         return {}

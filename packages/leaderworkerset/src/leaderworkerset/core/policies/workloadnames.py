@@ -1,8 +1,8 @@
-"""The names of Workloads and PodGroups, which either controller of LeaderWorkerSets computes alike (N-K8S-3 to N-K8S-5).
+"""The names of Workloads and PodGroups, which are equal in both controllers of LeaderWorkerSets (N-K8S-3 to N-K8S-5).
 
-A Workload's name ends in a hash of the LeaderWorkerSet's UID. That of a replica's PodGroup begins with it, and with an
-incarnation where the group has an index: a leader that is created again never waits for the PodGroup of the one before,
-which exists as long as a pod of it (N-K8S-12).
+A Workload's name ends in a hash of the LeaderWorkerSet's UID. The name of a replica's PodGroup begins with the
+Workload's name, and with an incarnation if the group has an index. So a recreated leader never waits for the previous
+PodGroup, which exists as long as any of its pods (N-K8S-12).
 """
 
 import hashlib
@@ -45,7 +45,7 @@ def encode(data: bytes) -> str:
 
 
 def accepted(annotated: str, workload: str) -> str:
-    """Return what the names of a leader's PodGroups begin with: what it is annotated with, if that is of its Workload."""
+    """Return the prefix of the names of a leader's PodGroups: its annotation, if that belongs to its Workload."""
     return annotated if is_incarnated(annotated) and annotated.rpartition(".")[0] == workload else workload
 
 
@@ -61,7 +61,7 @@ def is_incarnated(name: str) -> bool:
 
 
 def group_name(pod: JSONObject, workload: str, level: SchedulingLevel, role: str) -> str:
-    """Return the name of the PodGroup of a pod; `workload` may have an incarnation. A label that is missing is empty."""
+    """Return the name of a pod's PodGroup; a missing label counts as empty, and `workload` may have an incarnation."""
     if level is SchedulingLevel.WHOLE:
         return _cut(workload.rpartition(".")[0] if is_incarnated(workload) else workload, "-lws")
     revision = groupname.revision(pod)
@@ -70,7 +70,7 @@ def group_name(pod: JSONObject, workload: str, level: SchedulingLevel, role: str
 
 
 def users(pod_group: JSONObject) -> tuple[str, ...]:
-    """Return the names of PodGroups whose pods need this one, also the leader's before its workers exist."""
+    """Return the names of PodGroups whose pods need this PodGroup; the leader also needs its workers' PodGroup."""
     name, revision = meta.name(pod_group), groupname.revision(pod_group)
     if meta.labels(pod_group).get(labels.ROLE) != labels.WORKER:
         return (name,)
@@ -83,7 +83,7 @@ def linked(pod: JSONObject) -> str:
 
 
 def _cut(workload: str, suffix: str) -> str:
-    """Return both, with as much of the LeaderWorkerSet's own name as fits."""
+    """Return the joined name, with the LeaderWorkerSet's own name truncated to fit."""
     name, dash, identity = workload.rpartition("-")
     kept = f"{dash}{identity}{suffix}"
     return name[: LONGEST - len(kept)] + kept

@@ -1,7 +1,7 @@
 """How often groups were restarted: the annotation `group-restart-counts` of a LeaderWorkerSet (N-RB-1, N-RB-10).
 
-In: the LeaderWorkerSet. Out: a number for each `<revision>/<group>`, and the patch that stores other ones. Nothing is
-restarted while the annotation cannot be read: what a group has used up would be unknown.
+In: the LeaderWorkerSet. Out: a number for each `<revision>/<group>`, and the patch that stores new numbers. No group is
+restarted while the annotation cannot be read: its used restarts would be unknown.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class Key(NamedTuple):
 
     @classmethod
     def of(cls, leader: JSONObject) -> "Key":
-        """Return what the restarts of a leader's group are counted by."""
+        """Return the key by which the restarts of a leader's group are counted."""
         return cls(groupname.revision(leader), groupname.label(leader))
 
     def __str__(self) -> str:
@@ -36,7 +36,7 @@ class Key(NamedTuple):
 
     @property
     def ordinal(self) -> int:
-        """Return the group as an index; raise ValueError if it is not one."""
+        """Return the group as an index; raise ValueError if it is not an index."""
         found = decimals.natural(self.group)
         if found is None:
             raise ValueError(f'invalid group restart count key "{self}"')
@@ -47,7 +47,7 @@ Counts = Mapping[Key, int]
 
 
 def read(obj: JSONObject) -> dict[Key, int]:
-    """Return the counts of a LeaderWorkerSet; raise ValueError for an annotation that holds none (N-RB-10)."""
+    """Return the counts of a LeaderWorkerSet; raise ValueError for an invalid annotation (N-RB-10)."""
     text = meta.annotations(obj).get(labels.GROUP_RESTART_COUNTS, "")
     if not text:
         return {}
@@ -63,7 +63,7 @@ def read(obj: JSONObject) -> dict[Key, int]:
 def confirm(obj: JSONObject) -> Patch:
     """Return the patch that changes nothing, and fails if the LeaderWorkerSet was changed since it was read (N-RB-2).
 
-    Two caches have no common order: that of LeaderWorkerSets may still show what a recovered group had used.
+    Two caches have no common order: the cache of LeaderWorkerSets may still show the old count of a recovered group.
     """
     return guarded_patch(LEADERWORKERSETS, obj, {})
 
@@ -84,7 +84,7 @@ def _count(key: str, count: int) -> int:
 
 
 def write(obj: JSONObject, counts: Counts) -> Patch:
-    """Return the patch that stores the counts if nobody else has changed the LeaderWorkerSet. Without counts it removes them."""
+    """Return the patch that stores the counts, or removes empty ones, if the LeaderWorkerSet is unchanged."""
     text = canonical_json({str(key): count for key, count in counts.items()}).decode() if counts else None
     change = {"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: text}}}
     return guarded_patch(LEADERWORKERSETS, obj, change, if_present=True)

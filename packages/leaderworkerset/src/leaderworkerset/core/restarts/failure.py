@@ -1,8 +1,8 @@
 """The failure of a pod, with its restart and the last line of its program, as one sentence for an event.
 
 In: a failed pod in its last observed state. Out: a value that identifies the failure by the pod's UID and its restart
-count, for the record of a recreation. The line of a program that is quoted is from the pod's status: its termination
-message, which with `terminationMessagePolicy: FallbackToLogsOnError` is the end of its log.
+count, for the record of a recreation. The quoted line of the program comes from the pod's status: its termination
+message, which is the end of its log with `terminationMessagePolicy: FallbackToLogsOnError`.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ LONGEST_MESSAGE: Final = 400
 """The maximum characters of the quoted line of a termination message; an event holds 1024 with the text around them."""
 
 DISRUPTION: Final = "DisruptionTarget"
-"""The condition that says why a pod is deleted."""
+"""The condition with the reason of a pod's deletion."""
 
 
 def describe(pod: JSONObject) -> Failure:
@@ -46,7 +46,7 @@ def _what(pod: JSONObject) -> str:
 
 
 def _ended(pod: JSONObject) -> Iterator[str]:
-    """Describe how the last runs of restarted containers ended; containers that exited by themselves come first."""
+    """Describe how the last runs of restarted containers ended; containers that exited by themselves are first."""
     for container in sorted(podstate.container_statuses(pod), key=podstate.restarted_with_all):
         states = (container.get("state") or {}, container.get("lastState") or {})
         terminated = next((state["terminated"] for state in states if state.get("terminated")), None)

@@ -1,11 +1,11 @@
 """The pods of a group that used up its restarts: kept by a finalizer, terminated but readable (N-RB-4, N-RB-16).
 
-Of a group that ended by its own the leader is kept in the same way.
+The leader of a group that ended by itself is kept in the same way.
 
-A group is *exhausted* once its leader says so. Its pods then end and stay as objects, so that their last states and logs
-can be read, until the group is *released*: by a user's annotation, or because it would end anyway.
+A group is *exhausted* once its leader is marked. Its pods are then terminated and stay as objects, so that their last
+states and logs can be read, until the group is *released*: by a user's annotation, or because it would end anyway.
 
-In: pods. Out: patches, each of one pod, at its UID. Finalizers of others stay.
+In: pods. Out: patches, each of one pod with its UID. Other finalizers stay.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ TRUE: Final = "true"
 
 
 def is_recovered(leader: JSONObject) -> bool:
-    """Return whether a user lets the leader's group try again."""
+    """Return whether a user has resumed the leader's group."""
     return meta.annotations(leader).get(labels.RECOVER) == TRUE
 
 
@@ -32,24 +32,24 @@ def is_kept(pod: JSONObject) -> bool:
 
 
 def set_of(pod: JSONObject) -> ObjectKey:
-    """Return the name of the LeaderWorkerSet that a pod is of."""
+    """Return the name of the LeaderWorkerSet to which a pod belongs."""
     return ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME])
 
 
 def exhaust(leader: JSONObject) -> Patch:
-    """Mark the leader, which keeps it; what a user asked for before it happened counts for nothing."""
+    """Mark and keep the leader; earlier requests of a user to resume the group do not count."""
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: TRUE, labels.RECOVER: None}
     return mark(leader, {"annotations": marks, "finalizers": [FINALIZER]})
 
 
 def keep(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
-    """Keep the pods that are not kept yet; a pod that is being deleted cannot get a finalizer."""
+    """Add the finalizer to the pods that lack it; a pod that is being deleted cannot get a finalizer."""
     added = [pod for pod in pods if not is_kept(pod) and not meta.is_deleting(pod)]
     return together(mark(pod, {"finalizers": [FINALIZER]}) for pod in added)
 
 
 def release(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
-    """Remove the finalizer from pods of groups: first workers, then leaders, which also lose their marks."""
+    """Remove the finalizer from pods of groups: first from workers, then from leaders, with their marks."""
     leaders = [pod for pod in pods if groupname.is_over(pod)]
     workers = [pod for pod in pods if not groupname.is_over(pod)]
     return (*together(map(let_go, workers)), *together(map(let_go, leaders)))

@@ -1,11 +1,11 @@
-"""Workers that went while no manager ran, recognized by the status that the last one left (docs/adr/0014-workers-lost-unseen.md).
+"""Workers that were deleted while no manager ran, found from the last status (docs/adr/0014-workers-lost-unseen.md).
 
-While a manager runs, `Available` becomes False as soon as a worker goes, and True again at a later time. So where it has
-been True since a time, all groups were whole then, and no worker has been replaced since. A worker that is missing when
-a manager first observes the group, or was created clearly later, replaces one that nobody saw go.
+While a manager runs, `Available` becomes False as soon as a worker is deleted, and True again at a later time. So at
+the last transition to True all groups were whole, and no worker has been replaced since. If a worker is missing when a
+manager first observes the group, or was created clearly later than that transition, its predecessor was deleted unseen.
 
-In: a LeaderWorkerSet as a manager finds it, and a group as it first observes it. Out: the workers that went, in their
-last state, as if their deletion had been seen.
+In: a LeaderWorkerSet and a group, as a manager first observes them. Out: the deleted workers, in their last state, as
+if their deletion had been observed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,13 +18,13 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE
 
 SKEW: Final = timedelta(minutes=1)
-"""How far the clock of a manager, which writes conditions, may be behind the API server's, which dates pods."""
+"""The maximum delay of a manager's clock, which dates conditions, behind the API server's clock, which dates pods."""
 
 REASON: Final = "no manager ran"
 
 
 def whole_since(lws: JSONObject) -> str:
-    """Return since when all groups have been ready by the status; empty if they are not."""
+    """Return since when all groups have been ready according to the status; empty if they are not ready."""
     status, available = meta.status(lws), meta.find_condition(lws, AVAILABLE.type) or {}
     if available.get("status") != "True" or status.get("readyReplicas") != status.get("replicas"):
         return ""
@@ -32,16 +32,17 @@ def whole_since(lws: JSONObject) -> str:
 
 
 def may_be_new(lws: JSONObject, leader: JSONObject) -> bool:
-    """Return whether a group is beyond the wanted ones: extra groups come while a set is available, and may not have been whole.
+    """Return whether the index of a group is not below the desired number of groups.
 
-    The number of leaders in the status may be older than they are.
+    Such a surge group is created while the set is available, and may not have been whole. The status may not count its
+    leader yet.
     """
     index = None if groupname.is_hash(leader) else decimals.natural(groupname.label(leader))
     return index is not None and index >= int(meta.spec(lws).get("replicas", 1))
 
 
 def lost(whole: str, statefulset: JSONObject, pods: Iterable[JSONObject]) -> Sequence[JSONObject]:
-    """Return the workers of a group that went after it was `whole`; none if its StatefulSet is not older."""
+    """Return the workers of a group that were deleted after the time `whole`; none if its StatefulSet is not older."""
     if not whole or meta.created(statefulset) >= whole:
         return ()
     latest = timestamps.render(timestamps.parse(whole) + SKEW)
@@ -52,7 +53,7 @@ def lost(whole: str, statefulset: JSONObject, pods: Iterable[JSONObject]) -> Seq
 
 
 def _last_state(name: str, statefulset: JSONObject, whole: str) -> JSONObject:
-    """Return a worker of which is known that it ran, and was deleted after the group was whole."""
+    """Return the last state of a worker that ran, and was deleted after the group was whole."""
     revision = groupname.revision(statefulset)
     return {
         "metadata": {

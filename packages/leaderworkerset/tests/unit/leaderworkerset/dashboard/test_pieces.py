@@ -38,7 +38,7 @@ def piece(key: str, version: int) -> Piece:
 
 
 def apply(shown: Mapping[str, Mapping[str, str]], change: JSONObject) -> dict[str, dict[str, str]]:
-    """Do what `static/stream.js` does with a difference."""
+    """Apply a difference to the regions in the same way as `static/stream.js`."""
     gone = change.get("gone", ())
     regions = {region: {k: v for k, v in pieces.items() if k not in gone} for region, pieces in shown.items()}
     for region, key, html in change.get("put", ()):

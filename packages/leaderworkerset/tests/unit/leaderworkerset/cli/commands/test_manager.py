@@ -76,7 +76,7 @@ def test_invalid_configuration_ends_the_manager(
 def test_deprecated_configuration_version_causes_a_warning(
     version: str, warnings: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The manager gets as far as without it, here to a kubeconfig that does not exist (N-CFG-3)."""
+    """The manager continues after the warning; here it then fails because the kubeconfig does not exist (N-CFG-3)."""
     file = tmp_path / "config.yaml"
     file.write_text(HEAD.replace("v1\n", f"{version}\n"))
     assert app.run(["manager", f"--config={file}", "--kubeconfig", "/no/such/file"]) == 1
