@@ -69,6 +69,7 @@ def test_service_of_a_set_scaled_to_zero_causes_no_warning(cluster: Cluster) -> 
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "gate"}}
     selector = {"leaderworkerset.sigs.k8s.io/name": "asleep", "leaderworkerset.sigs.k8s.io/worker-index": "0"}
     cluster.apply(service | {"spec": {"selector": selector, "ports": [{"port": 80}]}}, lws("asleep", SLEEP, replicas=0))
+    cluster.lws("wait", "asleep")
     assert "gate" not in cluster.shell.lws("explain", f"--local={cluster.name}", "asleep").stderr
     cluster.lws("delete", "asleep")
     cluster.start(lws("awake", SLEEP))

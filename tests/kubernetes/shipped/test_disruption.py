@@ -81,10 +81,13 @@ async def live(cluster: Cluster, directory: Path) -> None:
         before = await space.bring_up(lws(replicas=4, size=2, annotations={labels.DO_NOT_DISRUPT: STARTING}))
         await space.until(are_unmarked)
         assert any(is_marked(change.object) for change in space.changes)
-        await open_one_after_the_other(space)
-        (first,) = open_groups(await budgets(space, is_at_rest))
-        after = await space.settled()
-        assert meta.uid(after.pods[f"web-{first}"]) != meta.uid(before.pods[f"web-{first}"])
+        evicted = f"web-{await open_one_after_the_other(space)}"
+
+        def is_recreated(state: State) -> None:
+            assert meta.uid(state.pods[evicted]) != meta.uid(before.pods[evicted])
+
+        await space.until(is_recreated)
+        await space.settled()
         await empty_the_node_of_a_closed_group(space, manager)
         await space.patch({"metadata": {"annotations": {labels.DISRUPTION_BUDGET: "off"}}})
         await budgets(space, lambda found: not found)
@@ -97,8 +100,8 @@ async def live(cluster: Cluster, directory: Path) -> None:
     assert "forbidden" not in replica.log.read_text()
 
 
-async def open_one_after_the_other(space: Space) -> None:
-    """Evict: a closed group stays, the open one is evicted, and no other one while it is unavailable."""
+async def open_one_after_the_other(space: Space) -> str:
+    """Evict the open group, and no other one while it is unavailable; return its index."""
     found = await budgets(space, is_at_rest)
     (first,) = open_groups(found)
     others = [label for label in GROUPS if label != first]
@@ -108,6 +111,7 @@ async def open_one_after_the_other(space: Space) -> None:
     assert await refusal(space, f"web-{first}-1") == ""
     for label in others:
         assert await refusal(space, f"web-{label}-1") != ""
+    return first
 
 
 async def empty_the_node_of_a_closed_group(space: Space, manager: Any) -> None:
