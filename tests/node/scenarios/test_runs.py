@@ -2,6 +2,7 @@
 
 import subprocess
 from pathlib import Path
+from typing import Final
 
 from testkit.repository import ROOT
 from tests.node.images import EXAMPLES, PRODUCT
@@ -12,6 +13,9 @@ from leaderworkerset import rendezvous
 
 SHELL = Path(rendezvous.__file__).parent / "rendezvous.sh"
 STEPS = 'for i in 1 2 3; do echo "::lws progress step=$i total=3"; sleep 1; done'
+
+
+LOST: Final = "its node has no log of it any more"
 
 
 def condition(place: Place, name: str, kind: str) -> bool:
@@ -30,8 +34,7 @@ def test_run_completes_while_its_logs_are_followed(place: Place) -> None:
         await_lines(process, ["result 42"])
     place.lws("wait", "job", "--for", "done", "--timeout=240")
     assert condition(place, "job", "Complete")
-    lost = "its node has no log of it any more"
-    place.until(lambda: lost in place.ended("logs", "job", "--follow").stderr, "the removal of the leader's log")
+    place.until(lambda: LOST in place.ended("logs", "job", "--follow").stderr, "the removal of the leader's log")
 
 
 def test_removed_logs_are_reported_while_others_are_followed(place: Place) -> None:
@@ -44,8 +47,9 @@ def test_removed_logs_are_reported_while_others_are_followed(place: Place) -> No
     place.await_ready("kept", 2, 4)
     place.terminate("kept-0-1")
     place.until(lambda: condition(place, "kept", "Degraded"), "a group that used up its restarts")
+    place.until(lambda: LOST in place.ended("logs", "kept/0/0").stderr, "the removal of a kept pod's log")
     with place.running([*LWS, "logs", "--namespace", place.name, "--follow", "kept"]) as process:
-        await_lines(process, ["its node has no log of it any more"])
+        await_lines(process, [LOST])
         place.kubectl("delete", "lws", "kept", "--wait=false")
         process.communicate(timeout=SECONDS)
 
