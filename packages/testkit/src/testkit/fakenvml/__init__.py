@@ -48,5 +48,5 @@ class FakeMachine:
 
 
 def gpus(number: int, **fields: Any) -> list[dict[str, Any]]:
-    """Return the descriptions of so many GPUs; each half has GPUs that are close to each other."""
+    """Return the descriptions of a number of GPUs; the GPUs of each half are close to each other."""
     return [{"uuid": f"GPU-{index}", "near": index * 2 // number, **fields} for index in range(number)]

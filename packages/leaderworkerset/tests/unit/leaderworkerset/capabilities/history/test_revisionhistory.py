@@ -90,7 +90,7 @@ def test_newest_of_equal_revisions_is_kept() -> None:
 
 
 def test_orphaned_revisions_are_adopted_unless_owned_by_others() -> None:
-    """The LeaderWorkerSet was deleted without them, and created again: `lws rollout undo` finds them."""
+    """A LeaderWorkerSet that was deleted without its revisions and created again can be undone to them."""
     stranger = past(2)
     stranger["metadata"]["ownerReferences"] = [stranger["metadata"]["ownerReferences"][0] | {"uid": "another"}]
     orphans = [revision(4, owned=False), past(3, owned=False)]

@@ -205,7 +205,7 @@ def ends(letters: str) -> dict[str, str]:
 
 
 def test_exhausted_group_keeps_its_place() -> None:
-    """Under both policies its replacement is neither admitted nor waits for it (N-RB-15, N-GATE-7)."""
+    """Under both policies, the replacement of an exhausted group is not admitted and names no group (N-RB-15, N-GATE-7)."""
     for policy in ("PostTermination", "Immediate"):
         lws = builders.hash_object(replicas=4, policy=policy)
         found = decide(lws, live="abc", gated=[waiting("x", lws=lws)], ending=ends("e"), exhausted="e")

@@ -27,7 +27,7 @@ def statefulset(replicas: int, partition: int = 0, *, status: JSONObject | None 
 
 
 def group(index: int, letter: str) -> GroupFacts:
-    """Return a group by a letter of the contract: N new, O old, lower case not ready, x old and being deleted.
+    """Return a group by a letter of the contract: N is new, O is old, lower case is not ready, x is old and terminating.
 
     A has an abandoned revision; E and e are exhausted, new and old.
     """

@@ -57,7 +57,7 @@ def test_service_without_another_owner_is_no_conflict(service: JSONObject | None
 
 
 def test_service_of_another_owner_is_named() -> None:
-    """A service of another owner is named (N-HASH-24)."""
+    """A Service with another owner is reported with its name (N-HASH-24)."""
     assert services.observe(owned_by("LeaderWorkerSet", "other"), LWS).conflict == (
         "headless service web has controller owner LeaderWorkerSet other; expected LeaderWorkerSet web:"
         " remove the service, or use another name"
