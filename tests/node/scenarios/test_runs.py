@@ -2,20 +2,16 @@
 
 import subprocess
 from pathlib import Path
-from typing import Final
 
 from testkit.repository import ROOT
 from tests.node.images import EXAMPLES, PRODUCT
-from tests.node.objects import PREFIX, TALK, WAIT, container, leaderworkerset, pod
-from tests.node.place import LWS, SECONDS, Place
+from tests.node.objects import PREFIX, WAIT, container, leaderworkerset, pod
+from tests.node.place import LWS, Place
 
 from leaderworkerset import rendezvous
 
 SHELL = Path(rendezvous.__file__).parent / "rendezvous.sh"
 STEPS = 'for i in 1 2 3; do echo "::lws progress step=$i total=3"; sleep 1; done'
-
-
-LOST: Final = "its node has no log of it any more"
 
 
 def condition(place: Place, name: str, kind: str) -> bool:
@@ -34,24 +30,8 @@ def test_run_completes_while_its_logs_are_followed(place: Place) -> None:
         await_lines(process, ["result 42"])
     place.lws("wait", "job", "--for", "done", "--timeout=240")
     assert condition(place, "job", "Complete")
-    place.until(lambda: LOST in place.ended("logs", "job", "--follow").stderr, "the removal of the leader's log")
-
-
-def test_removed_logs_are_reported_while_others_are_followed(place: Place) -> None:
-    """A finalizer keeps the pods of a group that used up its restarts; their logs are removed."""
-    obj = leaderworkerset("kept", pod(container(TALK)), replicas=2, annotations={"max-group-restarts": "1"})
-    place.ready(obj, 4)
-    before = place.uids("kept")["kept-0-1"]
-    place.terminate("kept-0-1")
-    place.until(lambda: place.uids("kept").get("kept-0-1", before) != before, "another rank 1")
-    place.await_ready("kept", 2, 4)
-    place.terminate("kept-0-1")
-    place.until(lambda: condition(place, "kept", "Degraded"), "a group that used up its restarts")
-    place.until(lambda: LOST in place.ended("logs", "kept/0/0").stderr, "the removal of a kept pod's log")
-    with place.running([*LWS, "logs", "--namespace", place.name, "--follow", "kept"]) as process:
-        await_lines(process, [LOST])
-        place.kubectl("delete", "lws", "kept", "--wait=false")
-        process.communicate(timeout=SECONDS)
+    lost = "its node has no log of it any more"
+    place.until(lambda: lost in place.ended("logs", "job", "--follow").stderr, "the removal of the leader's log")
 
 
 def test_progress_of_a_leader_is_shown(place: Place) -> None:
