@@ -107,11 +107,16 @@ def _find_workload(group: GangGroup) -> JSONObject:
     return found
 
 
+def _own_workers(group: GangGroup) -> JSONObject | None:
+    """Return the StatefulSet of this leader's workers, not one of an earlier leader: its end is awaited elsewhere."""
+    found = groupname.find_workers(group.live.leader, group.live.statefulsets)
+    return found if found is not None and meta.is_controlled(found, group.live.leader) else None
+
+
 def _astray(group: GangGroup, expected: str) -> PolicyDecision | None:
     """Recreate a group without bound workers if a worker waits in another PodGroup than the leader's (N-K8S-17)."""
-    leader = group.live.leader
-    own = groupname.find_workers(leader, group.live.statefulsets)
-    if own is None or not meta.is_controlled(own, leader):  # of a leader before, whose end is waited for elsewhere
+    leader, own = group.live.leader, _own_workers(group)
+    if own is None:
         return None
     workers = [pod for pod in group.live.pods if meta.is_controlled(pod, own)]
     if all(workloadnames.linked(pod) == expected for pod in workers) or any(
@@ -148,8 +153,7 @@ def _decide_terminating(group: GangGroup, name: str) -> PolicyDecision:
     The new leader names its own PodGroup (N-AT-12). A group with workers keeps the PodGroup until it ends.
     """
     leader, note = group.live.leader, f"PodGroup {name} is still terminating"
-    workers = groupname.find_workers(leader, group.live.statefulsets)
-    has_workers = workers is not None and meta.is_controlled(workers, leader)
+    has_workers = _own_workers(group) is not None
     is_complete = has_workers or (group.revised.size == 1 and not replacement.is_gated(leader))
     if is_complete or workloadnames.linked(leader) != name:
         return PolicyDecision(holds=note)
