@@ -242,18 +242,15 @@ class AsyncClient:
 
     async def _follow(self, name: str, wanted: Filter, options: PodLogOptions, put: Callable[[LogLine], None]) -> None:
         from leaderworkerset.observation.following import SetInformers, following
-        from leaderworkerset.observation.logfollowing import LogFollower
+        from leaderworkerset.observation.logfollowing import LogFollower, Streams
 
         await self._open.get(LEADERWORKERSETS, self._key(name))
         informers = SetInformers(self._open, self._key(name))
         lost: list[LogError] = []
+        streams = Streams(lost=lambda _, error: lost.append(error))
         async with following(*informers.all) as objects:
             follower = LogFollower(
-                self._open,
-                wanted.covers,
-                options,
-                lambda pod, line: put(log_line(pod, line)),
-                lost=lambda _, error: lost.append(error),
+                self._open, wanted.covers, options, lambda pod, line: put(log_line(pod, line)), streams
             )
             await follower.run(objects, informers, is_over)
         if lost:

@@ -145,10 +145,12 @@ async def send(model: LiveModel, wanted: LogRequest, write: Callable[[bytes], Aw
 
 
 async def _follow(model: LiveModel, wanted: LogRequest, options: PodLogOptions, lines: LineQueue) -> None:
-    streams = Streams(MOST_STREAMS, lambda: lines.note(f"more than {MOST_STREAMS} ranks: choose some of them"))
-    follower = LogFollower(
-        model.client, wanted.covers, options, lines.line, streams, lambda _, error: lines.note(str(error))
+    streams = Streams(
+        MOST_STREAMS,
+        lambda: lines.note(f"more than {MOST_STREAMS} ranks: choose some of them"),
+        lambda _, error: lines.note(str(error)),
     )
+    follower = LogFollower(model.client, wanted.covers, options, lines.line, streams)
     try:
         await follower.run(model, SharedPods(model, wanted.key))
     except* KubeError as errors:

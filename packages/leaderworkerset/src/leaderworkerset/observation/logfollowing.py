@@ -28,14 +28,25 @@ LONGEST_PAUSE: Final = 5.0
 """The maximum seconds before a stream is opened again; the pause doubles after each attempt without a line."""
 
 
+Lost: TypeAlias = Callable[[JSONObject, LostLogError], None]
+"""Accepts a pod, and the error that its log is not available any more."""
+
+
+def refuse(_: JSONObject, error: LostLogError) -> None:
+    """Raise the error."""
+    raise error
+
+
 class Streams(Struct):
     """The limit of concurrently followed logs (None: no limit); several followers share it.
 
-    `report_full` is called once, when a rank must wait for the end of another log.
+    `report_full` is called once, when a rank must wait for the end of another log, and `lost` for each log that is not
+    available any more.
     """
 
     most: int | None = None
     report_full: Callable[[], None] = lambda: None
+    lost: Lost = refuse
     _open: set[asyncio.Task[None]] = field(default_factory=set)
     _was_full: bool = False
 
@@ -89,17 +100,8 @@ def is_deleted(obj: JSONObject | None) -> bool:
     return obj is None
 
 
-Lost: TypeAlias = Callable[[JSONObject, LostLogError], None]
-"""Accepts a pod, and the error that its log is not available any more."""
-
-
-def refuse(_: JSONObject, error: LostLogError) -> None:
-    """Raise the error."""
-    raise error
-
-
 class LogFollower:
-    """Follows the logs of the selected pods of a set; `lost` is called for each log that is not available any more."""
+    """Follows the logs of the selected pods of a set."""
 
     def __init__(
         self,
@@ -108,7 +110,6 @@ class LogFollower:
         options: PodLogOptions,
         sink: Sink,
         streams: Streams | None = None,
-        lost: Lost = refuse,
     ) -> None:
         self._client = client
         self._wanted = wanted
@@ -116,7 +117,6 @@ class LogFollower:
         self._later = replace(self._options, tail=None, since=None)
         self._sink = sink
         self._streams = streams or Streams()
-        self._lost = lost
         self._first: set[str] = set()
         self._seen: set[tuple[str, int]] = set()
         self._newest: defaultdict[str, Newest] = defaultdict(Newest)
@@ -229,7 +229,7 @@ class LogFollower:
 
     def _report(self, pod: JSONObject, failure: KubeError | None) -> None:
         if isinstance(failure, LostLogError):
-            self._lost(pod, failure)
+            self._streams.lost(pod, failure)
 
     async def _copy_run(self, pod: JSONObject, options: PodLogOptions) -> KubeError | None:
         """Pass on the lines of a run that are newer than those before; return why its end was not reached.

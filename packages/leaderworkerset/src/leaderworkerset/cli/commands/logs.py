@@ -337,7 +337,13 @@ async def follow(target: Target, wanted: LogsRequest) -> None:
     from leaderworkerset.observation.following import informers_of
     from leaderworkerset.observation.logfollowing import LogFollower, Streams, runs
 
-    streams = Streams(wanted.most, lambda: say(FULL.format(most=wanted.most), err=True))
+    lost: list[JSONObject] = []
+
+    def note_lost(pod: JSONObject, error: LogError) -> None:
+        lost.append(pod)
+        say(f"note: {error}", err=True)
+
+    streams = Streams(wanted.most, lambda: say(FULL.format(most=wanted.most), err=True), note_lost)
     async with target.session() as session:
         wanted = await named(session, wanted)
         sink = wanted.sink()
@@ -353,20 +359,13 @@ async def follow(target: Target, wanted: LogsRequest) -> None:
         if is_past:
             await show_past(target, session, replace(wanted, options=replace(wanted.options, follow=False)))
             return
-        lost: list[tuple[JSONObject, LogError]] = []
-
-        def note_lost(pod: JSONObject, error: LogError) -> None:
-            lost.append((pod, error))
-            say(f"note: {error}", err=True)
-
         everything = [part for _, informers in followed for part in informers.all]
         async with following(*everything, session.lifeline) as objects, asyncio.TaskGroup() as tasks:
             for one, informers in followed:
-                covers = wanted.covering(one).covers
-                follower = LogFollower(session.client, covers, wanted.options, sink, streams, note_lost)
+                follower = LogFollower(session.client, wanted.covering(one).covers, wanted.options, sink, streams)
                 tasks.create_task(follower.run(objects, informers, is_over))
                 tasks.create_task(note_waiting(objects, informers, one, wanted))
-        unread = [pod for pod, _ in lost if not await recorded(target, session, wanted, pod)]
+        unread = [pod for pod in lost if not await recorded(target, session, wanted, pod)]
         if unread:
             raise CommandError(f"the logs of {counted(len(unread), 'rank')} could not be read")
 

@@ -240,18 +240,12 @@ async def test_last_lines_are_awaited_for_ended_runs_only() -> None:
     following.cancel()
 
 
-async def ended(kubelet: Kubelet, informers: Informers, streams: Streams | None = None) -> tuple[int, list[str]]:
+async def ended(kubelet: Kubelet, informers: Informers, most: int | None = None) -> tuple[int, list[str]]:
     """Follow a set that is over; return the number of lines, and the logs that are lost."""
     seen: list[bytes] = []
     lost: list[str] = []
-    follower = LogFollower(
-        Client(kubelet),
-        lambda _: True,
-        PodLogOptions(),
-        lambda _, line: seen.append(line),
-        streams,
-        lambda _, error: lost.append(str(error)),
-    )
+    streams = Streams(most, lost=lambda _, error: lost.append(str(error)))
+    follower = LogFollower(Client(kubelet), lambda _: True, PodLogOptions(), lambda _, line: seen.append(line), streams)
     await follower.run(informers, informers, lambda _: True)  # type: ignore[arg-type]  # as above
     return len(seen), lost
 
@@ -259,7 +253,7 @@ async def ended(kubelet: Kubelet, informers: Informers, streams: Streams | None 
 async def test_all_logs_of_a_set_that_is_over_are_read_by_one_stream() -> None:
     informers = Informers(Store(*(pod(f"web-{index}", running=False) for index in range(4))))
     kubelet = Kubelet([([1], "ends")] * 4)
-    assert await ended(kubelet, informers, Streams(1)) == (4, [])
+    assert await ended(kubelet, informers, 1) == (4, [])
     assert kubelet.most == 1
 
 
