@@ -123,13 +123,18 @@ def check_command(image: str, argv: Sequence[str], *, has_command: bool, place: 
 
 def check_directory(image: str, directory: str, place: ProgramSource, mounted: Sequence[str]) -> None:
     """Refuse a container whose working directory does not exist, and is not mounted."""
-    if not directory.startswith("/") or _is_under(directory, mounted) or os.path.lexists(_in(place.root, directory)):
+    if not directory.startswith("/") or _has_file(directory, place, mounted):
         return
     raise UnrunnableError(
         "ProgramNotFound",
         f'working directory "{directory}" is not on this machine: correct workingDir, map the image with --image '
         f"{untagged(image)}=DIR to a root file system that has it, or rehearse with --stub",
     )
+
+
+def _has_file(path: str, place: ProgramSource, mounted: Sequence[str]) -> bool:
+    """Return whether a container has a file or directory; everything under a mount path counts as present."""
+    return _is_under(path, mounted) or os.path.lexists(_in(place.root, path))
 
 
 def check_program(image: str, program: str, path: str, place: ProgramSource, mounted: Sequence[str]) -> None:
@@ -180,7 +185,7 @@ def check_script(image: str, argv: Sequence[str], place: ProgramSource, searched
             check_program(image, started.name, searched.path, place, searched.mounted)
             continue
         file = os.path.normpath(os.path.join(searched.directory, started.name))
-        if not _is_under(file, searched.mounted) and not os.path.lexists(_in(place.root, file)):
+        if not _has_file(file, place, searched.mounted):
             raise UnrunnableError("ProgramNotFound", f'file "{started.name}" of image {image} is not on this machine')
 
 

@@ -49,12 +49,10 @@ LOOKED_FOR: Final = re.compile(
 ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=")
 FUNCTION: Final = re.compile(r"(?:\bfunction[ \t]+|(?<![\w-]))([\w-]+)(?:\s*\(\)|(?<=\w)[ \t]*\{)")
 PLAIN: Final = re.compile(r"[\w./+][\w./+-]*")
-VALUE: Final = re.compile(r"-?[0-9][\w.]*|(?:SIG)?[A-Z]+[0-9]?|L")
-
+"""Names of programs, and paths of files; a relative path starts at the working directory of the container."""
 
 ABSOLUTE: Final = re.compile(r"/[\w./+-]+")
-RELATIVE: Final = re.compile(r"[\w./+][\w./+-]*")
-"""Paths of files; a relative one starts at the working directory of the container."""
+VALUE: Final = re.compile(r"-?[0-9][\w.]*|[A-Z]+[0-9]?")
 
 FLAGS: Final = frozenset({"-u", "-O", "-B"})
 """Options of Python without a value."""
@@ -101,8 +99,8 @@ def starts(argv: Sequence[str]) -> Iterator[Started]:
         yield Started(argv[0])
     if script is None:
         if argv and posixpath.basename(argv[0]) in INTERPRETERS:
-            yield from _read_file(argv, RELATIVE)
-        elif argv and RELATIVE.fullmatch(argv[0]) and "/" in argv[0]:
+            yield from _read_file(argv, PLAIN)
+        elif argv and PLAIN.fullmatch(argv[0]) and "/" in argv[0]:
             yield Started(argv[0], is_file=True)
         return
     needless = OF_THE_SHELL | set(FUNCTION.findall(script)) | set(LOOKED_FOR.findall(script))
