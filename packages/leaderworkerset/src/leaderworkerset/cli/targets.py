@@ -155,7 +155,7 @@ class Found(Struct, frozen=True):
     @property
     def names(self) -> list[str]:
         """Return the names of the DisaggregatedSets, and of the LeaderWorkerSets that none of them owns."""
-        owners = {meta.uid(lws_set) for lws_set in self.sets}
+        owners = {meta.uid(whole) for whole in self.sets}
         free = (one for one in self.leaderworkersets if (meta.controller_of(one) or {}).get("uid") not in owners)
         return [*map(meta.name, self.sets), *map(meta.name, free)]
 
@@ -167,7 +167,7 @@ async def all_of(session: Session, namespace: str, selector: str) -> Found:
         listed_sets = tasks.create_task(list_sets(session, namespace, selector))
     listing, sets = listed.result(), listed_sets.result()
     parts = await list_parts(session, namespace) if sets and selector else []
-    owners = {meta.uid(lws_set) for lws_set in sets}
+    owners = {meta.uid(whole) for whole in sets}
     owned = [part for part in parts if (meta.controller_of(part) or {}).get("uid") in owners]
     sets_by_key = {meta.key(one): one for one in (*listing.items, *owned)}
     return Found([sets_by_key[key] for key in sorted(sets_by_key)], sets)

@@ -169,7 +169,7 @@ async def diagnose_sets(
     lists: Lists, sets: Sequence[SetView], namespace: str, commands: Commands, clock: Clock | None = None
 ) -> list[Diagnosis]:
     """Return the diagnosis of each set in order; all are in one namespace, or in any if it is empty."""
-    shared = SharedLists(lists, namespace, [lws_set.key for lws_set in sets])
+    shared = SharedLists(lists, namespace, [whole.key for whole in sets])
     moment = clock or SystemClock()
     found = []
     for one in sets:

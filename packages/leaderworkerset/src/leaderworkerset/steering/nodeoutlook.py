@@ -64,14 +64,14 @@ def _turn(group: Group) -> tuple[int, str]:
 
 def lines(sets: Iterable[Leaving]) -> Iterator[str]:
     """Yield a line for each LeaderWorkerSet: the groups that would move, or why they would not."""
-    for lws_set in sets:
-        many = f"{'group' if len(lws_set.groups) == 1 else 'groups'} {', '.join(map(str, lws_set.groups))}"
-        if lws_set.why_not:
-            yield f"  {lws_set.place}: {many} would stay: {lws_set.why_not}"
+    for leaving in sets:
+        many = f"{'group' if len(leaving.groups) == 1 else 'groups'} {', '.join(map(str, leaving.groups))}"
+        if leaving.why_not:
+            yield f"  {leaving.place}: {many} would stay: {leaving.why_not}"
             continue
-        extra = f", {counted(lws_set.extra, 'extra group')} first" if lws_set.extra else ""
-        takes = f", about {duration(lws_set.takes)}" if lws_set.takes is not None else ""
-        yield f"  {lws_set.place}: {many} would move, at most {lws_set.at_once} at a time{extra}{takes}"
+        extra = f", {counted(leaving.extra, 'extra group')} first" if leaving.extra else ""
+        takes = f", about {duration(leaving.takes)}" if leaving.takes is not None else ""
+        yield f"  {leaving.place}: {many} would move, at most {leaving.at_once} at a time{extra}{takes}"
 
 
 def staying(pods: Iterable[JSONObject]) -> str:

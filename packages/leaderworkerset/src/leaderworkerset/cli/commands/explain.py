@@ -98,8 +98,8 @@ async def service_notes(session: Session, namespace: str, name: str) -> list[str
     try:
         listed = (await session.client.list(SERVICES, namespace=namespace)).items
         sets = (await session.client.list(LEADERWORKERSETS, namespace=namespace)).items if listed else []
-        empty = [lws_set for lws_set in sets if meta.spec(lws_set).get("replicas") == 0]
-        own = [lws_set for lws_set in sets if not name or meta.name(lws_set) == name]
+        empty = [lws for lws in sets if meta.spec(lws).get("replicas") == 0]
+        own = [lws for lws in sets if not name or meta.name(lws) == name]
         others = [one for one in listed if not meta.controller_of(one) and any(is_meant(one, of) for of in own)]
         for one in others[:MOST_SERVICES]:
             if not is_settled(one) and any(meta.key(one) == meta.key(of) for of in own):

@@ -116,7 +116,7 @@ async def say_causes(session: Session, seen: Seen, wanted: GetRequest) -> None:
     from leaderworkerset.cli.sets import diagnoses  # the whole catalogue of causes: only for sets that are not ready
 
     unready = [view for view in seen.shown if not view.is_ready]
-    sets, waiting = [lws_set for lws_set in seen.sets if not lws_set.is_ready][:QUOTED], unready[:QUOTED]
+    sets, waiting = [whole for whole in seen.sets if not whole.is_ready][:QUOTED], unready[:QUOTED]
     if not waiting and not sets:
         return
     asked = {view.key for view in waiting}
@@ -267,7 +267,7 @@ def render(
         return [VIEWS[form](document(views, sets, managed_fields=wanted.managed_fields))]
     if form == "name":
         return [
-            *(f"disaggregatedset.disaggregatedset.x-k8s.io/{lws_set.name}" for lws_set in sets),
+            *(f"disaggregatedset.disaggregatedset.x-k8s.io/{whole.name}" for whole in sets),
             *(f"leaderworkerset.leaderworkerset.x-k8s.io/{view.name}" for view in views),
         ]
     now = SystemClock().now()

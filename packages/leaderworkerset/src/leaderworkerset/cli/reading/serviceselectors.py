@@ -26,7 +26,7 @@ def unselected(documents: Sequence[Document]) -> Iterator[str]:
         return
     for obj in objects:
         selector = (obj.get("spec") or {}).get("selector") if obj["kind"] == "Service" else None
-        if selector and not any(_meet(obj, lws_set) and selects(selector, lws_set) for lws_set in sets):
+        if selector and not any(_meet(obj, lws) and selects(selector, lws) for lws in sets):
             words = ",".join(f"{key}={value}" for key, value in selector.items())
             yield (
                 f"warning: Service {meta.name(obj)}: spec.selector {words} matches no pod of these manifests: correct it, "

@@ -49,7 +49,7 @@ async def with_sets(
 
     The diagnosis of a DisaggregatedSet precedes the ones of its LeaderWorkerSets.
     """
-    owners = {meta.uid(lws_set): meta.name(lws_set) for lws_set in sets}
+    owners = {meta.uid(whole): meta.name(whole) for whole in sets}
     plain: list[Diagnosis] = []
     views: dict[str, list[View]] = {uid: [] for uid in owners}
     parts: dict[str, list[Diagnosis]] = {uid: [] for uid in owners}
@@ -60,7 +60,7 @@ async def with_sets(
             parts[uid].append(replace(one, owner=owners[uid]))
         else:
             plain.append(one)
-    arranged = [set_view(lws_set, views[meta.uid(lws_set)]) for lws_set in sets]
+    arranged = [set_view(whole, views[meta.uid(whole)]) for whole in sets]
     wholes = await surveying.diagnose_sets(Lists(session.client), arranged, namespace, commands_of(session))
     by_set = [of_whole(whole, parts[meta.uid(obj)]) for obj, whole in zip(sets, wholes, strict=True)]
     return [*plain, *(one for group in by_set for one in group)]

@@ -103,7 +103,7 @@ def set_tables(
         return []
     sets = sorted(sets, key=lambda one: one.is_ready) if is_brief else sets
     rows = [(one.name, ", ".join(map(str, one.roles)), one.rollout, age(one.created, now)) for one in sets]
-    places = [lws_set.namespace for lws_set in sets] if with_namespace else ()
+    places = [whole.namespace for whole in sets] if with_namespace else ()
     shown = output.table(DISAGGREGATED_HEADER, rows, namespaces=places)
     for one in () if is_brief else sets:
         if one.parts:

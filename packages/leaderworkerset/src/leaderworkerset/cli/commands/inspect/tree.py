@@ -86,9 +86,9 @@ def tree_lines(
 
     If there are many unnamed sets, the branches below ready ones are omitted, unless every rank is requested.
     """
-    owned = {id(part.view.object) for lws_set in sets for part in lws_set.parts}
+    owned = {id(part.view.object) for whole in sets for part in whole.parts}
     alone = [view for view in views if id(view.object) not in owned]
-    done = [lws_set.is_settled for lws_set in sets] + [is_settled(view) for view in alone]
+    done = [whole.is_settled for whole in sets] + [is_settled(view) for view in alone]
     roots = [_of_set(one, views, now, every_rank=every_rank, prefix=_prefix(one, with_namespace)) for one in sets]
     roots += [_of_view(view, now, every_rank=every_rank, prefix=_prefix(view, with_namespace)) for view in alone]
     if len(roots) > FEW_SETS and not (every_rank or is_chosen):

@@ -200,7 +200,9 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
             f"running until Ctrl-C, or until {', '.join(one.key.name for one in sets[:FEW_SETS])} {'is' if len(sets) == 1 else 'are'} deleted (--until ready or done ends it before)"
         )
     try:
-        async with following(*(informer for lws_set in sets for informer in lws_set.all), *causes.values()) as objects:
+        async with following(
+            *(informer for followed in sets for informer in followed.all), *causes.values()
+        ) as objects:
             end = await first_end(objects, Parts(session.client, keys, sets, screen), options, stopped)
     finally:
         screen.close()
@@ -248,8 +250,8 @@ class Parts(Struct, frozen=True):
 async def first_end(objects: Following, parts: Parts, options: RunOptions, stopped: asyncio.Event) -> Ending | str:
     """Follow groups and logs until the end condition, a failure (returned as text), a request to stop, or the timeout."""
     followers = [
-        LogFollower(parts.client, Selection(lws_set.key.name).covers, PodLogOptions(), parts.screen.line)
-        for lws_set in parts.sets
+        LogFollower(parts.client, Selection(followed.key.name).covers, PodLogOptions(), parts.screen.line)
+        for followed in parts.sets
     ]
     tasks = [
         asyncio.create_task(follower.run(objects, one)) for follower, one in zip(followers, parts.sets, strict=True)
@@ -282,7 +284,7 @@ async def last_words(objects: Following, parts: Parts) -> None:
             await parts.client.delete(resource, key)
 
     def are_gone() -> bool | None:
-        return None if any(lws_set.pods.store.list() for lws_set in parts.sets) else True
+        return None if any(followed.pods.store.list() for followed in parts.sets) else True
 
     with suppress(TimeoutError):
         async with timeouts.within(LAST_WORDS):
@@ -338,4 +340,4 @@ def keys_of(documents: Sequence[Document], namespace: str) -> list[tuple[Resourc
 
 def views_of(sets: Sequence[OneSet]) -> list[Shown]:
     """Return the views of the existing sets."""
-    return [view for lws_set in sets if (view := lws_set.view()) is not None]
+    return [view for followed in sets if (view := followed.view()) is not None]

@@ -63,9 +63,9 @@ class Drain(Struct):
             nodeoutlook.leaving(view, [one for one in view.groups if one.name in held[view.key]], _refusal(view.object))
             for view in await self._views(held)
         ]
-        moving = {(lws_set.place, group) for lws_set in sets if not lws_set.why_not for group in lws_set.groups}
+        moving = {(leaving.place, group) for leaving in sets if not leaving.why_not for group in leaving.groups}
         others = [pod for pod in pods if (str(_set_of(pod)), _group_of(pod)) not in moving]
-        count = sum(len(lws_set.groups) for lws_set in sets)
+        count = sum(len(leaving.groups) for leaving in sets)
         lines = [f"{self._named}: {counted(count, 'group')} of {counted(len(sets), 'LeaderWorkerSet')}"]
         lines += nodeoutlook.lines(sets)
         lines += [f"what stays: {left}"] if (left := nodeoutlook.staying(others)) else []
