@@ -25,12 +25,14 @@ def episodes(cluster: Cluster, name: str) -> list[JSONObject]:
 
 def wait(cluster: Cluster, name: str, outcome: str) -> JSONObject:
     """Wait for an episode with this outcome; return the first."""
-    until(
-        lambda: [one for one in episodes(cluster, name) if one["outcome"] == outcome],
-        f"{outcome} of {name}",
-        poll=SELDOM,
-    )
-    return next(one for one in episodes(cluster, name) if one["outcome"] == outcome)
+    found: list[JSONObject] = []
+
+    def has_come() -> bool:
+        found.extend(one for one in episodes(cluster, name) if one["outcome"] == outcome)
+        return bool(found)
+
+    until(has_come, f"{outcome} of {name}", poll=SELDOM)
+    return found[0]
 
 
 def logs(one: JSONObject, rank: int) -> list[list[str]]:

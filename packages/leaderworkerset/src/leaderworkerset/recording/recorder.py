@@ -1,8 +1,8 @@
 """The recorder: follows pods and records of recreations, and stores an episode of each failure of a group.
 
 An episode is written when a failure is observed, and again, in its place, when the group's leader is deleted and the
-logs of all ranks are complete. Several failures are recorded concurrently, and namespaces take turns. Deleted pods are
-remembered as long as their leader exists. The record of an immediate recreation is written after it (docs/adr/0003), so
+logs of all ranks are complete. Several failures are recorded concurrently, those of one group in order, and namespaces
+take turns. Deleted pods are remembered as long as their leader exists. The record of an immediate recreation is written after it (docs/adr/0003), so
 some groups are remembered a little longer.
 """
 
@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 import structlog
 from msgspec import Struct, field
@@ -79,16 +80,12 @@ class Incarnation(Struct):
     The record of its recreation is kept here, because the next recreation of the group may overwrite it at once.
     """
 
+    which: Which
     living: dict[str, JSONObject] = field(default_factory=dict)
     gone: dict[str, JSONObject] = field(default_factory=dict)
     record: JSONObject | None = None
     failed: str = ""
     """The pod whose failure was observed first since the last episode, with its restarts."""
-
-    @property
-    def namespace(self) -> str:
-        """Return the namespace of its pods."""
-        return next((meta.namespace(pod) for pod in (*self.living.values(), *self.gone.values())), "")
 
     def pods(self, failed_pod_uid: str) -> list[JSONObject]:
         """Return the pods; of two with one name, the failed pod or, unless it is known, the current one."""
@@ -138,6 +135,8 @@ class Recorder:
         """The namespaces of the failures that are being recorded, by the UIDs of the leaders."""
         self._keeping = asyncio.Lock()
         """The lock of the store, which numbers the episodes of a group."""
+        self._of_groups = WeakValueDictionary[Which, asyncio.Lock]()
+        """The locks of the groups with a failure that is being recorded: their episodes are numbered in order."""
         self._own: dict[str, datetime] = {}
         """When the failure was first observed, by the identity of its episode."""
         self._wake = asyncio.Event()
@@ -158,14 +157,14 @@ class Recorder:
                 self._wake.clear()
                 while len(self._recording) < AT_ONCE and (leader_uid := self._waiting.take(self._has_enough)):
                     members = self._due.pop(leader_uid)
-                    self._recording[leader_uid] = members.namespace
+                    self._recording[leader_uid] = members.which.namespace
                     tasks.create_task(self._record(leader_uid, members))
 
     async def record_due(self) -> None:
         """Record the failures that are due now, one after the other, after `run` was cancelled."""
         while leader_uid := self._waiting.take(lambda _: False):
             members = self._due.pop(leader_uid)
-            self._recording[leader_uid] = members.namespace
+            self._recording[leader_uid] = members.which.namespace
             await self._record(leader_uid, members)
 
     def _has_enough(self, namespace: Hashable) -> bool:
@@ -174,7 +173,7 @@ class Recorder:
     def _on_pod(self, change: Change) -> None:
         pod = change.object
         which = Which(meta.namespace(pod), meta.labels(pod).get(labels.NAME, ""), groupname.label(pod))
-        members = self._groups.setdefault(which, Incarnation())
+        members = self._groups.setdefault(which, Incarnation(which))
         is_leader = groupname.is_leader(pod)
         if is_leader and meta.uid(pod) in self._early:
             members.record = self._early.pop(meta.uid(pod))
@@ -234,21 +233,22 @@ class Recorder:
 
     def _add(self, leader_uid: str, members: Incarnation) -> None:
         if leader_uid not in self._due and leader_uid not in self._recording:
-            self._waiting.put(members.namespace, leader_uid)
+            self._waiting.put(members.which.namespace, leader_uid)
         self._due[leader_uid] = members
         self._wake.set()
 
     async def _record(self, leader_uid: str, members: Incarnation) -> None:
         """Store an episode; an error is logged, and affects only this episode."""
         try:
-            await self._keep(leader_uid, members)
+            async with self._of_groups.setdefault(members.which, asyncio.Lock()):
+                await self._keep(leader_uid, members)
         except (KubeError, OSError, ValueError) as error:
             log.warning("a failure of a group was not recorded", leader_uid=leader_uid, error=str(error))
         except Exception:  # edge: anything may be stored in an object
             log.exception("a failure of a group was not recorded", leader_uid=leader_uid)
         del self._recording[leader_uid]
         if leader_uid in self._due:  # it failed again meanwhile
-            self._waiting.put(members.namespace, leader_uid)
+            self._waiting.put(members.which.namespace, leader_uid)
         if self._waiting:
             self._wake.set()
 
@@ -256,7 +256,7 @@ class Recorder:
         record = members.record
         pods = members.pods(meta.annotations(record or {}).get(labels.FAILED_POD_UID, ""))
         failed, members.failed = members.failed, ""
-        namespace, name = meta.namespace(pods[0]), meta.labels(pods[0]).get(labels.NAME, "")
+        namespace, name, _ = members.which
         lws = await self._client.find(LEADERWORKERSETS, ObjectKey(namespace, name))
         identity = leader_uid
         if record is None and leader_uid not in self._own and (lws is None or _policy(lws) in NOT_RECREATING):

@@ -40,12 +40,14 @@ class House:
         self.namespace = "default"
         """Where objects are made."""
         self.answers = Event()
-        """Set unless the logs of namespace `noisy` have no answer."""
+        """Set unless the logs of namespace `noisy`, and of `slow` pods, have no answer."""
         self.answers.set()
+        self.slow: set[str] = set()
+        """UIDs of pods."""
 
     def read_logs(self, pod: JSONObject, container: str, lines: int, size: int) -> Sequence[bytes]:
         """Return one run."""
-        if meta.namespace(pod) == "noisy":
+        if meta.namespace(pod) == "noisy" or meta.uid(pod) in self.slow:
             self.answers.wait()
         self.asked.append((f"{meta.name(pod)}/{container}", lines, size))
         return [SAID]
@@ -259,3 +261,24 @@ async def test_failures_are_recorded_while_other_logs_wait(tmp_path: Path) -> No
             finally:
                 house.answers.set()
             await house.until(lambda found: len(found) == 1 + recorder.AT_ONCE)
+
+
+async def test_episodes_of_a_group_are_numbered_in_the_order_of_its_failures(tmp_path: Path) -> None:
+    async with furnished(tmp_path) as house:
+        house.answers.clear()
+        await house.make_set()
+        async with house.recording():
+            try:
+                first = await house.make_pod(0)
+                house.slow.add(meta.uid(first))
+                await house.fail(first)
+                await house.remove(first)
+                await house.fail(await house.make_pod(0), code=4)
+                await house.fail(await house.make_pod(0, group=1))
+                (seen,) = await house.until(bool)
+                assert seen.group == "1"
+            finally:
+                house.answers.set()
+            episodes = await house.until(lambda found: len(found) == 3)
+        codes = {one.number: one.ranks[0].containers[0].ends[0].exit_code for one in episodes if one.group == "0"}
+        assert codes == {1: 3, 2: 4}
