@@ -105,10 +105,9 @@ def groups(draw: st.DrawFn, pair: tuple[Capability, Capability]) -> LiveGroup:
     obj = with_settings(builders.leaderworkerset_object(), draw(annotations(pair)))
     made = builders.leader_pod(obj, ready=draw(st.booleans()))
     leader, worker = draw(members(made)), draw(members(builders.worker_pod(made)))
-    return LiveGroup(
+    return builders.live_group(
         leader=leader,
         obj=draw(st.sampled_from([obj, obj, obj, {}])),
-        now=builders.NOW,
         pods=(leader, worker),
         statefulsets=draw(st.sampled_from([(), (builders.worker_statefulset(made),)])),
         revisions=(builders.revision(obj),),
@@ -154,7 +153,7 @@ def test_two_faults_are_recorded_in_one_order() -> None:
     leader = builders.leader_pod(obj, ready=False)
     marks = {labels.HANG: HANG, labels.RESTARTED_IN_PLACE: "1=2026-03-01T00:00:00Z"}
     leader = with_settings(leader, meta.annotations(leader) | marks)
-    group = LiveGroup(leader=leader, obj=obj, now=builders.NOW, pods=(leader,))
+    group = builders.live_group(leader=leader, obj=obj, pods=(leader,))
 
     recorded = next(one for one in ENABLED if one.name == names.BACKOFF)
 

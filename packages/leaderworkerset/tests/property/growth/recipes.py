@@ -22,7 +22,6 @@ from leaderworkerset.api import labels
 from leaderworkerset.capabilities import deciding, names
 from leaderworkerset.capabilities.disruption import reconcile as disruption
 from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
-from leaderworkerset.capabilities.lostnodes import lost
 from leaderworkerset.core.gang import gate
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS, Gangs
 from leaderworkerset.core.leaderworkerset.decision import Known
@@ -107,7 +106,8 @@ def _record(index: int) -> JSONObject:
 def _groups(world: LargeSet) -> object:
     """Decide about a failed group, a new group, a group of a gang, and a group with pods stuck on a lost node."""
     failed, new = world.observed_group, world.observed_new_group
-    stuck = replace(failed, pods=[_lost(one) for one in failed.pods], facts={names.LOST_NODES: timedelta()})
+    objects = replace(failed.objects, pods=[_lost(pod) for pod in failed.objects.pods])
+    stuck = replace(failed, objects=objects, facts={names.LOST_NODES: timedelta()})
     return [
         deciding.reconcile_group(failed),
         deciding.reconcile_group(replace(failed, obj=_recreating(world.posted))),
@@ -148,8 +148,8 @@ def _observed_budget(budget: JSONObject, least: int) -> JSONObject:
 
 def _gate(world: LargeSet) -> object:
     """Decide about every pod as one of a group that waits for room on a node."""
-    group = {labels.GANG_GROUP: "g", labels.SIZE: str(len(world.observed_group.pods))}
-    pods = [gate._link(with_annotations(one, group), "g") for one in world.observed_group.pods]
+    group = {labels.GANG_GROUP: "g", labels.SIZE: str(len(world.observed_group.objects.pods))}
+    pods = [gate._link(with_annotations(one, group), "g") for one in world.observed_group.objects.pods]
     node = {"metadata": {"name": "n"}, "status": {"allocatable": {"pods": str(len(pods))}}}
     return gate.reconcile(gate.ObservedCluster(nodes=[node], used={}, unbound=pods, members=pods))
 

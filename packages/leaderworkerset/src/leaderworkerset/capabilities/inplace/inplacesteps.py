@@ -63,10 +63,14 @@ class InPlaceStep(StrEnum):
 
 
 class Marked(Struct, frozen=True, dict=True):
-    """A group whose leader is marked, and the StatefulSet of its workers, if there is one."""
+    """A group whose leader is marked."""
 
     group: LiveGroup
-    workers: JSONObject | None
+
+    @property
+    def workers(self) -> JSONObject | None:
+        """Return the StatefulSet of the workers, if there is one."""
+        return self.group.workers
 
     @property
     def key(self) -> str:
@@ -89,7 +93,11 @@ class Marked(Struct, frozen=True, dict=True):
         """Return the workers of the StatefulSet that are not being deleted."""
         if self.workers is None:
             return ()
-        return [pod for pod in self.group.pods if meta.is_controlled(pod, self.workers) and not meta.is_deleting(pod)]
+        return [
+            pod
+            for pod in self.group.objects.pods
+            if meta.is_controlled(pod, self.workers) and not meta.is_deleting(pod)
+        ]
 
     @cached_property
     def pods(self) -> Sequence[JSONObject]:
@@ -310,10 +318,10 @@ def decide(group: LiveGroup) -> PolicyDecision:
     """Return the next writes of a group that is updated in place; none for other groups."""
     if labels.IN_PLACE_REVISION not in meta.annotations(group.leader):
         return NOTHING
-    workers = groupname.find_workers(group.leader, group.statefulsets)
+    workers = group.workers
     if workers is not None and meta.is_of_predecessor(workers, group.leader):
         return NOTHING
     if workers is None and groupfacts.own_size(group.leader) != 1:
         return NOTHING  # created from the leader's revision first
-    marked = Marked(group, workers)
+    marked = Marked(group)
     return PolicyDecision(actions=next_step(marked).actions(marked))

@@ -69,7 +69,7 @@ def grace_of(group: LiveGroup) -> timedelta | None:
 
 def _stuck(group: LiveGroup) -> Stuck | None:
     grace = grace_of(group) if group.obj else None
-    return None if grace is None else Stuck(lws=group.obj, pods=group.pods, grace=grace, now=group.now)
+    return None if grace is None else Stuck(lws=group.obj, pods=group.objects.pods, grace=grace, now=group.now)
 
 
 def wants_nodes(group: LiveGroup) -> set[str]:
