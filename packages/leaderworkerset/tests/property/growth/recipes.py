@@ -20,6 +20,7 @@ from kuberuntime.plan import Create, flat
 from leaderworkerset import capabilities, core
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities import deciding, names
+from leaderworkerset.capabilities.lostnodes import lost
 from leaderworkerset.capabilities.disruption import reconcile as disruption
 from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.core.gang import gate
