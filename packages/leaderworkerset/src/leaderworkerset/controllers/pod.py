@@ -20,15 +20,14 @@ from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Delete, Plan
 from leaderworkerset.api import groupname, labels, recreationrecord
-from leaderworkerset.capabilities.deciding import reconcile_group
-from leaderworkerset.capabilities.enabled import EXTENSIONS, WAKING_GROUPS
+from leaderworkerset.capabilities.deciding import nodes_of, reconcile_group
+from leaderworkerset.capabilities.enabled import WAKING_GROUPS
 from leaderworkerset.controllers import gangobjects, indexes, leaders, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.leaderworkerset import services
-from leaderworkerset.core.pod.reconcile import wants_node
 from leaderworkerset.core.policies import delegation
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.policies.policy import GroupObjects, LiveGroup
@@ -104,8 +103,7 @@ class PodDriver(Driver):
         if leader is None:
             return None
         group = self._observe_cached(key, leader)
-        names = {*EXTENSIONS.nodes_of(group), *filter(None, [wants_node(group)])}
-        if names:
+        if names := nodes_of(group):
             nodes = {name: await self._client.find(NODES, ObjectKey("", name)) for name in sorted(names)}
             group = replace(group, nodes=nodes)
         if delegation.is_needed_by(group):

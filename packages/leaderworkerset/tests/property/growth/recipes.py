@@ -20,9 +20,9 @@ from kuberuntime.plan import Create, flat
 from leaderworkerset import capabilities, core
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities import deciding, names
-from leaderworkerset.capabilities.lostnodes import lost
 from leaderworkerset.capabilities.disruption import reconcile as disruption
 from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.capabilities.lostnodes import lost
 from leaderworkerset.core.gang import gate
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS, Gangs
 from leaderworkerset.core.leaderworkerset.decision import Known
