@@ -30,9 +30,8 @@ from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.plan import Action, Finally, Patch, Together, guarded_patch, identified_patch, together
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.capabilities.inplace import inplace, inplacepods, inplaceresources, updating
+from leaderworkerset.capabilities.inplace import inplace, inplaceevents, inplacepods, inplaceresources, updating
 from leaderworkerset.capabilities.inplace.inplaceresources import ResourceField
-from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import groupfacts, revisions
 from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
 
@@ -192,7 +191,7 @@ def _resize(now: Marked, pod: JSONObject, amounts: Mapping[ResourceField, str]) 
     if not due or (updating.is_refused(now.group.leader) and not now.is_only):
         return ()
     change = {"spec": _containers({}, inplaceresources.containers(due))}
-    failed = decisionevents.resize_failed(now.group.obj, pod)
+    failed = inplaceevents.resize_failed(now.group.obj, pod)
     patch = identified_patch(PODS, pod, change, subresource="resize", kind="strategic", on_failure=(failed,))
     return (Finally(actions=(patch,), on_refusal=(_mark_refused(now),)),)
 
@@ -204,7 +203,7 @@ def _resize_all(now: Marked) -> tuple[Action, ...]:
 def _refuse(now: Marked) -> tuple[Action, ...]:
     """Mark the leader, once for each revision."""
     pod, why = now.refusals[0]
-    event = decisionevents.resize_refused(now.group.obj, pod, why, is_held=now.is_only)
+    event = inplaceevents.resize_refused(now.group.obj, pod, why, is_held=now.is_only)
     return (replace(_mark_refused(now), on_success=(event,)),)
 
 
