@@ -99,7 +99,7 @@ async def shot(camera: Any) -> bytes:
 
 
 async def furnish(house: House) -> None:
-    """Create sets that are ready, that roll and that fail."""
+    """Create ready sets, a rolling set and a failing set."""
     house.dashboard.about = ClusterIdentity(cluster="west-1", context="prod", user="ann", version="0.2.0")
     await house.put_set("decode", replicas=24, size=4)
     await house.put_set("prefill", replicas=12, size=8)
@@ -127,7 +127,8 @@ async def furnish(house: House) -> None:
 
 
 async def roll(house: House, name: str, *, groups: int) -> None:
-    """Move the second half of the groups to a newer revision, ready one after the other."""
+    """The dashboard in a real browser: display, updates, resumption, use by keyboard alone, and protection from others.
+    """
     labeled = {labels.NAME: name, labels.TEMPLATE_REVISION_HASH: "r2"}
     template = {"metadata": {"labels": {labels.NAME: name}}, "spec": objects.pod_template()["spec"]}
     spec = {

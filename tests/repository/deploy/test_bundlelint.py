@@ -36,7 +36,7 @@ def test_own_bundles_have_no_errors(package: Package) -> None:
 
 
 def test_released_bundle_names_images_by_digest() -> None:
-    """A tag may name another image tomorrow, or in a mirror (R-OP-70)."""
+    """A tag may name another image later, or in a mirror (R-OP-70)."""
     found = errors(build(chosen=OperatorSettings()), released=True)
     assert [one.endswith("not by digest") for one in found] == [True] * len(found)
     assert found

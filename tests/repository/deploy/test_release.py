@@ -1,4 +1,7 @@
-"""The content of a release, and the facts that must agree before it. The built release: tests/e2e/test_wheels.py."""
+"""The content of a release, and the facts that must agree before it.
+
+The built release is tested in tests/e2e/test_wheels.py.
+"""
 
 import re
 import subprocess
@@ -75,7 +78,7 @@ def test_version_without_notes_is_not_released() -> None:
 
 
 def test_tree_with_unreleased_changes_is_refused() -> None:
-    """Its files would have the version of the last release."""
+    """The files of such a release would have the version of the last one."""
     changed = "# Changelog\n\n## Unreleased\n\n### Added\n- d\n\n## 1.1.0 - 1970-01-02\n- c\n"
     with pytest.raises(SystemExit, match=r'changes that 1\.1\.0 does not have: CHANGELOG\.md, heading "## Unreleased"'):
         changelog.refuse_unreleased(changed, [], "1.1.0")

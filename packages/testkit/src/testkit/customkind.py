@@ -1,4 +1,4 @@
-"""A custom kind with a large schema, as data: LeaderWorkerSets. which the lower packages do not know otherwise."""
+"""A custom kind with a large schema, as data: LeaderWorkerSets, which the lower packages do not know."""
 
 from typing import Final
 

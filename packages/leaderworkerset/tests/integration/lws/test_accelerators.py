@@ -19,7 +19,7 @@ def with_tpus() -> JSONObject:
 
 
 def told(pod: JSONObject) -> dict[str, str]:
-    """Return the environment of the first container, in order."""
+    """Return a pod template whose container requests TPUs."""
     return {one["name"]: one["value"] for one in pod["spec"]["containers"][0]["env"]}
 
 

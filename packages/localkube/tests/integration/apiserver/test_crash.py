@@ -1,4 +1,4 @@
-"""The store survives the death of its process: acknowledged writes are kept, and revisions continue."""
+"""Read so many acknowledgements, kill the writer, and return everything that it sent."""
 
 import itertools
 import signal

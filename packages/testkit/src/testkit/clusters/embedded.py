@@ -92,7 +92,7 @@ class EmbeddedCluster:
 
 
 def program_of(spec: ContainerSpec) -> Program:
-    """Run forever after a slow image is pulled; `true`, which init containers run, exits at once."""
+    """Run forever after a slow pull of the image; `true`, which init containers run, exits at once."""
     exits = (0.0, Exit(0)) if spec.argv == ("true",) else None
     delay = float(spec.env.get(START_DELAY, "0s").removesuffix("s"))
     return Program(start_delay=delay, exits=exits, output=spec.env.get(OUTPUT, ""))

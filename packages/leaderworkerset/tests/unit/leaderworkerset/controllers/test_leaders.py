@@ -24,7 +24,8 @@ pytestmark = pytest.mark.virtual_time
 
 
 class LateWatch(CountingTransport):
-    """Brings no change of one kind until `on_time` is set, and loses the answer of the next patch after `lost` was cleared."""
+    """Delivers no change of one kind until `on_time` is set; loses the answer of the next patch after `lost` was cleared.
+    """
 
     def __init__(self, cluster: Cluster, late: Resource) -> None:
         super().__init__(cluster.server, "manager")

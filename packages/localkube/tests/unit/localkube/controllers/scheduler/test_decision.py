@@ -37,7 +37,7 @@ def asking(name: str = "p", **amounts: str) -> JSONObject:
 
 
 def refused(decision: Decision) -> str:
-    """Return the message of a refusal."""
+    """Build a leader that requests a rack for its group alone, as exclusive topology writes it."""
     assert isinstance(decision, Refusal), decision
     return decision.message
 
