@@ -127,8 +127,7 @@ async def furnish(house: House) -> None:
 
 
 async def roll(house: House, name: str, *, groups: int) -> None:
-    """The dashboard in a real browser: display, updates, resumption, use by keyboard alone, and protection from others.
-    """
+    """Move the second half of the groups to a newer revision, ready one after the other."""
     labeled = {labels.NAME: name, labels.TEMPLATE_REVISION_HASH: "r2"}
     template = {"metadata": {"labels": {labels.NAME: name}}, "spec": objects.pod_template()["spec"]}
     spec = {

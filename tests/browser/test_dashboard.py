@@ -1,4 +1,4 @@
-"""The dashboard in a real browser: it shows, follows, resumes, is used by keyboard alone, and is closed to others.
+"""The dashboard in a real browser: display, updates, resumption, use by keyboard alone, and protection.
 
 Any error of a script, and anything that the content policy refuses, fails the test (`conftest.py`).
 """

@@ -1,4 +1,4 @@
-"""The audit log of one user's requests: the manager's own counters are no independent proof.
+"""The audit log of one user's requests: the manager's own counters do not prove anything alone.
 
 In: the user and the directory of a control plane. Out: the API server's flags, and its audit events as plain objects.
 """

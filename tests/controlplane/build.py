@@ -144,7 +144,7 @@ def content(wanted: Iterable[Module]) -> str:
 
 
 def find_go(say: Say) -> Path:
-    """Return a go that is new enough: that of this machine, or one from a wheel."""
+    """Return a go program that is new enough, of this machine or from a wheel."""
     own = shutil.which("go")
     if own and version_of(Path(own)) >= NEEDED_GO:
         return Path(own)

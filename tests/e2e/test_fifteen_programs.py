@@ -132,8 +132,7 @@ def test_failing_programs_have_correct_causes_at_every_moment(
 
 
 def observe(cluster: Cluster, failing: Sequence[Failing]) -> tuple[dict[str, int], list[str]]:
-    """Explain each program at each change of its pods after its cause was named; return the number of explanations, and the errors.
-    """
+    """Explain each program at each change of its pods after its cause was named; return the number of explanations, and the errors."""
     moments = dict.fromkeys((one.name for one in failing), 0)
     seen: dict[str, frozenset[str]] = {}
     wrong: list[str] = []

@@ -203,8 +203,7 @@ def spawn(words: Sequence[str], directory: Path) -> "subprocess.Popen[bytes]":
 
 
 def ends_with_parent(end: signal.Signals) -> Callable[[], None]:
-    """Return a function for a new process to call before its program, so that it gets a signal when the starting thread ends.
-    """
+    """Return a function for a new process to call before its program, so that it gets a signal when the starting thread ends."""
     library = ctypes.CDLL(None)
     return lambda: library.prctl(PR_SET_PDEATHSIG, end)
 

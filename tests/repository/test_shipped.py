@@ -120,8 +120,7 @@ MANAGER_OF_THE_CHART: Final = (
 
 @cache
 def tried() -> dict[str, set[Value]]:
-    """Return the values of each setting in the matrix, created on request, so that processes that only collect tests do not.
-    """
+    """Return the values of each setting in the matrix, created on request, so that processes that only collect tests do not."""
     rows = pairs.rows()
     return {name: {row[name] for row in rows} for name in rows[0]}
 

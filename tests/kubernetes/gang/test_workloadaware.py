@@ -370,8 +370,7 @@ async def test_unreadable_owner_blocks_only_its_own_set(space: Space) -> None:
 
 
 async def test_recreated_group_does_not_wait_for_its_old_pod_group(space: Space) -> None:
-    """The group waits only for its pods; the old PodGroup is deleted after them, by its finalizer (N-AT-12, N-GATE-10).
-    """
+    """The group waits only for its pods; the old PodGroup is deleted after them, by its finalizer (N-AT-12, N-GATE-10)."""
     slow = pod_template(terminationGracePeriodSeconds=5)
     await space.create(lws(scheduling={}, replicas=1, size=2, template={"workerTemplate": slow}))
     await space.until(lambda state: all_ready(state, 2))

@@ -70,8 +70,7 @@ class Writes:
 
 @contextmanager
 def served(administrator: Administrator, name: str) -> Iterator[Writes]:
-    """Run a manager with the permissions and the certificate of the installation, and write meanwhile; no request may be forbidden.
-    """
+    """Run a manager with the permissions and the certificate of the installation, and write meanwhile; no request may be forbidden."""
     address = administrator.there(f"service/{SERVICE_NAME}", *IN)["spec"]["clusterIP"]
     replica = Replica(administrator.directory, name, kubeconfig_of(administrator, MANAGER))
     replica.start()

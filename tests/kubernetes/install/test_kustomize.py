@@ -154,8 +154,7 @@ def test_overlay_of_the_restarts_page_replaces_the_configuration(settled: Admini
 
 
 def test_base_can_be_applied_and_adopted(fresh: Administrator) -> None:
-    """The base is applied by `kubectl apply --server-side -k`, and later by `lws install`, which only adds its labels.
-    """
+    """The base is applied by `kubectl apply --server-side -k`, and later by `lws install`, which only adds its labels."""
     fresh.kubectl("apply", "--server-side", "-k", str(KUSTOMIZE))
     lines = fresh.lws("install").splitlines()
     assert {line.split()[0] for line in lines if not line.endswith("unchanged")} == {

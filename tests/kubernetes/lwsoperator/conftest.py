@@ -107,8 +107,7 @@ class Site:
         self.await_condition("Degraded", "False", "AsExpected")
 
     def await_available(self) -> None:
-        """Wait until the operand is installed and runs, and its webhooks answer; a process answers instead of kwok's pods.
-        """
+        """Wait until the operand is installed and runs, and its webhooks answer; a process answers instead of kwok's pods."""
         self.await_installed()
         if self.conditions().get("Available") != ("True", "AsExpected"):
             with managers.served(self.administrator, self.directory):
@@ -158,8 +157,7 @@ def site(plane: Plane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sit
 
 
 class OperatorRun:
-    """The operator as a process, with the program, arguments and environment of its Deployment; flags of the tests follow.
-    """
+    """The operator as a process, with the program, arguments and environment of its Deployment; flags of the tests follow."""
 
     def __init__(self, kubeconfig: Path, log: Path, image: str, *, namespace: str = OPERATOR) -> None:
         self._log = log.open("ab")

@@ -52,8 +52,7 @@ class Manager:
             self.administrator.kubectl("wait", "--for=condition=established", f"crd/{kind.group_resource}")
 
     def install(self, subscription: Mapping[str, Any], group: Mapping[str, Any]) -> None:
-        """Install what a subscription requests, or report in its status, or in the status of its version, why it is impossible.
-        """
+        """Install what a subscription requests, or report in its status, or in the status of its version, why it is impossible."""
         namespace = subscription["metadata"]["namespace"]
         self._apply(group, subscription)
         try:

@@ -79,8 +79,7 @@ async def repeat_stages(space: Space) -> None:
 
 @pytest.fixture
 def many(tmp_path: Path) -> Iterator[Plane]:
-    """Run a separate control plane, because three members cost three times as much as one, which all other tests use.
-    """
+    """Run a separate control plane, because three members cost three times as much as one, which all other tests use."""
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
     flags = Audit(tmp_path).flags(ACCOUNT)
     with control_plane(assets, tmp_path, prepare, flags, members=ETCD_MEMBERS) as running:

@@ -93,8 +93,7 @@ async def test_resumed_leader_does_not_write(world: World) -> None:
 
 
 async def test_replacing_both_managers_refuses_no_request(world: World) -> None:
-    """As in a rolling update of the Deployment, a new manager is ready, then an old one leaves the service and stops.
-    """
+    """As in a rolling update of the Deployment, a new manager is ready, then an old one leaves the service and stops."""
     old = [await world.start("a"), await world.start("b")]
     space = await Space(world.client, "rolling-update").open()
     stream = Stream(space)

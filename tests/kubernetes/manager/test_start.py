@@ -48,8 +48,7 @@ async def test_manager_without_webhooks_needs_no_certificates(world: World) -> N
 
 
 async def test_webhooks_wait_until_gang_schedulers_are_known(world: World) -> None:
-    """The certificate exists, but the API server is unavailable at the start; pods admitted then would have no group.
-    """
+    """The certificate exists, but the API server is unavailable at the start; pods admitted then would have no group."""
     async with Balancer() as away:
         await installation.install(world.client, world.balancer.port, managed(AUTO))
         authority = certificates.create_authority(datetime.now(UTC))

@@ -47,8 +47,7 @@ def assert_managed(place: Place, before: dict[str, str]) -> None:
 
 
 def accepts_sets(place: Place) -> bool:
-    """Return whether the API server reaches the webhooks, because nodes learn of new managers a moment after they are ready.
-    """
+    """Return whether the API server reaches the webhooks, because nodes learn of new managers a moment after they are ready."""
     try:
         place.kubectl("create", "--dry-run=server", "--filename=-", text=json.dumps(leaderworkerset("try", pod())))
     except StartError:

@@ -126,8 +126,7 @@ def rolled(place: Place, budget: dict[str, int]) -> dict[str, object]:
 
 
 def watch_rollout(place: Place, obj: dict[str, object]) -> tuple[int, int]:
-    """Apply a new revision and wait for its end; return the lowest number of ready groups and the highest of leaders.
-    """
+    """Apply a new revision and wait for its end; return the lowest number of ready groups and the highest of leaders."""
     seen: list[tuple[int, int]] = []
 
     def complete() -> bool:

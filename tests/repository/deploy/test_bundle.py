@@ -122,8 +122,7 @@ def test_bundle_has_the_version_and_the_operator_definition(package: Package) ->
 
 @each
 def test_cert_manager_is_mentioned_but_not_a_dependency(package: Package) -> None:
-    """No bundle or catalog depends on cert-manager; the description of the version says to install it first (R-OP-40).
-    """
+    """No bundle or catalog depends on cert-manager; the description of the version says to install it first (R-OP-40)."""
     blobs = catalog.blobs(package, version(package), "example.com/bundle@sha256:03")
     types = {one["type"] for blob in blobs for one in blob.get("properties", [])}
     assert types == {"olm.gvk", "olm.package", "olm.csv.metadata", "olm.manifests.optional"}

@@ -18,8 +18,7 @@ MACROS = {".TH", ".SH", ".SS", ".TP", ".PP", ".B", ".BR", ".nf", ".fi"}
 
 @cache
 def pages() -> dict[str, str]:
-    """Return each page by its file, created on request, so that processes that only collect tests do not create them.
-    """
+    """Return each page by its file, created on request, so that processes that only collect tests do not create them."""
     return {path.name: text for path, text in manpages.pages().items()}
 
 

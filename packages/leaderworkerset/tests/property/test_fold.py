@@ -158,8 +158,7 @@ def alone(index: int, revision: str = "old") -> GroupFacts:
 @given(st.permutations(range(600)), st.integers(0, 600))
 @settings(max_examples=examples(5), deadline=None)
 def test_thousands_of_groups_are_regular_in_any_order(order: list[int], kept: int) -> None:
-    """The indexes are 16 apart, so the last ones are regular only after others are added; fewer become irregular again.
-    """
+    """The indexes are 16 apart, so the last ones are regular only after others are added; fewer become irregular again."""
     found = Groups("web")
     for number in order:
         found.put(f"web-{number * 16}", alone(number * 16))

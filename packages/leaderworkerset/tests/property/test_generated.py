@@ -98,8 +98,7 @@ def specs(draw: st.DrawFn) -> JSONObject:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_generated_sets_settle_after_edits(before: JSONObject, after: JSONObject, pause: float) -> None:
-    """After the last edit, nothing is written (R-ARC-2, R-ENV-1, R-ENV-2, R-ADM-4, R-ADM-10, R-REV-14, R-STAT-8, R-SVC-7).
-    """
+    """After the last edit, nothing is written (R-ARC-2, R-ENV-1, R-ENV-2, R-ADM-4, R-ADM-10, R-REV-14, R-STAT-8, R-SVC-7)."""
     template = after["leaderWorkerTemplate"]
     for field in ("volumeClaimTemplates", "persistentVolumeClaimRetentionPolicy"):  # Q-7: these cannot change
         template.pop(field, None)
@@ -122,8 +121,7 @@ def test_generated_sets_settle_after_edits(before: JSONObject, after: JSONObject
 
 
 async def assert_at_rest(cluster: Cluster, spec: JSONObject) -> None:
-    """Assert that the groups are complete and of one revision, with services and claims, and that the status reports it.
-    """
+    """Assert that the groups are complete and of one revision, with services and claims, and that the status reports it."""
     size, replicas = spec["leaderWorkerTemplate"]["size"], spec["replicas"]
     pods = {meta.name(pod): pod for pod in await cluster.objects(PODS)}
     wanted = {pod_name(group, worker): (group, worker) for group in range(replicas) for worker in range(size)}

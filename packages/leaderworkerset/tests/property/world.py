@@ -79,7 +79,7 @@ class ModeledCluster:
         return self.remembered.plan
 
     def restart(self) -> None:
-        """Replace the manager by one that remembers nothing."""
+        """Replace the manager by another process, which remembers nothing."""
         self.remembered, self.applied = Decision(Plan()), None
 
     def check_memory(self, anew: Plan, plan: Plan) -> None:

@@ -367,8 +367,7 @@ def without_logs() -> Iterator[None]:
 
 
 def count_ready(world: World, names: Collection[str], counts: list[int]) -> None:
-    """From now on, add to `counts` how many of these pods are ready, at each change of one of them, once all were ready.
-    """
+    """From now on, add to `counts` how many of these pods are ready, at each change of one of them, once all were ready."""
     ready = dict.fromkeys(names, True)
 
     def changed(change: Change) -> None:

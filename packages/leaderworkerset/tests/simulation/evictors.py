@@ -64,8 +64,7 @@ async def drain(world: World, node: str, random: Random) -> None:
 
 
 async def kubectl_drain(world: World, node: str) -> None:
-    """Drain a node as `kubectl drain` does: list its pods once, and evict each one by name until the eviction is granted.
-    """
+    """Drain a node as `kubectl drain` does: list its pods once, and evict each one by name until the eviction is granted."""
     await set_cordoned(world, node, cordoned=True)
     pods = [pod for pod in await world.objects(PODS) if meta.spec(pod).get("nodeName") == node]
 

@@ -54,8 +54,7 @@ _INSTALLED: Final[dict[bytes, Sequence[Change]]] = {}
 
 
 async def restore(server: ApiServer, kinds: Registry) -> None:
-    """Store the objects of an installation with UIDs of this server; they are built once, as that takes longer than most scenarios.
-    """
+    """Store the objects of an installation with UIDs of this server; they are built once, as that takes longer than most scenarios."""
     installed = msgspec.json.encode([obj for _, obj in _installation(kinds)])
     if installed not in _INSTALLED:
         _INSTALLED[installed] = await _stored(server.backend.clock, kinds)

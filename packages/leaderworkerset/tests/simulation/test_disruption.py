@@ -229,8 +229,7 @@ def _is_clean(identity: str, seed: int) -> bool:
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("seed", range(4))
 def test_kubectl_drain_ends_when_group_names_return(seed: int, identity: str) -> None:
-    """kubectl evicts pods by name, and a group that lost one pod has moved with the same names before the next attempt.
-    """
+    """kubectl evicts pods by name, and a group that lost one pod has moved with the same names before the next attempt."""
 
     async def scenario(world: World) -> None:
         lws = protected("1", groupIdentity=identity)

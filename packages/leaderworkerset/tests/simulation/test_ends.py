@@ -37,8 +37,7 @@ async def delete(world: World) -> None:
 
 
 def seconds_of_end(act: Act, *, policy: str = "") -> float:
-    """Return the number of seconds until the last pod of group 1 is deleted; programs do not exit before they are killed.
-    """
+    """Return the number of seconds until the last pod of group 1 is deleted; programs do not exit before they are killed."""
     ended: list[float] = []
 
     async def scenario(world: World) -> None:

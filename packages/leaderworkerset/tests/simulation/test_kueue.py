@@ -90,8 +90,7 @@ def under_kueue(quota: int, *, nodes: int = 1) -> Callable[[Scenario], Callable[
 
 @under_kueue(1)
 async def test_kueue_page_run_leaderworkerset_works(world: World, one: Kueue) -> None:
-    """One of two groups is admitted; then the set is scaled, also to zero (R-KQ-10, R-KQ-20, R-KQ-30, R-KQ-33, R-KQ-60).
-    """
+    """One of two groups is admitted; then the set is scaled, also to zero (R-KQ-10, R-KQ-20, R-KQ-30, R-KQ-33, R-KQ-60)."""
     lws = queued(replicas=2)
     del lws["spec"]["rolloutStrategy"]
     created = await world.create(lws)
@@ -132,8 +131,7 @@ async def test_pods_have_all_fields_that_kueue_reads(world: World, one: Kueue) -
 
 @under_kueue(2)
 async def test_evicted_group_waits_and_the_status_reports_it(world: World, one: Kueue) -> None:
-    """The group is not recreated, and has the two conditions that Kueue's tests read (R-KQ-49, R-KQ-63, R-KQ-64, R-KQ-71).
-    """
+    """The group is not recreated, and has the two conditions that Kueue's tests read (R-KQ-49, R-KQ-63, R-KQ-64, R-KQ-71)."""
     await world.bring_up(queued(replicas=2))
     one.evicted.add(1)
     await world.until(PODS, lambda pods: run(pods, 0) and len(pods_of(pods, 1)) >= 1)
@@ -268,8 +266,7 @@ async def test_exclusive_placement_works_with_admission(world: World, one: Kueue
 
 @under_kueue(1)
 async def test_change_that_kueue_rejects_changes_nothing(world: World, one: Kueue) -> None:
-    """The rejection is the answer to a user; our controllers never write a rejected change (R-KQ-5, R-KQ-16 to R-KQ-18).
-    """
+    """The rejection is the answer to a user; our controllers never write a rejected change (R-KQ-5, R-KQ-16 to R-KQ-18)."""
     await world.bring_up(queued(replicas=1))
     key = ObjectKey(NAMESPACE, "web")
     before = await world.uids()

@@ -200,8 +200,7 @@ async def test_group_that_exhausts_its_budget_stays_exhausted(world: World, kill
 
 @played()
 async def test_pods_deleted_by_others_do_not_increase_the_backoff(world: World) -> None:
-    """A user deletes all pods 22 times in a minute, and the manager waits seconds only, since it recreated the group rarely.
-    """
+    """A user deletes all pods 22 times in a minute, and the manager waits seconds only, since it recreated the group rarely."""
     await world.bring_up(groups(replicas=1, size=2))
     for _ in range(22):
         for pod in sorted(await world.uids(), reverse=True):

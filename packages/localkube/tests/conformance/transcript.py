@@ -85,8 +85,7 @@ class Session:
         return await self.send("POST", self.path(resource), identified(resource, obj), **query)
 
     async def await_known(self, resource: Resource, obj: JSONObject, shows: Callable[[Any], bool]) -> None:
-        """Wait until admission, which reads caches, knows the write: a dry run of a creation, which is not recorded, shows it.
-        """
+        """Wait until admission, which reads caches, knows the write: a dry run of a creation, which is not recorded, shows it."""
         rehearsal = Session(self.transport, self.namespace)
         async with asyncio.timeout(PATIENCE):
             while not shows(await rehearsal.create(resource, obj, dryRun="All")):  # noqa: ASYNC110 - nothing tells when

@@ -74,7 +74,7 @@ async def test_queue_name_that_is_not_a_dns_name_is_rejected(space: Space, kueue
 
 
 async def test_leader_and_workers_share_one_topology_domain(space: Space, kueue: Kueue) -> None:
-    """Two pod sets, one of one pod; their annotations are those of the pods (R-KQ-31, R-KQ-50, R-KQ-52, R-KQ-55)."""
+    """Leader and workers are two pod sets with the annotations of their pods (R-KQ-31, R-KQ-50, R-KQ-52, R-KQ-55)."""
     kueue.quota = 1
     both = {"leaderTemplate": annotated(TOGETHER), "workerTemplate": annotated(TOGETHER)}
     state = await space.bring_up(queued(replicas=1, size=4, template=both))

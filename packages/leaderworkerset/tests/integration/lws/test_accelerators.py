@@ -12,14 +12,14 @@ TPU = "google.com/tpu"
 
 
 def with_tpus() -> JSONObject:
-    """Return a pod template whose container asks for TPUs."""
+    """Return a pod template whose container requests TPUs."""
     template = pod_template()
     template["spec"]["containers"][0]["resources"] = {"limits": {TPU: "4"}}
     return template
 
 
 def told(pod: JSONObject) -> dict[str, str]:
-    """Return a pod template whose container requests TPUs."""
+    """Return the environment of the first container, in order."""
     return {one["name"]: one["value"] for one in pod["spec"]["containers"][0]["env"]}
 
 

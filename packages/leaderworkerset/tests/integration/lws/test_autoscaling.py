@@ -186,8 +186,7 @@ def _one_group_at_a_time(state: State) -> None:
 
 
 async def test_keda_scales_to_zero_and_back(space: Space, metrics: MetricsAPI) -> None:
-    """KEDA removes the last group and creates the first one by PUT of `/scale`; at zero groups its autoscaler is inactive.
-    """
+    """KEDA removes the last group and creates the first one by PUT of `/scale`; at zero groups its autoscaler is inactive."""
     key = (QUEUE, "scaledobject.keda.sh/name=zero")
     metrics.numbers[key] = 15
     await space.bring_up(lws(replicas=1, size=2))

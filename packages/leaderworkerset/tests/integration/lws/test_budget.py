@@ -114,8 +114,7 @@ def assert_only_new(before: State, state: State, *names: str) -> None:
 
 
 async def test_new_template_replaces_an_exhausted_group(space: Space) -> None:
-    """The pods of the exhausted group are kept until the rollout reaches it (N-AT-21, N-RB-6, N-RB-7, N-RB-8, N-RB-12).
-    """
+    """The pods of the exhausted group are kept until the rollout reaches it (N-AT-21, N-RB-6, N-RB-7, N-RB-8, N-RB-12)."""
     await space.bring_up(limited(0, replicas=3))
     await exhaust(space, 1)
     await space.replace_worker_template(pod_template("app:2"))

@@ -169,8 +169,7 @@ def assert_last(sizes: Sizes, text: str) -> None:
 
 
 async def test_new_groups_added_by_hand_start_no_rollout(space: Space) -> None:
-    """N(4,7) T(3,6) without old groups returns to the sizes of the spec, and no pod rolls (R-DS-31, contract 10 W11).
-    """
+    """N(4,7) T(3,6) without old groups returns to the sizes of the spec, and no pod rolls (R-DS-31, contract 10 W11)."""
     await create(space, rolling(3, 6))
     state = await available(space)
     revision, before = revision_of(state), state.pods.keys()
@@ -284,8 +283,7 @@ async def define_as_the_go_controller(space: Space) -> None:
 
 
 async def test_role_with_random_keys_rolls_and_scales_with_others(space: Space) -> None:
-    """The replacement policy of the role is that of its LeaderWorkerSet, and nothing else changes (N-DS-1, N-DS-2, N-AT-9).
-    """
+    """The LeaderWorkerSet gets the replacement policy of the role, and nothing else changes (N-DS-1, N-DS-2, N-AT-9)."""
     prefill = role("prefill", 2, size=2)
     keyed = prefill | {"spec": prefill["spec"] | {"groupIdentity": "Hash"}}
     obj = await create(space, [keyed, role("decode", 2)])

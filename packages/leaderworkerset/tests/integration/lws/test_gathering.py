@@ -1,5 +1,4 @@
-"""`lws must-gather` on both clusters: everything about a LeaderWorkerSet, and the kinds that the cluster does not have.
-"""
+"""`lws must-gather` on both clusters: everything about a LeaderWorkerSet, and the kinds that the cluster does not have."""
 
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.space import Space

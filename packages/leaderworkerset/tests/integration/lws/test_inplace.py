@@ -27,8 +27,7 @@ def none_is_deleted(state: State) -> None:
 
 @pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
 async def test_images_change_without_recreating_pods(space: Space) -> None:
-    """At most `maxUnavailable` groups change at a time, and StatefulSets look as if they had created the pods (R-ARC-4).
-    """
+    """At most `maxUnavailable` groups change at a time, and StatefulSets look as if they had created the pods (R-ARC-4)."""
     before = (await space.bring_up(in_place("Only", replicas=3, size=3))).uids("web")
     space.always(none_is_deleted)
     space.always(at_least(2))

@@ -75,8 +75,7 @@ async def test_groups_on_a_deleted_node_are_recreated_once(space: Space) -> None
 
 @pytest.mark.parametrize("ready", ["False", "Unknown"])
 async def test_groups_on_a_hanging_node_wait_for_its_pods(space: Space, ready: str) -> None:
-    """Evicted pods that do not end block their successors until they are deleted by force (R-POD-4, R-POD-5, R-POD-9).
-    """
+    """Evicted pods that do not end block their successors until they are deleted by force (R-POD-4, R-POD-5, R-POD-9)."""
     before, victims = await settle(space)
     async with space.cluster.hung_node(space.client, LOST, ready):
         await space.until(lambda state: assert_held(before, state, victims))
@@ -117,8 +116,7 @@ def exposed(name: str) -> JSONObject:
 
 
 def template(name: str, *, is_exposed: bool) -> JSONObject:
-    """Return a template of pods that are scheduled to different nodes of this test and leave them soon, or avoid them.
-    """
+    """Return a template of pods that are scheduled to different nodes of this test and leave them soon, or avoid them."""
     hostname = "kubernetes.io/hostname"
     place = {"key": hostname, "operator": "In" if is_exposed else "NotIn", "values": [*NODES]}
     nodes = {"nodeSelectorTerms": [{"matchExpressions": [place]}]}

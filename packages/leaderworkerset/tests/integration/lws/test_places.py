@@ -127,8 +127,7 @@ async def test_replacement_group_uses_the_nodes_of_the_previous_group(space: Spa
 
 
 async def test_same_nodes_annotation_alone_replaces_no_group(space: Space) -> None:
-    """Leaders with an index get the gate with the next revision, and workers return to their nodes from the next failure on.
-    """
+    """Leaders with an index get the gate with the next revision, and workers return to their nodes from the next failure on."""
     before = await space.bring_up(lws(replicas=1, size=2))
     await space.patch({"metadata": {"annotations": STAYING}})
     await recorded(space, before)

@@ -186,8 +186,7 @@ async def test_both_revisions_exist_while_groups_use_them(space: Space) -> None:
 
 
 async def test_partition_holds_the_first_groups_back(space: Space) -> None:
-    """A canary of the last groups is updated first, and the other groups later (R-ROLL-2, R-STAT-7, R-STAT-9, R-STAT-17, W-16).
-    """
+    """A canary of the last groups is updated first, and the other groups later (R-ROLL-2, R-STAT-7, R-STAT-9, R-STAT-17, W-16)."""
     await space.create(lws(replicas=4, size=2, rollout={"partition": 2}))
     await space.until(lambda state: assert_images(state, {0, 1, 2, 3}, set()))
     await space.edit_template(**new_worker())
@@ -260,8 +259,7 @@ async def test_scaling_works_during_an_update(space: Space) -> None:
 
 
 async def test_reverting_works_during_an_update(space: Space) -> None:
-    """The old revision is used again, and groups that were not updated do not change (R-ROLL-10, R-REV-11, Q-5, W-19).
-    """
+    """The old revision is used again, and groups that were not updated do not change (R-ROLL-10, R-REV-11, Q-5, W-19)."""
     before = await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker("app:broken", gated=True))
 

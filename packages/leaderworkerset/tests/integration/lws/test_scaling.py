@@ -42,8 +42,7 @@ async def test_scale_subresource_scales_groups(space: Space) -> None:
 
 
 async def test_leader_statefulset_records_the_number_of_groups(space: Space) -> None:
-    """The annotation has the number of groups, and the controllers never write fields of the user (R-LSTS-2, R-ARC-6).
-    """
+    """The annotation has the number of groups, and the controllers never write fields of the user (R-LSTS-2, R-ARC-6)."""
     await space.bring_up(lws(replicas=2, size=1))
     await space.edit(replicas=3)
     state = await space.settled()

@@ -137,8 +137,7 @@ async def test_status_has_no_other_fields(space: Space) -> None:
 
 
 async def test_equivalent_values_start_no_rollout(space: Space) -> None:
-    """An absent network configuration equals the shared one, and quantities can be written in many ways (R-REV-13, R-DEF-4).
-    """
+    """An absent network configuration equals the shared one, and quantities can be written in many ways (R-REV-13, R-DEF-4)."""
     template = pod_template()
     template["spec"]["containers"][0]["resources"] = {"requests": {"memory": "1024Mi", "cpu": "1000m"}}
     before = await space.bring_up(lws(replicas=1, size=2, template={"workerTemplate": template}))

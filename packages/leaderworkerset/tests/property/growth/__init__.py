@@ -1,2 +1,1 @@
-"""The growth of the work of decisions with their input: inputs of many shapes, a recipe for each function, and counters.
-"""
+"""The growth of the work of decisions with their input: inputs of many shapes, a recipe for each function, and counters."""

@@ -60,7 +60,7 @@ def test_long_hostile_text_is_parsed_or_rejected_in_time(name: str) -> None:
 
 
 def test_quadratic_pattern_is_detected() -> None:
-    """The pattern is the one that durations once had."""
+    """Durations once had this pattern."""
     ambiguous = re.compile(r"(\d+\.?\d*)h")
     assert not ends_within(0.2, partial(ambiguous.match, "1" * LENGTH))
 

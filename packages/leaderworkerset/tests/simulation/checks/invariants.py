@@ -101,7 +101,7 @@ class Invariants:
         """Returns whether a write of Kubernetes' controllers to the object of a path was refused as a conflict since then."""
         self._clock = clock
         self.lag = 0.0
-        """Seconds that observers may be behind: what became available within them may be unknown to who decides."""
+        """The delay of observers in seconds: a manager may not know groups that became available within it."""
         self._available: set[Index] = set()
         self._available_since: dict[Index, float] = {}
         self._excused: set[Index] = set()
@@ -122,8 +122,7 @@ class Invariants:
 
     @property
     def is_ambiguous(self) -> bool:
-        """Return whether the original revision of groups is unknown, because a lost revision is recreated from the spec (R-REV-10).
-        """
+        """Return whether the original revision of groups is unknown, because a lost revision is recreated from the spec (R-REV-10)."""
         return self.has_lost_revision and self.facts.has_rolled
 
     def excuse(self, *uids: str) -> None:

@@ -136,8 +136,7 @@ class RandomKeyInvariants(Invariants):
             self._orphans.add(meta.uid(change.object))
 
     def _picks_blindly(self) -> bool:
-        """Return whether a ReplicaSet may delete a healthy group because of an old state: after two edits, or a failure.
-        """
+        """Return whether a ReplicaSet may delete a healthy group because of an old state: after two edits, or a failure."""
         return len(self.facts.specs) > 1 + (not self.facts.hurt)
 
     def _regrown(self) -> int:
@@ -150,8 +149,7 @@ class RandomKeyInvariants(Invariants):
         return sizes[0] + grown - max(sizes)
 
     def _ceiling(self) -> int:
-        """Add the number that a Deployment gives to one ReplicaSet before that reads the number given to another one.
-        """
+        """Add the number that a Deployment gives to one ReplicaSet before that reads the number given to another one."""
         changed = ({str(spec[name]) for spec in self.facts.specs} for name in ("replicas", "rolloutStrategy"))
         slack = max(limit(spec, "maxSurge") for spec in self.facts.specs) if all(len(one) > 1 for one in changed) else 0
         return super()._ceiling() + slack

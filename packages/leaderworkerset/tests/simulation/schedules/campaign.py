@@ -136,8 +136,7 @@ class Part:
 
 
 async def play_all(world: LeanWorld, part: Part, references: References) -> AsyncIterator[Verdict]:
-    """Play the branches of every family and yield the verdicts; a bug is planted in the branches, not in the references.
-    """
+    """Play the branches of every family and yield the verdicts; a bug is planted in the branches, not in the references."""
     for family in part.families:
         verdicts: list[Verdict] = []
 

@@ -367,8 +367,7 @@ def _subject(name: str) -> tuple[JSONObject, type[Invariants]]:
 
 
 async def play_crashes(world: LeanWorld, name: str, send: Send, *, deaths: bool) -> None:
-    """Play a scenario without faults, and then, if requested, with a death at each of its writes; send every verdict.
-    """
+    """Play a scenario without faults, and then, if requested, with a death at each of its writes; send every verdict."""
     world.reseed(f"crashes {name}")
     if name == UNSEEN:
         world.kubelet.pace = SLOW_PODS

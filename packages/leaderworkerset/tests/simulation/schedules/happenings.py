@@ -166,8 +166,7 @@ async def meddle(play: Play) -> None:
 
 
 async def restart_container(play: Play) -> None:
-    """Make a container end with an error; in sets that tolerate it, often all containers of the pod restart in place.
-    """
+    """Make a container end with an error; in sets that tolerate it, often all containers of the pod restart in place."""
     pod = play.victim()
     if play.checks.facts.has_tolerated and play.random.random() < IN_PLACE:
         restart_all(play, pod)

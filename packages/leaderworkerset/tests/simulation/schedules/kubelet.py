@@ -321,8 +321,7 @@ def _resources(pod: JSONObject) -> JSONObject:
 
 
 def _is_resized(pod: JSONObject) -> bool:
-    """Return whether a running container's resources differ from its pod's spec, or did until a moment ago unobserved.
-    """
+    """Return whether a running container's resources differ from its pod's spec, or did until a moment ago unobserved."""
     running = meta.status(pod).get("containerStatuses") or ()
     differs, is_pending = (
         any(one.get("resources") != _resources(pod) for one in running),

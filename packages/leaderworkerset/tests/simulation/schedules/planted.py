@@ -226,8 +226,7 @@ def _reports_once() -> Plant:
 
 
 def _trusts_wall_clocks() -> Plant:
-    """Trust the time that a leader wrote, not the time when a change was observed: different clocks make two leaders.
-    """
+    """Trust the time that a leader wrote, not the time when a change was observed: different clocks make two leaders."""
     real = leaderelection.decide
 
     def decide(settings: Any, lease: Any, seen: Any, clock: Clock) -> Any:

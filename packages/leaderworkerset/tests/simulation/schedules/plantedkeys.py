@@ -16,8 +16,7 @@ from leaderworkerset.core.policies import accelerators, identity
 
 
 def trusts_old_counts() -> Any:
-    """Mistake the counts of a Deployment for those of its newest spec: the set is available before its update (N-AT-1).
-    """
+    """Mistake the counts of a Deployment for those of its newest spec: the set is available before its update (N-AT-1)."""
     real = hashleaders.assess
 
     def assess(lws: Any, leaders: Any, now: Any) -> Any:

@@ -101,8 +101,7 @@ async def cluster(
     *,
     max_pods: int | None = None,
 ) -> AsyncIterator[ControlledServer]:
-    """Start an API server with its controllers, and stop all of it; the controllers' requests go `through` another transport.
-    """
+    """Start an API server with its controllers, and stop all of it; the controllers' requests go `through` another transport."""
     clock = SystemClock()
     settings = ControllerSettings(volumes=volumes, nodes=nodes or NodeSettings())
     async with (

@@ -1,5 +1,4 @@
-"""Values of policies are handled with `match` and `assert_never`, so that mypy names each place that a new value needs.
-"""
+"""Values of policies are handled with `match` and `assert_never`, so that mypy names each place that a new value needs."""
 
 import ast
 from collections.abc import Iterator

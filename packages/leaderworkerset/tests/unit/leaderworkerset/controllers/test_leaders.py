@@ -24,8 +24,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 class LateWatch(CountingTransport):
-    """Delivers no change of one kind until `on_time` is set; loses the answer of the next patch after `lost` was cleared.
-    """
+    """Delivers no change of one kind until `on_time` is set; loses the answer of the next patch after `lost` was cleared."""
 
     def __init__(self, cluster: Cluster, late: Resource) -> None:
         super().__init__(cluster.server, "manager")

@@ -180,8 +180,7 @@ def test_scale_subresource_change_has_its_own_time() -> None:
 def test_groups_without_all_pods_are_starting_in_an_old_set(
     chosen: str, scaled: float, newest: float, code: str
 ) -> None:
-    """The last of hundreds of groups wait for minutes, and the StatefulSet was last written when they were requested.
-    """
+    """The last of hundreds of groups wait for minutes, and the StatefulSet was last written when they were requested."""
     written = [{"subresource": "scale", "time": ago(scaled)}, {"subresource": "status", "time": ago(1)}]
     obj = lws(3, 1, metadata={"managedFields": written})
     leaders = {"metadata": {"name": "web", "generation": 1, "managedFields": [{"time": ago(min(scaled, newest))}]}}

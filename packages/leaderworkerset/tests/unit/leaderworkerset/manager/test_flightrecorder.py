@@ -160,7 +160,7 @@ def test_recording_permissions_are_added_when_enabled() -> None:
 
 
 def test_hang_on_a_cluster_blames_no_rank_for_others() -> None:
-    """The caches of a manager have no addresses of pods, and the nodes of a cluster do not tell what ranks wait for."""
+    """The caches of a manager have no addresses of pods, and the nodes of a cluster do not report what ranks wait for."""
 
     async def scenario() -> None:
         async with Cluster().running() as cluster:

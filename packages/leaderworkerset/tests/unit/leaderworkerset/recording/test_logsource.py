@@ -32,8 +32,7 @@ def pod(
 
 @dataclass
 class Kubelet:
-    """Answers requests for logs, by `previous`: None means 404, and a number means that many seconds without an answer.
-    """
+    """Answers requests for logs, by `previous`: None means 404, and a number means that many seconds without an answer."""
 
     present: bytes | float | None = b"now\n"
     previous: bytes | float | None = b"before\n"

@@ -95,7 +95,7 @@ def test_valid_object_is_allowed() -> None:
 
 
 def test_rejection_has_the_text_of_the_go_manager() -> None:
-    """The text equals that of the Go manager for this edit (R-VAL-15, contract 10.2)."""
+    """The Go manager has the same text for this edit (R-VAL-15, contract 10.2)."""
     rolling = {"maxUnavailable": "50%", "maxSurge": 0, "partition": 0}
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
     bad = LWS | {"spec": LWS["spec"] | {"replicas": 1, "rolloutStrategy": strategy}}

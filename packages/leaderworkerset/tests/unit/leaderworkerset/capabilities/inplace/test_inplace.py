@@ -110,8 +110,7 @@ def test_rollout_marks_groups_in_order_before_the_partition(
 
 
 def test_partition_waits_until_the_leader_is_counted() -> None:
-    """With the partition before the leader's label in its caches, the StatefulSet controller would delete the leader.
-    """
+    """With the partition before the leader's label in its caches, the StatefulSet controller would delete the leader."""
     observed = rolling("OOON")
     (observed.keeper or {})["status"]["updatedReplicas"] = 0
     assert (marked(observed), partitions(observed)) == (["web-2"], [])

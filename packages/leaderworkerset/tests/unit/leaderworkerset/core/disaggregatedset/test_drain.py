@@ -40,8 +40,7 @@ def test_revision_beyond_the_budget_drains_no_further() -> None:
 
 
 def test_drain_keeps_a_revision_above_the_floor() -> None:
-    """Prefill needs its three groups, so decode keeps its last one, and a group of an older revision is removed (Q-4).
-    """
+    """Prefill needs its three groups, so decode keeps its last one, and a group of an older revision is removed (Q-4)."""
     assert drain([pair(3, 1), pair(1, 2)], pair(1, 1), pair(1, 1)) == [pair(2, 1), pair(1, 1)]
 
 

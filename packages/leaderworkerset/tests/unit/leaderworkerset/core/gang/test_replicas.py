@@ -94,7 +94,7 @@ def test_workers_are_linked_like_their_leader(scheduling: JSONObject, names: lis
 
 
 def test_pod_of_an_earlier_version_names_no_workload() -> None:
-    """The name is that of the LeaderWorkerSet, with the value of that version for replicas (N-ADM-8)."""
+    """The PodGroup has the name of the LeaderWorkerSet, and the value of that version for replicas (N-ADM-8)."""
     annotations = {labels.SIZE: "2", labels.WORKLOAD_AWARE_SCHEDULING: "true"}
     worker = builders.worker_pod(LEADER)
     worker = worker | {"metadata": worker["metadata"] | {"annotations": annotations}}

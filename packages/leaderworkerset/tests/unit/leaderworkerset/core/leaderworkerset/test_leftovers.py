@@ -142,7 +142,7 @@ def test_group_without_a_number_is_never_scaled_down() -> None:
 
 
 def test_workers_without_an_exhausted_leader_are_released() -> None:
-    """If a user removed the finalizer of the leader, its workers are no evidence."""
+    """If a user removed the finalizer of the leader, its workers are not kept as evidence."""
     _, worker = evidence()
     unmarked = kept(builders.leader_pod(LWS, 2))
 
@@ -226,8 +226,7 @@ def test_ordinal_counts_are_deleted_with_their_groups() -> None:
 
 
 def test_admitted_leader_takes_the_highest_count() -> None:
-    """The count is the highest one of its revision without a leader; of equal counts that with the smaller key (N-RB-13).
-    """
+    """The count is the highest one of its revision without a leader; of equal counts that with the smaller key (N-RB-13)."""
     counts = {f"{KEY}/a": 2, f"{KEY}/b": 3, f"{KEY}/e": 3, f"{KEY}/c": 9, "old/f": 8}
     new = [keyed("x", gated=True), keyed("y", gated=True)]
 

@@ -269,8 +269,7 @@ def test_differs_from_upstream_pending_groups_always_count(states: str, broken: 
 def test_differs_from_upstream_group_has_its_original_size(
     own_size: int, size: int, *, has_workers: bool, expected: str
 ) -> None:
-    """While the size changes from or to one, no group counts as ready or missing (unlike Q-12, docs/adr/0010-bounds.md).
-    """
+    """While the size changes from or to one, no group counts as ready or missing (unlike Q-12, docs/adr/0010-bounds.md)."""
     workers = Workers(is_ready=True, revision="old", group_index="0") if has_workers else None
     made = GroupFacts("web-0", "0", 0, is_leader_ready=True, revision="old", workers=workers, own_size=own_size)
     folded = fold([made], "web")

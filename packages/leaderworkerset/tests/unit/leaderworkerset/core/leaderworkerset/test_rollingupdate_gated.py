@@ -73,8 +73,7 @@ def test_differs_from_upstream_terminating_group_is_not_ready() -> None:
     [("NooO", 4), ("NoOO", 3), ("NOOO", 2), ("NooN", 1), ("Nooo", 2)],
 )
 def test_differs_from_upstream_unready_replaced_groups_count(letters: str, expected: int) -> None:
-    """After an update was reverted, two groups are terminating, and the last ready one stays (docs/adr/0010-bounds.md).
-    """
+    """After an update was reverted, two groups are terminating, and the last ready one stays (docs/adr/0010-bounds.md)."""
     step = rollingupdate.next_step(budget.read(spec(3, 1, 1)), Current(4, 4, "3"), seen(letters))
 
     assert step.partition == expected

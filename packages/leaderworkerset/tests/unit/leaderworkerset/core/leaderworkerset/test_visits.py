@@ -68,8 +68,7 @@ def _applied(observed: ObservedLeaderWorkerSet) -> dict[str, Any]:
 @pytest.mark.parametrize("honors", [True, False])
 @pytest.mark.parametrize("count", [50, 100, 200])
 def test_rollout_step_visits_no_group(count: int, *, honors: bool) -> None:
-    """Earlier, the rollout visited every group three times in each step (150, 300 and 600), so its cost was quadratic.
-    """
+    """Earlier, the rollout visited every group three times in each step (150, 300 and 600), so its cost was quadratic."""
     observed = rolling(count, count // 2, honors_max_unavailable=honors)
     Counted.visits = 0
 

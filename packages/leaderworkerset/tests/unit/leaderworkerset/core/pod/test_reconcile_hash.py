@@ -127,8 +127,7 @@ def test_leader_without_a_host_name_creates_no_objects(field: str) -> None:
 
 @pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
 def test_terminated_leader_ends_its_group(phase: str) -> None:
-    """A ReplicaSet has replaced the leader under any restart policy, and would not delete it and its workers (N-HASH-6).
-    """
+    """A ReplicaSet has replaced the leader under any restart policy, and would not delete it and its workers (N-HASH-6)."""
     kept = builders.hash_object(template={"restartPolicy": "None"})
 
     (delete,) = reconcile(group(builders.hash_leader(kept, phase=phase), kept)).actions

@@ -37,7 +37,7 @@ def asking(name: str = "p", **amounts: str) -> JSONObject:
 
 
 def refused(decision: Decision) -> str:
-    """Build a leader that requests a rack for its group alone, as exclusive topology writes it."""
+    """Return the message of a refusal."""
     assert isinstance(decision, Refusal), decision
     return decision.message
 
@@ -148,7 +148,7 @@ def test_pods_without_requests_spread_over_equal_nodes() -> None:
 
 
 def exclusive(name: str, group: str) -> JSONObject:
-    """Build a leader that wants a rack for its group alone, as exclusive topology writes it."""
+    """Build a leader that requests a rack for its group alone, as exclusive topology writes it."""
 
     def term(operator: str) -> JSONObject:
         expressions = [{"key": "group-key", "operator": operator, "values": [group]}]
