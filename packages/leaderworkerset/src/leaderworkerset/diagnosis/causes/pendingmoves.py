@@ -75,20 +75,18 @@ def waits_for_move(observed: Observed) -> Finding | None:
 def _waiting(observed: Observed) -> list[Group]:
     """Return the waiting groups; all groups of the view if nodes are not known, because the manager reports some."""
     nodes, groups = departures.closed(observed.nodes), observed.view.groups
-    found = [group for group in groups if departures.is_marked(group) or departures.nodes_of(group, nodes)]
-    return found if found or observed.knows(NODES) else list(groups)
+    leaving_groups = [group for group in groups if departures.is_marked(group) or departures.nodes_of(group, nodes)]
+    return leaving_groups if leaving_groups or observed.knows(NODES) else list(groups)
 
 
-def _what(observed: Observed, waiting: list[Group], one: str, many: str) -> str:
+def _what(observed: Observed, waiting: list[Group], singular: str, plural: str) -> str:
     """Return the groups, their nodes, and the verb."""
     view, nodes = observed.view, departures.closed(observed.nodes)
-    named = sorted({node for group in waiting for node in departures.nodes_of(group, nodes)})
-    if not named and not any(map(departures.is_marked, waiting)):
-        return f"at least one group of {view.name} {one}"
-    where = f" on closed node{'s' if len(named) > 1 else ''} {listed(named, NAMED)}" if named else ""
-    return (
-        f"{groups_named([group.name for group in waiting])} of {view.name}{where} {one if len(waiting) == 1 else many}"
-    )
+    node_names = sorted({node for group in waiting for node in departures.nodes_of(group, nodes)})
+    if not node_names and not any(map(departures.is_marked, waiting)):
+        return f"at least one group of {view.name} {singular}"
+    where = f" on closed node{'s' if len(node_names) > 1 else ''} {listed(node_names, NAMED)}" if node_names else ""
+    return f"{groups_named([group.name for group in waiting])} of {view.name}{where} {singular if len(waiting) == 1 else plural}"
 
 
 def _reported(view: View) -> str:
