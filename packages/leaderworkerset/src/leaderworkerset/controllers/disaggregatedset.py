@@ -104,8 +104,8 @@ class DisaggregatedSetDriver(Driver):
         )
 
     def _keys_of_scaler(self, change: Change) -> Iterable[ObjectKey]:
-        asking = self._sets.store.by_index(BY_SCALER, str(meta.key(change.object)))
-        return {*keys_of_owned(change), *(meta.key(one) for one in asking)}
+        asking_sets = self._sets.store.by_index(BY_SCALER, str(meta.key(change.object)))
+        return {*keys_of_owned(change), *(meta.key(obj) for obj in asking_sets)}
 
 
 def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
