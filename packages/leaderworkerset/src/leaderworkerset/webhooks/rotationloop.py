@@ -143,27 +143,27 @@ class Rotation:
         """Return the writes for the configurations that do not trust the authorities yet."""
         actions: Actions = ()
         for informer in self._configurations:
-            found = informer.store.list()
-            if not found:
+            objects = informer.store.list()
+            if not objects:
                 raise ConfigError(
                     f"{informer.resource.kind} not found: install the webhook configurations (lws install)"
                 )
-            for configuration in found:
+            for configuration in objects:
                 trusting = configurations.with_authority(configuration, bundle)
                 if trusting is not configuration:
                     log.info("injecting the authority", configuration=meta.name(configuration))
                     actions += (Put(resource=informer.resource, object=trusting),)
         return actions
 
-    async def _show(self, found: Rotated) -> None:
+    async def _show(self, rotation: Rotated) -> None:
         """Serve the certificate if it changed, after a pause for API servers to learn a new authority."""
-        if found.chain == self._served:
+        if rotation.chain == self._served:
             return
-        if self._served and found.signer != self._signer:
+        if self._served and rotation.signer != self._signer:
             await asyncio.sleep(SETTLE)
-        await self._serve(found.chain)
-        self._served, self._signer = found.chain, found.signer
-        log.info("certificate served", until=found.until.isoformat())
+        await self._serve(rotation.chain)
+        self._served, self._signer = rotation.chain, rotation.signer
+        log.info("certificate served", until=rotation.until.isoformat())
 
 
 class _ClockFollower:
