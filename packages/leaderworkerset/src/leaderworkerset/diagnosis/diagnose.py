@@ -68,9 +68,9 @@ def _diagnose(observed: Observed, selection: Selection) -> Diagnosis:
         return _healthy(observed, selection)
     cut = replace(observed, view=narrow(observed.view, Selection(selection.name, selection.group)))
     if selection.rank is not None:
-        alone = _first(replace(cut, rank=selection.rank))
-        if alone is not None and alone[0].verdict is Verdict.STUCK:
-            return _by_cause(observed, selection, *alone)
+        own_match = _first(replace(cut, rank=selection.rank))
+        if own_match is not None and own_match[0].verdict is Verdict.STUCK:
+            return _by_cause(observed, selection, *own_match)
     match = _first(cut)
     if match is None and is_whole(observed.view, selection):
         return _healthy(observed, selection)
@@ -83,8 +83,8 @@ def _is_done(observed: Observed, selection: Selection) -> bool:
         return False
     if selection.group is None:
         return outcome.all_done([observed.view])
-    selected = [(group, rank) for group in narrow(observed.view, selection).groups for rank in group.ranks]
-    return bool(selected) and all(outcome.has_finished(*member) for member in selected)
+    members = [(group, rank) for group in narrow(observed.view, selection).groups for rank in group.ranks]
+    return bool(members) and all(outcome.has_finished(*member) for member in members)
 
 
 def _of_set(observed: Observed, set_view: SetView) -> Diagnosis:
@@ -146,11 +146,13 @@ def _by_cause(observed: Observed, selection: Selection, cause: Cause, finding: F
 
 def _healthy(observed: Observed, selection: Selection) -> Diagnosis:
     view = observed.view
-    ended = [group for group in view.groups if group.end is GroupEnd.COMPLETE and selection.group in (None, group.name)]
+    complete = [
+        group for group in view.groups if group.end is GroupEnd.COMPLETE and selection.group in (None, group.name)
+    ]
     if selection.group is not None:
-        text = f"{selection} is {'complete' if ended else 'ready'}"
+        text = f"{selection} is {'complete' if complete else 'ready'}"
     elif view.is_complete:
-        text = f"{counted(len(ended), 'group')} of {view.desired} complete"
+        text = f"{counted(len(complete), 'group')} of {view.desired} complete"
     elif _is_done(observed, selection):
         text = outcome.count_of_ended(view)
     else:

@@ -81,8 +81,8 @@ def overview(diagnoses: Sequence[Diagnosis], *, with_namespace: bool = False) ->
     fine = [group for group in sets if worst(group).verdict is Verdict.HEALTHY]
     paragraphs = [_block(group, with_namespace=with_namespace) for group in ill[:BLOCKS]]
     if others := [worst(group) for group in ill[BLOCKS:]]:
-        lined = [f"  {_prefix(other, with_namespace=with_namespace)}{headline(other)}" for other in others]
-        paragraphs.append(["Others:", *lined])
+        other_lines = [f"  {_prefix(other, with_namespace=with_namespace)}{headline(other)}" for other in others]
+        paragraphs.append(["Others:", *other_lines])
     if fine:
         titles = listed([_title(group[0], with_namespace=with_namespace) for group in fine], NAMES)
         paragraphs.append([f"{len(fine)} of {counted(len(sets), 'set')} healthy: {titles}"])

@@ -131,8 +131,8 @@ def _of_signal(observed: Observed, rank: Rank, container: JSONObject, code: int,
     events = observed.lws(f"events {observed.view.name}/{rank.place} --warnings")
     node = f"node {rank.node}" if rank.node else "its node"
     memory = f", or from the kernel if {node} was out of memory (dmesg there)" if code == KILLED else ""
-    probed = f", or from its {probes[0]} probe: {events}" if probes else "; no probe ends this container"
-    return f"{name} came from somebody, or from what stopped its container{memory}{probed}"
+    probe_text = f", or from its {probes[0]} probe: {events}" if probes else "; no probe ends this container"
+    return f"{name} came from somebody, or from what stopped its container{memory}{probe_text}"
 
 
 def _is_unmapped(observed: Observed, rank: Rank, container: str, image: str) -> bool:

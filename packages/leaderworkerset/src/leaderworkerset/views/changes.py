@@ -50,7 +50,7 @@ def lines(
 ) -> dict[str, str]:
     """Return a line for every subject that changed since it was last shown, by name, except for paused paces."""
     changed = {name: _line(previous.get(name), subject) for name, subject in now.items() if subject.pace not in paused}
-    gone = {name: f"{name}{GONE}" for name, was in previous.items() if name not in now and _is_missed(was, now)}
+    gone = {name: f"{name}{GONE}" for name, before in previous.items() if name not in now and _is_missed(before, now)}
     return {name: text for name, text in changed.items() if text} | {
         name: text for name, text in gone.items() if previous[name].pace not in paused
     }
@@ -58,13 +58,13 @@ def lines(
 
 def shared(texts: Mapping[str, str], known_subjects: Mapping[str, ViewSubject], now: datetime) -> list[str]:
     """Return the lines of subjects, in order; groups of a large LeaderWorkerSet with the same change share a line."""
-    shared_lines, many = [], defaultdict[tuple[str, bool], list[Group]](list)
+    shared_lines, by_owner = [], defaultdict[tuple[str, bool], list[Group]](list)
     for name, text in texts.items():
         if (group := known_subjects[name].group) is None:
             shared_lines.append(text)
         else:
-            many[known_subjects[name].owner, text.endswith(GONE)].append(group)
-    for (owner, is_gone), groups in many.items():
+            by_owner[known_subjects[name].owner, text.endswith(GONE)].append(group)
+    for (owner, is_gone), groups in by_owner.items():
         if is_gone:
             names = Fold(tuple(sorted(groups, key=lambda group: group.index)), "", "").places
             shared_lines.append(f"{owner} groups {names}{GONE}")
@@ -73,13 +73,13 @@ def shared(texts: Mapping[str, str], known_subjects: Mapping[str, ViewSubject], 
     return shared_lines
 
 
-def _is_missed(was: ViewSubject, now: Mapping[str, ViewSubject]) -> bool:
+def _is_missed(before: ViewSubject, now: Mapping[str, ViewSubject]) -> bool:
     """Return whether the removal of a subject is reported: groups of a deleted LeaderWorkerSet are not."""
-    return was.owner == was.name or was.owner in now
+    return before.owner == before.name or before.owner in now
 
 
-def _line(was: ViewSubject | None, subject: ViewSubject) -> str:
-    previous_facts = was.facts if was else {}
+def _line(before: ViewSubject | None, subject: ViewSubject) -> str:
+    previous_facts = before.facts if before else {}
     changed = [name for name, text in subject.facts.items() if previous_facts.get(name) != text]
     if not changed and previous_facts.keys() <= subject.facts.keys():
         return ""

@@ -226,8 +226,8 @@ def view(lws: JSONObject, pods: Iterable[JSONObject], describe: Callable[[JSONOb
         if place is not None:
             by_name.setdefault(place[0], {})[place[1]] = pod
     by_group = _numbered(by_name, desired)
-    lacking = desired - sum(0 <= index < desired for index in by_group)
-    listed_count = 0 if groupname.is_hash_set(lws) else min(lacking, max(LISTED // size, 1))
+    shortage = desired - sum(0 <= index < desired for index in by_group)
+    listed_count = 0 if groupname.is_hash_set(lws) else min(shortage, max(LISTED // size, 1))
     by_group |= {
         index: (index, {}) for index in islice((at for at in range(desired) if at not in by_group), listed_count)
     }
@@ -244,7 +244,7 @@ def view(lws: JSONObject, pods: Iterable[JSONObject], describe: Callable[[JSONOb
         created=meta.metadata(lws).get("creationTimestamp", ""),
         groups=tuple(groups),
         object=lws,
-        more=lacking - listed_count,
+        more=shortage - listed_count,
     )
 
 
@@ -340,8 +340,8 @@ def _size_of(members: _Members, size: int) -> int:
 
 def _group(lws: JSONObject, members: _Members, size: int, waits_for_leader: bool) -> Group:  # noqa: FBT001
     leader = members.leader
-    awaited = "ContainersReady" if leader is not None and groupname.is_hash(leader) else "Ready"
-    is_held = waits_for_leader and not (leader is not None and meta.is_condition_true(leader, awaited))
+    condition = "ContainersReady" if leader is not None and groupname.is_hash(leader) else "Ready"
+    is_held = waits_for_leader and not (leader is not None and meta.is_condition_true(leader, condition))
     ranks = tuple(
         members.describe(members.pods[number])
         if number in members.pods

@@ -25,8 +25,8 @@ def default_container(pod: JSONObject) -> str:
     'main'
     """
     names = containers(pod)
-    annotated = meta.annotations(pod).get(DEFAULT)
-    return annotated if annotated in names else names[0]
+    default = meta.annotations(pod).get(DEFAULT)
+    return default if default in names else names[0]
 
 
 def note_of_choice(pods: Sequence[JSONObject]) -> str:

@@ -38,8 +38,8 @@ def telling(ranks: Iterable[Rank]) -> Rank | None:
     a crash explains an unready rank. Of several crashed ranks, it is the rank in the diagnosis.
     """
     problems = [rank for rank in ranks if is_problem(rank)]
-    crashed = deaths.in_order(run for rank in problems for run in rank.deaths)
-    return min(problems, key=lambda rank: (_stage(rank), bool(crashed) and rank.pod != crashed[0].pod), default=None)
+    crashes = deaths.in_order(run for rank in problems for run in rank.deaths)
+    return min(problems, key=lambda rank: (_stage(rank), bool(crashes) and rank.pod != crashes[0].pod), default=None)
 
 
 def _stage(rank: Rank) -> int:
@@ -79,8 +79,8 @@ def first_waiting(view: View) -> tuple[Rank, int] | None:
     waiting = [rank for group in view.groups for rank in group.ranks if not rank.is_ready]
     if not waiting:
         return None
-    reasoned = (rank for rank in waiting if rank.why and rank.state != MISSING)
-    first = telling(waiting) or next(reasoned, waiting[0])
+    with_reason = (rank for rank in waiting if rank.why and rank.state != MISSING)
+    first = telling(waiting) or next(with_reason, waiting[0])
     return first, len(waiting) - 1
 
 

@@ -35,8 +35,8 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
     revision = groupname.revision(leader) if leader else ""
     if recreation is None or (revision and revision != recreation.revision):
         return None
-    condemned = leader is not None and meta.uid(leader) == recreation.leader
-    stays = condemned and leader is not None and (groupname.is_exhausted(leader) or not meta.is_deleting(leader))
+    is_condemned = leader is not None and meta.uid(leader) == recreation.leader
+    stays = is_condemned and leader is not None and (groupname.is_exhausted(leader) or not meta.is_deleting(leader))
     if recreation.state is not RecreationState.RECREATED and not stays:
         return None  # the leader was replaced otherwise: that recreation did not take place
     return Recreations(
@@ -100,14 +100,14 @@ def sentence(recreation: Recreations, now: datetime) -> str:
     'recreated 2 times; pod web-0 failed again (app: exit code 1): no restart is left, the pods are kept for diagnosis'
     """
     attempts = f"recreated {counted(recreation.done, 'time')}"
-    failed = f"pod {recreation.failed_pod} failed"
+    cause = f"pod {recreation.failed_pod} failed"
     reason = f" ({recreation.failure})" if recreation.failure else ""
     if recreation.is_exhausted:
-        return f"{attempts}; {failed} again{reason}: no restart is left, the pods are kept for diagnosis"
+        return f"{attempts}; {cause} again{reason}: no restart is left, the pods are kept for diagnosis"
     if not recreation.is_waiting:
-        return f"{attempts}, last {duration(now - recreation.due)} ago because {failed}{reason}"
+        return f"{attempts}, last {duration(now - recreation.due)} ago because {cause}{reason}"
     wait = f"in {duration(recreation.due - now)}" if recreation.due > now else "now"
-    return f"{attempts}; {failed} again{reason}, next attempt {wait}"
+    return f"{attempts}; {cause} again{reason}, next attempt {wait}"
 
 
 def in_place(group: Group, now: datetime) -> str:

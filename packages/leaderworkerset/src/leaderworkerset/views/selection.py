@@ -68,6 +68,6 @@ def narrow(view: View, selection: Selection) -> View:
 
 def not_ready(view: View) -> View | None:
     """Reduce a view to the ranks that are not ready; None if the LeaderWorkerSet and all its ranks are ready."""
-    cut = (replace(group, ranks=tuple(rank for rank in group.ranks if not is_fine(rank))) for group in view.groups)
-    kept = tuple(group for group in cut if group.ranks)
+    groups = (replace(group, ranks=tuple(rank for rank in group.ranks if not is_fine(rank))) for group in view.groups)
+    kept = tuple(group for group in groups if group.ranks)
     return replace(view, groups=kept) if kept or not view.is_ready else None

@@ -107,8 +107,8 @@ def tainted(observed: Observed) -> Finding | None:
         return None
     rank = repelled_ranks[0]
     selector = selector_of(rank)
-    suiting = [node for node in observed.nodes.values() if has_labels(node, selector)]
-    taint_texts = dict.fromkeys(taint_text(taint) for node in suiting for taint in untolerated(rank, node))
+    candidates = [node for node in observed.nodes.values() if has_labels(node, selector)]
+    taint_texts = dict.fromkeys(taint_text(taint) for node in candidates for taint in untolerated(rank, node))
     taint_list = f": {', '.join(list(taint_texts)[:TAINTS_NAMED])}" if taint_texts else ""
     template = observed.view.name
     return Finding(
@@ -125,8 +125,8 @@ def tainted(observed: Observed) -> Finding | None:
 def untolerated(rank: Rank, node: JSONObject) -> list[JSONObject]:
     """Return the taints of a node that repel a pod."""
     tolerations = placement.read_tolerations(meta.spec(rank.object or {}))
-    repelling = [taint for taint in meta.spec(node).get("taints") or [] if taint.get("effect") in placement.REPELLING]
-    return [taint for taint in repelling if not placement.tolerate(tolerations, [taint])]
+    taints = [taint for taint in meta.spec(node).get("taints") or [] if taint.get("effect") in placement.REPELLING]
+    return [taint for taint in taints if not placement.tolerate(tolerations, [taint])]
 
 
 def taint_text(taint: JSONObject) -> str:

@@ -22,8 +22,12 @@ def has_ended(observed: Observed) -> Finding | None:
     """Find a rank whose containers exited with code 0, although it should continue to run."""
     if observed.ends:
         return None
-    done = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _is_done(rank)]
-    ended = [(group, rank) for group, rank in done if not _waits_for_another(group, {member.pod for _, member in done})]
+    done_ranks = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _is_done(rank)]
+    ended = [
+        (group, rank)
+        for group, rank in done_ranks
+        if not _waits_for_another(group, {member.pod for _, member in done_ranks})
+    ]
     ended = ended or [
         place_of_run(observed, death)
         for death in ended_runs(observed)

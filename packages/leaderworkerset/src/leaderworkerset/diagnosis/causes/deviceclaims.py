@@ -62,5 +62,5 @@ def claims(rank: Rank) -> list[str]:
 
 def _message(observed: Observed, rank: Rank) -> str:
     """Return the message of the claim controller about a pod, or else the scheduler's."""
-    failed = ranks.messages(observed, rank, "FailedResourceClaimCreation")
-    return failed[-1] if failed else rank.why
+    messages = ranks.messages(observed, rank, "FailedResourceClaimCreation")
+    return messages[-1] if messages else rank.why

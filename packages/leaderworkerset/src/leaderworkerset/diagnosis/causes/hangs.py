@@ -46,8 +46,8 @@ def restarts_in_place(observed: Observed) -> Finding | None:
 
 def hung_groups(view: View) -> list[Group]:
     """Return the stalled groups, if the LeaderWorkerSet enables progress tracking."""
-    watched = runsettings.read(meta.annotations(view.object)).timeout is not None
-    return [group for group in view.groups if watched and group.hang is not None]
+    is_watched = runsettings.read(meta.annotations(view.object)).timeout is not None
+    return [group for group in view.groups if is_watched and group.hang is not None]
 
 
 @cause(

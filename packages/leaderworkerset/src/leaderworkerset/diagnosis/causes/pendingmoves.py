@@ -52,16 +52,16 @@ def waits_for_move(observed: Observed) -> Finding | None:
     view = observed.view
     if not departures.is_moving(view) or not (waiting := _waiting(observed)):
         return None
-    away = [group for group in view.groups if not group.is_ready and group.index < view.desired]
+    unready = [group for group in view.groups if not group.is_ready and group.index < view.desired]
     steps = [observed.lws(f"events {view.name}")]
     allowed = allowed_unavailable(view)
     if view.is_updating:
         waits = "waiting for the end of the rollout"
-    elif (missing := max(len(away), view.desired - view.ready)) and missing >= allowed:
+    elif (missing := max(len(unready), view.desired - view.ready)) and missing >= allowed:
         # where one group is explained, the view has no others
-        others = groups_named([group.name for group in away[:NAMED]]) if away else "another group"
+        others = groups_named([group.name for group in unready[:NAMED]]) if unready else "another group"
         waits = f"waiting for {others} to be ready"
-        steps.insert(0, observed.lws(f"explain {view.name}{f'/{away[0].name}' if away else ''}"))
+        steps.insert(0, observed.lws(f"explain {view.name}{f'/{unready[0].name}' if unready else ''}"))
     else:
         waits = f"{counted(allowed, 'group')} at a time" if allowed else "after extra groups are ready"
     return Finding(

@@ -198,10 +198,10 @@ def is_not_in_place(observed: Observed) -> Finding | None:
         groupname.revision(observed.leader_statefulset or {}),
     )
     older = [group for group in view.groups if group.is_ready and group.revision != key and group.index < view.desired]
-    scheduled = "spec.scheduling" if meta.spec(view.object).get("scheduling") is not None else ""
+    scheduling_field = "spec.scheduling" if meta.spec(view.object).get("scheduling") is not None else ""
     new = find(revisions, key)
     for group in older if key else ():
-        field = scheduled or inplace.obstacle_between(find(revisions, group.revision), new)
+        field = scheduling_field or inplace.obstacle_between(find(revisions, group.revision), new)
         if field:
             return Finding(
                 subject=own(observed),

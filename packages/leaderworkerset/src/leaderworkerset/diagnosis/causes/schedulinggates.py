@@ -67,13 +67,13 @@ def _waits(workload: JSONObject, rank: Rank) -> str:
     """Return what a pod's Workload waits for; empty if the Workload is admitted or of another pod."""
     pod_metadata = {**meta.annotations(rank.object or {}), **meta.labels(rank.object or {})}
     own = pod_metadata.get(f"{SERVED_BY_KUEUE}/prebuilt-workload-name")
-    finished = meta.find_condition(workload, "Finished")
-    if meta.name(workload) != own or (finished is None and meta.is_condition_true(workload, "Admitted")):
+    condition = meta.find_condition(workload, "Finished")
+    if meta.name(workload) != own or (condition is None and meta.is_condition_true(workload, "Admitted")):
         return ""
-    if finished is not None:
+    if condition is not None:
         return f"Workload {own} is finished, which Kueue never takes back: delete it, then Kueue makes a new one"
-    reserved = meta.find_condition(workload, "QuotaReserved") or {}
-    text = reserved.get("message") or "it is waiting in its queue"
+    reservation = meta.find_condition(workload, "QuotaReserved") or {}
+    text = reservation.get("message") or "it is waiting in its queue"
     return f"Workload {meta.name(workload)}: {ranks.quote(str(text))}"
 
 
@@ -147,8 +147,8 @@ def _is_of_group(podgroup: JSONObject, rank: Rank) -> bool:
     if name := linked(rank.object or {}):
         return name == meta.name(podgroup)
     own = meta.labels(rank.object or {})
-    theirs = meta.labels(podgroup)
-    return all(theirs.get(key) == own.get(key) for key in (labels.NAME, labels.GROUP_INDEX)) and bool(theirs)
+    marks = meta.labels(podgroup)
+    return all(marks.get(key) == own.get(key) for key in (labels.NAME, labels.GROUP_INDEX)) and bool(marks)
 
 
 def _lacks(podgroup: JSONObject) -> str:

@@ -65,12 +65,14 @@ def part_is_refused(observed: Observed) -> Finding | None:
     set_view = observed.of_set
     if set_view is None or meta.is_deleting(set_view.object):
         return None
-    there = {part.view.name for part in set_view.parts} | {meta.name(scaler) for scaler in observed.get(ROLE_SCALERS)}
+    existing = {part.view.name for part in set_view.parts} | {
+        meta.name(scaler) for scaler in observed.get(ROLE_SCALERS)
+    }
     warnings = observed.warnings.about(set_view.namespace, "DisaggregatedSet", set_view.name)
     for warning in sorted(warnings, key=lambda warning: warning.last, reverse=True):
         match = REFUSED.fullmatch(warning.message)
         is_over = observed.now - warning.last > LONGEST_SILENCE or warning.uid not in {"", meta.uid(set_view.object)}
-        if match is None or is_over or match[2] in there or match[1] == "Service":
+        if match is None or is_over or match[2] in existing or match[1] == "Service":
             continue
         kind, name, why = match.groups()
         return Finding(

@@ -214,8 +214,8 @@ def manager_is_silent(observed: Observed) -> Finding | None:
     if undone is None:
         return None
     are_known = observed.knows(resources.DEPLOYMENTS) and observed.knows(resources.LEASES)
-    nothing = are_known and not observed.get(resources.DEPLOYMENTS) and not observed.get(resources.LEASES)
-    evidence = ("there is neither a Deployment nor a Lease of the manager",) if nothing else ()
+    is_absent = are_known and not observed.get(resources.DEPLOYMENTS) and not observed.get(resources.LEASES)
+    evidence = ("there is neither a Deployment nor a Lease of the manager",) if is_absent else ()
     return _silent(observed, undone, "no manager acts", evidence)
 
 
@@ -231,13 +231,13 @@ def outdated_definition(observed: Observed) -> Finding | None:
     definition = observed.by_name(resources.CUSTOM_RESOURCE_DEFINITIONS, name)
     if definition is None:
         return None
-    lacking = sorted(_fields(leaderworkerset_crd()) - _fields(definition), key=lambda field: (field.count("."), field))
-    if not lacking:
+    missing = sorted(_fields(leaderworkerset_crd()) - _fields(definition), key=lambda field: (field.count("."), field))
+    if not missing:
         return None
     return Finding(
         subject=Subject(kind="CustomResourceDefinition", name=name),
-        sentence=f"the definition of LeaderWorkerSets is older than this lws: fields of specs are dropped, as {lacking[0]}",
-        evidence=(f"CustomResourceDefinition {name} has no {', '.join(lacking[:5])}",),
+        sentence=f"the definition of LeaderWorkerSets is older than this lws: fields of specs are dropped, as {missing[0]}",
+        evidence=(f"CustomResourceDefinition {name} has no {', '.join(missing[:5])}",),
         steps=(f"{observed.commands.lws} install",),
     )
 

@@ -132,10 +132,10 @@ def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObjec
     occurrences: list[Happening] = []
     for event in events:
         about = event.get("involvedObject") or {}
-        regarded = str(about.get("name") or "")
-        if about.get("kind") == SET_KIND and regarded == name:
+        object_name = str(about.get("name") or "")
+        if about.get("kind") == SET_KIND and object_name == name:
             occurrences.append(happening(event))
-        elif f"{name}-" in regarded:
+        elif f"{name}-" in object_name:
             occurrences += list(islice(filter(None, (part.happening(event) for part in parts)), 1))
     return sorted(occurrences, key=lambda occurrence: (occurrence.last, occurrence.ident))
 
@@ -147,9 +147,9 @@ def is_about(place: Place, selection: Selection) -> bool:
     return place[0] == selection.group and (selection.rank is None or place[1] in (None, selection.rank))
 
 
-def since(happened: Iterable[Happening], length: timedelta, now: datetime) -> list[Happening]:
+def since(occurrences: Iterable[Happening], length: timedelta, now: datetime) -> list[Happening]:
     """Return the events within a length of time before now."""
-    return [occurrence for occurrence in happened if now - occurrence.last <= length]
+    return [occurrence for occurrence in occurrences if now - occurrence.last <= length]
 
 
 def document(occurrence: Happening) -> JSONObject:
