@@ -250,15 +250,15 @@ class AsyncClient:
 
         await self._open.get(LEADERWORKERSETS, self._key(name))
         informers = SetInformers(self._open, self._key(name))
-        lost: list[LogError] = []
-        streams = Streams(lost=lambda _, error: lost.append(error))
+        lost_logs: list[LogError] = []
+        streams = Streams(lost=lambda _, error: lost_logs.append(error))
         async with following(*informers.all) as objects:
             follower = LogFollower(
                 self._open, pod_filter.covers, options, lambda pod, line: put(log_line(pod, line)), streams
             )
             await follower.run(objects, informers, is_over)
-        if lost:
-            raise lost[0]
+        if lost_logs:
+            raise lost_logs[0]
 
     async def scale(self, name: str, groups: int) -> None:
         """Set the number of groups."""

@@ -164,11 +164,11 @@ class DisruptionDriver(Driver):
         """Map a leader to its LeaderWorkerSet if it was added, deleted or resized; any pod if its node is closed."""
         closed = {} if self._closed is None else self._closed.by_name
         versions = [pod for pod in (change.old, change.new) if pod is not None]
-        moved = any(meta.spec(pod).get("nodeName") in closed for pod in versions) and len(versions) == 1
+        has_moved = any(meta.spec(pod).get("nodeName") in closed for pod in versions) and len(versions) == 1
         has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
         key = indexes.lws_key(change.object)
         starts = change.old is None and labels.DO_NOT_DISRUPT in meta.annotations(self._sets.store.get(key) or {})
-        return (key,) if moved or has_news or starts else ()
+        return (key,) if has_moved or has_news or starts else ()
 
     def _keys_of_node(self, change: Change) -> Iterable[ObjectKey]:
         """Map a node that was closed or reopened to the LeaderWorkerSets with pods on it."""

@@ -62,8 +62,8 @@ def gang_caches(gang: Gang) -> tuple[Cache, ...]:
 def gang_permissions(gang: Gang) -> tuple[Permission, ...]:
     """Return the permissions to write the objects of the gang schedulers."""
     own = tuple(Permission(resource, ("create", "delete")) for resource in gang.resources)
-    corrected = tuple(Permission(resource, ("patch",)) for resource in gang.resources if resource in SCHEDULING)
-    return (*own, *corrected, Permission(LEADERWORKERSETS, ("patch",), "status")) if corrected else own
+    patches = tuple(Permission(resource, ("patch",)) for resource in gang.resources if resource in SCHEDULING)
+    return (*own, *patches, Permission(LEADERWORKERSETS, ("patch",), "status")) if patches else own
 
 
 class GangObjects:

@@ -93,7 +93,7 @@ class MaintenanceNodes:
 
     def _keys_of_pod(self, change: Change) -> Iterable[ObjectKey]:
         """Map a pod that was placed on a closed node, or a leader whose mark changed, to its LeaderWorkerSet."""
-        placed, before = ("" if pod is None else meta.spec(pod).get("nodeName") for pod in (change.new, change.old))
-        marked, was = (() if leader is None else marked_values(leader) for leader in (change.new, change.old))
-        has_news = marked != was or (placed != before and placed in self._closed)
+        after, before = ("" if pod is None else meta.spec(pod).get("nodeName") for pod in (change.new, change.old))
+        marks, old_marks = (() if leader is None else marked_values(leader) for leader in (change.new, change.old))
+        has_news = marks != old_marks or (after != before and after in self._closed)
         return (indexes.lws_key(change.object),) if has_news else ()

@@ -267,8 +267,8 @@ def cause_of(leader: JSONObject, pods: Store) -> str:
         return DELETED
     group = indexes.group_value(indexes.lws_key(leader_pod), groupname.label(leader_pod))
     members = pods.by_index(indexes.BY_GROUP, group)
-    restarted = any(has_failed(pod, excuses=EXTENSIONS.excuses) and not meta.is_deleting(pod) for pod in members)
-    return RESTARTED if restarted else DELETED
+    has_restarted = any(has_failed(pod, excuses=EXTENSIONS.excuses) and not meta.is_deleting(pod) for pod in members)
+    return RESTARTED if has_restarted else DELETED
 
 
 def _moment(text: str) -> datetime:

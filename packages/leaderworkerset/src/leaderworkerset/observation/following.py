@@ -167,8 +167,8 @@ async def following(*informers: Followed) -> AsyncIterator[Following]:
                 task.cancel()
 
 
-async def _run(followed: Followed) -> None:
-    await (followed.run(gives_up=True) if isinstance(followed, Informer) else followed.run())
+async def _run(informer: Followed) -> None:
+    await (informer.run(gives_up=True) if isinstance(informer, Informer) else informer.run())
 
 
 class AllSets:

@@ -147,8 +147,8 @@ class LogFollower:
 
     async def drained(self, timeout: float) -> None:
         """Wait until the logs of ended runs are completely read, for at most `timeout` seconds."""
-        if ended := [reader for reader, goes_on in self._readers.items() if not goes_on()]:
-            await asyncio.wait(ended, timeout=timeout)
+        if ended_readers := [reader for reader, goes_on in self._readers.items() if not goes_on()]:
+            await asyncio.wait(ended_readers, timeout=timeout)
 
     def _begin_all(self, tasks: asyncio.TaskGroup, informers: PodSource) -> bool:
         """Open a stream for each new run; return whether a run has to wait for the end of another stream."""

@@ -95,11 +95,11 @@ class SharedLists:
             objects = await (self._lists.bounded if is_bounded else self._lists.all)(query)
         except (APIError, TooManyError) as error:
             return Answer({}, error)
-        arranged: dict[ObjectKey, list[JSONObject]] = {}
+        by_key: dict[ObjectKey, list[JSONObject]] = {}
         for obj in objects:
             for key in keys(obj):
-                arranged.setdefault(key, []).append(obj)
-        return Answer(arranged)
+                by_key.setdefault(key, []).append(obj)
+        return Answer(by_key)
 
     async def node(self, name: str) -> JSONObject | None:
         """Read one node of a cluster with too many nodes to read all; for many LeaderWorkerSets, raise an error."""

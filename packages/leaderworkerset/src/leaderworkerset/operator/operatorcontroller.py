@@ -199,9 +199,9 @@ class OperatorDriver(Driver):
             observed = replace(observed, unreached=await admissionprobe.obstacle(self._client, self._place.namespace))
         target = sync.decide(observed, self._declared, self._place)
         if target is None or (target.desired.is_removed and observed.deployment is None):
-            released = await self._evidence.release()
-            if target is None or released.actions:
-                return released
+            release = await self._evidence.release()
+            if target is None or release.actions:
+                return release
         differences = await self._comparison.differing(target.due if target else (), observed.live)
         return sync.reconcile(observed, target, differences, self._place, self._clock.now())
 

@@ -143,12 +143,12 @@ def decide(observed: ObservedOperand, declared: Declared, place: OperatorPlace) 
         objects = operand.build(declared, place, settings, cluster, around)
     except OverrideError as error:
         return WantedOperand(desired=settings, outcome=replace(outcome, error=str(error)))
-    monitored = observed.serves(SERVICE_MONITORS)
-    wished = [(kind, obj) for kind, obj in objects if monitored or kind != SERVICE_MONITORS]
-    due, waiting = _until_issued(wished, around.hashes)
+    is_monitored = observed.serves(SERVICE_MONITORS)
+    served_objects = [(kind, obj) for kind, obj in objects if is_monitored or kind != SERVICE_MONITORS]
+    due, waiting = _until_issued(served_objects, around.hashes)
     return WantedOperand(
         desired=settings,
-        outcome=replace(outcome, error=waiting, note="" if monitored else NO_MONITOR, complete=not waiting),
+        outcome=replace(outcome, error=waiting, note="" if is_monitored else NO_MONITOR, complete=not waiting),
         due=due,
         unwanted=() if waiting else _deletable(observed, declared, place, kept=objects),
     )
@@ -262,8 +262,8 @@ def _deletable(observed: ObservedOperand, declared: Declared, place: OperatorPla
         for (kind, key), obj in observed.live.items()
         if (kind, key) not in stays and kind != resources.CUSTOM_RESOURCE_DEFINITIONS
     ]
-    installed = operand.possible(declared, place) if surplus else ()
-    return [(kind, obj) for kind, obj in surplus if (kind, meta.key(obj)) in installed]
+    possible = operand.possible(declared, place) if surplus else ()
+    return [(kind, obj) for kind, obj in surplus if (kind, meta.key(obj)) in possible]
 
 
 def _removals(observed: ObservedOperand, declared: Declared, place: OperatorPlace) -> Objects:

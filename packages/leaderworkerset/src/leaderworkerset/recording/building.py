@@ -43,8 +43,8 @@ class Traces(Struct, frozen=True, kw_only=True):
 
 def build(traces: Traces, mask: Mask) -> Episode:
     """Return the episode; raise ValueError if none of the pods belongs to a group."""
-    some = next((pod for pod in traces.pods if place_of(pod) is not None), None)
-    if some is None:
+    member = next((pod for pod in traces.pods if place_of(pod) is not None), None)
+    if member is None:
         raise ValueError("no pod of an episode has the labels of a group")
     ranks = tuple(sorted(_ranks(traces, mask), key=lambda rank_end: (rank_end.rank, rank_end.pod)))
     record = recreationrecord.read(traces.record)
@@ -52,9 +52,9 @@ def build(traces: Traces, mask: Mask) -> Episode:
     is_recorded = record is not None and meta.name(failed) in ("", record.failure.pod)
     failure_text = record.failure.what if record and is_recorded else failure.describe(failed).what if failed else ""
     return Episode(
-        namespace=meta.namespace(some),
-        lws=meta.labels(some)[labels.NAME],
-        group=str(name_of(groupname.label(some))),
+        namespace=meta.namespace(member),
+        lws=meta.labels(member)[labels.NAME],
+        group=str(name_of(groupname.label(member))),
         outcome=OUTCOMES.get(record.state, Outcome.RECREATED) if record else Outcome.FAILED,
         time=timestamps.render(traces.now),
         first_rank=first,
@@ -70,14 +70,14 @@ def build(traces: Traces, mask: Mask) -> Episode:
     )
 
 
-def _first_failed(pods: Sequence[JSONObject], recorded: str) -> tuple[int | None, JSONObject]:
+def _first_failed(pods: Sequence[JSONObject], recorded_name: str) -> tuple[int | None, JSONObject]:
     """Return the rank that failed first, None if it is not known, and its pod, or else the pod of the record.
 
     Runs that ended because their group was recreated did not fail.
     """
     failures = [(meta.name(pod), end) for pod in pods for end in _failures(pod)]
-    first_name = deaths.first_of(failures) if failures else recorded
-    pod_name = first_name or recorded or next((name for name, _ in failures), "")
+    first_name = deaths.first_of(failures) if failures else recorded_name
+    pod_name = first_name or recorded_name or next((name for name, _ in failures), "")
     pod = next((candidate for candidate in pods if pod_name and meta.name(candidate) == pod_name), {})
     place = place_of(pod) if first_name else None
     return (None if place is None else place[1]), pod
@@ -87,10 +87,10 @@ def _failures(pod: JSONObject) -> Iterator[str]:
     """Yield the first failures of a container, empty if its status no longer shows that run."""
     for status in podstate.container_statuses(pod):
         runs = [(status.get(when) or {}).get("terminated") or {} for when in ("lastState", "state")]
-        failed = [run for run in runs if podstate.is_failure(run) and not podstate.ended_on_request(pod, run)]
+        failed_runs = [run for run in runs if podstate.is_failure(run) and not podstate.ended_on_request(pod, run)]
         run_count, visible_count = int(status.get("restartCount") or 0) + bool(runs[1]), sum(map(bool, runs))
-        if failed:
-            yield str(failed[0].get("finishedAt") or "") if run_count <= visible_count else ""
+        if failed_runs:
+            yield str(failed_runs[0].get("finishedAt") or "") if run_count <= visible_count else ""
 
 
 def ends(container: JSONObject, pod: JSONObject | None = None) -> Iterator[RunEnd]:
@@ -134,7 +134,7 @@ def _events(traces: Traces, mask: Mask) -> list[Happened]:
     """Return the events of the pods and of the LeaderWorkerSet, the newest last."""
     uids = {meta.uid(pod) for pod in traces.pods} | ({meta.uid(traces.lws)} if traces.lws else set())
     own = [event for event in traces.events if (event.get("involvedObject") or {}).get("uid") in uids]
-    happened = sorted(map(eventhistory.happening, own), key=lambda occurrence: occurrence.last)
+    occurrences = sorted(map(eventhistory.happening, own), key=lambda occurrence: occurrence.last)
     return [
         Happened(
             time=timestamps.render(occurrence.last),
@@ -144,7 +144,7 @@ def _events(traces: Traces, mask: Mask) -> list[Happened]:
             reason=occurrence.reason,
             count=occurrence.count,
         )
-        for occurrence in happened[-episode.MOST_EVENTS :]
+        for occurrence in occurrences[-episode.MOST_EVENTS :]
     ]
 
 

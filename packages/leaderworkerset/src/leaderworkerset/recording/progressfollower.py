@@ -184,10 +184,10 @@ class ProgressFollower:
         if len(leader_uids) > MOST_LEADERS and not self._was_full:
             log.warning("progress of further leaders is not followed", followed=MOST_LEADERS, leaders=len(leader_uids))
         self._was_full = len(leader_uids) > MOST_LEADERS
-        followed = set(_in_turns(leader_uids, self._leaders)[:MOST_LEADERS])
-        for uid in [uid for uid, task in self._tasks.items() if uid not in followed or task.done()]:
+        followed_uids = set(_in_turns(leader_uids, self._leaders)[:MOST_LEADERS])
+        for uid in [uid for uid, task in self._tasks.items() if uid not in followed_uids or task.done()]:
             self._tasks.pop(uid).cancel()
-        for uid in followed - self._tasks.keys():
+        for uid in followed_uids - self._tasks.keys():
             self._tasks[uid] = tasks.create_task(self._follow(uid))
 
     async def _follow(self, uid: str) -> None:
@@ -311,11 +311,11 @@ def last_sign(group: Sequence[JSONObject], newest: Progress | None) -> datetime 
 
     None if a rank does not run.
     """
-    started = [_started(pod) for pod in group]
+    starts = [_started(pod) for pod in group]
     size = decimals.natural(meta.annotations(group[0]).get(labels.SIZE, "")) if group else None
-    if not group or len(group) < (size or 1) or None in started:
+    if not group or len(group) < (size or 1) or None in starts:
         return None
-    return max(filter(None, [*started, None if newest is None else newest.at]))
+    return max(filter(None, [*starts, None if newest is None else newest.at]))
 
 
 def _add(steps: Steps, line: bytes) -> str:

@@ -213,8 +213,8 @@ class Recorder:
             self._logs.hurry([pod])  # its last lines
 
     def _is_past(self, end: JSONObject) -> bool:
-        ended = timestamps.read(str(end.get("finishedAt") or ""))
-        return ended is not None and ended < self._begin
+        end_time = timestamps.read(str(end.get("finishedAt") or ""))
+        return end_time is not None and end_time < self._begin
 
     def _depart(self, leader_uid: str, members: Incarnation) -> None:
         if members.record is not None or leader_uid in self._due or leader_uid in self._own:
@@ -303,14 +303,14 @@ class Recorder:
         )
         return traces, Mask(masking.known(secrets, [*pods, *_templates(lws)]))
 
-    async def _list(self, what: Selection, notes: list[str]) -> Sequence[JSONObject]:
+    async def _list(self, selection: Selection, notes: list[str]) -> Sequence[JSONObject]:
         """List objects; if they are unreadable, return none and add a note."""
         try:
             listing = await self._client.list(
-                what.resource, namespace=what.namespace, label_selector=what.label_selector
+                selection.resource, namespace=selection.namespace, label_selector=selection.label_selector
             )
         except KubeError as error:
-            notes.append(f"{what.resource.plural} could not be read: {error}")
+            notes.append(f"{selection.resource.plural} could not be read: {error}")
             return []
         return listing.items
 

@@ -149,16 +149,16 @@ def meet(arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
             Obstacle.WRONG_SIZE, f"the program expects {arguments.size} ranks (--size), LWS_GROUP_SIZE is {size}"
         )
     ranks = range(size) if arguments.whom == "all" else (0,)
-    awaited = {rank: name_of(rank, address) for rank in ranks if rank != own}
-    meeting = Meeting(awaited, arguments.port, arguments.timeout)
-    begun = time.monotonic()
+    names = {rank: name_of(rank, address) for rank in ranks if rank != own}
+    meeting = Meeting(names, arguments.port, arguments.timeout)
+    start = time.monotonic()
     # A look-up cannot be interrupted: the deadline is kept by not waiting for it.
     thread = threading.Thread(target=meeting.run, daemon=True)
     thread.start()
     thread.join(arguments.timeout)
     if left := dict(meeting.ranks):
         raise meeting.missed(left)
-    say(f"rank {own} met {arguments.whom} after {time.monotonic() - begun:.1f} s")
+    say(f"rank {own} met {arguments.whom} after {time.monotonic() - start:.1f} s")
 
 
 def say(text: str) -> None:

@@ -115,12 +115,12 @@ class Rotation:
         if due.step is not RotationStep.KEEP:  # the next plan follows the change of the secret
             log.info("renewing certificates", secret=str(self._place.secret), step=due.step.value)
             return Plan((Put(resource=SECRETS, object=secret | {"data": dict(due.data)}),))
-        if untrusting := self._trust(due.data[AUTHORITY_CERTIFICATE]):
+        if writes := self._trust(due.data[AUTHORITY_CERTIFICATE]):
             # A replica whose watch is late would take back the authority that another one has added.
             current = await self._client.get(SECRETS, self._place.secret)
             if meta.resource_version(current) != meta.resource_version(secret):
                 return Plan(requeue_after=BEHIND)
-            return Plan(untrusting, requeue_after=0.0)
+            return Plan(writes, requeue_after=0.0)
         await self._show(due)
         return Plan(requeue_after=min(max((due.due - now).total_seconds(), SHORTEST), INTERVAL))
 
