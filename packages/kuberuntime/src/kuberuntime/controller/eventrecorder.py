@@ -289,14 +289,14 @@ class EventRecorder:
 
         After a first request, an existing object of this name is this recorder's: only the response was lost.
         """
-        for left in reversed(range(NAMES)):
+        for attempts_left in reversed(range(NAMES)):
             is_first, series.sent = not series.sent, True
             try:
                 await self._client.create(EVENTS, build_event(event, series, self._reporter, self._instance))
             except AlreadyExistsError:
                 if not is_first:
                     return
-                if not left:
+                if not attempts_left:
                     raise
                 series.stamp, series.sent = self._unique_stamp(series.first), False
             else:
