@@ -83,12 +83,12 @@ class EmbeddedCluster:
 
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
         """Create the class; the embedded binder creates a directory for each of its claims."""
-        named = DEFAULT_CLASS | {"metadata": {"name": storage_class}}
-        await client.apply(STORAGE_CLASSES, named, manager="tests")
+        default_class = DEFAULT_CLASS | {"metadata": {"name": storage_class}}
+        await client.apply(STORAGE_CLASSES, default_class, manager="tests")
 
     def _end_container(self, pod: JSONObject, code: int) -> None:
-        running = meta.status(pod)["containerStatuses"][0]["containerID"]
-        self.runner.end(running.removeprefix("process://"), Exit(code))
+        container_id = meta.status(pod)["containerStatuses"][0]["containerID"]
+        self.runner.end(container_id.removeprefix("process://"), Exit(code))
 
 
 def program_of(spec: ContainerSpec) -> Program:
