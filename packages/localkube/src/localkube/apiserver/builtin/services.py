@@ -124,7 +124,7 @@ def _is_address(text: str) -> bool:
 
 
 def _validate_ports(ports: list[JSONObject]) -> Iterator[FieldError]:
-    taken: set[str] = set()
+    seen_names: set[str] = set()
     numbers: set[tuple[int, str]] = set()
     for index, port in enumerate(ports):
         path = f"spec.ports[{index}]"
@@ -133,9 +133,9 @@ def _validate_ports(ports: list[JSONObject]) -> Iterator[FieldError]:
             yield required(f"{path}.name")
         if name:
             yield from all_invalid(f"{path}.name", name, names.dns_1123_label(name))
-            if name in taken:
+            if name in seen_names:
                 yield duplicate(f"{path}.name", name)
-            taken.add(name)
+            seen_names.add(name)
         yield from validate_port(port["port"], f"{path}.port")
         yield from must_be(port["protocol"], PROTOCOLS, f"{path}.protocol")
         target = port["targetPort"]

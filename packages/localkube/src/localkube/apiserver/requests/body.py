@@ -100,9 +100,9 @@ def normalized(call: Call, struct: str, sent: JSONObject) -> JSONObject:
         raise refusal.undecodable(call.method, call.body, str(error)) from error
 
 
-def _version_text(call: Call, found: str) -> str:
+def _version_text(call: Call, version: str) -> str:
     expected = call.served.resource.api_version
-    return f"the API version in the data ({found}) does not match the expected API version ({expected})"
+    return f"the API version in the data ({version}) does not match the expected API version ({expected})"
 
 
 def identified(call: Call, obj: JSONObject) -> JSONObject:
