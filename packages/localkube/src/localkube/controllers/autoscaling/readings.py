@@ -213,35 +213,39 @@ def _ratio(target: WantedLoad, used: Mapping[str, int], requests: Mapping[str, i
 
 def _requests(target: WantedLoad, pods: Iterable[JSONObject]) -> dict[str, int]:
     """Return the requests of pods, by name; sidecars, which run for a pod's whole life, also count."""
-    return {meta.name(pod): sum(_request(target, pod, one) for one in _containers(target, pod)) for pod in pods}
+    return {
+        meta.name(pod): sum(_request(target, pod, container) for container in _containers(target, pod)) for pod in pods
+    }
 
 
 def _containers(target: WantedLoad, pod: JSONObject) -> list[JSONObject]:
     spec = meta.spec(pod)
-    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
-    return [one for one in (*spec["containers"], *sidecars) if target.container in {"", one["name"]}]
+    sidecars = [
+        container for container in spec.get("initContainers") or () if container.get("restartPolicy") == "Always"
+    ]
+    return [container for container in (*spec["containers"], *sidecars) if target.container in {"", container["name"]}]
 
 
 def _request(target: WantedLoad, pod: JSONObject, container: JSONObject) -> int:
-    asked = ((container.get("resources") or {}).get("requests") or {}).get(target.resource)
-    if asked is None:
+    amount = ((container.get("resources") or {}).get("requests") or {}).get(target.resource)
+    if amount is None:
         raise ReadingError(
             "", f"missing request for {target.resource} in container {container['name']} of Pod {meta.name(pod)}"
         )
-    return _milli(asked)
+    return _milli(amount)
 
 
 def _samples(target: WantedLoad, metrics: Iterable[JSONObject]) -> dict[str, Sample]:
     """Return the usage of pods, by name, except pods with an unmeasured container."""
-    found = {}
-    for one in metrics:
-        measured = [each for each in one["containers"] if target.container in {"", each["name"]}]
-        amounts = [each["usage"].get(target.resource) for each in measured]
+    samples = {}
+    for pod_metrics in metrics:
+        measured = [container for container in pod_metrics["containers"] if target.container in {"", container["name"]}]
+        amounts = [container["usage"].get(target.resource) for container in measured]
         if amounts and None not in amounts:
-            window = timedelta(seconds=float(one["window"].removesuffix("s")))
+            window = timedelta(seconds=float(pod_metrics["window"].removesuffix("s")))
             milli = sum(map(_milli, amounts))
-            found[meta.name(one)] = Sample(milli, timestamps.parse(one["timestamp"]), window)
-    return found
+            samples[meta.name(pod_metrics)] = Sample(milli, timestamps.parse(pod_metrics["timestamp"]), window)
+    return samples
 
 
 def _milli(amount: str) -> int:
