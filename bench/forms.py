@@ -69,8 +69,8 @@ async def delete_workers(bench: Bench, groups: int, *, of: int, size: int) -> No
         await client.delete(PODS, ObjectKey(namespace, name))
 
     async def are_replaced() -> bool:
-        found = (await client.list(PODS, namespace=namespace)).items
-        return len(found) == of * size and not uids & {meta.uid(pod) for pod in found}
+        pods = (await client.list(PODS, namespace=namespace)).items
+        return len(pods) == of * size and not uids & {meta.uid(pod) for pod in pods}
 
     await until(are_replaced, *bench.world.replicas, seconds=LIMIT, poll=POLL)
     await bench.whole("web", of)
@@ -115,13 +115,13 @@ async def arrivals(bench: Bench, options: argparse.Namespace) -> None:
     took: dict[str, float] = {}
     facts = {"sets": count, "pods_each": 2 * replicas, "arrivals_per_second": options.rate}
     async with bench.phase("arrivals: all ready", **facts) as line:
-        waiting = asyncio.create_task(follow(bench, replicas, count, begun, took))
+        follower = asyncio.create_task(follow(bench, replicas, count, begun, took))
         start = time.monotonic()
         for index in range(count):
             await asyncio.sleep(max(0.0, start + index / options.rate - time.monotonic()))
             begun[f"web-{index}"] = time.monotonic()
             await bench.create(f"web-{index}", replicas, 2)
-        await waiting
+        await follower
         shares = statistics.quantiles(took.values(), n=100, method="inclusive")
         line |= {f"p{share}_seconds": round(shares[share - 1], 2) for share in (50, 90, 99)}
 

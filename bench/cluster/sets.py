@@ -57,16 +57,16 @@ def count_writes(sets: int) -> None:
         for index in range(sets):
             await world.client.create(DISAGGREGATED_SETS, the_set(index))
         await available(world)
-        told(world, "created", 0.0, sets)
+        report_writes(world, "created", 0.0, sets)
         begun = world.clock.monotonic()
         await asyncio.sleep(REST)
-        told(world, "at rest", begun, sets)
+        report_writes(world, "at rest", begun, sets)
         begun = world.clock.monotonic()
         for index in range(sets):
             patch = {"spec": with_image(the_set(index), "app:2")}
             await world.client.patch(DISAGGREGATED_SETS, ObjectKey(NAMESPACE, f"split-{index}"), patch, kind="merge")
         await available(world)
-        told(world, "rolled", begun, sets)
+        report_writes(world, "rolled", begun, sets)
 
     simulate(scenario, Settings())
 
@@ -78,7 +78,7 @@ async def available(world: World) -> None:
         assert meta.is_condition_true(obj, "Available"), meta.status(obj)
 
 
-def told(world: World, phase: str, since: float, sets: int) -> None:
+def report_writes(world: World, phase: str, since: float, sets: int) -> None:
     """Print the writes of the manager since a given time."""
     wrote = [entry for entry in world.trace.of("manager-0") if entry.at >= since]
     own = [entry for entry in wrote if OWN.search(f"{entry.verb} {entry.object}")]
@@ -97,8 +97,8 @@ def measure_cluster(sets: int, seconds: float) -> None:
         environment = os.environ | {"LWS_STATE_HOME": directory}
 
         def run(*words: str) -> str:
-            done = subprocess.run([*LWS, *words], env=environment, check=True, capture_output=True, text=True)
-            return done.stdout
+            process = subprocess.run([*LWS, *words], env=environment, check=True, capture_output=True, text=True)
+            return process.stdout
 
         run("up", "bench", "--detach", "--stub")
         try:
@@ -127,8 +127,8 @@ async def until_available(path: Path, sets: int) -> None:
     client = Client(HTTPTransport(kubeconfig.load({}, kubeconfig=str(path)), user_agent="bench/1"))
     deadline = time.monotonic() + LIMIT
     while True:
-        found = (await client.list(DISAGGREGATED_SETS, namespace=NAMESPACE)).items
-        if len(found) == sets and all(map(is_available, found)):
+        live_sets = (await client.list(DISAGGREGATED_SETS, namespace=NAMESPACE)).items
+        if len(live_sets) == sets and all(map(is_available, live_sets)):
             await client.close()
             return
         if time.monotonic() > deadline:

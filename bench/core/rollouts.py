@@ -25,9 +25,9 @@ def step(rollout: ModeledRollout) -> float:
     """Perform a step; return its processor seconds."""
     states = States.of(dict(enumerate(rollout.groups)))
     begun = time.process_time()
-    taken = next_step(rollout.limits, rollout.current, states, is_new_revision=False)
+    decision = next_step(rollout.limits, rollout.current, states, is_new_revision=False)
     seconds = time.process_time() - begun
-    rollout.current = Current(taken.replicas, taken.partition, str(rollout.limits.replicas))
+    rollout.current = Current(decision.replicas, decision.partition, str(rollout.limits.replicas))
     return seconds
 
 

@@ -170,8 +170,8 @@ async def report_stray(client: Client, store: Store, changes: Changes, namespace
     stray = put(store, PODS, {"metadata": {"name": "stray", "namespace": namespace, "labels": {labels.NAME: "none"}}})
 
     async def is_reported() -> bool:
-        found = (await client.list(EVENTS, namespace=namespace)).items
-        return any(one["regarding"].get("uid") == meta.uid(stray) for one in found)
+        events = (await client.list(EVENTS, namespace=namespace)).items
+        return any(event["regarding"].get("uid") == meta.uid(stray) for event in events)
 
     await changes.until(is_reported)
     drop(store, PODS, stray)
@@ -185,9 +185,9 @@ async def clear(client: Client, namespace: str) -> None:
 
 def put(store: Store, resource: Resource, obj: JSONObject) -> JSONObject:
     """Store an object like an API server that accepts everything."""
-    known = {"apiVersion": resource.api_version, "kind": resource.kind}
+    identity = {"apiVersion": resource.api_version, "kind": resource.kind}
     added = {"uid": f"uid-{store.revision}", "creationTimestamp": "2026-01-01T00:00:00Z", "generation": 1}
-    whole = known | obj | {"metadata": meta.metadata(obj) | added}
+    whole = identity | obj | {"metadata": meta.metadata(obj) | added}
     return store.create(StoreKey(resource.group_resource, meta.namespace(obj), meta.name(obj)), whole)
 
 
@@ -254,12 +254,12 @@ async def make_keys_due(client: Client, store: Store, due: list[int]) -> None:
     for name in ("many-0", "many-1"):
         whole = disaggregatedset_object([role(f"r{index}", 0) for index in range(ROLES)], slices=SLICES)
         await client.create(DISAGGREGATED_SETS, whole | {"metadata": {"name": name, "namespace": "hostile"}})
-    made, begun = 0, time.monotonic()
-    while (made < 2 * ROLES * SLICES or due[-1]) and time.monotonic() < begun + BUSY:
+    count, begun = 0, time.monotonic()
+    while (count < 2 * ROLES * SLICES or due[-1]) and time.monotonic() < begun + BUSY:
         await asyncio.sleep(1)
-        found = [msgspec.json.decode(one) for one in store.list(LEADERWORKERSETS.group_resource, "hostile")]
-        made = len(found)
-        due.append(sum("observedGeneration" not in meta.status(one) for one in found))
+        sets = [msgspec.json.decode(row) for row in store.list(LEADERWORKERSETS.group_resource, "hostile")]
+        count = len(sets)
+        due.append(sum("observedGeneration" not in meta.status(lws) for lws in sets))
 
 
 async def scale_by_scaler(client: Client, changes: Changes) -> None:
@@ -272,8 +272,8 @@ async def scale_by_scaler(client: Client, changes: Changes) -> None:
             if meta.spec(scaler).get("replicas") != 2:
                 patch: JSONObject = {"spec": {"replicas": 2}}
                 await client.patch(ROLE_SCALERS, meta.key(scaler), patch, kind="merge", subresource="scale")
-        found = (await client.list(LEADERWORKERSETS, namespace="victim")).items
-        return any(meta.spec(one).get("replicas") == 2 for one in found)
+        sets = (await client.list(LEADERWORKERSETS, namespace="victim")).items
+        return any(meta.spec(lws).get("replicas") == 2 for lws in sets)
 
     await changes.until(is_scaled)
 
