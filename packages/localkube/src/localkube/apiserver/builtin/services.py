@@ -104,10 +104,10 @@ def service_warnings(service: JSONObject) -> Iterator[str]:
 
 def _not_forwarded(name: str, index: int, port: JSONObject) -> str:
     number, target = port["port"], port["targetPort"]
-    there = f"{name}:{target}" if isinstance(target, int) else f"{name}, at the port that the pods call {target}"
+    address = f"{name}:{target}" if isinstance(target, int) else f"{name}, at the port that the pods call {target}"
     return (
         f"spec.ports[{index}].targetPort: inside pods port {number} is not forwarded to {target} on this machine, as the "
-        f"name {name} leads straight to the pods: connect to {there}; "
+        f"name {name} leads straight to the pods: connect to {address}; "
         f"`kubectl port-forward service/{name} {number}` does forward it"
     )
 

@@ -100,9 +100,9 @@ class HttpServer:
             return await self._answer(request)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        refused = self._guard.check(request.headers)
-        if refused is not None:
-            return _refuse(refused)
+        error = self._guard.check(request.headers)
+        if error is not None:
+            return _refuse(error)
         try:
             with self._acceptor.receiving(request.transport, BODY_SECONDS + TO_REFUSE):
                 async with timeouts.within(BODY_SECONDS):
@@ -148,9 +148,9 @@ def _request(request: web.BaseRequest, body: bytes) -> Request:
     return Request(request.method, path, pairs, request.headers, body)
 
 
-def _refuse(refused: RefusalError) -> web.Response:
+def _refuse(error: RefusalError) -> web.Response:
     """Respond with a refusal and close the connection, as the body may not have been read."""
-    response = _plain(representation.respond_refusal(refused))
+    response = _plain(representation.respond_refusal(error))
     response.force_close()
     return response
 

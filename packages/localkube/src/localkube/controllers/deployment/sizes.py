@@ -79,10 +79,12 @@ def _shrunk(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) 
         return {}
     broken = _spread(may_go, [size(replicaset) - available(replicaset) for replicaset in old])
     spare = sum(map(available, (*old, new))) - least
-    healthy = _spread(spare, [size(replicaset) - gone for replicaset, gone in zip(old, broken, strict=True)])
-    gone = map(sum, zip(broken, healthy, strict=True))
+    healthy = _spread(spare, [size(replicaset) - removed for replicaset, removed in zip(old, broken, strict=True)])
+    removals = map(sum, zip(broken, healthy, strict=True))
     return {
-        meta.name(replicaset): size(replicaset) - count for replicaset, count in zip(old, gone, strict=True) if count
+        meta.name(replicaset): size(replicaset) - count
+        for replicaset, count in zip(old, removals, strict=True)
+        if count
     }
 
 

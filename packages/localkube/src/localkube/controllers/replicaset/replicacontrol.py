@@ -112,16 +112,16 @@ def _changes(observed: ObservedReplicaSet) -> list[Create | Delete]:
 
 
 def _create(replicaset: JSONObject, name: str) -> Create:
-    done = eventobjects.normal(replicaset, "SuccessfulCreate", "Create", f"Created pod: {name}")
-    failed = eventobjects.warning(replicaset, "FailedCreate", "Create", "Error creating: {error}")
+    success = eventobjects.normal(replicaset, "SuccessfulCreate", "Create", f"Created pod: {name}")
+    failure = eventobjects.warning(replicaset, "FailedCreate", "Create", "Error creating: {error}")
     pod = build_pod(replicaset, name)
-    return Create(resource=PODS, object=pod, if_absent=True, on_success=(done,), on_failure=(failed,))
+    return Create(resource=PODS, object=pod, if_absent=True, on_success=(success,), on_failure=(failure,))
 
 
 def _delete(replicaset: JSONObject, pod: JSONObject) -> Delete:
-    done = eventobjects.normal(replicaset, "SuccessfulDelete", "Delete", f"Deleted pod: {meta.name(pod)}")
-    failed = eventobjects.warning(replicaset, "FailedDelete", "Delete", "Error deleting: {error}")
-    return Delete(resource=PODS, key=meta.key(pod), uid=meta.uid(pod), on_success=(done,), on_failure=(failed,))
+    success = eventobjects.normal(replicaset, "SuccessfulDelete", "Delete", f"Deleted pod: {meta.name(pod)}")
+    failure = eventobjects.warning(replicaset, "FailedDelete", "Delete", "Error deleting: {error}")
+    return Delete(resource=PODS, key=meta.key(pod), uid=meta.uid(pod), on_success=(success,), on_failure=(failure,))
 
 
 def _with_failure(observed: ObservedReplicaSet, status: JSONObject, reason: str) -> JSONObject:

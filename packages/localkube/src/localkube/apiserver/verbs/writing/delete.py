@@ -301,8 +301,8 @@ async def _delete(backend: Backend, call: Call, obj: JSONObject, delete_options:
     object_call = replace(call, namespace=meta.namespace(obj), name=meta.name(obj))
     try:
         await delete_object(backend, object_call, delete_options)
-    except RefusalError as refused:
-        if refused.code != 404:
+    except RefusalError as error:
+        if error.code != 404:
             raise
         return False
     return True
