@@ -72,13 +72,13 @@ class EmbeddedCluster:
     @asynccontextmanager
     async def hung_node(self, client: Client, name: str, ready: str) -> AsyncIterator[None]:
         """Let the processes on the node ignore every signal, as on a machine with a failed disk."""
-        there = {meta.uid(pod) for pod in await pods_on(client, name)}
-        self.runner.hung |= there
+        uids = {meta.uid(pod) for pod in await pods_on(client, name)}
+        self.runner.hung |= uids
         await report_ready(client, name, ready)
         try:
             yield
         finally:
-            self.runner.hung -= there
+            self.runner.hung -= uids
             await report_ready(client, name, "True")
 
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
@@ -105,5 +105,5 @@ async def embedded_cluster(directory: Path) -> AsyncIterator[EmbeddedCluster]:
     nodes = Nodes(count=NODES, labels=LABELS, capacity=capacity)
     settings = Settings(name="test", directory=directory, keep=False, nodes=nodes)
     runner = ModelRunner(program_of)
-    async with embedded.serving(settings, SystemClock()) as served, workloads.working(served, runner):
+    async with embedded.serving(settings, SystemClock()) as cluster, workloads.working(cluster, runner):
         yield EmbeddedCluster(settings.kubeconfig, runner)

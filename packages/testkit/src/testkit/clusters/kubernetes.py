@@ -61,7 +61,7 @@ class KubernetesCluster:
         await client.patch(PODS, meta.key(pod), restarted(pod, 1), kind="merge")
 
     async def restart_all(self, client: Client, pod: JSONObject) -> None:
-        """Report it like a kubelet: another restart of all containers, and a pod that is briefly not ready."""
+        """Report, like a kubelet, another restart of all containers and a pod that is briefly not ready."""
         ended = {"terminated": {"exitCode": KILLED, "reason": ALL_RESTARTED}}
         statuses = [
             {"name": container["name"], "restartCount": container["restartCount"] + 1, "lastState": ended}
