@@ -45,11 +45,11 @@ class Bench:
     @asynccontextmanager
     async def phase(self, measurement: str, **facts: Any) -> AsyncIterator[Line]:
         """Measure the work inside the context, which may add numbers to the line."""
-        mark, cpu, begun = self.world.audit.mark(), cpu_seconds(self.process), time.monotonic()
+        mark, cpu, start = self.world.audit.mark(), cpu_seconds(self.process), time.monotonic()
         accepted = self.world.balancer.accepted
         more: Line = {}
         yield more
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - start
         writes = self.world.writes(mark)
         line = {
             "seconds": round(seconds, 2),

@@ -92,8 +92,8 @@ def largest_of(world: LargeSet) -> int:
 def _largest(shape: str, size: Callable[[LargeSet], int]) -> LargeSet:
     """Return the largest world to about a percent; sizes grow linearly, except for additional digits."""
     few, more = LargeSet(shape, 1000), LargeSet(shape, 4000)
-    each = (size(more) - size(few)) / (more.n - few.n)
-    largest = LargeSet(shape, few.n + int((LARGEST - size(few)) / each))
+    bytes_each = (size(more) - size(few)) / (more.n - few.n)
+    largest = LargeSet(shape, few.n + int((LARGEST - size(few)) / bytes_each))
     while size(largest) > LARGEST:
         largest = LargeSet(shape, largest.n - largest.n // 200)
     return largest

@@ -24,9 +24,9 @@ MOST_SINGLY = 1000
 def step(rollout: ModeledRollout) -> float:
     """Perform a step; return its processor seconds."""
     states = States.of(dict(enumerate(rollout.groups)))
-    begun = time.process_time()
+    start = time.process_time()
     decision = next_step(rollout.limits, rollout.current, states, is_new_revision=False)
-    seconds = time.process_time() - begun
+    seconds = time.process_time() - start
     rollout.current = Current(decision.replicas, decision.partition, str(rollout.limits.replicas))
     return seconds
 

@@ -101,7 +101,7 @@ def stored(cluster: Cluster, resource: Resource) -> Iterable[JSONObject]:
 
 
 def copy(store: Store, seed: str, count: int) -> None:
-    """Store so many copies, with names and UIDs of their own."""
+    """Store this number of copies, each with its own names and UIDs."""
     chance, resources = Random(1), {resource.plural: resource for resource in KINDS}
     for index in range(count):
         text = seed.replace(NAME, f"web-{index}")
