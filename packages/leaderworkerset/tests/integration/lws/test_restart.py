@@ -77,6 +77,25 @@ async def test_deleted_leader_removes_its_workers_under_policy_none(space: Space
     await replaced(space, before, "web-1", "web-1-1", "web-1-2")
 
 
+async def test_workers_wait_for_the_names_of_old_workers(space: Space) -> None:
+    """While an old worker ends, the StatefulSet controller could only fail to create the new one (ADR 45)."""
+    before = await space.bring_up(lws(replicas=1, size=3, template={"restartPolicy": "None"}))
+    await space.patch({"metadata": {"finalizers": ["example.com/slow"]}}, "web-0-1", resource=PODS)
+    await space.delete("web-0", PODS)
+
+    def is_new(state: State) -> None:
+        assert meta.uid(state.pods["web-0"]) != meta.uid(before.pods["web-0"])
+        assert "web-0-2" not in state.pods
+        assert is_ready(state.pods["web-0"])
+
+    await space.until(is_new)
+    await space.scale(2)
+    state = await space.until(shows(lambda state: is_ready(state.pods["web-1-2"]), True))
+    assert sorted(state.statefulsets) == ["web", "web-1"]
+    await space.patch({"metadata": {"finalizers": None}}, "web-0-1", resource=PODS)
+    await space.settled()
+
+
 @pytest.mark.parametrize(
     ("policy", "annotations"),
     [

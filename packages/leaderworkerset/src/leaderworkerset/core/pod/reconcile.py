@@ -126,7 +126,7 @@ def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
     is_unreachable = bool(group.service.conflict) and not _shares_service(group)
     is_held = scheduled.holds or startup.decide(group).holds or replacement.is_gated(group.leader) or is_unreachable
     size = groupfacts.own_size(group.leader) or group.lws.size
-    if size == 1 or _workers(group) or is_held:
+    if size == 1 or _workers(group) or is_held or _has_earlier_workers(group):
         return Plan(actions, scheduled.requeue_after)
     if revision is None:
         return Plan(actions, requeue_after=AWAIT_REVISION)
@@ -213,6 +213,17 @@ def _make_workers(
 def _workers(group: LiveGroup) -> JSONObject | None:
     """Return the StatefulSet of the group's workers, or an earlier StatefulSet with its name."""
     return groupname.find_workers(group.leader, group.statefulsets)
+
+
+def _has_earlier_workers(group: LiveGroup) -> bool:
+    """Return whether pods of an earlier StatefulSet of workers still have their names (docs/adr/0045).
+
+    The StatefulSet controller would fail to create the new pods, and try again after ever longer pauses. The deletion
+    of the last pod is an event of this group.
+    """
+    keeper = (STATEFULSETS.kind, groupname.host(group.leader))
+    owners = (meta.controller_of(pod) for pod in group.pods)
+    return any(owner is not None and (owner["kind"], owner["name"]) == keeper for owner in owners)
 
 
 def _report_ready(group: LiveGroup) -> tuple[Action, ...]:

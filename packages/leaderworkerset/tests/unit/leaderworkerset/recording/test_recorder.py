@@ -263,7 +263,7 @@ async def test_failures_are_recorded_while_other_logs_wait(tmp_path: Path) -> No
             await house.until(lambda found: len(found) == 1 + recorder.AT_ONCE)
 
 
-async def test_episodes_of_a_group_are_numbered_in_the_order_of_its_failures(tmp_path: Path) -> None:
+async def test_episodes_of_a_group_are_numbered_by_failure(tmp_path: Path) -> None:
     async with furnished(tmp_path) as house:
         house.answers.clear()
         await house.make_set()

@@ -185,3 +185,13 @@ def test_new_leader_waits_until_previous_workers_are_deleted() -> None:
     waiting = reconcile(new_group(LWS, sets=(going,)))
     assert not any(isinstance(action, Create) for action in waiting.actions)
     assert any(isinstance(action, Create) for action in reconcile(new_group(LWS)).actions)
+
+
+def test_differs_from_upstream_names_of_old_workers_are_awaited() -> None:
+    """The StatefulSet controller retries a taken name after pauses of up to 20 s (R-WSTS-1, ADR 45)."""
+    old = builders.worker_pod(EARLIER, deleting=True)
+    orphan = old | {"metadata": {**old["metadata"], "ownerReferences": []}}
+
+    assert not any(isinstance(action, Create) for action in reconcile(group(old, sets=())).actions)
+    assert any(isinstance(action, Create) for action in reconcile(group(sets=())).actions)
+    assert any(isinstance(action, Create) for action in reconcile(group(orphan, sets=())).actions)
