@@ -72,23 +72,23 @@ class EmbeddedCluster:
     @asynccontextmanager
     async def hung_node(self, client: Client, name: str, ready: str) -> AsyncIterator[None]:
         """Let the processes on the node ignore every signal, as on a machine with a failed disk."""
-        there = {meta.uid(pod) for pod in await pods_on(client, name)}
-        self.runner.hung |= there
+        uids = {meta.uid(pod) for pod in await pods_on(client, name)}
+        self.runner.hung |= uids
         await report_ready(client, name, ready)
         try:
             yield
         finally:
-            self.runner.hung -= there
+            self.runner.hung -= uids
             await report_ready(client, name, "True")
 
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
         """Create the class; the embedded binder creates a directory for each of its claims."""
-        named = DEFAULT_CLASS | {"metadata": {"name": storage_class}}
-        await client.apply(STORAGE_CLASSES, named, manager="tests")
+        default_class = DEFAULT_CLASS | {"metadata": {"name": storage_class}}
+        await client.apply(STORAGE_CLASSES, default_class, manager="tests")
 
     def _end_container(self, pod: JSONObject, code: int) -> None:
-        running = meta.status(pod)["containerStatuses"][0]["containerID"]
-        self.runner.end(running.removeprefix("process://"), Exit(code))
+        container_id = meta.status(pod)["containerStatuses"][0]["containerID"]
+        self.runner.end(container_id.removeprefix("process://"), Exit(code))
 
 
 def program_of(spec: ContainerSpec) -> Program:
@@ -105,5 +105,5 @@ async def embedded_cluster(directory: Path) -> AsyncIterator[EmbeddedCluster]:
     nodes = Nodes(count=NODES, labels=LABELS, capacity=capacity)
     settings = Settings(name="test", directory=directory, keep=False, nodes=nodes)
     runner = ModelRunner(program_of)
-    async with embedded.serving(settings, SystemClock()) as served, workloads.working(served, runner):
+    async with embedded.serving(settings, SystemClock()) as cluster, workloads.working(cluster, runner):
         yield EmbeddedCluster(settings.kubeconfig, runner)

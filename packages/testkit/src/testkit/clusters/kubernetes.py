@@ -63,9 +63,9 @@ class KubernetesCluster:
     async def restart_all(self, client: Client, pod: JSONObject) -> None:
         """Report a restart of all containers and a pod that is briefly not ready, as a kubelet does."""
         ended = {"terminated": {"exitCode": KILLED, "reason": ALL_RESTARTED}}
-        again = [
-            {"name": one["name"], "restartCount": one["restartCount"] + 1, "lastState": ended}
-            for one in meta.status(pod)["containerStatuses"]
+        statuses = [
+            {"name": container["name"], "restartCount": container["restartCount"] + 1, "lastState": ended}
+            for container in meta.status(pod)["containerStatuses"]
         ]
         is_gated = bool(meta.spec(pod).get("readinessGates"))  # kwok says when it is ready again (`stages.yaml`)
         for status, kinds in (
@@ -73,8 +73,8 @@ class KubernetesCluster:
             ("True", ("ContainersReady", "Ready")[: 2 - is_gated]),
         ):
             conditions = [{"type": kind, "status": status} for kind in kinds]
-            found = {"containerStatuses": again, "conditions": conditions}
-            patch = {"metadata": {"uid": meta.uid(pod)}, "status": found}
+            pod_status = {"containerStatuses": statuses, "conditions": conditions}
+            patch = {"metadata": {"uid": meta.uid(pod)}, "status": pod_status}
             await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
 
     async def complete_container(self, client: Client, pod: JSONObject) -> None:
