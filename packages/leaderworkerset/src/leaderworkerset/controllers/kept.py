@@ -74,14 +74,14 @@ POD: Final = Projection(
     "status.conditions[].reason",
     "status.reason",
     *CONTAINER_ENDS,
-    *(f"metadata.annotations['{mark}']" for one in ENABLED for mark in one.pod_marks),
-    *(path for one in ENABLED for path in one.pod_fields),
+    *(f"metadata.annotations['{mark}']" for capability in ENABLED for mark in capability.pod_marks),
+    *(path for capability in ENABLED for path in capability.pod_fields),
 )
 """Leaders and workers: whether they are ready or failed, their node, their group and revision."""
 
 _ROLLED: Final = (
-    *(f"metadata.annotations['{mark}']" for one in ENABLED for mark in one.statefulset_marks),
-    *(path for one in ENABLED for path in one.statefulset_fields),
+    *(f"metadata.annotations['{mark}']" for capability in ENABLED for mark in capability.statefulset_marks),
+    *(path for capability in ENABLED for path in capability.statefulset_fields),
     "metadata.labels",
     f"metadata.annotations['{labels.REPLICAS}']",
     "spec.replicas",
