@@ -61,7 +61,7 @@ def concerning_group(group: LiveGroup) -> Extensions:
 
 @lru_cache(maxsize=1024)
 def _with_signs(signs: frozenset[str]) -> Extensions:
-    asked = together(
+    concerned = together(
         {capability.name: capability for capability in ENABLED if not SIGNS[capability.name].isdisjoint(signs)}
     )
-    return replace(EXTENSIONS, **{place: getattr(asked, place) for place in STEPS})
+    return replace(EXTENSIONS, **{place: getattr(concerned, place) for place in STEPS})

@@ -81,18 +81,18 @@ def _read_backoff(settings: RestartSettings, text: str) -> RestartSettings | Non
 
 
 def _read_first_delay(settings: RestartSettings, text: str) -> RestartSettings | None:
-    found = FIRST_DELAYS.read(text)
-    return None if found is None else replace(settings, first_delay=found)
+    delay = FIRST_DELAYS.read(text)
+    return None if delay is None else replace(settings, first_delay=delay)
 
 
 def _read_longest_delay(settings: RestartSettings, text: str) -> RestartSettings | None:
-    found = LONGEST_DELAYS.read(text)
-    return None if found is None else replace(settings, longest_delay=found)
+    delay = LONGEST_DELAYS.read(text)
+    return None if delay is None else replace(settings, longest_delay=delay)
 
 
 def _read_reset(settings: RestartSettings, text: str) -> RestartSettings | None:
-    found = RESETS.read(text)
-    return None if found is None else replace(settings, reset_after=found)
+    period = RESETS.read(text)
+    return None if period is None else replace(settings, reset_after=period)
 
 
 def _read_max_restarts(settings: RestartSettings, text: str) -> RestartSettings | None:

@@ -48,8 +48,8 @@ EXPIRED: Final = decisionevents.EventKind("Normal", "TTLAfterFinished", "Delete"
 
 def settings_of(lws: LeaderWorkerSet) -> RunSettings:
     """Return the settings of a LeaderWorkerSet; groups with random keys do not run to completion."""
-    found = runsettings.read(lws.annotations)
-    return runsettings.OFF if found.completes and lws.spec.group_identity.is_hash else found
+    settings = runsettings.read(lws.annotations)
+    return runsettings.OFF if settings.completes and lws.spec.group_identity.is_hash else settings
 
 
 def has_succeeded(pod: JSONObject) -> bool:
@@ -105,7 +105,7 @@ def time_left(
     It counts from the time at which the template of the leader was first desired.
     """
     key = groupname.revision(leader)
-    began = [meta.created(one) for one in revisions if groupname.revision(one) == key]
+    began = [meta.created(revision) for revision in revisions if groupname.revision(revision) == key]
     if settings.deadline is None or not any(began):
         return None
     return timestamps.parse(min(filter(None, began))) + settings.deadline - now
@@ -116,11 +116,11 @@ def expiry(lws: LeaderWorkerSet, kinds: Iterable[str], now: datetime) -> timedel
 
     It is deleted if its newest spec has one of these conditions.
     """
-    ttl, wanted = settings_of(lws).ttl, set(kinds)
+    ttl, types = settings_of(lws).ttl, set(kinds)
     ended = [
-        one.last_transition_time
-        for one in lws.status.conditions
-        if one.type in wanted and one.status == "True" and one.observed_generation == lws.generation
+        condition.last_transition_time
+        for condition in lws.status.conditions
+        if condition.type in types and condition.status == "True" and condition.observed_generation == lws.generation
     ]
     if ttl is None or not any(ended):
         return None

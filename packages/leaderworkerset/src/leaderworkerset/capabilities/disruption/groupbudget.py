@@ -94,8 +94,8 @@ def close(group: ProtectedGroup, budget: JSONObject) -> Patch:
 
 def open_for_evictions(lws: JSONObject, group: ProtectedGroup, budget: JSONObject) -> Patch:
     """Return the write after which evictions of the group are granted, with an event if a client waits for them."""
-    told = (may_be_evicted(lws, group.label),) if group.is_wanted else ()
-    return _change(budget, OPEN, told)
+    events = (may_be_evicted(lws, group.label),) if group.is_wanted else ()
+    return _change(budget, OPEN, events)
 
 
 def is_opening(patch: Patch) -> bool:
@@ -119,9 +119,9 @@ def _least(budget: JSONObject) -> int:
     return found if isinstance(found, int) else OPEN
 
 
-def _change(budget: JSONObject, least: int, told: tuple[Event, ...] = ()) -> Patch:
+def _change(budget: JSONObject, least: int, events: tuple[Event, ...] = ()) -> Patch:
     change = {"spec": {"minAvailable": least}}
-    return identified_patch(POD_DISRUPTION_BUDGETS, budget, change, if_present=True, on_success=told)
+    return identified_patch(POD_DISRUPTION_BUDGETS, budget, change, if_present=True, on_success=events)
 
 
 def _build(lws: JSONObject, label: str, least: int) -> JSONObject:

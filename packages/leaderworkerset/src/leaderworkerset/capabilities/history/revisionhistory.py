@@ -58,24 +58,27 @@ def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Ite
     again.
     """
     leaving = list(outdated)
-    past = [one for one in known if meta.is_controlled(one, obj) or meta.controller_of(one) is None]
-    kept = {meta.uid(one) for one in newest([*leaving, *past], key, limit(obj))}
+    past = [revision for revision in known if meta.is_controlled(revision, obj) or meta.controller_of(revision) is None]
+    kept = {meta.uid(revision) for revision in newest([*leaving, *past], key, limit(obj))}
     moves: list[Action] = [
-        _keep(obj, one) if meta.uid(one) in kept else guarded_delete(CONTROLLER_REVISIONS, one) for one in leaving
+        _keep(obj, revision) if meta.uid(revision) in kept else guarded_delete(CONTROLLER_REVISIONS, revision)
+        for revision in leaving
     ]
-    moves += [guarded_delete(CONTROLLER_REVISIONS, one) for one in past if meta.uid(one) not in kept]
-    orphans = [one for one in past if meta.uid(one) in kept and meta.controller_of(one) is None]
-    return moves + [guarded_patch(CONTROLLER_REVISIONS, one, revisions.adoption(one, obj)) for one in orphans]
+    moves += [guarded_delete(CONTROLLER_REVISIONS, revision) for revision in past if meta.uid(revision) not in kept]
+    orphans = [revision for revision in past if meta.uid(revision) in kept and meta.controller_of(revision) is None]
+    return moves + [
+        guarded_patch(CONTROLLER_REVISIONS, revision, revisions.adoption(revision, obj)) for revision in orphans
+    ]
 
 
-def newest(found: Iterable[JSONObject], key: str, count: int) -> list[JSONObject]:
+def newest(candidates: Iterable[JSONObject], key: str, count: int) -> list[JSONObject]:
     """Return the newest `count` revisions, one per content, without the revision `key`; fewer if they are large."""
     by_key: dict[str, JSONObject] = {}
-    for one in sorted(found, key=revisions.number_of, reverse=True):
-        by_key.setdefault(key_of(one), one)
-    kept, size = [one for one in by_key.values() if key_of(one) != key][:count], 0
-    for position, one in enumerate(kept):
-        size += len(msgspec.json.encode(one.get("data")))
+    for revision in sorted(candidates, key=revisions.number_of, reverse=True):
+        by_key.setdefault(key_of(revision), revision)
+    kept, size = [revision for revision in by_key.values() if key_of(revision) != key][:count], 0
+    for position, revision in enumerate(kept):
+        size += len(msgspec.json.encode(revision.get("data")))
         if size > MOST_BYTES and position:
             return kept[:position]
     return kept

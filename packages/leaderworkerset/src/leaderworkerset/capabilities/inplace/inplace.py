@@ -110,10 +110,10 @@ class Route(Struct, frozen=True, kw_only=True):
         outdated = living & ~(made if is_counted else made & ~below(made, span.stop))
         ready = folded.available(size) & ~folded.leaders.get(self.key, 0)
         fresh = ready & self._possible(folded) if self.setting.is_wanted else 0
-        held = ready & ~self._possible(folded) if self.setting.forbids_recreation else 0
+        unchanged = ready & ~self._possible(folded) if self.setting.forbids_recreation else 0
         inside = below(outdated, span.stop) & ~below(outdated, span.start)
-        chosen = inside & ~made & (folded.updating | fresh)
-        return chosen, max(span.start, (chosen | inside & (held | made)).bit_length())
+        indexes = inside & ~made & (folded.updating | fresh)
+        return indexes, max(span.start, (indexes | inside & (unchanged | made)).bit_length())
 
     def _possible(self, folded: Folded) -> int:
         return sum(folded.leaders.get(revision, 0) for revision, why in self.obstacles.items() if not why)
@@ -163,8 +163,8 @@ def _mark_all(facts: SetFacts, folded: Folded, released: int) -> tuple[Action, .
     living, key = facts.living, facts.revision.key
     if living is None or groupname.revision(living) != key or not rollingupdate.has_looked(living):
         return ()
-    found = marks(folded, facts.observed.groups, facts.lws.name, key, released)
-    return together(mark(facts.obj, group, key, living) for group in found)
+    groups = marks(folded, facts.observed.groups, facts.lws.name, key, released)
+    return together(mark(facts.obj, group, key, living) for group in groups)
 
 
 def _events(facts: SetFacts, leaders: LeaderDecision, folded: Folded) -> Sequence[Event]:
@@ -182,18 +182,18 @@ def _events(facts: SetFacts, leaders: LeaderDecision, folded: Folded) -> Sequenc
 
 
 def find_route(
-    obj: JSONObject, found: Sequence[JSONObject], key: str, folded: Folded, gang: Gang
+    obj: JSONObject, all_revisions: Sequence[JSONObject], key: str, folded: Folded, gang: Gang
 ) -> tuple[Route, Folded]:
-    """Return how groups are updated to the revision `key`, and their fold; `found` are the existing revisions."""
+    """Return how groups are updated to the revision `key`, and their fold."""
     setting = read(meta.annotations(obj))
-    known = revisions.owned(found, obj)
-    new, bound = revisions.find(known, key), _bound(obj, gang)
+    own_revisions = revisions.owned(all_revisions, obj)
+    new, bound = revisions.find(own_revisions, key), _bound(obj, gang)
     obstacles = {
-        revision: "" if revision == key else bound or obstacle_between(revisions.find(known, revision), new)
+        revision: "" if revision == key else bound or obstacle_between(revisions.find(own_revisions, revision), new)
         for revision in folded.leaders
     }
-    chosen = Route(key=key, setting=setting, obstacles=obstacles)
-    return chosen, chosen.follow(folded)
+    route = Route(key=key, setting=setting, obstacles=obstacles)
+    return route, route.follow(folded)
 
 
 def obstacle_between(old: JSONObject | None, new: JSONObject | None) -> str:
@@ -212,10 +212,10 @@ def obstacle(old: Any, new: Any) -> str:
 def _fixed(spec: Any) -> Any:
     """Return the fields of `spec` that a revision holds, without CPU and memory."""
     template = (spec or {}).get("leaderWorkerTemplate") or {}
-    found = {
+    templates = {
         name: inplaceresources.without(template[name]) for name in inplaceresources.TEMPLATES if template.get(name)
     }
-    return spec | {"leaderWorkerTemplate": template | found} if found else spec
+    return spec | {"leaderWorkerTemplate": template | templates} if templates else spec
 
 
 def differences(old: Any, new: Any, path: str) -> Iterator[str]:
@@ -238,13 +238,13 @@ def differences(old: Any, new: Any, path: str) -> Iterator[str]:
 
 
 def announce(
-    obj: JSONObject, found: Sequence[JSONObject], old: str, new: JSONObject | None, gang: Gang
+    obj: JSONObject, all_revisions: Sequence[JSONObject], old: str, new: JSONObject | None, gang: Gang
 ) -> tuple[Event, ...]:
     """Return the event with the reason why groups of the revision `old` cannot be updated in place, once."""
     setting = read(meta.annotations(obj))
     if new is None or not setting.is_wanted:
         return ()
-    why = _bound(obj, gang) or obstacle_between(revisions.find(revisions.owned(found, obj), old), new)
+    why = _bound(obj, gang) or obstacle_between(revisions.find(revisions.owned(all_revisions, obj), old), new)
     return (inplaceevents.not_in_place(obj, why, is_held=setting.forbids_recreation),) if why else ()
 
 
@@ -259,20 +259,20 @@ def _bound(obj: JSONObject, gang: Gang) -> str:
 
 def marks(folded: Folded, groups: Mapping[str, GroupFacts], name: str, key: str, released: int) -> list[GroupFacts]:
     """Return the groups to mark, the highest first: released groups, and groups on the way to another revision."""
-    chosen = (groups[f"{name}-{index}"] for index in highest(released | folded.updating))
-    return [group for group in chosen if group.updating != key and not group.is_deleting]
+    candidates = (groups[f"{name}-{index}"] for index in highest(released | folded.updating))
+    return [group for group in candidates if group.updating != key and not group.is_deleting]
 
 
 def mark(obj: JSONObject, group: GroupFacts, key: str, statefulset: JSONObject) -> Patch:
     """Return the mark of a leader: its target revision, and its own revision of the leader StatefulSet."""
-    wanted = {
+    annotations = {
         labels.IN_PLACE_REVISION: key,
         labels.IN_PLACE_STATEFULSET_REVISION: str(meta.status(statefulset)["updateRevision"]),
     }
     return Patch(
         resource=PODS,
         key=ObjectKey(meta.namespace(obj), group.leader),
-        patch={"metadata": {"uid": group.uid, "annotations": wanted}},
+        patch={"metadata": {"uid": group.uid, "annotations": annotations}},
         if_present=True,
         on_success=(inplaceevents.updating_in_place(obj, group.leader, group.index),),
     )

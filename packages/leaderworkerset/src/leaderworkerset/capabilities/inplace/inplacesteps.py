@@ -84,8 +84,8 @@ class Marked(Struct, frozen=True, dict=True):
     def revised(self, key: str) -> LeaderWorkerSet | None:
         """Return the LeaderWorkerSet with the content of a revision; None if the revision does not exist."""
         group = self.group
-        found = revisions.find(revisions.owned(group.revisions, group.obj), key)
-        return None if found is None else leaderworkerset.decode(revisions.restore(group.obj, found))
+        revision = revisions.find(revisions.owned(group.revisions, group.obj), key)
+        return None if revision is None else leaderworkerset.decode(revisions.restore(group.obj, revision))
 
     @cached_property
     def members(self) -> Sequence[JSONObject]:
@@ -239,7 +239,11 @@ def _grace(template: JSONObject) -> timedelta:
 
 
 def _images(template: JSONObject) -> Mapping[str, str]:
-    return {one["name"]: one["image"] for one in meta.spec(template).get("containers") or [] if one.get("image")}
+    return {
+        container["name"]: container["image"]
+        for container in meta.spec(template).get("containers") or []
+        if container.get("image")
+    }
 
 
 def _containers(images: Mapping[str, str], resources: Mapping[str, JSONObject]) -> JSONObject:

@@ -14,12 +14,12 @@ from leaderworkerset.capabilities.inplace import inplacepods
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, is_held
 
 
-def extend(found: GroupFacts, leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
+def extend(facts: GroupFacts, leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
     """Return the facts of a group; a group that is being updated in place is not ready."""
     updating = updating_to(leader, worker_statefulset)
     if not updating:
-        return found
-    return replace(found, is_leader_ready=False, updating=updating, is_refused=is_refused(leader))
+        return facts
+    return replace(facts, is_leader_ready=False, updating=updating, is_refused=is_refused(leader))
 
 
 def excuses(_lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject) -> bool:

@@ -18,7 +18,7 @@ def closing(node: JSONObject, taint: str) -> tuple[JSONObject, ...]:
     """Return the taints that close a node, none if the node is open; `taint` is the configured key, empty for none."""
     spec = meta.spec(node)
     cordoned = (placement.CORDONED,) if spec.get("unschedulable") else ()
-    return (*cordoned, *(one for one in spec.get("taints") or () if _closes(one, taint)))
+    return (*cordoned, *(row for row in spec.get("taints") or () if _closes(row, taint)))
 
 
 def _closes(taint: JSONObject, configured: str) -> bool:
@@ -32,5 +32,5 @@ def must_leave(pod: JSONObject, taints: tuple[JSONObject, ...]) -> bool:
     """Return whether the pod would not be scheduled to its node now; a terminating pod does not count."""
     if meta.is_deleting(pod) or podstate.has_ended(pod):
         return False
-    lasting = (one for one in placement.read_tolerations(meta.spec(pod)) if one.seconds is None)
+    lasting = (toleration for toleration in placement.read_tolerations(meta.spec(pod)) if toleration.seconds is None)
     return not placement.tolerate(lasting, taints)

@@ -25,13 +25,13 @@ class MaintenanceSettings(Struct, frozen=True):
 
     def moves(self, annotations: Mapping[str, str]) -> bool:
         """Return whether the groups of a LeaderWorkerSet with these annotations are moved."""
-        chosen = annotations.get(labels.MOVE_OFF_CLOSED_NODES)
-        return chosen == ON if chosen in (ON, OFF) else self.by_default
+        setting = annotations.get(labels.MOVE_OFF_CLOSED_NODES)
+        return setting == ON if setting in (ON, OFF) else self.by_default
 
 
 def errors(lws: LeaderWorkerSet) -> list[FieldError]:
     """Return the error of an annotation that cannot be read."""
-    chosen = lws.annotations.get(labels.MOVE_OFF_CLOSED_NODES)
-    if chosen in (None, ON, OFF):
+    setting = lws.annotations.get(labels.MOVE_OFF_CLOSED_NODES)
+    if setting in (None, ON, OFF):
         return []
-    return [invalid(f"metadata.annotations[{labels.MOVE_OFF_CLOSED_NODES}]", chosen, f"must be {ON} or {OFF}")]
+    return [invalid(f"metadata.annotations[{labels.MOVE_OFF_CLOSED_NODES}]", setting, f"must be {ON} or {OFF}")]

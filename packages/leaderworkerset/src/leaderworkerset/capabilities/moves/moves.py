@@ -45,8 +45,8 @@ def choose(waiting: Iterable[Group], available: Collection[Group], least: int) -
     ([1, 3], [])
     """
     broken, whole = list[Group](), list[Group]()
-    for one in waiting:
-        (whole if one in available else broken).append(one)
+    for group in waiting:
+        (whole if group in available else broken).append(group)
     return [*broken, *whole[: max(len(available) - least, 0)]]
 
 
@@ -56,8 +56,8 @@ def depart(facts: SetFacts, folded: Folded) -> Folded:
     if not leaving:
         return folded
     known, name = facts.observed.groups, facts.lws.name
-    found = regular([known[leader] for leader in leaving if leader in known], name, folded)
-    return replace(folded, departing=below(found & ~folded.deleting & ~folded.exhausted, facts.lws.spec.replicas))
+    indexes = regular([known[leader] for leader in leaving if leader in known], name, folded)
+    return replace(folded, departing=below(indexes & ~folded.deleting & ~folded.exhausted, facts.lws.spec.replicas))
 
 
 def decide(facts: SetFacts, leaders: LeaderDecision, now: datetime) -> LeaderDecision:
@@ -75,22 +75,22 @@ def decide(facts: SetFacts, leaders: LeaderDecision, now: datetime) -> LeaderDec
 
 
 def _leaving(facts: SetFacts) -> Leaving:
-    found: Leaving = facts.observed.facts.get(names.MOVES, {})
-    return found
+    leaving: Leaving = facts.observed.facts.get(names.MOVES, {})
+    return leaving
 
 
 def _has_moved(lws: LeaderWorkerSet) -> bool:
-    return any(one.type == MOVE_IN_PROGRESS.type for one in lws.status.conditions)
+    return any(condition.type == MOVE_IN_PROGRESS.type for condition in lws.status.conditions)
 
 
 def _waiting(facts: SetFacts, leaders: LeaderDecision) -> Mapping[str, GroupFacts]:
     """Return the groups that must leave nodes, by their leaders, in the order of their moves."""
     if leaders.rollout is None:
         leaving = _leaving(facts)
-        found = {
+        groups = {
             group.leader: group for group in facts.observed.groups.values() if _stays(group) and group.leader in leaving
         }
-        return dict(sorted(found.items()))
+        return dict(sorted(groups.items()))
     names = (f"{facts.lws.name}-{index}" for index in highest(leaders.rollout.folded.departing))
     return {name: facts.observed.groups[name] for name in names}
 
@@ -131,17 +131,17 @@ def _move(facts: SetFacts, groups: Iterable[GroupFacts]) -> tuple[Action, ...]:
     )
 
 
-def with_moves(found: Assessment, lws: LeaderWorkerSet, waiting: Leaving, now: datetime) -> Assessment:
+def with_moves(assessment: Assessment, lws: LeaderWorkerSet, waiting: Leaving, now: datetime) -> Assessment:
     """Return the assessment with the condition that reports whether groups must leave nodes (docs/adr/0023-moves.md).
 
     It is absent until a group must leave nodes for the first time, True while any group must, and False after that.
     `waiting` are the leaders of such groups, and their nodes.
     """
-    conditions = found.status.conditions
-    known = next((one for one in conditions if one.type == MOVE_IN_PROGRESS.type), None)
+    conditions = assessment.status.conditions
+    known = next((condition for condition in conditions if condition.type == MOVE_IN_PROGRESS.type), None)
     is_moving = known is not None and known.status == "True"
     if not waiting and not is_moving:
-        return found
+        return assessment
     nodes = nodes_named({node for names in waiting.values() for node in names})
     message = f"{MOVE_IN_PROGRESS.message}: {nodes}"
     reason, text = (MOVE_IN_PROGRESS.reason, message) if waiting else NOT_MOVING
@@ -153,7 +153,7 @@ def with_moves(found: Assessment, lws: LeaderWorkerSet, waiting: Leaving, now: d
         last_transition_time=timestamps.render(now),
         observed_generation=lws.generation,
     )
-    assessed = replace(found, status=replace(found.status, conditions=put(conditions, new)))
+    assessed = replace(assessment, status=replace(assessment.status, conditions=put(conditions, new)))
     return replace(assessed, outcome=MOVE_IN_PROGRESS, note=message) if waiting and not is_moving else assessed
 
 

@@ -53,8 +53,8 @@ class Places(Struct, frozen=True):
     def preferences(self, rank: int) -> list[JSONObject]:
         """Return the preferences of the pod with this rank."""
         own = self.nodes[rank] if rank < len(self.nodes) else ""
-        wanted = [("In", own)] if own != self.avoided else []
-        return [_preference(operator, node) for operator, node in (*wanted, ("NotIn", self.avoided)) if node]
+        operators = [("In", own)] if own != self.avoided else []
+        return [_preference(operator, node) for operator, node in (*operators, ("NotIn", self.avoided)) if node]
 
 
 NOWHERE: Final = Places()
@@ -77,13 +77,13 @@ def of(obj: JSONObject, record: JSONObject | None) -> Places:
     """Return the places of the group with this record, if the LeaderWorkerSet requests them."""
     if record is None or not stays(meta.annotations(obj)) or meta.is_of_predecessor(record, obj):
         return NOWHERE
-    found = _read(meta.annotations(record))
+    places = _read(meta.annotations(record))
     last = recreationrecord.read(record)
     is_last = last is not None and last.leader == meta.annotations(record).get(labels.FORMER_LEADER)
     if last is None or not is_last or last.count < BLAMED_FROM:
-        return found
+        return places
     rank = _rank_of(last.failure.pod, recreationrecord.leader_of(record))
-    return Places(found.nodes, found.nodes[rank] if rank is not None and rank < len(found.nodes) else "")
+    return Places(places.nodes, places.nodes[rank] if rank is not None and rank < len(places.nodes) else "")
 
 
 def marks(lws: LeaderWorkerSet, template: JSONObject | None) -> dict[str, str]:
@@ -136,9 +136,9 @@ def remember(group: LiveGroup, size: int) -> tuple[Apply, ...]:
     )
 
 
-def annotations_of(found: Places) -> dict[str, str]:
+def annotations_of(places: Places) -> dict[str, str]:
     """Return the annotations of the workers' template."""
-    texts = {labels.FORMER_NODES: ",".join(found.nodes), labels.AVOIDED_NODE: found.avoided}
+    texts = {labels.FORMER_NODES: ",".join(places.nodes), labels.AVOIDED_NODE: places.avoided}
     return {key: text for key, text in texts.items() if text}
 
 
@@ -147,19 +147,19 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
     if member.is_leader:
         is_gated = stays(meta.annotations(pod)) and not groupname.is_hash(pod)
         return replacement.gated(pod) if is_gated else pod
-    listed = {labels.FORMER_NODES, labels.AVOIDED_NODE}
-    found = meta.annotations(pod)
-    if not found.keys() & listed:
+    keys = {labels.FORMER_NODES, labels.AVOIDED_NODE}
+    annotations = meta.annotations(pod)
+    if not annotations.keys() & keys:
         return pod
-    kept = {key: text for key, text in found.items() if key not in listed}
-    taken = pod | {"metadata": meta.metadata(pod) | {"annotations": kept}}
-    preferences = preferred(pod, _read(found), member.worker_index)
-    return _with_preferences(taken, preferences) if preferences else taken
+    kept = {key: text for key, text in annotations.items() if key not in keys}
+    plain = pod | {"metadata": meta.metadata(pod) | {"annotations": kept}}
+    preferences = preferred(pod, _read(annotations), member.worker_index)
+    return _with_preferences(plain, preferences) if preferences else plain
 
 
-def preferred(pod: JSONObject, found: Places, rank: int) -> list[JSONObject]:
+def preferred(pod: JSONObject, places: Places, rank: int) -> list[JSONObject]:
     """Return the preferences of the pod together with the preferences of its place; empty if its place adds none."""
-    added = found.preferences(rank)
+    added = places.preferences(rank)
     nodes: JSONObject = (meta.spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
     return [*(nodes.get(PREFERENCES) or []), *added] if added else []
 
@@ -173,10 +173,10 @@ def _with_preferences(pod: JSONObject, preferences: list[JSONObject]) -> JSONObj
 POLICY: Final = Policy(admit=admit)
 
 
-def _read(found: Mapping[str, str]) -> Places:
+def _read(annotations: Mapping[str, str]) -> Places:
     """Read the places; ignore names that no node can have, since users can write any annotation."""
-    nodes = tuple(_node(text) for text in found.get(labels.FORMER_NODES, "")[:LONGEST].split(","))
-    return Places(nodes if any(nodes) else (), _node(found.get(labels.AVOIDED_NODE, "")))
+    nodes = tuple(_node(text) for text in annotations.get(labels.FORMER_NODES, "")[:LONGEST].split(","))
+    return Places(nodes if any(nodes) else (), _node(annotations.get(labels.AVOIDED_NODE, "")))
 
 
 def _node(text: str) -> str:

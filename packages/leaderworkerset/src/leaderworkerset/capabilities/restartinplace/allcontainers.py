@@ -77,7 +77,7 @@ def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now
     actions = together(patches)
     if not ends:
         return Fault(actions=actions)
-    end, pod = min(ends, key=lambda one: one[0])
+    end, pod = min(ends, key=lambda deadline_of_pod: deadline_of_pod[0])
     return Fault(actions=actions, left=end - now) if end > now else Fault(failure=_late(pod, deadline))
 
 
@@ -95,7 +95,9 @@ def _note(pod: JSONObject, now: datetime) -> RestartNote:
 def _restarts(pod: JSONObject) -> int:
     """Return the highest restart count among the containers whose last restart was one of all containers of the pod."""
     counts = (
-        one.get("restartCount") or 0 for one in podstate.container_statuses(pod) if podstate.restarted_with_all(one)
+        status.get("restartCount") or 0
+        for status in podstate.container_statuses(pod)
+        if podstate.restarted_with_all(status)
     )
     return max(counts, default=0)
 
