@@ -131,16 +131,18 @@ SINGLE: Final = {
 """The places for one capability only, and their purposes."""
 
 
-def together(named: Mapping[str, Extensions]) -> Extensions:
+def together(capabilities: Mapping[str, Extensions]) -> Extensions:
     """Return the joined extensions; raise ValueError if two capabilities claim a place for one capability only."""
-    found: dict[str, Any] = {}
+    places: dict[str, Any] = {}
     for place in Extensions.__struct_fields__:
         none = getattr(UPSTREAM, place)
-        parts = {name: part for name, one in named.items() if (part := getattr(one, place)) != none}
+        parts = {
+            name: part for name, extensions in capabilities.items() if (part := getattr(extensions, place)) != none
+        }
         if place not in SINGLE:
-            found[place] = tuple(chain.from_iterable(parts.values()))
+            places[place] = tuple(chain.from_iterable(parts.values()))
         elif len(parts) > 1:
             raise ValueError(f"only one capability may {SINGLE[place]}: {' and '.join(parts)} do")
         else:
-            found[place] = next(iter(parts.values()), none)
-    return Extensions(**found)
+            places[place] = next(iter(parts.values()), none)
+    return Extensions(**places)

@@ -70,9 +70,9 @@ def follow(
     return source, living is None or last != LastApply(source, Identity.of(living))
 
 
-def is_as_applied(wanted: JSONObject, living: JSONObject, whole: JSONObject) -> bool:
+def is_as_applied(desired: JSONObject, living: JSONObject, whole: JSONObject) -> bool:
     """Return whether the whole keeper of the leaders is as desired, and the cache is not behind."""
-    return Identity.of(whole) == Identity.of(living) and appliedfields.is_applied(wanted, whole, labels.FIELD_MANAGER)
+    return Identity.of(whole) == Identity.of(living) and appliedfields.is_applied(desired, whole, labels.FIELD_MANAGER)
 
 
 def lasting(annotations: dict[str, str]) -> dict[str, str]:

@@ -166,11 +166,11 @@ class Groups:
         old = self.by_leader.pop(leader, None)
         if group is not None:
             self.by_leader[leader] = group
-        wanted = max(FEWEST, SPARSEST << len(self.by_leader).bit_length())
-        if not self._limit // 4 <= wanted <= self._limit:
-            self._limit, self._bits, self._irregular = wanted, Folded(), {}
-            for one in self.by_leader.values():
-                self._add(one)
+        limit = max(FEWEST, SPARSEST << len(self.by_leader).bit_length())
+        if not self._limit // 4 <= limit <= self._limit:
+            self._limit, self._bits, self._irregular = limit, Folded(), {}
+            for member in self.by_leader.values():
+                self._add(member)
         elif group != old:
             self._remove(old)
             self._add(group)
@@ -191,9 +191,9 @@ class Groups:
     def _is_of_one_too_many(self, group: GroupFacts) -> bool:
         """Return whether the group has a new revision although there are many already."""
         bits = self._bits
-        found = [(bits.leaders, group.revision), (bits.statefulset_revisions, group.statefulset_revision)]
-        found += [] if group.workers is None else [(bits.workers, group.workers.revision)]
-        return any(revision not in known and len(known) >= MOST_REVISIONS for known, revision in found)
+        pairs = [(bits.leaders, group.revision), (bits.statefulset_revisions, group.statefulset_revision)]
+        pairs += [] if group.workers is None else [(bits.workers, group.workers.revision)]
+        return any(revision not in known and len(known) >= MOST_REVISIONS for known, revision in pairs)
 
 
 def fold(groups: Iterable[GroupFacts], name: str) -> Folded:
@@ -234,10 +234,10 @@ def down_to_outdated(ready_and_outdated: int, base: int, partition: int, total: 
     return highest + 1 if highest < top else partition
 
 
-def shortest_with(indexes: int, wanted: int) -> int:
-    """Return how many of the lowest bits of a set hold `wanted` members."""
+def shortest_with(indexes: int, count: int) -> int:
+    """Return how many of the lowest bits of a set hold `count` members."""
     lengths = range(indexes.bit_length() + 1)
-    return bisect_left(lengths, wanted, key=lambda end: below(indexes, end).bit_count())
+    return bisect_left(lengths, count, key=lambda end: below(indexes, end).bit_count())
 
 
 def highest(indexes: int) -> Iterator[int]:

@@ -78,7 +78,7 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None, extend: 
         worker_statefulset = None
     group_index, is_exhausted = groupname.label(leader), groupname.is_over(leader)
     gates = [gate.get("name") for gate in meta.spec(leader).get("schedulingGates") or []]
-    found = GroupFacts(
+    facts = GroupFacts(
         leader=meta.name(leader),
         group_index=group_index,
         index=decimals.natural(group_index),
@@ -96,8 +96,8 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None, extend: 
         end=groupname.end_of(leader),
     )
     for change in extend:
-        found = change(found, leader, worker_statefulset)
-    return found
+        facts = change(facts, leader, worker_statefulset)
+    return facts
 
 
 def is_held(worker_statefulset: JSONObject) -> bool:

@@ -48,18 +48,18 @@ def replicas(
     awaited. Creation failures before its revision was `created` do not count. `given` is the last size that we applied,
     if known. If another client changed the size, it is reverted before it is observed, unless a rollout is in progress.
     """
-    wanted = lws.spec.replicas
-    present = wanted if living is None else int(meta.spec(living).get("replicas", 1))
-    if living is None or wanted >= present:
-        return wanted
+    desired = lws.spec.replicas
+    present = desired if living is None else int(meta.spec(living).get("replicas", 1))
+    if living is None or desired >= present:
+        return desired
     progress = meta.find_condition(living, "Progressing") or {}  # none before the Deployment controller has seen it
-    found = {group.revision for group in groups if not group.is_deleting}
-    begins = bool(found) and groupname.revision(living) not in found
+    present_keys = {group.revision for group in groups if not group.is_deleting}
+    begins = bool(present_keys) and groupname.revision(living) not in present_keys
     may_begin = begins or (given in (None, present) and not meta.is_observed(living))
     failure = meta.find_condition(living, "ReplicaFailure") or {}
     fails = failure.get("status") == "True" and str(failure.get("lastTransitionTime")) >= created
     stands = fails or progress.get("status") == "False"
-    return present if may_begin and not stands else wanted
+    return present if may_begin and not stands else desired
 
 
 def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, size: int) -> JSONObject:
@@ -97,12 +97,12 @@ def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime) -> Assessment:
     An update is in progress only while an older revision exists: other changes of the Deployment are not an update. An
     exhausted group is not ready, and the leader that would replace it waits. This is not progress.
     """
-    found = meta.status(leaders.deployment)
+    deployment_status = meta.status(leaders.deployment)
     of_revision = sum(group.revision == leaders.key and not group.is_deleting for group in leaders.groups)
     sums = Sums(
-        replicas=found.get("replicas") or 0,
-        ready=found.get("readyReplicas") or 0,
-        updated=min(found.get("updatedReplicas") or 0, of_revision),
+        replicas=deployment_status.get("replicas") or 0,
+        ready=deployment_status.get("readyReplicas") or 0,
+        updated=min(deployment_status.get("updatedReplicas") or 0, of_revision),
     )
     current, degraded = is_current(leaders), [group for group in leaders.groups if group.is_exhausted]
     ready = max(sums.ready - sum(not group.is_deleting for group in degraded), 0)
@@ -136,15 +136,15 @@ def is_current(leaders: Leaders) -> bool:
 def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) -> LeaderDecision:
     """Decide about the Deployment and its leaders."""
     obj, lws, key, observed = facts.obj, facts.lws, facts.revision.key, facts.observed
-    revision = next((one for one in observed.revisions if groupname.revision(one) == key), {})
+    revision = next((candidate for candidate in observed.revisions if groupname.revision(candidate) == key), {})
     given = observed.known.applied.source.replicas if observed.known.applied else None
     size = replicas(lws, facts.living, observed.groups.values(), given, meta.created(revision))
     source, applies = follow(obj, key, size, 0, facts.living, observed.known.applied)
-    wanted = None
+    keeper = None
     if applies:
-        wanted = build(obj, lws, key=key, size=size)
+        keeper = build(obj, lws, key=key, size=size)
         applies = not (
-            facts.living and observed.known.whole and is_as_applied(wanted, facts.living, observed.known.whole)
+            facts.living and observed.known.whole and is_as_applied(keeper, facts.living, observed.known.whole)
         )
     turn = gatedleaders.Replacement((), observed.gated.surplus)
     if not applies:
@@ -154,7 +154,7 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
     return LeaderDecision(
         source=source,
         actions=turn.actions,
-        applied=wanted if applies else None,
+        applied=keeper if applies else None,
         assessment=_assess(facts, facts.living, now) if facts.living is not None else None,
         turn=turn,
     )

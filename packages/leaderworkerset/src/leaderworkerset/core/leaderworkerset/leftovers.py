@@ -128,8 +128,8 @@ def _claim(counts: Counts, admitted: Sequence[JSONObject], owners: Mapping[str, 
 
 def _unclaimed(counts: Counts, revision: str, owners: Mapping[str, GroupFacts]) -> list[Key]:
     """Return the keys of a revision whose groups have no leader any more, the highest count first."""
-    found = [key for key in counts if key.revision == revision and key.group not in owners]
-    return sorted(found, key=lambda key: (-counts[key], key))
+    keys = [key for key in counts if key.revision == revision and key.group not in owners]
+    return sorted(keys, key=lambda key: (-counts[key], key))
 
 
 def unneeded(facts: SetFacts) -> list[JSONObject]:

@@ -33,12 +33,12 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
     rollout = rollingupdate.advance(lws, living, folded, facts.revision, route)
     step = rollout.step
     source, applies = follow(facts.obj, key, step.replicas, step.partition, living, observed.known.applied)
-    wanted = None
+    keeper = None
     if applies:
         placement = extensions.placement
         marks = {} if placement is NO_PLACEMENT else placement.marks(lws, _template_of(living, key))
-        wanted = statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step, marks=marks)
-        applies = not (living and observed.known.whole and is_as_applied(wanted, living, observed.known.whole))
+        keeper = statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step, marks=marks)
+        applies = not (living and observed.known.whole and is_as_applied(keeper, living, observed.known.whole))
     assessment, error = None, None
     if living is not None:
         try:
@@ -48,7 +48,7 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
     return LeaderDecision(
         source=source,
         actions=() if applies else _replace(facts, rollout.replaced),
-        applied=wanted if applies else None,
+        applied=keeper if applies else None,
         updating=_update_events(facts, rollout),
         is_void_if_behind=rollout.begins,
         assessment=assessment,

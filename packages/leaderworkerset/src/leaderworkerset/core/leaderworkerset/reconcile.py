@@ -102,7 +102,7 @@ def decide(
             report = schedulingcondition.report(obj, lws, prepared.failure, now)
             return Decision(Plan((*_record_revision(facts), *report), error=prepared.failure.message))
         expiries = [end(facts, now) for end in extensions.set_ends]
-        if ending := next((one.actions for one in expiries if one.actions), None):
+        if ending := next((expiry.actions for expiry in expiries if expiry.actions), None):
             return Decision(Plan(ending))
         leaders = (hashleaders if is_hash else ordinalleaders).decide(facts, now, extensions)
         if leaders.assessment is not None and lws.spec.scheduling is not None:
@@ -111,7 +111,7 @@ def decide(
         for change in extensions.set_steps:
             leaders = change(facts, leaders, now)
         decision = _compose(facts, prepared, leaders, now, extensions)
-        waits = [one.seconds for one in expiries if one.seconds is not None]
+        waits = [expiry.seconds for expiry in expiries if expiry.seconds is not None]
         return replace(decision, plan=decision.plan.within(min(waits))) if waits else decision
     except ValueError as error:
         event = decisionevents.unreadable(obj, f"Cannot reconcile: {reading.unreadable(obj) or error}")
@@ -138,11 +138,13 @@ def _compose(
 ) -> Decision:
     left = leftovers.sort_out(facts) if facts.observed.evidence else Leftovers()
     needs = {OnDemand.NAMESPACE} if facts.observed.evidence else set()
-    if counted := _count_restarts(facts, leaders, left):
-        return Decision(Plan(counted), frozenset(needs))  # the rest is decided again: it is at another resourceVersion
-    found, conflict = leaders.assessment, _service_conflict(facts)
-    if conflict and found is not None:
-        found = status.hold(facts.lws, found, now)
+    if restart_writes := _count_restarts(facts, leaders, left):
+        return Decision(
+            Plan(restart_writes), frozenset(needs)
+        )  # the rest is decided again: it is at another resourceVersion
+    assessment, conflict = leaders.assessment, _service_conflict(facts)
+    if conflict and assessment is not None:
+        assessment = status.hold(facts.lws, assessment, now)
     needs |= {OnDemand.LEADERS} if leaders.is_void_if_behind and (leaders.applied or leaders.actions) else set()
     actions = [
         *_record_revision(facts),
@@ -154,11 +156,11 @@ def _compose(
     service = _make_service(facts)
     creates = facts.revision.created is not None or leaders.applied is not None
     creates |= bool(service) and facts.observed.service.orphan is None
-    held = _hold(facts.obj, facts.lws, found, now) if creates else ()
-    report = (*service, *(_write_status(facts, found) if found is not None else ()))
+    on_refusal = _hold(facts.obj, facts.lws, assessment, now) if creates else ()
+    report = (*service, *(_write_status(facts, assessment) if assessment is not None else ()))
     is_both = report and leaders.actions
     actions += [Finally(actions=report, after=leaders.actions)] if is_both else [*report, *leaders.actions]
-    if found is not None and found.is_update_done:
+    if assessment is not None and assessment.is_update_done:
         outdated = _outdated_revisions(facts, leaders)
         needs |= {OnDemand.HISTORY} if outdated and facts.observed.known.history is None else set()
         actions += _clean_up(facts, outdated, extensions.retire)
@@ -171,7 +173,7 @@ def _compose(
     if leaders.error is not None:
         actions.append(Emit(events=(decisionevents.unreadable(facts.obj, f"Cannot count groups: {leaders.error}"),)))
     error = f"LeaderWorkerSet {meta.key(facts.obj)}: {conflict}" if conflict else leaders.error
-    plan = Plan(tuple(actions), again, error, held)
+    plan = Plan(tuple(actions), again, error, on_refusal)
     return Decision(
         plan,
         frozenset(needs),
@@ -194,9 +196,9 @@ def _is_unknown(facts: SetFacts) -> bool:
     return facts.living is not None and facts.observed.known.applied is None and facts.observed.known.whole is None
 
 
-def _hold(obj: JSONObject, lws: LeaderWorkerSet, found: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
+def _hold(obj: JSONObject, lws: LeaderWorkerSet, assessment: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
     """Return the write of the status that is needed if an object is refused, since the plan ends there."""
-    new = status.hold(lws, found, now).status
+    new = status.hold(lws, assessment, now).status
     if new == lws.status:
         return ()
     changed = obj | {"status": leaderworkerset.encode_status(new)}
@@ -260,10 +262,10 @@ def _record_revision(facts: SetFacts) -> list[Action]:
     ]
 
 
-def _correct_revision(found: Resolution) -> list[Action]:
-    if found.corrected is None or found.correction is None:
+def _correct_revision(resolution: Resolution) -> list[Action]:
+    if resolution.corrected is None or resolution.correction is None:
         return []
-    return [guarded_patch(CONTROLLER_REVISIONS, found.corrected, found.correction)]
+    return [guarded_patch(CONTROLLER_REVISIONS, resolution.corrected, resolution.correction)]
 
 
 def _remove_gang(facts: SetFacts) -> Sequence[Action]:
@@ -345,7 +347,7 @@ def _outdated_revisions(facts: SetFacts, leaders: LeaderDecision) -> Sequence[JS
 
 def _clean_up(facts: SetFacts, outdated: Sequence[JSONObject], retire: Retire | None) -> list[Action]:
     """Retire outdated revisions (R-REV-14); delete records and gang objects of deleted groups."""
-    retired: Sequence[Action] = [guarded_delete(CONTROLLER_REVISIONS, one) for one in outdated]
+    retired: Sequence[Action] = [guarded_delete(CONTROLLER_REVISIONS, revision) for revision in outdated]
     if retire is not None and (outdated or facts.observed.known.history):
         retired = retire(facts, outdated)
     gone = leftovers.unneeded(facts) if facts.observed.records else ()
@@ -353,16 +355,18 @@ def _clean_up(facts: SetFacts, outdated: Sequence[JSONObject], retire: Retire | 
     return [*retired, *records, *_remove_gang(facts)]
 
 
-def _write_status(facts: SetFacts, found: Assessment) -> list[Action]:
-    if found.status == facts.lws.status:
+def _write_status(facts: SetFacts, assessment: Assessment) -> list[Action]:
+    if assessment.status == facts.lws.status:
         return []
-    changed = found.status.conditions != facts.lws.status.conditions
+    changed = assessment.status.conditions != facts.lws.status.conditions
     return [
         PutStatus(
             resource=LEADERWORKERSETS,
-            object=facts.obj | {"status": leaderworkerset.encode_status(found.status)},
+            object=facts.obj | {"status": leaderworkerset.encode_status(assessment.status)},
             resource_version=meta.resource_version(facts.obj),
             if_present=True,
-            on_success=(decisionevents.condition_changed(facts.obj, found.reason, found.note),) if changed else (),
+            on_success=(decisionevents.condition_changed(facts.obj, assessment.reason, assessment.note),)
+            if changed
+            else (),
         )
     ]

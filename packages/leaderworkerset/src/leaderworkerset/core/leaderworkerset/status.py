@@ -55,34 +55,34 @@ class Counts(NamedTuple):
 def count(lws: LeaderWorkerSet, folded: Folded, revision: str) -> Counts:
     """Count the groups whose objects all exist; raise `UnknownIndexError` for an index that is not a number."""
     replicas, partition, size = lws.spec.replicas, lws.rolling_update.partition, lws.size
-    wanted = below(folded.members, replicas)
-    found = [_count(folded, size, revision, wanted=wanted, held=below(wanted, partition))]
+    desired = below(folded.members, replicas)
+    parts = [_count(folded, size, revision, desired=desired, held=below(desired, partition))]
     for group in folded.irregular.values():
         if group.index is None:
             raise UnknownIndexError(
                 f"pod {group.leader}: label {labels.GROUP_INDEX}: {group.group_index!r} is not a number"
             )
         alone, is_wanted, is_held = Folded.of(group), group.index < replicas, group.index < partition
-        found.append(_count(alone, size, revision, wanted=alone.members * is_wanted, held=alone.members * is_held))
-    return Counts(*map(sum, zip(*found, strict=True)))
+        parts.append(_count(alone, size, revision, desired=alone.members * is_wanted, held=alone.members * is_held))
+    return Counts(*map(sum, zip(*parts, strict=True)))
 
 
-def _count(folded: Folded, size: int, revision: str, *, wanted: int, held: int) -> Counts:
+def _count(folded: Folded, size: int, revision: str, *, desired: int, held: int) -> Counts:
     """Count all groups, the desired groups, and the desired groups that the partition holds back."""
     whole, ready, updated = folded.counted(size, revision)
-    rolled, good = whole & wanted & ~held, ready | folded.complete
+    rolled, good = whole & desired & ~held, ready | folded.complete
     degraded = folded.exhausted & ~folded.complete & ~folded.late
     return Counts(
         ready.bit_count(),
         updated.bit_count(),
-        (good & wanted).bit_count(),
+        (good & desired).bit_count(),
         rolled.bit_count(),
         (rolled & updated).bit_count(),
         (rolled & updated & good).bit_count(),
         degraded.bit_count(),
-        (degraded & wanted).bit_count(),
-        (folded.complete & wanted).bit_count(),
-        (folded.late & wanted).bit_count(),
+        (degraded & desired).bit_count(),
+        (folded.complete & desired).bit_count(),
+        (folded.late & desired).bit_count(),
     )
 
 
@@ -158,7 +158,7 @@ def compose(
     A status without another change gets no additional condition, so a handover of a fleet at rest needs no write
     (N-AT-18).
     """
-    conditions = tuple(one for one in lws.status.conditions if one.type != FORMER)
+    conditions = tuple(condition for condition in lws.status.conditions if condition.type != FORMER)
     for outcome in outcomes:
         conditions = set_true(conditions, outcome, lws.generation, now)
     if is_degraded:
@@ -168,14 +168,14 @@ def compose(
                 conditions = _set_false(conditions, row.type, (DEGRADED.reason, row.exhausted_message), now)
         conditions = set_true(conditions, DEGRADED, lws.generation, now)
     new = _summarize(lws, sums, conditions)
-    if is_degraded or (new == lws.status and all(one.type != DEGRADED.type for one in conditions)):
+    if is_degraded or (new == lws.status and all(condition.type != DEGRADED.type for condition in conditions)):
         return new
     return _summarize(lws, sums, _set_false(conditions, DEGRADED.type, NOT_DEGRADED, now))
 
 
 def _summarize(lws: LeaderWorkerSet, sums: Sums, conditions: Sequence[Condition]) -> LeaderWorkerSetStatus:
     return LeaderWorkerSetStatus(
-        conditions=tuple(structs.replace(one, observed_generation=lws.generation) for one in conditions),
+        conditions=tuple(structs.replace(condition, observed_generation=lws.generation) for condition in conditions),
         ready_replicas=sums.ready,
         updated_replicas=sums.updated,
         replicas=sums.replicas,
@@ -189,7 +189,7 @@ def set_true(
 ) -> tuple[Condition, ...]:
     """Set one condition to True, and the conditions that it excludes to False (R-STAT-12)."""
     moment = timestamps.render(now)
-    chosen = Condition(
+    new_condition = Condition(
         type=outcome.type,
         status="True",
         reason=outcome.reason,
@@ -201,14 +201,14 @@ def set_true(
     for condition in conditions:
         if condition.type == outcome.type:
             is_same = condition.status == "True" and condition.observed_generation == generation
-            result.append(condition if is_same else chosen)
+            result.append(condition if is_same else new_condition)
         elif condition.type in outcome.excludes and condition.status == "True":
             result.append(
                 structs.replace(condition, status="False", last_transition_time=moment, observed_generation=generation)
             )
         else:
             result.append(condition)
-    return tuple(result) if any(one.type == outcome.type for one in result) else (*result, chosen)
+    return tuple(result) if any(condition.type == outcome.type for condition in result) else (*result, new_condition)
 
 
 def _set_false(
@@ -223,23 +223,25 @@ def _set_false(
 
 def put(conditions: Sequence[Condition], new: Condition) -> tuple[Condition, ...]:
     """Return the conditions with `new` in place of its type; an equal status keeps the time of its last transition."""
-    known = next((one for one in conditions if one.type == new.type), None)
+    known = next((condition for condition in conditions if condition.type == new.type), None)
     if known is None:
         return (*conditions, new)
     if known.status == new.status:
         new = structs.replace(new, last_transition_time=known.last_transition_time)
-    return tuple(new if one is known else one for one in conditions)
+    return tuple(new if condition is known else condition for condition in conditions)
 
 
-def hold(lws: LeaderWorkerSet, found: Assessment | None, now: datetime) -> Assessment:
+def hold(lws: LeaderWorkerSet, assessment: Assessment | None, now: datetime) -> Assessment:
     """Return the assessment while a needed object is refused: it has the newest generation and is not Available."""
-    if found is None:
+    if assessment is None:
         new = compose(lws, Sums(0, 0, 0), (PROGRESSING,), now)
-    elif any(one.type == AVAILABLE.type and one.status == "True" for one in found.status.conditions):
-        conditions = set_true(found.status.conditions, PROGRESSING, lws.generation, now)
-        new = structs.replace(found.status, conditions=conditions)
+    elif any(
+        condition.type == AVAILABLE.type and condition.status == "True" for condition in assessment.status.conditions
+    ):
+        conditions = set_true(assessment.status.conditions, PROGRESSING, lws.generation, now)
+        new = structs.replace(assessment.status, conditions=conditions)
     else:
-        return found
+        return assessment
     return Assessment(new, PROGRESSING, event_note(lws, new, PROGRESSING), is_update_done=False)
 
 

@@ -92,10 +92,10 @@ def _before_building(group: LiveGroup, extensions: Extensions) -> Iterator[Polic
 
 def _after(decided: Iterable[PolicyDecision], plan: Plan) -> Plan:
     """Return the plan after the earlier decisions; the shortest requeue time counts."""
-    known = list(decided)
-    for one in known:
-        plan = plan if one.requeue_after is None else plan.within(one.requeue_after)
-    return replace(plan, actions=(*_actions(known), *plan.actions))
+    decisions = list(decided)
+    for decision in decisions:
+        plan = plan if decision.requeue_after is None else plan.within(decision.requeue_after)
+    return replace(plan, actions=(*_actions(decisions), *plan.actions))
 
 
 def _decide_stray(group: LiveGroup, extensions: Extensions) -> Plan:
@@ -138,7 +138,7 @@ def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
 
 
 def _actions(decided: Iterable[PolicyDecision]) -> Iterator[Action]:
-    return (action for one in decided for action in one.actions)
+    return (action for decision in decided for action in decision.actions)
 
 
 def gate_patches(group: LiveGroup, prefer: Prefer) -> tuple[Patch, ...]:
@@ -149,18 +149,18 @@ def gate_patches(group: LiveGroup, prefer: Prefer) -> tuple[Patch, ...]:
     preferences = prefer(group.obj, leader, group.record)
     if group.lws.spec.scheduling is None:
         return (gatedleaders.open_gate(leader, preferences),)
-    named = meta.annotations(leader).get(labels.REPLACES, "")
+    former_name = meta.annotations(leader).get(labels.REPLACES, "")
     if all(meta.uid(pod) == meta.uid(leader) for pod in group.objects.pods):
-        return (gatedleaders.admit(group.obj, leader, named, preferences),)
-    if named:
+        return (gatedleaders.admit(group.obj, leader, former_name, preferences),)
+    if former_name:
         return ()
     event = decisionevents.predecessor_awaited(group.obj, leader)
     return (gatedleaders.wait_for(leader, meta.name(leader), event),)
 
 
 def _find_revision(group: LiveGroup) -> JSONObject | None:
-    known = revisions.owned(group.revisions, group.obj)
-    return revisions.find(known, groupname.revision(group.leader))
+    own_revisions = revisions.owned(group.revisions, group.obj)
+    return revisions.find(own_revisions, groupname.revision(group.leader))
 
 
 def _decide_gang(group: LiveGroup, revision: JSONObject | None, gang: Gang) -> PolicyDecision:

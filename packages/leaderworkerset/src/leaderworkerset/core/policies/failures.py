@@ -70,8 +70,8 @@ def has_failed(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Seq
         return True
     if meta.status(pod).get("phase") not in RESTARTING_PHASES:
         return False
-    restarted = (one for one in podstate.container_statuses(pod) if (one.get("restartCount") or 0) > 0)
-    return any(not any(excuse(lws, pod, one) for excuse in excuses) for one in restarted)
+    restarted = (status for status in podstate.container_statuses(pod) if (status.get("restartCount") or 0) > 0)
+    return any(not any(excuse(lws, pod, status) for excuse in excuses) for status in restarted)
 
 
 def waits_for_start(lws: LeaderWorkerSet) -> bool:
@@ -87,7 +87,9 @@ class _Group:
         self._leader = live.leader
         self._pods = {meta.key(pod): _is_phase_pending(pod) for pod in live.objects.pods}
         self._pending = sum(self._pods.values())
-        self._statefulsets = {meta.name(one): one for one in reversed(live.objects.statefulsets)}
+        self._statefulsets = {
+            meta.name(statefulset): statefulset for statefulset in reversed(live.objects.statefulsets)
+        }
 
     def was_pending(self, failed: JSONObject, size: int) -> bool:
         """Return whether the group lacked pods of its size, or had pending pods, when the pod failed (R-POD-5.1)."""

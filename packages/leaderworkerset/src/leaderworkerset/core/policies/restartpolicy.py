@@ -46,16 +46,16 @@ def decide(
     if previous is not None and previous.leader == meta.uid(group.leader):
         return _continue(group, settings, previous)
     failed = failures.failed_pod(group.lws, group, excuses)
-    found = None if failed is None else failure.describe(failed)
-    if found is None:
+    cause = None if failed is None else failure.describe(failed)
+    if cause is None:
         faults = [find(group) for find in finders]
         failed_otherwise = [fault.failure for fault in faults if fault.failure is not None]
-        found = min(failed_otherwise, key=lambda failure: (failure.restarts, failure.what), default=None)
-        if found is None:
-            waits = [one.left.total_seconds() for one in faults if one.left is not None]
-            actions = tuple(action for one in faults for action in one.actions)
+        cause = min(failed_otherwise, key=lambda failure: (failure.restarts, failure.what), default=None)
+        if cause is None:
+            waits = [fault.left.total_seconds() for fault in faults if fault.left is not None]
+            actions = tuple(action for fault in faults for action in fault.actions)
             return PolicyDecision(actions=actions, requeue_after=min(waits, default=None))
-    new = recreation.following(previous, group.leader, found, settings, group.now, _used(group, settings))
+    new = recreation.following(previous, group.leader, cause, settings, group.now, _used(group, settings))
     return _begin(group, settings, new)
 
 
