@@ -76,10 +76,15 @@ def test_dashboard_shows_the_explanation_and_the_logs(cluster: Cluster) -> None:
         browser = Browser(dashboard)
         browser.wait("sets/default/dash?stream=", b"LWS-E071")
         assert "LWS-E071" in browser.text()
-        lines = browser.ask("GET", "logs/default/dash?rank=0/0&follow=false").text.splitlines()
-        found = [json.loads(line) for line in lines if line]
-        assert {"<b>bold</b> words", "out of luck"} <= {line.get("text") for line in found}
-        assert "&lt;b&gt;bold&lt;/b&gt; words" in browser.text("pane/default/dash/0/0")
+
+        def logged() -> set[str]:
+            lines = browser.ask("GET", "logs/default/dash?rank=0/0&follow=false").text.splitlines()
+            return {json.loads(line).get("text") for line in lines if line}
+
+        # A program that was just started again has printed nothing.
+        until(lambda: {"<b>bold</b> words", "out of luck"} <= logged(), "the lines of the program")
+        masked = "&lt;b&gt;bold&lt;/b&gt; words"
+        until(lambda: masked in browser.text("pane/default/dash/0/0"), "the lines in the page")
         link = 'href="sets/default/dash/history/0/1"'  # the recorder writes after the cause is known
         until(lambda: link in browser.text("sets/default/dash/history"), "the failure in the history")
         assert "out of luck" in browser.text("sets/default/dash/history/0/1")
