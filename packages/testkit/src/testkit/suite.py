@@ -97,14 +97,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests of other tiers, and put groups of tests that share a cluster first: they take longest."""
+    """Deselect the tests of other tiers, and put the groups of several files first: they take longest."""
     if wanted := config.getoption("tier"):
         groups: dict[bool, list[pytest.Item]] = {True: [], False: []}
         for item in items:
             groups[wanted in tiers_of_item(item)].append(item)
         config.hook.pytest_deselected(items=groups[False])
         items[:] = groups[True]
-    items.sort(key=lambda item: not has_shared_cluster(item.nodeid))
+    items.sort(key=lambda item: not is_in_large_group(item.nodeid))
 
 
 def tiers_of_item(item: pytest.Item) -> tuple[Tier, ...]:
@@ -246,9 +246,9 @@ def group_of(node: str) -> str:
     return " ".join([shared, *clusters_of(node)])
 
 
-def has_shared_cluster(node: str) -> bool:
-    """Return whether a test shares its cluster with tests of other files."""
-    return any(node.startswith(f"{folder}/") for folder in SHARED)
+def is_in_large_group(node: str) -> bool:
+    """Return whether tests of several files are in the group of this test."""
+    return node.partition("::")[0] in PAGES or any(node.startswith(f"{folder}/") for folder in SHARED)
 
 
 def clusters_of(node: str) -> list[str]:
