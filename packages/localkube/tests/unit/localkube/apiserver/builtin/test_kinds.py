@@ -141,6 +141,7 @@ ERRORS: list[tuple[str, dict[str, Any], str]] = [
     ("endpointslices.discovery.k8s.io", {"endpoints": [{}]}, "addressType: Required value"),
     ("events", {"involvedObject": {"namespace": "other"}}, 'involvedObject.namespace: Invalid value: "other": does not match event.namespace'),
     ("events.events.k8s.io", {"regarding": {"namespace": "default"}}, "eventTime: Required value"),
+    ("events.events.k8s.io", {"regarding": {"namespace": "default"}, "eventTime": "2026-01-01T00:00:00.000000Z"}, "reportingController: Required value"),
     (VALIDATING, {"webhooks": [WEBHOOK | {"name": "a"}]}, 'webhooks[0].name: Invalid value: "a": should be a domain with at least three segments separated by dots'),
     (VALIDATING, {"webhooks": [WEBHOOK | {"sideEffects": "Some"}]}, 'webhooks[0].sideEffects: Unsupported value: "Some": supported values: "None", "NoneOnDryRun"'),
     (VALIDATING, {"webhooks": [WEBHOOK | {"timeoutSeconds": 40}]}, "webhooks[0].timeoutSeconds: Invalid value: 40: the timeout value must be between 1 and 30 seconds"),
