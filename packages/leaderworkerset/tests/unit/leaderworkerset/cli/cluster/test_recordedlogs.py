@@ -1,4 +1,4 @@
-"""The recorded last lines that are shown where a rank has no log at the moment."""
+"""The recorded last lines that are shown if a rank has no log at the moment."""
 
 import pytest
 

@@ -21,7 +21,7 @@ SERVED = {"resources": [{"name": "leaderworkersets", "kind": "LeaderWorkerSet", 
 
 
 class SlowServer(ScriptedTransport):
-    """An API server that has nothing yet, takes a second for each request, and counts those under way."""
+    """An empty API server that needs a second for each request, and counts concurrent requests."""
 
     def __init__(self, refused: str = "") -> None:
         super().__init__()

@@ -11,7 +11,7 @@ NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 def test_objects_are_placed_like_those_of_inspect() -> None:
-    """Tools for it find their way (R-OP-42)."""
+    """Tools for must-gather archives find the files (R-OP-42)."""
     own = {"metadata": {"namespace": "lws-system", "name": "x"}}
     assert str(must_gather.place(DEPLOYMENTS, own)) == "namespaces/lws-system/apps/deployments/x.yaml"
     assert str(must_gather.place(CONFIG_MAPS, own)) == "namespaces/lws-system/core/configmaps/x.yaml"

@@ -31,7 +31,7 @@ def served(answers: Mapping[str, tuple[int, Mapping[str, str], str]]) -> Iterato
             self.wfile.write(text.encode())
 
         def log_message(self, *args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

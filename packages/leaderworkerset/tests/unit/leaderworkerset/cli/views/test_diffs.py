@@ -4,7 +4,7 @@ from leaderworkerset.cli.views import diffs
 
 
 def test_equivalent_values_are_not_a_difference() -> None:
-    """A revision holds `metadata: {}` and `resources: {}`, which the manifest that was applied did not say."""
+    """A revision has `metadata: {}` and `resources: {}`, which the applied manifest did not have."""
     said = {"metadata": {"name": "web", "uid": "1"}, "spec": {"template": {"spec": {"containers": [{"name": "a"}]}}}}
     container = {"name": "a", "resources": {}}
     held = {"metadata": {"name": "web"}, "spec": {"template": {"metadata": {}, "spec": {"containers": [container]}}}}

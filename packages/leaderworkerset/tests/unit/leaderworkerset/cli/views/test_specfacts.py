@@ -36,7 +36,7 @@ def paths(struct: str, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def with_value(path: str, value: Any) -> Any:
-    """Return a spec that sets the path alone."""
+    """Return a spec that sets only this path."""
     for name in reversed(path.split(".")):
         value = {name.removesuffix("[]"): [value] if name.endswith("[]") else value}
     return value
