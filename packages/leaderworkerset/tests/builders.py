@@ -1,6 +1,6 @@
 """Objects as the API server serves them, with the values that matter to a test given by name and the rest filled in."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +10,7 @@ from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import revisions, rollingupdate
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.policies.policy import HeadlessService
+from leaderworkerset.core.policies.policy import GroupObjects, HeadlessService, LiveGroup
 
 SETTLED = HeadlessService(is_settled=True)
 """The headless service exists."""
@@ -190,6 +190,17 @@ def worker_statefulset(
             "updateRevision": "r1",
         },
     }
+
+
+def live_group(
+    *,
+    pods: Sequence[JSONObject] = (),
+    gone: Sequence[JSONObject] = (),
+    statefulsets: Sequence[JSONObject] = (),
+    **fields: Any,
+) -> LiveGroup:
+    """Return a group with the objects that carry its name and index."""
+    return LiveGroup(objects=GroupObjects(pods=pods, gone=gone, statefulsets=statefulsets), **{"now": NOW} | fields)
 
 
 def is_group_ready(group: GroupFacts, size: int) -> bool:

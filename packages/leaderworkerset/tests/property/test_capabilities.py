@@ -3,14 +3,15 @@
 Groups and LeaderWorkerSets have the settings of both, and whatever both react to. So no pair has to be rejected at admission.
 """
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from typing import Any, Final
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests import builders
 from tests.unit.leaderworkerset.core.leaderworkerset import test_reconcile as cases
 from tests.unit.leaderworkerset.core.leaderworkerset.test_reconcile_rollouts import rolling
@@ -19,14 +20,17 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Plan
 from leaderworkerset.api import labels
+from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
 from leaderworkerset.api.progressnotes import Hang, SilentRank, render_hang
-from leaderworkerset.capabilities import names
+from leaderworkerset.capabilities import deciding, names
 from leaderworkerset.capabilities.capability import Capability
-from leaderworkerset.capabilities.enabled import ENABLED
-from leaderworkerset.core.extensions import together
+from leaderworkerset.capabilities.enabled import ENABLED, EXTENSIONS
+from leaderworkerset.capabilities.relevance import STEPS, concerning_group, concerning_set
+from leaderworkerset.core.extensions import UPSTREAM, together
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.fold import Folded, fold
 from leaderworkerset.core.leaderworkerset.reconcile import decide
-from leaderworkerset.core.pod.reconcile import reconcile
+from leaderworkerset.core.pod.reconcile import reconcile, wants_node
 from leaderworkerset.core.policies.policy import LiveGroup
 
 VALUES: Final = {
@@ -60,6 +64,18 @@ SINCE: Final = datetime(2026, 3, 1, tzinfo=UTC)
 
 HANG: Final = render_hang(Hang(since=SINCE, ranks=(SilentRank(pod="p", uid="u", rank=1, since=SINCE, waits=""),)))
 
+MARKS: Final = {
+    labels.GROUP_ENDED: "Complete",
+    labels.IN_PLACE_REVISION: "another",
+    labels.IN_PLACE_STATEFULSET_REVISION: "web-2",
+    labels.IN_PLACE_REFUSED: "another",
+    labels.IN_PLACE_BEFORE: "main=1=runc://a=app:1",
+    labels.IN_PLACE_RESOURCES: "main.requests.cpu=2",
+    labels.RESTARTED_IN_PLACE: "1=2026-03-01T00:00:00Z",
+    labels.HANG: HANG,
+}
+"""A value of each mark of a pod."""
+
 RUNNING: Final[JSONObject] = {"running": {}}
 
 
@@ -68,10 +84,11 @@ def with_settings(obj: JSONObject, chosen: Mapping[str, str]) -> JSONObject:
 
 
 @st.composite
-def annotations(draw: st.DrawFn, pair: tuple[Capability, Capability]) -> dict[str, str]:
-    """Return some settings of two capabilities."""
-    known = [setting for one in pair for setting in one.settings]
-    return {setting: VALUES[setting] for setting in draw(st.sets(st.sampled_from(known), min_size=1))}
+def annotations(draw: st.DrawFn, capabilities: Sequence[Capability]) -> dict[str, str]:
+    """Return some settings of these capabilities."""
+    known = [setting for one in capabilities for setting in one.settings]
+    names_ = draw(st.sets(st.sampled_from(known), min_size=1)) if known else ()
+    return {setting: VALUES[setting] for setting in names_}
 
 
 @st.composite
@@ -81,14 +98,7 @@ def members(draw: st.DrawFn, made: JSONObject) -> JSONObject:
     reason = draw(st.sampled_from(["Completed", "Error", "RestartingAllContainers"]))
     status: JSONObject = {"name": "main", "containerID": "runc://a", "restartCount": draw(st.integers(0, 2))}
     status |= {"state": RUNNING, "lastState": {"terminated": {"exitCode": draw(ended), "reason": reason}}}
-    marks = {
-        labels.GROUP_ENDED: "Complete",
-        labels.IN_PLACE_REVISION: "another",
-        labels.IN_PLACE_BEFORE: "main=1=runc://a=app:1",
-        labels.RESTARTED_IN_PLACE: "1=2026-03-01T00:00:00Z",
-        labels.HANG: HANG,
-    }
-    own = {name: marks[name] for name in draw(st.sets(st.sampled_from(sorted(marks)), max_size=2))}
+    own = {name: MARKS[name] for name in draw(st.sets(st.sampled_from(sorted(MARKS)), max_size=2))}
     metadata = made["metadata"] | {"annotations": meta.annotations(made) | own}
     if draw(st.booleans()) and draw(st.booleans()):
         metadata |= {"deletionTimestamp": "2026-03-01T11:00:00Z", "deletionGracePeriodSeconds": 30}
@@ -100,31 +110,44 @@ def members(draw: st.DrawFn, made: JSONObject) -> JSONObject:
 
 
 @st.composite
-def groups(draw: st.DrawFn, pair: tuple[Capability, Capability]) -> LiveGroup:
-    """Return a group of a LeaderWorkerSet with settings of two capabilities."""
-    obj = with_settings(builders.leaderworkerset_object(), draw(annotations(pair)))
+def groups(draw: st.DrawFn, capabilities: Sequence[Capability]) -> LiveGroup:
+    """Return a group of a LeaderWorkerSet with settings of these capabilities."""
+    obj = with_settings(builders.leaderworkerset_object(), draw(annotations(capabilities)))
     made = builders.leader_pod(obj, ready=draw(st.booleans()))
+    left = draw(st.sampled_from([{}, {labels.POD_TERMINATION_POLICY: "Parallel"}]))
     leader, worker = draw(members(made)), draw(members(builders.worker_pod(made)))
-    return LiveGroup(
+    return builders.live_group(
         leader=leader,
         obj=draw(st.sampled_from([obj, obj, obj, {}])),
-        now=builders.NOW,
         pods=(leader, worker),
-        statefulsets=draw(st.sampled_from([(), (builders.worker_statefulset(made),)])),
+        statefulsets=draw(st.sampled_from([(), (with_settings(builders.worker_statefulset(made), left),)])),
+        facts=draw(st.sampled_from([{}, {names.LOST_NODES: timedelta(seconds=1)}])),
         revisions=(builders.revision(obj),),
         nodes=draw(st.sampled_from([{}, {"n1": None}])),
     )
 
 
 @st.composite
-def sets(draw: st.DrawFn, pair: tuple[Capability, Capability]) -> ObservedLeaderWorkerSet:
-    """Return a LeaderWorkerSet with settings of two capabilities: at rest, in a rollout, with groups that have to leave."""
+def sets(draw: st.DrawFn, capabilities: Sequence[Capability]) -> ObservedLeaderWorkerSet:
+    """Return a LeaderWorkerSet with settings of these capabilities: at rest, in a rollout, with groups that have to leave."""
     found = draw(st.sampled_from([cases.at_rest(), rolling(cases.ready_groups(cases.LWS, 4, key="older"))]))
     obj = found.leaderworkerset
     assert obj is not None
     leaving = {f"{meta.name(obj)}-{index}": {"n1"} for index in draw(st.sets(st.integers(0, 3)))}
-    changed = with_settings(obj, draw(annotations(pair)))
-    return cases.replace(found, leaderworkerset=changed, facts={names.MOVES: leaving})
+    changed = with_settings(obj, draw(annotations(capabilities)))
+    conditions = [{"type": MOVE_IN_PROGRESS.type, "status": draw(st.sampled_from(["True", "False"]))}]
+    status = meta.status(changed) | {"conditions": draw(st.sampled_from([[], conditions]))}
+    updating = draw(st.sets(st.sampled_from(sorted(found.groups)), max_size=2))
+    by_leader = {
+        name: replace(group, updating="another") if name in updating else group for name, group in found.groups.items()
+    }
+    return cases.replace(
+        found,
+        leaderworkerset=changed | {"status": status},
+        groups=by_leader,
+        folded=draw(st.sampled_from([None, fold(by_leader.values(), meta.name(obj))])),
+        facts=draw(st.sampled_from([{}, {names.MOVES: leaving}])),
+    )
 
 
 def comparable(plan: Plan) -> Any:
@@ -147,6 +170,33 @@ def test_order_of_two_capabilities_does_not_matter(pair: tuple[Capability, Capab
     assert decided[0].needs == decided[1].needs
 
 
+@given(data=st.data())
+@settings(max_examples=200, deadline=None)
+def test_capabilities_without_a_sign_change_no_plan(data: st.DataObject) -> None:
+    configured = data.draw(st.sampled_from([(), *((one,) for one in ENABLED), ENABLED]))
+    group, observed = data.draw(groups(configured)), data.draw(sets(configured))
+
+    decided = [decide(observed, builders.NOW, extensions=one) for one in (EXTENSIONS, concerning_set(observed))]
+
+    assert deciding.nodes_of(group) == {*EXTENSIONS.nodes_of(group), *filter(None, [wants_node(group)])}
+    assert reconcile(group, extensions=concerning_group(group)) == reconcile(group, extensions=EXTENSIONS)
+    assert decided[0] == decided[1]
+
+
+def test_nothing_is_asked_about_an_object_without_signs() -> None:
+    obj, leader = builders.leaderworkerset_object(), builders.leader_pod(builders.leaderworkerset_object())
+    of_group = concerning_group(LiveGroup(leader=leader, obj=obj, now=builders.NOW))
+    of_set = concerning_set(ObservedLeaderWorkerSet(leaderworkerset=obj, folded=Folded()))
+
+    assert [getattr(of_group, place) for place in STEPS] == [getattr(UPSTREAM, place) for place in STEPS]
+    assert of_set == of_group
+    assert of_group.excuses == EXTENSIONS.excuses
+
+
+def test_every_mark_of_a_capability_has_a_value() -> None:
+    assert {mark for one in ENABLED for mark in one.pod_marks} == MARKS.keys()
+
+
 def test_two_faults_are_recorded_in_one_order() -> None:
     pair = [one for one in ENABLED if one.fault_finders]
     chosen = (labels.PROGRESS_TIMEOUT, labels.ON_HANG, labels.IN_PLACE_RESTARTS)
@@ -154,7 +204,7 @@ def test_two_faults_are_recorded_in_one_order() -> None:
     leader = builders.leader_pod(obj, ready=False)
     marks = {labels.HANG: HANG, labels.RESTARTED_IN_PLACE: "1=2026-03-01T00:00:00Z"}
     leader = with_settings(leader, meta.annotations(leader) | marks)
-    group = LiveGroup(leader=leader, obj=obj, now=builders.NOW, pods=(leader,))
+    group = builders.live_group(leader=leader, obj=obj, pods=(leader,))
 
     recorded = next(one for one in ENABLED if one.name == names.BACKOFF)
 

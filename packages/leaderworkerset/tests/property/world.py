@@ -22,7 +22,7 @@ from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.leaderworkerset.decision import Decision, Known, ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
-from leaderworkerset.core.policies.policy import HeadlessService, LiveGroup
+from leaderworkerset.core.policies.policy import HeadlessService
 from localkube.apiserver.patch import merge
 
 
@@ -96,7 +96,7 @@ class ModeledCluster:
 
     def plan_group(self, leader: JSONObject, gone: tuple[JSONObject, ...] = ()) -> Plan:
         name, index = meta.labels(leader)[labels.NAME], meta.labels(leader)[labels.GROUP_INDEX]
-        observed = LiveGroup(
+        observed = builders.live_group(
             leader=leader,
             obj=self.get(LEADERWORKERSETS, name) or {},
             now=self.now,

@@ -10,13 +10,18 @@ from leaderworkerset.core.extensions import Extensions
 class Capability(Extensions, frozen=True, kw_only=True):
     """A capability: its name, the page that explains it, the annotations it reads, and its additions at each place.
 
-    With `wakes_groups` a change of its settings leads to a decision about each group of the LeaderWorkerSet.
-    `pod_fields` and `statefulset_fields` are paths that only its decisions read, not the core: caches keep them.
+    With `wakes_groups` a change of its settings leads to a decision about each group of the LeaderWorkerSet. `pod_marks`
+    and `statefulset_marks` are annotations, and `conditions` types of conditions, that its decisions read also without
+    its settings (`relevance.py`). `pod_fields` and `statefulset_fields` are paths that only its decisions read, not the
+    core. Caches keep them, and the marks.
     """
 
     name: str
     page: str
     settings: tuple[str, ...] = ()
+    pod_marks: tuple[str, ...] = ()
+    statefulset_marks: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
     wakes_groups: bool = False
     pod_fields: tuple[str, ...] = ()
     statefulset_fields: tuple[str, ...] = ()

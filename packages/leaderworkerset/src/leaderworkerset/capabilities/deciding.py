@@ -1,4 +1,4 @@
-"""Upstream's decisions with all capabilities, for all callers that decide for users."""
+"""Upstream's decisions with all capabilities that concern an object, for all callers that decide for users."""
 
 from datetime import datetime
 
@@ -7,6 +7,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Plan
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.capabilities.enabled import EXTENSIONS
+from leaderworkerset.capabilities.relevance import concerning_group, concerning_set
 from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.admission import pod as of_pod
 from leaderworkerset.core.leaderworkerset import groupfacts
@@ -20,7 +21,7 @@ from leaderworkerset.core.policies.policy import LiveGroup
 
 def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Decision:
     """Decide about a LeaderWorkerSet."""
-    return of_set.decide(observed, now, gang, EXTENSIONS)
+    return of_set.decide(observed, now, gang, concerning_set(observed))
 
 
 def reconcile_set(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Plan:
@@ -30,7 +31,12 @@ def reconcile_set(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang =
 
 def reconcile_group(group: LiveGroup, gang: Gang = NO_GANG) -> Plan:
     """Decide about a group."""
-    return of_group.reconcile(group, gang, EXTENSIONS)
+    return of_group.reconcile(group, gang, concerning_group(group))
+
+
+def nodes_of(group: LiveGroup) -> set[str]:
+    """Return the names of the nodes that the decision about a group depends on."""
+    return {*concerning_group(group).nodes_of(group), *filter(None, [of_group.wants_node(group)])}
 
 
 def validate_leaderworkerset(

@@ -49,7 +49,6 @@ POD: Final = Projection(
     "metadata.finalizers",
     f"metadata.annotations['{labels.GROUP_RESTART_BUDGET_EXHAUSTED}']",
     f"metadata.annotations['{labels.RECOVER}']",
-    f"metadata.annotations['{labels.GROUP_ENDED}']",
     f"metadata.annotations['{labels.LEADER_NAME}']",
     f"metadata.annotations['{labels.SIZE}']",
     f"metadata.annotations['{labels.GROUP_IDENTITY}']",
@@ -75,11 +74,13 @@ POD: Final = Projection(
     "status.conditions[].reason",
     "status.reason",
     *CONTAINER_ENDS,
+    *(f"metadata.annotations['{mark}']" for capability in ENABLED for mark in capability.pod_marks),
     *(path for capability in ENABLED for path in capability.pod_fields),
 )
 """Leaders and workers: whether they are ready or failed, their node, their group and revision."""
 
 _ROLLED: Final = (
+    *(f"metadata.annotations['{mark}']" for capability in ENABLED for mark in capability.statefulset_marks),
     *(path for capability in ENABLED for path in capability.statefulset_fields),
     "metadata.labels",
     f"metadata.annotations['{labels.REPLICAS}']",

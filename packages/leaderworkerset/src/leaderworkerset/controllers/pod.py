@@ -20,18 +20,17 @@ from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Delete, Plan
 from leaderworkerset.api import groupname, labels, recreationrecord
-from leaderworkerset.capabilities.deciding import reconcile_group
-from leaderworkerset.capabilities.enabled import EXTENSIONS, WAKING_GROUPS
+from leaderworkerset.capabilities.deciding import nodes_of, reconcile_group
+from leaderworkerset.capabilities.enabled import WAKING_GROUPS
 from leaderworkerset.controllers import gangobjects, indexes, leaders, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.leaderworkerset import services
-from leaderworkerset.core.pod.reconcile import wants_node
 from leaderworkerset.core.policies import delegation
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
-from leaderworkerset.core.policies.policy import LiveGroup
+from leaderworkerset.core.policies.policy import GroupObjects, LiveGroup
 from leaderworkerset.core.restarts import unseen
 
 NAME: Final = "pod"
@@ -80,7 +79,9 @@ class PodDriver(Driver):
         if key in self._unobserved:
             self._add_unseen(key)
         group = await self.observe(key)
-        if group is not None and is_large((group.obj, *group.revisions), len(group.pods) + len(group.gone)):
+        if group is not None and is_large(
+            (group.obj, *group.revisions), len(group.objects.pods) + len(group.objects.gone)
+        ):
             async with self._turn:
                 group = await self.observe(key)
                 if group is not None:
@@ -93,7 +94,7 @@ class PodDriver(Driver):
     def _settle(self, key: ObjectKey, group: LiveGroup, plan: Plan) -> Plan:
         """Forget the deleted pods if the plan does not react to them; return the plan."""
         if not any(isinstance(action, Delete | Apply) for action in plan.actions):
-            self._forget(key, group.gone)
+            self._forget(key, group.objects.gone)
         return plan
 
     async def observe(self, key: ObjectKey) -> LiveGroup | None:
@@ -102,8 +103,7 @@ class PodDriver(Driver):
         if leader is None:
             return None
         group = self._observe_cached(key, leader)
-        names = {*EXTENSIONS.nodes_of(group), *filter(None, [wants_node(group)])}
-        if names:
+        if names := nodes_of(group):
             nodes = {name: await self._client.find(NODES, ObjectKey("", name)) for name in sorted(names)}
             group = replace(group, nodes=nodes)
         if delegation.is_needed_by(group):
@@ -132,9 +132,11 @@ class PodDriver(Driver):
             leader=leader,
             obj=informers.leaderworkersets.store.get(lws) or {},
             now=self._clock.now(),
-            pods=informers.pods.store.by_index(indexes.BY_GROUP, group),
-            gone=tuple(self._gone.get(key, {}).values()),
-            statefulsets=informers.statefulsets.store.by_index(indexes.BY_GROUP, group),
+            objects=GroupObjects(
+                pods=informers.pods.store.by_index(indexes.BY_GROUP, group),
+                gone=tuple(self._gone.get(key, {}).values()),
+                statefulsets=informers.statefulsets.store.by_index(indexes.BY_GROUP, group),
+            ),
             revisions=informers.revisions.store.by_index(indexes.BY_LWS, str(lws)),
             service=services.observe(service, leader),
             record=self._find_record(leader),
@@ -182,7 +184,7 @@ class PodDriver(Driver):
         group = self._observe_cached(key, leader)
         if unseen.may_be_new(group.obj, leader):
             return
-        for worker in unseen.lost(self._whole_since.get(indexes.lws_key(leader), ""), statefulset, group.pods):
+        for worker in unseen.lost(self._whole_since.get(indexes.lws_key(leader), ""), statefulset, group.objects.pods):
             self._gone.setdefault(key, {}).setdefault(meta.name(worker), worker)
 
     def _forget(self, key: ObjectKey, gone: Sequence[JSONObject]) -> None:

@@ -4,7 +4,6 @@ Every event regards the LeaderWorkerSet. Events about a group are related to its
 the revision.
 """
 
-from collections.abc import Collection
 from typing import Final
 
 from msgspec import Struct
@@ -14,14 +13,10 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Event, EventType, OneOfMany
 from leaderworkerset.api import groupname
-from leaderworkerset.api.groupname import GroupEnd
 
 GROUPS_PROGRESSING: Final = "GroupsProgressing"
 GROUPS_UPDATING: Final = "GroupsUpdating"
 MOVING_GROUP: Final = "MovingGroup"
-LOST_POD: Final = "LostPod"
-
-NODES_NAMED: Final = 5
 
 
 def reference(obj: JSONObject) -> JSONObject:
@@ -78,15 +73,6 @@ restarted_in_place: Final = EventKind("Normal", "RestartedInPlace", "Restart")
 
 deferring_replacement: Final = EventKind("Normal", "GroupReplacementDeferred", "Update")
 
-expired: Final = EventKind("Normal", "TTLAfterFinished", "Delete")
-"""A LeaderWorkerSet ended, and was deleted after its time to live."""
-
-releasing_lost_pod: Final = EventKind("Warning", LOST_POD, "Delete")
-"""A pod on a lost node was deleted by force."""
-
-waiting_for_lost_pod: Final = EventKind("Warning", LOST_POD, "Hold")
-"""A pod on a lost node blocks its group."""
-
 
 def ignored(obj: JSONObject, lws: JSONObject | None, why: str = "cannot be read") -> Event:
     """Return the event of an ignored object; it regards the object's LeaderWorkerSet or, if unknown, the object."""
@@ -97,7 +83,7 @@ def ignored(obj: JSONObject, lws: JSONObject | None, why: str = "cannot be read"
 def created_workers(obj: JSONObject, leader: JSONObject) -> Event:
     """Return the event of a created worker StatefulSet (R-WSTS-2); the events of many groups are reported together."""
     event = created(obj, f"Created worker statefulset for leader pod {meta.name(leader)}", leader)
-    return _of_group(
+    return of_group(
         event, "Created worker statefulsets for groups {numbers}", decimals.natural(groupname.label(leader))
     )
 
@@ -106,51 +92,11 @@ def replacing_group(obj: JSONObject, leader: str, group: int) -> Event:
     """Return the event of a leader that was deleted to update its group (docs/adr/0004-max-unavailable.md)."""
     note = f"Deleted leader pod {leader} to update group {group}"
     event = Event("Normal", GROUPS_UPDATING, "Delete", note, reference(obj))
-    return _of_group(event, "Deleted leader pods to update groups {numbers}", group)
+    return of_group(event, "Deleted leader pods to update groups {numbers}", group)
 
 
-def updating_in_place(obj: JSONObject, leader: str, group: int | None) -> Event:
-    """Return the event of a group whose pods are kept and updated (docs/adr/0024-update-in-place.md)."""
-    note = f"Updating the group of leader pod {leader} in place"
-    return _of_group(updating(obj, note), "Updating groups {numbers} in place", group)
-
-
-def not_in_place(obj: JSONObject, field: str, *, is_held: bool) -> Event:
-    """Return the event of a new revision that prevents updates in place: groups are recreated, or held back."""
-    what = "holds the rollout" if is_held else "groups are recreated"
-    note = f"Cannot update groups in place, {what}: {field} differs, and cannot change in a pod that runs"
-    return Event("Warning" if is_held else "Normal", GROUPS_UPDATING, "Update", note, reference(obj))
-
-
-def resize_failed(obj: JSONObject, pod: JSONObject) -> Event:
-    """Return the event of a pod for which the API server refuses a change of CPU and memory."""
-    return failed_update(obj, f"Cannot resize pod {meta.name(pod)}: {{error}}", pod)
-
-
-def resize_refused(obj: JSONObject, pod: JSONObject, why: str, *, is_held: bool) -> Event:
-    """Return the event of a pod that the kubelet does not resize: its group is recreated, or stays unchanged."""
-    what = "its group keeps the pods that it has" if is_held else "its group is recreated"
-    note = f"Cannot resize pod {meta.name(pod)}, {what}: {why}"
-    return Event("Warning", GROUPS_UPDATING, "Update", note, reference(obj), reference(pod))
-
-
-def moving_group(obj: JSONObject, leader: str, nodes: Collection[str]) -> Event:
-    """Return the event of a group whose leader was deleted as nodes are closed for maintenance (docs/adr/0023)."""
-    note = f"Deleted leader pod {leader} to move its group off {nodes_named(nodes)}"
-    return Event("Normal", MOVING_GROUP, "Delete", note, reference(obj))
-
-
-def nodes_named(nodes: Collection[str]) -> str:
-    """Return the first nodes by name, and the number of the others: a large group may be on hundreds of nodes.
-
-    >>> nodes_named({"b", "a"}), nodes_named([f"n{index}" for index in range(9)])
-    ('a, b', 'n0, n1, n2, n3, n4 and 4 more')
-    """
-    more = f" and {len(nodes) - NODES_NAMED} more" if len(nodes) > NODES_NAMED else ""
-    return f"{', '.join(sorted(nodes)[:NODES_NAMED])}{more}"
-
-
-def _of_group(event: Event, note: str, group: int | None) -> Event:
+def of_group(event: Event, note: str, group: int | None) -> Event:
+    """Return the event of one group, which is reported with those of many groups under this note."""
     return event if group is None else replace(event, of_many=OneOfMany(note, group))
 
 
@@ -187,21 +133,3 @@ def unexpected_owner(leader: JSONObject, pod_group: str) -> Event:
     """Return the event of a PodGroup that another object controls (N-K8S-14)."""
     note = f"PodGroup {pod_group} exists and is not controlled by the LeaderWorkerSet of this pod: delete or rename it"
     return Event("Warning", "UnexpectedPodGroupOwner", "Create", note, reference(leader))
-
-
-def group_ended(obj: JSONObject, leader: JSONObject, end: GroupEnd, note: str) -> Event:
-    """Return the event of a group that ended by itself, as in sets that run to completion."""
-    return Event(
-        "Normal" if end is GroupEnd.COMPLETE else "Warning",
-        f"Group{end.value}",
-        "Delete",
-        note,
-        reference(obj),
-        reference(leader),
-    )
-
-
-def may_be_evicted(obj: JSONObject, group: str) -> Event:
-    """Return the event of a group whose disruption budget was opened because one of its nodes is being drained."""
-    note = f"Group {group} may be evicted: a node of it accepts no pods any more"
-    return Event("Normal", "GroupMayBeEvicted", "Update", note, reference(obj))

@@ -107,7 +107,8 @@ def _record(index: int) -> JSONObject:
 def _groups(world: LargeSet) -> object:
     """Decide about a failed group, a new group, a group of a gang, and a group with pods stuck on a lost node."""
     failed, new = world.observed_group, world.observed_new_group
-    stuck = replace(failed, pods=[_lost(one) for one in failed.pods], facts={names.LOST_NODES: timedelta()})
+    objects = replace(failed.objects, pods=[_lost(pod) for pod in failed.objects.pods])
+    stuck = replace(failed, objects=objects, facts={names.LOST_NODES: timedelta()})
     return [
         deciding.reconcile_group(failed),
         deciding.reconcile_group(replace(failed, obj=_recreating(world.posted))),
@@ -148,8 +149,8 @@ def _observed_budget(budget: JSONObject, least: int) -> JSONObject:
 
 def _gate(world: LargeSet) -> object:
     """Decide about every pod as a member of a group that waits for space on a node."""
-    group = {labels.GANG_GROUP: "g", labels.SIZE: str(len(world.observed_group.pods))}
-    pods = [gate._link(with_annotations(one, group), "g") for one in world.observed_group.pods]
+    group = {labels.GANG_GROUP: "g", labels.SIZE: str(len(world.observed_group.objects.pods))}
+    pods = [gate._link(with_annotations(one, group), "g") for one in world.observed_group.objects.pods]
     node = {"metadata": {"name": "n"}, "status": {"allocatable": {"pods": str(len(pods))}}}
     return gate.reconcile(gate.ObservedCluster(nodes=[node], used={}, unbound=pods, members=pods))
 

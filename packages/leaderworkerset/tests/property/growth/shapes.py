@@ -258,8 +258,7 @@ class LargeSet:
     @cached_property
     def observed_group(self) -> LiveGroup:
         """Return a group that failed."""
-        return LiveGroup(
-            now=builders.NOW,
+        return builders.live_group(
             leader=self.bare_leader,
             obj=self.posted,
             pods=[self.bare_leader, *self.workers],
@@ -272,8 +271,7 @@ class LargeSet:
     @cached_property
     def observed_new_group(self) -> LiveGroup:
         """Return a group whose workers do not exist yet."""
-        return LiveGroup(
-            now=builders.NOW,
+        return builders.live_group(
             leader=self.leader,
             obj=self.posted,
             pods=[self.leader],

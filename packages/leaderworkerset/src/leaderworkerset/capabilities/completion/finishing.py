@@ -19,7 +19,7 @@ from typing import Final, assert_never
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import UID, JSONObject
-from kuberuntime.plan import Delete, Patch, guarded_delete
+from kuberuntime.plan import Delete, Event, Patch, guarded_delete
 from leaderworkerset.api import groupname, labels, progressnotes, runsettings
 from leaderworkerset.api.conditions import COMPLETE, FAILED
 from leaderworkerset.api.groupname import GroupEnd
@@ -41,6 +41,9 @@ FINISHED_FOR_KUEUE: Final = {labels.POD_GROUP_SERVING: None, labels.RETRIABLE_IN
 A serving group is never finished (R-KQ-12). Another group is finished once none of its pods runs and one must not be
 retried (R-KQ-34).
 """
+
+EXPIRED: Final = decisionevents.EventKind("Normal", "TTLAfterFinished", "Delete")
+"""A LeaderWorkerSet ended, and was deleted after its time to live."""
 
 
 def settings_of(lws: LeaderWorkerSet) -> RunSettings:
@@ -161,7 +164,19 @@ def _end(group: LiveGroup, end: GroupEnd) -> Delete:
             note = f"Group {index} is not complete at its deadline: ended it"
         case _:
             assert_never(end)
-    return restartpolicy.delete_leader(group, decisionevents.group_ended(group.obj, group.leader, end, note))
+    return restartpolicy.delete_leader(group, group_ended(group.obj, group.leader, end, note))
+
+
+def group_ended(obj: JSONObject, leader: JSONObject, end: GroupEnd, note: str) -> Event:
+    """Return the event of a group that ended by itself, as in sets that run to completion."""
+    return Event(
+        "Normal" if end is GroupEnd.COMPLETE else "Warning",
+        f"Group{end.value}",
+        "Delete",
+        note,
+        decisionevents.reference(obj),
+        decisionevents.reference(leader),
+    )
 
 
 def expire(facts: SetFacts, now: datetime) -> SetExpiry:
@@ -172,7 +187,7 @@ def expire(facts: SetFacts, now: datetime) -> SetExpiry:
     if left is None or left > timedelta():
         return SetExpiry(seconds=None if left is None else left.total_seconds())
     note = f"Deleted LeaderWorkerSet {facts.lws.name}: its time after the end is over"
-    expired = decisionevents.expired(facts.obj, note)
+    expired = EXPIRED(facts.obj, note)
     return SetExpiry((guarded_delete(LEADERWORKERSETS, facts.obj, on_success=(expired,)),))
 
 

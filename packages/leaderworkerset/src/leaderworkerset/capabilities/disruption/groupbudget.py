@@ -94,7 +94,7 @@ def close(group: ProtectedGroup, budget: JSONObject) -> Patch:
 
 def open_for_evictions(lws: JSONObject, group: ProtectedGroup, budget: JSONObject) -> Patch:
     """Return the write after which evictions of the group are granted, with an event if a client waits for them."""
-    told = (decisionevents.may_be_evicted(lws, group.label),) if group.is_wanted else ()
+    told = (may_be_evicted(lws, group.label),) if group.is_wanted else ()
     return _change(budget, OPEN, told)
 
 
@@ -132,3 +132,9 @@ def _build(lws: JSONObject, label: str, least: int) -> JSONObject:
 
 def _labels(lws: JSONObject, label: str) -> dict[str, str]:
     return {labels.NAME: meta.name(lws), labels.GROUP_INDEX: label}
+
+
+def may_be_evicted(obj: JSONObject, group: str) -> Event:
+    """Return the event of a group whose disruption budget was opened because one of its nodes is being drained."""
+    note = f"Group {group} may be evicted: a node of it accepts no pods any more"
+    return Event("Normal", "GroupMayBeEvicted", "Update", note, decisionevents.reference(obj))

@@ -8,14 +8,6 @@ from leaderworkerset.capabilities.capability import Capability
 from leaderworkerset.capabilities.inplace import inplace, inplacesteps, updating
 from leaderworkerset.core.extensions import GroupPlace, GroupStep
 
-MARKS: Final = (
-    labels.IN_PLACE_REVISION,
-    labels.IN_PLACE_STATEFULSET_REVISION,
-    labels.IN_PLACE_REFUSED,
-    labels.IN_PLACE_BEFORE,
-    labels.IN_PLACE_RESOURCES,
-)
-
 COMPUTE_AMOUNTS: Final = tuple(f"{kind}.{name}" for kind in ("limits", "requests") for name in COMPUTE)
 """CPU and memory, which may change in place."""
 
@@ -23,8 +15,14 @@ CAPABILITY: Final = Capability(
     name="update-in-place",
     page="how-to/update-in-place.md",
     settings=(labels.IN_PLACE,),
+    pod_marks=(
+        labels.IN_PLACE_REVISION,
+        labels.IN_PLACE_STATEFULSET_REVISION,
+        labels.IN_PLACE_REFUSED,
+        labels.IN_PLACE_BEFORE,
+        labels.IN_PLACE_RESOURCES,
+    ),
     pod_fields=(
-        *(f"metadata.annotations['{mark}']" for mark in MARKS),
         "spec.containers[].image",
         "status.containerStatuses[].containerID",
         "status.containerStatuses[].state.running",

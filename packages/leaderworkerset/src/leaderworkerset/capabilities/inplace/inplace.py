@@ -26,8 +26,7 @@ from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Event, Patch, together
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.capabilities.inplace import inplaceresources
-from leaderworkerset.core import decisionevents
+from leaderworkerset.capabilities.inplace import inplaceevents, inplaceresources
 from leaderworkerset.core.leaderworkerset import revisions, rollingupdate
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
 from leaderworkerset.core.leaderworkerset.fold import Folded, below, highest
@@ -246,7 +245,7 @@ def announce(
     if new is None or not setting.is_wanted:
         return ()
     why = _bound(obj, gang) or obstacle_between(revisions.find(revisions.owned(found, obj), old), new)
-    return (decisionevents.not_in_place(obj, why, is_held=setting.forbids_recreation),) if why else ()
+    return (inplaceevents.not_in_place(obj, why, is_held=setting.forbids_recreation),) if why else ()
 
 
 def _bound(obj: JSONObject, gang: Gang) -> str:
@@ -275,5 +274,5 @@ def mark(obj: JSONObject, group: GroupFacts, key: str, statefulset: JSONObject) 
         key=ObjectKey(meta.namespace(obj), group.leader),
         patch={"metadata": {"uid": group.uid, "annotations": wanted}},
         if_present=True,
-        on_success=(decisionevents.updating_in_place(obj, group.leader, group.index),),
+        on_success=(inplaceevents.updating_in_place(obj, group.leader, group.index),),
     )

@@ -30,9 +30,8 @@ from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.plan import Action, Finally, Patch, Together, guarded_patch, identified_patch, together
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.capabilities.inplace import inplace, inplacepods, inplaceresources, updating
+from leaderworkerset.capabilities.inplace import inplace, inplaceevents, inplacepods, inplaceresources, updating
 from leaderworkerset.capabilities.inplace.inplaceresources import ResourceField
-from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import groupfacts, revisions
 from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
 
@@ -63,10 +62,14 @@ class InPlaceStep(StrEnum):
 
 
 class Marked(Struct, frozen=True, dict=True):
-    """A group whose leader is marked, and the StatefulSet of its workers, if there is one."""
+    """A group whose leader is marked."""
 
     group: LiveGroup
-    workers: JSONObject | None
+
+    @property
+    def workers(self) -> JSONObject | None:
+        """Return the StatefulSet of the workers, if there is one."""
+        return self.group.workers
 
     @property
     def key(self) -> str:
@@ -89,7 +92,11 @@ class Marked(Struct, frozen=True, dict=True):
         """Return the workers of the StatefulSet that are not being deleted."""
         if self.workers is None:
             return ()
-        return [pod for pod in self.group.pods if meta.is_controlled(pod, self.workers) and not meta.is_deleting(pod)]
+        return [
+            pod
+            for pod in self.group.objects.pods
+            if meta.is_controlled(pod, self.workers) and not meta.is_deleting(pod)
+        ]
 
     @cached_property
     def pods(self) -> Sequence[JSONObject]:
@@ -184,7 +191,7 @@ def _resize(now: Marked, pod: JSONObject, amounts: Mapping[ResourceField, str]) 
     if not due or (updating.is_refused(now.group.leader) and not now.is_only):
         return ()
     change = {"spec": _containers({}, inplaceresources.containers(due))}
-    failed = decisionevents.resize_failed(now.group.obj, pod)
+    failed = inplaceevents.resize_failed(now.group.obj, pod)
     patch = identified_patch(PODS, pod, change, subresource="resize", kind="strategic", on_failure=(failed,))
     return (Finally(actions=(patch,), on_refusal=(_mark_refused(now),)),)
 
@@ -196,7 +203,7 @@ def _resize_all(now: Marked) -> tuple[Action, ...]:
 def _refuse(now: Marked) -> tuple[Action, ...]:
     """Mark the leader, once for each revision."""
     pod, why = now.refusals[0]
-    event = decisionevents.resize_refused(now.group.obj, pod, why, is_held=now.is_only)
+    event = inplaceevents.resize_refused(now.group.obj, pod, why, is_held=now.is_only)
     return (replace(_mark_refused(now), on_success=(event,)),)
 
 
@@ -310,10 +317,10 @@ def decide(group: LiveGroup) -> PolicyDecision:
     """Return the next writes of a group that is updated in place; none for other groups."""
     if labels.IN_PLACE_REVISION not in meta.annotations(group.leader):
         return NOTHING
-    workers = groupname.find_workers(group.leader, group.statefulsets)
+    workers = group.workers
     if workers is not None and meta.is_of_predecessor(workers, group.leader):
         return NOTHING
     if workers is None and groupfacts.own_size(group.leader) != 1:
         return NOTHING  # created from the leader's revision first
-    marked = Marked(group, workers)
+    marked = Marked(group)
     return PolicyDecision(actions=next_step(marked).actions(marked))

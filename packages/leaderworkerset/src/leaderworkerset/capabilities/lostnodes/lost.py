@@ -41,6 +41,12 @@ It is also the longest wait before a pod counts as stuck: with a wrong clock, th
 future.
 """
 
+RELEASED: Final = decisionevents.EventKind("Warning", "LostPod", "Delete")
+"""A pod on a lost node was deleted by force."""
+
+WAITING: Final = decisionevents.EventKind("Warning", "LostPod", "Hold")
+"""A pod on a lost node blocks its group."""
+
 
 class Stuck(Struct, frozen=True, kw_only=True):
     """The group of a LeaderWorkerSet; its pods are stuck once they terminate for `grace` beyond their grace period."""
@@ -69,7 +75,7 @@ def grace_of(group: LiveGroup) -> timedelta | None:
 
 def _stuck(group: LiveGroup) -> Stuck | None:
     grace = grace_of(group) if group.obj else None
-    return None if grace is None else Stuck(lws=group.obj, pods=group.pods, grace=grace, now=group.now)
+    return None if grace is None else Stuck(lws=group.obj, pods=group.objects.pods, grace=grace, now=group.now)
 
 
 def wants_nodes(group: LiveGroup) -> set[str]:
@@ -111,7 +117,7 @@ def _release_one(stuck: Stuck, pod: JSONObject, node: JSONObject | None, *, is_f
     if groupname.is_leader(pod) and not _is_down(node):
         note = f"{where}: a leader is released when its node is deleted or has the taint {OUT_OF_SERVICE}"
         if is_first:
-            yield Emit(events=(decisionevents.waiting_for_lost_pod(stuck.lws, note, pod),))
+            yield Emit(events=(WAITING(stuck.lws, note, pod),))
         return
     index = groupname.label(pod)
     note = f"{where}: deleted it by force to release group {index}"
@@ -120,7 +126,7 @@ def _release_one(stuck: Stuck, pod: JSONObject, node: JSONObject | None, *, is_f
         key=meta.key(pod),
         uid=meta.uid(pod),
         grace_period=0,
-        on_success=(decisionevents.releasing_lost_pod(stuck.lws, note, pod),),
+        on_success=(RELEASED(stuck.lws, note, pod),),
     )
 
 

@@ -8,12 +8,13 @@ again.
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
 from kuberuntime.objects import timestamps
-from kuberuntime.plan import Action, together
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Action, Event, together
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS, NOT_MOVING
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet
 from leaderworkerset.capabilities import names
@@ -27,6 +28,9 @@ from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 from leaderworkerset.core.leaderworkerset.status import Assessment, put
 
 Group = TypeVar("Group")
+
+NODES_NAMED: Final = 5
+"""The number of nodes whose names an event states."""
 
 Leaving = Mapping[str, Collection[str]]
 """The leaders of groups with pods on nodes that are closed for maintenance, and these nodes' names."""
@@ -123,8 +127,7 @@ def _available(facts: SetFacts, rollout: Rollout | None) -> frozenset[str]:
 def _move(facts: SetFacts, groups: Iterable[GroupFacts]) -> tuple[Action, ...]:
     leaving = _leaving(facts)
     return together(
-        delete_leader(facts, group, decisionevents.moving_group(facts.obj, group.leader, leaving[group.leader]))
-        for group in groups
+        delete_leader(facts, group, moving_group(facts.obj, group.leader, leaving[group.leader])) for group in groups
     )
 
 
@@ -139,7 +142,7 @@ def with_moves(found: Assessment, lws: LeaderWorkerSet, waiting: Leaving, now: d
     is_moving = known is not None and known.status == "True"
     if not waiting and not is_moving:
         return found
-    nodes = decisionevents.nodes_named({node for names in waiting.values() for node in names})
+    nodes = nodes_named({node for names in waiting.values() for node in names})
     message = f"{MOVE_IN_PROGRESS.message}: {nodes}"
     reason, text = (MOVE_IN_PROGRESS.reason, message) if waiting else NOT_MOVING
     new = Condition(
@@ -152,3 +155,19 @@ def with_moves(found: Assessment, lws: LeaderWorkerSet, waiting: Leaving, now: d
     )
     assessed = replace(found, status=replace(found.status, conditions=put(conditions, new)))
     return replace(assessed, outcome=MOVE_IN_PROGRESS, note=message) if waiting and not is_moving else assessed
+
+
+def moving_group(obj: JSONObject, leader: str, nodes: Collection[str]) -> Event:
+    """Return the event of a group whose leader was deleted as nodes are closed for maintenance (docs/adr/0023)."""
+    note = f"Deleted leader pod {leader} to move its group off {nodes_named(nodes)}"
+    return Event("Normal", decisionevents.MOVING_GROUP, "Delete", note, decisionevents.reference(obj))
+
+
+def nodes_named(nodes: Collection[str]) -> str:
+    """Return the first nodes by name, and the number of the others: a large group may be on hundreds of nodes.
+
+    >>> nodes_named({"b", "a"}), nodes_named([f"n{index}" for index in range(9)])
+    ('a, b', 'n0, n1, n2, n3, n4 and 4 more')
+    """
+    more = f" and {len(nodes) - NODES_NAMED} more" if len(nodes) > NODES_NAMED else ""
+    return f"{', '.join(sorted(nodes)[:NODES_NAMED])}{more}"

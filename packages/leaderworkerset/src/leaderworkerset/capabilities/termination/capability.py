@@ -12,7 +12,7 @@ CAPABILITY: Final = Capability(
     page="how-to/places-and-ends.md",
     settings=(labels.POD_TERMINATION_POLICY,),
     wakes_groups=True,
-    statefulset_fields=(f"metadata.annotations['{labels.POD_TERMINATION_POLICY}']",),
+    statefulset_marks=(labels.POD_TERMINATION_POLICY,),
     errors=(termination.errors,),
     group_steps=(
         GroupStep(GroupPlace.WITHOUT_SET, termination.end_workers),

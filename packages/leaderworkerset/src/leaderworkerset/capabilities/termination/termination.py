@@ -16,7 +16,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.resources import STATEFULSETS
 from kuberuntime.plan import Delete
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
 
@@ -60,7 +60,7 @@ def is_parallel(annotations: Mapping[str, str]) -> bool:
 
 def end_workers(group: LiveGroup) -> PolicyDecision:
     """Delete the workers of a leader that is being deleted, if they must end with it (N-PT-2, N-PT-3)."""
-    leader, workers = group.leader, groupname.find_workers(group.leader, group.statefulsets)
+    leader, workers = group.leader, group.workers
     if not meta.is_deleting(leader) or FOREGROUND in (meta.metadata(leader).get("finalizers") or []):
         return NOTHING
     if workers is None or meta.is_deleting(workers) or not meta.is_controlled(workers, leader):

@@ -109,7 +109,7 @@ def _find_workload(group: GangGroup) -> JSONObject:
 
 def _own_workers(group: GangGroup) -> JSONObject | None:
     """Return the StatefulSet of this leader's workers, not one of an earlier leader: its end is awaited elsewhere."""
-    found = groupname.find_workers(group.live.leader, group.live.statefulsets)
+    found = group.live.workers
     return found if found is not None and meta.is_controlled(found, group.live.leader) else None
 
 
@@ -118,7 +118,7 @@ def _astray(group: GangGroup, expected: str) -> PolicyDecision | None:
     leader, own = group.live.leader, _own_workers(group)
     if own is None:
         return None
-    workers = [pod for pod in group.live.pods if meta.is_controlled(pod, own)]
+    workers = [pod for pod in group.live.objects.pods if meta.is_controlled(pod, own)]
     if all(workloadnames.linked(pod) == expected for pod in workers) or any(
         meta.spec(pod).get("nodeName") for pod in workers
     ):

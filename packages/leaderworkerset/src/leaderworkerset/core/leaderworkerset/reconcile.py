@@ -337,10 +337,10 @@ def _service_conflict(facts: SetFacts) -> str:
 
 def _outdated_revisions(facts: SetFacts, leaders: LeaderDecision) -> Sequence[JSONObject]:
     """Return the revisions that no group uses any more, and that no pod will be created from (R-REV-14)."""
-    living = facts.living
-    if leaders.rollout is not None and living is not None and may_create_older(living, facts.revision.key):
-        return ()
-    return revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), facts.revision.key)
+    outdated = revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), facts.revision.key)
+    if not outdated or leaders.rollout is None or facts.living is None:
+        return outdated
+    return () if may_create_older(facts.living, facts.revision.key) else outdated
 
 
 def _clean_up(facts: SetFacts, outdated: Sequence[JSONObject], retire: Retire | None) -> list[Action]:

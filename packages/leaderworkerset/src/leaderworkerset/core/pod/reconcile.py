@@ -57,7 +57,7 @@ def lacking_label(pod: JSONObject) -> str:
 
 def wants_node(group: LiveGroup) -> str:
     """Return the name of the node on which the decision depends; empty if there is none."""
-    if labels.EXCLUSIVE_TOPOLOGY not in meta.annotations(group.obj) or _workers(group):
+    if labels.EXCLUSIVE_TOPOLOGY not in meta.annotations(group.obj) or group.workers:
         return ""
     return exclusive.node_name(group.leader)
 
@@ -126,7 +126,7 @@ def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
     is_unreachable = bool(group.service.conflict) and not _shares_service(group)
     is_held = scheduled.holds or startup.decide(group).holds or replacement.is_gated(group.leader) or is_unreachable
     size = groupfacts.own_size(group.leader) or group.lws.size
-    if size == 1 or _workers(group) or is_held or _has_earlier_workers(group):
+    if size == 1 or group.workers or is_held or _has_earlier_workers(group):
         return Plan(actions, scheduled.requeue_after)
     if revision is None:
         return Plan(actions, requeue_after=AWAIT_REVISION)
@@ -150,7 +150,7 @@ def gate_patches(group: LiveGroup, prefer: Prefer) -> tuple[Patch, ...]:
     if group.lws.spec.scheduling is None:
         return (gatedleaders.open_gate(leader, preferences),)
     named = meta.annotations(leader).get(labels.REPLACES, "")
-    if all(meta.uid(pod) == meta.uid(leader) for pod in group.pods):
+    if all(meta.uid(pod) == meta.uid(leader) for pod in group.objects.pods):
         return (gatedleaders.admit(group.obj, leader, named, preferences),)
     if named:
         return ()
@@ -210,11 +210,6 @@ def _make_workers(
     )
 
 
-def _workers(group: LiveGroup) -> JSONObject | None:
-    """Return the StatefulSet of the group's workers, or an earlier StatefulSet with its name."""
-    return groupname.find_workers(group.leader, group.statefulsets)
-
-
 def _has_earlier_workers(group: LiveGroup) -> bool:
     """Return whether pods of an earlier StatefulSet of workers still have their names (docs/adr/0045).
 
@@ -222,7 +217,7 @@ def _has_earlier_workers(group: LiveGroup) -> bool:
     of the last pod is an event of this group.
     """
     keeper = (STATEFULSETS.kind, groupname.host(group.leader))
-    owners = (meta.controller_of(pod) for pod in group.pods)
+    owners = (meta.controller_of(pod) for pod in group.objects.pods)
     return any(owner is not None and (owner["kind"], owner["name"]) == keeper for owner in owners)
 
 
@@ -231,7 +226,7 @@ def _report_ready(group: LiveGroup) -> tuple[Action, ...]:
     gates = meta.spec(group.leader).get("readinessGates") or []
     if {"conditionType": labels.GROUP_READY} not in gates:
         return ()
-    workers = _workers(group)
+    workers = group.workers
     is_ready = workers is not None and groupfacts.is_statefulset_ready(workers)
     status, reason = ("True", "WorkerStatefulSetReady") if is_ready else ("False", "WorkerStatefulSetNotReady")
     known = meta.find_condition(group.leader, labels.GROUP_READY)

@@ -47,11 +47,11 @@ def failed_pod(lws: LeaderWorkerSet, live: LiveGroup, excuses: Sequence[Excuse] 
     if not is_active(lws):
         return None
     group, is_strict = _Group(live), not waits_for_start(lws)
-    suspects = (pod for pod in (live.leader, *live.pods) if has_failed(pod, lws, excuses))
+    suspects = (pod for pod in (live.leader, *live.objects.pods) if has_failed(pod, lws, excuses))
     return next(
         (
             pod
-            for pod in (*live.gone, *suspects)
+            for pod in (*live.objects.gone, *suspects)
             if group.has(pod) and (is_strict or not group.was_pending(pod, lws.size))
         ),
         None,
@@ -61,7 +61,7 @@ def failed_pod(lws: LeaderWorkerSet, live: LiveGroup, excuses: Sequence[Excuse] 
 def members(live: LiveGroup) -> list[JSONObject]:
     """Return the pods of a group that belong to this leader, not to an earlier leader."""
     group = _Group(live)
-    return [pod for pod in live.pods if group.has(pod)]
+    return [pod for pod in live.objects.pods if group.has(pod)]
 
 
 def has_failed(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequence[Excuse] = ()) -> bool:
@@ -85,9 +85,9 @@ class _Group:
 
     def __init__(self, live: LiveGroup) -> None:
         self._leader = live.leader
-        self._pods = {meta.key(pod): _is_phase_pending(pod) for pod in live.pods}
+        self._pods = {meta.key(pod): _is_phase_pending(pod) for pod in live.objects.pods}
         self._pending = sum(self._pods.values())
-        self._statefulsets = {meta.name(one): one for one in reversed(live.statefulsets)}
+        self._statefulsets = {meta.name(one): one for one in reversed(live.objects.statefulsets)}
 
     def was_pending(self, failed: JSONObject, size: int) -> bool:
         """Return whether the group lacked pods of its size, or had pending pods, when the pod failed (R-POD-5.1)."""

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Action
-from leaderworkerset.api import leaderworkerset
+from leaderworkerset.api import groupname, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerTemplate
 
 
@@ -91,20 +91,33 @@ NO_SERVICE: Final = HeadlessService()
 """There is no service with our name."""
 
 
+class GroupObjects(Struct, frozen=True, kw_only=True):
+    """The objects that carry the name and index of a group, also those of an earlier leader.
+
+    `gone` are pods deleted since the last reconcile, in their last state.
+    """
+
+    pods: Sequence[JSONObject] = ()
+    gone: Sequence[JSONObject] = ()
+    statefulsets: Sequence[JSONObject] = ()
+
+
+NO_OBJECTS: Final = GroupObjects()
+"""No object carries the name and index."""
+
+
 class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
     """A group at one moment: the pod of its key, its LeaderWorkerSet, and the objects that carry its name and index.
 
-    `obj` is the LeaderWorkerSet as read, empty if it does not exist. `gone` are pods deleted since the last reconcile,
-    in their last state. The decision depends on `nodes`. `record` describes the last recreation. `service` is the
-    group's own. `facts` are the facts of capabilities, and their configuration, by their names.
+    `obj` is the LeaderWorkerSet as read, empty if it does not exist. The decision depends on `nodes`. `record`
+    describes the last recreation. `service` is the group's own. `facts` are the facts of capabilities, and their
+    configuration, by their names.
     """
 
     leader: JSONObject
     obj: JSONObject = field(default_factory=dict)
     now: datetime
-    pods: Sequence[JSONObject] = ()
-    gone: Sequence[JSONObject] = ()
-    statefulsets: Sequence[JSONObject] = ()
+    objects: GroupObjects = NO_OBJECTS
     revisions: Sequence[JSONObject] = ()
     service: HeadlessService = NO_SERVICE
     nodes: Nodes = field(default_factory=dict)
@@ -116,6 +129,11 @@ class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
     def lws(self) -> LeaderWorkerSet:
         """Return the LeaderWorkerSet decoded; raise `DecodeError` for a field of the wrong type."""
         return leaderworkerset.decode(self.obj)
+
+    @cached_property
+    def workers(self) -> JSONObject | None:
+        """Return the StatefulSet of the workers, or an earlier StatefulSet with its name."""
+        return groupname.find_workers(self.leader, self.objects.statefulsets)
 
 
 class PolicyDecision(Struct, frozen=True, kw_only=True):

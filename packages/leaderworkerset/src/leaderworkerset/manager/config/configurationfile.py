@@ -40,10 +40,11 @@ def check(settings: Configuration) -> None:
 
 def opted_in(configuration: Configuration) -> Configured:
     """Return the settings of capabilities that this configuration enables."""
-    return {
+    settings = {
         names.BACKOFF: configuration.restarts,
         names.RECORDER: configuration.recorder.enable,
         names.DISRUPTION: configuration.disruption,
         names.MOVES: configuration.moving,
         names.LOST_NODES: configuration.release_after,
     }
+    return {name: value for name, value in settings.items() if value is not None}

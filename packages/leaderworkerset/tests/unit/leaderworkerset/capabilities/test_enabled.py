@@ -117,7 +117,7 @@ def test_every_attribute_of_a_capability_is_combined() -> None:
 def test_example_capability_is_added_and_removed() -> None:
     obj = builders.leaderworkerset_object(metadata={"annotations": {GREETING: "hi"}})
     leader = builders.leader_pod(obj)
-    group = LiveGroup(leader=leader, obj=obj, now=builders.NOW, pods=(leader,), revisions=(builders.revision(obj),))
+    group = builders.live_group(leader=leader, obj=obj, pods=(leader,), revisions=(builders.revision(obj),))
     extended = together({one.name: one for one in (*ENABLED, EXAMPLE)})
 
     with_it, without = (reconcile(group, extensions=one) for one in (extended, EXTENSIONS))

@@ -104,7 +104,7 @@ def decide_the_rest() -> None:
     checked(deciding.reconcile_group)(watched)
     tolerant = lws | {"metadata": lws["metadata"] | {"annotations": {labels.IN_PLACE_RESTARTS: "120s"}}}
     leader = builders.leader_pod(lws, annotations={labels.RESTARTED_IN_PLACE: "1"})
-    checked(deciding.reconcile_group)(LiveGroup(now=builders.NOW, leader=leader, obj=tolerant, pods=(leader,)))
+    checked(deciding.reconcile_group)(builders.live_group(leader=leader, obj=tolerant, pods=(leader,)))
     small = builders.hash_object(replicas=1)
     built = hashleaders.build(small, leaderworkerset.decode(small), key=builders.key_of(small), size=3)
     failure = {"type": "ReplicaFailure", "status": "True", "lastTransitionTime": "2026-03-01T12:00:00Z"}
@@ -142,8 +142,7 @@ def decide_failure(lws: JSONObject, worker: JSONObject, status: JSONObject) -> N
     """Decide about a group with a failed worker on a deleted node."""
     release = {"annotations": {labels.RELEASE_LOST_PODS_AFTER: "1s"}}
     leader = builders.leader_pod(lws)
-    observed = LiveGroup(
-        now=builders.NOW,
+    observed = builders.live_group(
         leader=leader,
         obj=lws | {"metadata": lws["metadata"] | release},
         pods=(leader, worker | {"status": worker["status"] | {"containerStatuses": []} | status}),

@@ -14,6 +14,7 @@ from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities import names
+from leaderworkerset.capabilities.moves import moves
 from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.controllers import metrics as domain
 from leaderworkerset.core import decisionevents
@@ -67,7 +68,7 @@ def test_groups_are_counted_by_state(spec: Any, status: Any, counts: tuple[int, 
 def test_moves_are_counted() -> None:
     metrics = Metrics()
     counted = domain.LeaderWorkerSetMetrics(metrics, {})
-    counted.recorded(decisionevents.moving_group(leaderworkerset_object(), "web-1", {"node-7"}))
+    counted.recorded(moves.moving_group(leaderworkerset_object(), "web-1", {"node-7"}))
     counted.recorded(decisionevents.updating(leaderworkerset_object(), "Updating replica 1"))
     assert samples(metrics)["lws_group_moves_total"] == 1
 

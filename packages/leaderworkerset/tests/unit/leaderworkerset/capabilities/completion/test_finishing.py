@@ -50,7 +50,9 @@ def ended(leader: JSONObject, end: GroupEnd, **metadata: Any) -> JSONObject:
 
 def group(leader: JSONObject, *workers: JSONObject, lws: JSONObject = LWS, **fields: Any) -> LiveGroup:
     known: dict[str, Any] = {"now": builders.NOW, "statefulsets": (SET,), "revisions": (builders.revision(lws),)}
-    return LiveGroup(leader=leader, obj=lws, pods=(leader, *workers), service=builders.SETTLED, **known | fields)
+    return builders.live_group(
+        leader=leader, obj=lws, pods=(leader, *workers), service=builders.SETTLED, **known | fields
+    )
 
 
 @pytest.mark.parametrize(
@@ -121,10 +123,10 @@ def test_group_that_runs_again_loses_its_finalizer() -> None:
 def test_rank_that_exited_0_and_restarted_has_not_failed(statuses: dict[str, Any], *, has_failed: bool) -> None:
     """For sets that run to completion, this differs from R-POD-4, where every restart is a failure."""
     worker = WORKER | {"status": WORKER["status"] | statuses}
-    members = LiveGroup(now=builders.NOW, leader=LEADER, pods=(LEADER, worker), statefulsets=(SET,))
+    members = builders.live_group(leader=LEADER, pods=(LEADER, worker), statefulsets=(SET,))
     assert (failures.failed_pod(leaderworkerset.decode(LWS), members, [finishing.excuses]) is not None) is has_failed
     going = worker | {"metadata": worker["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
-    gone = LiveGroup(now=builders.NOW, leader=LEADER, pods=(LEADER, going), statefulsets=(SET,))
+    gone = builders.live_group(leader=LEADER, pods=(LEADER, going), statefulsets=(SET,))
     assert failures.failed_pod(leaderworkerset.decode(LWS), gone, [finishing.excuses]) is not None
 
 

@@ -9,7 +9,6 @@ from leaderworkerset.api import labels, progressnotes
 from leaderworkerset.api.progressnotes import Hang, SilentRank
 from leaderworkerset.capabilities.completion import finishing
 from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
-from leaderworkerset.core.policies.policy import LiveGroup
 
 HANG = Hang(since=builders.NOW, ranks=(SilentRank(pod="web-0-1", uid="u", rank=1, since=builders.NOW, waits="a lock"),))
 WATCHED = {labels.PROGRESS_TIMEOUT: "5m"}
@@ -29,7 +28,7 @@ def test_rank_without_progress_for_longest_has_failed() -> None:
     found = finishing.of_hang(lws(RECREATES), hung)
     assert found is not None
     assert (found.pod, found.uid, found.what) == ("web-0-1", "u", "no progress for 300 s, waits for a lock")
-    group = LiveGroup(now=builders.NOW, leader=hung, obj=lws(RECREATES), pods=(hung,))
+    group = builders.live_group(leader=hung, obj=lws(RECREATES), pods=(hung,))
     deleted, recorded = reconcile(group).actions
     assert isinstance(deleted, Delete)
     assert isinstance(recorded, Apply)

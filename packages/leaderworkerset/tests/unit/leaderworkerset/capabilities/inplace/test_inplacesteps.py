@@ -14,7 +14,7 @@ from leaderworkerset.capabilities import deciding
 from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
 from leaderworkerset.capabilities.inplace import inplacesteps, updating
 from leaderworkerset.capabilities.inplace.inplacesteps import STEPS, InPlaceStep, Marked
-from leaderworkerset.core.policies.policy import LiveGroup
+from leaderworkerset.core.policies.policy import GroupObjects, LiveGroup
 
 OLD, NEW = builders.leaderworkerset_object(image="app:1"), builders.leaderworkerset_object(image="app:2")
 BEFORE, AFTER = builders.key_of(OLD), builders.key_of(NEW)
@@ -58,15 +58,15 @@ def group(
     members = [] if worker is None else [
         pod(builders.worker_pod(led, ready=ran.get("ready", True)), new=worker, container=ran.get("ran", "runc://a"), made_of=made_of)
     ]  # fmt: skip
-    return LiveGroup(
-        now=builders.NOW, leader=led, obj=NEW, pods=(led, *members), statefulsets=(workers,),
+    return builders.live_group(
+        leader=led, obj=NEW, pods=(led, *members), statefulsets=(workers,),
         revisions=(builders.revision(OLD), builders.revision(NEW, number=2)),
     )  # fmt: skip
 
 
 def resizing(found: LiveGroup, *, spec: str = "1", status: str = "1", reason: str = "") -> LiveGroup:
     """Return the group whose pods should request two CPUs, with the requests of their specs and of their kubelets."""
-    for one in found.pods:
+    for one in found.objects.pods:
         one["metadata"]["annotations"][labels.IN_PLACE_RESOURCES] = "main.requests.cpu=2"
         other: JSONObject = {"limits": {"cpu": "4", "memory": "2Gi"}}
         one["spec"]["containers"][0]["resources"] = other | {"requests": {"cpu": spec, "memory": "1Gi"}}
@@ -94,7 +94,7 @@ WALK = {
 def taken_back() -> LiveGroup:
     """Return a group that goes back from an image that cannot be pulled: its container ended, and keeps its ID."""
     found = group(worker=True, leader=True, key=BEFORE, mark=BEFORE)
-    for one in found.pods:
+    for one in found.objects.pods:
         one["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "ImagePullBackOff"}}
     return found
 
@@ -108,7 +108,7 @@ def test_reverted_image_is_patched_and_its_restart_excused() -> None:
 
 @pytest.mark.parametrize(("step", "observed"), WALK.items(), ids=list(WALK))
 def test_each_step_follows_from_the_observed_objects(step: InPlaceStep, observed: LiveGroup) -> None:
-    assert inplacesteps.next_step(Marked(observed, observed.statefulsets[0])).step is step
+    assert inplacesteps.next_step(Marked(observed)).step is step
 
 
 def test_every_step_has_a_row_and_an_example() -> None:
@@ -126,7 +126,7 @@ def test_every_step_has_a_row_and_an_example() -> None:
     ids=["a worker is missing", "a worker is not ready", "a worker is missing later", "its controller is behind"],
 )
 def test_step_waits_for_the_workers(observed: LiveGroup) -> None:
-    assert inplacesteps.next_step(Marked(observed, observed.statefulsets[0])).step is InPlaceStep.AWAIT_WORKERS
+    assert inplacesteps.next_step(Marked(observed)).step is InPlaceStep.AWAIT_WORKERS
 
 
 def only(observed: LiveGroup) -> Patch:
@@ -160,7 +160,7 @@ def test_pods_get_images_and_labels_of_their_statefulset(step: InPlaceStep, name
 
 def test_pod_with_the_new_images_gets_labels_only() -> None:
     observed = group()
-    observed.pods[1]["metadata"]["labels"][OWN] = AFTER
+    observed.objects.pods[1]["metadata"]["labels"][OWN] = AFTER
     patch = only(observed)
     assert "spec" not in patch.patch
     assert set(patch.patch["metadata"]) == {"uid", "resourceVersion", "labels"}
@@ -190,7 +190,7 @@ def test_cpu_and_memory_are_resized_after_the_labels() -> None:
     """The desired amounts are recorded with the labels, so that they are known after an interruption."""
     old, new = sized("app:1", "1"), sized("app:1", "2")
     observed = resizing(group(key=builders.key_of(new), mark=builders.key_of(new)), status="1")
-    for one in (*observed.pods, *observed.statefulsets):
+    for one in (*observed.objects.pods, *observed.objects.statefulsets):
         one["metadata"]["labels"][OWN] = builders.key_of(old if one["kind"] == "Pod" else new)
         one["metadata"].get("annotations", {}).pop(labels.IN_PLACE_RESOURCES, None)
     observed = replace(observed, obj=new, revisions=(builders.revision(old), builders.revision(new, number=2)))
@@ -200,7 +200,7 @@ def test_cpu_and_memory_are_resized_after_the_labels() -> None:
     assert ("spec" in first.patch, second.subresource, second.kind) == (False, "resize", "strategic")
     resources = {"requests": {"cpu": "2"}}
     assert second.patch["spec"] == {"containers": [{"name": "main", "resources": resources}]}
-    assert second.patch["metadata"] == {"uid": observed.pods[1]["metadata"]["uid"]}
+    assert second.patch["metadata"] == {"uid": observed.objects.pods[1]["metadata"]["uid"]}
     assert "Cannot resize pod web-0-1: {error}" in {event.note for event in second.on_failure}
 
 
@@ -244,7 +244,7 @@ def test_group_that_cannot_be_resized_is_marked_once(way: str, said: str) -> Non
     assert [event.note for event in patch.on_success] == [f"Cannot resize pod web-0, {said}: Infeasible"]
     observed.leader["metadata"]["annotations"][labels.IN_PLACE_REFUSED] = AFTER
     assert inplacesteps.decide(observed).actions == ()
-    assert deciding.describe(observed.leader, observed.statefulsets[0]).is_refused
+    assert deciding.describe(observed.leader, observed.objects.statefulsets[0]).is_refused
 
 
 def test_resource_records_are_removed_at_the_end() -> None:
@@ -274,19 +274,19 @@ def test_waiting_steps_write_nothing(step: InPlaceStep) -> None:
 def test_group_without_workers_updates_its_leader_only() -> None:
     alone = group()
     alone.leader["metadata"]["annotations"][labels.SIZE] = "1"
-    observed = replace(alone, pods=(alone.leader,), statefulsets=())
+    observed = replace(alone, objects=GroupObjects(pods=(alone.leader,)))
     assert only(observed).key.name == "web-0"
     assert updating.updating_to(observed.leader, None) == AFTER
     done = pod(builders.leader_pod(OLD, annotations=MARK | {labels.SIZE: "1"}), new=True, container="runc://b")
     assert updating.updating_to(done, None) == ""
-    assert inplacesteps.decide(replace(observed, leader=done, pods=(done,))).actions == ()
+    assert inplacesteps.decide(replace(observed, leader=done, objects=GroupObjects(pods=(done,)))).actions == ()
 
 
 def test_step_waits_for_missing_or_earlier_workers() -> None:
-    missing = replace(group(), statefulsets=())
+    missing = replace(group(), objects=GroupObjects())
     assert inplacesteps.decide(missing).actions == ()
     earlier = group()
-    earlier.statefulsets[0]["metadata"]["ownerReferences"][0]["uid"] = "uid-of-another"
+    earlier.objects.statefulsets[0]["metadata"]["ownerReferences"][0]["uid"] = "uid-of-another"
     assert inplacesteps.decide(earlier).actions == ()
 
 
@@ -307,15 +307,16 @@ def test_leader_without_a_mark_is_not_changed() -> None:
     ],
 )
 def test_group_is_ready_again_when_all_steps_are_done(observed: LiveGroup, is_ready: bool) -> None:
-    found = deciding.describe(observed.leader, observed.statefulsets[0])
+    found = deciding.describe(observed.leader, observed.objects.statefulsets[0])
     assert (found.is_leader_ready, found.updating) == (is_ready, "" if is_ready else AFTER)
 
 
 def test_group_is_recreated_when_a_worker_fails_meanwhile() -> None:
     """A second restart was not requested by the update (R-POD-4)."""
     observed = WALK[InPlaceStep.AWAIT_LEADER]
-    worker = observed.pods[1] | {
-        "status": observed.pods[1]["status"] | {"containerStatuses": [{"name": "main", "restartCount": 2}]}
+    worker = observed.objects.pods[1] | {
+        "status": observed.objects.pods[1]["status"] | {"containerStatuses": [{"name": "main", "restartCount": 2}]}
     }
-    plan = reconcile(replace(observed, pods=(observed.leader, worker)))
+    objects = replace(observed.objects, pods=(observed.leader, worker))
+    plan = reconcile(replace(observed, objects=objects))
     assert [str(one.key) for one in plan.actions if isinstance(one, Delete)] == ["default/web-0"]

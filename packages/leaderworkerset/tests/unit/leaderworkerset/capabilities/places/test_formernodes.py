@@ -31,7 +31,7 @@ SET = builders.worker_statefulset(LEADER)
 
 def group(*workers: JSONObject, lws: JSONObject = LWS, leader: JSONObject = LEADER, **fields: Any) -> LiveGroup:
     own = {"statefulsets": (SET,), "revisions": (builders.revision(lws),)} | fields
-    return LiveGroup(now=builders.NOW, leader=leader, obj=lws, pods=(leader, *workers), **own)
+    return builders.live_group(leader=leader, obj=lws, pods=(leader, *workers), **own)
 
 
 def record(

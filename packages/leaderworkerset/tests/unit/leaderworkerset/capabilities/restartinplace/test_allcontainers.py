@@ -36,8 +36,8 @@ def restarted(count: int = 1, note: str = "", *, how: JSONObject = ALL, ready: b
 
 def group(*workers: JSONObject, obj: JSONObject = OBJECT, **fields: Any) -> LiveGroup:
     pods = (LEADER, *workers)
-    return LiveGroup(
-        now=builders.NOW, leader=LEADER, obj=obj, pods=pods, statefulsets=(SET,), service=builders.SETTLED, **fields
+    return builders.live_group(
+        leader=LEADER, obj=obj, pods=pods, statefulsets=(SET,), service=builders.SETTLED, **fields
     )
 
 

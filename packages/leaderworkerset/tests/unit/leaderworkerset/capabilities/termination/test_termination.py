@@ -26,7 +26,7 @@ def changed(obj: JSONObject, **metadata: Any) -> JSONObject:
 
 
 def group(lws: JSONObject = LWS, leader: JSONObject = LEADER, *workers: JSONObject) -> LiveGroup:
-    return LiveGroup(now=builders.NOW, leader=leader, obj=lws, pods=(leader,), statefulsets=workers or (WORKERS,))
+    return builders.live_group(leader=leader, obj=lws, pods=(leader,), statefulsets=workers or (WORKERS,))
 
 
 def test_workers_of_a_terminating_leader_are_deleted() -> None:

@@ -84,12 +84,14 @@ def test_pod_group_of_a_replica_belongs_to_the_owners_workload() -> None:
     group: dict[str, Any] = {"now": builders.NOW, "leader": leader, "obj": obj, "revisions": [builders.revision(obj)]}
 
     assert created(plan_for(obj, parent())) == []
-    (made,) = created(deciding.reconcile_group(LiveGroup(**group, scheduling=SchedulingObjects(parent=parent())), GANG))
+    (made,) = created(
+        deciding.reconcile_group(builders.live_group(**group, scheduling=SchedulingObjects(parent=parent())), GANG)
+    )
 
     assert meta.name(made) == link_of(leader)
     assert made["spec"]["workloadRef"] == {"workloadName": "pipeline", "templateName": "stage"}
-    assert created(deciding.reconcile_group(LiveGroup(**group), GANG)) == []
-    failed = deciding.reconcile_group(LiveGroup(**group, scheduling=SchedulingObjects(parent=FAILED)), GANG)
+    assert created(deciding.reconcile_group(builders.live_group(**group), GANG)) == []
+    failed = deciding.reconcile_group(builders.live_group(**group, scheduling=SchedulingObjects(parent=FAILED)), GANG)
     assert failed == Plan(error=f"pod default/web-0: {FAILED.message}")
 
 

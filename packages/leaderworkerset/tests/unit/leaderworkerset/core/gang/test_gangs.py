@@ -35,7 +35,7 @@ def created(name: str = "web-0", choice: str = "", **spec: object) -> JSONObject
 def worker_of(leader: JSONObject, gang: Gangs) -> JSONObject:
     """Return the worker that the controllers create for this leader."""
     plan = deciding.reconcile_group(
-        LiveGroup(now=builders.NOW, leader=leader, obj=LWS, pods=(leader,), revisions=(REVISION,)),
+        builders.live_group(leader=leader, obj=LWS, pods=(leader,), revisions=(REVISION,)),
         gang,
     )
     template = plan.actions[-1].object["spec"]["template"]  # type: ignore[union-attr]

@@ -17,7 +17,7 @@ from leaderworkerset.core.gang.native import POD_GROUPS
 from leaderworkerset.core.policies import replacement, workloadnames
 from leaderworkerset.core.policies.gang import NO_GANG
 from leaderworkerset.core.policies.levels import SchedulingLevel
-from leaderworkerset.core.policies.policy import DeniedError, LiveGroup, SchedulingObjects
+from leaderworkerset.core.policies.policy import DeniedError, SchedulingObjects
 
 OBJ = scheduled.lws(REPLICA)
 KEY = builders.key_of(OBJ)
@@ -32,7 +32,7 @@ def plan_for(obj: JSONObject = OBJ, leader: JSONObject = LEADER, *objects: JSONO
     known = objects or (scheduled.workload_of(obj),)
     group = {"pods": (leader,), "revisions": [builders.revision(obj)]} | fields
     return reconcile(
-        LiveGroup(now=builders.NOW, leader=leader, obj=obj, scheduling=SchedulingObjects(objects=known), **group), GANG
+        builders.live_group(leader=leader, obj=obj, scheduling=SchedulingObjects(objects=known), **group), GANG
     )
 
 

@@ -5,18 +5,20 @@ and of the API (`api`) are known, and are not followed.
 """
 
 import sys
+from collections.abc import Callable
+from datetime import datetime
 from types import FrameType
-from typing import Final
+from typing import Final, TypeAlias
 
 import pytest
 from tests import builders
 from tests.unit.leaderworkerset.core.leaderworkerset import test_reconcile as cases
 from tests.unit.leaderworkerset.core.leaderworkerset.test_reconcile_rollouts import rolling
 
-from leaderworkerset.capabilities.enabled import EXTENSIONS
-from leaderworkerset.core.extensions import UPSTREAM, Extensions
-from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.reconcile import decide
+from leaderworkerset.capabilities import deciding
+from leaderworkerset.core.leaderworkerset import reconcile
+from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.fold import fold
 
 ROOT: Final = "/src/leaderworkerset/"
 KNOWN: Final = f"{ROOT}api/"
@@ -25,7 +27,10 @@ EDITED: Final = builders.leaderworkerset_object(image="app:2", metadata={"genera
 OLD: Final = builders.revision(builders.leaderworkerset_object(image="app:0"), number=7)
 
 
-def walk(observed: ObservedLeaderWorkerSet, extensions: Extensions) -> list[str]:
+Decide: TypeAlias = Callable[[ObservedLeaderWorkerSet, datetime], Decision]
+
+
+def walk(observed: ObservedLeaderWorkerSet, decide: Decide) -> list[str]:
     """Return the files of the product that are visited, in order."""
     frames: list[tuple[str, bool]] = []
     seen: set[object] = set()
@@ -46,30 +51,36 @@ def walk(observed: ObservedLeaderWorkerSet, extensions: Extensions) -> list[str]
 
     sys.setprofile(follow)
     try:
-        decide(observed, builders.NOW, extensions=extensions)
+        decide(observed, builders.NOW)
     finally:
         sys.setprofile(None)
     return stays
 
 
 @pytest.mark.parametrize(
-    ("observed", "extensions", "most", "returns"),
+    ("observed", "decide", "most", "returns"),
     [
-        (cases.at_rest(), UPSTREAM, 30, 21),
-        (rolling(cases.ready_groups(cases.LWS, 4, key="older")), UPSTREAM, 38, 28),
-        (cases.replace(cases.at_rest(), revisions=[OLD, builders.revision(cases.LWS, number=8)]), UPSTREAM, 30, 21),
-        (cases.replace(cases.at_rest(), leaderworkerset=EDITED), UPSTREAM, 50, 34),
-        (cases.at_rest(), EXTENSIONS, 40, 28),
+        (cases.at_rest(), reconcile.decide, 25, 16),
+        (rolling(cases.ready_groups(cases.LWS, 4, key="older")), reconcile.decide, 37, 26),
+        (
+            cases.replace(cases.at_rest(), revisions=[OLD, builders.revision(cases.LWS, number=8)]),
+            reconcile.decide,
+            29,
+            19,
+        ),
+        (cases.replace(cases.at_rest(), leaderworkerset=EDITED), reconcile.decide, 49, 33),
+        (cases.at_rest(), deciding.decide, 29, 18),
     ],
     ids=["at rest", "a step of a rollout", "the end of a rollout", "an edit", "at rest with all capabilities"],
 )
 def test_decision_takes_few_functions(
-    observed: ObservedLeaderWorkerSet, extensions: Extensions, most: int, returns: int
+    observed: ObservedLeaderWorkerSet, decide: Decide, most: int, returns: int
 ) -> None:
     """Before ADR 13, an edit needed 81 stays with 63 returns, and a decision at rest 91 with 71."""
-    decide(observed, builders.NOW, extensions=extensions)  # what is made at the first use is not part of the walk
+    observed = cases.replace(observed, folded=fold(observed.groups.values(), "web"))  # as the controller keeps it
+    decide(observed, builders.NOW)  # what is made at the first use is not part of the walk
 
-    stays = walk(observed, extensions)
+    stays = walk(observed, decide)
 
     assert stays[0] == stays[-1]
     assert len(stays) <= most

@@ -35,8 +35,7 @@ def group(
     sets: tuple[dict[str, Any], ...] = (SET,),
     **fields: Any,
 ) -> LiveGroup:
-    return LiveGroup(
-        now=builders.NOW,
+    return builders.live_group(
         leader=leader,
         obj=lws,
         pods=(leader, *workers),
@@ -76,8 +75,7 @@ def test_group_below_a_partition_has_the_revision_of_its_leader() -> None:
     now = builders.leaderworkerset_object(size=2, image="app:2", metadata={"labels": {"team": "new"}})
     before = builders.leaderworkerset_object(size=4, image="app:1")
     leader = builders.leader_pod(before)
-    observed = LiveGroup(
-        now=builders.NOW,
+    observed = builders.live_group(
         leader=leader,
         obj=now,
         pods=(leader,),
@@ -111,8 +109,8 @@ def test_differs_from_upstream_group_has_the_size_of_its_leader() -> None:
     of_small = builders.leader_pod(small, annotations={labels.SIZE: "1"})
     of_large = builders.leader_pod(large, annotations={labels.SIZE: "3"})
 
-    while_growing = LiveGroup(now=builders.NOW, leader=of_small, obj=large, pods=[of_small], revisions=revisions_)
-    while_shrinking = LiveGroup(now=builders.NOW, leader=of_large, obj=small, pods=[of_large], revisions=revisions_)
+    while_growing = builders.live_group(leader=of_small, obj=large, pods=[of_small], revisions=revisions_)
+    while_shrinking = builders.live_group(leader=of_large, obj=small, pods=[of_large], revisions=revisions_)
 
     assert reconcile(while_growing) == Plan()
     (created,) = reconcile(while_shrinking).actions

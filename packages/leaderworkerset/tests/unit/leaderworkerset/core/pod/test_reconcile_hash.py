@@ -18,8 +18,7 @@ LEADER = builders.hash_leader(LWS)
 
 
 def group(leader: JSONObject = LEADER, lws: JSONObject = LWS, **fields: Any) -> LiveGroup:
-    return LiveGroup(
-        now=builders.NOW,
+    return builders.live_group(
         leader=leader,
         obj=lws,
         **({"pods": (leader,), "revisions": [builders.revision(lws)]} | fields),

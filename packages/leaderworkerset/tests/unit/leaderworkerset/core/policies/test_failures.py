@@ -27,7 +27,7 @@ def members(
     gone: tuple[dict[str, Any], ...] = (),
     sets: tuple[dict[str, Any], ...] = (SET,),
 ) -> LiveGroup:
-    return LiveGroup(now=builders.NOW, leader=leader, pods=(leader, *workers), gone=gone, statefulsets=sets)
+    return builders.live_group(leader=leader, pods=(leader, *workers), gone=gone, statefulsets=sets)
 
 
 @pytest.mark.parametrize(

@@ -72,8 +72,7 @@ def kinds(actions: Sequence[Action]) -> list[str]:
 
 
 def group(obj: JSONObject = OBJECT, objects: Sequence[JSONObject] = ()) -> LiveGroup:
-    return LiveGroup(
-        now=builders.NOW,
+    return builders.live_group(
         leader=LEADER,
         obj=obj,
         pods=(LEADER,),

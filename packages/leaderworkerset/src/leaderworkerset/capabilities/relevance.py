@@ -1,0 +1,58 @@
+"""Selects the capabilities that are asked about a LeaderWorkerSet or a group: those of which it has a sign.
+
+Signs of a capability are its settings, its marks on a leader or on the StatefulSet of workers, the conditions that it
+reports, and its configuration or observed facts. So a capability that has begun is asked until the end, although its
+setting is gone. A capability without a sign has nothing to do: a property test compares the plans of all capabilities
+and of these.
+"""
+
+from functools import lru_cache
+from itertools import chain
+from typing import Final
+
+from msgspec.structs import replace
+
+from kuberuntime.objects import meta
+from leaderworkerset.api import labels
+from leaderworkerset.capabilities.enabled import ENABLED, EXTENSIONS
+from leaderworkerset.core.extensions import Extensions, together
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
+from leaderworkerset.core.policies.policy import LiveGroup
+
+STEPS: Final = ("set_ends", "set_folds", "find_route", "set_steps", "group_steps", "fault_finders", "nodes")
+"""The places at which each decision asks. At other places it asks only if it needs an answer, and then all."""
+
+POD_MARKS: Final = tuple(mark for one in ENABLED for mark in one.pod_marks)
+
+STATEFULSET_MARKS: Final = tuple(mark for one in ENABLED for mark in one.statefulset_marks)
+
+CONDITIONS: Final = tuple(kind for one in ENABLED for kind in one.conditions)
+
+SIGNS: Final = {
+    one.name: {one.name, *one.settings, *one.pod_marks, *one.statefulset_marks, *one.conditions} for one in ENABLED
+}
+
+ALL_SIGNS: Final = frozenset(chain.from_iterable(SIGNS.values()))
+
+
+def concerning_set(observed: ObservedLeaderWorkerSet) -> Extensions:
+    """Return the extensions that a decision about a LeaderWorkerSet asks."""
+    obj, folded = observed.leaderworkerset or {}, observed.folded
+    conditions = (kind for kind in CONDITIONS if meta.find_condition(obj, kind) is not None)
+    facts = (name for name, value in observed.facts.items() if value)
+    marks = (labels.IN_PLACE_REVISION,) if folded is None or folded.updating else ()
+    return _with_signs(ALL_SIGNS.intersection(chain(meta.annotations(obj), conditions, facts, marks)))
+
+
+def concerning_group(group: LiveGroup) -> Extensions:
+    """Return the extensions that a decision about a group asks."""
+    of_leader, sets = meta.annotations(group.leader), map(meta.annotations, group.objects.statefulsets)
+    marks = [mark for mark in POD_MARKS if mark in of_leader]
+    marks += [mark for of_workers in sets for mark in STATEFULSET_MARKS if mark in of_workers]
+    return _with_signs(ALL_SIGNS.intersection(chain(group.facts, meta.annotations(group.obj), marks)))
+
+
+@lru_cache(maxsize=1024)
+def _with_signs(signs: frozenset[str]) -> Extensions:
+    asked = together({one.name: one for one in ENABLED if not SIGNS[one.name].isdisjoint(signs)})
+    return replace(EXTENSIONS, **{place: getattr(asked, place) for place in STEPS})
