@@ -18,6 +18,7 @@ from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.diagnosis import loads
 from leaderworkerset.diagnosis.loads import RankLoad
 from leaderworkerset.observation.lists import Lists
+from leaderworkerset.views.groups import View
 
 SORTS: Final = {"cpu": loads.CPU, "memory": loads.MEMORY, "gpu": loads.GPU, "gpu-memory": loads.GPU_MEMORY}
 MISSING_API: Final = (
@@ -46,7 +47,8 @@ def command(
         raise UsageError("names cannot be combined with --all-namespaces or --selector")
 
     async def act(session: Session) -> None:
-        rows = await measured(session, wanted)
+        _, views = await read(session, wanted)
+        rows = await measured(session, wanted, views)
         if sort:
             rows.sort(key=lambda row: row.amount(SORTS[sort]), reverse=True)
         if form:
@@ -58,7 +60,7 @@ def command(
             namespace = "" if everywhere else session.namespace
             say(
                 "No ranks are there yet."
-                if wanted.chosen
+                if views
                 else await targets.nothing_found(session, namespace, selector),
                 err=True,
             )
@@ -66,9 +68,8 @@ def command(
     target.run(act)
 
 
-async def measured(session: Session, wanted: GetRequest) -> list[RankLoad]:
+async def measured(session: Session, wanted: GetRequest, views: Sequence[View]) -> list[RankLoad]:
     """Return the usage of the requested ranks."""
-    _, views = await read(session, wanted)
     try:
         metrics = await Lists(session.client).all(loads.metrics_of(wanted.namespace(session)))
     except NotFoundError as error:
