@@ -59,9 +59,7 @@ def command(
         if not rows:
             namespace = "" if everywhere else session.namespace
             say(
-                "No ranks are there yet."
-                if views
-                else await targets.nothing_found(session, namespace, selector),
+                "No ranks are there yet." if views else await targets.nothing_found(session, namespace, selector),
                 err=True,
             )
 
