@@ -51,10 +51,15 @@ def test_each_rank_keeps_its_own_gpu_after_a_kill(shell: Shell, tmp_path: Path) 
     (running,) = [one for one in json.loads(shell.lws("clusters", "-o", "json").stdout)["items"] if one["pid"]]
     os.kill(running["pid"], signal.SIGKILL)
     until(lambda: not shell.processes("HOSTNAME=train-0"), "the end of the ranks", poll=SELDOM)
-    shell.lws("up", "gpus", "--detach")
+    shell.lws("up", "gpus", "--detach", "--expose-gpus")
     cluster.lws("wait", "train", "--timeout=120s")
     again = cluster.lws("get", "train", "-o", "wide")
     assert all(f"GPU-{number}" in again for number in range(4))
+
+    cluster.apply(lws("plain", {"command": container["command"]}, replicas=1, size=1))
+    cluster.lws("wait", "plain", "--timeout=120s")
+    seen = sorted(cluster.lws("logs", "plain").split()[-1].split(","))
+    assert seen in (["GPU-0", "GPU-1"], ["GPU-2", "GPU-3"])  # those of its node
 
     machine.change(0, lost=True)
     cluster.apply(lws("more", container))
