@@ -37,8 +37,7 @@ class Shortage(Struct, frozen=True):
     code="LWS-E106",
     title="a StatefulSet has not made its pods",
     meaning="A StatefulSet has fewer pods than replicas, and for two minutes its controller has neither made one nor reported an error. "
-    "Its retries come late after many failed syncs; since Kubernetes 1.36 all retries share ten per second, and in large rollouts "
-    "each write of a status causes one.",
+    "Its retries come late after many failed syncs. Since Kubernetes 1.36 all retries share ten per second, and each write of a status can cause one.",
     remedy="Change any annotation of the StatefulSet: its controller then acts at once. Read the log of kube-controller-manager.",
 )
 def has_not_made_pods(observed: Observed) -> Finding | None:

@@ -53,7 +53,7 @@ def test_refused_pods_have_their_own_cause() -> None:
     assert cause(observed(situation.view.pods, objects, of=situation.view.object)).code == "LWS-E029"
 
 
-def test_missing_leader_is_named_with_the_statefulset_of_the_leaders() -> None:
+def test_missing_leader_is_named_with_its_statefulset() -> None:
     situation = observed([ready(), ready(1)], {STATEFULSETS: [statefulset("web", 3, 300, 3)]}, of=lws(3, 1))
     assert cause(situation).sentence == "group 2: its StatefulSet web has made 2 of 3 pods for 5m"
     assert cause(situation, "web/2").sentence == cause(situation).sentence

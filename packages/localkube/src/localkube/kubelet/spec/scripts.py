@@ -151,7 +151,7 @@ def _unwrapped(argv: Sequence[str]) -> Sequence[str]:
 
 
 def _layers(argv: Sequence[str]) -> list[Sequence[str]]:
-    """Return the words of a command, and those of each program that the one before starts.
+    """Return the words of a command, and those of each program that the previous program starts.
 
     >>> _layers(["nice", "-n", "5", "timeout", "-k", "9", "30m", "vllm", "serve"])[1:]
     [['timeout', '-k', '9', '30m', 'vllm', 'serve'], ['vllm', 'serve']]

@@ -95,7 +95,7 @@ def test_release_returns_the_waiting_pods() -> None:
     assert owners.take(bound("b", 1)) == {"main": ("GPU-8",)}
 
 
-def test_exposed_devices_are_seen_by_containers_without_a_request() -> None:
+def test_containers_without_a_request_see_exposed_devices() -> None:
     pod = bound("a", 1)
     pod["spec"]["containers"].append(container("side", 0))
     owners = Ledger(DEVICES, exposed=True)
