@@ -68,7 +68,7 @@ class Kubelet:
             holder_of=self._holder_of,
             discard=self._discard,
             former=FormerLogs(settings.state_directory / "former", self._trash),
-            devices=Ledger(settings.devices),
+            devices=Ledger(settings.devices, exposed=settings.devices_exposed),
             free=self._free,
         )
 
