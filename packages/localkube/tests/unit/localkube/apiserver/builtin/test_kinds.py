@@ -147,7 +147,7 @@ ERRORS: list[tuple[str, dict[str, Any], str]] = [
     (VALIDATING, {"webhooks": [WEBHOOK | {"timeoutSeconds": 40}]}, "webhooks[0].timeoutSeconds: Invalid value: 40: the timeout value must be between 1 and 30 seconds"),
     (VALIDATING, {"webhooks": [WEBHOOK | {"clientConfig": {"url": "http://x"}}]}, "webhooks[0].clientConfig.url: Invalid value: \"http://x\": 'https' is the only allowed URL scheme; desired format: https://host[/path]"),
     (VALIDATING, {"webhooks": [WEBHOOK | {"clientConfig": {}}]}, "webhooks[0].clientConfig: Required value: exactly one of url or service is required"),
-    (VALIDATING, {"webhooks": [WEBHOOK | {"matchConditions": [{"name": "x", "expression": "true"}]}]}, 'webhooks[0].matchConditions[0].expression: Unsupported value: "true": supported values: "object == null || !has(object.metadata.deletionTimestamp)"'),
+    (VALIDATING, {"webhooks": [WEBHOOK | {"matchConditions": [{"name": "x", "expression": "true"}]}]}, 'webhooks[0].matchConditions[0].expression: Unsupported value: "true": supported values: "object == null || !has(object.metadata.deletionTimestamp)", "false"'),
     ("services", {"spec": {"type": "NodePort", "clusterIP": "None", "ports": [PORT]}}, "spec.clusterIPs[0]: Invalid value: \"None\": may not be set to 'None' for NodePort services"),
     ("services", {"spec": {"ports": [PORT | {"name": "a"}, {"port": 80, "name": "a"}]}}, 'spec.ports[1].name: Duplicate value: "a"'),
     ("services", {"spec": {"ports": [PORT | {"name": "a"}, {"port": 80, "name": "b"}]}}, 'spec.ports[1]: Duplicate value: {"port":80,"protocol":"TCP"}'),
