@@ -107,7 +107,7 @@ def test_page_resumes_after_an_outage_without_losing_a_change(visiting: Visiting
         async with visiting() as visit:
             await furnish(visit)
             await visit.go("sets/default/web")
-            await visit.page.locator("[id='c/2/1'].ready").wait_for()
+            await visit.page.locator("[title='2/1 ready']").wait_for()
             port = visit.house.dashboard.port
             await visit.house.dashboard.leave()
             await visit.page.locator("#connection").wait_for()
@@ -133,12 +133,12 @@ def test_hidden_page_requests_nothing_until_it_is_shown(visiting: Visiting) -> N
         async with visiting() as visit:
             await furnish(visit)
             await visit.go("sets/default/web")
-            await visit.page.locator("[id='c/1/1'].ready").wait_for()
+            await visit.page.locator("[title='1/1 ready']").wait_for()
             await visit.page.evaluate(hide, True)
             await visit.house.crash("web-1-1")
             await visit.house.shows(web_1_1="CrashLoopBackOff")
             await asyncio.sleep(0.5)
-            assert await visit.page.locator("[id='c/1/1'].ready").count() == 1
+            assert await visit.page.locator("[title='1/1 ready']").count() == 1
             await visit.page.evaluate(hide, False)
             await visit.page.locator("[id='c/1/1'].problem").wait_for()
 
@@ -184,6 +184,22 @@ def test_pages_can_be_used_by_keyboard_only(visiting: Visiting) -> None:
             await keys.press("Escape")
             await keys.press("n")
             await visit.page.wait_for_url(visit.house.base)
+
+    journey(scenario)
+
+
+def test_ranks_have_roles_and_names_for_screen_readers(visiting: Visiting) -> None:
+    async def scenario() -> None:
+        async with visiting() as visit:
+            await furnish(visit)
+            await visit.go("sets/default/broken")
+            reader = await visit.page.context.new_cdp_session(visit.page)
+            tree = await reader.send("Accessibility.getFullAXTree")
+            nodes = [(node.get("role", {}).get("value"), node.get("name", {}).get("value")) for node in tree["nodes"]]
+            names = [name for role, name in nodes if role == "gridcell"]
+            assert names[0].startswith("0/0 CrashLoopBackOff")
+            assert names[1:2] == ["0/1 Pending"]
+            assert ("rowheader", "group 0") in nodes
 
     journey(scenario)
 
@@ -301,7 +317,7 @@ def test_five_hundred_groups_are_shown_and_follow_changes(visiting: Visiting) ->
             await visit.house.put_set("large", replicas=500, size=8)
             await visit.house.shows(large_499_7="Running")
             await visit.go("sets/default/large")
-            cells = visit.page.locator("#grid [role=gridcell]")
+            cells = visit.page.locator("#grid td[id]")
             await cells.nth(3999).wait_for(state="attached")
             for group in range(100):
                 await visit.house.crash(f"large-{group}-3")

@@ -172,7 +172,8 @@ class LiveModel:
 
     def _note(self, _: Change) -> None:
         self._changed.set()
-        self._stale.set()
+        if self._trouble:
+            self._stale.set()  # the API server answers again
 
     async def follow(self) -> None:
         """Make a new picture after every change; changes in quick succession share one."""
@@ -185,6 +186,7 @@ class LiveModel:
                 self.paint()
             except Exception as error:  # anything may be stored in an object: the last picture stays
                 log.warning("the state could not be shown", error=repr(error), exc_info=error)
+            self._stale.set()  # only now, as the diagnosis of a large set would delay the picture
             took = self.clock.monotonic() - began
             await asyncio.sleep(max(SHORTEST_PAUSE, min(3 * took, LONGEST_PAUSE)))
 

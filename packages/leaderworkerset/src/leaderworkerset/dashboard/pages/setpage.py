@@ -138,7 +138,7 @@ def _head(one: ToldSet, now: datetime) -> Piece:
 
 def _failed(view: View) -> str | None:
     """Return the rank whose problem explains those of the others, which the page selects when it is opened."""
-    rank = telling(rank for group in view.groups for rank in group.ranks)
+    rank = telling(rank for group in view.groups for rank in group.ranks if not rank.is_ready)
     return None if rank is None or rank.object is None else rank.place
 
 
@@ -195,9 +195,7 @@ def _gathered(view: View, place: Place) -> list[Piece]:
 
 def _row(key: str, title: str, ranks: Sequence[Rank], why: str, *, revision: str = "") -> Piece:
     parts = tuple(map(cells.cell, ranks))
-    head = tag(
-        "th", title, scope="row", role="rowheader", title=f"from here on revision {revision}" if revision else None
-    )
+    head = tag("th", title, role="rowheader", title=f"from here on revision {revision}" if revision else None)
     row = tag(
         "tr",
         head,
@@ -206,7 +204,7 @@ def _row(key: str, title: str, ranks: Sequence[Rank], why: str, *, revision: str
         id=key,
         role="row",
         class_=" ".join(filter(None, ["ill" if why else "", "edge" if revision else "", _width(ranks)])) or None,
-        data_find=f"{title} {why}",
+        data_find=True,
     )
     return Piece(key, row, parts=parts)
 

@@ -17,6 +17,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, POD_METRICS, PODS, STATEFULSETS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.dashboard.address import Address, Arrangement, NoSuchPageError, PageForm, PageKind, parse
+from leaderworkerset.dashboard.exporting import files
 from leaderworkerset.dashboard.hub import PAGES
 from leaderworkerset.dashboard.pages import causepage, cells, ranktable, totals
 from leaderworkerset.dashboard.pages.page import PageFacts
@@ -128,6 +129,13 @@ def test_matrix_marks_where_the_revision_changes() -> None:
     pods = [builders.leader_pod(lws, index, key=key) for index, key in enumerate(("a", "a", "b"))]
     rows = rendered(picture(view(lws, pods)), PageKind.SET)["rows"]
     assert ["edge" in piece.html for piece in rows] == [False, False, True]
+
+
+def test_the_style_has_the_glyph_of_every_state() -> None:
+    style = files()["style.css"]
+    for state, glyph in cells.GLYPHS.items():
+        selector = "[id]" if state is CellState.READY else f".{state.value}"
+        assert f'.grid td{selector}::before {{ content: "{glyph}"; content: "{glyph}" / ""; }}' in style
 
 
 def test_strip_is_bounded_and_counts_the_rest() -> None:

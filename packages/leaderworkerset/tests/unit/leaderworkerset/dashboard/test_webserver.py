@@ -70,7 +70,7 @@ async def test_pages_show_sets_groups_and_the_cause() -> None:
             assert "LWS-E071" in page, house.model.picture.diagnoses
             assert "groups: 2 ready" in page
             grid = await house.text(session, "sets/default/broken")
-            assert 'aria-label="0/0 CrashLoopBackOff' in grid
+            assert 'title="0/0 CrashLoopBackOff' in grid
             assert 'role="grid"' in grid
             table = await house.text(session, "sets/default/broken?as=table")
             assert table.count('<tr id="t/') == 2
