@@ -45,7 +45,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     make = _row if address.form is PageForm.TABLE else _item
     return {
         "trouble": cells.trouble(picture),
-        "totals": [totals.piece(picture.views, facts)],
+        "totals": [totals.piece(*_by_kind(found), facts)],
         "summary": [Piece("summary-text", tag("span", _summary(picture, found), _empty(found), id="summary-text"))],
         "sets": [piece for one in found for piece in make(one)],
     }
@@ -65,9 +65,23 @@ def _summary(picture: Picture, found: list[ToldSet | ToldWhole]) -> str:
     where = f"namespace {picture.namespace}" if picture.namespace else "all namespaces"
     if not found:
         return f"{where}: no LeaderWorkerSets"
-    counts = Counter(one.told.verdict for one in found)
+    sets, wholes = _by_kind(found)
+    kinds = (_verdicts("LeaderWorkerSet", sets), _verdicts("DisaggregatedSet", wholes))
+    return f"{where}: {'; '.join(filter(None, kinds))}"
+
+
+def _by_kind(items: Sequence[ToldSet | ToldWhole]) -> tuple[list[ToldSet], list[ToldWhole]]:
+    """Return all LeaderWorkerSets, also those of DisaggregatedSets, and all DisaggregatedSets."""
+    wholes = [item for item in items if isinstance(item, ToldWhole)]
+    alone = [item for item in items if isinstance(item, ToldSet)]
+    return [*alone, *(part for whole in wholes for part in whole.parts)], wholes
+
+
+def _verdicts(kind: str, sets: Sequence[ToldSet] | Sequence[ToldWhole]) -> str:
+    """Return the number of sets of a kind with each verdict; empty without any."""
+    counts = Counter(item.told.verdict for item in sets)
     words = [f"{counts[verdict]} {cells.VERDICTS[verdict][1]}" for verdict in Verdict if counts[verdict]]
-    return f"{where}: {counted(len(found), 'set')}: {', '.join(words)}"
+    return f"{counted(len(sets), kind)}: {', '.join(words)}" if sets else ""
 
 
 def _empty(found: list[ToldSet | ToldWhole]) -> Safe | None:

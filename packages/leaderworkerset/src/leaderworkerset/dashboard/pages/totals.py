@@ -1,4 +1,4 @@
-"""The numbers of all sets in one strip: sets, groups, ranks, and accelerators wanted, ready and free. Pure."""
+"""The numbers of all sets in one strip: sets of each kind, groups, ranks, and accelerators wanted, ready and free. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,10 @@ from leaderworkerset.dashboard.markup import tag
 from leaderworkerset.dashboard.pages import cells
 from leaderworkerset.dashboard.pages.page import PageFacts
 from leaderworkerset.dashboard.pages.templates import leader_and_worker
+from leaderworkerset.dashboard.picture import ToldSet, ToldWhole
 from leaderworkerset.dashboard.pieces import Piece
 from leaderworkerset.diagnosis import nodeamounts
+from leaderworkerset.diagnosis.finding import Verdict
 from leaderworkerset.views.groups import View
 
 ACCELERATOR: Final = re.compile(r".+/(?:.*(?:gpu|tpu|npu|hpu|neuron|mig-).*)", re.IGNORECASE)
@@ -31,12 +33,15 @@ class Accelerators(Struct, frozen=True):
     ready: int = 0
 
 
-def piece(views: Sequence[View], facts: PageFacts) -> Piece:
-    """Return the strip."""
+def piece(sets: Sequence[ToldSet], wholes: Sequence[ToldWhole], facts: PageFacts) -> Piece:
+    """Return the strip; `sets` are all LeaderWorkerSets, also those of DisaggregatedSets."""
+    views = [part.view for part in sets]
     ranks = [rank for view in views for group in view.groups for rank in group.ranks]
     lacking = sum(view.more * _size(view) for view in views)
-    tiles = {
-        "sets": _share(sum(view.is_ready or view.is_complete for view in views), len(views), "as wanted"),
+    tiles = {"LeaderWorkerSets": _healthy(sets)}
+    if wholes:
+        tiles["DisaggregatedSets"] = _healthy(wholes)
+    tiles |= {
         "groups": _share(sum(view.ready for view in views), sum(view.desired for view in views), "ready"),
         "ranks": _share(sum(rank.is_ready for rank in ranks), len(ranks) + lacking, "ready"),
     }
@@ -87,6 +92,10 @@ def _free(node: JSONObject, pods: Mapping[str, Sequence[JSONObject]]) -> int:
 
 def _size(view: View) -> int:
     return int((meta.spec(view.object).get("leaderWorkerTemplate") or {}).get("size", 1))
+
+
+def _healthy(sets: Sequence[ToldSet] | Sequence[ToldWhole]) -> str:
+    return _share(sum(part.told.verdict is Verdict.HEALTHY for part in sets), len(sets), "healthy")
 
 
 def _share(number: int, whole: int, word: str) -> str:

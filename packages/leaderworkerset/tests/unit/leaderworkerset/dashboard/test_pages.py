@@ -71,7 +71,7 @@ def test_most_urgent_set_comes_first_with_its_cause() -> None:
     assert [piece.key for piece in shown["sets"]] == ["s/default/web", "s/default/fine"]
     assert '<a href="causes/LWS-E036"><code>LWS-E036</code></a> no node has &lt;enough&gt; cpu' in shown["sets"][0].html
     assert shown["sets"][0].says == "web is stuck: LWS-E036: no node has <enough> cpu"
-    assert "2 sets: 1 healthy, 1 stuck" in html(shown, "summary")
+    assert "2 LeaderWorkerSets: 1 healthy, 1 stuck" in html(shown, "summary")
 
 
 def test_healthy_set_ignores_an_earlier_diagnosis() -> None:
@@ -207,7 +207,11 @@ def test_keys_are_unique_and_ids_of_their_elements(kind: PageKind, form: PageFor
 def test_disaggregated_set_is_one_item_with_its_parts() -> None:
     whole = seen(part("prefill", 2), part("decode", 1, ready=0))
     found = picture(*(one.view for one in whole.parts), sets=[whole])
-    (item,) = rendered(found, PageKind.NOW)["sets"]
+    now = rendered(found, PageKind.NOW)
+    assert "2 LeaderWorkerSets: 2 progressing; 1 DisaggregatedSet: 1 progressing" in html(now, "summary")
+    assert '<dt>LeaderWorkerSets</dt><dd id="totals/LeaderWorkerSets">0 of 2 healthy' in html(now, "totals")
+    assert '<dt>DisaggregatedSets</dt><dd id="totals/DisaggregatedSets">0 of 1 healthy' in html(now, "totals")
+    (item,) = now["sets"]
     assert (item.key, item.html.count('class="set')) == ("w/default/split", 3)
     shown = rendered(found, PageKind.WHOLE, key=ObjectKey("default", "split"))
     assert "prefill: 2 of 2 groups ready; decode: 0 of 1 group ready" in html(shown, "head")
