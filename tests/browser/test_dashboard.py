@@ -209,7 +209,16 @@ def test_pages_do_not_scroll_horizontally_on_a_phone(visiting: Visiting) -> None
         async with visiting(viewport={"width": 390, "height": 844}, actions=True) as visit:
             await furnish(visit)
             await visit.house.model.diagnose()
-            for path in (*PAGES, "sets/default/none", "causes/LWS-E071", "sets/default/broken?rank=0/0"):
+            await visit.house.put_whole("chat", {"prefill": 40, "decode": 4}, size=1)
+            await visit.page.goto(visit.house.base)
+            await visit.page.locator("[id='w/default/chat'] .set").nth(1).wait_for()
+            for path in (
+                *PAGES,
+                "disaggregated/default/chat",
+                "sets/default/none",
+                "causes/LWS-E071",
+                "sets/default/broken?rank=0/0",
+            ):
                 await visit.page.goto(visit.house.base + path)
                 assert await visit.page.evaluate("document.documentElement.scrollWidth") <= 390, path
             visit.complaints.clear()  # the browser notes the status 404
@@ -298,6 +307,8 @@ def test_action_shows_its_command_and_dry_run_first(visiting: Visiting) -> None:
         async with visiting(actions=True) as visit:
             await furnish(visit)
             await visit.go("sets/default/web")
+            await visit.page.locator("#pulse.live").wait_for()
+            assert await visit.page.input_value("#scale-groups") == "3", "the current number"
             await visit.page.fill("#scale-groups", "5")
             await visit.page.click("button[data-verb=scale]")
             await visit.page.locator("dialog[open] pre:has-text('dry run')").wait_for()

@@ -58,7 +58,7 @@ class Opened(Struct):
 
     channel: Channel
     lookers: int = 0
-    facts: PageFacts = field(default_factory=PageFacts)
+    facts: PageFacts = field(default_factory=lambda: PageFacts(is_read=False))
     read_at: float = float("-inf")
 
 
@@ -80,6 +80,8 @@ class Hub:
         opened.lookers += 1
         try:
             async with self._model.looking():
+                if self._is_due(address, opened):
+                    self._model.announce()  # the lists are read now, also without a change
                 yield opened.channel
         finally:
             opened.lookers -= 1

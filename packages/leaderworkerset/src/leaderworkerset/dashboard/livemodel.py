@@ -157,6 +157,10 @@ class LiveModel:
             trouble=self._trouble,
             answered=self._answered,
         )
+        self.announce()
+
+    def announce(self) -> None:
+        """Wake those who wait for a picture."""
         self._shown.set()
         self._shown = asyncio.Event()
 

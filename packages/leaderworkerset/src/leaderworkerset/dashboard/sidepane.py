@@ -73,8 +73,9 @@ async def _first_error(model: LiveModel, view: View, ranks: Sequence[Rank]) -> S
         return None
     href = f"{Address(kind=PageKind.SET, key=view.key).path()}?rank={quote(first.rank)}"
     searched = f"the first error of {counted(first.read, 'rank')}"
+    time = tag("time", first.time[11:19], datetime=first.time)
     return tag(
-        "p", tag("mark", first.text), " ", tag("a", first.rank, href=href), f" {first.time}, {searched}", class_="first"
+        "p", tag("mark", first.text), " ", tag("a", first.rank, href=href), " ", time, f", {searched}", class_="first"
     )
 
 

@@ -14,7 +14,7 @@ from leaderworkerset.dashboard.picture import CellState, Picture, of_group, of_r
 from leaderworkerset.dashboard.pieces import Piece, Rendering
 from leaderworkerset.diagnosis.document import headline
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
-from leaderworkerset.views import changes
+from leaderworkerset.views import changes, reasons
 from leaderworkerset.views.groups import Rank, View
 
 GLYPHS: Final[Mapping[CellState, str]] = {
@@ -47,6 +47,12 @@ def cell(rank: Rank) -> Piece:
     words = "ready" if state is CellState.READY and not rank.restarts else changes.describe(rank)
     shown = None if state is CellState.READY else state.value
     return Piece(key, tag("td", id=key, class_=shown, title=f"{rank.place} {words}"))
+
+
+def failed_rank(view: View) -> str | None:
+    """Return the rank whose problem explains those of the others, which pages select when they are opened."""
+    rank = reasons.telling(rank for group in view.groups for rank in group.ranks if not rank.is_ready)
+    return None if rank is None or rank.object is None else rank.place
 
 
 def mark(rank: Rank, owner: str) -> Safe:

@@ -147,19 +147,11 @@ def _absent(address: Address, facts: PageFacts, episode: str = "") -> str:
 
 
 def _title(address: Address, *below: Safe | None) -> Piece:
-    """Return the head of the page, with a link from an episode to the list, or from the list to the set."""
-    of_set = cells.link(PageKind.SET, address.key, address.key.name)
-    title: list[str | Safe] = ["History of ", of_set]
-    if address.episode:
-        title = [
-            "Failure ",
-            f"{' next to '.join(map(_shown, filter(None, (address.episode, address.other))))} of ",
-            of_set,
-            ", ",
-            cells.link(PageKind.HISTORY, address.key, "all"),
-        ]
-    heading = tag("h1", title, " ", tag("small", address.key.namespace))
-    return Piece("title", tag("div", heading, list(below), id="title"))
+    """Return the head of the page, with the tabs of the set's pages."""
+    episodes = " next to ".join(map(_shown, filter(None, (address.episode, address.other))))
+    words = f"{address.key.namespace} · {f'failure {episodes}' if episodes else 'history'}"
+    heading = tag("h1", address.key.name, " ", tag("small", words))
+    return Piece("title", tag("div", heading, cells.tabs(address.key, PageKind.HISTORY), list(below), id="title"))
 
 
 def _row(address: Address, one: Episode, before: Episode | None) -> Piece:

@@ -46,6 +46,7 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
         tag("h1", view.name, " ", tag("small", f"{view.namespace} · logs")),
         cells.tabs(view.key, PageKind.LOGS),
         id="title",
+        data_failed=cells.failed_rank(view),
     )
     ranks = [rank for group in view.groups for rank in group.ranks if rank.object is not None][:MOST_RANKS]
     boxes = [

@@ -22,7 +22,7 @@ from leaderworkerset.steering.patches import is_paused
 from leaderworkerset.views import advancing, recreations
 from leaderworkerset.views.folding import FEW_GROUPS
 from leaderworkerset.views.groups import Group, Rank, View
-from leaderworkerset.views.reasons import first_problem, summary, telling
+from leaderworkerset.views.reasons import first_problem, summary
 from leaderworkerset.views.wording import counted
 
 Place: TypeAlias = Callable[[Group, Rank], str]
@@ -94,7 +94,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
 
 def _past(picture: Picture, view: View, facts: PageFacts) -> Piece:
     """Return the timeline, which is made again only after events were read again."""
-    source = (facts.objects, facts.episodes)
+    source = (facts.objects, facts.episodes, facts.is_read)
     before = facts.before.get("timeline")
     if before and before[0].source == source:
         return before[0]
@@ -130,16 +130,11 @@ def _head(one: ToldSet, now: datetime) -> Piece:
         [_advance(group, now) for group in view.groups[:FEW_GROUPS] if group.progress or group.hang],
         cells.tabs(view.key, PageKind.SET),
         id="title",
-        data_failed=_failed(view),
+        data_failed=cells.failed_rank(view),
+        data_groups=view.desired,
         data_paused=str(is_paused(view.object)).lower(),
     )
     return Piece("title", html, parts=(state,))
-
-
-def _failed(view: View) -> str | None:
-    """Return the rank whose problem explains those of the others, which the page selects when it is opened."""
-    rank = telling(rank for group in view.groups for rank in group.ranks if not rank.is_ready)
-    return None if rank is None or rank.object is None else rank.place
 
 
 def _grid(picture: Picture, view: View, way: Arrangement, facts: PageFacts) -> tuple[list[str], list[Piece]]:

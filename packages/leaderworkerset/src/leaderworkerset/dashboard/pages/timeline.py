@@ -28,6 +28,9 @@ from leaderworkerset.views.wording import counted
 
 HOUR: Final = timedelta(hours=1)
 MINUTES: Final = 60
+READING: Final = "Events are being read …"
+UNREAD: Final = "Events could not be read, or are too many."
+
 LISTED: Final = 40
 """The maximum of moments in the list, the newest."""
 
@@ -68,7 +71,7 @@ def piece(picture: Picture, view: View, facts: PageFacts) -> Piece:
     """Return the picture and the list, folded."""
     end = picture.now.replace(second=0, microsecond=0) + timedelta(minutes=1)
     found = [moment for moment in moments(picture, view, facts) if end - HOUR <= moment.time < end]
-    unread = None if facts.knows(CORE_EVENTS) else tag("p", "Events could not be read, or are too many.")
+    unread = None if facts.knows(CORE_EVENTS) else tag("p", UNREAD if facts.is_read else READING)
     content = joined(_drawing(found, end), unread, tag("ol", map(_item, reversed(found[-LISTED:])), class_="events"))
     return Piece("timeline-text", tag("div", content, id="timeline-text"))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects import meta
@@ -18,7 +18,7 @@ from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.core.gang import demand, fit
 from leaderworkerset.core.gang.demand import Demand
-from leaderworkerset.core.gang.fit import Amounts
+from leaderworkerset.core.gang.fit import Amounts, Need
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells
@@ -28,12 +28,16 @@ from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis import nodeamounts
 from leaderworkerset.views.groups import Rank, View
-from leaderworkerset.views.wording import counted
+from leaderworkerset.views.wording import counted, listed
 
-USUAL_KEYS: Final = ("topology.kubernetes.io/rack", "topology.kubernetes.io/zone")
+ZONE: Final = "topology.kubernetes.io/zone"
+USUAL_KEYS: Final = ("topology.kubernetes.io/rack", ZONE)
 EVERYWHERE: Final = "the cluster"
 MOST_GROUPS: Final = 10
 """The maximum of further groups of a set that are counted."""
+
+NAMED_NODES: Final = 3
+"""The maximum of nodes that are named for each reason why a group fits nowhere."""
 
 MOST_SETS: Final = 50
 MOST_DOMAINS: Final = 12
@@ -54,6 +58,11 @@ class Nodes(Struct, frozen=True):
         """Return the domain of a node."""
         return meta.labels(node).get(self.key, "") or EVERYWHERE
 
+    def place(self, node: JSONObject) -> str:
+        """Return the zone of a node, if it has one, and its domain."""
+        zone = meta.labels(node).get(ZONE, "") if self.key != ZONE else ""
+        return f"{zone} / {self.domain(node)}" if zone else self.domain(node)
+
     @property
     def domains(self) -> Mapping[str, Sequence[JSONObject]]:
         """Return the nodes of each domain, after those of the cluster."""
@@ -62,6 +71,34 @@ class Nodes(Struct, frozen=True):
             if (name := self.domain(node)) != EVERYWHERE:
                 found.setdefault(name, []).append(node)
         return dict(sorted(found.items(), key=lambda one: (one[0] != EVERYWHERE, one[0]))[: MOST_DOMAINS + 1])
+
+
+class Space(Struct):
+    """The nodes of each domain, the used resources of each node, and the nodes that groups of each namespace have."""
+
+    domains: Mapping[str, Sequence[JSONObject]]
+    used: Mapping[str, Amounts]
+    taken: AbstractSet[tuple[str, str]]
+    _known: dict[frozenset[Need], str] = field(default_factory=dict)
+
+    def blocking(self, needs: frozenset[Need]) -> str:
+        """Return the nodes that none of these pods fits, by what each lacks; sets with equal needs share the answer."""
+        if needs not in self._known:
+            nodes: dict[str, list[str]] = {}
+            for node in self.domains[EVERYWHERE]:
+                reasons = [self._obstacle(node, need) for need in needs]
+                if all(reasons):
+                    nodes.setdefault(reasons[0], []).append(meta.name(node))
+            texts = (f"{reason}: {listed(names, NAMED_NODES)}" for reason, names in sorted(nodes.items()))
+            self._known[needs] = "; ".join(texts) or "the nodes with space are too few, or in taken domains"
+        return self._known[needs]
+
+    def _obstacle(self, node: JSONObject, need: Need) -> str:
+        """Return the resources that a node has too little of for a pod, or that it does not admit it; empty if it fits."""
+        used = self.used.get(meta.name(node), {})
+        free = {name: amount.nanos - used.get(name, 0) for name, amount in nodeamounts.allocatable(node).items()}
+        lacking = ", ".join(name for name, amount in need.requests if free.get(name, 0) < amount)
+        return lacking or ("" if fit.free_space([node], self.used).place({need: 1}) else "taint or selector")
 
 
 def reads(_: Address) -> Sequence[Query]:
@@ -100,7 +137,7 @@ def render(picture: Picture, _: Address, facts: PageFacts) -> Rendering:
         "summary": [Piece("summary-text", tag("span", _summary(found), id="summary-text"))],
         "columns": [cells.columns(["node", "domain", "status", *names, "ranks"])],
         "nodes": [_node_row(found, node, names, ranks.get(meta.name(node), ())) for node in found.listed],
-        "domains": [cells.columns(["set", "a group", *domains], "domain-names")],
+        "domains": [cells.columns(["set", "a group", *domains, "what blocks"], "domain-names")],
         "fits": [] if found.held is None else _fits(picture, domains, found.held),
     }
 
@@ -164,7 +201,7 @@ def _node_row(found: Nodes, node: JSONObject, names: Sequence[str], ranks: Seque
     return cells.row(
         f"n/{name}",
         name,
-        found.domain(node),
+        found.place(node),
         nodeamounts.status(node),
         *shares,
         marks if ranks else "",
@@ -202,24 +239,25 @@ def _fits(
     sums = {node: demand.add(*parts) for node, parts in held.items()}
     used = {node: {name: amount.nanos for name, amount in found.items()} for node, found in sums.items()}
     taken = {(view.namespace, rank.node) for view in picture.views for group in view.groups for rank in group.ranks}
-    return [_fit_row(view, domains, used, taken) for view in picture.views[:MOST_SETS]]
+    space = Space(domains, used, taken)
+    return [_fit_row(view, space) for view in picture.views[:MOST_SETS]]
 
 
-def _fit_row(
-    view: View,
-    domains: Mapping[str, Sequence[JSONObject]],
-    used: Mapping[str, Amounts],
-    taken: AbstractSet[tuple[str, str]],
-) -> Piece:
+def _fit_row(view: View, space: Space) -> Piece:
     group = group_pods(view)
     link = cells.link(PageKind.SET, view.key, view.name)
     key = meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
     found = [
-        _fitting_alone(group, _untaken(view, key, nodes, taken), used) if key else _fitting(group, nodes, used)
-        for nodes in domains.values()
+        _fitting_alone(group, _untaken(view, key, nodes, space.taken), space.used)
+        if key
+        else _fitting(group, nodes, space.used)
+        for nodes in space.domains.values()
     ]
     words = [f"{MOST_GROUPS} or more" if number == MOST_GROUPS else str(number) for number in found]
-    return cells.row(f"f/{view.namespace}/{view.name}", link, counted(len(group), "pod"), *words, find=view.name)
+    blocking = "" if any(found) else space.blocking(frozenset(fit.count_needs(group)))
+    return cells.row(
+        f"f/{view.namespace}/{view.name}", link, counted(len(group), "pod"), *words, blocking, find=view.name
+    )
 
 
 def _fitting(group: Sequence[JSONObject], nodes: Sequence[JSONObject], used: Mapping[str, Amounts]) -> int:

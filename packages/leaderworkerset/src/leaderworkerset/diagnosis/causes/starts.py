@@ -268,7 +268,8 @@ def is_starting(observed: Observed) -> Finding | None:
         subject=ranks.subject(waiting[0]),
         sentence=f"{counted(len(waiting), 'rank')} {'is' if len(waiting) == 1 else 'are'} starting: {', '.join(states)}",
         evidence=tuple(
-            f"{rank.pod}: {wording.state(rank)}{f': {rank.why}' if rank.why else ''}" for rank in waiting[:3]
+            f"{rank.pod}: {wording.state(rank)}{f': {why}' if (why := wording.reason(rank)) else ''}"
+            for rank in waiting[:3]
         ),
         steps=(observed.lws(f"wait {observed.view.name}"),),
     )

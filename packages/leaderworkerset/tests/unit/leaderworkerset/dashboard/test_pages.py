@@ -267,13 +267,32 @@ def test_topology_shows_usage_and_where_a_group_fits() -> None:
     assert "2 nodes, 2 ready, domains by topology.kubernetes.io/rack" in html(shown, "summary")
     assert "2 of 8 " in shown["nodes"][0].html
     assert "cpu: sets 2, others 4" in shown["nodes"][0].html
-    assert [text.partition("<")[0] for text in shown["fits"][0].html.split("<td>")[1:]] == ["2 pods", "3", "2", "1"]
+    assert [text.partition("<")[0] for text in shown["fits"][0].html.split("<td>")[1:]] == ["2 pods", "3", "2", "1", ""]
 
 
 def fits_of(found: View, nodes: list[JSONObject], pods: list[JSONObject] | None = None) -> list[str]:
     """Return how many groups of a set would fit: in all, then in each domain."""
     shown = rendered(picture(found), PageKind.TOPOLOGY, facts={NODES: nodes, PODS: pods or []})
-    return [text.partition("<")[0] for text in shown["fits"][0].html.split("<td>")[2:]]
+    return [text.partition("<")[0] for text in shown["fits"][0].html.split("<td>")[2:-1]]
+
+
+def test_topology_names_the_nodes_that_block_a_group() -> None:
+    small, big = {"cpu": "1", "pods": "110"}, {"cpu": "8", "pods": "110"}
+    nodes = [of(f"n{index}", small) for index in range(5)] + [of("cordoned", big), of("held", big)]
+    nodes[5]["spec"] = {"unschedulable": True}
+    facts = {NODES: nodes, PODS: [pod("other", "held", cpu="6")]}
+    (row,) = rendered(picture(asking({"cpu": "4"}, size=2)), PageKind.TOPOLOGY, facts=facts)["fits"]
+    assert "<td>0</td><td>cpu: held, n0, n1 and 3 more; taint or selector: cordoned</td>" in row.html
+    facts = {NODES: [of("only", big)], PODS: []}
+    (row,) = rendered(picture(asking({"cpu": "5"}, size=2)), PageKind.TOPOLOGY, facts=facts)["fits"]
+    assert "<td>0</td><td>the nodes with space are too few, or in taken domains</td>" in row.html
+
+
+def test_topology_shows_zones_next_to_racks() -> None:
+    node = of("a", GPUS)
+    node["metadata"]["labels"] = {"topology.kubernetes.io/rack": "r1", "topology.kubernetes.io/zone": "z1"}
+    (row,) = rendered(picture(), PageKind.TOPOLOGY, facts={NODES: [node], PODS: []})["nodes"]
+    assert "<td>z1 / r1</td>" in row.html
 
 
 def asking(amounts: JSONObject, *, size: int, **metadata: Any) -> View:

@@ -105,6 +105,10 @@ async def test_change_is_a_difference_and_reconnection_resumes() -> None:
         await house.shows(web_2_1="Running")
         async with house.browser() as session:
             page = await house.text(session, "sets/default/web")
+            assert "Events are being read" in page
+            read = await first_events(house, session, "sets/default/web", ident_of(page), 1)
+            assert [key for _, key, _ in json.loads(read[0][1])["put"]] == ["timeline-text"], "without a change"
+            page = await house.text(session, "sets/default/web")
             await house.crash("web-1-1")
             found = await first_events(house, session, "sets/default/web", ident_of(page), 1)
             rows = [key for _, key, _ in json.loads(found[0][1])["put"] if key[:2] in ("g/", "c/")]
