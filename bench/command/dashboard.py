@@ -36,9 +36,9 @@ ROLL = 25.0
 REPETITIONS = 5
 
 SHOWN = """id => new Promise(resolve => {
-    const painted = () => setTimeout(() => resolve(Date.now()));
-    const look = () => document.getElementById(id).className === "problem" ? painted() : requestAnimationFrame(look);
-    look();
+    const painted = () => setTimeout(() => resolve(Date.now()))
+    const look = () => document.getElementById(id).className === "problem" ? painted() : requestAnimationFrame(look)
+    look()
 })"""
 """Returns the time after the first frame in which a rank has a problem."""
 
