@@ -66,11 +66,13 @@ class Nodes(Struct, frozen=True):
     @property
     def domains(self) -> Mapping[str, Sequence[JSONObject]]:
         """Return the nodes of each domain, after those of the cluster."""
-        found: dict[str, list[JSONObject]] = {EVERYWHERE: list(self.listed)}
+        domains: dict[str, list[JSONObject]] = {EVERYWHERE: list(self.listed)}
         for node in self.listed:
             if (name := self.domain(node)) != EVERYWHERE:
-                found.setdefault(name, []).append(node)
-        return dict(sorted(found.items(), key=lambda one: (one[0] != EVERYWHERE, one[0]))[: MOST_DOMAINS + 1])
+                domains.setdefault(name, []).append(node)
+        return dict(
+            sorted(domains.items(), key=lambda domain: (domain[0] != EVERYWHERE, domain[0]))[: MOST_DOMAINS + 1]
+        )
 
 
 class Space(Struct):
@@ -106,49 +108,49 @@ def reads(_: Address) -> Sequence[Query]:
     return [Query(NODES), Query(PODS)]
 
 
-def frame(_: Address, shown: Rendering) -> Safe:
+def frame(_: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
     nodes = tag(
         "table",
         tag("caption", "Nodes: what is free of each resource; the bar shows what sets, others, and nobody holds"),
-        region("thead", "columns", shown),
-        region("tbody", "nodes", shown),
+        region("thead", "columns", rendering),
+        region("tbody", "nodes", rendering),
         class_="plain",
     )
     fits = tag(
         "table",
         tag("caption", "How many further groups would fit, by requests, taints and exclusive topology"),
-        region("thead", "domains", shown),
-        region("tbody", "fits", shown),
+        region("thead", "domains", rendering),
+        region("tbody", "fits", rendering),
         class_="plain",
     )
     shown_fits, shown_nodes = cells.scrolling(fits, "Where groups would fit"), cells.scrolling(nodes, "Nodes")
-    return joined(tag("h1", "Topology"), region("p", "summary", shown), shown_fits, shown_nodes)
+    return joined(tag("h1", "Topology"), region("p", "summary", rendering), shown_fits, shown_nodes)
 
 
 def render(picture: Picture, _: Address, facts: PageFacts) -> Rendering:
     """Return the pieces."""
-    found = _nodes(picture, facts)
-    names = nodeamounts.names(found.listed)
+    nodes = _nodes(picture, facts)
+    names = nodeamounts.names(nodes.listed)
     ranks = _ranks(picture)
-    domains = found.domains
+    domains = nodes.domains
     return {
         "trouble": cells.trouble(picture),
-        "summary": [Piece("summary-text", tag("span", _summary(found), id="summary-text"))],
+        "summary": [Piece("summary-text", tag("span", _summary(nodes), id="summary-text"))],
         "columns": [cells.columns(["node", "domain", "status", *names, "ranks"])],
-        "nodes": [_node_row(found, node, names, ranks.get(meta.name(node), ())) for node in found.listed],
+        "nodes": [_node_row(nodes, node, names, ranks.get(meta.name(node), ())) for node in nodes.listed],
         "domains": [cells.columns(["set", "a group", *domains, "what blocks"], "domain-names")],
-        "fits": [] if found.held is None else _fits(picture, domains, found.held),
+        "fits": [] if nodes.held is None else _fits(picture, domains, nodes.held),
     }
 
 
 def text(picture: Picture, _: Address, facts: PageFacts) -> Iterator[str]:
     """Yield the lines of the page as text."""
-    found = _nodes(picture, facts)
-    yield _summary(found)
-    for node in found.listed:
-        free = ", ".join(f"{name} {_share(found, node, name)}" for name in nodeamounts.names([node]))
-        yield f"{meta.name(node)} ({found.domain(node)}): {nodeamounts.status(node)}; {free}"
+    nodes = _nodes(picture, facts)
+    yield _summary(nodes)
+    for node in nodes.listed:
+        free = ", ".join(f"{name} {_share(nodes, node, name)}" for name in nodeamounts.names([node]))
+        yield f"{meta.name(node)} ({nodes.domain(node)}): {nodeamounts.status(node)}; {free}"
 
 
 def _nodes(picture: Picture, facts: PageFacts) -> Nodes:
@@ -160,8 +162,8 @@ def _nodes(picture: Picture, facts: PageFacts) -> Nodes:
 
 def domain_key(views: Sequence[View], nodes: Sequence[JSONObject]) -> str:
     """Return the label of the domains: of exclusive topology, otherwise of racks or zones; empty without any."""
-    asked = (meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "") for view in views)
-    keys = [*filter(None, asked), *USUAL_KEYS]
+    keys_of_sets = (meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "") for view in views)
+    keys = [*filter(None, keys_of_sets), *USUAL_KEYS]
     return next((key for key in keys if any(key in meta.labels(node) for node in nodes)), "")
 
 
@@ -170,56 +172,56 @@ def _held(pods: Sequence[JSONObject]) -> list[Demand]:
     return [nodeamounts.held(part) for part in parts]
 
 
-def _summary(found: Nodes) -> str:
-    if not found.listed:
+def _summary(nodes: Nodes) -> str:
+    if not nodes.listed:
         return "no nodes, or they may not be listed"
-    ready = sum(meta.is_condition_true(node, "Ready") for node in found.listed)
-    where = f", domains by {found.key}" if found.key else ""
-    known = "" if found.held is not None else f"; {UNKNOWN}"
-    return f"{counted(len(found.listed), 'node')}, {ready} ready{where}{known}"
+    ready = sum(meta.is_condition_true(node, "Ready") for node in nodes.listed)
+    where = f", domains by {nodes.key}" if nodes.key else ""
+    note = "" if nodes.held is not None else f"; {UNKNOWN}"
+    return f"{counted(len(nodes.listed), 'node')}, {ready} ready{where}{note}"
 
 
 def _ranks(picture: Picture) -> Mapping[str, Sequence[tuple[View, Rank]]]:
-    found: dict[str, list[tuple[View, Rank]]] = {}
+    ranks: dict[str, list[tuple[View, Rank]]] = {}
     for view in picture.views:
         for rank in (rank for group in view.groups for rank in group.ranks if rank.node):
-            found.setdefault(rank.node, []).append((view, rank))
-    return found
+            ranks.setdefault(rank.node, []).append((view, rank))
+    return ranks
 
 
-def _node_row(found: Nodes, node: JSONObject, names: Sequence[str], ranks: Sequence[tuple[View, Rank]]) -> Piece:
+def _node_row(nodes: Nodes, node: JSONObject, names: Sequence[str], ranks: Sequence[tuple[View, Rank]]) -> Piece:
     name = meta.name(node)
-    shares = [joined(_share(found, node, one), " ", _bar(found, node, one)) for one in names]
-    held = [f"{view.name} {rank.place}" for view, rank in ranks]
+    shares = [joined(_share(nodes, node, resource), " ", _bar(nodes, node, resource)) for resource in names]
+    places = [f"{view.name} {rank.place}" for view, rank in ranks]
     marks = tag(
         "span",
         [cells.mark(rank, view.name) for view, rank in ranks],
         class_="strip",
         role="img",
-        aria_label=", ".join(held),
+        aria_label=", ".join(places),
     )
     return cells.row(
         f"n/{name}",
         name,
-        found.place(node),
+        nodes.place(node),
         nodeamounts.status(node),
         *shares,
         marks if ranks else "",
-        find=f"{name} {' '.join(held)}",
+        find=f"{name} {' '.join(places)}",
     )
 
 
-def _share(found: Nodes, node: JSONObject, name: str) -> str:
-    taken = None if found.held is None else demand.add(*found.held[meta.name(node)])
-    return nodeamounts.share(name, nodeamounts.allocatable(node).get(name, ZERO), taken)
+def _share(nodes: Nodes, node: JSONObject, name: str) -> str:
+    total = None if nodes.held is None else demand.add(*nodes.held[meta.name(node)])
+    return nodeamounts.share(name, nodeamounts.allocatable(node).get(name, ZERO), total)
 
 
-def _bar(found: Nodes, node: JSONObject, name: str) -> Safe | None:
+def _bar(nodes: Nodes, node: JSONObject, name: str) -> Safe | None:
     whole = nodeamounts.allocatable(node).get(name, ZERO)
-    if found.held is None or not whole:
+    if nodes.held is None or not whole:
         return None
-    held = [part.get(name, ZERO) for part in found.held[meta.name(node)]]
-    ours, others = (min(100, round(100 * one.nanos / whole.nanos)) for one in held)
+    held = [part.get(name, ZERO) for part in nodes.held[meta.name(node)]]
+    ours, others = (min(100, round(100 * amount.nanos / whole.nanos)) for amount in held)
     words = f"{name}: sets {nodeamounts.amount(name, held[0])}, others {nodeamounts.amount(name, held[1])}"
     return tag(
         "svg",
@@ -237,7 +239,7 @@ def _fits(
     picture: Picture, domains: Mapping[str, Sequence[JSONObject]], held: Mapping[str, Sequence[Demand]]
 ) -> list[Piece]:
     sums = {node: demand.add(*parts) for node, parts in held.items()}
-    used = {node: {name: amount.nanos for name, amount in found.items()} for node, found in sums.items()}
+    used = {node: {name: amount.nanos for name, amount in amounts.items()} for node, amounts in sums.items()}
     taken = {(view.namespace, rank.node) for view in picture.views for group in view.groups for rank in group.ranks}
     space = Space(domains, used, taken)
     return [_fit_row(view, space) for view in picture.views[:MOST_SETS]]
@@ -247,14 +249,14 @@ def _fit_row(view: View, space: Space) -> Piece:
     group = group_pods(view)
     link = cells.link(PageKind.SET, view.key, view.name)
     key = meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
-    found = [
+    counts = [
         _fitting_alone(group, _untaken(view, key, nodes, space.taken), space.used)
         if key
         else _fitting(group, nodes, space.used)
         for nodes in space.domains.values()
     ]
-    words = [f"{MOST_GROUPS} or more" if number == MOST_GROUPS else str(number) for number in found]
-    blocking = "" if any(found) else space.blocking(frozenset(fit.count_needs(group)))
+    words = [f"{MOST_GROUPS} or more" if number == MOST_GROUPS else str(number) for number in counts]
+    blocking = "" if any(counts) else space.blocking(frozenset(fit.count_needs(group)))
     return cells.row(
         f"f/{view.namespace}/{view.name}", link, counted(len(group), "pod"), *words, blocking, find=view.name
     )
@@ -269,11 +271,11 @@ def _untaken(
     view: View, key: str, nodes: Sequence[JSONObject], taken: AbstractSet[tuple[str, str]]
 ) -> list[Sequence[JSONObject]]:
     """Return the nodes of each exclusive domain that no group of the namespace is in."""
-    found: dict[str, list[JSONObject]] = {}
+    domains: dict[str, list[JSONObject]] = {}
     for node in nodes:
         if name := meta.labels(node).get(key, ""):
-            found.setdefault(name, []).append(node)
-    return [part for part in found.values() if not any((view.namespace, meta.name(node)) in taken for node in part)]
+            domains.setdefault(name, []).append(node)
+    return [part for part in domains.values() if not any((view.namespace, meta.name(node)) in taken for node in part)]
 
 
 def _fitting_alone(

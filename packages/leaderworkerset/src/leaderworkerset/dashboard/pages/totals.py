@@ -45,24 +45,26 @@ def piece(sets: Sequence[ToldSet], wholes: Sequence[ToldWhole], facts: PageFacts
         "groups": _share(sum(view.ready for view in views), sum(view.desired for view in views), "ready"),
         "ranks": _share(sum(rank.is_ready for rank in ranks), len(ranks) + lacking, "ready"),
     }
-    found = accelerators(views)
+    counts = accelerators(views)
     free = free_accelerators(facts)
-    if found.wanted or free:
-        tiles["accelerators"] = _share(found.ready, found.wanted, "ready") + ("" if free is None else f", {free} free")
+    if counts.wanted or free:
+        tiles["accelerators"] = _share(counts.ready, counts.wanted, "ready") + (
+            "" if free is None else f", {free} free"
+        )
     parts = {name: cells.part(f"totals/{name}", "dd", words) for name, words in tiles.items()}
-    shown = [tag("div", tag("dt", name), part.html) for name, part in parts.items()]
-    return Piece("totals-list", tag("dl", shown, id="totals-list", class_="totals"), parts=tuple(parts.values()))
+    entries = [tag("div", tag("dt", name), part.html) for name, part in parts.items()]
+    return Piece("totals-list", tag("dl", entries, id="totals-list", class_="totals"), parts=tuple(parts.values()))
 
 
 def accelerators(views: Sequence[View]) -> Accelerators:
     """Return the accelerators of all desired groups, by the templates of their sets."""
-    wanted = ready = 0
+    total = ready = 0
     for view in views:
         leader, worker = (count(demand.of_pod(meta.spec(pod))) for pod in leader_and_worker(view.object))
-        wanted += view.desired * (leader + worker * (_size(view) - 1))
+        total += view.desired * (leader + worker * (_size(view) - 1))
         has = [rank.index for group in view.groups for rank in group.ranks if rank.is_ready]
         ready += sum(worker if index else leader for index in has) if leader or worker else 0
-    return Accelerators(wanted, ready)
+    return Accelerators(total, ready)
 
 
 def free_accelerators(facts: PageFacts) -> int | None:
@@ -86,8 +88,8 @@ def count(amounts: Demand) -> int:
 def _free(node: JSONObject, pods: Mapping[str, Sequence[JSONObject]]) -> int:
     if not meta.is_condition_true(node, "Ready") or meta.spec(node).get("unschedulable"):
         return 0
-    has, held = nodeamounts.allocatable(node), nodeamounts.held(pods.get(meta.name(node), ()))
-    return count({name: max(amount - held.get(name, ZERO), ZERO) for name, amount in has.items()})
+    has, used = nodeamounts.allocatable(node), nodeamounts.held(pods.get(meta.name(node), ()))
+    return count({name: max(amount - used.get(name, ZERO), ZERO) for name, amount in has.items()})
 
 
 def _size(view: View) -> int:
