@@ -178,19 +178,19 @@ class Bare:
         ) == pod.metadata.uid:
             del groups.leaders[leader]
 
-    def _statefulset(self, change: str, found: Object) -> None:
-        groups, name = self._sets[found.metadata.labels[NAME]], found.metadata.name
+    def _statefulset(self, change: str, statefulset: Object) -> None:
+        groups, name = self._sets[statefulset.metadata.labels[NAME]], statefulset.metadata.name
         if change == "DELETED":
             groups.ready.discard(name)
             groups.workers.discard(name)
             if name in groups.leaders:
                 self._create_workers(groups, name)
         elif name == groups.lws.metadata.name:
-            self._note(groups, name, is_ready=_is_ready(found, groups.lws.spec.replicas))
+            self._note(groups, name, is_ready=_is_ready(statefulset, groups.lws.spec.replicas))
         else:
             groups.workers.add(name)
-            if name in groups.leaders and found.metadata.labels[REVISION] == str(groups.revision):
-                self._note(groups, name, is_ready=_is_ready(found, found.spec.replicas))
+            if name in groups.leaders and statefulset.metadata.labels[REVISION] == str(groups.revision):
+                self._note(groups, name, is_ready=_is_ready(statefulset, statefulset.spec.replicas))
         is_whole = len(groups.ready) == groups.lws.spec.replicas + 1
         if is_whole and not groups.is_reported:
             self._report(groups.lws)
@@ -232,9 +232,9 @@ class Bare:
                 answer.raise_for_status()
 
 
-def _is_ready(found: Object, replicas: int) -> bool:
-    status = found.status
-    is_seen = status.observed_generation == found.metadata.generation and found.spec.replicas == replicas
+def _is_ready(statefulset: Object, replicas: int) -> bool:
+    status = statefulset.status
+    is_seen = status.observed_generation == statefulset.metadata.generation and statefulset.spec.replicas == replicas
     return is_seen and status.ready_replicas == status.updated_replicas == replicas
 
 

@@ -6,12 +6,12 @@ from importlib import import_module
 
 def run(package: str, names: tuple[str, ...]) -> None:
     """Run the benchmark named by the first word, with the other words as its arguments."""
-    chosen, *rest = sys.argv[1:] or [""]
-    if chosen not in names:
+    benchmark, *rest = sys.argv[1:] or [""]
+    if benchmark not in names:
         lines = [f"usage: python -m {package} NAME [--help]", ""]
         lines += [
             f"  {name:<10} {(import_module(f'{package}.{name}').__doc__ or '').splitlines()[0]}" for name in names
         ]
         raise SystemExit("\n".join(lines))
-    sys.argv = [f"{package} {chosen}", *rest]
-    import_module(f"{package}.{chosen}").main()
+    sys.argv = [f"{package} {benchmark}", *rest]
+    import_module(f"{package}.{benchmark}").main()

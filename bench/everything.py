@@ -85,10 +85,10 @@ def main() -> None:
         for line in run(words, number):
             lines.append(line)
             print(json.dumps(line), flush=True)
-    found = [{"median": line} for line in medians(line for line in lines if "measurement" in line)]
-    print("\n".join(map(json.dumps, found)))
+    median_lines = [{"median": line} for line in medians(line for line in lines if "measurement" in line)]
+    print("\n".join(map(json.dumps, median_lines)))
     options.record.parent.mkdir(parents=True, exist_ok=True)
-    options.record.write_text("".join(f"{json.dumps(line)}\n" for line in [*lines, *found]))
+    options.record.write_text("".join(f"{json.dumps(line)}\n" for line in [*lines, *median_lines]))
     page.write(page=options.write)
 
 

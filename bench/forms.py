@@ -69,8 +69,8 @@ async def delete_workers(bench: Bench, groups: int, *, of: int, size: int) -> No
         await client.delete(PODS, ObjectKey(namespace, name))
 
     async def are_replaced() -> bool:
-        found = (await client.list(PODS, namespace=namespace)).items
-        return len(found) == of * size and not uids & {meta.uid(pod) for pod in found}
+        pods = (await client.list(PODS, namespace=namespace)).items
+        return len(pods) == of * size and not uids & {meta.uid(pod) for pod in pods}
 
     await until(are_replaced, *bench.world.replicas, seconds=LIMIT, poll=POLL)
     await bench.whole("web", of)
@@ -81,10 +81,10 @@ async def groups(bench: Bench, options: argparse.Namespace) -> None:
     count = options.groups
     facts = {"groups": count, "pods": 2 * count}
     async with bench.phase("groups: created", **facts) as line:
-        begun = time.monotonic()
+        start = time.monotonic()
         await bench.create("web", count, 2, rollout=QUARTER)
         await bench.pods(2 * count)
-        line["created_seconds"] = round(time.monotonic() - begun, 2)
+        line["created_seconds"] = round(time.monotonic() - start, 2)
         await bench.whole("web", count)
     async with bench.phase("groups: at rest", **facts):
         await asyncio.sleep(STEADY)
@@ -111,29 +111,29 @@ async def groups(bench: Bench, options: argparse.Namespace) -> None:
 async def arrivals(bench: Bench, options: argparse.Namespace) -> None:
     """Create sets at a rate; measure each from its creation to Ready, with the precision of polling (0.2 s)."""
     count, replicas = options.sets, options.pods // 2
-    begun: dict[str, float] = {}
+    starts: dict[str, float] = {}
     took: dict[str, float] = {}
     facts = {"sets": count, "pods_each": 2 * replicas, "arrivals_per_second": options.rate}
     async with bench.phase("arrivals: all ready", **facts) as line:
-        waiting = asyncio.create_task(follow(bench, replicas, count, begun, took))
+        follower = asyncio.create_task(follow(bench, replicas, count, starts, took))
         start = time.monotonic()
         for index in range(count):
             await asyncio.sleep(max(0.0, start + index / options.rate - time.monotonic()))
-            begun[f"web-{index}"] = time.monotonic()
+            starts[f"web-{index}"] = time.monotonic()
             await bench.create(f"web-{index}", replicas, 2)
-        await waiting
+        await follower
         shares = statistics.quantiles(took.values(), n=100, method="inclusive")
         line |= {f"p{share}_seconds": round(shares[share - 1], 2) for share in (50, 90, 99)}
 
 
-async def follow(bench: Bench, replicas: int, count: int, begun: dict[str, float], took: dict[str, float]) -> None:
+async def follow(bench: Bench, replicas: int, count: int, starts: dict[str, float], took: dict[str, float]) -> None:
     """Record when each set becomes ready, until all are."""
 
     async def all_are() -> bool:
         for lws in (await bench.space.client.list(LEADERWORKERSETS, namespace=bench.space.namespace)).items:
             name = meta.name(lws)
             if name not in took and meta.status(lws).get("readyReplicas") == replicas:
-                took[name] = time.monotonic() - begun[name]
+                took[name] = time.monotonic() - starts[name]
         return len(took) == count
 
     await until(all_are, *bench.world.replicas, seconds=LIMIT, poll=POLL)
@@ -166,11 +166,11 @@ async def slow(bench: Bench, _: argparse.Namespace) -> None:
     rolled = template | {"spec": template["spec"] | {"containers": [container | {"image": "app:2"}]}}
     patch = {"spec": {"leaderWorkerTemplate": {"workerTemplate": rolled}}}
     async with bench.phase("slow pods rolled, 25 %", **waves) as line:
-        begun = time.monotonic()
+        start = time.monotonic()
         await bench.space.client.patch(LEADERWORKERSETS, ObjectKey(bench.space.namespace, "web"), patch, kind="merge")
         await asyncio.sleep(1)
         await bench.whole("web", SLOW_GROUPS)
-        line["share_of_waves"] = round((time.monotonic() - begun) / (4 * SLOW_SECONDS), 3)
+        line["share_of_waves"] = round((time.monotonic() - start) / (4 * SLOW_SECONDS), 3)
 
 
 async def reviews(bench: Bench, _: argparse.Namespace) -> None:
@@ -213,14 +213,14 @@ async def start(bench: Bench, _: argparse.Namespace) -> None:
         await bench.whole(name, 1)
     (first,) = bench.world.replicas
     line: Line = {"measurement": "a second manager next to 100 sets", "server": bench.manager, "run": bench.run}
-    begun = time.monotonic()
+    start = time.monotonic()
     second = await bench.world.start(f"{first.name}-second", leaderElection=USUAL_ELECTION)
-    line["ready_seconds"] = round(time.monotonic() - begun, 2)
-    begun = time.monotonic()
+    line["ready_seconds"] = round(time.monotonic() - start, 2)
+    start = time.monotonic()
     line["first_ended_seconds"] = round(await first.stop(), 2)
     await bench.create("late", 1, 2)
     await bench.whole("late", 1)
-    line["new_set_whole_seconds"] = round(time.monotonic() - begun, 2)
+    line["new_set_whole_seconds"] = round(time.monotonic() - start, 2)
     bench.process = second.process.pid
     report(**line)
     bench.lines.append(line)

@@ -53,14 +53,14 @@ def read(file: Path) -> Run:
 
 def series(runs: Iterable[Run]) -> Mapping[str, Mapping[str, list[tuple[Run, float]]]]:
     """Return the medians by measurement and number, in the order of the runs."""
-    found: dict[str, dict[str, list[tuple[Run, float]]]] = defaultdict(lambda: defaultdict(list))
+    by_title: dict[str, dict[str, list[tuple[Run, float]]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
         for line in run.medians:
             title = ", ".join(str(line[label]) for label in LABELS if label in line)
             for name, value in line.items():
                 if is_number(value) and name != "runs":
-                    found[title][name].append((run, value))
-    return found
+                    by_title[title][name].append((run, value))
+    return by_title
 
 
 def draw(points: Sequence[tuple[Run, float]]) -> str:
@@ -107,6 +107,6 @@ def build(runs: Sequence[Run]) -> str:
 
 def write(files: Sequence[Path] = (), page: Path = PAGE) -> None:
     """Write the page of these files, or of all recorded ones."""
-    chosen = files or [file for folder in RECORDED for file in folder.glob("*.jsonl")]
+    paths = files or [file for folder in RECORDED for file in folder.glob("*.jsonl")]
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(build([read(file) for file in sorted(chosen, key=lambda file: file.name)]))
+    page.write_text(build([read(file) for file in sorted(paths, key=lambda file: file.name)]))

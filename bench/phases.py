@@ -45,11 +45,11 @@ class Bench:
     @asynccontextmanager
     async def phase(self, measurement: str, **facts: Any) -> AsyncIterator[Line]:
         """Measure the work inside the context, which may add numbers to the line."""
-        mark, cpu, begun = self.world.audit.mark(), cpu_seconds(self.process), time.monotonic()
+        mark, cpu, start = self.world.audit.mark(), cpu_seconds(self.process), time.monotonic()
         accepted = self.world.balancer.accepted
         more: Line = {}
         yield more
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - start
         writes = self.world.writes(mark)
         line = {
             "seconds": round(seconds, 2),
@@ -92,18 +92,18 @@ class Bench:
     async def count(self) -> int:
         """Return the number of pods, without reading them."""
         request = Request("GET", PODS.path(self.space.namespace), (("limit", "1"),), {}, b"")
-        found = msgspec.json.decode((await self.space.client.send(request)).body)
-        return len(found["items"]) + int(found["metadata"].get("remainingItemCount") or 0)
+        page = msgspec.json.decode((await self.space.client.send(request)).body)
+        return len(page["items"]) + int(page["metadata"].get("remainingItemCount") or 0)
 
 
 async def in_turn(names: Iterable[str], create: Callable[[str], Coroutine[Any, Any, None]]) -> None:
     """Create objects, some concurrently."""
     gate = asyncio.Semaphore(AT_ONCE)
 
-    async def one(name: str) -> None:
+    async def create_named(name: str) -> None:
         async with gate:
             await create(name)
 
     async with asyncio.TaskGroup() as group:
         for name in names:
-            group.create_task(one(name))
+            group.create_task(create_named(name))

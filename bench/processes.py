@@ -27,16 +27,16 @@ def children_seconds() -> float:
 
 def processes(pid: int) -> list[int]:
     """Return the cluster's process, and those of its launcher, without containers."""
-    seen = processtree.read()
-    launchers = [found for found in processtree.descendants([pid], seen) if seen[found].name == "kube-launcher"]
-    return [pid, *launchers, *(seen[launcher].parent for launcher in launchers if seen[launcher].parent != pid)]
+    tree = processtree.read()
+    launchers = [process for process in processtree.descendants([pid], tree) if tree[process].name == "kube-launcher"]
+    return [pid, *launchers, *(tree[launcher].parent for launcher in launchers if tree[launcher].parent != pid)]
 
 
 def wakeups(pid: int) -> int:
     """Return how often the threads of a process have been blocked so far."""
     texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/status")]
     return sum(
-        int(found) for text in texts for found in re.findall(r"^voluntary_ctxt_switches:\s+(\d+)", text, re.MULTILINE)
+        int(number) for text in texts for number in re.findall(r"^voluntary_ctxt_switches:\s+(\d+)", text, re.MULTILINE)
     )
 
 
@@ -49,8 +49,8 @@ def revision(directory: str) -> int:
 def peak_memory(pid: int) -> float:
     """Return the peak memory of a process in MiB."""
     status = Path(f"/proc/{pid}/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    return int(found[1]) / 1024 if found else 0.0
+    match = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(match[1]) / 1024 if match else 0.0
 
 
 def memory_mib(pid: int) -> float:

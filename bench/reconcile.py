@@ -92,11 +92,11 @@ def largest_of(world: LargeSet) -> int:
 def _largest(shape: str, size: Callable[[LargeSet], int]) -> LargeSet:
     """Return the largest world to about a percent; sizes grow linearly, except for additional digits."""
     few, more = LargeSet(shape, 1000), LargeSet(shape, 4000)
-    each = (size(more) - size(few)) / (more.n - few.n)
-    found = LargeSet(shape, few.n + int((LARGEST - size(few)) / each))
-    while size(found) > LARGEST:
-        found = LargeSet(shape, found.n - found.n // 200)
-    return found
+    bytes_each = (size(more) - size(few)) / (more.n - few.n)
+    largest = LargeSet(shape, few.n + int((LARGEST - size(few)) / bytes_each))
+    while size(largest) > LARGEST:
+        largest = LargeSet(shape, largest.n - largest.n // 200)
+    return largest
 
 
 def _bytes(obj: JSON) -> int:
@@ -112,8 +112,8 @@ def new(world: LargeSet) -> ObservedLeaderWorkerSet:
 def at_rest(world: LargeSet) -> ObservedLeaderWorkerSet:
     """Return the observation of an idle LeaderWorkerSet, and the memory of it."""
     settled = settle(world)
-    counted = next(one.object for one in decide(settled, builders.NOW).plan.actions if isinstance(one, PutStatus))
-    observed = replace(settled, leaderworkerset=counted)
+    obj = next(action.object for action in decide(settled, builders.NOW).plan.actions if isinstance(action, PutStatus))
+    observed = replace(settled, leaderworkerset=obj)
     assert not decide(observed, builders.NOW).plan
     return observed
 

@@ -89,9 +89,9 @@ class Phases:
             for entry in self._world.trace.entries[self._since :]
             if entry.actor == "manager-0" and "/leases" not in entry.object
         ]
-        found = Counter(kind(entry.object) for entry in entries)
-        found["reads"] = self._manager.reads - self._reads
-        self._tell(phase, entries[-1].at - entries[0].at, found)
+        counts = Counter(kind(entry.object) for entry in entries)
+        counts["reads"] = self._manager.reads - self._reads
+        self._tell(phase, entries[-1].at - entries[0].at, counts)
         self._since, self._reads = len(self._world.trace.entries), self._manager.reads
 
 
@@ -108,8 +108,8 @@ def kind(path: str) -> str:
     """Return the kind of a write by its path: the plural of its kind, or `status`."""
     if path.endswith("/status"):
         return "status"
-    found = re.search(r"/namespaces/[^/]+/([^/]+)", path)
-    return found[1] if found else path
+    match = re.search(r"/namespaces/[^/]+/([^/]+)", path)
+    return match[1] if match else path
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,17 +129,17 @@ def gate() -> Mapping[str, Mapping[str, int]]:
 
 def measure() -> dict[str, Counter[str]]:
     """Return the counts of the gate by phase, with the calls of the product's functions."""
-    found: dict[str, Counter[str]] = {}
+    phases: dict[str, Counter[str]] = {}
     with counting_calls() as calls:
 
         def tell(phase: str, _seconds: float, counts: Counter[str]) -> None:
-            found[phase] = counts + calls
+            phases[phase] = counts + calls
             calls.clear()
 
         counted(partial(one_of_many, count=GROUPS), tell)
         calls.clear()
         counted(partial(many_of_one, count=SETS), tell)
-    return found
+    return phases
 
 
 @contextmanager
@@ -167,11 +167,11 @@ def counting_calls() -> Iterator[Counter[str]]:
         sys.setprofile(None)
 
 
-def excess(found: Mapping[str, Mapping[str, int]], baseline: Baseline) -> list[str]:
+def excess(phases: Mapping[str, Mapping[str, int]], baseline: Baseline) -> list[str]:
     """Return the counts above the permitted ones, as sentences."""
     return [
         f"{phase}: {number} {name}, and {before} in {baseline.version}"
-        for phase, counts in found.items()
+        for phase, counts in phases.items()
         for name, number in sorted(counts.items())
         if number > max((before := baseline.phases.get(phase, {}).get(name, 0)) * ROOM, before + 2)
     ]
@@ -197,9 +197,9 @@ def main() -> None:
         sys.stdout.write(msgspec.json.encode(measure()).decode())
         return
 
-    def tell(phase: str, seconds: float, found: Counter[str]) -> None:
-        writes = found.total() - found["reads"]
-        report("writes", phase=phase, seconds=round(seconds, 2), writes=writes, **dict(sorted(found.items())))
+    def tell(phase: str, seconds: float, counts: Counter[str]) -> None:
+        writes = counts.total() - counts["reads"]
+        report("writes", phase=phase, seconds=round(seconds, 2), writes=writes, **dict(sorted(counts.items())))
 
     for scenario in (one_of_many, many_of_one):
         counted(scenario, tell)

@@ -239,14 +239,14 @@ def _with_rules(name: str, rules: Sequence[JSONObject]) -> dict[str, str]:
 
 def overlays() -> dict[str, str]:
     """Return the replacements of the base if others issue certificates, or scrape metrics."""
-    found: dict[str, str] = {}
+    files: dict[str, str] = {}
     for name, settings in OVERLAYS.items():
         objects = [obj for kind, obj in build_all(MANAGED, settings) if kind != CUSTOM_RESOURCE_DEFINITIONS]
-        found[f"kustomize/overlays/{name}/objects.yaml"] = render(objects)
-        found[f"kustomize/overlays/{name}/kustomization.yaml"] = kustomization(
+        files[f"kustomize/overlays/{name}/objects.yaml"] = render(objects)
+        files[f"kustomize/overlays/{name}/kustomization.yaml"] = kustomization(
             resources=["../../../crds", "objects.yaml"]
         )
-    return found
+    return files
 
 
 def release() -> dict[str, str]:
@@ -277,7 +277,7 @@ def olm() -> dict[str, str]:
 def olm_package(
     package: Package,
     image: str,
-    chosen: OperatorSettings | None = None,
+    settings: OperatorSettings | None = None,
     publication: Publication | None = None,
     *,
     released: bool = False,
@@ -286,13 +286,13 @@ def olm_package(
 
     Raise an error if the linter finds any.
     """
-    chosen, publication = chosen or OperatorSettings(), publication or publishing.published()
+    settings, publication = settings or OperatorSettings(), publication or publishing.published()
     folder = f"olm/{package.name}"
-    version = bundle.version(package, OPERATED, MANAGED, chosen, publication)
+    version = bundle.version(package, OPERATED, MANAGED, settings, publication)
     beside = bundle.beside(publication)
     linted = Bundle(version, beside[:1], bundle.metadata(package))
-    if found := bundlelint.errors(linted, released=released):
-        raise SystemExit("\n".join(f"{folder}: {fault}" for fault in found))
+    if errors := bundlelint.errors(linted, released=released):
+        raise SystemExit("\n".join(f"{folder}: {fault}" for fault in errors))
     return {
         f"{folder}/manifests/{package.name}.clusterserviceversion.yaml": packaged([version]),
         **{f"{folder}/manifests/{meta.name(obj)}.{obj['kind'].lower()}.yaml": packaged([obj]) for obj in beside},
@@ -337,11 +337,11 @@ def neighbours() -> dict[str, str]:
 
 def images() -> dict[str, str]:
     """Return the list of all images, for mirrors (R-OP-68)."""
-    chosen = OperatorSettings()
+    settings = OperatorSettings()
     bundles = [catalog.bundle_image(package) for package in bundle.PACKAGES]
     return {
         "images.txt": "".join(
-            f"{name}\n" for name in sorted({chosen.image, chosen.operand_image, catalog.IMAGE, *bundles})
+            f"{name}\n" for name in sorted({settings.image, settings.operand_image, catalog.IMAGE, *bundles})
         )
     }
 
@@ -353,20 +353,22 @@ def materials() -> dict[str, str]:
     }
 
 
-def release_bundles(directory: Path, chosen: OperatorSettings, images: Sequence[str], publication: Publication) -> int:
+def release_bundles(
+    directory: Path, settings: OperatorSettings, images: Sequence[str], publication: Publication
+) -> int:
     """Write the bundles of a release, and the catalog of bundles with pushed images; each image is named by digest.
 
     The alerts are also written, as their runbooks are on the pages of the release.
     """
-    named: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for image in images:
         name, _, digest = image.partition("=")
         if name not in {package.name for package in bundle.PACKAGES} or not bundlelint.DIGEST.fullmatch(digest):
             raise SystemExit(f"--bundle-image {image}: not PACKAGE=NAME@DIGEST")
-        named[name] = digest
+        digests[name] = digest
     texts = alerting(publication.runbooks)
     for package in bundle.PACKAGES:
-        texts |= olm_package(package, named.get(package.name, ""), chosen, publication, released=True)
+        texts |= olm_package(package, digests.get(package.name, ""), settings, publication, released=True)
     for path in publishing.write(directory, texts):
         print(path)
     return 0
@@ -389,13 +391,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     publishing.add_addresses(parser)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is out of date")
-    given = parser.parse_args(arguments)
-    if given.release:
-        chosen = OperatorSettings(image=given.operator_image, operand_image=given.operand_image)
+    options = parser.parse_args(arguments)
+    if options.release:
+        settings = OperatorSettings(image=options.operator_image, operand_image=options.operand_image)
         return release_bundles(
-            given.release, chosen, given.bundle_image, publishing.published(given.repository, given.runbooks)
+            options.release, settings, options.bundle_image, publishing.published(options.repository, options.runbooks)
         )
-    check = given.check
+    check = options.check
     stale = {
         path: text
         for path, text in manifests().items()

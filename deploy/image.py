@@ -22,16 +22,16 @@ TAG: Final = f"localhost/leaderworkerset:{__version__}"
 def words(base: str, tag: str, commit: str, date: str) -> list[str]:
     """Return the arguments after the name of the tool."""
     arguments = {"BASE_IMAGE": base, "LWS_GIT_COMMIT": commit, "LWS_BUILD_DATE": date}
-    given = [word for name, value in arguments.items() for word in ("--build-arg", f"{name}={value}")]
-    return ["build", "--file", "deploy/Containerfile", "--tag", tag, *given]
+    build_arguments = [word for name, value in arguments.items() for word in ("--build-arg", f"{name}={value}")]
+    return ["build", "--file", "deploy/Containerfile", "--tag", tag, *build_arguments]
 
 
 def commit() -> str:
     """Return the checked out commit, or `unknown` outside of a repository."""
     if shutil.which("git") is None:
         return "unknown"
-    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+    process = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return process.stdout.strip() or "unknown"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -39,13 +39,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Build the image of the manager.")
     parser.add_argument("--base", required=True, metavar="REGISTRY/NAME:TAG@sha256:DIGEST", help="an image of Python")
     parser.add_argument("--tag", default=TAG, help="the name of the image (default: %(default)s)")
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     tool = next(filter(shutil.which, TOOLS), None)
     if tool is None:
         sys.exit(f"error: no {' and no '.join(TOOLS)} on this machine: install one of them")
     now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     sys.exit(
-        subprocess.run([tool, *words(chosen.base, chosen.tag, commit(), now), "."], cwd=ROOT, check=False).returncode
+        subprocess.run([tool, *words(options.base, options.tag, commit(), now), "."], cwd=ROOT, check=False).returncode
     )
 
 

@@ -22,15 +22,15 @@ PREFIX = "#/components/schemas/"
 def reachable(document: JSONObject) -> JSONObject:
     """Return the document with only the definitions to which `ROOTS` refer, directly or indirectly."""
     definitions = document["components"]["schemas"]
-    found: set[str] = set()
-    waiting = list(ROOTS)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += references(definitions[name])
-    kept = {name: definitions[name] for name in sorted(found)}
-    return {"openapi": document["openapi"], "info": document["info"], "components": {"schemas": kept}}
+    names: set[str] = set()
+    queue = list(ROOTS)
+    while queue:
+        name = queue.pop()
+        if name not in names:
+            names.add(name)
+            queue += references(definitions[name])
+    schemas = {name: definitions[name] for name in sorted(names)}
+    return {"openapi": document["openapi"], "info": document["info"], "components": {"schemas": schemas}}
 
 
 def references(value: JSON) -> Iterator[str]:
@@ -47,10 +47,10 @@ def references(value: JSON) -> Iterator[str]:
 
 def main() -> int:
     """Record the document; return the exit code."""
-    kept = reachable(json.load(sys.stdin))
+    document = reachable(json.load(sys.stdin))
     RECORDED.parent.mkdir(exist_ok=True)
-    RECORDED.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(f"{RECORDED}: Kubernetes {kept['info']['version']}, {len(kept['components']['schemas'])} definitions")
+    RECORDED.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(f"{RECORDED}: Kubernetes {document['info']['version']}, {len(document['components']['schemas'])} definitions")
     return 0
 
 

@@ -37,18 +37,18 @@ COPIED: Final = {"deploy/manifests.yaml": "manifests.yaml", "deploy/sbom.cdx.jso
 
 
 def build(
-    root: Path, into: Path, chosen: OperatorSettings | None = None, publication: Publication | None = None
+    root: Path, into: Path, settings: OperatorSettings | None = None, publication: Publication | None = None
 ) -> list[Path]:
     """Build the release of the tree `root` into an empty or new directory; return its files, the checksums last."""
     into.mkdir(parents=True, exist_ok=True)
-    if left := sorted(path.name for path in into.iterdir()):
-        raise SystemExit(f"{into} is not empty: {', '.join(left[:3])}: empty it, or choose another directory")
+    if names := sorted(path.name for path in into.iterdir()):
+        raise SystemExit(f"{into} is not empty: {', '.join(names[:3])}: empty it, or choose another directory")
     version = leaderworkerset.__version__
     notes, moment = changelog.released((root / "CHANGELOG.md").read_text("utf-8"), version)
     for project in PROJECTS:
         distribute(root / project, into, moment)
     generated = into / "generated"
-    for name, (folder, members) in packed(root, version, written(generated, chosen, publication)).items():
+    for name, (folder, members) in packed(root, version, write_generated(generated, settings, publication)).items():
         (into / name).write_bytes(archives.pack(members, folder, moment))
     shutil.rmtree(generated, ignore_errors=True)
     for source, name in COPIED.items():
@@ -63,9 +63,11 @@ def distribute(project: Path, into: Path, moment: int) -> None:
     """Build the wheel and the source distribution of one project with the tool that its pyproject.toml names."""
     words = [sys.executable, "-m", "hatchling", "build", "--directory", str(into.resolve())]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(moment)}
-    built = subprocess.run(words, cwd=project, env=environment, capture_output=True, text=True, check=False)
-    if built.returncode:
-        raise SystemExit(f"hatchling in {project} exited with code {built.returncode}:\n{built.stdout}{built.stderr}")
+    process = subprocess.run(words, cwd=project, env=environment, capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise SystemExit(
+            f"hatchling in {project} exited with code {process.returncode}:\n{process.stdout}{process.stderr}"
+        )
 
 
 OPTIONAL: Final = ("deploy/in-place", "deploy/recorder", "deploy/maintenance", "deploy/disruption-budgets")
@@ -89,7 +91,7 @@ def packed(root: Path, version: str, generated: Mapping[str, Path]) -> dict[str,
     `generated` replace files of the tree.
     """
     lines = (root / ".containerignore").read_text("utf-8").splitlines()
-    sent = [line[1:] for line in lines if line.startswith("!")]
+    image_paths = [line[1:] for line in lines if line.startswith("!")]
     below = functools.partial(archives.below, root)
     image = f"lws-image-{version}"
     applied: dict[str, tuple[str, Mapping[str, Path]]] = {
@@ -98,7 +100,7 @@ def packed(root: Path, version: str, generated: Mapping[str, Path]) -> dict[str,
     }
     return applied | {
         f"lws-{version}.tgz": ("lws", archives.below(root / "deploy/helm/lws", ".")),
-        f"{image}.tar.gz": (image, below(".containerignore", "deploy/Containerfile", *sent)),
+        f"{image}.tar.gz": (image, below(".containerignore", "deploy/Containerfile", *image_paths)),
     }
 
 
@@ -114,11 +116,13 @@ def replaced(members: Mapping[str, Path], generated: Mapping[str, Path]) -> dict
     return kept | {name: path for name, path in generated.items() if name in members}
 
 
-def written(folder: Path, chosen: OperatorSettings | None, publication: Publication | None) -> dict[str, Path]:
+def write_generated(
+    folder: Path, settings: OperatorSettings | None, publication: Publication | None
+) -> dict[str, Path]:
     """Write the files below a folder that depend on the pushed images, or on the address of the release."""
     publication = publication or Publication()
-    if chosen is not None:
-        generate.release_bundles(folder, chosen, (), publication)
+    if settings is not None:
+        generate.release_bundles(folder, settings, (), publication)
     elif publication.runbooks:
         publishing.write(folder, generate.alerting(publication.runbooks))
     return {f"deploy/{name}": path for name, path in archives.below(folder, ".").items()}
@@ -137,13 +141,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in ("operator-image", "operand-image"):
         parser.add_argument(f"--{name}", metavar="NAME@DIGEST", default="", help="the pushed image, by digest")
     publishing.add_addresses(parser)
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     fragments = [path.name for path in (ROOT / "changelog.d").glob("*.md") if path.name != "README.md"]
     changelog.refuse_unreleased((ROOT / "CHANGELOG.md").read_text("utf-8"), fragments, leaderworkerset.__version__)
-    named = bool(given.operator_image or given.operand_image)
-    chosen = OperatorSettings(image=given.operator_image, operand_image=given.operand_image) if named else None
-    build(ROOT, given.directory, chosen, publishing.published(given.repository, given.runbooks))
-    print((given.directory / CHECKSUMS).read_text("utf-8"), end="")
+    is_by_digest = bool(options.operator_image or options.operand_image)
+    settings = (
+        OperatorSettings(image=options.operator_image, operand_image=options.operand_image) if is_by_digest else None
+    )
+    build(ROOT, options.directory, settings, publishing.published(options.repository, options.runbooks))
+    print((options.directory / CHECKSUMS).read_text("utf-8"), end="")
     return 0
 
 

@@ -78,90 +78,97 @@ def parsed(module: str) -> ast.Module:
     """Return the source of a module, or of a package's `__init__`."""
     package, *_ = parts = module.split(".")
     path = PACKAGES.joinpath(package, "src", *parts)
-    found = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    return ast.parse(found.read_text(encoding="utf-8"))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return ast.parse(file.read_text(encoding="utf-8"))
 
 
 def public(module: str, tree: ast.Module) -> Iterator[Definition]:
     """Yield the public definitions of a module, or the ones that its `__all__` names, from where they are defined."""
-    own = {one.name: one for one in tree.body if isinstance(one, Definition)}
-    listed = [
-        one.value for one in tree.body if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "__all__"
+    own = {node.name: node for node in tree.body if isinstance(node, Definition)}
+    exports = [
+        node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
     ]
-    if not listed:
-        yield from (one for name, one in own.items() if not name.startswith("_"))
+    if not exports:
+        yield from (definition for name, definition in own.items() if not name.startswith("_"))
         return
     sources = {
-        name.asname or name.name: one.module
-        for one in tree.body
-        if isinstance(one, ast.ImportFrom) and one.module
-        for name in one.names
+        name.asname or name.name: node.module
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module
+        for name in node.names
     }
-    for name in ast.literal_eval(listed[0]):
+    for name in ast.literal_eval(exports[0]):
         if name in own:
             yield own[name]
         elif (source := sources.get(name)) and source != module:
-            yield from (one for one in public(source, parsed(source)) if one.name == name)
+            yield from (definition for definition in public(source, parsed(source)) if definition.name == name)
 
 
-def described(found: Definition) -> list[str]:
+def described(definition: Definition) -> list[str]:
     """Return the section of a class with its fields and methods, or of a function."""
-    lines = [f"### {found.name}", "", *code(signature(found)), *text(found)]
-    if not isinstance(found, ast.ClassDef):
+    lines = [f"### {definition.name}", "", *code(signature(definition)), *text(definition)]
+    if not isinstance(definition, ast.ClassDef):
         return lines
-    lines += fields(found)
-    for one in found.body:
-        if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) or one.name.startswith("_"):
+    lines += fields(definition)
+    for member in definition.body:
+        if not isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef) or member.name.startswith("_"):
             continue
-        if not decorators(one) & LEFT_OUT:
-            lines += [f"#### {found.name}.{one.name}", "", *code(signature(one)), *text(one)]
+        if not decorators(member) & LEFT_OUT:
+            lines += [f"#### {definition.name}.{member.name}", "", *code(signature(member)), *text(member)]
     return lines
 
 
-def decorators(found: Definition) -> set[str]:
+def decorators(definition: Definition) -> set[str]:
     """Return the names of the decorators of a definition."""
-    return {ast.unparse(one).partition("(")[0].rpartition(".")[2] for one in found.decorator_list}
+    return {ast.unparse(decorator).partition("(")[0].rpartition(".")[2] for decorator in definition.decorator_list}
 
 
-def signature(found: Definition) -> str:
+def signature(definition: Definition) -> str:
     """Return the first lines of a definition in their original form, without the receiver of methods."""
-    if isinstance(found, ast.ClassDef):
-        start = next((one for one in found.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None)
-        bases = ", ".join(map(ast.unparse, found.bases))
-        given = _arguments(start) if start else ""
-        within = bases or given
-        return f"class {found.name}({within})" if within else f"class {found.name}"
-    names = decorators(found)
-    returned = f" -> {ast.unparse(found.returns)}" if found.returns else ""
+    if isinstance(definition, ast.ClassDef):
+        start = next(
+            (member for member in definition.body if isinstance(member, ast.FunctionDef) and member.name == "__init__"),
+            None,
+        )
+        bases = ", ".join(map(ast.unparse, definition.bases))
+        arguments = _arguments(start) if start else ""
+        within = bases or arguments
+        return f"class {definition.name}({within})" if within else f"class {definition.name}"
+    names = decorators(definition)
+    returned = f" -> {ast.unparse(definition.returns)}" if definition.returns else ""
     if names & PROPERTIES:
-        return f"{found.name}: {ast.unparse(found.returns)}" if found.returns else found.name
+        return f"{definition.name}: {ast.unparse(definition.returns)}" if definition.returns else definition.name
     if names & {"asynccontextmanager", "contextmanager"}:
         kind = "async with " if "asynccontextmanager" in names else "with "
         returned = re.sub(r"^ -> \w*Iterator\[(.*)\]$", r" as \1", returned)
     else:
-        kind = "async def " if isinstance(found, ast.AsyncFunctionDef) else "def "
-    return f"{kind}{found.name}({_arguments(found)}){returned}"
+        kind = "async def " if isinstance(definition, ast.AsyncFunctionDef) else "def "
+    return f"{kind}{definition.name}({_arguments(definition)}){returned}"
 
 
-def _arguments(found: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    words = ast.unparse(found.args)
+def _arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    words = ast.unparse(function.args)
     return re.sub(r"^(?:self|cls)(?:, /)?(?:, |$)", "", words)
 
 
-def fields(found: ast.ClassDef) -> list[str]:
+def fields(definition: ast.ClassDef) -> list[str]:
     """Return the fields of a class, or the values of an enum, each with its description."""
     lines = []
-    for one, after in zip(found.body, [*found.body[1:], None], strict=True):
-        if isinstance(one, ast.AnnAssign | ast.Assign) and not ast.unparse(one).startswith("_"):
-            said = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
-            lines.append(f"- `{ast.unparse(one)}`" + (f": {' '.join(str(said).split())}" if said else ""))
+    for statement, after in zip(definition.body, [*definition.body[1:], None], strict=True):
+        if isinstance(statement, ast.AnnAssign | ast.Assign) and not ast.unparse(statement).startswith("_"):
+            description = (
+                after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
+            )
+            lines.append(
+                f"- `{ast.unparse(statement)}`" + (f": {' '.join(str(description).split())}" if description else "")
+            )
     return [*lines, ""] if lines else []
 
 
-def text(found: Definition | ast.Module) -> list[str]:
+def text(node: Definition | ast.Module) -> list[str]:
     """Return a docstring, with its examples as blocks of code."""
     lines, in_example = [], False
-    for line in (ast.get_docstring(found) or "").splitlines():
+    for line in (ast.get_docstring(node) or "").splitlines():
         begins = line.startswith(">>>") and not in_example
         ends = in_example and not line.strip()
         lines += [*(["```pycon"] if begins else []), *(["```"] if ends else []), line]

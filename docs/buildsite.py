@@ -56,8 +56,8 @@ NAMED_ONLY: Final = frozenset({"canonical", "alternate", "next", "prev", "edit"}
 
 def configuration(root: Path = ROOT) -> dict[str, Any]:
     """Return the content of `mkdocs.yml`."""
-    found: dict[str, Any] = yaml.safe_load((root / CONFIGURATION).read_text(encoding="utf-8"))
-    return found
+    config: dict[str, Any] = yaml.safe_load((root / CONFIGURATION).read_text(encoding="utf-8"))
+    return config
 
 
 def navigation(entries: list[Any], section: str = "") -> Iterator[tuple[str, str]]:
@@ -73,23 +73,23 @@ def navigation(entries: list[Any], section: str = "") -> Iterator[tuple[str, str
 def gather(root: Path, into: Path) -> None:
     """Copy the pages, the files of the repository that they link to, and the project's style."""
     shutil.rmtree(into, ignore_errors=True)
-    made, told = apipages.pages(), configuration(root)
-    pages = [root / page for _, page in navigation(told["nav"]) if page not in made]
-    styles = [root / style for style in told.get("extra_css", ())]
+    api_pages, config = apipages.pages(), configuration(root)
+    pages = [root / page for _, page in navigation(config["nav"]) if page not in api_pages]
+    styles = [root / style for style in config.get("extra_css", ())]
     linked = {page.parent / link for page in pages for link in LINK.findall(page.read_text(encoding="utf-8"))}
-    for path in {*pages, *styles, *(one.resolve() for one in linked if one.is_file())}:
+    for path in {*pages, *styles, *(file.resolve() for file in linked if file.is_file())}:
         place = into / path.relative_to(root)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, place)
-    for name, text in made.items():
+    for name, text in api_pages.items():
         (into / name).write_text(text, encoding="utf-8")
-    (into / "llms.txt").write_text(contents(into, told), encoding="utf-8")
+    (into / "llms.txt").write_text(contents(into, config), encoding="utf-8")
 
 
-def contents(pages: Path, told: dict[str, Any]) -> str:
+def contents(pages: Path, config: dict[str, Any]) -> str:
     """Return the list of gathered pages, by section, each with its title and first sentence: https://llmstxt.org."""
-    lines, before = [f"# {told['site_name']}", "", f"> {told['site_description']}"], ""
-    for section, page in navigation(told["nav"]):
+    lines, before = [f"# {config['site_name']}", "", f"> {config['site_description']}"], ""
+    for section, page in navigation(config["nav"]):
         lines += ["", f"## {section}", ""] if section != before else []
         before = section
         title, sentence = introduction((pages / page).read_text(encoding="utf-8"))
@@ -104,7 +104,7 @@ def introduction(page: str) -> tuple[str, str]:
     ('See what runs', 'All groups in one.')
     """
     title, _, rest = re.sub(r"<!--.*?-->", "", page, flags=re.DOTALL).partition("\n")
-    paragraphs = (" ".join(one.split()) for one in rest.split("\n\n"))
+    paragraphs = (" ".join(paragraph.split()) for paragraph in rest.split("\n\n"))
     plain = next((paragraph for paragraph in paragraphs if re.match(r"\w|\[|`(?!``)", paragraph)), "")
     sentence = re.split(r"(?<=\.)\s", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", plain))[0]
     return title.lstrip("# "), sentence.removesuffix(":")
@@ -122,26 +122,26 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Read one element."""
-        given = dict(attrs)
-        self.places |= {name for name in (given.get("id"), given.get("name")) if name}
-        if tag == "a" and (link := given.get("href")):
+        attributes = dict(attrs)
+        self.places |= {name for name in (attributes.get("id"), attributes.get("name")) if name}
+        if tag == "a" and (link := attributes.get("href")):
             self.links.append(link)
-        relations = set((given.get("rel") or "").split())
-        if (loaded := given.get(LOADING.get(tag, ""))) and not (tag == "link" and relations & NAMED_ONLY):
+        relations = set((attributes.get("rel") or "").split())
+        if (loaded := attributes.get(LOADING.get(tag, ""))) and not (tag == "link" and relations & NAMED_ONLY):
             self.loads.append(loaded)
 
 
 def faults(site: Path) -> list[str]:
     """Return the errors of a site: broken links, and resources from other hosts."""
     pages = {path.relative_to(site): Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
-    found = []
+    errors = []
     for at, page in pages.items():
         elsewhere = [load for load in page.loads if urlsplit(load).netloc]
-        found += [f"{at} loads {one}, which is not of the site" for one in elsewhere]
+        errors += [f"{at} loads {load}, which is not of the site" for load in elsewhere]
         for link in [*page.links, *(load for load in page.loads if load not in elsewhere)]:
             if at.name != "404.html" and not _is_there(site, pages, at, link):
-                found.append(f"{at} names {link}, which is not there")
-    return found
+                errors.append(f"{at} names {link}, which is not there")
+    return errors
 
 
 def _is_there(site: Path, pages: dict[Path, Page], at: Path, link: str) -> bool:
@@ -159,16 +159,16 @@ def _is_there(site: Path, pages: dict[Path, Page], at: Path, link: str) -> bool:
 
 def build(root: Path = ROOT, builder: str = "zensical", python: str = sys.executable) -> Path:
     """Gather the pages and build the site, with a tool of BUILDERS that this Python has; return its folder."""
-    told = configuration(root)
-    gather(root, root / str(told["docs_dir"]))
-    site = root / str(told["site_dir"])
+    config = configuration(root)
+    gather(root, root / str(config["docs_dir"]))
+    site = root / str(config["site_dir"])
     shutil.rmtree(site, ignore_errors=True)
     words = [python, *BUILDERS[builder], "--config-file", str(root / CONFIGURATION)]
-    built = subprocess.run(words, cwd=root, capture_output=True, text=True, check=False)
-    if built.returncode:
-        raise SystemExit(f"{builder} exited with code {built.returncode}:\n{built.stdout}{built.stderr}")
-    for _, page in navigation(told["nav"]):  # as they are, for those who read them by llms.txt
-        shutil.copyfile(root / str(told["docs_dir"]) / page, site / page)
+    process = subprocess.run(words, cwd=root, capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise SystemExit(f"{builder} exited with code {process.returncode}:\n{process.stdout}{process.stderr}")
+    for _, page in navigation(config["nav"]):  # as they are, for those who read them by llms.txt
+        shutil.copyfile(root / str(config["docs_dir"]) / page, site / page)
     return site
 
 
@@ -176,10 +176,12 @@ def publish(site: Path, into: Path, version: str) -> None:
     """Copy a site into a folder under its version, and list all versions on the pages of all, the newest first."""
     shutil.rmtree(into / version, ignore_errors=True)
     shutil.copytree(site, into / version)
-    found = sorted((path.parent.name for path in into.glob("*/index.html")), key=_numbers, reverse=True)
-    told = [{"version": one, "title": one, "aliases": ["latest"] if one == found[0] else []} for one in found]
-    (into / VERSIONS).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-    (into / "index.html").write_text(FIRST.format(version=found[0]), encoding="utf-8")
+    versions = sorted((path.parent.name for path in into.glob("*/index.html")), key=_numbers, reverse=True)
+    entries = [
+        {"version": name, "title": name, "aliases": ["latest"] if name == versions[0] else []} for name in versions
+    ]
+    (into / VERSIONS).write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
+    (into / "index.html").write_text(FIRST.format(version=versions[0]), encoding="utf-8")
 
 
 def _numbers(version: str) -> list[int]:
@@ -201,16 +203,16 @@ def main() -> int:
     parser.add_argument("--publish", type=Path, metavar="DIRECTORY", help="put it there next to the other versions")
     options = parser.parse_args()
     site = build()
-    found = faults(site)
+    errors = faults(site)
     print(
-        "\n".join(found)
+        "\n".join(errors)
         or f"{site.relative_to(ROOT)}: {len([*site.rglob('*.html')])} pages, every link leads somewhere"
     )
-    if options.publish and not found:
+    if options.publish and not errors:
         publish(site, options.publish, leaderworkerset.__version__)
-    if options.serve and not found:
+    if options.serve and not errors:
         serve(site)
-    return int(bool(found))
+    return int(bool(errors))
 
 
 if __name__ == "__main__":

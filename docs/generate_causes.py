@@ -74,8 +74,12 @@ def page() -> str:
     """Return the whole page."""
     codes = {str(verdict): str(code) for verdict, code in EXIT_CODES.items()}
     head = INTRODUCTION.format(unknown_code=UNKNOWN, warming=", ".join(WARMING), **codes)
-    index = ["| code | cause |", "|---|---|", *(f"| [{one.code}](#{anchor(one)}) | {one.title} |" for one in CATALOGUE)]
-    return "\n".join([head, *index, "", *(section(one) for one in CATALOGUE)])
+    index = [
+        "| code | cause |",
+        "|---|---|",
+        *(f"| [{cause.code}](#{anchor(cause)}) | {cause.title} |" for cause in CATALOGUE),
+    ]
+    return "\n".join([head, *index, "", *(section(cause) for cause in CATALOGUE)])
 
 
 def ways() -> str:

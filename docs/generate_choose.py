@@ -142,7 +142,7 @@ NOT_COMPARED: Final = frozenset(
 
 def compared() -> list[str]:
     """Return the settings and fields of all rows, and those without a row."""
-    return [*NOT_COMPARED, *(one for row in FEATURES for one in (*row.settings, *row.fields))]
+    return [*NOT_COMPARED, *(name for row in FEATURES for name in (*row.settings, *row.fields))]
 
 
 def to_compare() -> set[str]:

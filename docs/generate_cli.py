@@ -14,7 +14,7 @@ import click
 from docs import generatedpage, manpages
 
 from leaderworkerset.cli import app
-from leaderworkerset.cli.commandtable import COMMANDS, named
+from leaderworkerset.cli.commandtable import COMMANDS, by_name
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
 
@@ -92,24 +92,24 @@ def sections(command: click.Command, context: click.Context, name: str) -> Itera
     yield section(command, context, name)
     if isinstance(command, click.Group):
         for verb in command.list_commands(context):
-            found = command.get_command(context, verb)
-            if found is None:
+            subcommand = command.get_command(context, verb)
+            if subcommand is None:
                 raise LookupError(verb)
-            below = click.Context(found, info_name=verb, parent=context, max_content_width=200)
-            yield section(found, below, f"{name} {verb}")
+            below = click.Context(subcommand, info_name=verb, parent=context, max_content_width=200)
+            yield section(subcommand, below, f"{name} {verb}")
 
 
 def section(command: click.Command, context: click.Context, name: str) -> str:
     """Describe one command."""
     words = " ".join(command.collect_usage_pieces(context))
-    told = paragraphs(command.help or "")
-    return f"## lws {name}\n\n`lws {name} {words}`\n\n{told}\n\n{table(context)}\n{examples(name)}"
+    description = paragraphs(command.help or "")
+    return f"## lws {name}\n\n`lws {name} {words}`\n\n{description}\n\n{table(context)}\n{examples(name)}"
 
 
 def examples(name: str) -> str:
     """Return the examples of a command as a block; a test parses them, but does not run them."""
     command, _, verb = name.partition(" ")
-    entry = named(COMMANDS[command].verbs)[verb] if verb else COMMANDS[command]
+    entry = by_name(COMMANDS[command].verbs)[verb] if verb else COMMANDS[command]
     lines = entry.examples
     return "\n".join(["", "```text", *lines, "```", ""]) if lines else ""
 

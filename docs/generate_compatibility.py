@@ -209,7 +209,7 @@ def differences(root: Path = ROOT) -> Iterator[Difference]:
 def compatibility() -> str:
     """Return the page on versions, promises and gates."""
     project = tomllib.loads((ROOT / "packages/leaderworkerset/pyproject.toml").read_text(encoding="utf-8"))["project"]
-    pythons = [found[1] for one in project["classifiers"] if (found := re.search(r":: (3\.\d+)$", one))]
+    pythons = [match[1] for classifier in project["classifiers"] if (match := re.search(r":: (3\.\d+)$", classifier))]
     return PAGE.format(
         version=leaderworkerset.__version__,
         before="0.1.0",
@@ -230,7 +230,7 @@ def compatibility() -> str:
         columns=" | ".join(version.removeprefix("v") for version in build.VERSIONS.values()),
         rules="|".join("---" for _ in build.VERSIONS),
         differing="\n".join(differing()),
-        classes="\n".join(f"| {one.value} | {promise} |" for one, promise in stability.PROMISES.items()),
+        classes="\n".join(f"| {level.value} | {promise} |" for level, promise in stability.PROMISES.items()),
         fields="\n".join(of_fields()),
         chosen=codes(stability.CHOSEN),
         kept=codes(stability.KEPT),
@@ -240,18 +240,18 @@ def compatibility() -> str:
     )
 
 
-def ran(found: Iterable[results.Result]) -> Iterator[str]:
+def ran(runs: Iterable[results.Result]) -> Iterator[str]:
     """Yield the lines of recorded runs."""
-    for one in found:
+    for run in runs:
         cells = (
-            one.part,
-            one.kubernetes or "none",
-            one.python,
-            one.version,
-            one.day,
-            one.passed,
-            one.failed,
-            one.skipped,
+            run.part,
+            run.kubernetes or "none",
+            run.python,
+            run.version,
+            run.day,
+            run.passed,
+            run.failed,
+            run.skipped,
         )
         yield f"| {' | '.join(map(str, cells))} |"
 
@@ -262,23 +262,25 @@ def differing() -> Iterator[str]:
     for feature in kubernetesfeatures.FEATURES:
         since = f"1.{feature.since.minor}"
         if feature.apart_from is not None:
-            since += f", but not {' until '.join(f'1.{one.minor}.{one.patch}' for one in feature.apart_from)}"
+            since += (
+                f", but not {' until '.join(f'1.{release.minor}.{release.patch}' for release in feature.apart_from)}"
+            )
         cells = (feature.name, since, *("yes" if feature.is_in(version) else "no" for version in versions))
         yield f"| {' | '.join(cells)} | {feature.without} |"
 
 
 def of_fields() -> Iterator[str]:
     """Yield the lines of fields that are not stable."""
-    for name, one in stability.FIELDS.items():
+    for name, level in stability.FIELDS.items():
         struct, _, field = name.partition(".")
-        yield f"| `{stability.PLACES[struct]}.{field}` of LeaderWorkerSets | {one.value} |"
+        yield f"| `{stability.PLACES[struct]}.{field}` of LeaderWorkerSets | {level.value} |"
 
 
 def gates() -> Iterator[str]:
     """Yield the lines of the feature gates."""
     for field in msgspec.structs.fields(FeatureGates):
-        one, purpose = stability.GATES[field.encode_name]
-        yield f"| `{field.encode_name}` | {'on' if field.default else 'off'} | {one.value} | {purpose} |"
+        level, purpose = stability.GATES[field.encode_name]
+        yield f"| `{field.encode_name}` | {'on' if field.default else 'off'} | {level.value} | {purpose} |"
 
 
 def codes(names: Iterable[str]) -> str:
@@ -289,15 +291,15 @@ def codes(names: Iterable[str]) -> str:
 def module(program: str, path: str, root: Path = packages.HERE) -> str:
     """Return the version of the Go module that a test program is built from."""
     text = (root / program / "go.mod").read_text(encoding="utf-8")
-    found = re.search(rf"^\s*(?:require )?{re.escape(path)} (v\S+)", text, re.MULTILINE)
-    return found[1] if found else "unknown"
+    match = re.search(rf"^\s*(?:require )?{re.escape(path)} (v\S+)", text, re.MULTILINE)
+    return match[1] if match else "unknown"
 
 
 def different() -> str:
     """Return the page on differences."""
-    found = list(differences())
-    lines = [f"| {one.sentence} | {one.note} | `{one.place}` |" for one in found]
-    return DIFFERENT.format(version=leaderworkerset.__version__, count=len(found), tests="\n".join(lines))
+    rows = list(differences())
+    lines = [f"| {row.sentence} | {row.note} | `{row.place}` |" for row in rows]
+    return DIFFERENT.format(version=leaderworkerset.__version__, count=len(rows), tests="\n".join(lines))
 
 
 if __name__ == "__main__":

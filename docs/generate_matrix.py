@@ -125,8 +125,8 @@ def text(value: Value) -> str:
         return "not set"
     if isinstance(value, tuple):
         return f"all {len(value)}"
-    shown = str(value).lower() if isinstance(value, bool) else str(value) or '""'
-    return code(shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…")
+    literal = str(value).lower() if isinstance(value, bool) else str(value) or '""'
+    return code(literal if len(literal) <= LONGEST else f"{literal[:LONGEST]}…")
 
 
 def code(word: str) -> str:

@@ -18,16 +18,16 @@ def write(source: str, pages: Callable[[], Mapping[Path, str]], folder: Path | N
     parser = argparse.ArgumentParser(description=f"Write pages from {source}.")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is out of date")
     check = parser.parse_args().check
-    wanted = pages()
-    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    left = sorted(set(folder.iterdir()) - wanted.keys()) if folder is not None and folder.exists() else []
-    for path in (*stale, *left):
-        change = "removed" if path in left else "written"
+    texts = pages()
+    stale = [path for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    surplus = sorted(set(folder.iterdir()) - texts.keys()) if folder is not None and folder.exists() else []
+    for path in (*stale, *surplus):
+        change = "removed" if path in surplus else "written"
         print(f"{path.relative_to(ROOT)} {'is out of date: run make generate' if check else change}")
     if not check:
         for path in stale:
             path.parent.mkdir(exist_ok=True)
-            path.write_text(wanted[path], encoding="utf-8")
-        for path in left:
+            path.write_text(texts[path], encoding="utf-8")
+        for path in surplus:
             path.unlink()
-    return int(check and bool(stale or left))
+    return int(check and bool(stale or surplus))

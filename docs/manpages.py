@@ -13,7 +13,7 @@ from typing import Final
 import click
 
 from leaderworkerset.cli import app
-from leaderworkerset.cli.commandtable import COMMANDS, Command, named
+from leaderworkerset.cli.commandtable import COMMANDS, Command, by_name
 
 FOLDER: Final = Path(__file__).parents[1] / "packages/leaderworkerset/man"
 
@@ -43,11 +43,11 @@ EXAMPLES: Final = "\b\n"
 def pages() -> dict[Path, str]:
     """Return the text of every page by its path."""
     root = click.Context(app.lws, info_name="lws", max_content_width=1000)
-    found = {FOLDER / "lws.1": overview(root)}
+    texts = {FOLDER / "lws.1": overview(root)}
     for name, entry in COMMANDS.items():
         command = _command(app.lws, root, name)
-        found[FOLDER / f"lws-{name}.1"] = "\n".join(_page(command, root, entry)) + "\n"
-    return found
+        texts[FOLDER / f"lws-{name}.1"] = "\n".join(_page(command, root, entry)) + "\n"
+    return texts
 
 
 def overview(root: click.Context) -> str:
@@ -63,7 +63,7 @@ def overview(root: click.Context) -> str:
         ),
         *_options(root),
         ".SH COMMANDS",
-        *_definitions((f"lws-{one.name}(1)", one.summary) for one in COMMANDS.values()),
+        *_definitions((f"lws-{command.name}(1)", command.summary) for command in COMMANDS.values()),
         *_below(),
     ]
     return "\n".join(lines) + "\n"
@@ -80,7 +80,7 @@ def _page(command: click.Command, root: click.Context, entry: Command) -> Iterat
     yield from _options(context)
     if isinstance(command, click.Group):
         yield ".SH COMMANDS"
-        verbs = named(entry.verbs)
+        verbs = by_name(entry.verbs)
         for verb in command.list_commands(context):
             yield from _verb(_command(command, context, verb), context, f"{name} {verb}", verbs[verb].examples)
     if entry.examples:
@@ -116,8 +116,8 @@ def _synopsis(command: click.Command, context: click.Context, name: str) -> str:
 
 
 def _options(context: click.Context) -> list[str]:
-    found = list(_records(context))
-    return [".SH OPTIONS", *_definitions(found)] if found else []
+    records = list(_records(context))
+    return [".SH OPTIONS", *_definitions(records)] if records else []
 
 
 def _records(context: click.Context) -> Iterator[tuple[str, str]]:
@@ -134,7 +134,7 @@ def _definitions(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 def _paragraphs(text: str) -> Iterator[str]:
     """Yield the paragraphs of a help text; examples keep their lines."""
-    for at, part in enumerate(one for one in cleandoc(text).split("\n\n") if one.strip()):
+    for at, part in enumerate(paragraph for paragraph in cleandoc(text).split("\n\n") if paragraph.strip()):
         if at:
             yield ".PP"
         if part.startswith(EXAMPLES):
@@ -158,11 +158,11 @@ def _below() -> Iterator[str]:
 
 def _text(text: str) -> str:
     """Return a text escaped for roff, so that no character is a command."""
-    found = (
+    escaped = (
         text.replace("\\", r"\e").replace("-", r"\-").replace("`", r"\(ga").replace("^", r"\(ha").replace("~", r"\(ti")
     )
-    found = found.replace("…", "...").replace("'", r"\(aq")
-    return rf"\&{found}" if found.startswith(".") else found
+    escaped = escaped.replace("…", "...").replace("'", r"\(aq")
+    return rf"\&{escaped}" if escaped.startswith(".") else escaped
 
 
 def _command(group: click.Group, context: click.Context, name: str) -> click.Command:

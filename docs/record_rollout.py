@@ -45,10 +45,10 @@ def record(environment: Mapping[str, str]) -> str:
 
 def _output(command: str, environment: Mapping[str, str]) -> str:
     shell = ["bash", "-c", command]
-    done = subprocess.run(
+    process = subprocess.run(
         shell, env=environment, cwd=ROOT, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    return done.stdout
+    return process.stdout
 
 
 def shapes(text: str) -> list[str]:
@@ -57,9 +57,11 @@ def shapes(text: str) -> list[str]:
     >>> shapes("web: 0 of 2 groups updated\nweb is stuck: LWS-E071: pod web-1-1 crashed\n")
     ['web is stuck: LWS-E071: pod web-N-N crashed']
     """
-    told = [line for line in text.splitlines() if line.startswith(("$ ", "web is ", "web rolled ", "leaderworkerset/"))]
-    found = [line if line.startswith("$ ") else _without_numbers(line) for line in told]
-    return [line for line, before in zip(found, [None, *found], strict=False) if line != before]
+    lines = [
+        line for line in text.splitlines() if line.startswith(("$ ", "web is ", "web rolled ", "leaderworkerset/"))
+    ]
+    texts = [line if line.startswith("$ ") else _without_numbers(line) for line in lines]
+    return [line for line, before in zip(texts, [None, *texts], strict=False) if line != before]
 
 
 def _without_numbers(line: str) -> str:

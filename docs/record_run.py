@@ -86,7 +86,9 @@ def paced(lines: Sequence[Line]) -> list[Line]:
     >>> paced([Line(0.5, "a"), Line(0.5, "b"), Line(3.5, "c")])
     [Line(seconds=1.5, text='a'), Line(seconds=1.7, text='b'), Line(seconds=2.5, text='c')]
     """
-    gaps = [line.seconds - before for line, before in zip(lines, [0.0, *(one.seconds for one in lines)], strict=False)]
+    gaps = [
+        line.seconds - before for line, before in zip(lines, [0.0, *(line.seconds for line in lines)], strict=False)
+    ]
     moments = accumulate((min(max(gap, READABLE), PAUSE) for gap in gaps), initial=HOLD)
     return [Line(round(at, 2), line.text) for at, line in zip(islice(moments, 1, None), lines, strict=True)]
 
@@ -122,20 +124,20 @@ def load(text: str) -> list[Line]:
 
 def render(lines: Sequence[Line]) -> str:
     """Return the SVG that plays lines in a loop; with reduced motion it shows the last screen."""
-    shown = [Line(0.0, f"$ {COMMAND}"), *paced(lines)]
-    end = shown[-1].seconds + REST
+    screen_lines = [Line(0.0, f"$ {COMMAND}"), *paced(lines)]
+    end = screen_lines[-1].seconds + REST
     width, height = COLUMNS * WIDTH + 2 * MARGIN, ROWS * HEIGHT + 2 * MARGIN + BAR
     font = 'font-family="ui-monospace,Menlo,Consolas,monospace" font-size="14"'
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height}" role="img" {font}>',
             f"<title>{escape(COMMAND)}</title>",
-            f"<style>{_style(shown, end)}</style>",
+            f"<style>{_style(screen_lines, end)}</style>",
             f'<rect width="{width:g}" height="{height}" rx="8" fill="#0d1117"/>',
             *(f'<circle cx="{18 + 18 * n}" cy="16" r="5" fill="#30363d"/>' for n in range(3)),
             f'<clipPath id="screen"><rect y="{BAR}" width="{width:g}" height="{height - BAR - MARGIN // 2}"/></clipPath>',
             '<g clip-path="url(#screen)"><g class="scroll">',
-            *(_text(number, line) for number, line in enumerate(shown)),
+            *(_text(number, line) for number, line in enumerate(screen_lines)),
             "</g></g>",
             "</svg>\n",
         ]
@@ -153,16 +155,16 @@ def _text(number: int, line: Line) -> str:
     )
 
 
-def _style(shown: Sequence[Line], end: float) -> str:
+def _style(screen_lines: Sequence[Line], end: float) -> str:
     """Return the animations: lines appear at their times, and the page moves up when the screen is full."""
-    last = max(len(shown) - ROWS, 0) * HEIGHT
+    last = max(len(screen_lines) - ROWS, 0) * HEIGHT
     lines = (
         f"@keyframes l{number}{{0%{{opacity:0}}{100 * line.seconds / end:.2f}%{{opacity:1}}}}"
-        for number, line in enumerate(shown)
+        for number, line in enumerate(screen_lines)
     )
     moves = [
         f"{100 * line.seconds / end:.2f}%{{transform:translateY(-{(number + 1 - ROWS) * HEIGHT}px)}}"
-        for number, line in enumerate(shown)
+        for number, line in enumerate(screen_lines)
         if number + 1 > ROWS
     ]
     return (

@@ -1,4 +1,4 @@
-"""Counts how the tree is laid out: `python -m tests.layout` prints what the table of ADR 0007 has.
+"""Counts the layout of the tree: `python -m tests.layout` prints the numbers of the table of ADR 0007.
 
 A folder is a package with its own modules, not with those below it. Types are public classes of modules.
 """
@@ -31,7 +31,7 @@ def modules(package: str, sources: Path | None = None) -> list[Path]:
 
 @cache
 def imports(path: Path) -> list[tuple[str, str]]:
-    """Return each name that a module imports, after where it is imported from: to parse whole modules takes ten times as long."""
+    """Return each name that a module imports, with its source; parsing whole modules would take ten times as long."""
     text = "\n".join(found[0].strip() for found in IMPORT.finditer(path.read_text()))
     found = [node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom)]
     return [(str(node.module), alias.name) for node in found for alias in node.names]
@@ -67,7 +67,7 @@ def module_names(package: str) -> Iterator[str]:
 
 
 def mutual(package: str, sources: Path | None = None) -> list[tuple[str, str]]:
-    """Return the pairs of folders that import each other, neither of them in the other."""
+    """Return the pairs of folders that import each other, of which neither is in the other."""
     sources = sources or repository.sources(package)
     edges = {edge for path in modules(package, sources) for edge in _imports(path, sources)}
     pairs = sorted((one, other) for one, other in edges if one < other and (other, one) in edges)

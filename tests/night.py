@@ -1,7 +1,9 @@
-"""Run the long campaigns, one after the other, and write a report: `make night`, or `python -m tests.night [--list] [NAME ...]`.
+"""Run the long campaigns, one after the other, and write a report.
 
-`make nightly` asks whether the tree is right; this one looks for what nobody has thought of, for hours. The report, build/night.md, has
-a line for each campaign, and the end of what it printed. Ends with 1 where a campaign failed.
+    make night, or python -m tests.night [--list] [NAME ...]
+
+`make nightly` tests the tree; this command searches for unknown faults, for hours. The report, build/night.md, has a
+line for each campaign, and the end of its output. Ends with 1 if a campaign failed.
 """
 
 import argparse

@@ -27,7 +27,7 @@ print(json.dumps([(astuple(resource), obj) for resource, obj in build_all(MANAGE
 
 
 def sources(directory: Path) -> Path:
-    """Unpack its sources into a directory; skip the test if this clone does not have them."""
+    """Unpack the sources into a directory; skip the test if this clone does not have them."""
     unpack(COMMIT, directory, "src")
     return directory / "src"
 
@@ -49,7 +49,7 @@ def environment(src: Path) -> dict[str, str]:
 
 
 def objects(src: Path) -> list[tuple[Resource, JSONObject]]:
-    """Return all objects of its installation."""
+    """Return all objects of the installation of that version."""
     printed = subprocess.run(
         [sys.executable, "-c", OBJECTS], env=os.environ | environment(src), check=True, capture_output=True
     ).stdout

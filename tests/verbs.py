@@ -1,7 +1,7 @@
-"""The verbs of the command line as one script: what a person does with two LeaderWorkerSets from apply to delete.
+"""The verbs of the command line as one script: the actions of a user with two LeaderWorkerSets from apply to delete.
 
-It runs on every cluster. Steps that reach into containers need a kubelet, which a control plane alone does not have; they
-are marked.
+It runs on every cluster. Steps that reach into containers need a kubelet, which a control plane alone does not have;
+they are marked.
 """
 
 import json
@@ -66,7 +66,7 @@ class Step:
     needs_kubelet: bool = False
 
     def check(self, code: int, printed: str) -> None:
-        """Fail where the command did something else."""
+        """Fail if the command had another result."""
         assert self.code in {code, ANY}, f"lws {' '.join(self.words)} ended with {code}:\n{printed}"
         found = re.search(self.shows, printed, re.MULTILINE)
         assert found, f"lws {' '.join(self.words)} does not show {self.shows!r}:\n{printed}"

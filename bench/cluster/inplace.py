@@ -43,13 +43,13 @@ def manifest(groups: int, load: float, image: str, cpu: str, way: str) -> str:
         "volumes": [{"name": "load", "emptyDir": {}}],
         "containers": [container],
     }
-    made = {
+    leaderworkerset = {
         "apiVersion": "leaderworkerset.x-k8s.io/v1",
         "kind": "LeaderWorkerSet",
         "metadata": {"name": "web", "annotations": {ANNOTATION: way} if way else {}},
         "spec": {"replicas": groups, "leaderWorkerTemplate": {"size": SIZE, "workerTemplate": {"spec": pod}}},
     }
-    return json.dumps(made)
+    return json.dumps(leaderworkerset)
 
 
 def measure(groups: int, load: float, run: int, directory: str) -> None:
@@ -58,8 +58,8 @@ def measure(groups: int, load: float, run: int, directory: str) -> None:
     file = Path(directory) / "lws.yaml"
 
     def lws(*words: str) -> str:
-        found = subprocess.run([*LWS, *words], env=environment, check=True, capture_output=True, text=True)
-        return found.stdout
+        process = subprocess.run([*LWS, *words], env=environment, check=True, capture_output=True, text=True)
+        return process.stdout
 
     def roll(image: str, cpu: str, way: str) -> float:
         file.write_text(manifest(groups, load, image, cpu, way))

@@ -68,8 +68,8 @@ def main() -> None:
     options = parser.parse_args()
     for pods in options.pods:
         with tempfile.TemporaryDirectory() as directory:
-            found = measure(pods, options, directory)
+            numbers = measure(pods, options, directory)
             suffix = ", shared network" if options.network == "shared" else ""
             suffix += f", probed every {options.probe_every} s" if options.probe_every else ""
             suffix += f", groups of {options.size}" if options.size != 4 else ""  # as it is named in older lines
-            report(f"{pods} stub pods{suffix}", run=0, pods=pods, network=options.network, **found)
+            report(f"{pods} stub pods{suffix}", run=0, pods=pods, network=options.network, **numbers)

@@ -57,16 +57,16 @@ def count_writes(sets: int) -> None:
         for index in range(sets):
             await world.client.create(DISAGGREGATED_SETS, the_set(index))
         await available(world)
-        told(world, "created", 0.0, sets)
-        begun = world.clock.monotonic()
+        report_writes(world, "created", 0.0, sets)
+        start = world.clock.monotonic()
         await asyncio.sleep(REST)
-        told(world, "at rest", begun, sets)
-        begun = world.clock.monotonic()
+        report_writes(world, "at rest", start, sets)
+        start = world.clock.monotonic()
         for index in range(sets):
             patch = {"spec": with_image(the_set(index), "app:2")}
             await world.client.patch(DISAGGREGATED_SETS, ObjectKey(NAMESPACE, f"split-{index}"), patch, kind="merge")
         await available(world)
-        told(world, "rolled", begun, sets)
+        report_writes(world, "rolled", start, sets)
 
     simulate(scenario, Settings())
 
@@ -78,16 +78,16 @@ async def available(world: World) -> None:
         assert meta.is_condition_true(obj, "Available"), meta.status(obj)
 
 
-def told(world: World, phase: str, since: float, sets: int) -> None:
+def report_writes(world: World, phase: str, since: float, sets: int) -> None:
     """Print the writes of the manager since a given time."""
-    wrote = [entry for entry in world.trace.of("manager-0") if entry.at >= since]
-    own = [entry for entry in wrote if OWN.search(f"{entry.verb} {entry.object}")]
+    writes = [entry for entry in world.trace.of("manager-0") if entry.at >= since]
+    own = [entry for entry in writes if OWN.search(f"{entry.verb} {entry.object}")]
     report(
         "sets",
         phase=phase,
         sets=sets,
         writes_own_per_set=round(len(own) / sets, 2),
-        writes_all_per_set=round(len(wrote) / sets, 2),
+        writes_all_per_set=round(len(writes) / sets, 2),
     )
 
 
@@ -97,8 +97,8 @@ def measure_cluster(sets: int, seconds: float) -> None:
         environment = os.environ | {"LWS_STATE_HOME": directory}
 
         def run(*words: str) -> str:
-            done = subprocess.run([*LWS, *words], env=environment, check=True, capture_output=True, text=True)
-            return done.stdout
+            process = subprocess.run([*LWS, *words], env=environment, check=True, capture_output=True, text=True)
+            return process.stdout
 
         run("up", "bench", "--detach", "--stub")
         try:
@@ -106,14 +106,14 @@ def measure_cluster(sets: int, seconds: float) -> None:
             for phase, image in (("created", "app:1"), ("rolled", "app:2")):
                 manifest = Path(directory) / f"{phase}.yaml"
                 manifest.write_text(yaml.safe_dump_all([the_set(index, image) for index in range(sets)]))
-                before, begun = cpu_seconds(pid), time.perf_counter()
+                before, start = cpu_seconds(pid), time.perf_counter()
                 run("apply", "--local=bench", "-f", str(manifest))
                 asyncio.run(until_available(Path(directory) / "bench" / "kubeconfig", sets))
                 report(
                     "sets in a cluster",
                     phase=phase,
                     sets=sets,
-                    seconds=round(time.perf_counter() - begun, 1),
+                    seconds=round(time.perf_counter() - start, 1),
                     cluster_cpu_seconds=round(cpu_seconds(pid) - before, 2),
                     cluster_cpu_milliseconds_per_set=round(1000 * (cpu_seconds(pid) - before) / sets, 1),
                 )
@@ -127,8 +127,8 @@ async def until_available(path: Path, sets: int) -> None:
     client = Client(HTTPTransport(kubeconfig.load({}, kubeconfig=str(path)), user_agent="bench/1"))
     deadline = time.monotonic() + LIMIT
     while True:
-        found = (await client.list(DISAGGREGATED_SETS, namespace=NAMESPACE)).items
-        if len(found) == sets and all(map(is_available, found)):
+        live_sets = (await client.list(DISAGGREGATED_SETS, namespace=NAMESPACE)).items
+        if len(live_sets) == sets and all(map(is_available, live_sets)):
             await client.close()
             return
         if time.monotonic() > deadline:
@@ -163,12 +163,12 @@ def until_quiet(directory: str) -> float:
 
     Return the waiting time.
     """
-    begun, version = time.monotonic(), -1
+    start, version = time.monotonic(), -1
     while version != (version := revision(directory)):
-        if time.monotonic() - begun > LIMIT:
+        if time.monotonic() - start > LIMIT:
             raise SystemExit(f"something is written still after {LIMIT:.0f} s")
         time.sleep(QUIET)
-    return round(time.monotonic() - begun, 1)
+    return round(time.monotonic() - start, 1)
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ LIMIT = 120.0
 """The time limit in seconds for one step of a cycle."""
 
 
-class Seen:
+class Caches:
     """The current objects, and a way to wait for a change."""
 
     def __init__(self, client: Client) -> None:
@@ -73,16 +73,16 @@ def group_of_two(name: str) -> dict[str, Any]:
     }
 
 
-async def cycle(client: Client, seen: Seen, name: str) -> None:
+async def cycle(client: Client, caches: Caches, name: str) -> None:
     """Create one LeaderWorkerSet, and delete it."""
     key = ObjectKey(NAMESPACE, name)
     await client.create(LEADERWORKERSETS, group_of_two(name))
-    await seen.until(lambda: meta.status(seen.sets.store.get(key) or {}).get("readyReplicas") == 1)
+    await caches.until(lambda: meta.status(caches.sets.store.get(key) or {}).get("readyReplicas") == 1)
     await client.delete(LEADERWORKERSETS, key)
-    await seen.until(
+    await caches.until(
         lambda: (
-            seen.sets.store.get(key) is None
-            and not any(meta.name(pod).startswith(f"{name}-") for pod in seen.pods.store.list())
+            caches.sets.store.get(key) is None
+            and not any(meta.name(pod).startswith(f"{name}-") for pod in caches.pods.store.list())
         )
     )
 
@@ -105,14 +105,14 @@ async def soak(directory: Path, options: argparse.Namespace) -> None:
     """Run all cycles, some concurrently, and print numbers at regular intervals."""
     pid = int((directory / "lock").read_text())
     client = Client(HTTPTransport(kubeconfig.load({}, kubeconfig=str(directory / "kubeconfig")), user_agent="bench/1"))
-    seen = Seen(client)
+    caches = Caches(client)
     names = iter(range(options.cycles))
     done, began = 0, time.perf_counter()
 
     async def work() -> None:
         nonlocal done
         for number in names:
-            await cycle(client, seen, f"soak-{number}")
+            await cycle(client, caches, f"soak-{number}")
             done += 1
             if done % options.every == 0:
                 numbers = {
@@ -124,8 +124,8 @@ async def soak(directory: Path, options: argparse.Namespace) -> None:
                 report("soak", cycles=done, seconds=round(time.perf_counter() - began, 1), **numbers)
 
     async with asyncio.TaskGroup() as group:
-        watching = [group.create_task(informer.run()) for informer in (seen.sets, seen.pods)]
-        for informer in (seen.sets, seen.pods):
+        watching = [group.create_task(informer.run()) for informer in (caches.sets, caches.pods)]
+        for informer in (caches.sets, caches.pods):
             await informer.wait_synced()
         await asyncio.gather(*(work() for _ in range(options.at_once)))
         for task in watching:

@@ -134,8 +134,8 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=1000)
     parser.add_argument("--size", type=int, default=8)
     parser.add_argument("--parts", nargs="+", choices=("small", "large"), default=["small", "large"])
-    given = parser.parse_args()
-    asyncio.run(measure(given.parts, given.groups, given.size))
+    options = parser.parse_args()
+    asyncio.run(measure(options.parts, options.groups, options.size))
 
 
 if __name__ == "__main__":

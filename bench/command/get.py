@@ -53,7 +53,7 @@ def measure(cluster: str, runs: int, title: str, environment: dict[str, str]) ->
         get, get_cpu = first_byte([*LWS, "get", f"--local={cluster}"], environment)
         ranks, ranks_cpu = first_byte([*LWS, "get", f"--local={cluster}", "--ranks"], environment)
         stuck, stuck_cpu = first_byte([*LWS, "get", "stuck", f"--local={cluster}"], environment)
-        shown, shown_cpu = first_byte([*LWS, "--help"], environment)
+        help_seconds, help_cpu = first_byte([*LWS, "--help"], environment)
         report(
             title,
             run=run,
@@ -63,8 +63,8 @@ def measure(cluster: str, runs: int, title: str, environment: dict[str, str]) ->
             get_ranks_cpu_seconds=round(ranks_cpu, 3),
             get_stuck_first_byte_seconds=round(stuck, 3),
             get_stuck_cpu_seconds=round(stuck_cpu, 3),
-            help_seconds=round(shown, 3),
-            help_cpu_seconds=round(shown_cpu, 3),
+            help_seconds=round(help_seconds, 3),
+            help_cpu_seconds=round(help_cpu, 3),
         )
 
 

@@ -37,9 +37,9 @@ ATTEMPTS = 4
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bytes", type=int, default=LARGEST)
-    chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--all", action="store_true", help="try every shape")
-    chosen.add_argument("--shape", action="append", choices=SHAPES)
+    shape_options = parser.add_mutually_exclusive_group()
+    shape_options.add_argument("--all", action="store_true", help="try every shape")
+    shape_options.add_argument("--shape", action="append", choices=SHAPES)
     options = parser.parse_args()
     print(json.dumps(machine()), flush=True)
     shapes = SHAPES if options.all else options.shape or USUAL
@@ -52,16 +52,16 @@ def measure(shape: str, size: int) -> list[str]:
     """Measure one shape; return the decisions that grow too much."""
     largest = of_size(shape, size)
     half = LargeSet(shape, largest.n // 2)
-    found = {name: growth(name, half, largest) for name in RECIPES}
-    slowest = max(found, key=lambda name: found[name][0])
-    grown = {name: round(ratio, 2) for name, (_, ratio) in found.items() if ratio > MOST}
+    growths = {name: growth(name, half, largest) for name in RECIPES}
+    slowest = max(growths, key=lambda name: growths[name][0])
+    grown = {name: round(ratio, 2) for name, (_, ratio) in growths.items() if ratio > MOST}
     report(
         "decisions",
         shape=shape,
         count=largest.n,
         bytes=len(json.dumps(largest.posted)),
         slowest=slowest,
-        slowest_ms=round(1000 * found[slowest][0], 1),
+        slowest_ms=round(1000 * growths[slowest][0], 1),
         reconcile_ms=round(1000 * work.seconds(partial(reconcile, largest.observed, builders.NOW)), 1),
         stall_ms=round(1000 * asyncio.run(stall(largest)), 1),
         grown=grown,
@@ -72,9 +72,9 @@ def measure(shape: str, size: int) -> list[str]:
 def of_size(shape: str, size: int) -> LargeSet:
     """Return the world whose LeaderWorkerSet, or whose other objects, have this many bytes."""
     number = 1000
-    taken = len(json.dumps(LargeSet(shape, number).posted))
+    full = len(json.dumps(LargeSet(shape, number).posted))
     empty = len(json.dumps(LargeSet(shape, 2).posted))
-    each = max((taken - empty) / number, SHAPES[shape])
+    each = max((full - empty) / number, SHAPES[shape])
     return LargeSet(shape, int(size / each))
 
 

@@ -24,10 +24,10 @@ MOST_SINGLY = 1000
 def step(rollout: ModeledRollout) -> float:
     """Perform a step; return its processor seconds."""
     states = States.of(dict(enumerate(rollout.groups)))
-    begun = time.process_time()
-    taken = next_step(rollout.limits, rollout.current, states, is_new_revision=False)
-    seconds = time.process_time() - begun
-    rollout.current = Current(taken.replicas, taken.partition, str(rollout.limits.replicas))
+    start = time.process_time()
+    decision = next_step(rollout.limits, rollout.current, states, is_new_revision=False)
+    seconds = time.process_time() - start
+    rollout.current = Current(decision.replicas, decision.partition, str(rollout.limits.replicas))
     return seconds
 
 

@@ -111,7 +111,7 @@ def serve(context: ssl.SSLContext) -> int:
     async def watched(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
-        for kind, obj in [("BOOKMARK", bookmark), *(("ADDED", one) for one in stored), *later(stored)]:
+        for kind, obj in [("BOOKMARK", bookmark), *(("ADDED", pod) for pod in stored), *later(stored)]:
             await response.write(msgspec.json.encode({"type": kind, "object": obj}) + b"\n")
             await asyncio.sleep(1.0 if kind == "BOOKMARK" else GAP)
         await asyncio.sleep(3600)

@@ -138,10 +138,10 @@ class Victim:
         """Create a LeaderWorkerSet, edit it, create a pod without a label next to it, and wait for all answers."""
         self.rounds += 1
         key = ObjectKey(self.namespace, f"web-{self.rounds}")
-        begun, work = time.monotonic(), self._work()
+        start, work = time.monotonic(), self._work()
         await self.client.create(LEADERWORKERSETS, self._lws(key))
         await self.changes.until(lambda: self._exists(STATEFULSETS, key.name))
-        self.waited.append(time.monotonic() - begun)
+        self.waited.append(time.monotonic() - start)
         self.worked.append(self._work() - work)
         await self.changes.until(lambda: self._is_observed(key))
         template = {"workerTemplate": objects.pod_template("app:2")}
@@ -170,8 +170,8 @@ async def report_stray(client: Client, store: Store, changes: Changes, namespace
     stray = put(store, PODS, {"metadata": {"name": "stray", "namespace": namespace, "labels": {labels.NAME: "none"}}})
 
     async def is_reported() -> bool:
-        found = (await client.list(EVENTS, namespace=namespace)).items
-        return any(one["regarding"].get("uid") == meta.uid(stray) for one in found)
+        events = (await client.list(EVENTS, namespace=namespace)).items
+        return any(event["regarding"].get("uid") == meta.uid(stray) for event in events)
 
     await changes.until(is_reported)
     drop(store, PODS, stray)
@@ -185,9 +185,9 @@ async def clear(client: Client, namespace: str) -> None:
 
 def put(store: Store, resource: Resource, obj: JSONObject) -> JSONObject:
     """Store an object like an API server that accepts everything."""
-    known = {"apiVersion": resource.api_version, "kind": resource.kind}
+    identity = {"apiVersion": resource.api_version, "kind": resource.kind}
     added = {"uid": f"uid-{store.revision}", "creationTimestamp": "2026-01-01T00:00:00Z", "generation": 1}
-    whole = known | obj | {"metadata": meta.metadata(obj) | added}
+    whole = identity | obj | {"metadata": meta.metadata(obj) | added}
     return store.create(StoreKey(resource.group_resource, meta.namespace(obj), meta.name(obj)), whole)
 
 
@@ -200,17 +200,17 @@ async def flood(
     behind.
     """
     chance = Random(1)
-    there: list[tuple[Resource, JSONObject]] = []
+    live_objects: list[tuple[Resource, JSONObject]] = []
     behind = asyncio.create_task(asyncio.sleep(0))
-    begun = time.monotonic()
+    start = time.monotonic()
     for number in range(attack.objects):
-        if time.monotonic() > begun + attack.seconds:
+        if time.monotonic() > start + attack.seconds:
             break
         resource, obj = hostile.plain(chance, "hostile", number)
-        there.append((resource, change(chance, store, resource, put(store, resource, obj))))
+        live_objects.append((resource, change(chance, store, resource, put(store, resource, obj))))
         stored[resource.plural] += 1
-        if len(there) > WAVE:
-            drop(store, *there.pop(chance.randrange(WAVE)))
+        if len(live_objects) > WAVE:
+            drop(store, *live_objects.pop(chance.randrange(WAVE)))
         if number % TURN == 0:
             await asyncio.sleep(0)
         if number % WAVE == 0:
@@ -218,7 +218,7 @@ async def flood(
             behind = asyncio.create_task(report_stray(client, store, changes, "pace"))
             print(number, flush=True, file=sys.stderr)
     await behind
-    for resource, obj in there:
+    for resource, obj in live_objects:
         drop(store, resource, obj)
 
 
@@ -252,28 +252,28 @@ def key_of(resource: Resource, obj: JSONObject) -> StoreKey:
 async def make_keys_due(client: Client, store: Store, due: list[int]) -> None:
     """Create a few objects that create many; print each second how many are not reconciled yet, until all are."""
     for name in ("many-0", "many-1"):
-        whole = disaggregatedset_object([role(f"r{index}", 0) for index in range(ROLES)], slices=SLICES)
-        await client.create(DISAGGREGATED_SETS, whole | {"metadata": {"name": name, "namespace": "hostile"}})
-    made, begun = 0, time.monotonic()
-    while (made < 2 * ROLES * SLICES or due[-1]) and time.monotonic() < begun + BUSY:
+        disaggregatedset = disaggregatedset_object([role(f"r{index}", 0) for index in range(ROLES)], slices=SLICES)
+        await client.create(DISAGGREGATED_SETS, disaggregatedset | {"metadata": {"name": name, "namespace": "hostile"}})
+    count, start = 0, time.monotonic()
+    while (count < 2 * ROLES * SLICES or due[-1]) and time.monotonic() < start + BUSY:
         await asyncio.sleep(1)
-        found = [msgspec.json.decode(one) for one in store.list(LEADERWORKERSETS.group_resource, "hostile")]
-        made = len(found)
-        due.append(sum("observedGeneration" not in meta.status(one) for one in found))
+        sets = [msgspec.json.decode(row) for row in store.list(LEADERWORKERSETS.group_resource, "hostile")]
+        count = len(sets)
+        due.append(sum("observedGeneration" not in meta.status(lws) for lws in sets))
 
 
 async def scale_by_scaler(client: Client, changes: Changes) -> None:
     """Create a DisaggregatedSet with a scaler, and scale it; wait for its role, which proves that both are watched."""
-    whole = disaggregatedset_object([role("decode", None, external=True), role("prefill", 0)])
-    await client.create(DISAGGREGATED_SETS, whole | {"metadata": {"name": "last", "namespace": "victim"}})
+    disaggregatedset = disaggregatedset_object([role("decode", None, external=True), role("prefill", 0)])
+    await client.create(DISAGGREGATED_SETS, disaggregatedset | {"metadata": {"name": "last", "namespace": "victim"}})
 
     async def is_scaled() -> bool:
         for scaler in (await client.list(ROLE_SCALERS, namespace="victim")).items:
             if meta.spec(scaler).get("replicas") != 2:
                 patch: JSONObject = {"spec": {"replicas": 2}}
                 await client.patch(ROLE_SCALERS, meta.key(scaler), patch, kind="merge", subresource="scale")
-        found = (await client.list(LEADERWORKERSETS, namespace="victim")).items
-        return any(meta.spec(one).get("replicas") == 2 for one in found)
+        sets = (await client.list(LEADERWORKERSETS, namespace="victim")).items
+        return any(meta.spec(lws).get("replicas") == 2 for lws in sets)
 
     await changes.until(is_scaled)
 
@@ -289,7 +289,7 @@ async def measure(cluster: Cluster, manager: Replica, attack: argparse.Namespace
     before = manager.resident_mebibytes()
     report("alone", **waited, memory_mib=round(before, 1))
 
-    begun, stored = time.monotonic(), Counter[str]()
+    start, stored = time.monotonic(), Counter[str]()
     waited = await victim.meanwhile(flood(client, store, changes, attack, stored))
     await scale_by_scaler(client, changes)
     await victim.create()
@@ -297,7 +297,7 @@ async def measure(cluster: Cluster, manager: Replica, attack: argparse.Namespace
     report(
         "attack",
         **waited,
-        seconds=round(time.monotonic() - begun),
+        seconds=round(time.monotonic() - start),
         objects=stored.total(),
         stored=stored,
         named_as_ignored=manager.log.read_text().count("object ignored"),

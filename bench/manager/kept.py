@@ -66,8 +66,8 @@ def main() -> None:
     for pods in options.pods:
         for source, tree in sources.items():
             work = partial(measure, seed=seed, pods=pods, tree=tree, environment=environment)
-            found = asyncio.run(in_directory(work))
-            report("kept", server=source, pods=pods, environment=environment, **found)
+            numbers = asyncio.run(in_directory(work))
+            report("kept", server=source, pods=pods, environment=environment, **numbers)
 
 
 async def in_directory(work: Any) -> Any:
@@ -86,7 +86,7 @@ async def grow(directory: Path) -> str:
             lws = objects.lws(NAME, replicas=1, size=SIZE)
             await client.create(LEADERWORKERSETS, lws | {"metadata": lws["metadata"] | {"namespace": "default"}})
             await until(lambda: is_ready(client, key))
-            return json.dumps([(one.plural, obj) for one in KINDS for obj in stored(cluster, one)])
+            return json.dumps([(resource.plural, obj) for resource in KINDS for obj in stored(cluster, resource)])
 
 
 async def is_ready(client: Client, key: ObjectKey) -> bool:
@@ -96,17 +96,17 @@ async def is_ready(client: Client, key: ObjectKey) -> bool:
 
 def stored(cluster: Cluster, resource: Resource) -> Iterable[JSONObject]:
     """Yield the objects of the LeaderWorkerSet."""
-    found = (msgspec.json.decode(one) for one in cluster.api.backend.store.list(resource.group_resource, "default"))
-    return (obj for obj in found if meta.name(obj).startswith(NAME))
+    decoded = (msgspec.json.decode(row) for row in cluster.api.backend.store.list(resource.group_resource, "default"))
+    return (obj for obj in decoded if meta.name(obj).startswith(NAME))
 
 
 def copy(store: Store, seed: str, count: int) -> None:
-    """Store so many copies, with names and UIDs of their own."""
-    chance, resources = Random(1), {one.plural: one for one in KINDS}
+    """Store this number of copies, each with its own names and UIDs."""
+    chance, resources = Random(1), {resource.plural: resource for resource in KINDS}
     for index in range(count):
         text = seed.replace(NAME, f"web-{index}")
-        for known in sorted(set(UID.findall(seed))):
-            text = text.replace(known, str(uuid.UUID(int=chance.getrandbits(128))))
+        for uid in sorted(set(UID.findall(seed))):
+            text = text.replace(uid, str(uuid.UUID(int=chance.getrandbits(128))))
         for plural, obj in json.loads(text):
             store.create(StoreKey(resources[plural].group_resource, "default", meta.name(obj)), obj)
 
@@ -131,5 +131,5 @@ async def measure(
 def memory(pid: int) -> dict[str, float]:
     """Return the memory of a process, in MiB."""
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    found = {name: re.findall(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)[0] for name in MEASURED}
-    return {f"{name.lower()}_mebibytes": round(int(kib) / 1024, 1) for name, kib in found.items()}
+    kibibytes = {name: re.findall(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)[0] for name in MEASURED}
+    return {f"{name.lower()}_mebibytes": round(int(kib) / 1024, 1) for name, kib in kibibytes.items()}

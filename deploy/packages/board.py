@@ -237,16 +237,18 @@ def _variable(label: str) -> JSONObject:
 
 def _placed(rows: Sequence[Row]) -> list[JSONObject]:
     """Place rows below each other, with up to three panels side by side."""
-    found: list[JSONObject] = []
+    panels: list[JSONObject] = []
     top = 0
     for row in rows:
-        found.append(_at(0, top, COLUMNS, 1) | {"type": "row", "title": row.title, "id": len(found) + 1, "panels": []})
+        panels.append(
+            _at(0, top, COLUMNS, 1) | {"type": "row", "title": row.title, "id": len(panels) + 1, "panels": []}
+        )
         top += 1
         for index, panel in enumerate(row.panels):
             place = _at(index % 3 * HEIGHT, top + index // 3 * HEIGHT, HEIGHT, HEIGHT)
-            found.append(place | _panel(panel) | {"id": len(found) + 1})
+            panels.append(place | _panel(panel) | {"id": len(panels) + 1})
         top += -(-len(row.panels) // 3) * HEIGHT
-    return found
+    return panels
 
 
 def _at(left: int, top: int, width: int, height: int) -> JSONObject:

@@ -111,7 +111,7 @@ PACKAGES: Final = (LEADER_WORKER_SET, ALIAS)
 
 
 def version(
-    package: Package, kinds: Registry, declared: Declared, chosen: OperatorSettings, publication: Publication
+    package: Package, kinds: Registry, declared: Declared, settings: OperatorSettings, publication: Publication
 ) -> JSONObject:
     """Build the ClusterServiceVersion of a package."""
     repository = {"repository": publication.repository} if publication.repository else {}
@@ -123,7 +123,7 @@ def version(
             "namespace": "placeholder",
             "labels": {f"operatorframework.io/arch.{name}": "supported" for name in ARCHITECTURES}
             | {"operatorframework.io/os.linux": "supported"},
-            "annotations": annotations(chosen, publication) | repository,
+            "annotations": annotations(settings, publication) | repository,
         },
         "spec": {
             "displayName": "Leader Worker Set Operator (lws)",
@@ -138,13 +138,13 @@ def version(
             "icon": [{"base64data": _base64(ICON), "mediatype": "image/svg+xml"}],
             "installModes": [{"type": mode, "supported": mode in package.modes} for mode in MODES],
             "customresourcedefinitions": {"owned": [_owned()]},
-            "relatedImages": related_images(chosen),
-            "install": {"strategy": "deployment", "spec": _install(kinds, declared, chosen)},
+            "relatedImages": related_images(settings),
+            "install": {"strategy": "deployment", "spec": _install(kinds, declared, settings)},
         },
     }
 
 
-def annotations(chosen: OperatorSettings, publication: Publication) -> dict[str, str]:
+def annotations(settings: OperatorSettings, publication: Publication) -> dict[str, str]:
     """Return the annotations that consoles and catalogs read."""
     infra = {
         "nodeSelector": {"node-role.kubernetes.io/infra": ""},
@@ -156,7 +156,7 @@ def annotations(chosen: OperatorSettings, publication: Publication) -> dict[str,
         "alm-examples": json.dumps([sample, placed], indent=2),
         "capabilities": "Seamless Upgrades",
         "categories": "AI/Machine Learning, Integration & Delivery",
-        "containerImage": chosen.image,
+        "containerImage": settings.image,
         "createdAt": publication.created,
         "description": "Installs and keeps the manager of LeaderWorkerSets.",
         "support": "community",
@@ -165,14 +165,14 @@ def annotations(chosen: OperatorSettings, publication: Publication) -> dict[str,
         "operatorframework.io/suggested-namespace": OPERATOR,
         "operatorframework.io/initialization-resource": json.dumps(sample),
         "console.openshift.io/operator-monitoring-default": "true",
-        "operators.openshift.io/must-gather-image": chosen.image,
+        "operators.openshift.io/must-gather-image": settings.image,
         **{f"features.operators.openshift.io/{name}": str(value).lower() for name, value in FEATURES.items()},
     }
 
 
-def related_images(chosen: OperatorSettings) -> list[JSONObject]:
+def related_images(settings: OperatorSettings) -> list[JSONObject]:
     """Return the images that a mirror must contain."""
-    return [{"name": "lws", "image": chosen.operand_image}, {"name": "lws-operator", "image": chosen.image}]
+    return [{"name": "lws", "image": settings.operand_image}, {"name": "lws-operator", "image": settings.image}]
 
 
 def metadata(package: Package) -> JSONObject:
@@ -249,9 +249,9 @@ def _descriptor(path: str, text: str) -> JSONObject:
     return {"path": path, "displayName": name, "description": text, "x-descriptors": WIDGETS.get(path, [])}
 
 
-def _install(kinds: Registry, declared: Declared, chosen: OperatorSettings) -> JSONObject:
+def _install(kinds: Registry, declared: Declared, settings: OperatorSettings) -> JSONObject:
     own, handed = operatordeployment.own_rights(kinds), operatordeployment.handed_rights(declared)
-    deployment = operatordeployment.deployment(chosen)
+    deployment = operatordeployment.deployment(settings)
     return {
         "deployments": [
             {"name": meta.name(deployment), "label": meta.labels(deployment), "spec": meta.spec(deployment)}

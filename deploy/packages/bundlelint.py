@@ -112,57 +112,66 @@ def _modes(spec: JSONObject) -> Iterator[str]:
 
 
 def _owned(spec: JSONObject, definitions: Sequence[JSONObject]) -> Iterator[str]:
-    served = {meta.name(one): {each["name"] for each in meta.spec(one)["versions"]} for one in definitions}
+    served = {
+        meta.name(definition): {version["name"] for version in meta.spec(definition)["versions"]}
+        for definition in definitions
+    }
     owned = spec["customresourcedefinitions"]["owned"]
-    for one in owned:
-        if one["version"] not in served.get(one["name"], ()):
-            yield f"owned {one['name']}: no definition of version {one['version']} is in the bundle"
+    for entry in owned:
+        if entry["version"] not in served.get(entry["name"], ()):
+            yield f"owned {entry['name']}: no definition of version {entry['version']} is in the bundle"
         for field in ("displayName", "description", "resources", "specDescriptors", "statusDescriptors"):
-            if not one.get(field):
-                yield f"owned {one['name']}: {field} is missing"
-    for name in served.keys() - {one["name"] for one in owned}:
+            if not entry.get(field):
+                yield f"owned {entry['name']}: {field} is missing"
+    for name in served.keys() - {entry["name"] for entry in owned}:
         yield f"definition {name}: not owned by the version"
 
 
 def _installed(spec: JSONObject) -> Iterator[str]:
     strategy = spec["install"]["spec"]
     permitted = {
-        one["serviceAccountName"] for field in ("permissions", "clusterPermissions") for one in strategy[field]
+        entry["serviceAccountName"] for field in ("permissions", "clusterPermissions") for entry in strategy[field]
     }
-    for one in strategy["deployments"]:
-        template = one["spec"]["template"]
+    for deployment in strategy["deployments"]:
+        template = deployment["spec"]["template"]
         if template["spec"].get("serviceAccountName") not in permitted:
-            yield f"deployment {one['name']}: its account has no permissions"
-        if not one["spec"]["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items():
-            yield f"deployment {one['name']}: it does not select its own pods"
+            yield f"deployment {deployment['name']}: its account has no permissions"
+        if not deployment["spec"]["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items():
+            yield f"deployment {deployment['name']}: it does not select its own pods"
         for container in template["spec"]["containers"]:
             if not (container.get("resources") or {}).get("requests"):
                 yield f"container {container['name']}: no requests of resources"
     for rule in (
-        rule for field in ("permissions", "clusterPermissions") for one in strategy[field] for rule in one["rules"]
+        rule for field in ("permissions", "clusterPermissions") for entry in strategy[field] for rule in entry["rules"]
     ):
         if any("*" in rule.get(field, ()) for field in ("apiGroups", "resources", "verbs")):
             yield f"rule {json.dumps(rule)}: a wildcard"
 
 
 def _images(spec: JSONObject, *, released: bool) -> Iterator[str]:
-    related = {one["image"] for one in spec.get("relatedImages") or []}
-    for image in sorted(set(_named(spec["install"]["spec"]["deployments"])) - related):
+    related = {entry["image"] for entry in spec.get("relatedImages") or []}
+    for image in sorted(set(_image_names(spec["install"]["spec"]["deployments"])) - related):
         yield f"image {image}: not among spec.relatedImages"
     for image in sorted(related) if released else ():
         if not DIGEST.fullmatch(image):
             yield f"image {image}: not by digest"
 
 
-def _named(deployments: Iterable[Any]) -> Iterator[str]:
-    for container in (one for each in deployments for one in each["spec"]["template"]["spec"]["containers"]):
+def _image_names(deployments: Iterable[Any]) -> Iterator[str]:
+    for container in (
+        container for deployment in deployments for container in deployment["spec"]["template"]["spec"]["containers"]
+    ):
         yield container["image"]
-        yield from (one["value"] for one in container.get("env") or [] if one["name"].startswith("RELATED_IMAGE_"))
+        yield from (
+            variable["value"]
+            for variable in container.get("env") or []
+            if variable["name"].startswith("RELATED_IMAGE_")
+        )
 
 
 def _whole(bundle: Bundle) -> Iterator[str]:
     text = json.dumps([bundle.version, *bundle.definitions])
-    if found := LEFT_OVER.search(text):
-        yield f"{found[0]} was not replaced"
+    if match := LEFT_OVER.search(text):
+        yield f"{match[0]} was not replaced"
     if len(text) > LIMIT:
         yield f"{len(text)} bytes: more than {LIMIT}"

@@ -27,12 +27,12 @@ def released(changelog: str, version: str) -> tuple[str, int]:
 def refuse_unreleased(changelog: str, fragments: Sequence[str], version: str) -> None:
     """Raise SystemExit if the tree has unreleased changes: its files would have the wrong version."""
     heading = UNRELEASED.search(changelog)
-    left = ['CHANGELOG.md, heading "## Unreleased"'] if heading and _section(changelog, heading.end()) else []
-    left += [f"changelog.d/{name}" for name in sorted(fragments)]
-    if left:
+    unreleased = ['CHANGELOG.md, heading "## Unreleased"'] if heading and _section(changelog, heading.end()) else []
+    unreleased += [f"changelog.d/{name}" for name in sorted(fragments)]
+    if unreleased:
         raise SystemExit(
-            f"this tree has changes that {version} does not have: {', '.join(left[:3])}"
-            f"{f' and {len(left) - 3} more' if len(left) > 3 else ''}; raise the version and run `make changelog`,"
+            f"this tree has changes that {version} does not have: {', '.join(unreleased[:3])}"
+            f"{f' and {len(unreleased) - 3} more' if len(unreleased) > 3 else ''}; raise the version and run `make changelog`,"
             " or check out the tag of the release"
         )
 

@@ -158,8 +158,8 @@ def _parts() -> tuple[Value, ...]:
 def defaults() -> JSONObject:
     """Return the defaults as a nested object."""
     root: dict[str, Any] = {}
-    for one in values():
-        _put(root, one.name.split("."), one.default)
+    for value in values():
+        _put(root, value.name.split("."), value.default)
     return root
 
 
@@ -167,14 +167,14 @@ def text() -> str:
     """Return `values.yaml`, with a description above each value."""
     lines: list[str] = []
     for name, default in defaults().items():
-        lines += [f"# {one.name}: {one.about}" for one in values() if one.name.split(".")[0] == name]
+        lines += [f"# {value.name}: {value.about}" for value in values() if value.name.split(".")[0] == name]
         lines.append(rendering.document({name: default}))
     return "\n".join(lines)
 
 
 def readme() -> str:
     """Return the README with the table of all values."""
-    rows = [f"| `{one.name}` | `{_short(one.default)}` | {one.about} |" for one in values()]
+    rows = [f"| `{value.name}` | `{_short(value.default)}` | {value.about} |" for value in values()]
     return HEAD + "\n".join(rows) + "\n"
 
 
@@ -186,12 +186,12 @@ def _short(default: object) -> str:
 def schema() -> str:
     """Return `values.schema.json`; unknown values are refused."""
     root: JSONObject = {"$schema": "http://json-schema.org/draft-07/schema#", **_closed()}
-    for one in values():
-        *above, last = one.name.split(".")
+    for value in values():
+        *above, last = value.name.split(".")
         place = root
         for level in above:
             place = place["properties"].setdefault(level, _closed())
-        place["properties"][last] = one.schema | {"description": one.about}
+        place["properties"][last] = value.schema | {"description": value.about}
     # What a chart of charts passes on: values for all of them, and the condition by which it has this one.
     root["properties"] |= {"global": MAP, "enabled": SWITCH}
     return json.dumps(root, indent=2) + "\n"

@@ -125,8 +125,8 @@ def current(check: HealthCheck) -> str:
         *(f"!{has_status(kind, 'False')}" for kind in check.types(ObjectHealth.REQUIRED)),
         *(f"!{is_true(kind)}" for kind in check.types(ObjectHealth.PROGRESSING)),
     ]
-    left = f"has(spec.managementState) && spec.managementState in [{quoted(check.unmanaged)}] || "
-    return (left if check.unmanaged else "") + " && ".join(well)
+    unmanaged = f"has(spec.managementState) && spec.managementState in [{quoted(check.unmanaged)}] || "
+    return (unmanaged if check.unmanaged else "") + " && ".join(well)
 
 
 def any_true(check: HealthCheck, health: ObjectHealth, more: str = "") -> str:

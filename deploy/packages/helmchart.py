@@ -127,10 +127,10 @@ def files(served: Served, definitions: Mapping[str, str]) -> dict[str, str]:
 
 def templates(served: Served) -> dict[str, str]:
     """Return the templates by kind and name."""
-    plain, ganged, gated = (_conditional(one) for one in (served.plain, served.gang, served.gate))
-    named = {name: either(SCHEDULER, ganged[name], text) for name, text in plain.items()}
+    plain, ganged, gated = (_conditional(declared) for declared in (served.plain, served.gang, served.gate))
+    texts = {name: either(SCHEDULER, ganged[name], text) for name, text in plain.items()}
     switched = {
-        name: text if gated[name] == ganged[name] else _switched(gated[name], text) for name, text in named.items()
+        name: text if gated[name] == ganged[name] else _switched(gated[name], text) for name, text in texts.items()
     }
     switched[MANAGER_ROLE] += only_if(RECORDER, rendering.document(served.recording))
     switched[MANAGER_ROLE] += only_if(DISRUPTION, rendering.document(served.disruption))
@@ -181,7 +181,7 @@ def _conditional(declared: Declared) -> dict[str, str]:
     """Return the texts of all objects, conditional on the issuer of certificates and the enabled options."""
     internal, external = _rendered(declared, "internal"), _rendered(declared, "cert-manager")
     unmonitored = {(kind, meta.name(obj)) for kind, obj in build_all(declared, _settings("cert-manager", ""))}
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for identity in dict.fromkeys([*internal, *external]):
         kind, name = identity
         text = _joined(internal.get(identity), external.get(identity))
@@ -189,8 +189,8 @@ def _conditional(declared: Declared) -> dict[str, str]:
             text = only_if(PROMETHEUS, text)
         if kind in TOGGLES:
             text = only_if(TOGGLES[kind], text)
-        found[_file(kind, name)] = text
-    return found
+        texts[_file(kind, name)] = text
+    return texts
 
 
 def _joined(internal: str | None, external: str | None) -> str:
@@ -224,12 +224,12 @@ def _rendered(declared: Declared, certificates: Certificates) -> dict[tuple[Reso
 
 def _released(objects: Iterable[tuple[Resource, JSONObject]]) -> Sequence[str]:
     """Return the names that begin with the release's name, longest first."""
-    found = {
+    names = {
         meta.name(obj)
         for kind, obj in objects
         if kind not in FIXED and not kind.plural.endswith("webhookconfigurations")
     }
-    return sorted((name for name in found - {SERVICE_NAME} if name.startswith(PREFIX)), key=len, reverse=True)
+    return sorted((name for name in names - {SERVICE_NAME} if name.startswith(PREFIX)), key=len, reverse=True)
 
 
 def _text(kind: Resource, obj: JSONObject, names: Sequence[str]) -> str:

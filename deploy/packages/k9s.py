@@ -53,16 +53,16 @@ def _plugin(key: Key) -> JSONObject:
 
 def views(definitions: Sequence[JSONObject]) -> JSONObject:
     """Return `views.yaml`: for each kind the columns of its definition."""
-    found: JSONObject = {}
+    by_kind: JSONObject = {}
     for spec in (definition["spec"] for definition in definitions):
         (version,) = spec["versions"]
         first = ["NAMESPACE"] if spec["scope"] == "Namespaced" else []
-        columns = [_column(one) for one in version.get("additionalPrinterColumns") or []]
-        named = [one for one in columns if one != "AGE"]
-        found[f"{spec['group']}/{version['name']}/{spec['names']['plural']}"] = {
-            "columns": [*first, "NAME", *named, "AGE"]
+        columns = [_column(column) for column in version.get("additionalPrinterColumns") or []]
+        others = [column for column in columns if column != "AGE"]
+        by_kind[f"{spec['group']}/{version['name']}/{spec['names']['plural']}"] = {
+            "columns": [*first, "NAME", *others, "AGE"]
         }
-    return {"views": found}
+    return {"views": by_kind}
 
 
 def _column(column: JSONObject) -> str:

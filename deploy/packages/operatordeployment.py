@@ -62,11 +62,11 @@ class Rights:
 
 
 def build_operator(
-    kinds: Registry, declared: Declared, chosen: OperatorSettings
+    kinds: Registry, declared: Declared, settings: OperatorSettings
 ) -> Sequence[tuple[Resource, JSONObject]]:
     """Build every object, in the order of applying; the object `cluster` comes last."""
     own, handed = own_rights(kinds), handed_rights(declared)
-    namespace = chosen.namespace
+    namespace = settings.namespace
     return [
         (CUSTOM_RESOURCE_DEFINITIONS, labeled(operator_crd())),
         (NAMESPACES, _namespace(namespace)),
@@ -75,19 +75,25 @@ def build_operator(
         (SERVICE_ACCOUNTS, build(SERVICE_ACCOUNTS, OPERATOR, namespace)),
         (SERVICES, metrics_service(namespace)),
         (NETWORK_POLICIES, _network_policy(namespace)),
-        (DEPLOYMENTS, deployment(chosen)),
+        (DEPLOYMENTS, deployment(settings)),
         (OPERATORS, cluster()),
     ]
 
 
 def own_rights(kinds: Registry) -> Rights:
     """Return the operator's own permissions: for its controllers, its lease, its metrics, the topology of the cluster."""
-    namespaced = [one for one in kinds.permissions if one.resource.namespaced and one.resource != EVENTS]
+    namespaced = [
+        permission
+        for permission in kinds.permissions
+        if permission.resource.namespaced and permission.resource != EVENTS
+    ]
     cluster_wide = [permission for permission in kinds.permissions if not permission.resource.namespaced]
     topology = Permission(INFRASTRUCTURES, ("get",), names=(CLUSTER.name,))
     return Rights(
         policy_rules((*cluster_wide, *kube.METRICS, topology)),
-        policy_rules((*namespaced, *(one for one in kinds.permissions if one.resource == EVENTS), *_lease())),
+        policy_rules(
+            (*namespaced, *(permission for permission in kinds.permissions if permission.resource == EVENTS), *_lease())
+        ),
     )
 
 
@@ -99,8 +105,8 @@ def handed_rights(declared: Declared) -> Rights:
     """Return the permissions of the operand's roles, whoever issues its certificates (R-OP-29)."""
     cluster: list[JSONObject] = []
     namespace: list[JSONObject] = []
-    for chosen in (InstallSettings(), InstallSettings(certificates="cert-manager", prometheus=PROMETHEUS)):
-        for kind, obj in build_all(declared, chosen):
+    for install_settings in (InstallSettings(), InstallSettings(certificates="cert-manager", prometheus=PROMETHEUS)):
+        for kind, obj in build_all(declared, install_settings):
             if kind == CLUSTER_ROLES:
                 cluster += obj["rules"]
             elif kind == ROLES:
@@ -108,13 +114,13 @@ def handed_rights(declared: Declared) -> Rights:
     return Rights(_distinct(cluster), _distinct(namespace))
 
 
-def deployment(chosen: OperatorSettings) -> JSONObject:
+def deployment(settings: OperatorSettings) -> JSONObject:
     """Build the Deployment of the operator (R-OP-35), with probes and requests, which the Go operator lacks."""
     pod = {
         "serviceAccountName": OPERATOR,
         "securityContext": POD_SECURITY,
         "terminationGracePeriodSeconds": 15,
-        "containers": [_container(chosen)],
+        "containers": [_container(settings)],
         "volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}}],
     }
     annotations = {"kubectl.kubernetes.io/default-container": OPERATOR, "openshift.io/required-scc": "restricted-v2"}
@@ -123,7 +129,7 @@ def deployment(chosen: OperatorSettings) -> JSONObject:
         "selector": {"matchLabels": {"name": OPERATOR}},
         "template": {"metadata": {"labels": dict(LABELS), "annotations": annotations}, "spec": pod},
     }
-    return build(DEPLOYMENTS, OPERATOR, chosen.namespace, spec=spec)
+    return build(DEPLOYMENTS, OPERATOR, settings.namespace, spec=spec)
 
 
 def cluster(**spec: object) -> JSONObject:
@@ -155,16 +161,16 @@ def _namespace(name: str) -> JSONObject:
     return {"apiVersion": NAMESPACES.api_version, "kind": NAMESPACES.kind, "metadata": own}
 
 
-def _container(chosen: OperatorSettings) -> JSONObject:
+def _container(settings: OperatorSettings) -> JSONObject:
     return {
         "name": OPERATOR,
-        "image": chosen.image,
+        "image": settings.image,
         "imagePullPolicy": "IfNotPresent",
         "command": ["/lws-operator"],
         "args": ["operator"],
         "env": [
             {"name": "OPERATOR_NAME", "value": OPERATOR},
-            {"name": IMAGE_VARIABLE, "value": chosen.operand_image},
+            {"name": IMAGE_VARIABLE, "value": settings.operand_image},
             {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
         ],
         "ports": [{"name": "metrics", "containerPort": PORT, "protocol": "TCP"}],
@@ -205,8 +211,8 @@ def _roles(name: str, rights: Rights, namespace: str) -> list[tuple[Resource, JS
 
 
 def _distinct(rules: Iterable[JSONObject]) -> list[JSONObject]:
-    found: list[JSONObject] = []
+    distinct: list[JSONObject] = []
     for rule in rules:
-        if rule not in found:
-            found.append(rule)
-    return found
+        if rule not in distinct:
+            distinct.append(rule)
+    return distinct

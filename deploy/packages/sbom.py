@@ -48,12 +48,12 @@ def read(lock: str) -> Sequence[Pin]:
     for number, line in enumerate(lock.splitlines(), start=1):
         if line in {"", ALONE} or line.startswith("#"):
             continue
-        if found := PINNED.match(line):
-            pins.append(Pin(found["name"], found["version"], found["marker"] or "", [], []))
-        elif pins and (found := HASH.match(line)):
-            pins[-1].hashes.append(found["digest"])
-        elif pins and (found := NEEDED_BY.match(line)):
-            pins[-1].needed_by.append(found["name"])
+        if match := PINNED.match(line):
+            pins.append(Pin(match["name"], match["version"], match["marker"] or "", [], []))
+        elif pins and (match := HASH.match(line)):
+            pins[-1].hashes.append(match["digest"])
+        elif pins and (match := NEEDED_BY.match(line)):
+            pins[-1].needed_by.append(match["name"])
         else:
             raise LockError(f"line {number} of the lock cannot be read: {line!r}")
     return pins

@@ -91,14 +91,14 @@ def _branches(condition: str, holds: list[str], otherwise: list[str]) -> list[st
     return [f"{{{{- if {condition} }}}}", *holds, *middle, "{{- end }}"]
 
 
-def _expand_block(found: "re.Match[str]") -> str:
-    indent, dash, key, path = found[1], found[2] or "", found[3], found[4]
+def _expand_block(match: "re.Match[str]") -> str:
+    indent, dash, key, path = match[1], match[2] or "", match[3], match[4]
     if dash:
         raise ValueError(f"{key}: a block may not be the first key of a list's item")
     inner = len(indent) + 2
     return f"{{{{- with .Values.{path} }}}}\n{indent}{key}:\n{' ' * inner}{{{{- toYaml . | nindent {inner} }}}}\n{{{{- end }}}}"
 
 
-def _expand_inline(found: "re.Match[str]") -> str:
-    indent, path = found[1], found[2] or found[3]
+def _expand_inline(match: "re.Match[str]") -> str:
+    indent, path = match[1], match[2] or match[3]
     return f"{{{{- with .Values.{path} }}}}\n{indent}{{{{- toYaml . | nindent {len(indent)} }}}}\n{{{{- end }}}}"

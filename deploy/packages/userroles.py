@@ -21,7 +21,11 @@ SCALE: Final = ("patch", "update")
 
 def build(declared: Declared) -> Sequence[tuple[Resource, JSONObject]]:
     """Build two roles for each kind: for editors, and for viewers."""
-    return [(CLUSTER_ROLES, role) for one in declared.definitions() for role in (_editor(one), _viewer(one))]
+    return [
+        (CLUSTER_ROLES, role)
+        for definition in declared.definitions()
+        for role in (_editor(definition), _viewer(definition))
+    ]
 
 
 def _editor(definition: JSONObject) -> JSONObject:
@@ -50,5 +54,5 @@ def _rule(definition: JSONObject, subresources: Sequence[str], verbs: Sequence[s
 
 def _subresources(definition: JSONObject) -> Sequence[str]:
     """Return the subresources of the stored version."""
-    (stored,) = [one for one in meta.spec(definition)["versions"] if one["storage"]]
-    return sorted(stored.get("subresources") or {})
+    (stored_version,) = [version for version in meta.spec(definition)["versions"] if version["storage"]]
+    return sorted(stored_version.get("subresources") or {})

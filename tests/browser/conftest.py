@@ -27,7 +27,7 @@ class Visit:
     complaints: list[str] = field(default_factory=list)
 
     async def go(self, path: str = "") -> None:
-        """Open a page, and wait until its stream is there."""
+        """Open a page, and wait until its stream is open."""
         await self.page.goto(self.house.base + path)
 
     async def focused(self) -> str:

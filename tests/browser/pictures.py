@@ -101,7 +101,7 @@ async def shot(camera: Any) -> bytes:
 
 
 async def furnish(house: House) -> None:
-    """Create sets that are ready, that roll and that fail."""
+    """Create ready sets, a rolling set and a failing set."""
     house.dashboard.about = ClusterIdentity(cluster="west-1", context="prod", user="ann", version="0.2.0")
     await house.put_set("decode", replicas=24, size=4)
     await house.put_set("prefill", replicas=12, size=8)

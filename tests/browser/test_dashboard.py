@@ -1,4 +1,4 @@
-"""The dashboard in a real browser: it shows, follows, resumes, is used by keyboard alone, and is closed to others.
+"""The dashboard in a real browser: display, updates, resumption, use by keyboard alone, and protection.
 
 Any error of a script, and anything that the content policy refuses, fails the test (`conftest.py`).
 """
@@ -261,7 +261,7 @@ def test_pages_pass_the_accessibility_rules(visiting: Visiting, scheme: str) -> 
 
 
 def test_hostile_page_in_the_same_browser_reads_and_does_nothing(visiting: Visiting) -> None:
-    """The worst case: a page at another port of 127.0.0.1, which browsers count as the same site, knows every address."""
+    """In the worst case, a page at another port of 127.0.0.1, which counts as the same site, knows every address."""
     attack = """async (base) => {
         const found = [];
         for (const [path, options] of [

@@ -28,7 +28,7 @@ def test_lines_of_several_ranks_are_shown_as_text(tmp_path: Path) -> None:
     cluster = Cluster(shell, "logs")
 
     async def scenario(link: str) -> None:
-        """Begin as the user's browser does, with the private file that leads to the link."""
+        """Begin as the user's browser does, with the private file that contains the link."""
         complaints: list[str] = []
         async with playwright.async_playwright() as driver:
             browser = await driver.chromium.launch(executable_path=program, args=["--no-sandbox"])

@@ -105,7 +105,7 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One test: its node id and where it runs."""
+    """One test: its node id and its place."""
 
     test: str
     place: Place

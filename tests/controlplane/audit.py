@@ -1,4 +1,4 @@
-"""The audit log of one user's requests: the manager's own counters are not an independent proof.
+"""The audit log of one user's requests: the manager's own counters do not prove anything alone.
 
 In: the user and the directory of a control plane. Out: the API server's flags, and its audit events as plain objects.
 """
@@ -40,7 +40,7 @@ class Audit:
         return [json.loads(line) for line in self._lines()[since:]]
 
     def writes(self, since: int = 0) -> Counter[str]:
-        """Count the requests that ask for a change, by verb and resource; also refused ones."""
+        """Count the requests for a change, by verb and resource, including refused ones."""
         return Counter(described(event) for event in self.events(since) if event["verb"] in WRITES)
 
     @property
@@ -48,7 +48,7 @@ class Audit:
         return self.directory / "audit.log"
 
     def _lines(self) -> list[str]:
-        """Return the lines that are complete."""
+        """Return the complete lines."""
         text = self._log.read_text() if self._log.exists() else ""
         return text[: text.rfind("\n") + 1].splitlines()
 

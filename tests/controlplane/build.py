@@ -88,26 +88,26 @@ def assets(say: Say, version: str = CHOSEN) -> Path:
 
 
 def is_built(version: str) -> bool:
-    """Return whether all programs of a version are there."""
+    """Return whether all programs of a version exist."""
     if version == CHOSEN and OVERRIDE in os.environ:
         return True
     return not missing(modules(version), cache() / fingerprint(version))
 
 
 def make(wanted: Sequence[Module], target: Path, say: Say) -> None:
-    """Build the programs that are not yet in a directory."""
+    """Build the programs that do not exist yet in a directory."""
     if missing(wanted, target):
         with exclusive(cache(), say):
             complete(wanted, target, say)
 
 
 def missing(wanted: Iterable[Module], target: Path) -> list[Module]:
-    """Return the modules of which a program is not in a directory."""
+    """Return the modules with a program that is missing in a directory."""
     return [one for one in wanted if not all((target / name).exists() for name in one.programs.values())]
 
 
 def complete(wanted: Iterable[Module], target: Path, say: Say) -> None:
-    """Build programs that another session has not built meanwhile."""
+    """Build the programs that no other session has built meanwhile."""
     if unbuilt := missing(wanted, target):
         go = find_go(say)
         target.mkdir(parents=True, exist_ok=True)
@@ -128,12 +128,12 @@ def cache() -> Path:
 
 
 def fingerprint(version: str) -> str:
-    """Return the hash of everything the binaries of a version are built from."""
+    """Return the hash of all inputs of the binaries of a version."""
     return content(modules(version))
 
 
 def content(wanted: Iterable[Module]) -> str:
-    """Return the hash of everything that programs are built from."""
+    """Return the hash of all inputs of programs."""
     digest = hashlib.sha256(repr(tuple(wanted)).encode())
     for module in wanted:
         digest.update(module.tags.encode())
@@ -144,7 +144,7 @@ def content(wanted: Iterable[Module]) -> str:
 
 
 def find_go(say: Say) -> Path:
-    """Return a go that is new enough: of this machine, or from a wheel."""
+    """Return a go program that is new enough, of this machine or from a wheel."""
     own = shutil.which("go")
     if own and version_of(Path(own)) >= NEEDED_GO:
         return Path(own)
@@ -174,7 +174,7 @@ def version_of(go: Path) -> tuple[int, int]:
 
 
 def build(go: Path, module: Module, target: Path, say: Say) -> None:
-    """Build the programs of one module into a directory of its own, and move them to their place when all are there.
+    """Build the programs of one module into a separate directory, and move them to their place when all exist.
 
     Go caches the compiled packages, so that an interrupted build continues.
     """
@@ -238,7 +238,7 @@ def _run(command: list[str], environment: dict[str, str], directory: Path, remin
 
 
 def main() -> None:
-    """Build, say so, and print where the programs of each version are."""
+    """Build the programs with progress, and print the directories of each version."""
     words = sys.argv[1:] or [*CLUSTERS.values()]
     try:
         for version in VERSIONS if words == ["all"] else words:

@@ -1,6 +1,6 @@
-"""etcd of one member or several: their flags, and who of them leads.
+"""etcd with one or several members: their flags, and the leader.
 
-In: how many. Out: members with addresses on loopback, the flags of each, and the answers of their status.
+In: the number of members. Out: members with addresses on loopback, the flags of each, and the answers of their status.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One etcd, and where clients and its peers reach it."""
+    """One etcd, and its addresses for clients and peers."""
 
     name: str
     client: str
@@ -53,7 +53,7 @@ def flags_of(member: Member, members: Sequence[Member], directory: Path) -> list
 
 
 def leader_of(members: Sequence[Member]) -> Member | None:
-    """Return the member that says of itself that it leads."""
+    """Return the member that reports itself as leader."""
     statuses = ((member, _status(member)) for member in members)
     return next((one for one, status in statuses if status and status["header"]["member_id"] == status["leader"]), None)
 

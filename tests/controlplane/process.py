@@ -93,7 +93,7 @@ def control_plane(
 
 @contextmanager
 def api_server(assets: Path, directory: Path, flags: Sequence[str] = (), members: int = 1) -> Iterator[Plane]:
-    """Run etcd and the API server; whatever else was started is ended with them."""
+    """Run etcd and the API server; all other started processes end with them."""
     processes: dict[str, subprocess.Popen[bytes]] = {}
     port, *others = free_ports(1 + 2 * members)
     token = secrets.token_urlsafe(24)
@@ -114,7 +114,7 @@ def api_server(assets: Path, directory: Path, flags: Sequence[str] = (), members
 
 
 def apiserver_flags(plane: Plane, port: int) -> list[str]:
-    """Return the flags of the API server; it makes its own certificate in `pki`."""
+    """Return the flags of the API server; it creates its own certificate in `pki`."""
     directory = plane.directory
     return [
         f"--etcd-servers={','.join(member.client for member in plane.members)}",
@@ -149,8 +149,9 @@ def client_flags(plane: Plane, name: str) -> list[str]:
 
 
 def controller_manager_flags(plane: Plane) -> list[str]:
-    """Return the flags of the controller manager: with its usual 20 requests a second, or with a look at nodes every five
-    seconds, it would be what tests wait for.
+    """Return the flags of the controller manager.
+
+    With its default of 20 requests a second, or of a look at nodes every five seconds, tests would wait for it.
     """
     return [
         *client_flags(plane, "kube-controller-manager"),
@@ -165,7 +166,7 @@ def controller_manager_flags(plane: Plane) -> list[str]:
 
 
 def kwok_flags(plane: Plane) -> list[str]:
-    """Return the flags of kwok, which plays the nodes by the stages of this folder."""
+    """Return the flags of kwok, which simulates the nodes by the stages of this folder."""
     return [
         f"--kubeconfig={plane.kubeconfig}",
         "--manage-all-nodes=false",
@@ -192,20 +193,20 @@ def start(plane: Plane, name: str, flags: Sequence[str], *, program: str = "") -
 
 
 def kill(plane: Plane, name: str) -> None:
-    """End a process by force."""
+    """Kill a process."""
     plane.processes[name].kill()
     plane.processes[name].wait()
 
 
 def start_again(plane: Plane, name: str, *, without: str | None = None) -> None:
-    """Start a process that has ended, with its original command; without a flag if one is named."""
+    """Start a process that has ended, with its original command, without the named flag."""
     program, *flags = cast("list[str]", plane.processes[name].args)
     kept = [flag for flag in flags if without is None or not flag.startswith(f"{without}=")]
     start(plane, name, kept, program=Path(program).name)
 
 
 def stop(process: "subprocess.Popen[bytes]") -> None:
-    """End a process, with SIGKILL if it does not exit by itself."""
+    """Stop a process, with SIGKILL if it does not exit by itself."""
     process.terminate()
     try:
         process.wait(STOP_SECONDS)
@@ -227,7 +228,7 @@ def await_ready(plane: Plane) -> None:
 
 
 def is_ready(plane: Plane) -> bool:
-    """Ask /readyz."""
+    """Request /readyz."""
     with contextlib.suppress(OSError):
         return plane.authority.exists() and get(plane, "/readyz") == b"ok"
     return False

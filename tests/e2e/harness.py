@@ -1,4 +1,4 @@
-"""The command line of a user, its manifests, and its traces on the machine."""
+"""The command line of a user, its manifests, and its remaining processes and files."""
 
 import json
 import os
@@ -45,7 +45,7 @@ class Shell:
         return self.run([*LWS, *words], code=code, text=text)
 
     def ended(self, *words: str) -> "subprocess.CompletedProcess[str]":
-        """Run `lws` to its end, with whatever code."""
+        """Run `lws` to its end, with any exit code."""
         return self.run([*LWS, *words], code=None)
 
     def run(
@@ -106,7 +106,7 @@ class Shell:
         return [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(self.base) in line]
 
     def assert_nothing_is_left(self) -> None:
-        """Fail if a process, a mount or the state of a run is left, after a moment for the kernel to end them."""
+        """Fail if a process, a mount or the state of a run remains after a moment."""
         until(lambda: not self.processes(), f"the end of {self.processes()}", 5)
         assert self.mounts() == []
         kept = [path.name for path in self.state.glob("run-*") if {one.name for one in path.iterdir()} - KEPT]
@@ -125,7 +125,7 @@ def make_shell(base: Path) -> Shell:
 
 
 def clean_up(shell: Shell) -> None:
-    """Stop the clusters that are left running, and delete them."""
+    """Stop the clusters that still run, and delete them."""
     for place in filter(Path.is_dir, shell.state.iterdir()) if shell.state.exists() else ():
         shell.lws("down", place.name, "--delete")
 
@@ -146,7 +146,7 @@ class Cluster:
         return self.shell.lws(command, f"--local={self.name}", *words, code=code, text=text).stderr
 
     def ended(self, command: str, *words: str) -> "subprocess.CompletedProcess[str]":
-        """Run a command to its end, with whatever code."""
+        """Run a command to its end, with any exit code."""
         return self.shell.ended(command, f"--local={self.name}", *words)
 
     def apply(self, *objects: JSONObject) -> None:

@@ -1,7 +1,7 @@
 """The commands of a page of the documentation, as a script.
 
-They run in order in one shell, as somebody types them who has never used `lws`: an empty home, a state directory of its
-own, `.venv/bin` on PATH as after `source .venv/bin/activate`. Lines that end with `&` run in the background, to the end
+They run in order in one shell, as typed by a user who has never used `lws`: with an empty home, a new state directory,
+and `.venv/bin` on PATH as after `source .venv/bin/activate`. Lines that end with `&` run in the background until the end
 of the page.
 """
 
@@ -56,7 +56,7 @@ def commands(page: str) -> Iterator[str]:
 
 
 def missing(page: str, printed: str) -> list[str]:
-    """Return the lines that the page says are printed ("prints, …:" before a block) and that were not; numbers may differ."""
+    """Return the promised lines ("prints, …:" before a block) that were not printed; numbers may differ."""
     shown = re.findall(r"^prints[^\n]*:\n\n```\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
     lines = {_without_numbers(line) for line in printed.splitlines()}
     return [line for block in shown for line in block.splitlines() if _without_numbers(line) not in lines]

@@ -114,7 +114,7 @@ class Terminal:
         return self.screen()
 
     def until_shows(self, lines: Sequence[str], seconds: float = 60) -> None:
-        """Read until exactly these lines stand on the screen, but for numbers that time changes."""
+        """Read until the screen has exactly these lines, except for numbers that time changes."""
         self._until(
             lambda: timeless(self.screen()) == list(lines),
             seconds,

@@ -218,7 +218,7 @@ def test_repeatedly_failing_run_ends_with_the_reason(shell: Shell, tmp_path: Pat
 
 @pytest.mark.parametrize("restart", ["None", "RecreateGroupOnPodRestart"])
 def test_last_lines_of_an_early_crash_are_shown(shell: Shell, tmp_path: Path, restart: str) -> None:
-    """They are in the log and in the final error, even if the group was recreated."""
+    """The lines are in the log and in the final error, even if the group was recreated."""
     manifest = tmp_path / "lws.json"
     failing = {"command": ["sh", "-c", "echo boom $(cat /proc/sys/kernel/random/uuid) >&2; exit 3"], "grace": 0}
     manifest.write_text(json.dumps(lws("web", failing, restart=restart)))

@@ -80,7 +80,7 @@ print(time.monotonic() - begin)
 
 
 def team(name: str, replicas: int = 1) -> JSONObject:
-    """Return groups of two ranks; both answer on a port, and tick a hundred times a second where they may."""
+    """Return groups of two ranks; both answer on a port, and print a tick a hundred times a second if they may."""
     container = {
         "name": "main",
         "image": "python",
@@ -146,7 +146,7 @@ def test_partition_of_two_ranks_spares_others_and_ends(squad: Cluster) -> None:
 
 
 def test_throttle_drops_packets_above_a_rate_and_ends(squad: Cluster) -> None:
-    """A megabyte arrives at once without the fault, and with it 64 KiB, and 20 kB in each of at most three seconds."""
+    """Without the fault a megabyte arrives at once; with it, 64 KiB and then 20 kB in each of at most three seconds."""
     read = ("exec", "web/0/0", "--", "python3", "-c", READ, "web-0-1.web")
     assert int(squad.lws(*read)) == 1_000_000
     with fault(squad, "throttle", "web/0/0", "web/0/1", "--amount=20k"):
@@ -273,7 +273,7 @@ def test_ranks_of_a_lost_node_are_recreated_elsewhere(shell: Shell) -> None:
 
 
 def is_unschedulable(cluster: Cluster) -> bool:
-    """Return whether the first node takes no pods."""
+    """Return whether the first node accepts no pods."""
     return bool(json.loads(cluster.lws("nodes", "node-0", "-o", "json"))["spec"].get("unschedulable"))
 
 

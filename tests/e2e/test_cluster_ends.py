@@ -24,7 +24,7 @@ ATTACHED = {
 
 @pytest.fixture
 def attached(shell: Shell) -> Iterator[dict[str, Running]]:
-    """Start a cluster with a group, and every command that stays attached; return them once they are."""
+    """Start a cluster with a group, and every command that stays attached; return the commands when all are attached."""
     shell.lws("up", "ends", "--detach")
     Cluster(shell, "ends").start(lws("web", HELLO))
     found = {name: shell.start(words[0], "--local=ends", *words[1:]) for name, (words, _) in ATTACHED.items()}

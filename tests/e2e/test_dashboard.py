@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer that was read."""
+    """A complete answer."""
 
     status: int
     headers: Message
@@ -54,7 +54,7 @@ class Browser:
             return Answer(response.status, response.headers, response.read().decode())
 
     def wait(self, path: str, words: bytes) -> None:
-        """Read a stream until words are in it."""
+        """Read a stream until it contains words."""
         with closing(HTTPConnection(self.host, timeout=60)) as connection:
             connection.request("GET", self.base + path, headers={"Cookie": self.cookie})
             with closing(connection.getresponse()) as response:

@@ -1,4 +1,4 @@
-"""Commands of the README and the how-to pages have the documented result. Examples: `test_examples.py`."""
+"""Commands of the README and the how-to pages have the documented result (examples: `test_examples.py`)."""
 
 import subprocess
 import sys
@@ -126,7 +126,7 @@ def test_make_installs_only_what_users_need(target: str) -> None:
 
 
 def test_demo_runs_from_a_fresh_clone(shell: Shell, tmp_path: Path) -> None:
-    """A clone of what is committed, an empty home; packages come from the environment that runs this test.
+    """A clone of the committed files and an empty home; packages come from the environment that runs this test.
 
     `-o` keeps make from creating that environment again, and PYTHONPATH selects the code of the clone.
     """

@@ -41,7 +41,7 @@ def test_node_is_drained_group_by_group_and_one_group_moves(cluster: Cluster) ->
 
 
 def test_move_leaves_no_taint_when_sigterm_ends_it(cluster: Cluster) -> None:
-    """The move waits for its turn: group 1 is never ready."""
+    """The move waits because group 1 is never ready."""
     script = "[ $LWS_GROUP_INDEX = 0 ] && touch /tmp/ready; exec sleep 1000"
     held = lws("held", shell_script(script), replicas=2)
     held["metadata"]["annotations"] = {labels.MOVE_OFF_CLOSED_NODES: "on"}

@@ -91,7 +91,7 @@ def _read_only(name: str) -> JSONObject:
 
 
 def programs(directory: Path) -> list[Failing]:
-    """Return the fifteen programs; a file without the permission to be executed is made in the directory."""
+    """Return the fifteen programs; a file without the permission to execute is created in the directory."""
     script = directory / "start.sh"
     script.write_text("#!/bin/sh\nsleep 1000\n")
     script.chmod(stat.S_IRUSR | stat.S_IWUSR)
@@ -132,7 +132,7 @@ def test_failing_programs_have_correct_causes_at_every_moment(
 
 
 def observe(cluster: Cluster, failing: Sequence[Failing]) -> tuple[dict[str, int], list[str]]:
-    """Explain each program at each change of its pods from the moment when its cause was named; return how often, and what was wrong."""
+    """Explain each program at each change of its pods after its cause was named; return the number of explanations, and the errors."""
     moments = dict.fromkeys((one.name for one in failing), 0)
     seen: dict[str, frozenset[str]] = {}
     wrong: list[str] = []
@@ -158,7 +158,7 @@ def is_enough(moments: Mapping[str, int]) -> bool:
 
 
 async def states(cluster: Cluster) -> dict[str, frozenset[str]]:
-    """Return the pods of each program by UID and resourceVersion: another value is another moment."""
+    """Return the pods of each program by UID and resourceVersion, which identify a moment."""
     place = cluster.shell.state / cluster.name / "kubeconfig"
     client = Client(HTTPTransport(kubeconfig.load({}, kubeconfig=str(place)), user_agent="tests"))
     try:
@@ -172,7 +172,10 @@ async def states(cluster: Cluster) -> dict[str, frozenset[str]]:
 
 
 def ended(cluster: Cluster, *words: str) -> tuple[int, str]:
-    """Run `lws` in this process to its end; return its exit code and what it printed. To import it takes 0.3 s each time."""
+    """Run `lws` in this process to its end; return its exit code and its output.
+
+    A new process would import for 0.3 s each time.
+    """
     printed = io.StringIO()
     with redirect_stdout(printed), redirect_stderr(printed):
         code = app.run([*words, *([] if words[0].startswith("--local") else [f"--local={cluster.name}"])])
@@ -180,7 +183,7 @@ def ended(cluster: Cluster, *words: str) -> tuple[int, str]:
 
 
 def unseen(cluster: Cluster, one: Failing) -> str:
-    """Return the first screen of a person who asks, if the cause or the next step is not on it."""
+    """Return the first screen of a user if the cause or the next step is missing on it."""
     with terminal(cluster.shell, "explain", f"--local={cluster.name}", one.name, columns=COLUMNS) as screen:
         screen.end()
     rows = [line[at : at + COLUMNS] for line in screen.screen() for at in range(0, max(len(line), 1), COLUMNS)]

@@ -1,7 +1,7 @@
-"""The manifests of docs/how-to/frameworks.md: run with a real small program where it can be had, else rehearsed.
+"""The manifests of docs/how-to/frameworks.md: run with a small real program if it is available, else rehearsed.
 
-MPI comes from `make frameworks` (`requirements/frameworks.lock`, 15 MB); torch is large and not pinned: whoever has it
-(`.venv/bin/pip install torch`) tries it. It was 2.15.0 the last time.
+MPI comes from `make frameworks` (`requirements/frameworks.lock`, 15 MB). torch is large and not pinned: it is tried if it
+is installed (`.venv/bin/pip install torch`). The last version was 2.15.0.
 """
 
 import importlib.util
@@ -28,7 +28,7 @@ SUM: Final = re.compile(r"^0/(\d) .*rank (\d) of 4: the sum of ranks is 6$", re.
 
 
 def lacks(name: str) -> str:
-    """Return why the program of a manifest cannot run here, empty where it can."""
+    """Return why the program of a manifest cannot run here, empty if it can."""
     match name:
         case "jax":
             return "" if importlib.util.find_spec("jax") else "jax is not installed"
@@ -43,7 +43,7 @@ def lacks(name: str) -> str:
 
 
 def with_mpi(manifest: Any) -> Any:
-    """Return the manifest with an environment in which the programs of `make frameworks` are found, as in an image."""
+    """Return the manifest with an environment that has the programs of `make frameworks`, as in an image."""
     found = {
         "PATH": f"{Path(sys.executable).parent}:{FRAMEWORKS / 'bin'}:{os.environ['PATH']}",
         "LD_LIBRARY_PATH": str(FRAMEWORKS / "lib"),

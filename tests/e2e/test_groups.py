@@ -55,7 +55,7 @@ def endless_rings(name: str) -> JSONObject:
 
 
 def kill(cluster: Cluster, pod: str) -> None:
-    """Kill every process of a pod from outside, as the kernel does that is out of memory."""
+    """Kill every process of a pod from outside, as a kernel without free memory does."""
     found = cluster.shell.processes(f"HOSTNAME={pod}")
     assert found
     for process in found:

@@ -103,6 +103,6 @@ def test_migration_to_random_keys_keeps_the_capacity(shell: Shell) -> None:
 
 
 def ready_leaders(shell: Shell) -> int:
-    """Return to how many leaders the Service of the page sends requests."""
+    """Return the number of leaders to which the Service of the page sends requests."""
     shown = json.loads(shell.lws("get", "--local", "-o", "view").stdout)["items"]
     return sum(rank["ready"] for item in shown for place, rank in ranks(item).items() if str(place).endswith("/0"))

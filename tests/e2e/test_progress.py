@@ -151,7 +151,7 @@ def test_completed_run_is_not_started_again(cluster: Cluster) -> None:
 
 
 def test_early_ranks_are_not_an_error_of_run_until_done(shell: Shell) -> None:
-    """The second group runs for longer than the time to the first diagnosis."""
+    """The second group runs for longer than the time before the first diagnosis."""
     script = f"if [ $LWS_GROUP_INDEX = 1 ]; then sleep {FIRST + 3}; fi; echo finished"
     batch = json.dumps(lws("batch", shell_script(script), replicas=2, size=2))
     told = shell.lws("run", "-", "--until=done", "--fail-fast", "--timeout=120", text=batch).stderr

@@ -14,7 +14,7 @@ REHEARSED: Final = ("--nodes", "auto", "--gpus", "auto", "--stub", "--until", "r
 
 
 class Form(NamedTuple):
-    """A form that becomes ready: its set (a pattern), the ranks of each group, and what is assumed for it."""
+    """A form that becomes ready: its set (a pattern), the ranks of each group, and the assumptions about it."""
 
     name: str
     groups: int

@@ -50,7 +50,7 @@ class Door:
 
 @pytest.fixture
 def door(cluster: Cluster) -> Door:
-    """The door of the shared cluster."""
+    """The means of access to the shared cluster."""
     return Door(cluster)
 
 

@@ -86,7 +86,7 @@ REFUSED = 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"'
 
 
 def test_ranks_resolve_each_other_without_namespaces(shell: Shell) -> None:
-    """The pods are plain processes, as in a container with Docker's default profile, or under Ubuntu's AppArmor."""
+    """The pods are plain processes, as in a container with Docker's default profile, or with Ubuntu's AppArmor."""
     run = ["run", "-f", "examples/allreduce/lws.yaml", "--image", "allreduce=examples/allreduce", "--until", "done"]
     ran = shell.run(["unshare", "--user", "--map-root-user", "sh", "-c", REFUSED, "sh", *LWS, *run])
     assert "pods are plain processes of this machine" in ran.stderr

@@ -1,4 +1,4 @@
-"""Storms over the examples: all groups recover, and under load no request fails that a budget protects."""
+"""Storms in the examples: all groups recover, and under load no request fails that a budget protects."""
 
 import json
 import re
@@ -24,7 +24,7 @@ def served(shell: Shell) -> Cluster:
 
 
 def test_examples_recover_after_a_random_storm(served: Cluster) -> None:
-    """A user's command, with a seed; the page agrees with its exit code."""
+    """The command has a seed, and the page describes its exit code."""
     served.lws("apply", "-f", "examples/tensor-parallel/lws.yaml")
     served.lws("wait", "tensor-parallel", "--timeout=60")
     page = served.lws("chaos", "random", "--seed", "7", "--minutes", "0.3", "--settle", "90", "-o", "html")

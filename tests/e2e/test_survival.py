@@ -1,4 +1,4 @@
-"""A killed cluster continues with its objects; and however `lws` or a program ends, nothing is left behind."""
+"""A killed cluster continues with its objects, and nothing remains after any end of `lws` or of a program."""
 
 import json
 import os

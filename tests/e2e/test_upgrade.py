@@ -1,8 +1,9 @@
-"""From the version before to this one, and back: what 0.1.0 left of a cluster with sets is gone on with by this version.
+"""An upgrade from the previous version to this one, and back: this version continues with a cluster of 0.1.0.
 
-`packages/leaderworkerset/tests/vectors/release-0.1.0.tar.xz` is the directory of a cluster that `lws up` of 0.1.0 ran: objects, definitions, options, failures
-that were recorded. In it `web` was rolled once, `keyed` has random keys, `split` is a DisaggregatedSet, and `fails` was
-recreated and waits. 0.1.0 was never published: `tests/predecessor.py` has it from the history.
+`packages/leaderworkerset/tests/vectors/release-0.1.0.tar.xz` is the directory of a cluster that `lws up` of 0.1.0 ran:
+objects, definitions, options, and recorded failures. In it `web` was rolled once, `keyed` has random keys, `split` is a
+DisaggregatedSet, and `fails` was recreated and waits. 0.1.0 was never published: `tests/predecessor.py` has it from the
+history.
 """
 
 import json

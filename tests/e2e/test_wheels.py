@@ -1,4 +1,4 @@
-"""A release: twice the same, whole, and installed outside of this repository, where two wheels are all that the manager needs.
+"""A release: built twice with the same result, complete, and installed outside of this repository with two wheels.
 
 Third-party packages come from the environment that runs this test; its link to this repository is not followed.
 """

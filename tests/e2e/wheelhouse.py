@@ -21,7 +21,7 @@ def fill(directory: Path) -> None:
 
 
 def pack(found: Distribution, directory: Path) -> None:
-    """Write the wheel that this distribution was installed from, but for its compression and hashes."""
+    """Write the wheel that this distribution was installed from, except for its compression and hashes."""
     told = dict(line.split(": ", 1) for line in (found.read_text("WHEEL") or "").splitlines() if ": " in line)
     name = re.sub(r"[-_.]+", "_", found.metadata["Name"])
     files = [path for path in found.files or () if ".." not in path.parts and path.suffix != ".pyc"]

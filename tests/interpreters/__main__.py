@@ -1,6 +1,6 @@
-"""Run the fast tests, and one `lws run`, on every further Python of this machine: `python -m tests.interpreters [--list] [--ends]`.
+"""Run the fast tests, and one `lws run`, on every further Python: `python -m tests.interpreters [--list] [--ends]`.
 
-Further: besides the current one, on which `make test` runs everything. Exits with code 1 if one failed; a machine
+Further means: besides the current one, on which `make test` runs everything. Exits with code 1 if one failed; a machine
 with a single Python is not an error, but announced prominently. With `--ends` only the oldest and the newest are tried.
 """
 
@@ -149,7 +149,7 @@ def dotted(version: Version) -> str:
 
 
 def say(line: str) -> None:
-    """Print before the programs that are started next print."""
+    """Print before the started programs print again."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

@@ -103,7 +103,7 @@ def test_tool_settings_do_not_change_the_environment_digest(tmp_path: Path) -> N
 
 
 def test_pass_at_the_second_try_is_listed_by_name(tmp_path: Path) -> None:
-    """With the two commands of `make test`."""
+    """The test uses the two commands of `make test`."""
     (tmp_path / "test_it.py").write_text(
         "from pathlib import Path\n"
         "def test_steady(): pass\n"
@@ -134,7 +134,7 @@ def test_run_with_too_many_unstable_tests_fails(tmp_path: Path) -> None:
 
 
 def test_hanging_test_fails_by_name_and_is_retried(tmp_path: Path) -> None:
-    """In parallel, as on the other Pythons: the worker process ends with the test, and pytest with the rest."""
+    """In a parallel run, the worker process ends with the test, and pytest with the remaining tests."""
     (tmp_path / "test_it.py").write_text(
         "import time\nfrom pathlib import Path\n"
         "def test_hanging():\n"

@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
 
 
 def skip(reason: str) -> int:
-    """Print why nothing runs, the first and the last line of it as one; return the exit code."""
+    """Print why nothing runs, its first and last line as one; return the exit code."""
     lines = [line.strip() for line in reason.splitlines() if line.strip()]
     sys.stderr.write(f"skipped: {' '.join(dict.fromkeys([lines[0], lines[-1]]))}\n")
     return 0

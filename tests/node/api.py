@@ -1,4 +1,4 @@
-"""Read objects of the cluster: HTTP through the socket of `kubectl proxy`, since a command for each look is slow."""
+"""Read objects of the cluster through the socket of `kubectl proxy`, because a command for each request is slow."""
 
 import http.client
 import json

@@ -16,7 +16,7 @@ def make(name: str, nodes: Sequence[str]) -> None:
 
 
 def remove(name: str) -> None:
-    """Remove what is left of a run whose processes have ended."""
+    """Remove the remains of a run whose processes have ended."""
     for hierarchy in hierarchies():
         for folder in sorted((hierarchy / name).rglob("*/"), reverse=True):
             with contextlib.suppress(FileNotFoundError):

@@ -83,7 +83,7 @@ class Cluster:
         return done.stdout
 
     def check(self) -> None:
-        """Fail where a program of a node has ended."""
+        """Fail if a program of a node has ended."""
         for machine in self.machines:
             machine.check()
 
@@ -106,9 +106,9 @@ def attach(directory: Path) -> Cluster:
 
 @contextmanager
 def cluster(say: Say) -> Iterator[Cluster]:
-    """Run a cluster until the context is left, or this process ends in whatever way.
+    """Run a cluster until the context is left, or this process ends in any way.
 
-    It raises AbsentError where this machine lacks something that nodes need.
+    Raise AbsentError if this machine lacks a requirement of nodes.
     """
     prerequisites.install_packages(runs(), say)
     prerequisites.try_namespaces(runs())
@@ -128,7 +128,7 @@ def cluster(say: Say) -> Iterator[Cluster]:
 
 @contextmanager
 def run_directory() -> Iterator[Path]:
-    """Make the directory and the cgroups of a run, and remove both at its end, also when this process is killed."""
+    """Create the directory and the cgroups of a run, and remove both at its end, also if this process is killed."""
     sweep()
     directory = runs() / f"{PREFIX}{secrets.token_hex(4)}"
     directory.mkdir(parents=True)
@@ -186,7 +186,7 @@ def runs() -> Path:
 
 
 def start(running: Cluster, authority: Authority, archives: list[Path]) -> None:
-    """Start everything of a cluster, and wait until both nodes and the name server are ready."""
+    """Start all parts of a cluster, and wait until both nodes and the name server are ready."""
     controlplane.issue(authority, running.machines)
     with ThreadPoolExecutor() as pool:
         containers = [
@@ -207,7 +207,7 @@ def start(running: Cluster, authority: Authority, archives: list[Path]) -> None:
 
 
 def start_containers(machine: Machine, assets: Path, archives: list[Path]) -> None:
-    """Start containerd, and give it images."""
+    """Start containerd, and load images into it."""
     daemons.start_containerd(machine, assets)
     daemons.load(machine, assets, archives)
 

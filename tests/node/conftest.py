@@ -17,7 +17,7 @@ VARIABLE = "LWS_NODE_CLUSTER"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Ignore these tests in runs that do not name them or their tier: they take minutes, and need root."""
+    """Ignore these tests in runs that name neither them nor their tier: they take minutes, and need root."""
     if config.getoption("tier") == "node":
         return None
     named = [Path(argument.partition("::")[0]).resolve() for argument in config.args]
@@ -52,7 +52,7 @@ def place(nodes: Cluster) -> Iterator[Place]:
 
 @contextmanager
 def namespace(nodes: Cluster) -> Iterator[Place]:
-    """Make a namespace, and remove it at the end."""
+    """Create a namespace, and remove it at the end."""
     name = f"t-{secrets.token_hex(4)}"
     nodes.kubectl("create", "namespace", name)
     yield Place(nodes, name)

@@ -29,7 +29,7 @@ NODE_GRACE: Final = "12s"
 
 
 def issue(authority: Authority, nodes: Sequence[Machine]) -> None:
-    """Write keys, certificates and kubeconfigs of all that speak with the API server."""
+    """Write keys, certificates and kubeconfigs of all clients of the API server."""
     host = nodes[0].address
     server = f"https://{host}:{PORT}"
     authority.issue("kube-apiserver", "kube-apiserver", hosts=[*API_NAMES, host, API_SERVICE, "127.0.0.1"])
@@ -107,7 +107,7 @@ def controllers(authority: Authority) -> dict[str, list[str]]:
 
 
 def await_ready(machine: Machine, assets: Path, authority: Authority) -> None:
-    """Wait until the API server says that it is ready."""
+    """Wait until the API server reports that it is ready."""
     kubectl = [str(assets / "kubectl"), f"--kubeconfig={authority.directory / 'admin.kubeconfig'}"]
     deadline = time.monotonic() + START_SECONDS
     while True:

@@ -73,7 +73,7 @@ def start_containerd(machine: Machine, assets: Path) -> None:
 
 
 def load(machine: Machine, assets: Path, archives: Iterable[Path]) -> None:
-    """Give containerd the images of some archives."""
+    """Load the images of some archives into containerd."""
     for archive in archives:
         machine.run(str(assets / "ctr"), "--namespace=k8s.io", "images", "import", str(archive))
 
@@ -144,7 +144,7 @@ def kubelet_settings(machine: Machine, pki: Path) -> dict[str, object]:
 
 
 def proxy_settings(machine: Machine, pki: Path) -> dict[str, object]:
-    """Return the configuration of kube-proxy; it leaves the sysctls of connection tracking alone."""
+    """Return the configuration of kube-proxy, which does not change the sysctls of connection tracking."""
     return {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",

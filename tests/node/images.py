@@ -1,8 +1,8 @@
-"""Make the images that the nodes run, without a registry: from Debian packages, from programs of ours, from this repository.
+"""Build the images of the nodes without a registry: from Debian packages, from our programs, and from this repository.
 
     python -m tests.node.images
 
-Out: archives below the user's cache folder, each named by the hash of what it was made from.
+Out: archives below the user's cache folder, each named by the hash of its inputs.
 """
 
 import hashlib
@@ -61,7 +61,7 @@ RECIPE: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A place where buildah keeps images; its mounts are in a namespace of their own."""
+    """A store of images for buildah; its mounts are in a separate namespace."""
 
     directory: Path
 
@@ -76,7 +76,7 @@ class Store:
         return done.stdout.strip()
 
     def commit(self, name: str, content: Path, command: Sequence[str] = ("/bin/sh",)) -> None:
-        """Make an image of a folder, with the command that it runs."""
+        """Build an image of a folder, with the command that it runs."""
         container = self.run("from", "scratch")
         self.run("copy", "--quiet", container, str(content), "/")
         self.run("config", "--entrypoint", json.dumps(command), "--cmd", "", "--env", f"PATH={PATH}", container)
@@ -131,7 +131,7 @@ def make_small(targets: Sequence[Path]) -> None:
 
 
 def unpack_busybox(root: Path) -> None:
-    """Make a root file system of busybox."""
+    """Create a root file system of busybox."""
     busybox = shutil.which("busybox", path=environment(root)["PATH"])
     for name in ("bin", "etc", "root", "tmp"):
         (root / name).mkdir(parents=True)
@@ -144,7 +144,7 @@ def unpack_busybox(root: Path) -> None:
 
 
 def make_coredns(target: Path, program: Path) -> None:
-    """Make the image of the name server."""
+    """Build the image of the name server."""
     if target.exists():
         return
     store = Store(cache() / "store")
@@ -156,7 +156,7 @@ def make_coredns(target: Path, program: Path) -> None:
 
 
 def make_product(target: Path, say: Say) -> None:
-    """Make the image of the manager by its Containerfile, from a base of Debian packages."""
+    """Build the image of the manager by its Containerfile, from a base of Debian packages."""
     if target.exists():
         return
     store = Store(cache() / "store")
@@ -165,7 +165,7 @@ def make_product(target: Path, say: Say) -> None:
 
 
 def make_previous(sources: Path, say: Say) -> Path:
-    """Make the image of an earlier version from its sources, by their Containerfile; return its archive."""
+    """Build the image of an earlier version from its sources, by their Containerfile; return its archive."""
     target = place("previous", [sources / "deploy" / "Containerfile", sources / "CHANGELOG.md"])
     with build.exclusive(cache(), say):
         if not target.exists():
@@ -185,7 +185,7 @@ def build_product(store: Store, name: str, sources: Path, say: Say) -> None:
 
 
 def make_examples(target: Path, say: Say) -> None:
-    """Make the image of two examples."""
+    """Build the image of two examples."""
     if target.exists():
         return
     store = Store(cache() / "store")
@@ -206,12 +206,12 @@ def make_examples(target: Path, say: Say) -> None:
 
 
 def pip_files() -> list[str]:
-    """Return the flags that give a build this machine's settings of pip."""
+    """Return the flags that pass this machine's settings of pip to a build."""
     return [f"--volume={path}:{path}:ro" for path in (BUNDLE, PIP_SETTINGS) if path.exists()]
 
 
 def make_base(store: Store, say: Say) -> str:
-    """Make an image of Debian's Python, unless it is there; return its name with its digest."""
+    """Build an image of Debian's Python, unless it exists; return its name with its digest."""
     name = f"{BASE}-{digest_of([], BASE_PACKAGES)}"
     if not store.run("images", "--filter", f"reference={name}", "--format", "{{.Digest}}"):
         say("making a base of Debian packages (once; a minute)")
@@ -240,7 +240,7 @@ def remove_old(newest: Path) -> None:
 
 
 def product_files() -> list[Path]:
-    """Return the files that the image of the manager is built from."""
+    """Return the files from which the image of the manager is built."""
     given = (image.ROOT / ".containerignore").read_text().splitlines()
     roots = [image.ROOT / line.removeprefix("!") for line in given if line.startswith("!")]
     files = [file for root in roots for file in ([root] if root.is_file() else root.rglob("*"))]
@@ -249,7 +249,7 @@ def product_files() -> list[Path]:
 
 
 def place(name: str, files: Iterable[Path]) -> Path:
-    """Return where the archive of an image is kept."""
+    """Return the path of the archive of an image."""
     return cache() / f"{name}-{digest_of(files)}.tar"
 
 

@@ -1,4 +1,4 @@
-"""Pods whose lives depend on the kubelet, and the facts that are compared."""
+"""Pods whose behavior depends on the kubelet, and the compared facts."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -48,8 +48,8 @@ def waiting(reason: str) -> Settled:
 def backs_off(pod: JSONObject) -> bool:
     """Wait until a container has ended again, and waits to be restarted.
 
-    A real kubelet says so only when it looks at the pod the next time, up to 90 seconds later; until then the last run
-    is the state of the container.
+    A real kubelet reports it only when it looks at the pod the next time, up to 90 seconds later; until then the last run is
+    the state of the container.
     """
     return any(is_backing_off(one) for one in statuses(pod))
 
@@ -76,7 +76,7 @@ ready = has_condition("Ready")
 
 
 def has_memory(pod: JSONObject) -> bool:
-    """Wait until the container has the memory of a resize, the resize is not in progress any more, and the pod is ready."""
+    """Wait until the container has the memory of a resize, the resize is complete, and the pod is ready."""
     (status,) = pod["status"]["containerStatuses"]
     return status.get("resources") == GROWN and ready(pod) and not has_condition("PodResizeInProgress")(pod)
 
@@ -124,7 +124,7 @@ def hooks(**scripts: str) -> JSONObject:
 
 
 def killed(script: str, grace: int = 2, **fields: Any) -> JSONObject:
-    """Return a pod whose container the kubelet ends when its liveness probe fails."""
+    """Return a pod whose container is killed when its liveness probe fails."""
     probing = probe(FAILS, **fields.pop("probing", {}))
     return pod(container(script, livenessProbe=probing, **fields), terminationGracePeriodSeconds=grace)
 
@@ -288,7 +288,7 @@ def facts(pod: JSONObject, events: list[JSONObject], printed: Mapping[str, str])
 
 
 def ended(state: JSONObject) -> tuple[str, Any, Any, Any]:
-    """Return the kind of a state, its reason, exit code and message; messages of waiting have times in them."""
+    """Return the kind of a state, its reason, exit code and message; messages of waiting contain times."""
     for kind, one in state.items():
         message = one.get("message") if kind == "terminated" else None
         return kind, one.get("reason"), one.get("exitCode"), message
@@ -302,7 +302,7 @@ def first_pause(status: JSONObject) -> float | None:
 
 
 def differences(real: Mapping[str, Any], embedded: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Return the facts that are not the same, on the real and on the embedded kubelet."""
+    """Return the facts that differ between the real and the embedded kubelet."""
     names = {name for name in {*real, *embedded} if not name.startswith(PAUSE)} | {*real} & {*embedded}
     return {
         name: (real.get(name), embedded.get(name)) for name in sorted(names) if real.get(name) != embedded.get(name)

@@ -1,9 +1,10 @@
-"""Machines of their own on this one: a PID namespace whose end ends all, and in it a network and a mount namespace for each.
+"""Machines of their own on this one: a PID namespace, and in it a network and a mount namespace for each machine.
 
     with machines(directory, ["node1", "node2"]) as (one, two): one.run("ip", "address"); one.start("kubelet", [...])
 
-Nothing of the real machine changes: not its mounts, links, routes, firewall or sysctls. Only cgroups are made in its
-hierarchies, below one folder for each run, which `sweep` removes where the run is gone.
+Nothing of the real machine changes: not its mounts, links, routes, firewall or sysctls. The end of the PID namespace ends
+all processes. Only cgroups are created in the machine's hierarchies, below one folder for each run, which `sweep` removes
+if the run has ended.
 """
 
 import ctypes
@@ -80,26 +81,26 @@ class Machine:
 
     @property
     def address(self) -> str:
-        """Return its address, which the other machine reaches."""
+        """Return the address by which the other machine reaches this one."""
         return f"{ADDRESSES}.{self.number}"
 
     @property
     def pods(self) -> str:
-        """Return the addresses of its pods."""
+        """Return the addresses of the pods."""
         return f"{PODS}.{self.number}.0/24"
 
     @property
     def inside(self) -> list[str]:
-        """Return the words before a command that runs on it."""
+        """Return the words before a command that runs on the machine."""
         return ["nsenter", f"--target={self.holder}", "--pid", "--mount", "--net", "--"]
 
     @property
     def network(self) -> list[str]:
-        """Return the words before a command that has its network and the real machine's files."""
+        """Return the words before a command with the machine's network and the real machine's files."""
         return ["nsenter", f"--net=/proc/{self.holder}/ns/net", "--"]
 
     def run(self, *words: str) -> str:
-        """Run a command on it to its end; return its output."""
+        """Run a command on the machine to its end; return its output."""
         done = subprocess.run(
             [*self.inside, *words], env=environment(self.directory), capture_output=True, text=True, check=False
         )
@@ -108,7 +109,7 @@ class Machine:
         return done.stdout
 
     def start(self, name: str, words: Sequence[str]) -> None:
-        """Start a program on it that runs on, with its log and its process ID in the directory of the machine."""
+        """Start a program on the machine; its log and its process ID are in the directory of the machine."""
         with (self.directory / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
                 [*self.inside, *words],
@@ -127,13 +128,13 @@ class Machine:
         return (self.directory / f"{name}.log").read_text(errors="replace")[-3000:]
 
     def check(self) -> None:
-        """Fail where a program has ended."""
+        """Fail if a program has ended."""
         for file in self.directory.glob("*.pid"):
             if not is_alive(int(file.read_text())):
                 raise StartError(f"{self.name}: {file.stem} ended:\n{self.log(file.stem)}")
 
     def kill(self, name: str) -> None:
-        """End a program by force, and wait for its end."""
+        """Kill a program, and wait for its end."""
         file = self.directory / f"{name}.pid"
         process = int(file.read_text())
         file.unlink()
@@ -202,7 +203,7 @@ def spawn(words: Sequence[str], directory: Path) -> "subprocess.Popen[bytes]":
 
 
 def ends_with_parent(end: signal.Signals) -> Callable[[], None]:
-    """Return what a new process calls before its program, so that it gets a signal when the thread that starts it ends."""
+    """Return a function for a new process to call before its program, so that it gets a signal when the starting thread ends."""
     library = ctypes.CDLL(None)
     return lambda: library.prctl(PR_SET_PDEATHSIG, end)
 

@@ -27,7 +27,7 @@ def container(
 
 
 def pod(*containers: JSONObject, **fields: Any) -> JSONObject:
-    """Return a pod template whose pods end fast."""
+    """Return a pod template whose pods end quickly."""
     found = list(containers or [container()])
     return {"spec": {"terminationGracePeriodSeconds": 2, "containers": found, **fields}}
 
@@ -41,7 +41,7 @@ def leaderworkerset(
     annotations: dict[str, str] | None = None,
     **template: Any,
 ) -> JSONObject:
-    """Return a LeaderWorkerSet; `template` are further fields of `leaderWorkerTemplate`, annotations come without prefix."""
+    """Return a LeaderWorkerSet; `template` has further fields of `leaderWorkerTemplate`, annotations have no prefix."""
     return {
         "apiVersion": "leaderworkerset.x-k8s.io/v1",
         "kind": "LeaderWorkerSet",

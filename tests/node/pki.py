@@ -31,7 +31,7 @@ class Authority:
         return self.directory / "ca.crt"
 
     def issue(self, name: str, user: str, groups: Sequence[str] = (), hosts: Sequence[str] = ()) -> None:
-        """Write the key and the certificate of a user, who is also a server where it has hosts."""
+        """Write the key and the certificate of a user, who is also a server if it has hosts."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH, *([ExtendedKeyUsageOID.SERVER_AUTH] if hosts else [])]

@@ -41,7 +41,7 @@ class Place:
         return self.cluster.kubectl("--namespace", self.name, *words, text=text)
 
     def lws(self, command: str, *words: str, code: int = 0, text: str | None = None) -> str:
-        """Run `lws` in the namespace; it must end with `code`. Return what it printed on both streams."""
+        """Run `lws` in the namespace; it must end with `code`. Return its output on both streams."""
         done = self.ended(command, *words, text=text)
         assert done.returncode == code, (
             f"lws {command} {words} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
@@ -49,7 +49,7 @@ class Place:
         return done.stdout + done.stderr
 
     def ended(self, command: str, *words: str, text: str | None = None) -> "subprocess.CompletedProcess[str]":
-        """Run `lws` in the namespace to its end, with whatever code."""
+        """Run `lws` in the namespace to its end, with any exit code."""
         return subprocess.run(
             [*self.cluster.inside, *LWS, "--namespace", self.name, command, *words],
             env=self.cluster.environment,
@@ -62,7 +62,7 @@ class Place:
 
     @contextmanager
     def running(self, words: Sequence[str]) -> "Iterator[subprocess.Popen[str]]":
-        """Run a command next to the test; it is asked to end when the context is left, or when it takes too long."""
+        """Run a command next to the test; it is stopped when the context is left, or after a time limit."""
         process = subprocess.Popen(
             [*self.cluster.inside, *words],
             env=self.cluster.environment,
@@ -116,7 +116,7 @@ class Place:
         return found
 
     def ready(self, obj: JSONObject, pods: int) -> list[JSONObject]:
-        """Apply a LeaderWorkerSet and wait until so many pods are ready and its status says so; return them."""
+        """Apply a LeaderWorkerSet, wait until so many pods are ready and its status reports it, and return the pods."""
         self.apply(obj)
         return self.await_ready(obj["metadata"]["name"], obj["spec"]["replicas"], pods)
 
@@ -146,7 +146,7 @@ class Place:
         return self.kubectl("exec", pod, "--", *words)
 
     def terminate(self, pod: str) -> None:
-        """Ask the first process of a pod's container `main` to end; the command may be killed with the container."""
+        """Stop the first process of a pod's container `main`; the command may be killed with the container."""
         try:
             self.kubectl("exec", pod, "--container=main", "--", "kill", "-TERM", "1")
         except StartError as error:

@@ -67,7 +67,7 @@ def is_unified() -> bool:
 
 
 def absent_packages() -> list[str]:
-    """Return the Debian packages whose program is not there."""
+    """Return the Debian packages whose program is missing."""
     path = f"{os.environ['PATH']}:{SBIN}"
     return [package for package, program in PACKAGES.items() if shutil.which(program, path=path) is None]
 
@@ -89,7 +89,7 @@ def _apt(*words: str) -> None:
 
 
 def try_namespaces(directory: Path) -> None:
-    """Try a node's actions in namespaces, with an overlay in the directory."""
+    """Try the actions of a node in namespaces, with an overlay in the directory."""
     words = ["unshare", "--net", "--mount", "--pid", "--fork", "sh", "-c", TRIAL]
     with tempfile.TemporaryDirectory(dir=directory) as folder:
         for name in ("lower", "upper", "work", "merged"):

@@ -1,4 +1,4 @@
-"""Install the product on the cluster, as its pages say."""
+"""Install the product on the cluster by the commands of its pages."""
 
 import subprocess
 import sys
@@ -32,9 +32,9 @@ def install(
     version: Mapping[str, str] = MappingProxyType({}),
     configuration: Path = CONFIGURATION,
 ) -> str:
-    """Install an image of the manager, or update it, and wait until its managers are ready; return what was printed.
+    """Install an image of the manager, or update it, and wait until its managers are ready; return the output.
 
-    `version` is the environment in which `lws` is another version.
+    `version` is the environment in which `lws` has another version.
     """
     words = ["install", f"--image={image}", f"--config={configuration}", "--wait", "--timeout=5m"]
     done = subprocess.run(
@@ -53,5 +53,5 @@ def install(
 
 
 def await_managers(cluster: Cluster) -> None:
-    """Wait until all managers are of the newest content of their Deployment, and ready."""
+    """Wait until all managers have the newest content of their Deployment, and are ready."""
     cluster.kubectl("rollout", "status", f"deployment/{MANAGER}", f"--namespace={NAMESPACE}", "--timeout=5m")

@@ -92,7 +92,7 @@ def test_module_names_repeat_in_the_tree_only_for_one_role() -> None:
 
 
 def test_no_module_counts_parent_folders_of_the_repository() -> None:
-    """`testkit.repository` has the path."""
+    """The path is in `testkit.repository`."""
     counting = [
         path.relative_to(repository.ROOT).as_posix()
         for path in (repository.ROOT / "tests").rglob("*.py")
@@ -102,7 +102,7 @@ def test_no_module_counts_parent_folders_of_the_repository() -> None:
 
 
 def test_folder_with_a_shared_cluster_is_a_package() -> None:
-    """If the folder is not a package, a fixture of the scope "package" lives until all tests have run."""
+    """If the folder is not a package, a fixture of the scope "package" exists until all tests have run."""
     conftests = [path for name, path in repository.files_of_tests() if name.endswith("conftest.py")]
     found = [path.parent for path in conftests if 'scope="package"' in path.read_text()]
     assert found

@@ -120,7 +120,7 @@ MANAGER_OF_THE_CHART: Final = (
 
 @cache
 def tried() -> dict[str, set[Value]]:
-    """Return the values of each setting in the matrix, made when a test asks: not each process that collects tests runs these."""
+    """Return the values of each setting in the matrix, created on request, so that processes that only collect tests do not."""
     rows = pairs.rows()
     return {name: {row[name] for row in rows} for name in rows[0]}
 
@@ -196,7 +196,7 @@ def test_arguments_and_file_of_the_operand_are_tested(level: str, issuer: str, p
 
 
 def test_settings_of_the_chart_are_tested() -> None:
-    """These are the enumerated values of the schema, and the fields of its sections."""
+    """The matrix has the enumerated values of the schema, and the fields of its sections."""
     schemas = {one.name: one.schema for one in chartvalues.values()}
     reaching = {name for name, schema in schemas.items() if "additionalProperties" in schema}
     assert {*reaching, "enableCertManager"} == IN_THE_CONFIGURATION

@@ -1,7 +1,7 @@
 """Settings of a user, with values to try: fields and flags of the manager, annotations of LeaderWorkerSets.
 
 A factor is one setting, or several that only fit together. None means that it is not set. In texts, `{directory}`,
-`{metrics}` and `{probes}` are a place and ports of the process. Fields are named by their path, flags with dashes,
+`{metrics}` and `{probes}` are a directory and ports of the process. Fields are named by their path, flags with dashes,
 annotations with their prefix.
 """
 
@@ -48,7 +48,7 @@ def one(name: str, *values: Value) -> Factor:
 
 
 def limits(allowed: Range) -> tuple[str, str]:
-    """Return the least and the greatest duration of a range."""
+    """Return the minimum and the maximum duration of a range."""
     return "1s", f"{allowed.hours}h"
 
 

@@ -1,7 +1,7 @@
-"""Where tests build, replace or patch a part of what ships, and for each of them the test that runs the shipped part.
+"""The places where tests build, replace or patch a shipped part, and the tests that run the shipped part.
 
-A test that builds a part by itself proves nothing of how the process builds it. `found` reads the tests; what it finds is
-listed in `REPLACED`, or `tests/repository/test_shipped.py` fails.
+A test that builds a part by itself does not show how the process builds it. `found` reads the tests; its result is listed
+in `REPLACED`, or `tests/repository/test_shipped.py` fails.
 """
 
 import ast

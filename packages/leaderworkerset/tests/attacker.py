@@ -34,7 +34,7 @@ WITH_STATUS: Final = (PODS, STATEFULSETS, *hostile.PRODUCT)
 
 @dataclass
 class Attacker:
-    """The attempts: what was `tried`, the number `stored` of each kind, and what the API server `refused`.
+    """The attempts: what was `tried`, the number of each kind that was `stored`, and what the API server `refused`.
 
     Each of several writers keeps a number of objects, and pauses for some seconds after each.
     """

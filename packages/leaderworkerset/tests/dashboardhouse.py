@@ -181,7 +181,7 @@ class House:
 
     @asynccontextmanager
     async def browser(self) -> AsyncIterator[aiohttp.ClientSession]:
-        """Open the link, as a browser does; yield a session with its cookie."""
+        """Open the link as a browser does, and yield a session with its cookie."""
         jar = aiohttp.CookieJar(unsafe=True)  # of an address without a name
         async with aiohttp.ClientSession(cookie_jar=jar, connector=aiohttp.TCPConnector(limit=0)) as session:
             async with session.get(self.dashboard.link) as response:

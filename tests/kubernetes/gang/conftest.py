@@ -75,7 +75,7 @@ def scheduling(version: str) -> tuple[str, str]:
 
 @asynccontextmanager
 async def started(directory: Path) -> AsyncIterator[Running]:
-    """Run the embedded cluster and all that is served there."""
+    """Run the embedded cluster with its served kinds."""
     async with embedded_cluster(directory) as cluster:
         await define(cluster)
         async with serving(cluster, directory) as one:
@@ -84,7 +84,7 @@ async def started(directory: Path) -> AsyncIterator[Running]:
 
 @asynccontextmanager
 async def serving(cluster: Cluster, directory: Path, provider: str = AUTO) -> AsyncIterator[Running]:
-    """Run the manager on a cluster; by default it asks that cluster which gang schedulers it serves."""
+    """Run the manager on a cluster; by default it asks that cluster for the served gang schedulers."""
     client = Client(transport(cluster, "tests"))
     replica = Replica(
         directory,

@@ -28,13 +28,13 @@ OF_OTHERS: Final = pytest.mark.parametrize("running", ["embedded", "kubernetes"]
 
 
 def link_of(pod: JSONObject) -> str:
-    """Return the name of the group's object that a pod carries."""
+    """Return the name of the group's object that a pod has."""
     native = (meta.spec(pod).get("schedulingGroup") or {}).get("podGroupName", "")
     return str(native or meta.annotations(pod).get(GROUP_NAME) or meta.labels(pod).get(POD_GROUP, ""))
 
 
 def minimum_of(obj: JSONObject) -> int:
-    """Return how many pods a group's object asks for."""
+    """Return how many pods a group's object requests."""
     spec = meta.spec(obj)
     return int(spec["minMember"] if "minMember" in spec else spec["schedulingPolicy"]["gang"]["minCount"])
 
@@ -100,7 +100,7 @@ async def test_groups_keep_their_objects_through_changes(
 
 
 async def live(space: Space, provider: str, minimum: int, obj: JSONObject) -> None:
-    """Let two groups of three pods live through everything."""
+    """Apply all changes to two groups of three pods."""
     await space.bring_up(obj)
     first = await assert_groups(space, provider, minimum=minimum, names=pod_names("web", 2, 3))
 
@@ -138,7 +138,7 @@ async def test_native_groups_with_random_keys_have_one_object_each(space: Space)
 
 
 async def live_by_keys(space: Space, provider: str, obj: JSONObject) -> None:
-    """Let two groups of three pods with random keys live through everything."""
+    """Apply all changes to two groups of three pods with random keys."""
     await space.create(obj)
     before = await settled(space, 2, 3)
     await assert_an_object_each(space, provider, 2)
@@ -180,7 +180,7 @@ GPU: Final = "nvidia.com/gpu"
 
 
 def on_gpus(**fields: Any) -> JSONObject:
-    """Return a pod template that asks for eight accelerators."""
+    """Return a pod template that requests eight accelerators."""
     template = pod_template(**fields)
     template["spec"]["containers"][0]["resources"] = {"limits": {GPU: "8"}, "requests": {GPU: "8"}}
     return template
@@ -243,7 +243,7 @@ async def test_pods_are_bound_separately_without_a_gang_scheduler(space: Space) 
 
 
 async def test_unstartable_set_is_refused(space: Space) -> None:
-    """The error has advice (R-KQ-149)."""
+    """The error gives advice (R-KQ-149)."""
     waiting = lws(annotations={labels.GANG_SCHEDULER: "native"}, startupPolicy="LeaderReady")
 
     with pytest.raises(ForbiddenError, match=r"spec\.startupPolicy.*gang-scheduler: none"):

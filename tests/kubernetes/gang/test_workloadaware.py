@@ -204,10 +204,10 @@ async def replace_groups(space: Space, name: str, count: int) -> list[str]:
 
 
 async def test_many_sets_share_few_nodes_and_leave_no_pod_group(space: Space) -> None:
-    """N-AT-6: sets of four groups of three pods, on nodes for a third of them: groups start whole or not at all.
+    """Sets of four groups of three pods, on nodes for a third of them: groups start whole or not at all (N-AT-6).
 
-    Then there is room. Six groups of each set are replaced, their leaders in the background, and their workers end late;
-    then all sets are scaled, and rolled out. There are as many PodGroups as groups then, and none at the end. `SETS=4
+    Then nodes are added. Six groups of each set are replaced, their leaders in the background, and their workers end late;
+    then all sets are scaled, and rolled out. Afterwards there are as many PodGroups as groups, and none at the end. `SETS=4
     GRACE=20` plays it with eight sets, and with the 20 s of the scenario.
     """
     names = [f"web-{identity.lower()}-{number}" for identity in IDENTITIES for number in range(SETS)]
@@ -270,7 +270,7 @@ async def test_changed_size_rolls_out_in_a_gang_of_the_whole_set(space: Space, s
 
 @pytest.mark.parametrize("scheduling", [{}, {"replica": {"leader": {}, "worker": WHOLE}}], ids=["replica", "role"])
 async def test_groups_of_an_old_size_are_kept_in_a_slow_rollout(space: Space, scheduling: JSONObject) -> None:
-    """One of them is recreated meanwhile, with its own PodGroup and workers; nothing drifts (N-AT-25)."""
+    """One group is recreated meanwhile, with its own PodGroup and workers, without drift (N-AT-25)."""
     await space.create(lws(scheduling=scheduling, replicas=2, size=2, rollout={"partition": 1}))
     await space.until(lambda state: all_ready(state, 4))
     await space.edit_template(size=3, workerTemplate=pod_template("app:2"))
@@ -294,7 +294,7 @@ async def test_groups_of_an_old_size_are_kept_in_a_slow_rollout(space: Space, sc
 
 
 async def test_group_below_the_partition_recreates_its_pod_group(space: Space) -> None:
-    """Scaled down and up again, it has the old revision, whose PodGroup was deleted (N-AT-11)."""
+    """A group that is scaled down and up again has the old revision, whose PodGroup was deleted (N-AT-11)."""
     await space.create(lws(scheduling={}, replicas=3, size=2, rollout={"partition": 2}))
     await space.until(lambda state: all_ready(state, 6))
     await space.replace_worker_template(pod_template("app:2"))
@@ -322,7 +322,7 @@ async def owned_by_a_pipeline(space: Space, name: str, scheduling: JSONObject) -
 async def test_scheduling_is_delegated_to_the_workload_of_an_owner(
     space: Space, scheduling: JSONObject, groups: int
 ) -> None:
-    """The set waits for that Workload, and creates none of its own (N-K8S-16)."""
+    """The set waits for the Workload of its owner, and creates none of its own (N-K8S-16)."""
     made = await owned_by_a_pipeline(space, "pipeline", scheduling)
     await space.create(made)
 
@@ -352,7 +352,7 @@ async def test_scheduling_is_delegated_to_the_workload_of_an_owner(
 
 
 async def test_unreadable_owner_blocks_only_its_own_set(space: Space) -> None:
-    """The condition reports it, and other LeaderWorkerSets continue; CompositePodGroups are never read (N-AT-15)."""
+    """The condition reports the error, and other LeaderWorkerSets continue (N-AT-15)."""
     made = await owned_by_a_pipeline(space, "pipeline", WHOLE)
     parent = {labels.PARENT_COMPOSITE_POD_GROUP: "composite"}
     annotations = made["metadata"]["annotations"] | parent
@@ -370,7 +370,7 @@ async def test_unreadable_owner_blocks_only_its_own_set(space: Space) -> None:
 
 
 async def test_recreated_group_does_not_wait_for_its_old_pod_group(space: Space) -> None:
-    """It waits only for its pods; the old PodGroup is deleted after them, by its finalizer (N-AT-12, N-GATE-10)."""
+    """The group waits only for its pods; the old PodGroup is deleted after them, by its finalizer (N-AT-12, N-GATE-10)."""
     slow = pod_template(terminationGracePeriodSeconds=5)
     await space.create(lws(scheduling={}, replicas=1, size=2, template={"workerTemplate": slow}))
     await space.until(lambda state: all_ready(state, 2))

@@ -61,7 +61,7 @@ async def test_group_survives_a_recreation_a_rollout_and_scaling(space: Space) -
 
 
 async def test_groups_with_random_keys_start_together_or_not_at_all(space: Space) -> None:
-    """Behind both gates: 2 groups of 4 on nodes for one; a failed group is replaced once all of it fits."""
+    """Behind both gates, 2 groups of 4 use nodes for one; a failed group is replaced when all of it fits."""
     await add_to_pool(space, range(14, 16))
     await space.create(lws(replicas=2, size=4, template={"workerTemplate": half_a_node(space)}, **HASH))
 
@@ -82,7 +82,7 @@ async def test_groups_with_random_keys_start_together_or_not_at_all(space: Space
 
 
 def bound_by_key(state: State) -> list[int]:
-    """Return how many pods of each group have a node; of each that is whole."""
+    """Return how many pods of each complete group have a node."""
     found: dict[str, list[bool]] = {}
     for pod in state.of("web").values():
         found.setdefault(meta.labels(pod)[labels.GROUP_KEY], []).append(is_bound(pod))
@@ -100,7 +100,7 @@ def _differs(before: dict[str, str], after: dict[str, str], name: str) -> None:
 
 
 async def test_pod_with_malformed_affinity_blocks_no_group(space: Space) -> None:
-    """API servers store `Gt` with a text; the gate reads every pod of the cluster that has no node yet."""
+    """API servers store `Gt` with a text, and the gate reads every unscheduled pod of the cluster."""
     await add_to_pool(space, range(12, 14))
     term = {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["abc"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
@@ -122,6 +122,6 @@ async def test_pod_with_malformed_affinity_blocks_no_group(space: Space) -> None
 
 
 async def test_unstartable_set_is_refused(space: Space) -> None:
-    """Workers that are created after their leader is ready would wait for it, and it for them."""
+    """Workers that are created after their leader is ready would wait for the leader, and the leader for them."""
     with pytest.raises(ForbiddenError, match=r"spec\.startupPolicy.*built-in.*gang-scheduler: none"):
         await space.create(lws(startupPolicy="LeaderReady"))

@@ -59,7 +59,7 @@ class Administrator:
         return result.stderr if code else result.stdout
 
     def install(self) -> str:
-        """Install, and wait until the managers' pods are ready; kwok plays them, so no webhook is answered."""
+        """Install, and wait until the managers' pods are ready; kwok simulates them, so no webhook is answered."""
         output = self.lws("install")
         self.kubectl("rollout", "status", "deployment/lws-controller-manager", "-n", NAMESPACE, f"--timeout={SECONDS}s")
         return output
@@ -109,7 +109,7 @@ class Administrator:
             time.sleep(0.5)
 
     def there(self, *words: str) -> dict[str, Any]:
-        """Return an object that must be there."""
+        """Return an object that must exist."""
         found = self.get(*words)
         assert found is not None, words
         return found

@@ -1,4 +1,4 @@
-"""A manager of the installation as a process behind its service, and a client whose every write it admits."""
+"""A manager of the installation as a process behind its service, and a client whose writes it admits."""
 
 import asyncio
 import json
@@ -70,7 +70,7 @@ class Writes:
 
 @contextmanager
 def served(administrator: Administrator, name: str) -> Iterator[Writes]:
-    """Run a manager with the rights and the certificate of the installation, and write meanwhile; no right is refused to it."""
+    """Run a manager with the permissions and the certificate of the installation, and write meanwhile; no request may be forbidden."""
     address = administrator.there(f"service/{SERVICE_NAME}", *IN)["spec"]["clusterIP"]
     replica = Replica(administrator.directory, name, kubeconfig_of(administrator, MANAGER))
     replica.start()

@@ -1,5 +1,7 @@
-"""The walk of an administrator: install, two managers with the rights of the installed account, groups, an autoscaler,
-a leading manager that is killed in the middle of a scale-up. Nothing is doubled, nothing is missing, nothing was refused.
+"""The work of an administrator: install, two managers, groups, an autoscaler, and a killed leader.
+
+The managers have the permissions of the installed account, and the leader is killed during a scale-up. No object is
+created twice, none is missing, and no request is forbidden.
 """
 
 import asyncio
@@ -42,7 +44,7 @@ FALLBACK = "list"
 
 
 def autoscaler(minimum: int) -> dict[str, Any]:
-    """Return an autoscaler whose lower bound alone makes it scale: there are no metrics on this cluster."""
+    """Return an autoscaler that scales only by its lower bound, because this cluster has no metrics."""
     target = {"apiVersion": LEADERWORKERSETS.api_version, "kind": LEADERWORKERSETS.kind, "name": "web"}
     resource = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}
     return {

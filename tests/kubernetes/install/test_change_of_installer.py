@@ -50,7 +50,7 @@ KEPT = (
 
 
 def page() -> tuple[dict[str, str], dict[str, str], str]:
-    """Return the commands to install and to leave each installer, and the command that removes the operator."""
+    """Return the commands that install and remove each installer, and the command that removes the operator."""
     text = (ROOT / "docs/how-to/install.md").read_text().replace("deploy/", f"{ROOT}/deploy/")
     section = text.partition("## Change the installer")[2].partition("\n## ")[0]
     take, leave, remove = re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
@@ -93,7 +93,7 @@ def create_set(administrator: Administrator, name: str) -> None:
 
 
 def groups(administrator: Administrator) -> dict[str, tuple[str, str]]:
-    """Return which objects groups consist of, and in which version (R-OP-44)."""
+    """Return the objects of groups with their versions (R-OP-44)."""
     listed = administrator.there("lws,statefulsets,services,controllerrevisions,pods", "-n", GROUPS)["items"]
     return {
         f"{obj['kind']}/{obj['metadata']['name']}": (obj["metadata"]["uid"], obj["metadata"]["resourceVersion"])
@@ -120,7 +120,7 @@ def test_tour_contains_every_pair_of_installers() -> None:
 
 
 def test_each_installer_takes_over_from_each_other(fresh: Administrator, tmp_path: Path) -> None:
-    """Nothing is deleted, no certificate is lost, no write is refused, no group changes (R-OP-44, R-OP-50, R-OP-56)."""
+    """No object is deleted, no certificate lost, no write refused, and no group changed (R-OP-44, R-OP-50, R-OP-56)."""
     commands, leaving, remove = page()
     assert commands.keys() == set(INSTALLERS)
     run(fresh, commands[TOUR[0]])

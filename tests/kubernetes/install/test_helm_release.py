@@ -59,7 +59,7 @@ def image(administrator: Administrator) -> str:
 
 
 def commands() -> list[str]:
-    """Return the commands of the page for the oldest charts, and back, in the order in which they are typed."""
+    """Return the commands of the page for the oldest charts, and back, in their order."""
     page = (ROOT / "docs/how-to/helm.md").read_text()
     section = page.partition("## Coming from the Go project's chart")[2]
     found = re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
@@ -67,7 +67,7 @@ def commands() -> list[str]:
 
 
 def test_sets_survive_an_upgrade_from_a_chart_with_crds(released: Administrator) -> None:
-    """It is refused while Helm would delete them; the commands of the page lose nothing (R-OP-54)."""
+    """The upgrade is refused while Helm would delete sets; the commands of the page lose no object (R-OP-54)."""
     released.await_kind()
     released.kubectl("create", "-f", "-", objects=[objects.lws("web", replicas=2)])
     before = released.there("lws/web")

@@ -60,7 +60,7 @@ def test_installation_is_idempotent(fresh: Administrator) -> None:
 
 
 def test_wait_verifies_that_webhooks_are_reachable(fresh: Administrator) -> None:
-    """Pods of kwok are ready, but answer nothing: a user's first write would be refused."""
+    """Pods of kwok are ready but do not answer, so a user's first write would be refused."""
     told = fresh.lws("install", "--wait", "--timeout=20s", code=124)
     assert "webhooks not reached" in told
     assert "failed calling webhook" in told
@@ -165,7 +165,7 @@ def test_existing_namespace_is_not_changed(fresh: Administrator) -> None:
 
 
 def test_second_installation_on_a_cluster_is_refused(administrator: Administrator) -> None:
-    """Its webhooks and roles serve the whole cluster."""
+    """The webhooks and roles of an installation serve the whole cluster."""
     administrator.lws("install")
     for command in ("install", "uninstall"):
         refused = administrator.lws(command, "-n", "elsewhere", code=1)
@@ -223,7 +223,7 @@ def test_installed_objects_are_complete_and_labeled(administrator: Administrator
 
 
 def test_commands_of_the_page_work(fresh: Administrator) -> None:
-    """Images are built and pushed elsewhere; the nodes here pull nothing."""
+    """The nodes of this cluster pull no images."""
     page = (ROOT / "docs/how-to/install.md").read_text()
     blocks = "".join(re.findall(r"^```bash\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
     lines = [shlex.split(line, comments=True)[1:] for line in blocks.splitlines() if line.startswith("lws ")]

@@ -135,7 +135,7 @@ def test_operator_overlay_of_the_page_sets_both_images(settled: Administrator, t
 
 
 def test_overlay_of_the_restarts_page_replaces_the_configuration(settled: Administrator, tmp_path: Path) -> None:
-    """Its content is the section of the page; nothing else differs from the base."""
+    """The configuration is the section of the page, and nothing else differs from the base."""
     page = (ROOT / "docs/how-to/restarts.md").read_text()
     blocks = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (section,) = (text for text in blocks if text.startswith("groupRestarts:"))
@@ -154,7 +154,7 @@ def test_overlay_of_the_restarts_page_replaces_the_configuration(settled: Admini
 
 
 def test_base_can_be_applied_and_adopted(fresh: Administrator) -> None:
-    """First by `kubectl apply --server-side -k`, later by `lws install`, which only adds its labels."""
+    """The base is applied by `kubectl apply --server-side -k`, and later by `lws install`, which only adds its labels."""
     fresh.kubectl("apply", "--server-side", "-k", str(KUSTOMIZE))
     lines = fresh.lws("install").splitlines()
     assert {line.split()[0] for line in lines if not line.endswith("unchanged")} == {

@@ -24,7 +24,7 @@ HELM = build.HELM.find()
 
 
 def check(administrator: Administrator, objects: Iterable[dict[str, Any]]) -> None:
-    """Let the API server check objects that live in a namespace which is there."""
+    """Let the API server check objects of a namespace that exists."""
     words = ("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-")
     administrator.kubectl(*words, objects=list(objects))
 
@@ -34,7 +34,10 @@ def load(text: str) -> list[dict[str, Any]]:
 
 
 def test_release_is_applied_by_kubectl(fresh: Administrator) -> None:
-    """It runs, has the objects that the page lists, and a second apply changes nothing (R-OP-48, R-OP-57, AT-000-1)."""
+    """It runs, has the objects that the page lists, and does not change at a second apply.
+
+    Rules R-OP-48, R-OP-57, AT-000-1.
+    """
     fresh.kubectl("apply", "--server-side", "-f", RELEASE)
     fresh.kubectl("wait", "deploy/lws-controller-manager", *IN, "--for=condition=available", "--timeout=60s")
     pods = fresh.kubectl("get", "pods", *IN, "--no-headers").splitlines()
@@ -119,7 +122,7 @@ def test_every_render_is_accepted_and_its_pods_are_restricted(equipped: Administ
 
 
 def pod_of(template: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return a pod of a template, with an account that is there."""
+    """Return a pod of a template, with an existing account."""
     spec = template["spec"] | {"serviceAccountName": "default"}
     own = {"name": f"pod-{name}", "labels": template["metadata"].get("labels", {})}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": own, "spec": spec}
@@ -138,7 +141,7 @@ def test_kind_defined_later_is_discovered(fresh: Administrator) -> None:
 
 
 def _here(obj: dict[str, Any]) -> dict[str, str]:
-    """Move an object into the namespace that is there."""
+    """Move an object into an existing namespace."""
     return {"namespace": "lws-system"} if "namespace" in obj["metadata"] else {}
 
 

@@ -19,7 +19,7 @@ IN = ("-n", "lws-system")
 
 
 def left(administrator: Administrator) -> set[str]:
-    """Return the kinds of everything installed that is still there."""
+    """Return the kinds of the installed objects that still exist."""
     return {kind for kind, _ in administrator.installed()}
 
 
@@ -82,7 +82,7 @@ def test_uninstall_can_keep_leaderworkersets(administrator: Administrator) -> No
 
 
 def test_uninstall_can_delete_leaderworkersets_first(administrator: Administrator) -> None:
-    """Owned objects are deleted before the definition: later the garbage collector would keep them."""
+    """Later the garbage collector would keep the owned objects, as their definition is gone."""
     administrator.lws("install")
     create_sets(administrator, "one", "two")
     output = administrator.lws("uninstall", "--delete-leaderworkersets")
@@ -127,7 +127,7 @@ def kept(administrator: Administrator) -> list[str]:
 
 
 def test_evidence_is_released_when_sets_are_kept(administrator: Administrator) -> None:
-    """Without a manager nobody removes the finalizer, except the command of the page (N-RB-5)."""
+    """Without a manager, only the command of the page removes the finalizer (N-RB-5)."""
     administrator.lws("install")
     create_sets(administrator, "one")
     keep_evidence(administrator, "one", theirs=("example.com/theirs",))
@@ -176,7 +176,7 @@ def test_evidence_is_deleted_with_the_sets(administrator: Administrator) -> None
 
 
 def test_evidence_of_another_installer_is_released(administrator: Administrator) -> None:
-    """This works without a manager and without its definitions (N-RB-5)."""
+    """The release needs neither a manager nor its definitions (N-RB-5)."""
     administrator.lws("uninstall", "--delete-workloads")
     keep_evidence(administrator, "one")
     assert "pod/default/one-0 released" in administrator.lws("uninstall")
@@ -184,7 +184,7 @@ def test_evidence_of_another_installer_is_released(administrator: Administrator)
 
 
 def test_foreign_objects_are_kept(administrator: Administrator) -> None:
-    """An object with our name but without our labels is kept, and a namespace with other objects."""
+    """An object with our name but without our labels is kept, and so is a namespace with other objects."""
     administrator.lws("install")
     administrator.kubectl(
         "label", "clusterrole/lws-proxy-role", "app.kubernetes.io/instance-", "app.kubernetes.io/name-"

@@ -33,7 +33,7 @@ OLDER, NEWER = "registry.example.com/lws:older", "registry.example.com/lws:newer
 
 
 def older_chart(directory: Path) -> Path:
-    """Return a chart as an earlier version may have had it: without an object that is new."""
+    """Return a chart of an earlier version, without an object that is new."""
     chart = directory / "lws"
     shutil.copytree(ROOT / "deploy/helm/lws", chart)
     (chart / "templates/poddisruptionbudget-controller-manager.yaml").unlink()
@@ -43,7 +43,7 @@ def older_chart(directory: Path) -> Path:
 
 
 def older_definition() -> dict[str, Any]:
-    """Return a definition as an earlier version may have had it: without columns."""
+    """Return a definition of an earlier version, without columns."""
     definition: dict[str, Any] = yaml.safe_load((ROOT / "deploy/crds/leaderworkersets.yaml").read_text())
     del definition["spec"]["versions"][0]["additionalPrinterColumns"]
     return definition
@@ -97,6 +97,6 @@ def change(administrator: Administrator, older: Path, before: dict[str, Any]) ->
 
 
 def rollback() -> str:
-    """Return the command of the page that takes a release back."""
+    """Return the command of the page that reverts a release."""
     section = (ROOT / "docs/how-to/install.md").read_text().partition("## Upgrade, and go back")[2]
     return section[section.index("helm rollback") :].partition("`")[0]

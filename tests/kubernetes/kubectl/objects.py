@@ -12,7 +12,7 @@ def spec() -> JSONObject:
 
 
 def pod(name: str = "talker", **metadata: Any) -> JSONObject:
-    """Return a pod that says something and stays."""
+    """Return a pod that prints something and stays."""
     named = {"name": name, "labels": {"app": name}} | metadata
     return {"apiVersion": "v1", "kind": "Pod", "metadata": named, "spec": spec()}
 

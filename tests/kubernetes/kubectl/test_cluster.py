@@ -61,7 +61,7 @@ def test_embedded_cluster_refers_to_external_descriptions(cluster: Place, path: 
 
 
 def test_leaderworkersets_are_described(cluster: Place) -> None:
-    """On Kubernetes they have descriptions after `lws install --crd=full`, which has its own test."""
+    """On Kubernetes the definitions have descriptions after `lws install --crd=full`, which has its own test."""
     if cluster.name != "embedded":
         pytest.skip("the definition is installed without descriptions")
     assert "A LeaderWorkerSet runs groups of pods" in cluster.run("explain", "lws")

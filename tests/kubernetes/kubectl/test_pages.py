@@ -10,7 +10,7 @@ from tests.e2e.pages import follow
 
 
 def test_autoscaling_page_addresses_its_own_cluster(tmp_path: Path) -> None:
-    """Without its option kubectl would find no cluster."""
+    """Without the option `--kubeconfig`, kubectl would not find the cluster."""
     plain = make_shell(tmp_path)
     path = f"{plain.environment['PATH']}{os.pathsep}{build.assets(print)}"
     printed = follow(replace(plain, environment={**plain.environment, "PATH": path}), "docs/how-to/autoscaling.md")

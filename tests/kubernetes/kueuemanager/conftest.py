@@ -35,7 +35,7 @@ class Queue:
     namespace: str
 
     async def make(self, cpus: int, *, levels: tuple[str, ...] = ()) -> None:
-        """Create it, with a topology where levels are given."""
+        """Create the queue, with a topology if levels are given."""
         spec: JSONObject = {}
         if levels:
             await self._create(TOPOLOGIES, {"levels": [{"nodeLabel": level} for level in levels]})
@@ -47,7 +47,7 @@ class Queue:
         await self.client.create(LOCAL_QUEUES, typed(LOCAL_QUEUES) | queue)
 
     async def allow(self, cpus: int) -> None:
-        """Set the quota again."""
+        """Change the quota."""
         patch = {"spec": self._quota(cpus)}
         await self.client.patch(CLUSTER_QUEUES, ObjectKey("", self.namespace), patch, kind="merge")
 
@@ -56,7 +56,7 @@ class Queue:
         return (await self.client.list(WORKLOADS, namespace=self.namespace)).items
 
     async def activate(self, workload: str, *, active: bool) -> None:
-        """Let Kueue evict a group, or take it into account again."""
+        """Let Kueue evict a group, or consider it again."""
         patch = {"spec": {"active": active}}
         await self.client.patch(WORKLOADS, ObjectKey(self.namespace, workload), patch, kind="merge")
 
@@ -87,6 +87,6 @@ def kueue(runner: asyncio.Runner, running: Running, tmp_path_factory: pytest.Tem
 
 @pytest.fixture
 def queue(space: Space, kueue: None) -> Queue:
-    """Return the queue of a namespace, which a test makes."""
+    """Return the queue of a namespace, which a test creates."""
     del kueue
     return Queue(space.client, space.namespace)

@@ -40,7 +40,7 @@ def queued(replicas: int, workers: JSONObject | None = None, **spec: Any) -> JSO
 
 
 def groups_that_run(state: State, replicas: int) -> set[int]:
-    """Wait until each of so many groups exists, and runs or waits completely. Return the running groups."""
+    """Wait until each of so many groups exists, and runs or waits completely; return the running groups."""
     assert len(state.of("web")) == replicas * SIZE
     found = set()
     for index in range(replicas):
@@ -184,7 +184,7 @@ def assert_complete(state: State) -> None:
 
 
 def is_finished(name: str, workloads: list[JSONObject]) -> bool:
-    """Return whether the Workload of this name is."""
+    """Return whether the Workload of this name is finished."""
     return name in {meta.name(one) for one in workloads if meta.is_condition_true(one, "Finished")}
 
 

@@ -26,14 +26,14 @@ def definition(kind: Resource) -> dict[str, Any]:
 
 
 def install(administrator: Administrator) -> None:
-    """Define its kinds, if they are not defined yet."""
+    """Define the kinds, unless they are defined already."""
     kinds = [kind for kind in (ISSUERS, CERTIFICATES) if administrator.get(f"crd/{kind.group_resource}") is None]
     if kinds:
         administrator.kubectl("apply", "--server-side", "-f", "-", objects=[definition(kind) for kind in kinds])
 
 
 def issue(administrator: Administrator, name: str, namespace: str) -> None:
-    """Wait for a certificate to be asked for, and issue it into its secret."""
+    """Wait until a certificate is requested, and issue it into its secret."""
     words = (f"certificates.cert-manager.io/{name}", "-n", namespace)
     until(lambda: administrator.get(*words) is not None, f"certificate {name}")
     spec = administrator.there(*words)["spec"]

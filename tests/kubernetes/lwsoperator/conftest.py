@@ -47,11 +47,11 @@ class Site:
 
     @property
     def log(self) -> Path:
-        """Return where the operator logs."""
+        """Return the path of the operator's log."""
         return self.directory / "operator.log"
 
     def start(self, image: str = IMAGE) -> None:
-        """Start the operator with the rights of its account, for an operand of this image."""
+        """Start the operator with the permissions of its account, for an operand of this image."""
         token = self.administrator.kubectl("create", "token", OPERATOR, *IN).strip()
         config = json.loads(self.administrator.plane.kubeconfig.read_text())
         config["users"] = [{"name": "admin", "user": {"token": token}}]
@@ -75,16 +75,16 @@ class Site:
         return self.administrator.there(OBJECT)
 
     def conditions(self) -> dict[str, tuple[str, str]]:
-        """Return its conditions: status and reason by type."""
+        """Return the conditions: status and reason by type."""
         found = meta.status(self.cluster()).get("conditions") or []
         return {one["type"]: (one["status"], one["reason"]) for one in found}
 
     def create(self, **spec: Any) -> None:
-        """Create the object, or bring it to this spec, without annotations of ours."""
+        """Create the object, or replace its spec, without our annotations."""
         self.administrator.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=[cluster(**spec)])
 
     def patch(self, **spec: Any) -> None:
-        """Change its spec."""
+        """Change the spec of the object."""
         self.administrator.kubectl("patch", OBJECT, "--type=merge", "-p", json.dumps({"spec": spec}))
 
     def manager(self) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class Site:
         self.await_condition("Degraded", "False", "AsExpected")
 
     def await_available(self) -> None:
-        """Wait until the operand is installed, runs, and its webhooks answer; kwok's pods do not, so a process does."""
+        """Wait until the operand is installed and runs, and its webhooks answer; a process answers instead of kwok's pods."""
         self.await_installed()
         if self.conditions().get("Available") != ("True", "AsExpected"):
             with managers.served(self.administrator, self.directory):
@@ -177,13 +177,13 @@ class OperatorRun:
         until(lambda: b"serving probes and metrics" in log.read_bytes()[begun:], "an operator that serves")
 
     def kill(self) -> None:
-        """End it without a word, as a node that is lost."""
+        """Kill the operator, as when its node is lost."""
         self._process.kill()
         self._process.wait()
         self._log.close()
 
     def stop(self) -> None:
-        """Ask it to end; it ends well."""
+        """Stop the operator; it must exit with code 0."""
         self._process.terminate()
         try:
             assert self._process.wait(timeout=30) == 0
@@ -194,7 +194,7 @@ class OperatorRun:
 
 @pytest.fixture
 def available(site: Site) -> Site:
-    """Return a site whose operand runs as the sample asks for."""
+    """Return a site whose operand runs as the sample requests."""
     site.create()
     site.await_available()
     return site

@@ -1,7 +1,7 @@
-"""Edits of an object, generated from the schema that its API server serves: every field added, changed, removed.
+"""Edits of an object, generated from the schema that its API server serves: every field added, changed, and removed.
 
-In: the live object and its OpenAPI schema. Out: for every edit some JSON patches, of which the first one counts that the API
-server accepts and that changes something. Of a list, the first member stands for all.
+In: the live object and its OpenAPI schema. Out: for every edit some JSON patches; the first patch with an effect that the API
+server accepts counts. The first member stands for all members of a list.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -88,7 +88,7 @@ class Schemas:
         return next(one for name, one in self._schemas.items() if name.endswith(f".{kind}"))
 
     def edits(self, obj: Mapping[str, Any], schema: Schema) -> Iterator[Edit]:
-        """Yield all edits of an object: of its owner, of its fields, and last of labels and annotations, of which some stay."""
+        """Yield all edits of an object: of its owner, of its fields, and last of labels and annotations, some of which stay."""
         fields = {**dict.fromkeys(obj, TEXT), **self._fields(schema)}  # also those of a kind that takes anything
         for name in ("apiVersion", "kind", "metadata", "status"):
             fields.pop(name, None)

@@ -1,4 +1,6 @@
-"""The replicas of the operand as processes: kwok plays the Deployment's pods, and they answer no webhook.
+"""The replicas of the operand as processes: kwok simulates the Deployment's pods, and they answer no webhook.
+
+The processes have the permissions of the operand's account, and the certificate that its pods would mount.
 
 They have the rights of the operand's account, and the certificate that its pods would mount.
 """
@@ -53,7 +55,7 @@ class Managers:
         asyncio.run(replica.await_ready())
 
     def _configuration(self) -> JSONObject:
-        """Return the file of the operand, with the directory of its certificates as it is mounted here."""
+        """Return the file of the operand, with the directory of its certificates on this machine."""
         file = self._administrator.there(f"configmap/{CONFIGURATION}", *self._in)["data"][CONFIGURATION_KEY]
         sections = {name: section for name, section in yaml.safe_load(file).items() if isinstance(section, dict)}
         return sections | {"webhook": {"certDir": str(self._directory)}}
@@ -86,11 +88,11 @@ class Managers:
             self._administrator.kubectl("patch", configuration, "--type=json", "-p", json.dumps(operations))
 
     def stop(self, name: str) -> None:
-        """End a replica in an orderly way."""
+        """Stop a replica in an orderly way."""
         asyncio.run(self._replicas[name].stop())
 
     def end(self) -> None:
-        """Make sure that all have ended."""
+        """Kill all replicas that still run."""
         for replica in self._replicas.values():
             replica.end()
 
@@ -124,7 +126,7 @@ def served(administrator: Administrator, directory: Path, namespace: str = OPERA
 
 @contextmanager
 def managers(administrator: Administrator, directory: Path) -> Iterator[Managers]:
-    """Let managers run outside of pods, until the context is left."""
+    """Run managers outside of pods until the context is left."""
     role = administrator.there("role/lws-leader-election-role", "-n", OPERATOR)
     binding = administrator.there("rolebinding/lws-leader-election-rolebinding", "-n", OPERATOR)
     account = f"system:serviceaccount:{OPERATOR}:{MANAGER}"

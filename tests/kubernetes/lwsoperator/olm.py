@@ -43,7 +43,7 @@ class Manager:
     folder: Path = FOLDER
 
     def serve(self) -> None:
-        """Define its kinds."""
+        """Define the kinds."""
         kinds = (SUBSCRIPTIONS, VERSIONS, GROUPS)
         self.administrator.kubectl(
             "apply", "--server-side", "-f", "-", objects=[_short(definition(kind)) for kind in kinds]
@@ -52,7 +52,7 @@ class Manager:
             self.administrator.kubectl("wait", "--for=condition=established", f"crd/{kind.group_resource}")
 
     def install(self, subscription: Mapping[str, Any], group: Mapping[str, Any]) -> None:
-        """Install what a subscription requests, or report in its status, or in the status of its version, why not."""
+        """Install what a subscription requests, or report in its status, or in the status of its version, why it is impossible."""
         namespace = subscription["metadata"]["namespace"]
         self._apply(group, subscription)
         try:
@@ -134,7 +134,7 @@ class Manager:
         return mine not in optional or self.administrator.get(f"crd/{obj['kind'].lower()}s.{group}") is not None
 
     def _accounts(self, strategy: Mapping[str, Any], namespace: str) -> list[dict[str, Any]]:
-        """Return accounts with their rights, in the cluster and in the namespace."""
+        """Return accounts with their permissions, in the cluster and in the namespace."""
         found: list[dict[str, Any]] = []
         for prefix, field in (("Cluster", "clusterPermissions"), ("", "permissions")):
             for one in strategy[field]:

@@ -69,7 +69,7 @@ def test_second_object_is_refused(site: Site) -> None:
 
 
 def test_namespace_of_the_object_is_dropped(available: Site) -> None:
-    """Published samples have one, though the kind is cluster-scoped (R-OP-3)."""
+    """Published samples have a namespace, although the kind is cluster-scoped (R-OP-3)."""
     before = generation(available)
     sample = cluster()
     sample["metadata"]["namespace"] = OPERATOR
@@ -131,7 +131,7 @@ def test_edited_lists_are_reverted(available: Site) -> None:
 
 
 def test_log_level_and_node_placement_are_applied_and_removed(available: Site) -> None:
-    """Both are settings of the operator's object (R-OP-20, R-OP-21, R-OP-43b, R-OP-66, AT-001-4)."""
+    """Both settings are fields of the operator's object (R-OP-20, R-OP-21, R-OP-43b, R-OP-66, AT-001-4)."""
     toleration = {"key": "infra", "operator": "Exists", "effect": "NoSchedule"}
 
     def pod() -> dict[str, object]:
@@ -175,7 +175,7 @@ def test_unmanaged_operand_is_unchanged(available: Site, state: str) -> None:
 
 
 def test_service_monitor_is_created_with_its_kind(available: Site) -> None:
-    """Before, there is no error; afterwards, no restart (R-OP-23c)."""
+    """The missing kind is not an error, and its creation causes no restart (R-OP-23c)."""
     words = (f"{SERVICE_MONITORS.group_resource}/lws-controller-manager-metrics-monitor", *IN)
     kind = certmanager.definition(SERVICE_MONITORS)
     available.administrator.kubectl("apply", "--server-side", "-f", "-", objects=[kind])
@@ -217,7 +217,7 @@ def test_overrides_are_applied_or_refused(available: Site) -> None:
 
 
 def test_group_restarts_are_set_by_an_annotation(available: Site) -> None:
-    """The manager's file has them and its pods roll; `Upgradeable` stays, and invalid values change nothing."""
+    """The manager's file has the restarts and its pods roll; `Upgradeable` stays, and invalid values change nothing."""
 
     def annotate(words: str) -> None:
         available.administrator.kubectl("annotate", OBJECT, "--overwrite", f"lws.x-k8s.io/group-restarts{words}")
@@ -236,7 +236,7 @@ def test_group_restarts_are_set_by_an_annotation(available: Site) -> None:
 
 
 def test_tls_profile_of_the_cluster_is_applied(available: Site) -> None:
-    """It applies once OpenShift's kind is served, in the spec and in the manager's configuration (R-OP-28)."""
+    """The profile applies once OpenShift's kind is served, in the spec and in the manager's configuration (R-OP-28)."""
     kubectl = available.administrator.kubectl
     defined = definition(API_SERVERS) | {"metadata": {"name": API_SERVERS.group_resource}}
     defined["spec"]["scope"] = "Cluster"
@@ -296,7 +296,7 @@ def test_must_gather_omits_secrets(available: Site, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [["install"], ["uninstall", "--keep-crd"]])
 def test_installation_next_to_the_operator_is_refused(available: Site, words: list[str]) -> None:
-    """The operator would revert it within seconds; the error names the alternative."""
+    """The operator would revert the installation within seconds; the error names the alternative."""
     refused = available.administrator.lws(*words, "-n", OPERATOR, code=1)
     assert "the operator keeps this installation" in refused
 
@@ -343,7 +343,7 @@ def test_deleted_object_removes_the_operand_but_no_workloads(available: Site) ->
 
 
 def test_operator_was_refused_nothing(available: Site) -> None:
-    """Its roles allow all its requests (R-OP-29, R-OP-32)."""
+    """The operator's roles allow all its requests (R-OP-29, R-OP-32)."""
     refused = [
         f"{event['verb']} {event['requestURI']}"
         for event in available.administrator.audit.events()

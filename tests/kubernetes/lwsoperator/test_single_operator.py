@@ -18,7 +18,7 @@ def holder(site: Site) -> str:
 
 
 def test_operator_holds_its_lease_while_it_runs(available: Site) -> None:
-    """Its times are shorter than on OpenShift; the lease is free after the end (R-OP-12)."""
+    """The times of the lease are shorter than on OpenShift, and it is released at the end (R-OP-12)."""
     found = available.administrator.there("lease/openshift-lws-operator-lock", *IN)["spec"]
     assert found["leaseDurationSeconds"] == 30
     assert holder(available)
@@ -29,7 +29,7 @@ def test_operator_holds_its_lease_while_it_runs(available: Site) -> None:
 
 
 def test_another_replica_leads_soon_after_a_kill(available: Site) -> None:
-    """The lease expires, and edits made meanwhile are reverted then (R-OP-12)."""
+    """The lease expires, and edits made meanwhile are reverted (R-OP-12)."""
     leader = holder(available)
     assert available.process is not None
     killed = available.process
@@ -43,7 +43,7 @@ def test_another_replica_leads_soon_after_a_kill(available: Site) -> None:
 
 
 def test_events_of_the_operator_name_written_objects(available: Site) -> None:
-    """This includes the second event of a restored object (R-OP-14)."""
+    """The second event of a restored object is an example (R-OP-14)."""
     administrator = available.administrator
     administrator.kubectl("delete", "service/lws-webhook-service", *IN)
     until(lambda: administrator.get("service/lws-webhook-service", *IN) is not None, "the service")
@@ -57,7 +57,7 @@ def test_events_of_the_operator_name_written_objects(available: Site) -> None:
 
 
 def test_deleted_pods_of_the_operand_are_recreated(available: Site) -> None:
-    """There are as many new pods, all with other names (R-OP-43c)."""
+    """The number of new pods is the same, and all have other names (R-OP-43c)."""
     before = {one["metadata"]["uid"] for one in available.administrator.there(*PODS)["items"]}
     available.administrator.kubectl("delete", *PODS, "--wait=false")
 
@@ -71,7 +71,7 @@ def test_deleted_pods_of_the_operand_are_recreated(available: Site) -> None:
 
 
 def test_single_object_is_not_degraded(available: Site) -> None:
-    """Its conditions are those of a working installation (R-OP-43a)."""
+    """The conditions are those of a working installation (R-OP-43a)."""
     kind = OBJECT.partition("/")[0]
     assert [one["metadata"]["name"] for one in available.administrator.there(kind)["items"]] == ["cluster"]
     found = available.conditions()

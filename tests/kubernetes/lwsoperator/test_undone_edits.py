@@ -154,7 +154,7 @@ class Editor:
             self._wanted = comparable(await self._client.get(self._kind, self._key))
 
     async def _await_comparison(self) -> None:
-        """Wait until the operator has looked at the object: a missing hash is restored together with all else."""
+        """Wait until the operator has compared the object: a missing hash is restored together with all other fields."""
         without = {"metadata": {"annotations": {SPEC_HASH: None}}}
         await self._client.patch(self._kind, self._key, without, kind="merge")
 

@@ -28,7 +28,7 @@ SERVED = ("crd", "clusterrole", "clusterrolebinding", "validatingwebhookconfigur
 
 @pytest.fixture
 def installed(site: Site) -> Iterator[Site]:
-    """Return a site whose operand runs, whatever an earlier test has removed."""
+    """Return a site whose operand runs, regardless of what an earlier test has removed."""
     site.stop()
     site.install()
     site.start()
@@ -55,7 +55,7 @@ def create_set(site: Site, name: str) -> None:
 
 
 def await_set(site: Site, name: str, running: Managers) -> None:
-    """Wait until all its groups are ready, as its status says."""
+    """Wait until the status reports all groups as ready."""
 
     def is_ready() -> bool:
         status = site.administrator.there(f"lws/{name}", "-n", GROUPS).get("status", {})
@@ -129,14 +129,14 @@ def image(site: Site) -> str:
 
 
 def remove_operator(site: Site) -> None:
-    """Remove the operator, but its kind and its namespace."""
+    """Remove the operator, except its kind and its namespace."""
     site.stop()
     found = [obj for obj in objects() if obj["kind"] not in KEPT]
     site.administrator.kubectl("delete", "-f", "-", objects=found)
 
 
 def is_gone(site: Site) -> bool:
-    """Return whether nothing of the operand is left, except the definitions."""
+    """Return whether no object of the operand remains, except the definitions."""
     return site.administrator.get(*MANAGER) is None and owned(site) == {}
 
 
@@ -162,7 +162,7 @@ def test_deleted_operator_kind_deletes_the_operand(installed: Site) -> None:
 
 
 def test_pods_of_exhausted_groups_are_deleted_without_a_manager(installed: Site) -> None:
-    """Also after the object was deleted; pods of a remaining set are kept until it is deleted (N-RB-16)."""
+    """The pods are deleted also without the object; pods of a remaining set are kept until it is deleted (N-RB-16)."""
     kubectl = installed.administrator.kubectl
     installed.stop()
     kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")  # nobody answers here
@@ -228,7 +228,7 @@ def test_commands_of_the_page_leave_only_workloads(installed: Site) -> None:
 
 
 def removal() -> list[str]:
-    """Return the commands by which the page removes the operator."""
+    """Return the commands of the page that remove the operator."""
     page = (ROOT / "docs/how-to/operator.md").read_text()
     section = page[page.index("## Remove it") :]
     (block,) = re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
@@ -236,6 +236,6 @@ def removal() -> list[str]:
 
 
 def names(site: Site) -> list[str]:
-    """Return whatever of the whole cluster is named after LeaderWorkerSets."""
+    """Return all cluster-scoped objects that are named after LeaderWorkerSets."""
     found = site.administrator.kubectl("get", ",".join(SERVED), "-o", "name").splitlines()
     return [name for name in found if re.search("lws|leaderworkerset|disaggregatedset", name, re.IGNORECASE)]

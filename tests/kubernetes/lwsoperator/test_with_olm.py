@@ -51,7 +51,7 @@ def subscription(name: str = "lws-operator", channel: str = "stable") -> dict[st
 
 @pytest.fixture(scope="module")
 def manager(site: Site) -> Iterator[Manager]:
-    """Return the manager of operators of a cluster that has none."""
+    """Return the manager of operators of a cluster without operators."""
     site.stop()
     kubectl = site.administrator.kubectl
     if site.administrator.get("crd/leaderworkersetoperators.operator.openshift.io"):
@@ -64,7 +64,10 @@ def manager(site: Site) -> Iterator[Manager]:
 
 
 def test_recipe_installs_a_working_operator(manager: Manager, site: Site) -> None:
-    """It serves all namespaces with the permissions of the version (R-OP-10, R-OP-58, R-OP-83 (D2), AT-000-2b)."""
+    """The operator serves all namespaces with the permissions of the version.
+
+    Rules R-OP-10, R-OP-58, R-OP-83 (D2), AT-000-2b.
+    """
     administrator = site.administrator
     manager.install(subscription(), GLOBAL)
     listed = administrator.kubectl("get", "csv", "-n", NAMESPACE)
@@ -141,7 +144,7 @@ def test_newer_catalog_upgrades_the_operator(empty: Manager, tmp_path: Path, old
 
 
 def start(site: Site) -> OperatorRun:
-    """Start the operator with the rights that the manager of operators has given its account."""
+    """Start the operator with the permissions that the manager of operators has given its account."""
     administrator = site.administrator
     token = administrator.kubectl("create", "token", OPERATOR, "-n", NAMESPACE).strip()
     config = json.loads(administrator.plane.kubeconfig.read_text())

@@ -35,26 +35,26 @@ class DeployedManager:
     replica: Replica
 
     async def stop(self) -> None:
-        """Ask it to end, and wait."""
+        """Stop the manager, and wait for its end."""
         await self.replica.stop()
 
     async def kill(self) -> None:
-        """End it by force."""
+        """Kill the manager."""
         self.replica.kill()
 
     async def start(self) -> None:
-        """Start it and wait until it says that it is ready."""
+        """Start the manager, and wait until it reports that it is ready."""
         self.replica.start()
         await self.replica.await_ready()
 
     def check(self) -> None:
-        """Raise if it has ended."""
+        """Raise an error if the manager has ended."""
         self.replica.check()
 
 
 @asynccontextmanager
 async def deployed(cluster: Cluster, replica: Replica) -> AsyncIterator[DeployedManager]:
-    """Install the objects for a manager with this replica's configuration, and run it; finally remove its webhooks."""
+    """Install the objects for a manager with this replica's configuration, run it, and finally remove its webhooks."""
     client = Client(transport(cluster, "setup"))
     prepare = _prepare_embedded if isinstance(cluster, EmbeddedCluster) else _install
     await prepare(client, cluster, replica)

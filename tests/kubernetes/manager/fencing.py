@@ -36,7 +36,7 @@ class Counts:
 
 
 async def rounds(world: World, *, count: int, client: dict[str, Any]) -> Counts:
-    """Let the leader stand still so often; `client` is the section `clientConnection` of its configuration."""
+    """Pause the leader this many times; `client` is the section `clientConnection` of its configuration."""
     mark = world.audit.mark()
     replicas = [await _start(world, name, client) for name in NAMES]
     space = await Space(world.client, f"fencing-{client.get('qps', 'usual')}").open()
@@ -47,7 +47,7 @@ async def rounds(world: World, *, count: int, client: dict[str, Any]) -> Counts:
 
 
 def judge(events: Iterable[dict[str, Any]]) -> Counts:
-    """Count the writes, and name the writes that a replica sent after another one took the lease."""
+    """Count the writes, and list the writes that a replica sent after another one took the lease."""
     holder, taken, writes, late = "", "", 0, list[str]()
     for event in sorted(events, key=lambda event: str(event["requestReceivedTimestamp"])):
         name = event["userAgent"].rpartition(" ")[2]
@@ -73,7 +73,7 @@ async def _start(world: World, name: str, client: dict[str, Any]) -> Replica:
 
 
 async def _round(world: World, replicas: list[Replica]) -> None:
-    """Stop the leader, wait for another one, and resume the first."""
+    """Pause the leader, wait for another one, and resume the first."""
     before, leader = await _leader(world, replicas)
     world.balancer.backends.remove(leader.webhooks)
     leader.freeze()
@@ -103,7 +103,7 @@ async def _leader(world: World, replicas: list[Replica]) -> tuple[str, Replica]:
 
 @asynccontextmanager
 async def _load(space: Space) -> AsyncIterator[None]:
-    """Keep the controllers busy: LeaderWorkerSets are scaled up and down all the time."""
+    """Keep the controllers busy by scaling LeaderWorkerSets up and down continuously."""
     for index in range(SETS):
         await _despite_outages(space.create(f"web-{index}", replicas=1, size=2))
 

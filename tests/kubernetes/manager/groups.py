@@ -32,7 +32,7 @@ class Space:
     namespace: str
 
     async def open(self) -> "Space":
-        """Create it and wait until pods may be created there."""
+        """Create the namespace, and wait until pods can be created there."""
         obj = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
         await self.client.create(NAMESPACES, obj)
         await until(self._has_account)
@@ -52,13 +52,13 @@ class Space:
         await self.client.create(quotas, {"apiVersion": "v1", "kind": quotas.kind, "metadata": metadata, "spec": spec})
 
     async def scale(self, name: str, replicas: int) -> None:
-        """Ask for another number of groups through `/scale`."""
+        """Set the number of groups through `/scale`."""
         patch = {"spec": {"replicas": replicas}}
         key = ObjectKey(self.namespace, name)
         await self.client.patch(LEADERWORKERSETS, key, patch, kind="merge", subresource="scale")
 
     async def ready_groups(self, name: str) -> int:
-        """Return how many groups the status says are ready."""
+        """Return how many groups are ready according to the status."""
         lws = await self.client.get(LEADERWORKERSETS, ObjectKey(self.namespace, name))
         return int(meta.status(lws).get("readyReplicas") or 0)
 
@@ -125,7 +125,7 @@ class Space:
 
 
 async def space_with_groups(client: Client, namespace: str, *, replicas: int, size: int) -> Space:
-    """Return a new namespace with the LeaderWorkerSet `web`, of which all groups are ready."""
+    """Return a new namespace with the LeaderWorkerSet `web`, whose groups are all ready."""
     space = await Space(client, namespace).open()
     await space.create("web", replicas=replicas, size=size)
     await space.await_ready("web", replicas)

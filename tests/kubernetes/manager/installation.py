@@ -63,9 +63,9 @@ async def install(
     certificates: Certificates = "internal",
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Apply everything; API servers find the webhooks at `port` of this machine.
+    """Apply all objects; API servers find the webhooks at `port` of this machine.
 
-    `names` are other names for objects, as an administrator gives them who sets them in the configuration.
+    `names` are other names for objects, as an administrator sets them in the configuration.
     """
     await _remove(client, SECRETS, SECRET)
     await _remove(client, LEASES, ObjectKey(NAMESPACE, LEASE))
@@ -136,7 +136,7 @@ async def recreate_account(client: Client) -> None:
 
 
 async def trust(client: Client, bundle: bytes) -> None:
-    """Let API servers trust these authorities where they call webhooks, as cert-manager does."""
+    """Let API servers trust these authorities when they call webhooks, as cert-manager does."""
     for resource in CONFIGURATIONS:
         for found in (await client.list(resource)).items:
             await client.update(resource, with_authority(found, base64.b64encode(bundle).decode()))

@@ -1,8 +1,8 @@
-"""LeaderWorkerSets at work while their managers are killed: what is done to them, and how often each leader was born.
+"""Changes of LeaderWorkerSets while their managers are killed, and the number of created leaders.
 
-In rounds, all at once: some are rolled, of some a worker fails, some are scaled up and down, some are deleted and
-created again under their name. A round ends when everything is ready. `Births` follows the pods: a leader that is born
-once more than was asked for was recreated without a failure, or twice for one.
+Each round changes all sets at once: some are rolled, a worker of some fails, some are scaled up and down, and some are
+deleted and created again with the same name. A round ends when all are ready. `Births` follows the pods: one leader more
+than requested was recreated without a failure, or twice for one.
 """
 
 import asyncio
@@ -76,11 +76,11 @@ class Births:
         return {name: len(uids) for name, uids in sorted(self.leaders.items())}
 
     def worker_sets(self) -> int:
-        """Return how many worker StatefulSets there ever were."""
+        """Return how many worker StatefulSets were created."""
         return sum(map(len, self.workers.values()))
 
     def doubled(self) -> list[str]:
-        """Return the leaders that had workers twice."""
+        """Return the leaders whose workers were created twice."""
         return [uid for uid, sets in self.workers.items() if len(sets) > 1]
 
 
@@ -114,7 +114,7 @@ class Load:
         self._replicas = {f"{what}-{number}": GROUPS for what in self._steps() for number in range(each)}
 
     async def begin(self) -> None:
-        """Create all of them."""
+        """Create all LeaderWorkerSets."""
         await asyncio.gather(*(self._create(name) for name in self._replicas))
         await self._await_ready()
 
@@ -126,7 +126,7 @@ class Load:
         await self._await_ready()
 
     async def state(self) -> dict[str, list[str]]:
-        """Return the names of everything that is there, by kind; revisions by their LeaderWorkerSet."""
+        """Return the names of all existing objects, by kind; revisions by their LeaderWorkerSet."""
         kinds: tuple[Resource, ...] = (PODS, STATEFULSETS, SERVICES)
         found = {resource.plural: await self.space.names(resource) for resource in kinds}
         listing = await self.space.client.list(
@@ -192,7 +192,7 @@ class Load:
         self.wanted[name] += max(self._replicas[name] - before, 0)
 
     async def _replace(self, name: str) -> None:
-        """Delete and create it under its name at once."""
+        """Delete the set, and create it again with the same name at once."""
         key = ObjectKey(self.space.namespace, name)
         await insist(lambda: self.space.client.delete(LEADERWORKERSETS, key))
         await self._create(name)
@@ -202,7 +202,7 @@ class Load:
         await insist(lambda: self.space.client.patch(LEADERWORKERSETS, key, patch, kind="merge"))
 
     async def _await_ready(self) -> None:
-        """Wait until everything that was asked for is there, ready and of its revision."""
+        """Wait until every requested object exists, is ready and has its revision."""
         try:
             await until(self._is_ready, seconds=PATIENCE, poll=READY_POLL)
         except AssertionError as error:

@@ -1,9 +1,9 @@
 """Creations of existing objects, which the API server refused: each repeats an unconfirmed creation.
 
-A manager abandons a write that is not answered before its lease asks for an answer, so that it never writes as one of
+A manager abandons a write that is not answered before its lease requires an answer, so that it never writes as one of
 two leaders; the API server may perform it all the same. The next attempt then finds the object and continues. The same
-happens where the API server itself timed out, and where a manager was killed between its request and the answer. A
-refused creation without a previous unconfirmed one comes from a cache that lags, or from two managers at work.
+happens if the API server itself timed out, and if a manager was killed between its request and the answer. A refused
+creation without a previous unconfirmed one comes from a late cache, or from two active managers.
 """
 
 import re
@@ -26,7 +26,7 @@ FAILED: Final = 500
 
 
 def unexplained(events: Sequence[Mapping[str, Any]], logs: Iterable[str], kills: Sequence[datetime]) -> list[str]:
-    """Return the refused creations of StatefulSets that repeat neither an abandoned one, nor a killed manager's."""
+    """Return the refused creations of StatefulSets that repeat neither an abandoned one nor one of a killed manager."""
     abandoned = Counter(match[1] for line in logs for match in ABANDONED.finditer(line))
     last: dict[str, tuple[datetime, int]] = {}
     found: list[str] = []

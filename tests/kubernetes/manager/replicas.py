@@ -76,26 +76,26 @@ class Replica:
         return self._process
 
     def check(self) -> None:
-        """Check that it has not ended."""
+        """Check that the process has not ended."""
         assert self.process.poll() is None, f"{self.name} ended with {self.process.returncode}:\n{self.tail()}"
 
     def chosen(self) -> config.Configuration:
-        """Return its settings: the configuration with its flags."""
+        """Return the settings: the configuration with the flags."""
         given = goflags.parse(self.flags, managerflags.FLAGS)
         return managerflags.override(config.decode(self.document()), given)
 
     async def await_ready(self) -> None:
-        """Wait until it is ready; without probes, until it serves webhooks."""
+        """Wait until the manager is ready; without probes, until it serves webhooks."""
         has_probes = self.chosen().health.health_probe_bind_address not in DISABLED
         await until(self._is_ready if has_probes else self._serves_webhooks, self)
 
     async def await_end(self) -> int:
-        """Wait until it has exited by itself; return its exit code."""
+        """Wait until the process has exited by itself; return its exit code."""
         await until(self._has_ended, self)
         return int(self.process.returncode)
 
     async def stop(self) -> float:
-        """Ask it to end; return how long that took."""
+        """Stop the process; return how long that took."""
         begun = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
         await until(self._has_ended, self)
@@ -103,30 +103,30 @@ class Replica:
         return time.monotonic() - begun
 
     def kill(self) -> None:
-        """End it by force."""
+        """Kill the process."""
         self.process.kill()
         self.process.wait()
 
     def freeze(self) -> None:
-        """Let it stand still."""
+        """Pause the process."""
         self.process.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Resume it."""
+        """Resume the process."""
         self.process.send_signal(signal.SIGCONT)
 
     def end(self) -> None:
-        """Make sure that it has ended."""
+        """Kill the process if it still runs."""
         if self._process is not None and self._process.poll() is None:
             self.kill()
 
     def resident_mebibytes(self) -> float:
-        """Return how much memory it holds."""
+        """Return the resident memory of the process."""
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
         return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS:"))
 
     async def metrics_with(self, token: str) -> tuple[int, str]:
-        """Ask for the metrics."""
+        """Request the metrics."""
         headers = {"authorization": f"Bearer {token}"} if token else {}
         async with (
             aiohttp.ClientSession() as session,
@@ -136,13 +136,13 @@ class Replica:
             return answer.status, await answer.text()
 
     def failures(self) -> list[str]:
-        """Return the unexpected errors in its log."""
+        """Return the unexpected errors in the log."""
         lines = self.log.read_text(errors="replace").splitlines()
         signs = ("Traceback", '{"level":"error"')
         return [line for line in lines if "\tERROR\t" in line or line.startswith(signs)]
 
     def tail(self) -> str:
-        """Return the end of its log."""
+        """Return the end of the log."""
         return self.log.read_text(errors="replace")[-4000:]
 
     async def readiness(self) -> str:
@@ -159,7 +159,7 @@ class Replica:
             return ""
 
     def document(self) -> dict[str, Any]:
-        """Return its configuration: the chosen fields, and ports of its own."""
+        """Return the configuration: the given fields, and unused ports."""
         own: dict[str, Any] = {
             "webhook": {"port": self.webhooks, "host": "127.0.0.1"},
             "health": {"healthProbeBindAddress": f"127.0.0.1:{self.probes}"},
@@ -184,7 +184,7 @@ class Replica:
 async def until(
     holds: Callable[[], Coroutine[Any, Any, T]], *replicas: Replica, seconds: float = LIMIT, poll: float = POLL
 ) -> T:
-    """Ask again every `poll` seconds until the answer is true; return it. On a timeout, show the replicas' logs."""
+    """Ask every `poll` seconds until the answer is true; return it. On a timeout, show the replicas' logs."""
     try:
         async with asyncio.timeout(seconds):
             while not (answer := await holds()):

@@ -36,7 +36,7 @@ class Stream:
             await asyncio.sleep(PAUSE)
 
     async def go_on(self, count: int) -> None:
-        """Wait for more creations."""
+        """Wait for further creations."""
         wanted = self.created + count
 
         async def reached() -> bool:

@@ -79,7 +79,7 @@ async def _token(client: Client, namespace: str) -> str:
 
 
 async def roll(space: Space, name: str, replicas: int, image: str, manager: Replica) -> float:
-    """Give a set another image; return after how many seconds all its groups have it and are ready."""
+    """Change the image of a set; return the seconds until all its groups have it and are ready."""
     begun = time.monotonic()
     key = ObjectKey(space.namespace, name)
     template = {"workerTemplate": objects.pod_template(image)}

@@ -29,7 +29,7 @@ async def material(world: World) -> Material:
 
 
 async def await_served(world: World, count: int) -> None:
-    """Wait until every replica has shown its certificate for so many times."""
+    """Wait until every replica has served its certificate for so many times."""
 
     async def served() -> bool:
         return all(one.log.read_text().count("certificate served") >= count for one in world.replicas)
@@ -58,7 +58,7 @@ async def test_new_serving_certificate_refuses_no_request(world: World) -> None:
 
 
 async def test_new_authority_refuses_no_request(world: World) -> None:
-    """The authority of the managers is due for renewal a few seconds later."""
+    """The authority of the managers must be renewed a few seconds later."""
     await world.start("a")
     await world.start("b")
     now = datetime.now(UTC)
@@ -119,7 +119,7 @@ async def test_certificate_files_are_read_again(world: World) -> None:
 
 
 async def trust_only_when_served(world: World, authority: bytes, space: Space) -> None:
-    """Wait until requests pass where only this authority is trusted."""
+    """Wait until requests succeed although only this authority is trusted."""
     await installation.trust(world.client, authority)
 
     async def passes() -> bool:

@@ -1,4 +1,4 @@
-"""The shared dashboard with the rights of its account: its users see what they may read, and act with their own rights."""
+"""The shared dashboard with the permissions of its account: users see what they may read, and act with their own."""
 
 import asyncio
 import json
@@ -91,7 +91,7 @@ async def serving(world: World) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def login(address: str, token: str, status: int = 200) -> AsyncIterator[tuple[aiohttp.ClientSession, str]]:
-    """Log in; yield the session and the page that is answered."""
+    """Log in; yield the session and the next page."""
     jar = aiohttp.CookieJar(unsafe=True)
     async with aiohttp.ClientSession(address, cookie_jar=jar, headers={"Origin": address}) as session:
         async with session.post("/login", data={"token": token}) as response:
@@ -101,7 +101,7 @@ async def login(address: str, token: str, status: int = 200) -> AsyncIterator[tu
 
 
 async def act(session: aiohttp.ClientSession, groups: int) -> tuple[JSONObject, JSONObject]:
-    """Scale the LeaderWorkerSet as a browser does; return the dry run, and what was done."""
+    """Scale the LeaderWorkerSet as a browser does; return the result of the dry run, and of the action."""
     async with session.get(f"/sets/{SET.namespace}/{SET.name}") as response:
         page = await response.text()
         assert response.status == 200
@@ -142,7 +142,7 @@ async def test_users_of_the_dashboard_act_with_their_own_rights(world: World) ->
 
 
 async def test_the_account_of_the_dashboard_can_only_read(world: World) -> None:
-    """The API server lists its permissions, also in the namespace of the manager: no other verb is among them."""
+    """The API server lists the account's permissions, also in the namespace of the manager: none is another verb."""
     for resource, obj in dashboarddeployment.build_dashboard(NAMESPACE, "image:1"):
         await world.client.apply(resource, obj, manager="tests")
     client = Client(transport(KubernetesCluster(await write_kubeconfig(world)), "dashboard"))

@@ -1,4 +1,4 @@
-"""etcd loses its leader while the manager works, or is restored from a backup: the manager recovers."""
+"""etcd loses its leader while the manager works, or is restored from a backup, and the manager recovers."""
 
 import asyncio
 import itertools
@@ -56,7 +56,7 @@ async def create_patiently(space: Space, name: str) -> None:
 
 
 def kill_leader(plane: Plane) -> Member:
-    """End the member that leads by force."""
+    """Kill the member that leads."""
     leader = leader_of(plane.members)
     assert leader is not None
     process.kill(plane, leader.name)
@@ -64,9 +64,9 @@ def kill_leader(plane: Plane) -> Member:
 
 
 async def repeat_stages(space: Space) -> None:
-    """Touch the pods that are not ready, again and again.
+    """Touch the unready pods repeatedly.
 
-    Where etcd does not answer in time, kwok leaves a pod as it is until that changes; a kubelet tries again by itself.
+    If etcd does not answer in time, kwok leaves a pod unchanged until its next event; a kubelet retries by itself.
     """
     for count in itertools.count():
         touched = {"metadata": {"annotations": {"tests.example.com/touched": str(count)}}}
@@ -79,7 +79,7 @@ async def repeat_stages(space: Space) -> None:
 
 @pytest.fixture
 def many(tmp_path: Path) -> Iterator[Plane]:
-    """Run a control plane of its own: three members cost three times what one does, which is enough for all other tests."""
+    """Run a separate control plane, because three members cost three times as much as one, which all other tests use."""
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
     flags = Audit(tmp_path).flags(ACCOUNT)
     with control_plane(assets, tmp_path, prepare, flags, members=ETCD_MEMBERS) as running:
@@ -139,7 +139,7 @@ def copy_etcd(plane: Plane, backup: Path) -> None:
 
 
 def restore_etcd(plane: Plane, backup: Path) -> None:
-    """End the control plane, put the backup in place of etcd's data, and start all of it but kwok again, as the page says."""
+    """Stop the control plane, replace etcd's data by the backup, and start all but kwok again, as the page says."""
     for name in reversed(PROGRAMS):
         process.kill(plane, name)
     ended = {name: plane.processes.pop(name) for name in PROGRAMS}
@@ -161,7 +161,7 @@ async def pods_of(space: Space, name: str) -> dict[str, str]:
 
 
 async def test_groups_continue_after_etcd_is_restored(single: Plane, tmp_path: Path) -> None:
-    """Objects of the backup keep their pods; later objects are gone, without a trace that blocks a second attempt."""
+    """Objects of the backup keep their pods; later objects no longer exist, and can be created again."""
     async with opened(single, tmp_path) as world:
         replica = await world.start("a")
         await world.await_master(replica)
@@ -179,7 +179,7 @@ async def test_groups_continue_after_etcd_is_restored(single: Plane, tmp_path: P
         restore_etcd(single, tmp_path / "backup")
 
         async def answers() -> bool:
-            """Read something: the connections from before were closed."""
+            """Read an object, because the earlier connections were closed."""
             with suppress(KubeError):
                 return bool(await pods_of(space, "kept"))
             return False

@@ -19,7 +19,7 @@ LONG_LEASE = {"leaseDuration": f"{2 * LIMIT:g}s", "renewDeadline": f"{LIMIT:g}s"
 
 
 async def await_other_holder(world: World, before: str) -> float:
-    """Wait until the lease has another holder; return the time that this took."""
+    """Wait until the lease has another holder; return the seconds it took."""
     begun = time.monotonic()
 
     async def changed() -> bool:
@@ -70,7 +70,7 @@ async def test_killed_leader_leaves_a_complete_scale_up(
 
 
 async def test_resumed_leader_does_not_write(world: World) -> None:
-    """For a moment it believes that it leads; its writes are fenced, and it waits for the lease again."""
+    """For a moment the resumed process believes that it leads; its writes are fenced, and it waits for the lease."""
     first = await world.start("a")
     await world.await_master(first)
     second = await world.start("b")
@@ -93,7 +93,7 @@ async def test_resumed_leader_does_not_write(world: World) -> None:
 
 
 async def test_replacing_both_managers_refuses_no_request(world: World) -> None:
-    """Like a rolling update of the Deployment: a new one is ready, then an old one leaves the service and stops."""
+    """As in a rolling update of the Deployment, a new manager is ready, then an old one leaves the service and stops."""
     old = [await world.start("a"), await world.start("b")]
     space = await Space(world.client, "rolling-update").open()
     stream = Stream(space)

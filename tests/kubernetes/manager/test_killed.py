@@ -1,4 +1,4 @@
-"""Managers are killed with SIGKILL at any moment, and nothing is done twice, left undone, or done without need.
+"""Managers are killed with SIGKILL at any moment; every requested change is made, and made once.
 
 `KILLS=200` in the environment kills that often (docs/reference/simulation.md).
 """

@@ -16,7 +16,7 @@ REFERENCE = ROOT / "docs/reference/manager.md"
 
 
 def documented() -> set[str]:
-    """Return the metrics of the reference; a name that begins with `_` there continues any part of the first of its row."""
+    """Return the metrics of the reference; a name that begins with `_` continues any part of the first name of its row."""
     _, _, section = REFERENCE.read_text().partition("## Metrics\n")
     found = set()
     for row in re.findall(r"^\| `.*", section, re.MULTILINE):

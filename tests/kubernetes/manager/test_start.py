@@ -48,7 +48,7 @@ async def test_manager_without_webhooks_needs_no_certificates(world: World) -> N
 
 
 async def test_webhooks_wait_until_gang_schedulers_are_known(world: World) -> None:
-    """The certificate exists, but the API server is unavailable at the start; pods admitted then had no group."""
+    """The certificate exists, but the API server is unavailable at the start; pods admitted then would have no group."""
     async with Balancer() as away:
         await installation.install(world.client, world.balancer.port, managed(AUTO))
         authority = certificates.create_authority(datetime.now(UTC))
@@ -99,7 +99,7 @@ async def test_port_in_use_ends_the_manager(world: World, server: str) -> None:
 
 
 def negotiated(port: int, highest: ssl.TLSVersion = ssl.TLSVersion.MAXIMUM_SUPPORTED) -> str | None:
-    """Return the TLS version that a client gets."""
+    """Return the TLS version that a client negotiates."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -20,12 +20,12 @@ REFUSALS: Final = 12
 
 
 def refusals(world: World, since: int) -> int:
-    """Return how many requests of the manager the API server refused."""
+    """Return how many requests of the manager were refused by the API server."""
     return sum(event["responseStatus"].get("code") == TOO_MANY for event in world.audit.events(since))
 
 
 async def counted_refusals(replica: Replica, token: str) -> int:
-    """Return how many refusals the manager counted itself."""
+    """Return how many refusals the manager itself counted."""
     _, text = await replica.metrics_with(token)
     samples = counter(text, "rest_client_requests_total")
     return sum(count for labels, count in samples.items() if f'code="{TOO_MANY}"' in labels)

@@ -1,6 +1,6 @@
-"""A worker goes between the death of the leading manager and its successor's start: its group is recreated, and no other.
+"""A worker is deleted between the death of a leader and its successor's start: only its group is recreated.
 
-The other manager's webhook admits the worker's successor meanwhile, so that all pods are there when it begins to lead.
+The other manager's webhook admits the worker's successor meanwhile, so that all pods exist when it begins to lead.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -88,7 +88,7 @@ async def uids(space: Space) -> dict[str, str]:
 
 
 async def until_it_is_long_ago(space: Space) -> None:
-    """Wait until whatever is created now is later than the statuses by more than clocks may differ."""
+    """Wait until new objects are later than the statuses, by more than clocks may differ."""
 
     async def is_long_ago() -> bool:
         listing = await space.client.list(LEADERWORKERSETS, namespace=space.namespace)

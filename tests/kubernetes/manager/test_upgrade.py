@@ -67,7 +67,7 @@ async def _is_split_ready(space: Space) -> bool:
 
 
 async def roll(space: Space, name: str, image: str) -> None:
-    """Roll a set out, and wait until it is done."""
+    """Roll a set out, and wait for its end."""
     template = objects.pod_template(image)
     patch: JSONObject = {"spec": {"leaderWorkerTemplate": {"workerTemplate": template}}}
     await space.client.patch(LEADERWORKERSETS, ObjectKey(space.namespace, name), patch, kind="merge")

@@ -1,7 +1,7 @@
 """An API server that answers the manager with 429, by its own priority and fairness.
 
-The manager's requests get a priority level without seats. There, a request is still let in while no other is at work, so
-one is: its body never comes to an end.
+The manager's requests get a priority level without seats. The level still admits a request while it has no other, so
+one is sent whose body never ends.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ def _build(resource: Resource, spec: dict[str, Any]) -> JSONObject:
 
 
 def _asking(plane: Plane, token: str) -> aiohttp.ClientSession:
-    """Return a session that asks as the manager does."""
+    """Return a session that sends requests as the manager does."""
     connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=str(plane.authority)))
     headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
     return aiohttp.ClientSession(plane.server, connector=connector, headers=headers, timeout=FOREVER)
@@ -82,6 +82,6 @@ async def _endless(asked: asyncio.Event) -> AsyncIterator[bytes]:
 
 
 async def _is_in_force(client: Client) -> bool:
-    """Return whether the API server has found the level of the schema: from then on it follows both."""
+    """Return whether the API server has observed the level of the schema: from then on it follows both."""
     conditions = meta.status(await client.get(SCHEMAS, ObjectKey("", NAME))).get("conditions") or []
     return any(condition["type"] == "Dangling" and condition["status"] == "False" for condition in conditions)

@@ -75,7 +75,7 @@ class World:
         await until(leads, *self.replicas, poll=LEADER_POLL)
 
     async def holder(self) -> str:
-        """Return who holds the lease."""
+        """Return the holder of the lease."""
         try:
             lease = await self.client.get(LEASES, ObjectKey(NAMESPACE, LEASE))
         except NotFoundError:
@@ -92,11 +92,11 @@ class World:
         return self.audit.writes(since)[RENEWAL]
 
     def writes(self, since: int) -> dict[str, int]:
-        """Return how often the managers asked for a change since a mark of the audit log, renewals left out."""
+        """Return how many changes the managers requested since a mark of the audit log, without renewals."""
         return {write: count for write, count in self.audit.writes(since).items() if write != RENEWAL}
 
     async def rest(self) -> None:
-        """Wait until the managers have asked for no change for longer than the recorder folds events."""
+        """Wait until the managers have requested no change for longer than the recorder combines events."""
         mark, quiet = self.audit.mark(), time.monotonic()
 
         async def is_quiet() -> bool:
@@ -110,7 +110,7 @@ class World:
 
 @asynccontextmanager
 async def opened(plane: Plane, directory: Path) -> AsyncIterator[World]:
-    """Install, and clear everything away at the end."""
+    """Install, and remove everything at the end."""
     client = Client(transport(KubernetesCluster(plane.kubeconfig), "tests"))
     async with Balancer() as balancer:
         await installation.install(client, balancer.port)

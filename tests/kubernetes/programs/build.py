@@ -1,9 +1,8 @@
-"""Build the Go programs that the tests of packages use, once per content of their modules; minutes, so tests only use
-what is there.
+"""Build the Go programs that the tests of packages use, once per content of their modules; this takes minutes.
 
     python -m tests.kubernetes.programs.build [helm | promtool | kueue | lws | operator-verify | scheduler-plugins]
 
-Out: the paths of the programs, below the user's cache folder.
+Out: the paths of the programs, below the user's cache folder. Tests only use existing programs.
 """
 
 import hashlib
@@ -36,14 +35,14 @@ class Program:
 
     @property
     def place(self) -> Path:
-        """Return where it is kept."""
+        """Return the path of the program."""
         texts = [(HERE / self.name / name).read_bytes() for name in ("go.mod", "go.sum")]
         digest = hashlib.sha256(b"".join((*texts, self.tags.encode())))
         return build.cache().parent / self.name / digest.hexdigest()[:16] / self.name
 
     @property
     def missing(self) -> str:
-        """Return why tests are skipped."""
+        """Return the reason why tests are skipped."""
         return f"no {self.name}: build it with `python -m tests.kubernetes.programs.build`, or set {self.variable}"
 
     def find(self) -> Path | None:
@@ -53,7 +52,7 @@ class Program:
         return self.place if self.place.exists() else None
 
     def make(self) -> Path:
-        """Build it where it is missing; return its path."""
+        """Build the program if it is missing; return its path."""
         target = self.place
         with build.exclusive(target.parents[1], say):
             if not target.exists():

@@ -120,7 +120,7 @@ def expected(alert: Alert, labels: Mapping[str, str]) -> dict[str, Any]:
 def case(
     found: Mapping[str, str], firing: str = "", labels: Mapping[str, str] | None = None, known: Sequence[Alert] = ALERTS
 ) -> dict[str, Any]:
-    """Return one test: the alert fires after its time; no other does, then and before."""
+    """Return one test: the alert fires after its time, and no other alert fires before or then."""
     checks = []
     for alert in known:
         is_firing = alert.name == firing
@@ -188,7 +188,7 @@ def failed_over(found: Mapping[str, str]) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("name", PER_SET)
 def test_failover_does_not_restart_the_alert_time(tmp_path: Path, name: str) -> None:
-    """It fires as early as without a failover, once, and never ends in between."""
+    """The alert fires as early as without a failover, once, and does not end in between."""
     (alert,) = [alert for alert in ALERTS if alert.name == name]
     found, labels = CASES[name]
     early = max(alert.minutes, ENDS_AT) + 7  # the minutes of `changes`, and an evaluation
@@ -246,7 +246,7 @@ SHOWN: Final = HEALTHY | {
 
 
 def test_every_panel_of_the_board_shows_stored_metrics(tmp_path: Path) -> None:
-    """Also the panels of one LeaderWorkerSet, whose namespace differs from the managers' namespace."""
+    """The panels of one LeaderWorkerSet are included, whose namespace differs from the managers' namespace."""
     chosen = [one.replace("$namespace", "serving").replace("$leaderworkerset", "web") for one in board.expressions()]
     samples = [{"labels": "{}", "value": 1}]
     checks = [{"expr": f"count({one}) > bool 0", "eval_time": "2h", "exp_samples": samples} for one in chosen]
@@ -255,7 +255,7 @@ def test_every_panel_of_the_board_shows_stored_metrics(tmp_path: Path) -> None:
 
 
 def test_wrong_case_is_detected(tmp_path: Path) -> None:
-    """The check itself can fail."""
+    """A wrong case makes the check fail."""
     assert "LWSWithoutLeader" in evaluate(tmp_path, case(HEALTHY, "LWSWithoutLeader", {}))
 
 

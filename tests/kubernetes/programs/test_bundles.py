@@ -34,7 +34,7 @@ def findings(folder: Path) -> str:
 
 @pytest.mark.parametrize("package", ["leader-worker-set", "lws-operator"])
 def test_bundle_has_neither_errors_nor_warnings(package: str) -> None:
-    """The validators of the operator framework accept it (R-OP-36, R-OP-69)."""
+    """The validators of the operator framework accept the bundle (R-OP-36, R-OP-69)."""
     assert findings(FOLDER / package) == ""
 
 
@@ -48,7 +48,7 @@ def test_bundle_has_neither_errors_nor_warnings(package: str) -> None:
     ids=["a first document without an object", "a field that is missing", "a value that is not known"],
 )
 def test_wrong_bundle_is_detected(tmp_path: Path, good: str, bad: str, finding: str) -> None:
-    """The check itself can fail."""
+    """A wrong bundle makes the check fail."""
     shutil.copytree(FOLDER / "lws-operator", tmp_path / "bundle")
     file = tmp_path / "bundle" / VERSION
     assert good in file.read_text()

@@ -115,7 +115,7 @@ def test_the_dashboard_is_an_option_of_the_chart() -> None:
 
 
 def test_the_account_of_the_dashboard_only_reads_in_any_release() -> None:
-    """Every role that a binding gives to it has reading verbs only, and its pod has no other account."""
+    """Every role of the account has reading verbs only, and the pod has no other account."""
     found = render("--set=dashboard.enable=true", release="serving", namespace="serving")
     name = "serving-lws-dashboard"
     (pod,) = [meta.spec(obj)["template"]["spec"] for key, obj in found.items() if key == ("Deployment", name)]
@@ -257,7 +257,7 @@ def test_every_tested_setting_can_be_rendered(row: factors.Row, tmp_path: Path) 
 
 
 def hashed(values: str) -> str:
-    """Return the line by which pods are replaced where their configuration changes."""
+    """Return the line that makes pods roll when their configuration changes."""
     flags = ("-n", "lws-system", "--kube-version=1.36.0", "--skip-tests", "--set", values)
     text = helm("template", "lws", str(CHART), *flags)
     (line,) = [line for line in text.splitlines() if labels.CONFIGURATION_HASH in line]

@@ -31,7 +31,7 @@ GROUPS: Final = ["0", "1", "2", "3"]
 
 
 async def budgets(space: Space, check: Callable[[dict[str, JSONObject]], Any]) -> dict[str, JSONObject]:
-    """Wait until the budgets are as wanted; return them by the label of their group."""
+    """Wait until the budgets satisfy the condition; return them by the label of their group."""
     async with asyncio.timeout(LIMIT):
         while True:
             listing = await space.client.list(POD_DISRUPTION_BUDGETS, namespace=space.namespace)
@@ -42,7 +42,7 @@ async def budgets(space: Space, check: Callable[[dict[str, JSONObject]], Any]) -
 
 
 def open_groups(found: dict[str, JSONObject]) -> list[str]:
-    """Return the groups that may be evicted, as the API server counts it."""
+    """Return the groups that may be evicted according to the API server."""
     return sorted(label for label, one in found.items() if meta.status(one).get("disruptionsAllowed"))
 
 
@@ -52,7 +52,7 @@ def is_at_rest(found: dict[str, JSONObject]) -> bool:
 
 
 def is_marked(pod: JSONObject) -> bool:
-    """Return whether autoscalers leave a pod alone."""
+    """Return whether autoscalers do not evict a pod."""
     found = meta.annotations(pod)
     return found.get(labels.SAFE_TO_EVICT) == "false" and found.get(labels.KARPENTER_DO_NOT_DISRUPT) == "true"
 

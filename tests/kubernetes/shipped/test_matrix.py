@@ -1,6 +1,7 @@
-"""The manager as it ships, with every setting: a LeaderWorkerSet lives its whole life, and each setting has its effect.
+"""The shipped manager with every setting: a LeaderWorkerSet through all its changes, and the effect of each setting.
 
-With `THOROUGH=1`, as in `make nightly`, with every pair of them, and each gang scheduler also on the other Kubernetes.
+With `THOROUGH=1`, as in `make nightly`, with every pair of settings, and each gang scheduler also on the other
+Kubernetes.
 """
 
 import socket

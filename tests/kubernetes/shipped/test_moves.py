@@ -51,7 +51,7 @@ async def nodes_of(space: Space) -> dict[str, str]:
 
 
 async def leaders_created(space: Space) -> dict[str, int]:
-    """Return how many leaders of each name there were so far."""
+    """Return how many leaders of each name were created so far."""
     seen: dict[str, set[str]] = {}
     for change in space.changes:
         if change.object.get("kind") == PODS.kind and meta.name(change.object) in leaders():
@@ -96,7 +96,7 @@ async def live(cluster: Cluster, directory: Path) -> None:
 
 
 async def one_is_never_moved(space: Space) -> None:
-    """Check that a keyed group that must stay available is not moved, and that cause and command say why."""
+    """Check that a keyed group that must stay available is not moved, and that cause and command name the reason."""
     rollout, asks = {"maxUnavailable": 0, "maxSurge": 1}, {labels.MOVE_OFF_CLOSED_NODES: "on"}
     await space.create(lws("keys", replicas=1, size=1, rollout=rollout, annotations=asks, groupIdentity="Hash"))
 
@@ -207,7 +207,7 @@ async def leader_uids(space: Space) -> dict[str, str]:
 
 
 async def is_open(space: Space, *nodes: str) -> bool:
-    """Return whether nodes accept pods, without a taint of ours."""
+    """Return whether nodes accept pods, without our taint."""
     found = [meta.spec(await space.client.get(NODES, ObjectKey("", name))) for name in nodes]
     taints = [one["key"] for spec in found for one in spec.get("taints") or []]
     return labels.MOVING not in taints and not any(spec.get("unschedulable") for spec in found)
@@ -277,7 +277,7 @@ def begun(state: State, before: Mapping[str, str]) -> None:
 
 
 def leaders_seen(space: Space) -> dict[str, int]:
-    """Return how many leaders each group has had."""
+    """Return how many leaders of each group were created."""
     seen: dict[str, set[str]] = {}
     for change in space.changes:
         if groupname.is_leader(change.object):

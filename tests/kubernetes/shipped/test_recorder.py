@@ -38,7 +38,7 @@ SIDECAR: Final = {"name": "progress", "restartPolicy": "Always"}
 
 
 def talking() -> JSONObject:
-    """Return a pod template whose container prints something, a token with it, and whose sidecar says its progress."""
+    """Return a pod template whose container prints something with a token, and whose sidecar prints its progress."""
     template = pod_template()
     (container,) = template["spec"]["containers"]
     main = container | {"env": [{"name": OUTPUT, "value": f"using {SECRET}\nout of luck\n"}]}
@@ -47,7 +47,7 @@ def talking() -> JSONObject:
 
 
 async def until(space: Space, check: Callable[[list[Episode]], Any]) -> list[Episode]:
-    """Wait until the episodes are as wanted; return them, the oldest first."""
+    """Wait until the episodes satisfy the condition; return them, the oldest first."""
     async with asyncio.timeout(LIMIT):
         while True:
             found = [one for _, one in await recordings.of_cluster(space.client, space.namespace) if one is not None]

@@ -36,7 +36,7 @@ def stays(place: Place) -> Iterator[Place]:
 
 
 def assert_managed(place: Place, before: dict[str, str]) -> None:
-    """Check that the managers of this installation act, and that no earlier pod was touched."""
+    """Check that the managers of this installation work, and that no earlier pod was changed."""
     product.await_managers(place.cluster)
     place.until(lambda: accepts_sets(place), "webhooks that are reached")
     place.ready(leaderworkerset("after", pod()), 2)
@@ -47,7 +47,7 @@ def assert_managed(place: Place, before: dict[str, str]) -> None:
 
 
 def accepts_sets(place: Place) -> bool:
-    """Return whether the API server reaches the webhooks: nodes learn of new managers a moment after they are ready."""
+    """Return whether the API server reaches the webhooks, because nodes learn of new managers a moment after they are ready."""
     try:
         place.kubectl("create", "--dry-run=server", "--filename=-", text=json.dumps(leaderworkerset("try", pod())))
     except StartError:
@@ -94,7 +94,7 @@ def test_helm_release_takes_over(stays: Place) -> None:
 
 
 def test_operator_takes_over(stays: Place, tmp_path: Path) -> None:
-    """It runs in the namespace of the installation, and the manager issues its certificates itself."""
+    """The operator runs in the namespace of the installation, and the manager issues its certificates itself."""
     before, run = stays.uids("stays"), stays.cluster.kubectl
     containers = "spec.template.spec.containers"
     variable = f"{containers}.0.env.[name=RELATED_IMAGE_OPERAND_IMAGE].value"

@@ -44,7 +44,7 @@ def test_failure_is_repaired_after_a_killed_leader(place: Place) -> None:
 
 
 def test_a_failure_is_mended_once_a_manager_is_back(place: Place) -> None:
-    """Without a manager the kubelet restarts the container, and a set can be deleted."""
+    """Meanwhile the kubelet restarts the container, and a set can be deleted."""
     place.ready(leaderworkerset("waits", pod()), 2)
     place.ready(leaderworkerset("removed", pod()), 2)
     before = place.uids("waits")
@@ -90,7 +90,7 @@ def test_upgrade_and_rollback_touch_no_pod(place: Place) -> None:
 
 @pytest.fixture
 def installed(place: Place) -> Iterator[None]:
-    """Install this version afterwards."""
+    """Restore this version at the end."""
     yield
     product.install(place.cluster)
 
@@ -98,7 +98,7 @@ def installed(place: Place) -> Iterator[None]:
 @pytest.mark.long
 @pytest.mark.usefixtures("installed")
 def test_upgrade_from_the_last_release_touches_no_pod(place: Place, tmp_path: Path) -> None:
-    """Each version is installed by its own `lws`."""
+    """The `lws` of each version installs it."""
     predecessor.unpack(RELEASE, tmp_path)
     archive, version = images.make_previous(tmp_path, programs.say), predecessor.environment(tmp_path / "src")
     for machine in place.cluster.machines:
@@ -113,7 +113,7 @@ def test_upgrade_from_the_last_release_touches_no_pod(place: Place, tmp_path: Pa
 
 
 def assert_untouched(place: Place, before: dict[str, str], name: str) -> None:
-    """Check that the managers act, and that no earlier pod was touched."""
+    """Check that the managers work, and that no earlier pod was changed."""
     product.await_managers(place.cluster)
     place.ready(leaderworkerset(name, pod()), 2)
     place.kubectl("annotate", "lws", "stays", f"seen={name}", "--overwrite")
@@ -123,7 +123,7 @@ def assert_untouched(place: Place, before: dict[str, str], name: str) -> None:
 
 
 def test_certificate_is_renewed_without_a_refused_request(place: Place) -> None:
-    """Run the command of the page while writes continue."""
+    """The command of the page runs while writes continue."""
     place.ready(leaderworkerset("written", pod()), 2)
     old = certificate(place)
     removed = json.dumps({"data": {"tls.crt": None, "tls.key": None}})

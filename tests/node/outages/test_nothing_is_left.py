@@ -1,4 +1,4 @@
-"""Nothing of a run of the cluster is left on this machine."""
+"""Nothing of a run of the cluster remains on this machine."""
 
 import subprocess
 import sys
@@ -45,7 +45,7 @@ def test_killed_run_leaves_nothing(nodes: Cluster) -> None:
 
 
 def test_ended_run_removes_only_its_own_directory(nodes: Cluster) -> None:
-    """Meanwhile, other runs start, and remove leftovers."""
+    """Other runs start meanwhile, and remove leftovers."""
     assert nodes.directory.exists()
     with ThreadPoolExecutor() as pool:
         with cluster.run_directory() as directory:
@@ -58,6 +58,6 @@ def test_ended_run_removes_only_its_own_directory(nodes: Cluster) -> None:
 
 
 def sweep_until_gone(directory: Path) -> None:
-    """Remove leftovers of killed runs repeatedly, until a run is gone."""
+    """Remove leftovers of killed runs repeatedly until a run has ended."""
     while directory.exists():
         cluster.sweep()

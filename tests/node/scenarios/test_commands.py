@@ -92,7 +92,7 @@ def test_lws_logs_previous_shows_the_previous_run(place: Place) -> None:
 
 
 def fetch(place: Place, port: str) -> str:
-    """Return the page behind a port of the first node."""
+    """Return the page at a port of the first node."""
     code = (
         f"import urllib.request as r; print(r.urlopen('http://127.0.0.1:{port}/', timeout=5).read().decode(), end='')"
     )

@@ -118,7 +118,7 @@ def test_rollout_respects_max_surge(place: Place) -> None:
 
 
 def rolled(place: Place, budget: dict[str, int]) -> dict[str, object]:
-    """Make three groups that are rolled within a budget, and return them with their next image."""
+    """Create three groups that are rolled within a budget, and return them with their next image."""
     obj = leaderworkerset("rolled", pod(), replicas=3)
     obj["spec"]["rolloutStrategy"] = {"type": "RollingUpdate", "rollingUpdateConfiguration": budget}
     place.ready(obj, 6)
@@ -126,7 +126,7 @@ def rolled(place: Place, budget: dict[str, int]) -> dict[str, object]:
 
 
 def watch_rollout(place: Place, obj: dict[str, object]) -> tuple[int, int]:
-    """Apply a new revision and wait for its end; return the fewest ready groups and the most leaders seen meanwhile."""
+    """Apply a new revision and wait for its end; return the lowest number of ready groups and the highest of leaders."""
     seen: list[tuple[int, int]] = []
 
     def complete() -> bool:

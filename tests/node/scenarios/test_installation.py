@@ -43,7 +43,7 @@ def test_doctor_finds_no_problem(place: Place) -> None:
 
 
 def test_network_policies_are_accepted(place: Place) -> None:
-    """The policy of the manager, and the policy of the page for groups; the network of the nodes enforces none."""
+    """The policies of the manager and of the page for groups are accepted; the network of the nodes enforces none."""
     found = place.cluster.kubectl("get", "networkpolicies", f"--namespace={NAMESPACE}", "--output=name").split()
     assert found == ["networkpolicy.networking.k8s.io/lws-controller-manager"]
     page = (ROOT / "docs" / "how-to" / "ports.md").read_text()

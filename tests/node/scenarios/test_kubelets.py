@@ -39,13 +39,13 @@ class Kubectl:
         return done.stdout
 
     def ended(self, *words: str, text: str | None = None) -> "subprocess.CompletedProcess[str]":
-        """Run kubectl to its end, with whatever code."""
+        """Run kubectl to its end, with any exit code."""
         return subprocess.run(
             [*self.words, *words], env=self.environment, input=text, capture_output=True, text=True, check=False
         )
 
     def play(self) -> dict[str, dict[str, Any]]:
-        """Let all pods live, and return the facts about each."""
+        """Run all pods to their end, and return the facts about each."""
         pods = [pod_of(name, life) for name, life in LIVES.items()]
         self.run(
             "apply",
@@ -66,7 +66,7 @@ class Kubectl:
         }
 
     def look(self, seen: dict[str, tuple[JSONObject, dict[str, str]]]) -> set[str]:
-        """Keep the pods that are settled for the first time, with their logs; return the names of all that are kept.
+        """Keep the pods that are at rest for the first time, with their logs; return the names of all kept pods.
 
         A log is read now: the next run of a container, seconds later, begins with an empty one.
         """
@@ -82,7 +82,7 @@ class Kubectl:
         return set(seen)
 
     def was_deleted(self, name: str, pod: JSONObject) -> bool:
-        """Return whether a pod that is to be deleted was; delete it if it is ready."""
+        """Return whether a pod that must be deleted was deleted; delete it if it is ready."""
         grace = LIVES[name].deleted
         if grace is None or "deletionTimestamp" in pod["metadata"]:
             return True
@@ -106,7 +106,7 @@ class Kubectl:
         return False
 
     def logs(self, pod: JSONObject) -> dict[str, str]:
-        """Return what `kubectl logs` prints of a pod, and of the run before where there was none; also why it prints nothing."""
+        """Return the output of `kubectl logs` for a pod and for its previous run, or the reason why there is none."""
         name = pod["metadata"]["name"]
         if not LIVES[name].has_logs:
             return {}
@@ -118,14 +118,14 @@ class Kubectl:
 
 
 def pod_of(name: str, life: Life) -> JSONObject:
-    """Return the pod of a life."""
+    """Return the pod of a scenario."""
     metadata = {"name": name, "finalizers": [] if life.deleted is None else [f"{PREFIX}/kept"]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": life.spec}
 
 
 @pytest.fixture
 def embedded(place: Place, tmp_path: Path) -> Iterator[Kubectl]:
-    """Run a cluster of this machine, whose containers have the same files."""
+    """Run a cluster on this machine, whose containers have the same files."""
     root = tmp_path / "busybox"
     images.unpack_busybox(root)
     environment = os.environ | {"XDG_STATE_HOME": str(tmp_path), "HOME": str(tmp_path)}

@@ -37,7 +37,7 @@ def test_third_exclusive_group_waits_for_a_node(place: Place) -> None:
 
 @pytest.fixture
 def volumes(place: Place) -> Iterator[None]:
-    """Make volumes for four claims of the namespace."""
+    """Create volumes for four claims of the namespace."""
     names = [f"{place.name}-{number}" for number in range(4)]
     place.apply(*(volume(name) for name in names))
     yield
@@ -141,7 +141,7 @@ def disaggregated(image: str) -> JSONObject:
 
 
 def ready_roles(place: Place) -> dict[str, int]:
-    """Return the number of ready pods of each role; all pods count, so that none of an old revision is left."""
+    """Return the number of ready pods of each role; pods of old revisions count as well."""
     found: dict[str, int] = {}
     for one in place.items("Pod"):
         role = one["metadata"]["labels"]["disaggregatedset.x-k8s.io/role"]

@@ -51,7 +51,7 @@ def test_hang_is_named(place: Place) -> None:
 
 
 def hang(place: Place, name: str) -> str:
-    """Return what is explained of a hang; empty if there is none."""
+    """Return the explanation of a hang, empty if there is none."""
     text = place.ended("explain", name).stdout
     return text if "LWS-E076" in text else ""
 
@@ -70,7 +70,7 @@ def test_allreduce_example_completes(place: Place) -> None:
 
 
 def test_the_example_of_tensor_parallelism_answers(place: Place) -> None:
-    """The program of its page compares each group's answer with the answer of the unsplit model."""
+    """The program of the page compares each group's answer with the answer of the unsplit model."""
     apply_example(place, "tensor-parallel")
     place.await_ready("tensor-parallel", 2, 8)
     for group in (0, 1):
@@ -79,7 +79,7 @@ def test_the_example_of_tensor_parallelism_answers(place: Place) -> None:
 
 
 def apply_example(place: Place, name: str) -> None:
-    """Apply the manifest of an example, unchanged but for the image."""
+    """Apply the manifest of an example with another image."""
     manifest = (ROOT / "examples" / name / "lws.yaml").read_text()
     place.kubectl("apply", "--filename=-", text=manifest.replace(f"image: {name}", f"image: {EXAMPLES}"))
 

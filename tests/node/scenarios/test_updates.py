@@ -67,7 +67,7 @@ def test_pods_stay_when_their_node_lacks_an_amount(place: Place) -> None:
 
 
 def waiting_for_image(place: Place, name: str) -> int:
-    """Return how many containers of a LeaderWorkerSet wait for an image that is nowhere."""
+    """Return how many containers of a LeaderWorkerSet wait for an image that does not exist."""
     states = [one["status"]["containerStatuses"][0]["state"] for one in place.pods(name)]
     return sum(state.get("waiting", {}).get("reason") in {"ErrImagePull", "ImagePullBackOff"} for state in states)
 

@@ -51,7 +51,7 @@ RULES = sorted({*(ROOT / "deploy").rglob("*prometheusrule*.yaml")})
 
 @pytest.mark.parametrize("path", RULES, ids=lambda path: str(path.relative_to(ROOT / "deploy")))
 def test_runbook_url_is_a_url_or_absent(path: Path) -> None:
-    """In the chart, the user sets it: the schema accepts only a URL."""
+    """In the chart, the user sets the URL, and the schema accepts only a URL."""
     lines = [
         line.partition("runbook_url:")[2].strip() for line in path.read_text().splitlines() if "runbook_url:" in line
     ]
@@ -66,7 +66,7 @@ def test_published_rules_name_the_published_page() -> None:
 
 @each
 def test_alert_selects_metrics_of_this_product(alert: Alert) -> None:
-    """Many operators of a cluster have metrics of controller-runtime."""
+    """Many operators of a cluster have metrics of controller-runtime with the same names."""
     service = METRICS_SERVICE if alert in ALERTS else operatordeployment.METRICS_SERVICE
     assert alert.expression.count(f'job="{service}"') == len(METRIC.findall(alert.expression))
 

@@ -122,7 +122,7 @@ def test_bundle_has_the_version_and_the_operator_definition(package: Package) ->
 
 @each
 def test_cert_manager_is_mentioned_but_not_a_dependency(package: Package) -> None:
-    """No bundle or catalog depends on it; the description of the version says to install it first (R-OP-40)."""
+    """No bundle or catalog depends on cert-manager; the description of the version says to install it first (R-OP-40)."""
     blobs = catalog.blobs(package, version(package), "example.com/bundle@sha256:03")
     types = {one["type"] for blob in blobs for one in blob.get("properties", [])}
     assert types == {"olm.gvk", "olm.package", "olm.csv.metadata", "olm.manifests.optional"}
@@ -131,7 +131,7 @@ def test_cert_manager_is_mentioned_but_not_a_dependency(package: Package) -> Non
 
 
 def test_recipe_has_the_published_names() -> None:
-    """Package lws-operator, channel stable, in a namespace that serves all (R-OP-58, R-OP-83 (D2))."""
+    """The package lws-operator is in the channel stable, in a namespace that serves all (R-OP-58, R-OP-83 (D2))."""
     assert (ALIAS.name, ALIAS.channels) == ("lws-operator", ("stable",))
     assert modes(ALIAS)["AllNamespaces"]
     (deployment,) = version(ALIAS)["spec"]["install"]["spec"]["deployments"]
@@ -257,7 +257,7 @@ def test_annotations_and_labels_of_the_bundle_agree(package: Package) -> None:
 
 @each
 def test_subscription_matches_the_catalog(package: Package) -> None:
-    """They agree in source, package, channel, namespace and operator group (R-OP-64, AT-000-2)."""
+    """The files agree in source, package, channel, namespace and operator group (R-OP-64, AT-000-2)."""
     folder = ROOT / "deploy/olm"
     source = yaml.safe_load((folder / "catalogsource.yaml").read_text())
     *others, asked = yaml.safe_load_all((folder / f"subscriptions/{package.name}.yaml").read_text())
@@ -304,7 +304,7 @@ def catalog_of(release: str, package: Package) -> dict[str, JSONObject]:
 @each
 @pytest.mark.parametrize("old", ["0.1.0", FORMER, "0.2.0", "0.3.9"])
 def test_newer_catalog_upgrades_every_older_version(package: Package, old: str) -> None:
-    """This includes the version that all bundles before 0.3.0 had (R-OP-39, R-OP-71)."""
+    """The version that all bundles before 0.3.0 had is included (R-OP-39, R-OP-71)."""
     before, after = catalog_of(old, package), catalog_of("0.4.0", package)
     installed = before["olm.bundle"]["name"]
     assert resolve(after["olm.channel"], installed) == f"{package.name}.v0.4.0"

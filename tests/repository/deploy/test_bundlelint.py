@@ -20,8 +20,8 @@ RELEASE = Publication()
 DIGESTS = OperatorSettings(image=f"example.com/o@sha256:{'0a' * 32}", operand_image=f"example.com/l@sha256:{'0b' * 32}")
 
 
-def build(package: Package = bundle.LEADER_WORKER_SET, chosen: OperatorSettings = DIGESTS) -> Bundle:
-    version = bundle.version(package, KINDS, MANAGED, chosen, RELEASE)
+def build(package: Package = bundle.LEADER_WORKER_SET, settings: OperatorSettings = DIGESTS) -> Bundle:
+    version = bundle.version(package, KINDS, MANAGED, settings, RELEASE)
     return Bundle(version, bundle.beside(RELEASE)[:1], bundle.metadata(package))
 
 
@@ -36,8 +36,8 @@ def test_own_bundles_have_no_errors(package: Package) -> None:
 
 
 def test_released_bundle_names_images_by_digest() -> None:
-    """A tag may name another image tomorrow, or in a mirror (R-OP-70)."""
-    found = errors(build(chosen=OperatorSettings()), released=True)
+    """A tag may name another image later, or in a mirror (R-OP-70)."""
+    found = errors(build(settings=OperatorSettings()), released=True)
     assert [one.endswith("not by digest") for one in found] == [True] * len(found)
     assert found
 

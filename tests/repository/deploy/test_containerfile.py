@@ -33,7 +33,7 @@ def test_all_instructions_are_known() -> None:
 
 
 def test_base_image_has_no_default() -> None:
-    """No registry is named: the builder selects the source and the content of the base."""
+    """The builder selects the registry, the source and the content of the base."""
     assert "BASE_IMAGE" in of("ARG")
     assert {base.split(" AS ")[0] for base in of("FROM")} == {"${BASE_IMAGE}"}
 
@@ -138,7 +138,7 @@ def test_entrypoints_are_programs_of_the_environment(place: str) -> None:
 
 @pytest.mark.slow
 def test_entrypoint_passes_flags_to_the_manager() -> None:
-    """The test runs it with its own interpreter (R-MGR-8)."""
+    """The test runs the entrypoint with its own interpreter (R-MGR-8)."""
     words = [sys.executable, "-IBu", str(ROOT / "deploy/manager"), "-version"]
     result = subprocess.run(words, capture_output=True, text=True, check=True)
     assert [line.split(":")[0] for line in result.stdout.splitlines()] == ["Version", "Build Date", "Git Commit"]

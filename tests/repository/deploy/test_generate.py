@@ -51,7 +51,7 @@ def images(suffix: str) -> list[str]:
 
 @pytest.mark.slow
 def test_release_names_images_by_digest(tmp_path: Path) -> None:
-    """Also the bundle image, whose digest is known after the bundle was written, built and pushed (R-OP-70)."""
+    """The bundle image is included, whose digest is known after the bundle was written, built and pushed (R-OP-70)."""
     page = (DEPLOY.parent / "docs/how-to/operator.md").read_text().replace("DIGEST", "0a" * 32)
     commands = re.findall(r"^python deploy/generate.py --release release (.*)$", page, re.MULTILINE)
     bundles, catalog = (["--release", str(tmp_path), *words.split()] for words in commands)
@@ -84,7 +84,7 @@ def test_release_with_an_image_tag_is_refused(tmp_path: Path) -> None:
 
 
 def test_olm_files_start_with_an_object() -> None:
-    """Readers count the text before the first `---` as a document, also a comment alone (R-OP-36, R-OP-38)."""
+    """Readers count the text before the first `---` as a document, even a comment (R-OP-36, R-OP-38)."""
     firsts = [
         next(yaml.safe_load_all(re.sub("^#.*\n---", "---\n---", path.read_text())))
         for path in DEPLOY.glob("olm/**/*.yaml")
@@ -107,7 +107,7 @@ def test_every_file_of_the_base_is_used() -> None:
 
 
 def test_operator_files_are_numbered_in_order_of_application() -> None:
-    """No placeholder is left, every image has a name, and the object is applied last (R-OP-34)."""
+    """No placeholder remains, every image has a name, and the object is applied last (R-OP-34)."""
     texts = generate.operator()
     files = [name for name in texts if not name.endswith("kustomization.yaml")]
     assert [name[9:11] for name in files] == [f"{number:02}" for number in range(len(files))]

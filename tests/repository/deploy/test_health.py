@@ -58,7 +58,7 @@ def written(*history: Sequence[ConditionOutcome], exhausted: bool = False) -> JS
 
 
 def edited(obj: JSONObject) -> JSONObject:
-    """Return an object whose spec has been changed since its controller saw it."""
+    """Return an object whose spec was changed since its controller observed it."""
     return obj | {"metadata": meta.metadata(obj) | {"generation": meta.generation(obj) + 1}}
 
 
@@ -215,7 +215,7 @@ def kstatus(obj: JSONObject) -> str:
 
 @pytest.mark.parametrize("state", STATES)
 def test_kstatus_alone_waits_only_until_a_change_is_observed(state: str) -> None:
-    """It ignores our conditions, so objects equal those of the Go controller; the page has advice."""
+    """kstatus ignores our conditions, so objects equal those of the Go controller; the page has advice."""
     obj, _, _, expected = STATES[state]
     assert kstatus(obj) == expected
 

@@ -23,7 +23,7 @@ def files() -> dict[str, str]:
 
 
 def test_alert_texts_keep_prometheus_templates() -> None:
-    """Helm would replace them by nothing; namespace and service come from the release."""
+    """Helm would replace the templates by nothing; namespace and service come from the release."""
     text = files()["templates/prometheusrule-controller-manager.yaml"]
     assert '{{ "{{ $labels.webhook }}" }}' in text
     assert not re.search(r"(?<!\")\{\{ \$labels", text)
@@ -92,7 +92,7 @@ def test_unknown_values_are_refused() -> None:
 
 
 def test_unknown_gang_scheduler_is_refused() -> None:
-    """The manager would exit at every start (R-OP-53)."""
+    """With an unknown scheduler, the manager would exit at every start (R-OP-53)."""
     section = json.loads(files()["values.schema.json"])["properties"]["gangSchedulingManagement"]
     assert section["additionalProperties"] is False
     assert section["properties"].keys() == {

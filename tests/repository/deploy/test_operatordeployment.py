@@ -190,7 +190,7 @@ UNNAMED: Final = {"events", "leases", "tokenreviews", "subjectaccessreviews"}
 
 
 def test_operator_can_write_only_installed_objects() -> None:
-    """Its token cannot change other roles, bindings or webhook configurations of the cluster (R-OP-32)."""
+    """The operator's token cannot change other roles, bindings or webhook configurations of the cluster (R-OP-32)."""
     own = operatordeployment.own_rights(KINDS)
     writing = [rule for rule in (*own.cluster, *own.namespace) if not READS.issuperset(rule["verbs"])]
     unnamed = {name for rule in writing if "resourceNames" not in rule for name in rule["resources"]}

@@ -1,4 +1,7 @@
-"""The content of a release, and the facts that must agree before it. The built release: tests/e2e/test_wheels.py."""
+"""The content of a release, and the facts that must agree before it.
+
+The built release is tested in tests/e2e/test_wheels.py.
+"""
 
 import re
 import subprocess
@@ -75,7 +78,7 @@ def test_version_without_notes_is_not_released() -> None:
 
 
 def test_tree_with_unreleased_changes_is_refused() -> None:
-    """Its files would have the version of the last release."""
+    """The files of such a release would have the version of the last one."""
     changed = "# Changelog\n\n## Unreleased\n\n### Added\n- d\n\n## 1.1.0 - 1970-01-02\n- c\n"
     with pytest.raises(SystemExit, match=r'changes that 1\.1\.0 does not have: CHANGELOG\.md, heading "## Unreleased"'):
         changelog.refuse_unreleased(changed, [], "1.1.0")
@@ -189,9 +192,9 @@ def test_workflow_linter_finds_nothing() -> None:
 def test_released_bundles_name_the_pushed_image(tmp_path: Path) -> None:
     """Runbooks are named at the address of the release (R-OP-70)."""
     digest = f"registry.example.com/lws@sha256:{'0a' * 32}"
-    chosen = OperatorSettings(image=digest, operand_image=digest)
+    settings = OperatorSettings(image=digest, operand_image=digest)
     publication = publishing.published("https://example.com/lws")
-    generated = release.written(tmp_path, chosen, publication)
+    generated = release.write_generated(tmp_path, settings, publication)
     pushed, plain = (release.packed(ROOT, VERSION, found) for found in (generated, {}))
     (_, bundles), (_, ours) = (found[f"lws-bundles-{VERSION}.tar.gz"] for found in (pushed, plain))
     version = "deploy/olm/leader-worker-set/manifests/leader-worker-set.clusterserviceversion.yaml"
@@ -206,10 +209,12 @@ def test_released_bundles_name_the_pushed_image(tmp_path: Path) -> None:
 
 def test_runbooks_may_be_published_elsewhere(tmp_path: Path) -> None:
     elsewhere = publishing.published("https://example.com/lws", "https://runbooks.example.com/lws")
-    (name,) = [name for name in release.written(tmp_path, None, elsewhere) if name.endswith("prometheusrule.yaml")]
+    (name,) = [
+        name for name in release.write_generated(tmp_path, None, elsewhere) if name.endswith("prometheusrule.yaml")
+    ]
     text = (tmp_path / name.removeprefix("deploy/")).read_text()
     assert "runbook_url: https://runbooks.example.com/lws#lwsmanagerdown" in text
-    assert release.written(tmp_path / "none", None, None) == {}
+    assert release.write_generated(tmp_path / "none", None, None) == {}
 
 
 @pytest.mark.parametrize("option", ["--repository", "--runbooks"])

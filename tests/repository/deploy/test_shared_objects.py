@@ -141,7 +141,7 @@ def test_every_image_is_in_the_mirror_list() -> None:
 
 
 def test_installed_objects_lack_labels_of_groups() -> None:
-    """The webhooks for pods select this label: an installation must not call itself."""
+    """The webhooks for pods select this label, because an installation must not call itself."""
     for obj in (*release().values(), *operated("internal").values()):
         template = meta.spec(obj).get("template", {}).get("metadata", {}).get("labels", {})
         assert labels.NAME not in {**meta.labels(obj), **template}

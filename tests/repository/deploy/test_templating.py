@@ -22,7 +22,7 @@ def test_inline_entries_are_rendered_next_to_others() -> None:
 
 
 def test_block_must_not_start_an_item() -> None:
-    """Without the value, the dash would be lost."""
+    """Without the value, the dash would be omitted."""
     with pytest.raises(ValueError, match="first key"):
         expressions(rendering.document({"a": [{"b": block("x")}]}))
 

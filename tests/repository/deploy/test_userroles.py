@@ -40,6 +40,6 @@ def test_editors_may_scale_and_viewers_may_not() -> None:
 
 
 def test_no_role_writes_the_status() -> None:
-    """Only the manager writes it."""
+    """Only the manager writes the status."""
     for name in ROLES:
         assert not [one for one in allowed(name) if one[0].endswith("/status") and one[1] != "get"]

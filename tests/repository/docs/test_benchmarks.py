@@ -1,4 +1,4 @@
-"""The page of recorded benchmarks: every recorded run is on it, and it loads nothing."""
+"""The page of recorded benchmarks has every recorded run, and loads nothing."""
 
 import json
 from html.parser import HTMLParser

@@ -1,4 +1,4 @@
-"""The page on extending names existing files: readers follow its recipes by these names."""
+"""The page on extending names existing files, by which readers follow its recipes."""
 
 import re
 from pathlib import Path

@@ -18,12 +18,12 @@ MACROS = {".TH", ".SH", ".SS", ".TP", ".PP", ".B", ".BR", ".nf", ".fi"}
 
 @cache
 def pages() -> dict[str, str]:
-    """Return each page by its file, made when a test asks: not each process that collects tests runs these."""
+    """Return each page by its file, created on request, so that processes that only collect tests do not create them."""
     return {path.name: text for path, text in manpages.pages().items()}
 
 
 def test_every_command_has_a_page() -> None:
-    """`docs.generate_cli --check` compares the files."""
+    """The files are compared by `docs.generate_cli --check`."""
     assert set(pages()) == set(NAMES)
 
 

@@ -216,7 +216,7 @@ def test_sizing_rules_follow_from_measurements_and_defaults() -> None:
 
 
 def test_recommended_memory_covers_a_projection() -> None:
-    """50,000 pods take less than half of the limit."""
+    """50,000 pods need less than half of the limit."""
     kib = (
         raw("many: all ready", 200)["mebibytes"] * 1024 + 49_000 / 5 * raw("many: all ready", 2000)["kibibytes_per_set"]
     )

@@ -59,7 +59,7 @@ def anchors(page: str) -> set[str]:
 
 
 def broken_links(page: str, text: str) -> list[str]:
-    """Return the links of a text that lead nowhere."""
+    """Return the links of a text without a target."""
     found = []
     for link in LINK.findall(CODE.sub("", text)):
         name, _, section = link.partition("#")
@@ -73,7 +73,7 @@ def broken_links(page: str, text: str) -> list[str]:
 
 
 def missing_files(text: str) -> list[str]:
-    """Return the files that a text names and that are not there: a name may leave out the first folders."""
+    """Return the missing files that a text names: a name may omit the first folders."""
     named = {word for code in CODE.findall(text) for word in code.split() if FILE.fullmatch(word)}
     return sorted(
         word

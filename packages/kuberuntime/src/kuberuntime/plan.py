@@ -79,12 +79,12 @@ class Accepted(Struct, frozen=True):
 
     def admits(self, obj: JSONObject) -> bool:
         """Return whether an object has the field."""
-        found: JSON = obj
+        actual: JSON = obj
         for name in self.path.split("."):
-            found = found.get(name) if isinstance(found, dict) else None
-        if not isinstance(self.value, dict) or not isinstance(found, dict):
-            return bool(found == self.value)
-        return bool(found) and all(key in self.value and self.value[key] in (None, own) for key, own in found.items())
+            actual = actual.get(name) if isinstance(actual, dict) else None
+        if not isinstance(self.value, dict) or not isinstance(actual, dict):
+            return bool(actual == self.value)
+        return bool(actual) and all(key in self.value and self.value[key] in (None, own) for key, own in actual.items())
 
     @property
     def lack(self) -> str:
@@ -235,14 +235,14 @@ def flat(actions: Actions) -> Iterator[WriteAction | Emit]:
 
 def without(actions: Actions, left_out: WriteAction) -> Actions:
     """Return the actions except one; of a `Finally` that begins with it, the later parts stay."""
-    kept: list[Action] = []
+    remaining: list[Action] = []
     for action in actions:
         if isinstance(action, Finally) and left_out in action.actions:
             first = without(action.actions, left_out)
-            kept += [replace(action, actions=first)] if first else action.after
+            remaining += [replace(action, actions=first)] if first else action.after
         elif action is not left_out:
-            kept.append(action)
-    return tuple(kept)
+            remaining.append(action)
+    return tuple(remaining)
 
 
 class PatchFields(TypedDict, total=False):

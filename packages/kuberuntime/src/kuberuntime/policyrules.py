@@ -53,6 +53,6 @@ def merge(permissions: Iterable[Permission]) -> list[Permission]:
         names = tuple(sorted(permission.names))
         verbs.setdefault((permission.resource, permission.subresource, names), set()).update(permission.verbs)
     return [
-        Permission(resource, tuple(sorted(wanted)), subresource, names)
-        for (resource, subresource, names), wanted in verbs.items()
+        Permission(resource, tuple(sorted(allowed_verbs)), subresource, names)
+        for (resource, subresource, names), allowed_verbs in verbs.items()
     ]

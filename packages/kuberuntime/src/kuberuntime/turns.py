@@ -34,7 +34,7 @@ class Turns(Generic[T]):
 
     def take(self, passed_over: Callable[[Hashable], bool] = lambda _: False) -> T | None:
         """Return the next item of the tenant whose turn it is, except skipped tenants; None if there is none."""
-        tenant = next((one for one in self._waiting if not passed_over(one)), None)
+        tenant = next((candidate for candidate in self._waiting if not passed_over(candidate)), None)
         if tenant is None:
             return None
         items = self._waiting[tenant]
@@ -46,7 +46,7 @@ class Turns(Generic[T]):
 
     def drop(self) -> T:
         """Remove and return the last item of the tenant with most items; there must be one."""
-        tenant, items = max(self._waiting.items(), key=lambda one: len(one[1]))
+        tenant, items = max(self._waiting.items(), key=lambda entry: len(entry[1]))
         item = items.pop()
         if not items:
             del self._waiting[tenant]

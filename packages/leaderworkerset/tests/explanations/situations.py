@@ -62,7 +62,7 @@ def needs(**requests: str) -> JSONObject:
 
 
 def deferred() -> JSONObject:
-    """Return a pod that requests more than its node can give now."""
+    """Return a pod that requests more than its node has free."""
     found = ready(0, metadata={"annotations": {labels.IN_PLACE_RESOURCES: "main.requests.cpu=4"}})
     pending = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
     pending["message"] = "Node didn't have enough resource: cpu, requested: 4000, used: 6000, capacity: 8000"

@@ -103,7 +103,7 @@ def test_malformed_requests_get_no_data_and_change_nothing(seed: int) -> None:
 
 @pytest.mark.slow
 def test_well_formed_requests_get_an_answer() -> None:
-    """This is the control: strange requests are rejected because they are strange."""
+    """Correct requests of the same form are answered, so strange requests are rejected because they are strange."""
 
     async def scenario() -> None:
         async with open_house(actions=True) as house:

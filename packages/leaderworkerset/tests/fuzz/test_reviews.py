@@ -1,4 +1,4 @@
-"""Any body that the webhooks are asked with is answered with an AdmissionReview that allows it, or refuses it as the user's."""
+"""Every body of a review is answered with an AdmissionReview that allows it, or rejects it with the user's error."""
 
 import time
 from random import Random

@@ -1,4 +1,4 @@
-"""Any bytes to the ports of metrics and probes are answered or refused, and leave nothing behind.
+"""Any bytes that are sent to the ports of metrics and probes are answered or rejected, and leave nothing behind.
 
 Plain HTTP and TLS, right and wrong tokens, headers of any size, bodies that nobody asked for, requests that stop in the
 middle, and connections that are not HTTP.
@@ -77,7 +77,7 @@ class Port:
     trusting: ssl.SSLContext | None
 
     async def exchange(self, content: bytes, *, plainly: bool, patience: float = wire.QUIET) -> bytes:
-        """Send bytes, within TLS if the port has it and not `plainly`; return the response."""
+        """Send bytes, within TLS if the port has it and `plainly` is false; return the response."""
         context = None if plainly else self.trusting
         reader, writer = await asyncio.open_connection(LOOPBACK, self.number, ssl=context)
         received = b""

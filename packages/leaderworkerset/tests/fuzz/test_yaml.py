@@ -1,6 +1,7 @@
-"""Odd manifests, made from a seed: whatever they are, they become documents or one clear error, in bounded time and memory.
+"""Odd manifests, generated from a seed, become documents or one clear error, in bounded time and memory.
 
-`SEEDS=100000 pytest packages/leaderworkerset/tests/fuzz` tries more than `make test` does. A failure names its seed, and `SEED=…` repeats it.
+`SEEDS=100000 pytest packages/leaderworkerset/tests/fuzz` tries more than `make test` does. A failure names its seed,
+and `SEED=…` repeats it.
 """
 
 import json
@@ -123,7 +124,7 @@ def text_of(seed: int) -> str:
 
 
 def read(text: str) -> None:
-    """Do what commands do with a manifest before they send it."""
+    """Process a manifest as commands do before they send it."""
     content = text.encode(errors="surrogateescape")
     try:
         documents = manifests.parse(content, "fuzz.yaml")

@@ -1,1 +1,1 @@
-"""A stand-in of Kueue: its webhooks and its reconciler, as far as a LeaderWorkerSet meets them."""
+"""A stand-in of Kueue: the parts of its webhooks and its reconciler that affect LeaderWorkerSets."""

@@ -1,4 +1,4 @@
-"""A stand-in of Kueue for both clusters and for simulated ones: what its reconciler does around a LeaderWorkerSet.
+"""A stand-in of Kueue for both clusters and for simulated ones: the work of its reconciler for a LeaderWorkerSet.
 
 Written from observation of the real one (its rules are R-KQ-1 to R-KQ-71), reduced to a quota of groups: an admission
 is the removal of the gates of a group's pods. Where templates ask for a topology, a group gets one domain, and its pods

@@ -83,7 +83,7 @@ class ParityCluster:
 
 @asynccontextmanager
 async def embedded(directory: Path) -> AsyncIterator[ParityCluster]:
-    """Start an API server with its controllers, and a kubelet that says that every pod runs."""
+    """Start an API server with its controllers, and a kubelet that reports every pod as running."""
     clock = SystemClock()
     labels = (LabelTemplate("rack", "rack-{i}"), LabelTemplate(ZONE, "zone-{i%4}"))
     nodes = NodeSettings(count=NODE_COUNT, labels=labels, capacity={"google.com/tpu": "1000"})
@@ -98,7 +98,7 @@ async def embedded(directory: Path) -> AsyncIterator[ParityCluster]:
 
 @contextmanager
 def plane(directory: Path) -> Iterator[Plane]:
-    """Run a control plane of Kubernetes with nodes; kwok plays those and the pods."""
+    """Run a control plane of Kubernetes with nodes; kwok simulates the nodes and the pods."""
     with control_plane(build.assets(print), directory, _define_kind) as running:
         _in_a_loop(partial(_make_nodes, running))
         yield running
@@ -160,7 +160,7 @@ CLUSTERS: Final = {"embedded": embedded, "kubernetes": kubernetes_alone}
 
 
 def build_node(index: int) -> JSONObject:
-    """Build a node that kwok plays."""
+    """Build a node that kwok simulates."""
     name = f"node-{index}"
     places = {"rack": f"rack-{index}", ZONE: f"zone-{index % 4}"}
     own = places | {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}

@@ -1,4 +1,4 @@
-"""Recorded objects made live as the Go controller makes them, with no controller of ours at work.
+"""Recorded objects, created as the Go controller creates them while none of our controllers runs.
 
 In: a recorded case at rest. Out: writes as the field manager `lws`, in the order of the Go controller: the
 LeaderWorkerSet, its revision byte for byte, the leader StatefulSet by server-side apply of what R-LSTS-2 lists, services,
@@ -35,7 +35,7 @@ def lws_of(case: Case) -> JSONObject:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Plays the Go controller with one case; `client` writes as `lws`."""
+    """Simulates the Go controller for one case; `client` writes as `lws`."""
 
     client: Client
     watched: Watched
@@ -152,7 +152,7 @@ class Stage:
         await self.client.create(SERVICES, self._live(service, owner, spec=service["spec"] | {"clusterIP": "None"}))
 
     async def _placed(self, spec: JSONObject, leader: JSONObject) -> JSONObject:
-        """Put the leader's rack where the recording has any."""
+        """Give the leader's rack to the pods whose recording has one."""
         pods = spec["template"]["spec"]
         if RACK not in (pods.get("nodeSelector") or {}):
             return spec

@@ -22,7 +22,7 @@ MANAGED = (LEADERWORKERSETS.kind, PODS.kind, STATEFULSETS.kind, CONTROLLER_REVIS
 
 
 def marks(watched: Watched) -> dict[tuple[str, str], tuple[str, int]]:
-    """Return UID and generation of every object that a pod's life hangs on."""
+    """Return the UID and the generation of every object on which a pod depends."""
     return {
         (obj["kind"], meta.name(obj)): (meta.uid(obj), meta.generation(obj))
         for obj in watched.objects()

@@ -1,4 +1,4 @@
-"""A rolling fleet with failing groups is handed to the real Go manager in the middle, and back in the middle.
+"""A rolling fleet with failing groups is handed to the real Go manager in mid-rollout, and back in mid-rollout.
 
 Users can return to the Go manager at any time: it continues from the objects that our manager leaves, and replaces no
 group without need. Skipped if the Go manager was not built (`make extras`).
@@ -83,11 +83,11 @@ class Fleet:
         assert self._is_ready()
 
     def born(self) -> Counter[str]:
-        """Return how often each leader was born since the last edit."""
+        """Return how often each leader was created since the last edit."""
         return self._births.counts() - self._seen
 
     def check(self) -> None:
-        """Check that each leader was born as often as the edit and its failure make it: once for each, at most."""
+        """Assert that each leader was created at most once for the edit, and once for its failure."""
         indexes = range(REPLICAS)
         once = {f"{name}-{index}": 1 for name in (*ROLLED, BOTH) for index in indexes} | {f"{FAILED}-0": 1}
         born = self.born()

@@ -1,4 +1,4 @@
-"""A fleet of the Go controller that is rolling, and of which groups fail, changes hands: no group goes without need.
+"""A rolling fleet of the Go controller, some of whose groups fail, is handed over: no group is replaced without need.
 
 Played are recorded histories: what the Go controller left at rest, the recorded edit, and its first steps of the
 rollout, up to the moment when it ends. Then a group fails, and our manager takes over.
@@ -69,7 +69,7 @@ class Births:
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """Plays the Go controller at work on the recorded edit of a case."""
+    """Simulates the Go controller during the recorded edit of a case."""
 
     client: Client
     stage: Stage
@@ -124,7 +124,7 @@ class Rollout:
         await self.client.delete(PODS, ObjectKey(NAMESPACE, name), propagation="Foreground")
 
     def is_done(self) -> bool:
-        """Return whether all groups are of the recorded end."""
+        """Return whether all groups have the recorded end."""
         watched = self.stage.watched.objects()
         (lws,) = (one for one in watched if one["kind"] == LEADERWORKERSETS.kind and meta.name(one) == self.stage.name)
         status = meta.status(lws)
@@ -136,24 +136,24 @@ Moment: TypeAlias = Callable[[Rollout], Awaitable[None]]
 
 
 async def until_recorded(rollout: Rollout) -> None:
-    """End when the new revision is there."""
+    """Stop when the new revision exists."""
     await rollout.record()
 
 
 async def until_held(rollout: Rollout) -> None:
-    """End when the StatefulSet has the new template, and no group may go."""
+    """Stop when the StatefulSet has the new template, and no group may be replaced."""
     await rollout.record()
     await rollout.move(rollout.replicas)
 
 
 async def until_rolling(rollout: Rollout) -> None:
-    """End when the last group may go."""
+    """Stop when the last group may be replaced."""
     await until_held(rollout)
     await rollout.move(rollout.replicas - 1)
 
 
 async def until_recreating(rollout: Rollout) -> None:
-    """End when the first group, which failed, has been deleted because of that."""
+    """Stop when the first group, which failed, was deleted because of that."""
     await until_held(rollout)
     await rollout.fail(f"{rollout.stage.name}-0-1")
     await rollout.recreate(f"{rollout.stage.name}-0")

@@ -33,7 +33,7 @@ class Witness:
     mixed: set[str] = field(default_factory=set)
 
     def look(self) -> None:
-        """Count the available groups; note each leader by UID, and groups that are ready with pods of two revisions.
+        """Count the available groups; record each leader by its UID, and ready groups with pods of two revisions.
 
         Only workers of this very leader make its group ready: two watches have no common order, and the workers of the
         leader before may still be seen.
@@ -116,7 +116,7 @@ def test_fleet_rolls_a_quarter_at_a_time(start: Start) -> None:
 
 
 def assert_waves(witness: Witness) -> None:
-    """Each group was replaced once, within the budget, which was used."""
+    """Assert that each group was replaced once, within the budget, and that the whole budget was used."""
     assert witness.fewest >= GROUPS - UNAVAILABLE
     assert witness.fewest < GROUPS - UNAVAILABLE / 2, "the budget is used"
     assert witness.mixed == set()

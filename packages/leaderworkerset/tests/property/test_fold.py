@@ -117,7 +117,7 @@ def test_rollout_matches_groups_by_their_index(changes: list[tuple[bool, GroupFa
 
 
 def is_ready(states: Mapping[int, GroupState], index: int) -> bool:
-    """Return whether a group is there and ready."""
+    """Return whether a group exists and is ready."""
     return index in states and states[index].is_ready
 
 
@@ -127,7 +127,7 @@ def is_updated(group: GroupFacts, size: int) -> bool:
 
 
 def stays_ready(group: GroupFacts, size: int) -> bool:
-    """Return whether a group is ready, and not about to end."""
+    """Return whether a group is ready and stays."""
     is_whole = size == 1 or (group.workers is not None and group.workers.revision == group.revision)
     return builders.is_group_ready(group, size) and is_whole and not group.is_deleting
 
@@ -158,7 +158,7 @@ def alone(index: int, revision: str = "old") -> GroupFacts:
 @given(st.permutations(range(600)), st.integers(0, 600))
 @settings(max_examples=examples(5), deadline=None)
 def test_thousands_of_groups_are_regular_in_any_order(order: list[int], kept: int) -> None:
-    """They are 16 apart, so that the last ones come into reach only when others exist; fewer fall out of it again."""
+    """The indexes are 16 apart, so the last ones are regular only after others are added; fewer become irregular again."""
     found = Groups("web")
     for number in order:
         found.put(f"web-{number * 16}", alone(number * 16))
@@ -172,7 +172,7 @@ def test_thousands_of_groups_are_regular_in_any_order(order: list[int], kept: in
 
 
 def test_excessive_indexes_and_revisions_take_no_bits() -> None:
-    """Labels are written by users: one bit of the highest index that a label can hold would take all memory."""
+    """Labels are written by users: one bit for the highest index of a label would take all memory."""
     forged = [alone(int("9" * 62)), alone(1_999_999)]
     many = [alone(index, f"r{index}") for index in range(1000)]
 

@@ -98,7 +98,7 @@ def specs(draw: st.DrawFn) -> JSONObject:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_generated_sets_settle_after_edits(before: JSONObject, after: JSONObject, pause: float) -> None:
-    """And then nothing is written (R-ARC-2, R-ENV-1, R-ENV-2, R-ADM-4, R-ADM-10, R-REV-14, R-STAT-8, R-SVC-7)."""
+    """After the last edit, nothing is written (R-ARC-2, R-ENV-1, R-ENV-2, R-ADM-4, R-ADM-10, R-REV-14, R-STAT-8, R-SVC-7)."""
     template = after["leaderWorkerTemplate"]
     for field in ("volumeClaimTemplates", "persistentVolumeClaimRetentionPolicy"):  # Q-7: these cannot change
         template.pop(field, None)
@@ -121,7 +121,7 @@ def test_generated_sets_settle_after_edits(before: JSONObject, after: JSONObject
 
 
 async def assert_at_rest(cluster: Cluster, spec: JSONObject) -> None:
-    """The groups are complete and of one revision, their services and claims are there, the status says so."""
+    """Assert that the groups are complete and of one revision, with services and claims, and that the status reports it."""
     size, replicas = spec["leaderWorkerTemplate"]["size"], spec["replicas"]
     pods = {meta.name(pod): pod for pod in await cluster.objects(PODS)}
     wanted = {pod_name(group, worker): (group, worker) for group in range(replicas) for worker in range(size)}
@@ -148,7 +148,7 @@ def pod_name(group: int, worker: int) -> str:
 
 
 def assert_place(pod: JSONObject, group: int, worker: int, spec: JSONObject) -> None:
-    """Assert that labels, host name and variables of a pod name the same place."""
+    """Assert that labels, host name and variables of a pod have the same group and rank."""
     size = spec["leaderWorkerTemplate"]["size"]
     own = meta.labels(pod)
     assert (own[labels.GROUP_INDEX], own[labels.WORKER_INDEX]) == (str(group), str(worker))

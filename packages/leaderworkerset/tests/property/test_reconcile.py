@@ -62,7 +62,7 @@ def assert_at_rest(world: ModeledCluster, spec: dict[str, Any]) -> None:
 
 
 def assert_whole(world: ModeledCluster, leader: JSONObject) -> None:
-    """The group has as many pods as its leader says, all of the leader's revision."""
+    """Assert that the group has as many pods as its leader says, all of the leader's revision."""
     index = meta.labels(leader)[labels.GROUP_INDEX]
     pods = world.all(PODS, name="web", group_index=index)
     assert {revision_of(pod) for pod in pods} == {revision_of(leader)}
@@ -82,7 +82,7 @@ def revisions_of(world: ModeledCluster) -> list[JSONObject]:
 @given(specs)
 @settings(max_examples=examples(10))
 def test_new_leaderworkerset_settles(spec: dict[str, Any]) -> None:
-    """The right pods, a status that says so, and no further writes (R-ARC-2, R-STAT-8)."""
+    """Exactly the specified pods exist, the status reports them, and nothing more is written (R-ARC-2, R-STAT-8)."""
     world = created(spec)
     world.settle()
     assert_at_rest(world, spec)
@@ -159,7 +159,7 @@ def test_next_manager_completes_after_a_death_at_any_write(
 
 @pytest.mark.parametrize("vanished", [True, False], ids=["deleted without grace", "restarted"])
 def test_failed_worker_recreates_only_its_group(*, vanished: bool) -> None:
-    """All UIDs of the group are new, those of others are not (R-POD-5, R-POD-9, R-POD-11)."""
+    """The group gets new UIDs, and the pods of other groups keep theirs (R-POD-5, R-POD-9, R-POD-11)."""
     world = created({"replicas": 3, "size": 3})
     world.settle()
     before = {meta.name(pod): meta.uid(pod) for pod in world.all(PODS)}

@@ -1,4 +1,4 @@
-"""Replacing outdated leaders never breaks the bound of unavailable groups, and touches none it need not."""
+"""Replacing outdated leaders never exceeds the limit of unavailable groups, and deletes no other leader."""
 
 import math
 
@@ -14,7 +14,7 @@ from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
 
 
 def statefulset(replicas: int, partition: int) -> JSONObject:
-    """Return a leader StatefulSet whose controller is at work."""
+    """Return a leader StatefulSet that its controller has not finished yet."""
     return {
         "metadata": {"generation": 1},
         "spec": {"replicas": replicas, "updateStrategy": {"rollingUpdate": {"partition": partition}}},
@@ -65,7 +65,7 @@ def is_available(group: GroupFacts, replicas: int, size: int) -> bool:
 def test_replacement_keeps_the_bound_in_any_state(
     groups: list[GroupFacts], limits: Budget, replicas: int, partition: int, size: int
 ) -> None:
-    """After the deletions at least `replicas - maxUnavailable` groups are available, or none was touched (R-ROLL-1)."""
+    """At least `replicas - maxUnavailable` groups remain available, or no leader is deleted (R-ROLL-1)."""
     folded = fold(groups, "web")
     indexes = rollingupdate.choose(statefulset(replicas, partition), folded, limits=limits, size=size, key="new")
     chosen = [next(one for one in groups if one.index == index) for index in indexes]
@@ -89,7 +89,7 @@ def test_replacement_keeps_the_bound_in_any_state(
 
 @given(st.lists(st.booleans(), max_size=20), st.integers(1, 8))
 def test_rollout_takes_the_fewest_possible_waves(is_new: list[bool], unavailable: int) -> None:
-    """Each wave takes all that the bound allows (R-ROLL-10)."""
+    """Each wave has as many groups as the limit allows (R-ROLL-10)."""
     limits = Budget(replicas=len(is_new), partition=0, unavailable=unavailable, surge=0)
     fleet = [ready(index, "new" if new else "old") for index, new in enumerate(is_new)]
     waves = 0

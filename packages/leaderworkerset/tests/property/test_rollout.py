@@ -65,7 +65,7 @@ class ModeledRollout:
             self.groups[index] = self.groups[index]._replace(is_ready=True)
 
     def break_old(self, index: int) -> None:
-        """Make an old group never be ready again."""
+        """Make an old group unready permanently."""
         if not self.groups[index].is_updated:
             self.groups[index] = self.groups[index]._replace(is_ready=False)
 
@@ -97,7 +97,7 @@ def budgets(draw: st.DrawFn, *, partition: bool = False) -> Budget:
 
 
 def started(limits: Budget, *, honors_max_unavailable: bool = True) -> ModeledRollout:
-    """Return a cluster whose groups are all ready, at the moment the template changed."""
+    """Return a cluster whose groups are all ready when the template changes."""
     groups = [GroupState(is_ready=True, is_updated=OLD)] * limits.replicas
     current = Current(limits.replicas, limits.partition, str(limits.replicas))
     cluster = ModeledRollout(limits, current, groups, honors_max_unavailable)
@@ -136,7 +136,7 @@ def test_rollout_keeps_its_bounds_and_ends(limits: Budget, honors: bool, random:
 @given(st.data(), st.booleans(), st.randoms(use_true_random=False))
 @settings(max_examples=examples(50))
 def test_changing_limits_keep_the_weakest_bound(data: st.DataObject, honors: bool, random: Random) -> None:
-    """R-ROLL-3, R-ROLL-6, and the wait for the StatefulSet controller (docs/adr/0010)."""
+    """The weakest limit holds, also while the StatefulSet controller is awaited (R-ROLL-3, R-ROLL-6, docs/adr/0010)."""
     limits = data.draw(budgets())
     replicas = limits.replicas
     other = data.draw(budgets().filter(lambda one: one.replicas <= replicas))
@@ -160,7 +160,7 @@ def test_changing_limits_keep_the_weakest_bound(data: st.DataObject, honors: boo
 
 
 def test_ready_surge_groups_stay_while_the_partition_moves() -> None:
-    """Found by the property above: 2 groups were available where 3 are needed."""
+    """In this case, which the property above found, 2 groups were available where 3 are needed."""
     cluster = started(Budget(replicas=5, partition=0, unavailable=2, surge=4))
     cluster.reconcile()
     cluster.roll()
@@ -190,7 +190,7 @@ def test_rollout_ends_at_the_partition(limits: Budget, honors: bool) -> None:
 @given(budgets(), st.lists(st.booleans(), min_size=8, max_size=8), st.randoms(use_true_random=False))
 @settings(max_examples=examples(100))
 def test_broken_old_groups_never_block_a_rollout(limits: Budget, ready: list[bool], random: Random) -> None:
-    """Any budget; further old groups break while the rollout proceeds (W-14, W-15, W-24, docs/adr/0030)."""
+    """With any budget, further old groups fail during the rollout (W-14, W-15, W-24, docs/adr/0030)."""
     cluster = started(limits, honors_max_unavailable=False)
     cluster.groups = [group._replace(is_ready=is_ready) for group, is_ready in zip(cluster.groups, ready, strict=False)]
     for _ in range(20 * (limits.burst + 2)):
@@ -216,7 +216,7 @@ def test_broken_old_groups_never_block_a_rollout(limits: Budget, ready: list[boo
 
 
 def assert_few_are_given_up(cluster: ModeledRollout, before: Current) -> None:
-    """Assert that a step keeps the budget, or releases one ready group while broken ones alone are not ready."""
+    """Assert that a step keeps the budget, or releases one ready group while only broken ones are unready."""
     limits, groups = cluster.limits, cluster.groups[: before.replicas]
     released = [group for group in groups[cluster.current.partition : before.partition] if group.is_ready]
     staying = [group for index, group in enumerate(groups) if group.is_ready and index < cluster.current.partition]

@@ -27,12 +27,12 @@ from localkube.apiserver.patch import merge
 
 
 class Crashed(Exception):
-    """The manager died in the middle of a plan."""
+    """The manager died while it performed a plan."""
 
 
 @dataclass
 class ModeledCluster:
-    """All objects by resource and key. `writes_left` is how many writes the manager lives to see.
+    """All objects by resource and key. `writes_left` is the number of writes before the manager dies.
 
     Its API server drops `maxUnavailable`, as the feature is off by default; its StatefulSets roll one pod at a time.
     """
@@ -79,11 +79,11 @@ class ModeledCluster:
         return self.remembered.plan
 
     def restart(self) -> None:
-        """Make another manager continue, which remembers nothing."""
+        """Replace the manager by another process, which remembers nothing."""
         self.remembered, self.applied = Decision(Plan()), None
 
     def check_memory(self, anew: Plan, plan: Plan) -> None:
-        """Fail where what is remembered changes more than that an apply without effect is left out."""
+        """Fail if remembered facts have another effect than that an apply without effect is omitted."""
         applied = [one for one in anew.actions if isinstance(one, Apply)]
         if [one for one in plan.actions if isinstance(one, Apply)] or not applied:
             assert plan == anew
@@ -187,7 +187,7 @@ class ModeledCluster:
                 self.put(STATEFULSETS, statefulset | {"status": status})
 
     def start_pods(self) -> None:
-        """Make every pod get ready."""
+        """Make every pod ready."""
         for pod in self.all(PODS):
             self.set_ready(pod, ready=True)
 
@@ -202,7 +202,7 @@ class ModeledCluster:
         self.objects.pop((PODS, meta.key(pod)), None)
 
     def settle(self, rounds: int = 60) -> None:
-        """Make everybody act until nothing changes; fail where that takes too long."""
+        """Let all controllers act until nothing changes; fail if that takes too long."""
         for _ in range(rounds):
             before = dict(self.objects)
             self.reconcile()
@@ -216,7 +216,7 @@ class ModeledCluster:
         raise AssertionError("the world does not come to rest")
 
     def reconcile(self) -> None:
-        """Make the controllers look at everything once."""
+        """Let the controllers reconcile everything once."""
         self.perform(self.plan_leaderworkerset())
         for leader in self.all(PODS, worker_index="0"):
             self.perform(self.plan_group(leader))

@@ -1,10 +1,10 @@
-"""A whole cluster in one thread and in virtual time, put together in one place.
+"""A whole cluster in one thread and in virtual time, assembled in one place.
 
-The code of production stands on both sides of every seam: the API server on a store in memory, the controllers and the
-scheduler of `localkube`, its kubelet on modelled processes, the product's webhooks and managers. Every actor has a
-transport with faults of its own, and randomness of its own, so that a seed decides all that happens.
+Each side of a seam runs the code of production: the API server on a store in memory, the controllers and the scheduler
+of `localkube`, its kubelet on modelled processes, and the product's webhooks and managers. Every actor has a transport
+with its own faults and its own randomness, so that a seed decides everything.
 
-`simulate(scenario, settings)` runs a scenario; where it fails, the error carries the seed and the trace of all writes.
+`simulate(scenario, settings)` runs a scenario; if it fails, the error has the seed and the trace of all writes.
 """
 
 import asyncio
@@ -137,22 +137,22 @@ class World:
         await self.server.close()
 
     def start_manager(self, name: str, schedule: Schedule) -> None:
-        """Start a replica of the manager. When it dies after a write, it is started again, without faults."""
+        """Start a replica of the manager. If it dies after a write, it is started again, without faults."""
         self._spawn(name, self._supervise(name, schedule))
 
     async def return_of_managers(self) -> None:
-        """Wait until no manager stays away any more."""
+        """Wait until all managers are back."""
         while (left := self.away_until - self.clock.monotonic()) > 0:  # noqa: ASYNC110 - it may grow
             await asyncio.sleep(left)
 
     async def stop_manager(self, name: str) -> None:
-        """End a replica in an orderly way: it may free its lease."""
+        """Stop a replica in an orderly way, so that it may release its lease."""
         task = self._tasks.pop(name)
         task.cancel()
         await asyncio.wait([task])
 
     async def kill_manager(self, name: str) -> None:
-        """End a replica as SIGKILL does: nothing that it still wants to write is sent."""
+        """Stop a replica as SIGKILL does: its pending writes are not sent."""
         self.managers[name].crashed.set()
         await self.stop_manager(name)
 
@@ -192,7 +192,7 @@ class World:
         return {meta.name(obj): meta.uid(obj) for obj in await self.objects(resource)}
 
     async def until(self, resource: Resource, holds: Callable[[list[JSONObject]], bool]) -> list[JSONObject]:
-        """Wait until the objects of a kind are as wanted; return them."""
+        """Wait until the objects of a kind satisfy the condition; return them."""
         found: list[JSONObject] = []
         try:
             async with timeouts.within(LIMIT):
@@ -231,7 +231,7 @@ class World:
         return found
 
     async def state(self) -> dict[str, JSONObject]:
-        """Return all objects that the product is about, without what differs from run to run."""
+        """Return all objects of the product, without the fields that differ from run to run."""
         found = [obj for resource in OBSERVED for obj in await self.objects(resource)]
         return {f"{obj['kind']} {meta.name(obj)}": comparable(obj) for obj in found}
 
@@ -339,7 +339,7 @@ def simulate(
 def simulated(
     chosen: Settings | Callable[..., Settings] | None = None,
 ) -> Callable[[Callable[..., Coroutine[Any, Any, None]]], Callable[..., None]]:
-    """Make a coroutine be a test in a cluster with these settings, which may follow from parameters of the test."""
+    """Make a coroutine a test in a cluster with these settings, which may depend on parameters of the test."""
 
     def decorate(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
         @wraps(test)
@@ -367,7 +367,7 @@ def without_logs() -> Iterator[None]:
 
 
 def count_ready(world: World, names: Collection[str], counts: list[int]) -> None:
-    """From now on, while all of these pods are ready, add how many still are to `counts` whenever one of them changes."""
+    """From now on, add to `counts` how many of these pods are ready, at each change of one of them, once all were ready."""
     ready = dict.fromkeys(names, True)
 
     def changed(change: Change) -> None:

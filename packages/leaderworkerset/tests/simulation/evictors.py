@@ -1,4 +1,4 @@
-"""Users who evict pods: at random, or all of a node, as `kubectl drain` does; they are refused, and try again."""
+"""Users who evict pods at random, or all pods of a node as `kubectl drain` does; after a refusal they try again."""
 
 import asyncio
 from random import Random
@@ -50,12 +50,12 @@ async def evict_all(world: World, times: int) -> None:
 
 
 async def set_cordoned(world: World, node: str, *, cordoned: bool) -> None:
-    """Cordon a node, or end that."""
+    """Cordon a node, or uncordon it."""
     await world.client.patch(NODES, ObjectKey("", node), {"spec": {"unschedulable": cordoned}}, kind="merge")
 
 
 async def drain(world: World, node: str, random: Random) -> None:
-    """Cordon a node, evict its pods until none is left, and open it again."""
+    """Cordon a node, evict its pods until none is left, and uncordon it."""
     await set_cordoned(world, node, cordoned=True)
     while left := [pod for pod in await world.objects(PODS) if meta.spec(pod).get("nodeName") == node]:
         await asyncio.gather(*(evict(world, pod) for pod in left if not meta.is_deleting(pod)))
@@ -64,7 +64,7 @@ async def drain(world: World, node: str, random: Random) -> None:
 
 
 async def kubectl_drain(world: World, node: str) -> None:
-    """Drain a node as `kubectl drain` does: list its pods once, and evict each by its name until that is granted."""
+    """Drain a node as `kubectl drain` does: list its pods once, and evict each one by name until the eviction is granted."""
     await set_cordoned(world, node, cordoned=True)
     pods = [pod for pod in await world.objects(PODS) if meta.spec(pod).get("nodeName") == node]
 

@@ -54,7 +54,7 @@ class Fault(Enum):
 
 
 class Death(Enum):
-    """The moment at which an actor dies at a write."""
+    """The moment of a write at which an actor dies."""
 
     BEFORE = "before the write"
     UNANSWERED = "before the answer"
@@ -96,7 +96,10 @@ class Schedule:
 
 
 class FaultyTransport:
-    """Carries requests to `inner` as the schedule wants it, and records the writes. `crashed` is set at the death."""
+    """Sends requests to `inner` according to the schedule, and records the writes.
+
+    `crashed` is set when the actor dies.
+    """
 
     def __init__(self, inner: Transport, actor: str, schedule: Schedule, random: Random, trace: Trace) -> None:
         self.crashed = asyncio.Event()
@@ -134,7 +137,7 @@ class FaultyTransport:
         self._timers += [later(after, self.cut_watches) for after in schedule.cuts]
 
     async def request(self, request: Request) -> Response:
-        """Send one request, or let it fail."""
+        """Send one request, or fail as scheduled."""
         await self._travel()
         if request.method in READS:
             self.reads += LEASE not in request.path
@@ -152,7 +155,7 @@ class FaultyTransport:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Open a stream that can be cut."""
+        """Open a stream that can be interrupted."""
         await self._travel()
         self.reads += LEASE not in request.path
         if self.is_blind or self.is_down:
@@ -166,13 +169,13 @@ class FaultyTransport:
             yield replace(response, chunks=self._deliver(response.chunks))
 
     async def close(self) -> None:
-        """Cancel the faults to come."""
+        """Cancel the remaining faults."""
         for timer in self._timers:
             timer.cancel()
         await self._inner.close()
 
     def cut_watches(self) -> None:
-        """Break all streams that are open."""
+        """Interrupt all open streams."""
         self._count("cut")
         self._generation += 1
         for scope in self._open:
@@ -180,13 +183,13 @@ class FaultyTransport:
                 scope.reschedule(asyncio.get_running_loop().time())
 
     def expire(self) -> None:
-        """Break all streams; the next watch that continues gets the answer that its version has expired."""
+        """Interrupt all streams; the next continued watch is answered that its version has expired."""
         self._count("410")
         self._expired = True
         self.cut_watches()
 
     def freeze(self, seconds: float) -> None:
-        """Deliver nothing of any watch for some seconds."""
+        """Deliver no event of any watch for some seconds."""
         self._count("frozen")
         self._thaw = asyncio.get_running_loop().time() + seconds
 
@@ -197,17 +200,17 @@ class FaultyTransport:
         self._awake = self._thaw = asyncio.get_running_loop().time() + seconds
 
     def isolate(self, seconds: float) -> None:
-        """Refuse what leader election writes for some seconds, and nothing else."""
+        """Refuse only the writes of leader election for some seconds."""
         self._count("isolated")
         self.interrupted()
         self._isolated = asyncio.get_running_loop().time() + seconds
 
     def interrupted(self) -> None:
-        """Note that the sender does not continue."""
+        """Record that the sender does not continue."""
         self.interruptions.append(asyncio.get_running_loop().time())
 
     def blind(self) -> None:
-        """Break all streams, and refuse new ones until `see`."""
+        """Interrupt all streams, and refuse new ones until `see`."""
         self.is_blind = True
         self.cut_watches()
 
@@ -286,7 +289,7 @@ class FaultyTransport:
         return self._random.choice(faults)
 
     async def _travel(self) -> None:
-        """Take the time that a message takes; the dead send none."""
+        """Wait for the delay of a message; a dead sender sends none."""
         if self.crashed.is_set():
             raise ConnectionFailedError(f"{self._actor} is dead")
         paused = self._awake - asyncio.get_running_loop().time()
@@ -312,13 +315,13 @@ class FaultyTransport:
                 yield chunk
 
     async def _wait_for_thaw(self, generation: int) -> None:
-        """Wait until the frozen messages are delivered again, or the stream is cut."""
+        """Wait until the delayed messages are delivered, or the stream is interrupted."""
         left = self._thaw - asyncio.get_running_loop().time()
         if left > 0 and generation == self._generation:
             await asyncio.sleep(left)
 
     async def _next(self, chunks: AsyncIterator[bytes]) -> bytes | None:
-        """Wait for the next piece, or for the cut."""
+        """Wait for the next piece, or for the interruption."""
         try:
             async with timeouts.within(None) as scope:
                 self._open[scope] = None
@@ -354,5 +357,5 @@ def _continues(request: Request) -> bool:
 
 
 async def once(body: bytes) -> AsyncIterator[bytes]:
-    """Yield a body that comes in one piece."""
+    """Yield a body in one piece."""
     yield body

@@ -1,4 +1,4 @@
-"""Scenarios of one LeaderWorkerSet `web`: how they are played, and what of its leaders is counted."""
+"""Scenarios of one LeaderWorkerSet `web`: their clusters, and counters of its leaders."""
 
 from collections import Counter
 from collections.abc import Callable, Coroutine
@@ -27,14 +27,14 @@ SEEDS: Final = seeds(1)
 
 @dataclass
 class Leaders:
-    """The leader pods of `web` as they come and go: how often each was created, and the fewest that were ready."""
+    """The leader pods of `web` over time: how often each was created, and the lowest number of ready ones."""
 
     births: Counter[str] = field(default_factory=Counter)
     ready: dict[str, bool] = field(default_factory=dict)
     fewest: int | None = None
 
     def see(self, change: Change) -> None:
-        """Take note of one change of a pod."""
+        """Record one change of a pod."""
         if meta.labels(change.object).get(labels.WORKER_INDEX) != "0":
             return
         name = change.key.name
@@ -59,7 +59,7 @@ def played(**chosen: Any) -> Callable[[Callable[..., Coroutine[Any, Any, None]]]
 
 
 def watch(world: World, *, ready: int = 0) -> Leaders:
-    """Count leaders from now on, of which so many are ready."""
+    """Count leaders from now on; the given number is ready."""
     leaders = Leaders(ready={f"web-{index}": True for index in range(ready)})
     world.observe(PODS, leaders.see)
     return leaders

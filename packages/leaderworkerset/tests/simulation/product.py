@@ -1,4 +1,4 @@
-"""The parts of the product that the simulation runs: the only file of this package that knows how to build it."""
+"""The parts of the product that the simulation runs; no other file of this package builds them."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -54,7 +54,7 @@ _INSTALLED: Final[dict[bytes, Sequence[Change]]] = {}
 
 
 async def restore(server: ApiServer, kinds: Registry) -> None:
-    """Store what `install` leaves, with UIDs of this server: it is found out once, as it takes longer than most scenarios."""
+    """Store the objects of an installation with UIDs of this server; they are built once, as that takes longer than most scenarios."""
     installed = msgspec.json.encode([obj for _, obj in _installation(kinds)])
     if installed not in _INSTALLED:
         _INSTALLED[installed] = await _stored(server.backend.clock, kinds)
@@ -75,7 +75,7 @@ async def _stored(clock: Clock, kinds: Registry) -> Sequence[Change]:
 
 
 class _Silence:
-    """Observes a leader election, for nobody."""
+    """Ignores changes of leadership."""
 
     def leading(self, *, is_leader: bool) -> None: ...
 
@@ -83,9 +83,9 @@ class _Silence:
 async def run_manager(
     transport: Transport, clock: Clock, name: str, begins: Callable[[], None], *, elected: bool, kinds: Registry
 ) -> None:
-    """Run one replica of the manager until cancelled; under the lease and behind the fence where one is elected.
+    """Run one replica of the manager until cancelled; with leader election, under the lease and behind the fence.
 
-    `begins` is called whenever its controllers start, with caches that are empty.
+    `begins` is called whenever its controllers start, with empty caches.
     """
 
     async def work(client: Client) -> None:
@@ -104,7 +104,7 @@ async def run_manager(
 async def controllers(
     client: Client, clock: Clock, instruments: Instruments = NO_INSTRUMENTS, kinds: Registry = MANAGED
 ) -> AsyncIterator[None]:
-    """Run the controllers in the body, from the moment that their caches are filled."""
+    """Run the controllers in the body, once their caches are filled."""
     running = Controllers(kinds, client, clock=clock, instance="test", instruments=instruments)
     async with running.running():
         yield

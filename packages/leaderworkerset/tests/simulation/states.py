@@ -1,4 +1,4 @@
-"""States of a cluster that can be compared: what two runs have in common when they came to the same end."""
+"""Comparable states of a cluster: the common part of two runs that have the same end."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -51,7 +51,7 @@ def _differences(path: str, one: Any, other: Any) -> list[str]:
 
 
 def with_conditions_that_hold(state: Mapping[str, JSONObject]) -> dict[str, JSONObject]:
-    """Return the state without the conditions that are False: whether they are there depends on what was seen before."""
+    """Return the state without the conditions that are False: their presence depends on earlier states."""
     return {name: _holding(obj) for name, obj in state.items()}
 
 

@@ -96,7 +96,10 @@ def millicores(usage: JSONObject) -> int:
 
 @simulated()
 async def test_autoscaler_follows_the_load_of_leaders(world: World) -> None:
-    """Workers are idle and do not count (R-STAT-4). Up at once, down after the five minutes of the window."""
+    """Workers are idle and do not count (R-STAT-4).
+
+    The set is scaled up at once, and down after the five minutes of the window.
+    """
     load = {"cores": 1.5}
     world.runner.busy = lambda spec: load["cores"] if is_leader(spec) else 0.0
     await world.bring_up(served())

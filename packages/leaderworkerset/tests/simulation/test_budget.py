@@ -60,7 +60,7 @@ async def end_a_process(world: World, random: Random) -> None:
 
 
 async def recover(world: World, random: Random, *, everything: bool = False) -> None:
-    """Make one exhausted group try again, or all."""
+    """Recover one exhausted group, or all."""
     found = [pod for pod in await world.objects(PODS) if groupname.is_exhausted(pod)]
     for pod in found if everything or not found else [random.choice(found)]:
         patch = {"metadata": {"annotations": {labels.RECOVER: "true"}}}
@@ -123,7 +123,7 @@ def test_restarts_are_bounded_and_evidence_is_kept(seed: int, limit: int, identi
 @pytest.mark.parametrize("delay", [0.0, 0.05, 0.3, 2.0])
 @simulated(Settings(managers=(SLOW,), others=SLOW))
 async def test_evidence_never_outlives_its_leaderworkerset(world: World, delay: float, identity: str) -> None:
-    """At whatever moment it is deleted while a group is exhausted; nor when it is created again at once (N-RB-5)."""
+    """Evidence is deleted with the set at any moment, also if the set is created again at once (N-RB-5)."""
     lws = groups(replicas=2, size=2, groupIdentity=identity)
     lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 0
     await world.bring_up(lws)

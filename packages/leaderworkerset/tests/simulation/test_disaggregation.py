@@ -73,7 +73,7 @@ def writes_of_the_rollout(outcome: Outcome) -> list[int]:
 
 
 def test_role_rollout_survives_a_manager_that_dies_any_time(undisturbed: Outcome) -> None:
-    """Of three roles, at each creation, patch, deletion and status of the set and its LeaderWorkerSets (R-DS-64)."""
+    """The manager dies at each write about the set and the LeaderWorkerSets of its three roles (R-DS-64)."""
     numbers = writes_of_the_rollout(undisturbed)
     assert len(numbers) > 20
     for number in numbers[::STRIDE]:
@@ -84,7 +84,7 @@ def test_role_rollout_survives_a_manager_that_dies_any_time(undisturbed: Outcome
 
 
 def test_role_rollout_survives_failing_requests(undisturbed: Outcome) -> None:
-    """The revisions of StatefulSets keep the annotations of the moment of their creation."""
+    """The revisions of StatefulSets keep the annotations that they were created with."""
     outcome = simulate(rollout, Settings(seed=3, managers=(Schedule(rate=0.2, latency=(0.001, 0.05)),)))
     found = differences(with_conditions_that_hold(undisturbed.state), with_conditions_that_hold(outcome.state))
     assert [one for one in found if not (one.startswith("ControllerRevision ") and labels.REPLICAS in one)] == []
@@ -92,7 +92,7 @@ def test_role_rollout_survives_failing_requests(undisturbed: Outcome) -> None:
 
 @simulated(with_manager(Schedule()))
 async def test_role_is_scaled_during_a_rollout(world: World) -> None:
-    """Through the scaler of a role, and the roles stay in their ratio (R-DS-98, R-DS-41)."""
+    """The scaler of a role scales it, and the roles keep their ratio (R-DS-98, R-DS-41)."""
     obj = disaggregatedset_object([role("prefill", external=True), role("decode", 3)])
     await create(world, obj)
     await world.until(ROLE_SCALERS, bool)
@@ -148,7 +148,7 @@ async def test_deleting_a_set_removes_its_objects(world: World) -> None:
 
 
 def test_sets_are_reconciled_before_other_kinds_are_defined() -> None:
-    """Controllers are ready then, and the same ones reconcile DisaggregatedSets once they are defined.
+    """The controllers are ready before, and also reconcile DisaggregatedSets when the kind is defined.
 
     Rules R-DS-28, R-DS-107.
     """

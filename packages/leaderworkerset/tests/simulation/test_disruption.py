@@ -124,7 +124,7 @@ def play(seed: int, settings: DisruptionSettings, identity: str, *, limit: int, 
 @pytest.mark.parametrize("limit", [1, 2])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_evictions_keep_the_budget_and_every_drain_ends(seed: int, limit: int, identity: str) -> None:
-    """ADR 22, whoever evicts, drains, fails, rolls and dies."""
+    """This holds for any evictions, drains, failures, rollouts and deaths of managers (ADR 22)."""
     assert play(seed, WATCHING, identity, limit=limit).broken == []
 
 
@@ -159,7 +159,7 @@ HUNTS = 12
 
 
 async def hunt(world: World, found: Evictions, identity: str) -> None:
-    """Cause on purpose what makes bugs visible.
+    """Provoke the situations that make bugs visible.
 
     All pods are evicted again and again while a node of a closed group is cordoned, and a forgotten cordoned node
     exists next to a node that is being drained.
@@ -229,7 +229,7 @@ def _is_clean(identity: str, seed: int) -> bool:
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("seed", range(4))
 def test_kubectl_drain_ends_when_group_names_return(seed: int, identity: str) -> None:
-    """kubectl evicts pods by name: a group that lost one pod is elsewhere, under the same names, before the next try."""
+    """kubectl evicts pods by name, and a group that lost one pod has moved with the same names before the next attempt."""
 
     async def scenario(world: World) -> None:
         lws = protected("1", groupIdentity=identity)

@@ -37,7 +37,7 @@ async def delete(world: World) -> None:
 
 
 def seconds_of_end(act: Act, *, policy: str = "") -> float:
-    """Return the number of seconds until the last pod of group 1 is deleted; no program exits before it is killed."""
+    """Return the number of seconds until the last pod of group 1 is deleted; programs do not exit before they are killed."""
     ended: list[float] = []
 
     async def scenario(world: World) -> None:
@@ -69,6 +69,6 @@ def test_group_ends_in_one_grace_period_under_parallel_policy(act: Act) -> None:
 
 
 def test_failed_group_ends_in_one_grace_period() -> None:
-    """Its leader is deleted in the foreground (R-POD-5)."""
+    """The leader is deleted in the foreground (R-POD-5)."""
     assert seconds_of_end(crash) == pytest.approx(GRACE, abs=4)
     assert seconds_of_end(crash, policy="Parallel") == pytest.approx(GRACE, abs=4)

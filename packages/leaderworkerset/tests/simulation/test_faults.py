@@ -109,7 +109,7 @@ async def test_watch_lists_again_when_its_history_has_expired(world: World) -> N
 
 
 async def forget(world: World) -> None:
-    """Write so often, past the API, that the store drops its history."""
+    """Write so often, without the API, that the store drops its history."""
     store = world.server.backend.store
     key, compacted = StoreKey(CONFIG_MAPS.group_resource, NAMESPACE, "noise"), store.compacted
     obj: JSONObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": key.name, "namespace": NAMESPACE}}

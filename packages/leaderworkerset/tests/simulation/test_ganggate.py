@@ -76,7 +76,7 @@ async def resize_nodes(world: World, cpu: str) -> None:
 
 
 def test_third_group_starts_when_nodes_have_room() -> None:
-    """Two run, and all pods of the third wait. Meanwhile nothing is written, and never without permission."""
+    """Two groups run, and all pods of the third wait. Meanwhile nothing is written."""
 
     async def scenario(world: World) -> None:
         watched = Watched(world)
@@ -159,7 +159,7 @@ def queued_asking(replicas: int, size: int) -> JSONObject:
 @pytest.mark.parametrize("crash", [4, 6, 8, 10, 12])
 @simulated(lambda crash: settings(nodes=4, schedule=Schedule(latency=SLOW.latency, crash_after=crash)))
 async def test_gates_open_although_managers_die_at_any_write(world: World, crash: int) -> None:
-    """This includes deaths between the gates of one group: the next manager opens the rest."""
+    """The manager also dies between the gates of one group, and the next manager opens the other gates."""
     await world.bring_up(asking(replicas=2, size=4))
     assert bound(await world.objects(PODS)) == {"0": 4, "1": 4}
 

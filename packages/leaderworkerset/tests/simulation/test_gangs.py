@@ -124,7 +124,7 @@ async def test_groups_keep_their_gang_objects_through_all_changes(
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("provider", SCHEDULERS, ids=lambda one: one.name)
 def test_number_of_gang_objects_equals_the_number_of_groups(provider: Provider, identity: str) -> None:
-    """Ten groups are replaced, the set is scaled and rolled; leaders go first, and workers take 20 seconds to end.
+    """Ten groups are replaced, and the set is scaled and rolled; leaders end first, and workers need 20 seconds.
 
     Rule N-AT-6.
     """
@@ -183,7 +183,7 @@ async def test_new_size_creates_new_gang_objects(world: World) -> None:
 async def test_exclusive_group_starts_with_a_minimum_of_its_leader(
     world: World,
 ) -> None:
-    """A minimum of all pods would be a deadlock: the scheduler would wait for workers that wait for the scheduler."""
+    """With a minimum of all pods, the scheduler would wait for workers that wait for the scheduler."""
     lws = groups(replicas=1, size=3)
     annotations = {labels.EXCLUSIVE_TOPOLOGY: "kubernetes.io/hostname"}
     await world.bring_up(lws | {"metadata": lws["metadata"] | {"annotations": annotations}})

@@ -49,7 +49,7 @@ class Held:
         self.allowed = max(replicas + self._surge, len(self.groups()), self.allowed)
 
     def settled(self, replicas: int) -> None:
-        """Permit what the spec permits."""
+        """Permit the number of the spec."""
         self.allowed = replicas + self._surge
 
 

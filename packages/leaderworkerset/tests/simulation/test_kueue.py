@@ -90,7 +90,7 @@ def under_kueue(quota: int, *, nodes: int = 1) -> Callable[[Scenario], Callable[
 
 @under_kueue(1)
 async def test_kueue_page_run_leaderworkerset_works(world: World, one: Kueue) -> None:
-    """Two groups, one is admitted; up, more quota, down, to zero (R-KQ-10, R-KQ-20, R-KQ-30, R-KQ-33, R-KQ-60)."""
+    """One of two groups is admitted; then the set is scaled, also to zero (R-KQ-10, R-KQ-20, R-KQ-30, R-KQ-33, R-KQ-60)."""
     lws = queued(replicas=2)
     del lws["spec"]["rolloutStrategy"]
     created = await world.create(lws)
@@ -111,7 +111,7 @@ async def test_kueue_page_run_leaderworkerset_works(world: World, one: Kueue) ->
 
 @under_kueue(1)
 async def test_pods_have_all_fields_that_kueue_reads(world: World, one: Kueue) -> None:
-    """Owners and their labels, indexes, the role of a pod, and templates with their stamps (R-KQ-41 to R-KQ-48)."""
+    """Kueue reads owners and their labels, indexes, the role of a pod, and marked templates (R-KQ-41 to R-KQ-48)."""
     await world.bring_up(queued(replicas=1))
     sets = {meta.name(one): one for one in await world.objects(STATEFULSETS)}
     for pod in await world.objects(PODS):
@@ -131,7 +131,7 @@ async def test_pods_have_all_fields_that_kueue_reads(world: World, one: Kueue) -
 
 @under_kueue(2)
 async def test_evicted_group_waits_and_the_status_reports_it(world: World, one: Kueue) -> None:
-    """No endless recreation; the pair of conditions that Kueue's own tests read (R-KQ-49, R-KQ-63, R-KQ-64, R-KQ-71)."""
+    """The group is not recreated, and has the two conditions that Kueue's tests read (R-KQ-49, R-KQ-63, R-KQ-64, R-KQ-71)."""
     await world.bring_up(queued(replicas=2))
     one.evicted.add(1)
     await world.until(PODS, lambda pods: run(pods, 0) and len(pods_of(pods, 1)) >= 1)
@@ -151,7 +151,7 @@ async def test_evicted_group_waits_and_the_status_reports_it(world: World, one: 
 
 @under_kueue(2)
 async def test_failed_worker_recreates_its_group_within_admission(world: World, one: Kueue) -> None:
-    """Never more pods than members (R-KQ-44) (R-KQ-67)."""
+    """A group never has more pods than members (R-KQ-44, R-KQ-67)."""
     await world.bring_up(queued(replicas=2))
     before = await world.uids()
     await fail(world, "web-1-2")
@@ -182,7 +182,7 @@ async def test_update_waits_until_there_is_quota(world: World, one: Kueue) -> No
 
 @under_kueue(3)
 async def test_surge_groups_are_admitted_during_an_update(world: World, one: Kueue) -> None:
-    """They are counted in `replicas` until every group is updated (R-KQ-21, R-KQ-62, R-KQ-70)."""
+    """Surge groups are counted in `replicas` until every group is updated (R-KQ-21, R-KQ-62, R-KQ-70)."""
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxSurge": 1, "maxUnavailable": 0}}
 
     await world.bring_up(queued(replicas=2, size=2, rolloutStrategy=strategy))
@@ -205,7 +205,7 @@ async def test_leaders_and_workers_have_different_roles(world: World, one: Kueue
 
 @under_kueue(1)
 async def test_nothing_is_recreated_while_kueue_is_down(world: World, one: Kueue) -> None:
-    """Its webhooks refuse what they cannot see (R-KQ-72)."""
+    """The webhooks of Kueue refuse all requests meanwhile (R-KQ-72)."""
     await world.bring_up(queued(replicas=1))
     before = await world.uids()
     world.webhooks.refuse(KUEUE_PATHS)
@@ -230,7 +230,7 @@ async def test_admitted_groups_start_under_both_startup_policies(world: World, o
 
 @under_kueue(2, nodes=4)
 async def test_admitted_group_is_placed_by_the_ranks_of_its_pods(world: World, one: Kueue) -> None:
-    """Templates keep the annotation, ranks are labels, and no selector of ours is there (R-KQ-50 to R-KQ-53, R-KQ-56)."""
+    """Templates keep the annotation, ranks are labels, and we add no node selector (R-KQ-50 to R-KQ-53, R-KQ-56)."""
     one.domains = [["node-0", "node-1"], ["node-2", "node-3"]]
     lws = queued(replicas=2, size=4)
     worker = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]
@@ -244,7 +244,7 @@ async def test_admitted_group_is_placed_by_the_ranks_of_its_pods(world: World, o
 
 @under_kueue(0)
 async def test_pods_have_no_fields_that_kueue_adds(world: World, one: Kueue) -> None:
-    """A conflicting value would finish the admission for good (R-KQ-32, R-KQ-161)."""
+    """A conflicting value would end the admission permanently (R-KQ-32, R-KQ-161)."""
     await world.create(queued(replicas=1))
     pods = await world.until(PODS, lambda pods: len(pods) == 3)
     for pod in pods:
@@ -256,7 +256,7 @@ async def test_pods_have_no_fields_that_kueue_adds(world: World, one: Kueue) -> 
 
 @under_kueue(2, nodes=2)
 async def test_exclusive_placement_works_with_admission(world: World, one: Kueue) -> None:
-    """The leader is started alone, and the workers follow it once they exist (R-KQ-69)."""
+    """The leader starts alone, and its workers follow when they exist (R-KQ-69)."""
     lws = queued(replicas=2, size=2)
     lws["metadata"]["annotations"] = {labels.EXCLUSIVE_TOPOLOGY: HOSTNAME}
     await world.bring_up(lws)
@@ -266,7 +266,7 @@ async def test_exclusive_placement_works_with_admission(world: World, one: Kueue
 
 @under_kueue(1)
 async def test_change_that_kueue_rejects_changes_nothing(world: World, one: Kueue) -> None:
-    """It is an answer to a user; no controller of ours writes what is refused (R-KQ-5, R-KQ-16 to R-KQ-18)."""
+    """The rejection is the answer to a user; our controllers never write a rejected change (R-KQ-5, R-KQ-16 to R-KQ-18)."""
     await world.bring_up(queued(replicas=1))
     key = ObjectKey(NAMESPACE, "web")
     before = await world.uids()
@@ -297,7 +297,7 @@ async def test_deleted_set_removes_waiting_pods(world: World, one: Kueue, propag
 
 @under_kueue(2)
 async def test_fields_that_kueue_reads_never_change(world: World, one: Kueue) -> None:
-    """Its UID, its keys in metadata and templates, through all that happens (R-KQ-11 to R-KQ-13, R-KQ-40)."""
+    """Kueue reads the UID, and keys of metadata and templates (R-KQ-11 to R-KQ-13, R-KQ-40)."""
     created = await world.create(queued(replicas=2))
     await world.ready()
     await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
@@ -312,5 +312,5 @@ async def test_fields_that_kueue_reads_never_change(world: World, one: Kueue) ->
 
 
 def test_webhooks_run_after_those_of_kueue() -> None:
-    """Kueue leaves an empty type of the strategy, which nobody but us fills in (R-KQ-10)."""
+    """Kueue leaves an empty type of the strategy, and only our webhook fills it in (R-KQ-10)."""
     assert CONFIGURATION < MUTATING_NAME

@@ -62,7 +62,7 @@ async def close_in_passing(world: LeanWorld, node: str, random: Random) -> None:
 
 
 async def kill(world: LeanWorld, random: Random) -> None:
-    """Kill or freeze the manager now and then."""
+    """Kill or pause the manager now and then."""
     for _ in range(random.choice((0, 1, 4))):
         await asyncio.sleep(random.choice((0.0, 0.1, 2.0)))
         if random.random() < 0.5:
@@ -181,7 +181,7 @@ async def live_among_others(world: LeanWorld, random: Random, found: MovesAmongO
 
 
 def play_among_others(seed: int, identity: str, limit: int) -> MovesAmongOthers:
-    """Play one schedule of both; return what was counted."""
+    """Play one schedule of both; return the counts."""
     random = Random(f"among {seed} {identity} {limit}")
     seen: list[MovesAmongOthers] = []
 

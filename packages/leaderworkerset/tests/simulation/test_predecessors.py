@@ -32,7 +32,7 @@ async def hold(world: World, finalizers: list[str]) -> None:
 
 @played()
 async def test_replaced_leader_gets_its_own_service(world: World) -> None:
-    """The service of the leader before, which ends late, is still there when its successor is ready (R-SVC-2)."""
+    """The service of the previous leader, which ends late, still exists when the new leader is ready (R-SVC-2)."""
     await world.bring_up(groups(replicas=1, size=2, **OWN_SERVICES))
     await hold(world, ["tests/late"])
     await world.delete(PODS, "web-0")
@@ -46,7 +46,7 @@ async def test_replaced_leader_gets_its_own_service(world: World) -> None:
 
 @played()
 async def test_deleted_service_of_a_group_is_recreated(world: World) -> None:
-    """R-SVC-5, better than the Go controller, which waits for the next change of the group."""
+    """The Go controller creates it at the next change of the group only (R-SVC-5)."""
     await world.bring_up(groups(replicas=2, size=2, **OWN_SERVICES))
     before = await world.uids(SERVICES)
     await world.delete(SERVICES, "web-1")
@@ -64,7 +64,7 @@ def slow_to_start(spec: ContainerSpec) -> Program:
 @pytest.mark.parametrize("seed", seeds(2))
 @played(script=slow_to_start)
 async def test_reverted_update_keeps_the_surge_group(world: World, seed: int) -> None:
-    """With the new template applied immediately, the surge group was deleted while its group was starting (R-ROLL-10)."""
+    """If the new template were applied immediately, the surge group would be deleted while it starts (R-ROLL-10)."""
     await world.bring_up(groups(replicas=2, size=1, **SURGING))
     leaders = watch(world, ready=2)
     await roll(world, "app:2")
@@ -84,7 +84,7 @@ def half_broken(spec: ContainerSpec) -> Program:
 
 @played(script=half_broken)
 async def test_reverted_update_does_not_wait_for_broken_groups(world: World) -> None:
-    """R-ROLL-7 counts it as unavailable for ever: with the Go controller, taking the update back ends there."""
+    """R-ROLL-7 counts such a group as unavailable for ever, so the Go controller stops there."""
     lws = groups(replicas=3, size=1)
     lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = "None"
     await world.bring_up(lws)

@@ -1,7 +1,6 @@
-"""Races and storms in which controllers of groups have failed, a scenario each.
+"""Races and storms in which controllers of groups have failed, one scenario each.
 
-A seed decides the order. The counted pods are those at the moment when the API server commits them, independent of
-their creator.
+A seed decides the order. Pods are counted when the API server commits them, regardless of who created them.
 """
 
 import asyncio
@@ -38,7 +37,7 @@ def is_successor(pod: JSONObject, before: dict[str, str]) -> bool:
 @pytest.mark.parametrize("seed", SEEDS)
 @played(manager=LAGGING)
 async def test_group_is_recreated_when_its_worker_was_replaced_first(world: World, seed: int) -> None:
-    """The manager sees the deletion when the new worker is there already (R-POD-11)."""
+    """The manager observes the deletion when the new worker already exists (R-POD-11)."""
     await world.bring_up(groups(replicas=1, size=3))
     before = await world.uids()
     leaders = watch(world)
@@ -52,7 +51,7 @@ async def test_group_is_recreated_when_its_worker_was_replaced_first(world: Worl
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
 async def test_recreated_set_of_the_same_name_adopts_nothing(world: World, seed: int) -> None:
-    """Nothing of the old set is adopted, and nothing of it is left."""
+    """The new set adopts no object of the old set, and all of them are deleted."""
     old = await world.bring_up(groups(replicas=2, size=2))
     before = set((await world.uids()).values())
     await world.delete(LEADERWORKERSETS, "web")
@@ -105,7 +104,7 @@ def slow_workers(spec: ContainerSpec) -> Program:
 @pytest.mark.parametrize("seed", SEEDS)
 @played(script=slow_workers)
 async def test_terminating_workers_do_not_delete_the_new_leader(world: World, seed: int) -> None:
-    """They belong to the leader before it (R-POD-8, R-POD-10)."""
+    """The workers belong to the previous leader (R-POD-8, R-POD-10)."""
     await world.bring_up(groups(replicas=1, size=3))
     leaders = watch(world)
     await world.client.delete(PODS, ObjectKey(NAMESPACE, "web-0"), propagation="Background")
@@ -141,7 +140,7 @@ async def test_leaders_without_workers_are_counted_as_ready(world: World, seed: 
 
 
 def crash_at_once(spec: ContainerSpec) -> Program:
-    """Model a program whose worker exits with an error after a second."""
+    """Return a model of a program whose worker exits with an error after a second."""
     is_worker = spec.env[labels.ENV_WORKER_INDEX] == "1"
     return Program(exits=(1.0, Exit(1)) if is_worker else None)
 
@@ -178,7 +177,7 @@ def given_up(lws: JSONObject) -> bool:
 @pytest.mark.parametrize("kills", [(), (3.0, 15.0, 40.0)], ids=["one manager", "killed again and again"])
 @played(script=crash_at_once)
 async def test_group_that_exhausts_its_budget_stays_exhausted(world: World, kills: tuple[float, ...]) -> None:
-    """The budget is kept by every manager. Then nothing is written any more, and a new value resumes the group."""
+    """Every manager keeps the budget. Then nothing is written, and a new value resumes the group."""
     lws = groups(replicas=1, size=2)
     lws["metadata"]["annotations"] = {labels.MAX_GROUP_RESTARTS: "3"}
     leaders = watch(world)
@@ -201,7 +200,7 @@ async def test_group_that_exhausts_its_budget_stays_exhausted(world: World, kill
 
 @played()
 async def test_pods_deleted_by_others_do_not_increase_the_backoff(world: World) -> None:
-    """A user deletes all pods 22 times in a minute: the manager hardly recreated the group, so it waits seconds only."""
+    """A user deletes all pods 22 times in a minute, and the manager waits seconds only, since it recreated the group rarely."""
     await world.bring_up(groups(replicas=1, size=2))
     for _ in range(22):
         for pod in sorted(await world.uids(), reverse=True):

@@ -1,4 +1,4 @@
-"""Rollouts and changes of sizes in which controllers of groups have failed, a scenario each."""
+"""Rollouts and changes of sizes in which controllers of groups have failed, one scenario each."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ from localkube.kubelet.processes.model import Program
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
 async def test_update_creates_every_leader_once(world: World, seed: int) -> None:
-    """Its old workers end after it, and must not take the new one along (R-POD-10)."""
+    """The old workers end after their leader, and must not delete the new one (R-POD-10)."""
     await world.bring_up(groups(replicas=2, size=2))
     leaders = watch(world)
     await roll(world, "app:2")
@@ -44,7 +44,7 @@ async def test_surge_groups_stay_until_their_groups_are_ready(world: World, seed
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
 async def test_update_during_an_update_reaches_the_newest_revision(world: World, seed: int) -> None:
-    """Never more than one group is down for it."""
+    """At most one group is unavailable at a time."""
     await world.bring_up(groups(replicas=3, size=2))
     leaders = watch(world, ready=3)
     await roll(world, "app:2")
@@ -59,7 +59,7 @@ async def test_update_during_an_update_reaches_the_newest_revision(world: World,
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
 async def test_rapid_replica_changes_keep_the_remaining_pods(world: World, seed: int) -> None:
-    """Groups that are always wanted are not changed."""
+    """Groups that every number includes are not changed."""
     await world.bring_up(groups(replicas=2, size=2))
     before = await world.uids()
     for replicas in (4, 2, 3, 5, 2, 4, 3):
@@ -90,7 +90,7 @@ async def test_update_proceeds_when_its_percentage_rounds_to_zero(world: World, 
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
 async def test_groups_of_one_that_grow_are_all_replaced(world: World, seed: int) -> None:
-    """The leader that returns has the previous size, and no group may be replaced without a surge (Q-12)."""
+    """The returning leader has the previous size, and no group may be replaced without a surge (Q-12)."""
     limits = {"rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 1}}
     await world.bring_up(groups(replicas=2, size=1, rolloutStrategy=limits))
     await world.edit(leaderWorkerTemplate={"size": 3})
@@ -109,7 +109,7 @@ def is_live(revision: JSONObject) -> bool:
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
 async def test_reverted_update_leaves_no_revision(world: World, seed: int) -> None:
-    """Groups that the update had not reached are never touched."""
+    """Groups that the update has not reached are not changed."""
     await world.bring_up(groups(replicas=3, size=2))
     before = await world.uids()
     await roll(world, "app:2")
@@ -125,10 +125,10 @@ async def test_reverted_update_leaves_no_revision(world: World, seed: int) -> No
 @pytest.mark.parametrize("pause", [0.05, 0.5, 2.0])
 @played(script=lambda _: Program(term=5.0))
 async def test_rollout_completes_when_groups_were_absent_for_a_moment(world: World, pause: float) -> None:
-    """There are no groups for a moment, which the StatefulSet controller does not notice (R-REV-14).
+    """The StatefulSet controller does not notice that there are no groups for a moment (R-REV-14).
 
-    The partition then makes it create two of the previous template: their revision must still exist, or the next update
-    waits forever.
+    The partition then makes it create two groups of the previous template: their revision must still exist, or the next
+    update waits forever.
     """
     await world.bring_up(groups(replicas=3, size=2))
     await world.edit(replicas=0, leaderWorkerTemplate={"size": 1, "workerTemplate": template("app:2")})
@@ -144,7 +144,7 @@ async def test_rollout_completes_when_groups_were_absent_for_a_moment(world: Wor
 @pytest.mark.parametrize("seed", SEEDS)
 @played(script=lambda spec: Program(refused="no such file" if spec.argv == ("broken",) else ""))
 async def test_broken_groups_are_replaced_once_after_a_scale_up(world: World, seed: int) -> None:
-    """They do not come back from the older revision first (docs/adr/0030)."""
+    """Broken groups are not recreated with the older revision first (docs/adr/0030)."""
     await world.bring_up(groups(replicas=3, size=1))
     broken = template("app:2")
     broken["spec"]["containers"][0]["command"] = ["broken"]

@@ -26,14 +26,14 @@ RATE: Final = 10.0
 
 
 class Counted(Instruments):
-    """Observes all queues: `own` decisions of the one namespace, and those of others while its keys waited."""
+    """Observes all queues: decisions of the `own` namespace, and those of others while its keys waited."""
 
     def __init__(self) -> None:
         super().__init__()
         self.own = self.before = self._waiting = 0
 
     def controller(self, name: str) -> Observer:
-        """Return itself."""
+        """Return the observer."""
         return self
 
     def queued(self, key: Hashable) -> None:
@@ -47,10 +47,10 @@ class Counted(Instruments):
         self.before += not _is_own(key) and self._waiting > 0
 
     def retried(self, key: Hashable) -> None:
-        """Ignore it."""
+        """Ignore the event."""
 
     def finished(self, key: Hashable, result: Result) -> None:
-        """Ignore it."""
+        """Ignore the event."""
 
 
 def _is_own(key: Hashable) -> bool:
@@ -84,7 +84,7 @@ async def make_busy(world: World) -> None:
 
 @simulated(Settings(managers=()))
 async def test_busy_namespace_at_most_doubles_the_work_of_a_rollout(world: World) -> None:
-    """Twice as many requests go out until its last one, and twice as many decisions are made."""
+    """At most twice as many requests and decisions are made before the last one of the rollout."""
     wire = LimitedTransport(world._transport("manager", SLOW), TokenBucket(RATE, 1), world.clock)
     counted = Counted()
     async with product.controllers(Client(wire), world.clock, counted):

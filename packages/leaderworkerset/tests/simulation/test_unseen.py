@@ -75,7 +75,7 @@ def test_worker_deleted_while_no_manager_runs_recreates_group(
 
 
 async def nothing(world: World) -> None:
-    """Let time go by."""
+    """Let time pass."""
     await world.at_rest()
 
 

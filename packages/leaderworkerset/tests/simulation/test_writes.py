@@ -1,4 +1,4 @@
-"""The writes of the manager for many groups: few statuses and events, and the last status is not late."""
+"""The writes of the manager for many groups: few statuses and events, and the last status comes in time."""
 
 from typing import Final
 

@@ -90,5 +90,5 @@ class Trace:
         return [entry for entry in self.entries if entry.actor == actor and not entry.is_background]
 
     def settled_at(self) -> float:
-        """Return when the last write happened that is neither an event nor of leader election."""
+        """Return the time of the last write that is neither an event nor of leader election."""
         return max((entry.at for entry in self.entries if not entry.is_background), default=0.0)

@@ -54,4 +54,4 @@ class InProcessWebhooks:
         return Response(200, HEADERS, answer(url.path, request.body))
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Release nothing."""

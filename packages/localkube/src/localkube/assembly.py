@@ -87,8 +87,8 @@ async def _listen(http: HttpServer, settings: Settings, own: Identity) -> int:
     try:
         port = await http.start(settings.port or own.port)
     except ListenError as error:
-        taken = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EADDRINUSE
-        if settings.port or not own.port or not taken:
+        is_in_use = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EADDRINUSE
+        if settings.port or not own.port or not is_in_use:
             raise
         port = await http.start(0)
     if port != own.port:

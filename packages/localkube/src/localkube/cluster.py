@@ -76,8 +76,8 @@ class RunningCluster:
         pods, former = (self._settings.directory / name / uid for name in ("pods", "former"))
         for directory in (pods / "logs", former, former):  # they are moved when the pod is gone, maybe at this moment
             with suppress(FileNotFoundError):
-                if found := logreader.ends_of_runs(directory / container, lines, size):
-                    return found
+                if ends := logreader.ends_of_runs(directory / container, lines, size):
+                    return ends
         return []
 
     def waits(self, uid: str) -> tuple[str, str]:

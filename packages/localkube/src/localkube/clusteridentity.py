@@ -47,8 +47,8 @@ def load_or_create(path: Path, now: datetime) -> Identity:
 
 def create(now: datetime) -> Identity:
     """Make a token of 256 random bits, a key and its certificate."""
-    shown, key = certificate.build_certificate(now)
-    return Identity(token=secrets.token_urlsafe(32), certificate=shown.decode(), key=key.decode())
+    pem, key = certificate.build_certificate(now)
+    return Identity(token=secrets.token_urlsafe(32), certificate=pem.decode(), key=key.decode())
 
 
 def save(path: Path, identity: Identity) -> None:

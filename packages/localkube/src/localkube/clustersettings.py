@@ -47,14 +47,14 @@ class Nodes:
         from localkube.controllers.nodes.nodewords import parse_capacity, parse_label, parse_taint
         from localkube.wellknown import GPU
 
-        nodes = NodeSettings(count=self.count, also=tuple(one.parsed() for one in self.also))
-        with _named("labels"):
+        nodes = NodeSettings(count=self.count, also=tuple(group.parsed() for group in self.also))
+        with _setting("labels"):
             nodes = replace(nodes, labels=tuple(map(parse_label, self.labels)))
             nodes.check()
-        with _named("taints"):
+        with _setting("taints"):
             nodes = replace(nodes, taints=tuple(map(parse_taint, self.taints)))
             nodes.check()
-        with _named("capacity"):
+        with _setting("capacity"):
             nodes = replace(nodes, capacity=parse_capacity(self.capacity))
         if not (self.gpus or self.devices.by_node):
             return nodes
@@ -67,7 +67,7 @@ class Nodes:
 
 
 @contextmanager
-def _named(setting: str) -> Iterator[None]:
+def _setting(setting: str) -> Iterator[None]:
     """Convert a `ValueError` in the body into a `SettingsError` that names the setting."""
     try:
         yield

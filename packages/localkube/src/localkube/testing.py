@@ -56,15 +56,15 @@ def in_thread(cluster: Callable[[], AbstractAsyncContextManager[RunningCluster]]
             await ended.wait()
 
     with ThreadPoolExecutor(1, "localkube") as threads:
-        running = threads.submit(lambda: asyncio.run(serve()))
-        both: tuple[Future[Any], ...] = (started, running)
+        future = threads.submit(lambda: asyncio.run(serve()))
+        both: tuple[Future[Any], ...] = (started, future)
         wait(both, return_when=FIRST_COMPLETED)
         if not started.done():
-            raise RuntimeError("the cluster did not start") from running.exception()
+            raise RuntimeError("the cluster did not start") from future.exception()
         kubeconfig, end = started.result()
         try:
             yield kubeconfig
         finally:
             with suppress(RuntimeError):  # the loop is closed: the cluster ended early
                 end()
-            running.result()
+            future.result()

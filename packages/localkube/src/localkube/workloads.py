@@ -48,15 +48,15 @@ async def working(
         _runner(cluster.settings, processes) if kubelet else nullcontext() as granted,
         TaskGroup() as tasks,
     ):
-        running = [tasks.create_task(_run_controllers(cluster, ready := asyncio.Event()))]
+        parts = [tasks.create_task(_run_controllers(cluster, ready := asyncio.Event()))]
         if granted:
-            running.append(tasks.create_task(_run_kubelet(cluster, *granted, caught_up := asyncio.Event())))
+            parts.append(tasks.create_task(_run_kubelet(cluster, *granted, caught_up := asyncio.Event())))
             await caught_up.wait()
         await ready.wait()
         try:
             yield granted[1] if granted else NO_PODS
         finally:
-            for task in running:
+            for task in parts:
                 task.cancel()
 
 

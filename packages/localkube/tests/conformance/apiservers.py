@@ -1,6 +1,6 @@
-"""The two API servers that must agree: the embedded one in this process, and kube-apiserver with nothing but its etcd.
+"""The two API servers that must agree: the embedded one in this process, and kube-apiserver with only its etcd.
 
-No controller runs next to them, so that whatever changes was changed by the request itself.
+No controller runs next to them, so that each change was made by the request itself.
 """
 
 import asyncio

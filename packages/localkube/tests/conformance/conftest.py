@@ -38,7 +38,7 @@ CheckSame = Callable[[Sequence], None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let `make conformance` record what the real servers answer."""
+    """Let `make conformance` record the answers of the real servers."""
     parser.addoption("--renew", action="store_true", help="record the answers of the real control plane again")
 
 

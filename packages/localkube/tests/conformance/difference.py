@@ -27,7 +27,7 @@ class Difference:
 
 
 def parts(path: str, ours: JSON, theirs: JSON) -> Iterator[tuple[str, JSON, JSON]]:
-    """Yield where two values part."""
+    """Yield the differences of two values."""
     if isinstance(ours, dict) and isinstance(theirs, dict) and ours.get("kind") == theirs.get("kind"):
         for name in sorted({*ours, *theirs}):
             yield from parts(f"{path}.{name}", ours.get(name, ABSENT), theirs.get(name, ABSENT))

@@ -12,9 +12,9 @@ from kuberuntime.objects.meta import JSON
 
 @dataclass(frozen=True)
 class RefusedError:
-    """One difference: at which paths of answers, what the embedded and the real server say there, and why it stays.
+    """One difference: its paths in answers, the values of the embedded and the real server, and why it stays.
 
-    `rest`, where given, is what is left of each side without the difference: that must be equal.
+    `rest`, if given, is the remainder of each side without the difference: both must be equal.
     """
 
     what: str

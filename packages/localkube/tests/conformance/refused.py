@@ -1,6 +1,6 @@
 """The differences that stay, each with its reason; those in words alone are in `refusedwords.py`.
 
-`docs/reference/conformance.md` is made from them. A whole run fails where one of them does not occur any more (`witness.py`).
+`docs/reference/conformance.md` is made from them. A whole run fails if one of them no longer occurs (`witness.py`).
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""Requests that nobody should send: both servers answer them with the same code and reason, and never by accident.
+"""Wrong requests: both servers answer them with the same code and reason, and never by accident.
 
-Of what is refused only the code, the reason and the fields are compared: the words are those of decoders.
+Of a refusal only the code, the reason and the fields are compared, because the words are those of decoders.
 """
 
 import json

@@ -19,7 +19,7 @@ ANY_KIND = (*SIMPLE, *CLUSTER_WIDE)
 
 
 def words(value: object) -> str:
-    """Name a parameter."""
+    """Return the name of a parameter."""
     return value.plural if isinstance(value, Resource) else ""
 
 

@@ -35,7 +35,7 @@ ANSWERS: dict[str, JSONObject] = {
 
 @asynccontextmanager
 async def answering(seen: list[JSONObject]) -> AsyncIterator[tuple[str, str]]:
-    """Serve webhooks: the path says how to answer; yield the address and the bundle."""
+    """Serve webhooks whose answer depends on the path; yield the address and the bundle."""
     authority = trustme.CA()
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("127.0.0.1").configure_cert(context)

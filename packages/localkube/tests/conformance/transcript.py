@@ -65,7 +65,7 @@ class Session:
         raw: str = "",
         **query: Any,
     ) -> Any:
-        """Send a request, write it down, and return the body of the answer; of `raw` also the field's bytes."""
+        """Send a request, record it, and return the body of the answer; of `raw` also the field's bytes."""
         pairs = tuple(pair for name, value in query.items() for pair in _pairs(name, value))
         content = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
         headers = {"accept": accept, "user-agent": USER_AGENT} | ({"content-type": media} if body is not None else {})
@@ -85,7 +85,7 @@ class Session:
         return await self.send("POST", self.path(resource), identified(resource, obj), **query)
 
     async def await_known(self, resource: Resource, obj: JSONObject, shows: Callable[[Any], bool]) -> None:
-        """Wait until admission, which reads caches, knows the write: an unrecorded dry run of a creation shows it."""
+        """Wait until admission, which reads caches, knows the write: a dry run of a creation, which is not recorded, shows it."""
         rehearsal = Session(self.transport, self.namespace)
         async with asyncio.timeout(PATIENCE):
             while not shows(await rehearsal.create(resource, obj, dryRun="All")):  # noqa: ASYNC110 - nothing tells when
@@ -125,7 +125,7 @@ class Session:
         return await self.send("DELETE", self.path(resource, name), options, **query)
 
     async def watch(self, resource: Resource, count: int, **query: Any) -> list[Any]:
-        """Read the first `count` events of a watch and write them down."""
+        """Read the first `count` events of a watch and record them."""
         asked = {"watch": "true", "timeoutSeconds": str(WATCH_SECONDS)} | {
             name: str(value) for name, value in query.items()
         }

@@ -21,7 +21,7 @@ class Witness:
     met: set[str] = field(default_factory=set)
 
     def is_refused(self, found: Difference) -> bool:
-        """Return whether the difference is refused, and note that it occurred."""
+        """Return whether the difference is accepted, and record that it occurred."""
         entries = {one.what for one in refused.covering(found)}
         self.met |= entries
         return bool(entries)

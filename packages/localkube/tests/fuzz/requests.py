@@ -97,13 +97,13 @@ class Requests:
         self._kinds = kinds
 
     def sequence(self, length: int) -> list[Request]:
-        """Return requests that are about a few kinds and names, so that they meet each other's objects."""
+        """Return requests about a few kinds and names, so that they use each other's objects."""
         chosen = self._random.sample(list(self._kinds), 3)
         first = [self._valid(kind) for kind in chosen]
         return first + [self._one(self._random.choice(chosen)) for _ in range(length - len(first))]
 
     def _valid(self, kind: Kind) -> Request:
-        """Return the creation of an object that the others are about."""
+        """Return the creation of an object that the other requests use."""
         obj = {
             "apiVersion": kind.resource.api_version,
             "kind": kind.resource.kind,
@@ -144,7 +144,7 @@ class Requests:
         return junk.damaged(random, found.encode()).decode(errors="replace") if random.random() < 0.01 else found
 
     def _name(self, kind: Kind, chosen: str) -> str:
-        """Return mostly a name that there may be."""
+        """Return a name that mostly exists."""
         if not chosen or (chosen != "one" and self._random.random() < 0.15):
             return chosen
         return "things.fuzz.example.com" if kind.resource.kind == "CustomResourceDefinition" else "one"

@@ -130,7 +130,7 @@ async def _ask(server: ApiServer, request: Request) -> str:
 
 
 async def _read(answer: StreamResponse) -> str:
-    """Read the beginning of a stream, and leave."""
+    """Read the beginning of a stream, and disconnect."""
     chunks = cast("Any", answer.chunks)
     reading = asyncio.ensure_future(anext(chunks, None))
     for _ in range(3):

@@ -145,7 +145,7 @@ def head(port: int, method: str, target: str, headers: dict[str, str], body: byt
 
 
 def raw_request(random: Random, port: int, made: Request) -> bytes:
-    """Return the bytes of a request: as a client sends it, or with something wrong on the way."""
+    """Return the bytes of a request: as a client sends it, or damaged in transit."""
     query = [(name, value) for name, value in made.query if name not in {"watch", "follow"}]
     target = quote(made.path, safe="/%") + (f"?{urlencode(query)}" if query else "")
     headers = {name: value for name, value in made.headers.items() if "\xff" not in value or random.random() < 0.5}

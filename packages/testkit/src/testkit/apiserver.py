@@ -49,8 +49,8 @@ async def controlled(
     client = Client(through(InProcessTransport(server, "system:kube-controller-manager")))
     ready = asyncio.Event()
     async with asyncio.TaskGroup() as group:
-        running = group.create_task(run_controllers(client, settings, clock=clock, ready=ready))
+        controllers = group.create_task(run_controllers(client, settings, clock=clock, ready=ready))
         async with timeouts.within(START):
             await ready.wait()
         yield
-        running.cancel()
+        controllers.cancel()

@@ -18,11 +18,11 @@ def run_test(
 
     async def entered() -> None:
         async with AsyncExitStack() as stack:
-            given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
-            for name, value in given.items():
+            arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+            for name, value in arguments.items():
                 if isinstance(value, AbstractAsyncContextManager):
-                    given[name] = await stack.enter_async_context(value)
-            await pyfuncitem.obj(**given)
+                    arguments[name] = await stack.enter_async_context(value)
+            await pyfuncitem.obj(**arguments)
 
     run(entered())
     return True

@@ -1,4 +1,4 @@
-"""A custom kind with a large schema, as data: LeaderWorkerSets. which the lower packages do not know otherwise."""
+"""A custom kind with a large schema, as data: LeaderWorkerSets, which the lower packages do not know."""
 
 from typing import Final
 
@@ -15,5 +15,5 @@ LEADERWORKERSETS: Final = Resource("leaderworkerset.x-k8s.io", "v1", "leaderwork
 
 def definition() -> JSONObject:
     """Return the installed CustomResourceDefinition of LeaderWorkerSets."""
-    loaded: JSONObject = yaml.load((ROOT / "deploy/crds/leaderworkersets.yaml").read_text(), SafeLoader)
-    return loaded
+    definition: JSONObject = yaml.load((ROOT / "deploy/crds/leaderworkersets.yaml").read_text(), SafeLoader)
+    return definition

@@ -69,15 +69,15 @@ class SmallServer:
         self._muted: set[asyncio.Queue[bytes | None]] = set()
 
     def put(self, name: str, **fields: Any) -> JSONObject:
-        known = self.objects.get(name)
+        previous = self.objects.get(name)
         self.version += 1
         metadata = {"name": name, "namespace": "default", "uid": f"u{self.version}"}
-        if known:
-            metadata = metadata | {"uid": known["metadata"]["uid"]}
-        obj = {**(known or {}), **fields, "metadata": {**metadata, **fields.get("metadata", {})}}
+        if previous:
+            metadata = metadata | {"uid": previous["metadata"]["uid"]}
+        obj = {**(previous or {}), **fields, "metadata": {**metadata, **fields.get("metadata", {})}}
         obj["metadata"]["resourceVersion"] = str(self.version)
         self.objects[name] = obj
-        self._publish("MODIFIED" if known else "ADDED", obj)
+        self._publish("MODIFIED" if previous else "ADDED", obj)
         return obj
 
     def remove(self, name: str) -> None:
@@ -163,9 +163,9 @@ class SmallServer:
                 return failure(404, "NotFound", f'pods "{name}" not found')
 
     def _apply(self, name: str, obj: JSONObject) -> JSONObject:
-        known = self.objects.get(name, {})
-        if known and all(known.get(field) == value for field, value in obj.items() if field != "metadata"):
-            return known
+        previous = self.objects.get(name, {})
+        if previous and all(previous.get(field) == value for field, value in obj.items() if field != "metadata"):
+            return previous
         return self.put(name, **{field: value for field, value in obj.items() if field != "metadata"})
 
     def _list(self, query: dict[str, str]) -> Response:

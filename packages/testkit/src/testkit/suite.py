@@ -97,10 +97,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests of other tiers."""
-    if wanted := config.getoption("tier"):
+    if tier := config.getoption("tier"):
         groups: dict[bool, list[pytest.Item]] = {True: [], False: []}
         for item in items:
-            groups[wanted in tiers_of_item(item)].append(item)
+            groups[tier in tiers_of_item(item)].append(item)
         config.hook.pytest_deselected(items=groups[False])
         items[:] = groups[True]
 
@@ -166,8 +166,8 @@ class ByGroup(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no
 
     def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
         """Forget completed groups before pending tests are counted, which happens after each test."""
-        for done in [scope for scope, tests in workload.items() if all(tests.values())]:
-            del workload[done]
+        for scope in [scope for scope, tests in workload.items() if all(tests.values())]:
+            del workload[scope]
         return int(super()._pending_of(workload))
 
 
@@ -197,9 +197,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         results.record(path, counts)
     if len(counts) > 1:
         terminalreporter.section("tests by part")
-        for part, found in sorted(counts.items()):
-            told = ", ".join(f"{number} {outcome}" for outcome, number in found.items())
-            terminalreporter.line(f"{part}: {told}")
+        for part, outcomes in sorted(counts.items()):
+            summary = ", ".join(f"{number} {outcome}" for outcome, number in outcomes.items())
+            terminalreporter.line(f"{part}: {summary}")
     if unstable := unstable_tests(terminalreporter, config):
         terminalreporter.section("unstable tests: they failed, and passed when tried again; mend them")
         for node in unstable:
@@ -246,8 +246,8 @@ def clusters_of(node: str) -> list[str]:
     >>> clusters_of("packages/localkube/tests/unit/localkube/test_it.py::test_it[x-kubernetes-list-type]")
     []
     """
-    found = PARTS.match(node)
-    parameters = ((found and found["part"] != "unit" and found["parameters"]) or "").split("-")
+    match = PARTS.match(node)
+    parameters = ((match and match["part"] != "unit" and match["parameters"]) or "").split("-")
     return [CLUSTERS[parameter] for parameter in parameters if parameter in CLUSTERS]
 
 
@@ -259,7 +259,7 @@ def part_of(node: str) -> str:
     >>> part_of("packages/kuberuntime/tests/unit/kuberuntime/objects/test_names.py::test_it")
     'unit'
     """
-    found = PARTS.match(node)
-    if found is None:
+    match = PARTS.match(node)
+    if match is None:
         return node
-    return " ".join([found["part"], *clusters_of(node)])
+    return " ".join([match["part"], *clusters_of(node)])

@@ -126,8 +126,8 @@ class Concealed(msgspec.Struct, frozen=True):
     """A struct whose values are secrets: its text only shows which fields are set."""
 
     def __repr__(self) -> str:
-        given = [name for name in self.__struct_fields__ if getattr(self, name)]
-        return f"{type(self).__name__}({', '.join(given)})"
+        fields = [name for name in self.__struct_fields__ if getattr(self, name)]
+        return f"{type(self).__name__}({', '.join(fields)})"
 
 
 class EnvironmentVariable(Concealed, frozen=True):

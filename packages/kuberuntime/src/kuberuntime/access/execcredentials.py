@@ -156,5 +156,5 @@ class ExecCredentials:
         if self._config.provide_cluster_info:
             spec["cluster"] = self._cluster
         info = {"apiVersion": self._config.api_version, "kind": "ExecCredential", "spec": spec}
-        given = {variable.name: variable.value for variable in self._config.env}
-        return {**inherited, **given, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
+        variables = {variable.name: variable.value for variable in self._config.env}
+        return {**inherited, **variables, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}

@@ -135,8 +135,8 @@ def load(environment: Mapping[str, str], *, kubeconfig: str = "", context: str =
     is_empty = not config.contexts and not context
     if is_empty and not kubeconfig and incluster.is_available(environment):
         return incluster.access(environment)
-    if not config.files and (named := environment.get("KUBECONFIG", "").strip(":")):
-        raise NotConfiguredError(f"KUBECONFIG names no file that exists: {named}")
+    if not config.files and (paths := environment.get("KUBECONFIG", "").strip(":")):
+        raise NotConfiguredError(f"KUBECONFIG names no file that exists: {paths}")
     return resolve(config, context)
 
 
@@ -147,8 +147,8 @@ def find(environment: Mapping[str, str], kubeconfig: str = "") -> tuple[Path, ..
         if not _exists(path):
             raise ConfigError(f"{path}: no such file: give the path of a kubeconfig")
         return (path,)
-    listed = [part for part in environment.get("KUBECONFIG", "").split(":") if part]
-    candidates = [_expanded(part) for part in listed] or [_expanded(environment.get("HOME", "~")) / ".kube" / "config"]
+    parts = [part for part in environment.get("KUBECONFIG", "").split(":") if part]
+    candidates = [_expanded(part) for part in parts] or [_expanded(environment.get("HOME", "~")) / ".kube" / "config"]
     return tuple(path for path in dict.fromkeys(candidates) if _exists(path))
 
 
@@ -171,23 +171,25 @@ def _exists(path: Path) -> bool:
 
 def read(files: Sequence[Path]) -> KubeConfig:
     """Read and merge files; the first file with an entry takes precedence."""
-    parsed = [(path.absolute(), parse(path)) for path in files]
+    contents = [(path.absolute(), parse(path)) for path in files]
     return KubeConfig(
-        files=tuple(path for path, _ in parsed),
+        files=tuple(path for path, _ in contents),
         clusters=_merge(
-            (one.name, Entry(one.cluster, path, f"clusters[{one.name}].cluster"))
-            for path, file in parsed
-            for one in file.clusters
+            (cluster.name, Entry(cluster.cluster, path, f"clusters[{cluster.name}].cluster"))
+            for path, file in contents
+            for cluster in file.clusters
         ),
         users=_merge(
-            (one.name, Entry(one.user, path, f"users[{one.name}].user")) for path, file in parsed for one in file.users
+            (user.name, Entry(user.user, path, f"users[{user.name}].user"))
+            for path, file in contents
+            for user in file.users
         ),
         contexts=_merge(
-            (one.name, Entry(one.context, path, f"contexts[{one.name}].context"))
-            for path, file in parsed
-            for one in file.contexts
+            (context.name, Entry(context.context, path, f"contexts[{context.name}].context"))
+            for path, file in contents
+            for context in file.contexts
         ),
-        current_context=next((file.current_context for _, file in parsed if file.current_context), ""),
+        current_context=next((file.current_context for _, file in contents if file.current_context), ""),
     )
 
 
@@ -211,10 +213,10 @@ def resolve(config: KubeConfig, context: str = "") -> Access:
     """Return the access of a context (empty: the current one), to its cluster as its user."""
     name = context or config.current_context
     if not name:
-        raise _nothing_chosen(config)
-    chosen = _lookup(config.contexts, name, "context", _places(config))
-    cluster = _lookup(config.clusters, chosen.value.cluster, "cluster", chosen.field("cluster"))
-    user = _lookup(config.users, chosen.value.user, "user", chosen.field("user")) if chosen.value.user else None
+        raise _no_context(config)
+    entry = _lookup(config.contexts, name, "context", _places(config))
+    cluster = _lookup(config.clusters, entry.value.cluster, "cluster", entry.field("cluster"))
+    user = _lookup(config.users, entry.value.user, "user", entry.field("user")) if entry.value.user else None
     _check_server(cluster, user)
     tls = _tls(cluster)
     return Access(
@@ -222,10 +224,10 @@ def resolve(config: KubeConfig, context: str = "") -> Access:
         credentials=_credentials(user, _exec_cluster(cluster, tls)) if user else _anonymous(),
         tls=tls,
         proxy=cluster.value.proxy_url,
-        namespace=chosen.value.namespace or "default",
+        namespace=entry.value.namespace or "default",
         context=name,
-        cluster=chosen.value.cluster,
-        user=chosen.value.user,
+        cluster=entry.value.cluster,
+        user=entry.value.user,
     )
 
 
@@ -238,16 +240,16 @@ def _merge(entries: Iterable[tuple[str, Entry[T]]]) -> dict[str, Entry[T]]:
 
 def _lookup(entries: Mapping[str, Entry[T]], name: str, what: str, where: str) -> Entry[T]:
     if name not in entries:
-        known = ", ".join(sorted(entries)) or "none"
-        raise ConfigError(f"{where}: there is no {what} {name!r}; there are: {known}")
+        names = ", ".join(sorted(entries)) or "none"
+        raise ConfigError(f"{where}: there is no {what} {name!r}; there are: {names}")
     return entries[name]
 
 
-def _nothing_chosen(config: KubeConfig) -> ConfigError:
+def _no_context(config: KubeConfig) -> ConfigError:
     if not config.files:
         return NotConfiguredError("no kubeconfig: set KUBECONFIG, write ~/.kube/config, or give --kubeconfig")
-    known = ", ".join(sorted(config.contexts)) or "none"
-    return ConfigError(f"{_places(config)}: no current-context: choose one by --context; there are: {known}")
+    names = ", ".join(sorted(config.contexts)) or "none"
+    return ConfigError(f"{_places(config)}: no current-context: choose one by --context; there are: {names}")
 
 
 def _places(config: KubeConfig) -> str:

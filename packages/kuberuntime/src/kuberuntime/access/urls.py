@@ -42,13 +42,13 @@ def redacted(url: str) -> str:
     >>> redacted("http://me:secret@proxy:3128")
     'http://xxxxx@proxy:3128'
     """
-    return USER_INFORMATION.sub(lambda found: f"{found[1] or ''}xxxxx@", url)
+    return USER_INFORMATION.sub(lambda match: f"{match[1] or ''}xxxxx@", url)
 
 
 def is_loopback(host: str) -> bool:
     """Return whether a host name or address refers to this machine."""
-    parsed = address(host)
-    return host == "localhost" or (parsed is not None and parsed.is_loopback)
+    ip_address = address(host)
+    return host == "localhost" or (ip_address is not None and ip_address.is_loopback)
 
 
 def address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

@@ -124,8 +124,8 @@ class Writer(Store):
         for key, obj in listing.items():
             after.put(key, obj)
         self._contents = after
-        gone = [Change(old, None) for key, old in before.items() if key not in listing]
-        return gone + [change for key, obj in listing.items() for change in differences(before.get(key), obj)]
+        removals = [Change(old, None) for key, old in before.items() if key not in listing]
+        return removals + [change for key, obj in listing.items() for change in differences(before.get(key), obj)]
 
 
 def differences(old: JSONObject | None, new: JSONObject) -> list[Change]:

@@ -83,7 +83,7 @@ class Decoder:
         """Decode one page of a list. Items of a list lack kind and apiVersion; this adds them."""
         try:
             decoded = _decode_page(response.body)
-            items = [one for item in decoded.items or () if (one := self._item(item)) is not None]
+            items = [obj for item in decoded.items or () if (obj := self._item(item)) is not None]
         except (msgspec.DecodeError, ValueError) as error:
             raise from_response(response.status, response.body) from error
         head = decoded.metadata or _ListMeta()
@@ -96,13 +96,13 @@ class Decoder:
                 obj.setdefault(name, value)
             return self._reduce(obj)
         except Exception as error:  # noqa: BLE001 - edge: anything may be stored in an object
-            self._report(self._identity | _named(bytes(item)), error)
+            self._report(self._identity | _identified(bytes(item)), error)
             return None
 
     def _unusable_event(self, line: bytes, error: Exception) -> watch.StreamEvent:
         try:
             head = _HEAD.match(line)
-            obj = self._identity | _named(line[head.end() :] if head else b"")
+            obj = self._identity | _identified(line[head.end() :] if head else b"")
         except ValueError:
             excerpt = f"the watch sent a line that is not an event: {line[:EXCERPT]!r}: {error}"
             raise ConnectionFailedError(excerpt) from error
@@ -150,7 +150,7 @@ def _decode_page(body: bytes) -> _List:
         return _List(head, [*map(msgspec.Raw, children(members.get(b'"items"', b"[]")))])
 
 
-def _named(text: bytes) -> JSONObject:
+def _identified(text: bytes) -> JSONObject:
     """Return an object with the decodable members of its metadata; raise ValueError if it has no name.
 
     Metadata comes before all parts whose depth users choose, so the rest of the object is not even split.

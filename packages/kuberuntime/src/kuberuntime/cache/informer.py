@@ -69,7 +69,7 @@ class Informer:
         self._observers: list[Callable[[], None]] = []
         self._on_listed: list[Callable[[], None]] = []
         self._on_ignored: list[Callable[[JSONObject], None]] = []
-        self._named: set[ObjectKey] = set()
+        self._reported_keys: set[ObjectKey] = set()
 
     @property
     def store(self) -> Store:
@@ -149,9 +149,9 @@ class Informer:
         """Count an object that is ignored, and name it once."""
         self.ignored += 1
         key = meta.key(obj)
-        if key in self._named or len(self._named) >= MOST_NAMED:
+        if key in self._reported_keys or len(self._reported_keys) >= MOST_NAMED:
             return
-        self._named.add(key)
+        self._reported_keys.add(key)
         bound = log.bind(resource=self.resource.group_resource, key=str(key))
         bound.warning("object ignored", error=repr(error))
         bound.debug("object ignored at", exc_info=error)
@@ -167,6 +167,6 @@ class Informer:
             case watch.Completed(version):
                 self.version = version
                 self._synced.set()
-                listed, self._on_listed = self._on_listed, []
-                for callback in listed:
+                callbacks, self._on_listed = self._on_listed, []
+                for callback in callbacks:
                     callback()

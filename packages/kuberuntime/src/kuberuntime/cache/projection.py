@@ -55,8 +55,8 @@ class Generations(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         """Return the value that is remembered for this key but not young; it is young from now on."""
-        found = self._old.get(key)
-        return None if found is None else self.put(key, found)
+        value = self._old.get(key)
+        return None if value is None else self.put(key, value)
 
     def put(self, key: K, value: V) -> V:
         """Remember a value, and return it."""
@@ -87,9 +87,9 @@ class Values:
 
     def share(self, text: str) -> str:
         """Return the string, or the shared string that equals it."""
-        found = self._strings.young.get(text)
-        if found is not None or len(text) > LONGEST_STRING:
-            return text if found is None else found
+        shared_text = self._strings.young.get(text)
+        if shared_text is not None or len(text) > LONGEST_STRING:
+            return text if shared_text is None else shared_text
         return self._strings.get(text) or self._strings.put(text, text)
 
     def shared(self, value: JSON, last: JSON = None, levels: int = DEPTH) -> JSON:
@@ -106,10 +106,10 @@ class Values:
         text = _encode(value)
         if len(text) > LONGEST_PART:
             return self._rebuilt(value, last, levels) if len(text) < LARGE else value
-        found = self._parts.young.get(text)
-        if found is None and (found := self._parts.get(text)) is None:
-            found = self._parts.put(text, self._rebuilt(value, last, levels))
-        return found
+        part = self._parts.young.get(text)
+        if part is None and (part := self._parts.get(text)) is None:
+            part = self._parts.put(text, self._rebuilt(value, last, levels))
+        return part
 
     def _rebuilt(self, value: JSON, last: JSON, levels: int) -> JSON:
         if isinstance(value, list):
@@ -123,7 +123,7 @@ class Values:
             }
         # A field keeps its type, so what Python calls equal (1 and true) is the same value.
         return {
-            key: known if (known := last.get(key)) == child else self.shared(child, known, levels - 1)
+            key: previous if (previous := last.get(key)) == child else self.shared(child, previous, levels - 1)
             for key, child in value.items()
         }
 
@@ -169,14 +169,14 @@ class Projection:
     """
 
     def __init__(self, *paths: str | Path) -> None:
-        named = tuple(parse(path) if isinstance(path, str) else path for path in (*IDENTITY, *paths))
-        self.paths: Final = tuple(dict.fromkeys(named))
+        all_paths = tuple(parse(path) if isinstance(path, str) else path for path in (*IDENTITY, *paths))
+        self.paths: Final = tuple(dict.fromkeys(all_paths))
         self._tree: Final = _tree(self.paths)
 
     def __call__(self, obj: JSONObject) -> JSONObject:
         """Return the kept fields of the object."""
-        kept: JSONObject = _keep(obj, self._tree)
-        return kept
+        fields: JSONObject = _keep(obj, self._tree)
+        return fields
 
     def decode(self, content: bytes | msgspec.Raw) -> JSONObject:
         """Decode the kept fields of an object; raise `msgspec.DecodeError` if it cannot be decoded.
@@ -185,10 +185,10 @@ class Projection:
         {'kind': 'Pod', 'spec': {'nodeName': 'n'}}
         """
         try:
-            kept: JSONObject = msgspec.to_builtins(self._decoder.decode(content))
+            fields: JSONObject = msgspec.to_builtins(self._decoder.decode(content))
         except msgspec.ValidationError:  # a value has another shape than its path
             return self(decode(content))
-        return kept
+        return fields
 
     @cached_property
     def _decoder(self) -> "msgspec.json.Decoder[msgspec.Struct]":
@@ -200,7 +200,7 @@ class Projection:
 
     def covers(self, path: Path) -> bool:
         """Return whether a value at this path, with all that is below it, is kept."""
-        return any(path[: len(kept)] == kept for kept in self.paths)
+        return any(path[: len(prefix)] == prefix for prefix in self.paths)
 
 
 Keep: TypeAlias = Callable[[JSONObject], Projection]
@@ -218,12 +218,12 @@ def decoding(keep: Keep) -> Decode:
     return lambda content: keep(identity.decode(content)).decode(content)
 
 
-def either(one: Keep | None, other: Keep | None) -> Keep | None:
+def either(first: Keep | None, second: Keep | None) -> Keep | None:
     """Return a `Keep` of the fields that at least one of two readers needs; None keeps whole objects."""
-    if one is other or one is None or other is None:
-        return one if one is other else None
+    if first is second or first is None or second is None:
+        return first if first is second else None
     united = cache(Projection.__or__)
-    return lambda obj: united(one(obj), other(obj))
+    return lambda obj: united(first(obj), second(obj))
 
 
 def parse(text: str) -> Path:

@@ -195,8 +195,8 @@ def _page(state: State, page: Page) -> Transition:
     listing = replace(state, token=page.token, failures=min(state.failures, 1), absent=False)
     if page.token:
         return replace(listing, phase=Phase.PAGING), (*first, Found(page.items))
-    listed = replace(listing, phase=Phase.LISTED, version=page.resource_version)
-    return listed, (*first, Found(page.items), Completed(page.resource_version))
+    next_state = replace(listing, phase=Phase.LISTED, version=page.resource_version)
+    return next_state, (*first, Found(page.items), Completed(page.resource_version))
 
 
 def _opened(state: State) -> Transition:
@@ -228,16 +228,16 @@ def _initial_event(state: State, event: StreamEvent) -> Transition:
 
 def _change(state: State, event: StreamEvent) -> Transition:
     version = meta.resource_version(event.object)
-    seen = replace(state, version=version, failures=0)
+    next_state = replace(state, version=version, failures=0)
     match event.type:
         case "ADDED" | "MODIFIED":
-            return seen, (Applied(event.object),)
+            return next_state, (Applied(event.object),)
         case "DELETED":
-            return seen, (Deleted(event.object),)
+            return next_state, (Deleted(event.object),)
         case "UNUSABLE":
-            return seen, (Hidden(event.object),)
+            return next_state, (Hidden(event.object),)
         case "BOOKMARK":
-            return seen, (Progressed(version),)
+            return next_state, (Progressed(version),)
         case _:
             return state, ()  # an event type of a later Kubernetes
 

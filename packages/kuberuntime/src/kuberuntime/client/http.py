@@ -98,7 +98,7 @@ class HTTPTransport:
         self._proxy = urls.choose(access.server, access.proxy, os.environ) or None
         self._is_encrypted = "https" in {self._base.scheme, URL(self._proxy or "").scheme}
         self._headers = {"accept": "application/json", "user-agent": user_agent}
-        self._shown: tuple[bytes, bytes] | None = None
+        self._identity: tuple[bytes, bytes] | None = None
         self._context: ssl.SSLContext | bool = True
         self._requests: aiohttp.ClientSession | None = None
         self._writes: aiohttp.ClientSession | None = None
@@ -146,11 +146,11 @@ class HTTPTransport:
             if session is not None:
                 await session.close()
         self._requests = self._writes = self._streams = None
-        for left in [one for one in self._sockets if one.fileno() != CLOSED]:
+        for sock in [sock for sock in self._sockets if sock.fileno() != CLOSED]:
             with suppress(OSError):  # not connected, or closed by the server
-                left.shutdown(socket.SHUT_RDWR)
+                sock.shutdown(socket.SHUT_RDWR)
         for _ in range(CLOSING_STEPS):
-            if all(one.fileno() == CLOSED for one in self._sockets):
+            if all(sock.fileno() == CLOSED for sock in self._sockets):
                 break
             await asyncio.sleep(0)
 
@@ -201,7 +201,7 @@ class HTTPTransport:
             tls.build_context(trust, Credentials())
         except ConfigError:  # written only half
             return False
-        self._trust, self._shown = trust, None
+        self._trust, self._identity = trust, None
         return True
 
     def _options(self, credentials: Credentials, headers: Mapping[str, str] = NO_HEADERS) -> _Options:
@@ -231,9 +231,9 @@ class HTTPTransport:
         )
 
     def _socket(self, address: aiohttp.AddrInfoType, *, fence: Fence | None) -> socket.socket:
-        made = _make_socket(address, fence)
-        self._sockets.add(made)
-        return made
+        sock = _make_socket(address, fence)
+        self._sockets.add(sock)
+        return sock
 
     def _request_session(self, request: Request) -> aiohttp.ClientSession:
         """Return the session (pool) of a request; fenced writes have their own."""
@@ -258,9 +258,9 @@ class HTTPTransport:
     def _tls(self, credentials: Credentials) -> ssl.SSLContext | bool:
         """Return the context for these credentials; a new one, and so new connections, when the certificate changed."""
         if self._is_encrypted:
-            shown = (credentials.certificate, credentials.key)
-            if shown != self._shown:
-                self._context, self._shown = tls.build_context(self._trust, credentials), shown
+            identity = (credentials.certificate, credentials.key)
+            if identity != self._identity:
+                self._context, self._identity = tls.build_context(self._trust, credentials), identity
         return self._context
 
     async def _chunks(self, answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
@@ -305,13 +305,13 @@ def _body(request: Request) -> bytes | io.BytesIO | None:
 def _make_socket(address: aiohttp.AddrInfoType, fence: Fence | None) -> socket.socket:
     """Return a socket that detects a vanished peer and, with a fence, sends only while the fence is open."""
     family, kind, protocol, *_ = address
-    made = socket.socket(family, kind, protocol) if fence is None else FencedSocket(fence, family, kind, protocol)
-    made.setblocking(False)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    sock = socket.socket(family, kind, protocol) if fence is None else FencedSocket(fence, family, kind, protocol)
+    sock.setblocking(False)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in KEEPALIVE.items():
         if hasattr(socket, option):  # macOS has other names for some
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-    return made
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    return sock
 
 
 def _lower(answer: aiohttp.ClientResponse) -> dict[str, str]:

@@ -124,7 +124,7 @@ def _encode_for_yaml(obj: JSONObject) -> bytes:
     body = msgspec.json.encode(obj)
     if body.isascii() and b"\x7f" not in body:
         return body
-    return _NOT_OF_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", body.decode()).encode()
+    return _NOT_OF_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", body.decode()).encode()
 
 
 def patch(

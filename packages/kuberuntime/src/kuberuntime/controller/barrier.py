@@ -98,8 +98,8 @@ class Barrier:
             heapq.heappush(gate.by_version, (version, next(self._order), hold))
 
     def _check(self, informer: Informer, gate: _Gate) -> None:
-        seen = _number(informer.version)
-        while seen is not None and gate.by_version and gate.by_version[0][0] <= seen:
+        current = _number(informer.version)
+        while current is not None and gate.by_version and gate.by_version[0][0] <= current:
             self._seen(heapq.heappop(gate.by_version)[2], informer)
         if gate.others:
             others, gate.others = gate.others, []
@@ -132,7 +132,9 @@ class Barrier:
     def _overdue(self, hold: _Hold) -> None:
         """Make late informers list again; informers that already list get more time."""
         behind = [informer for informer in hold.open if not informer.is_relisting]
-        log.warning("cache lags behind a write", key=str(hold.key), kinds=[one.resource.kind for one in hold.open])
+        log.warning(
+            "cache lags behind a write", key=str(hold.key), kinds=[informer.resource.kind for informer in hold.open]
+        )
         self._arm(hold)
         for informer in behind:
             informer.relist(partial(self._settle, hold, informer))
@@ -145,9 +147,9 @@ def is_seen(informer: Informer, write: Write) -> bool:
         case Removed(uid=uid):
             return cached is None or (uid is not None and meta.uid(cached) != uid) or meta.is_deleting(cached)
         case Written(version=version):
-            wanted, seen = _number(version), _number(informer.version)
-            if wanted is not None and seen is not None:
-                return seen >= wanted
+            expected, current = _number(version), _number(informer.version)
+            if expected is not None and current is not None:
+                return current >= expected
             return cached is not None and meta.resource_version(cached) == version
 
 

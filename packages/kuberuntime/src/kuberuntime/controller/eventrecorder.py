@@ -197,16 +197,16 @@ class EventRecorder:
             self._record(gathered.together(), gathered.since)
             self._gather(key, gathered.event)
 
-    def _record(self, event: Event, happened: datetime) -> None:
+    def _record(self, event: Event, moment: datetime) -> None:
         key, at = series_key(event), self._clock.monotonic()
         series = self._series.take(key, at)
         if series is None:
-            series = Series(key, event, self._unique_stamp(happened), first=happened, last=happened)
+            series = Series(key, event, self._unique_stamp(moment), first=moment, last=moment)
             self._enqueue(series, event)
         else:
             series.event = event
             series.count += 1
-            series.last = happened
+            series.last = moment
             if not series.queued:
                 series.queued = True
                 self._folding[series.stamp] = (series, event)
@@ -289,14 +289,14 @@ class EventRecorder:
 
         After a first request, an existing object of this name is this recorder's: only the response was lost.
         """
-        for left in reversed(range(NAMES)):
+        for attempts_left in reversed(range(NAMES)):
             is_first, series.sent = not series.sent, True
             try:
                 await self._client.create(EVENTS, build_event(event, series, self._reporter, self._instance))
             except AlreadyExistsError:
                 if not is_first:
                     return
-                if not left:
+                if not attempts_left:
                     raise
                 series.stamp, series.sent = self._unique_stamp(series.first), False
             else:

@@ -207,7 +207,7 @@ class Executor:
         if failures and not isinstance(failures[0], RequeueError):
             is_refused = isinstance(failures[0].__cause__, ForbiddenError | InvalidError)
             due = action.on_failure + (action.on_refusal if is_refused else ())
-            report = tuple(replace(one, patch=_naming(one.patch, failures[0])) for one in due)
+            report = tuple(replace(patch, patch=_naming(patch.patch, failures[0])) for patch in due)
             await self._attempt(report, writes, failures)
         await self._attempt(action.after, writes, failures)
         _raise_one(failures)
@@ -274,21 +274,23 @@ class Executor:
 
         The object is listed, as for a cache.
         """
-        wanted, name = meta.controller_of(action.object) or {}, f"metadata.name={meta.name(action.object)}"
+        expected, name = meta.controller_of(action.object) or {}, f"metadata.name={meta.name(action.object)}"
         listing = await self._client.list(action.resource, namespace=meta.namespace(action.object), field_selector=name)
         for existing in listing.items:
             owner = meta.controller_of(existing) or {}
-            if owner and owner.get("uid") == wanted.get("uid"):
+            if owner and owner.get("uid") == expected.get("uid"):
                 return
-            if owner and (owner.get("kind"), owner.get("name")) == (wanted.get("kind"), wanted.get("name")):
+            if owner and (owner.get("kind"), owner.get("name")) == (expected.get("kind"), expected.get("name")):
                 raise RequeueError(f"{error}: it belongs to a predecessor of {owner['kind']} {owner['name']}")
-            used = None if owner else next((one for one in action.accepted if one.admits(existing)), None)
+            used = (
+                None if owner else next((accepted for accepted in action.accepted if accepted.admits(existing)), None)
+            )
             if used is not None:
                 self._record(used.events)
                 return
             whose = f"is controlled by {owner['kind']} {owner['name']}" if owner else "has no controller"
             if not owner and action.accepted:
-                whose += f", {', and '.join(dict.fromkeys(one.lack for one in action.accepted))}"
+                whose += f", {', and '.join(dict.fromkeys(accepted.lack for accepted in action.accepted))}"
             raise AlreadyExistsError(error.status | {"message": f"{error.message}: it {whose}"})
         raise RequeueError(str(error))
 
@@ -305,8 +307,8 @@ class Executor:
             case Patch(resource=resource, key=key, patch=patch, subresource=subresource, kind=kind):
                 return await self._client.patch(resource, key, patch, kind=kind, subresource=subresource)
             case PutStatus(resource=resource, object=obj, resource_version=version):
-                seen = obj | {"metadata": meta.metadata(obj) | {"resourceVersion": version}}
-                return await self._client.update(resource, seen, subresource="status")
+                body = obj | {"metadata": meta.metadata(obj) | {"resourceVersion": version}}
+                return await self._client.update(resource, body, subresource="status")
 
     async def _delete(self, action: Delete) -> _Outcome:
         try:
@@ -347,10 +349,11 @@ def summary(writes: Sequence[Write]) -> list[str]:
     >>> summary([Removed(PODS, ObjectKey("default", f"web-{index}"), None) for index in range(5)])
     ['deleted pods/web-0', 'deleted pods/web-1', 'deleted pods/web-2', '2 more']
     """
-    done = [
-        f"{'deleted' if isinstance(one, Removed) else 'wrote'} {one.resource.plural}/{one.key.name}" for one in writes
+    lines = [
+        f"{'deleted' if isinstance(write, Removed) else 'wrote'} {write.resource.plural}/{write.key.name}"
+        for write in writes
     ]
-    return done if len(done) <= NAMED else [*done[:NAMED], f"{len(done) - NAMED} more"]
+    return lines if len(lines) <= NAMED else [*lines[:NAMED], f"{len(lines) - NAMED} more"]
 
 
 def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
@@ -366,8 +369,8 @@ def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def _written(resource: Resource, answer: JSONObject, *, is_kept: bool = False) -> _Outcome:
-    kept = answer if is_kept else {}
-    return _Outcome(Written(resource, meta.key(answer), meta.resource_version(answer), kept), did_something=True)
+    obj = answer if is_kept else {}
+    return _Outcome(Written(resource, meta.key(answer), meta.resource_version(answer), obj), did_something=True)
 
 
 def _uid_of(answer: JSONObject) -> UID | None:

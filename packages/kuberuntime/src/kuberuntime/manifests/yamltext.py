@@ -229,16 +229,16 @@ class _Builder:
         self._size += 1
 
     def _end(self, line: int) -> None:
-        done = self._open.pop()
-        value = _merged(done) if done.merges else done.value
-        if done.anchor:
-            self._anchors[done.anchor] = _Anchored(value, self._size - done.size_before)
+        node = self._open.pop()
+        value = _merged(node) if node.merges else node.value
+        if node.anchor:
+            self._anchors[node.anchor] = _Anchored(value, self._size - node.size_before)
         self._put(value, line)
 
     def _repeat(self, name: str, line: int) -> None:
         anchored = self._anchors.get(name)
         if anchored is None:
-            is_open = any(one.anchor == name for one in self._open)
+            is_open = any(node.anchor == name for node in self._open)
             why = "stands in the value that it repeats" if is_open else "has no anchor before it"
             raise YamlError(line, f"alias *{name} {why}")
         self._size += anchored.size

@@ -11,8 +11,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
 
 
-def is_applied(wanted: JSONObject, stored: JSONObject, manager: str) -> bool:
-    """Return whether applying `wanted` as the field manager would leave the stored object unchanged.
+def is_applied(desired: JSONObject, stored: JSONObject, manager: str) -> bool:
+    """Return whether applying `desired` as the field manager would leave the stored object unchanged.
 
     >>> owned = {"manager": "me", "operation": "Apply", "fieldsV1": {"f:spec": {"f:a": {}}}}
     >>> stored = {"metadata": {"managedFields": [owned]}, "spec": {"a": 1, "b": 2}}
@@ -20,46 +20,46 @@ def is_applied(wanted: JSONObject, stored: JSONObject, manager: str) -> bool:
     (True, False)
     """
     entries = meta.metadata(stored).get("managedFields") or []
-    owned = [
+    field_sets = [
         entry.get("fieldsV1") or {}
         for entry in entries
         if entry.get("manager") == manager and entry.get("operation") == "Apply" and not entry.get("subresource")
     ]
-    return len(owned) == 1 and _covers(wanted, owned[0]) and _is_within(wanted, stored, owned[0])
+    return len(field_sets) == 1 and _covers(desired, field_sets[0]) and _is_within(desired, stored, field_sets[0])
 
 
-def _is_within(wanted: JSON, stored: JSON, owned: JSONObject) -> bool:
-    """Return whether the stored value has all that is wanted; the API server adds defaults and drops empty values."""
-    if isinstance(wanted, dict) and isinstance(stored, dict):
-        below = ((value, stored.get(name), owned.get(f"f:{name}")) for name, value in wanted.items())
+def _is_within(desired: JSON, stored: JSON, fields: JSONObject) -> bool:
+    """Return whether the stored value has all desired fields; the API server adds defaults and drops empty values."""
+    if isinstance(desired, dict) and isinstance(stored, dict):
+        below = ((value, stored.get(name), fields.get(f"f:{name}")) for name, value in desired.items())
         # an absent field that is owned was sent before: the API server drops fields of disabled features
         return all(
-            (found is None and own is not None) or _is_within(value, found, own or {}) for value, found, own in below
+            (live is None and own is not None) or _is_within(value, live, own or {}) for value, live, own in below
         )
-    if isinstance(wanted, list) and isinstance(stored, list):
-        return len(wanted) == len(stored) and all(_is_within(*pair, {}) for pair in zip(wanted, stored, strict=True))
-    if stored is None and isinstance(wanted, dict):
-        return all(_is_within(value, None, {}) for value in wanted.values())
-    return (stored is None and not wanted) or (
-        wanted == stored and isinstance(wanted, bool) == isinstance(stored, bool)
+    if isinstance(desired, list) and isinstance(stored, list):
+        return len(desired) == len(stored) and all(_is_within(*pair, {}) for pair in zip(desired, stored, strict=True))
+    if stored is None and isinstance(desired, dict):
+        return all(_is_within(value, None, {}) for value in desired.values())
+    return (stored is None and not desired) or (
+        desired == stored and isinstance(desired, bool) == isinstance(stored, bool)
     )
 
 
-def _covers(wanted: JSON, owned: JSONObject) -> bool:
-    """Return whether the fields of a set (FieldsV1) are all among the wanted ones."""
-    return all(_has(wanted, element, below) for element, below in owned.items() if element != ".")
+def _covers(desired: JSON, fields: JSONObject) -> bool:
+    """Return whether the fields of a set (FieldsV1) are all among the desired ones."""
+    return all(_has(desired, element, below) for element, below in fields.items() if element != ".")
 
 
-def _has(wanted: JSON, element: str, below: JSONObject) -> bool:
+def _has(desired: JSON, element: str, below: JSONObject) -> bool:
     kind, _, text = element.partition(":")
     if kind == "f":
-        return isinstance(wanted, dict) and text in wanted and _covers(wanted[text], below)
-    if not isinstance(wanted, list):
+        return isinstance(desired, dict) and text in desired and _covers(desired[text], below)
+    if not isinstance(desired, list):
         return False
     value = msgspec.json.decode(text)
     if kind == "k":
-        return any(_has_keys(item, value) and _covers(item, below) for item in wanted)
-    return value in wanted if kind == "v" else value in range(len(wanted))
+        return any(_has_keys(item, value) and _covers(item, below) for item in desired)
+    return value in desired if kind == "v" else value in range(len(desired))
 
 
 def _has_keys(item: JSON, keys: JSONObject) -> bool:

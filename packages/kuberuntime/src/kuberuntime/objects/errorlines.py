@@ -122,11 +122,11 @@ def strength(line: str) -> Strength:
     >>> strength("KeyError: 'rank'").name, strength("joining error-0.error.default, 3 out of 8").name
     ('ERROR', 'NONE')
     """
-    shown = PREFIX.sub("", line[:READ])
-    head = shown[:HEAD]
-    if QUIET.search(head) or _is_indented(shown):
+    text = PREFIX.sub("", line[:READ])
+    head = text[:HEAD]
+    if QUIET.search(head) or _is_indented(text):
         return Strength.NONE
-    plain = NEGATED.sub(" ", shown)
+    plain = NEGATED.sub(" ", text)
     if not (RAISED.search(plain) or NAMED.search(plain)):
         return Strength.CONSEQUENCE if ENDED.search(plain) else Strength.NONE
     return Strength.CONSEQUENCE if CONSEQUENCE.search(plain) or WARNS.search(head) else Strength.ERROR
@@ -140,8 +140,8 @@ def _is_indented(line: str) -> bool:
 def telling(lines: Sequence[str]) -> Telling:
     """Return the last line that names an error, else the last consequence of an error, else the last line."""
     ranked = [(strength(line), line) for line in lines]
-    for wanted in (Strength.ERROR, Strength.CONSEQUENCE):
-        if found := [line for level, line in ranked if level is wanted]:
-            return Telling(found[-1].strip(), certain=True)
+    for rank in (Strength.ERROR, Strength.CONSEQUENCE):
+        if matches := [line for level, line in ranked if level is rank]:
+            return Telling(matches[-1].strip(), certain=True)
     texts = [line for line in lines if TEXT.search(line)] or list(lines) or [""]
     return Telling(texts[-1].strip(), certain=False)

@@ -70,8 +70,8 @@ def namespace(obj: Mapping[str, Any]) -> str:
 
 def key(obj: Mapping[str, Any]) -> ObjectKey:
     """Return the namespace and name of the object."""
-    found = obj.get("metadata") or _NONE
-    return ObjectKey(str(found.get("namespace") or ""), str(found.get("name") or ""))
+    identity = obj.get("metadata") or _NONE
+    return ObjectKey(str(identity.get("namespace") or ""), str(identity.get("name") or ""))
 
 
 def uid(obj: Mapping[str, Any]) -> UID:
@@ -177,9 +177,9 @@ def with_condition(obj: Mapping[str, Any], condition: JSONObject, moment: str) -
     >>> with_condition({}, {"type": "Ready", "status": "True"}, "2026-01-01T00:00:00Z")
     [{'type': 'Ready', 'status': 'True', 'lastTransitionTime': '2026-01-01T00:00:00Z'}]
     """
-    known = find_condition(obj, condition["type"]) or {}
-    since = known.get("lastTransitionTime") if known.get("status") == condition["status"] else None
-    others = [one for one in status(obj).get("conditions") or [] if one["type"] != condition["type"]]
+    previous = find_condition(obj, condition["type"]) or {}
+    since = previous.get("lastTransitionTime") if previous.get("status") == condition["status"] else None
+    others = [other for other in status(obj).get("conditions") or [] if other["type"] != condition["type"]]
     return [*others, condition | {"lastTransitionTime": since or moment}]
 
 

@@ -41,5 +41,5 @@ def ranges(numbers: Collection[int], most: int | None = None) -> str:
             intervals[-1][1] = number
         else:
             intervals.append([number, number])
-    shown = [str(first) if first == last else f"{first}-{last}" for first, last in intervals[:most]]
-    return ",".join(shown) + (f",… ({len(numbers)})" if len(shown) < len(intervals) else "")
+    texts = [str(first) if first == last else f"{first}-{last}" for first, last in intervals[:most]]
+    return ",".join(texts) + (f",… ({len(numbers)})" if len(texts) < len(intervals) else "")

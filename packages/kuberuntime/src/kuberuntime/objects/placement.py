@@ -52,8 +52,10 @@ class NodeTerm(Struct, frozen=True):
         """Return whether a node matches the term."""
         if not self.labels and not self.fields:
             return False
-        named = {"metadata.name": name}
-        return all(label.matches(labels) for label in self.labels) and all(one.matches(named) for one in self.fields)
+        node_fields = {"metadata.name": name}
+        return all(label.matches(labels) for label in self.labels) and all(
+            field.matches(node_fields) for field in self.fields
+        )
 
 
 def read_tolerations(spec: JSONObject) -> tuple[Toleration, ...]:
@@ -63,8 +65,8 @@ def read_tolerations(spec: JSONObject) -> tuple[Toleration, ...]:
 
 def tolerate(tolerations: Iterable[Toleration], taints: Iterable[JSONObject]) -> bool:
     """Return whether a pod with these tolerations tolerates all taints."""
-    known = tuple(tolerations)
-    return all(any(one.tolerates(taint) for one in known) for taint in taints)
+    all_tolerations = tuple(tolerations)
+    return all(any(toleration.tolerates(taint) for toleration in all_tolerations) for taint in taints)
 
 
 def read_node_selector(spec: JSONObject) -> tuple[Requirement, ...]:

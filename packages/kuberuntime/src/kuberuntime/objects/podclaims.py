@@ -16,10 +16,12 @@ def by_volume(pod: JSONObject) -> dict[str, str]:
     {'a': 'c', 'b': 'web-0-b'}
     """
     volumes = meta.spec(pod).get("volumes") or []
-    named = {
-        one["name"]: one["persistentVolumeClaim"]["claimName"] for one in volumes if one.get("persistentVolumeClaim")
+    claims = {
+        volume["name"]: volume["persistentVolumeClaim"]["claimName"]
+        for volume in volumes
+        if volume.get("persistentVolumeClaim")
     }
-    return named | {name: f"{meta.name(pod)}-{name}" for name in ephemeral(pod)}
+    return claims | {name: f"{meta.name(pod)}-{name}" for name in ephemeral(pod)}
 
 
 def ephemeral(pod: JSONObject) -> dict[str, JSONObject]:

@@ -16,8 +16,8 @@ def compute(resources: JSONObject) -> dict[str, dict[str, JSON]]:
     {'limits': {'cpu': '2'}, 'requests': {'cpu': '2', 'memory': '1Gi'}}
     """
     limits = resources.get("limits") or {}
-    named = {"limits": limits, "requests": limits | (resources.get("requests") or {})}
-    return {kind: {name: amounts[name] for name in COMPUTE if name in amounts} for kind, amounts in named.items()}
+    by_kind = {"limits": limits, "requests": limits | (resources.get("requests") or {})}
+    return {kind: {name: amounts[name] for name in COMPUTE if name in amounts} for kind, amounts in by_kind.items()}
 
 
 def without_compute(container: JSONObject) -> JSONObject:
@@ -51,10 +51,10 @@ def qos_class(spec: JSONObject) -> str:
 
 
 def _positive(
-    found: dict[str, dict[str, JSON]],
+    resources: dict[str, dict[str, JSON]],
 ) -> tuple[dict[str, quantity.Quantity], dict[str, quantity.Quantity]]:
     limits, requests = (
-        {name: amount for name, amount in quantity.parse_list(found[kind]).items() if amount}
+        {name: amount for name, amount in quantity.parse_list(resources[kind]).items() if amount}
         for kind in ("limits", "requests")
     )
     return limits, requests

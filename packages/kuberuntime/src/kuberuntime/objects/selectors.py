@@ -52,20 +52,20 @@ class Requirement(Struct, frozen=True):
             case Operator.DOES_NOT_EXIST:
                 return value is None
             case _:
-                found, bound = decimals.integer(value or ""), decimals.integer(self.values[0])
-                if found is None or bound is None:
+                number, bound = decimals.integer(value or ""), decimals.integer(self.values[0])
+                if number is None or bound is None:
                     return False
-                return found > bound if self.operator is Operator.GT else found < bound
+                return number > bound if self.operator is Operator.GT else number < bound
 
     def __str__(self) -> str:
-        listed = ",".join(sorted(self.values))
+        values = ",".join(sorted(self.values))
         return {
-            Operator.IN: f"{self.key}={listed}" if len(self.values) == 1 else f"{self.key} in ({listed})",
-            Operator.NOT_IN: f"{self.key}!={listed}" if len(self.values) == 1 else f"{self.key} notin ({listed})",
+            Operator.IN: f"{self.key}={values}" if len(self.values) == 1 else f"{self.key} in ({values})",
+            Operator.NOT_IN: f"{self.key}!={values}" if len(self.values) == 1 else f"{self.key} notin ({values})",
             Operator.EXISTS: self.key,
             Operator.DOES_NOT_EXIST: f"!{self.key}",
-            Operator.GT: f"{self.key}>{listed}",
-            Operator.LT: f"{self.key}<{listed}",
+            Operator.GT: f"{self.key}>{values}",
+            Operator.LT: f"{self.key}<{values}",
         }[self.operator]
 
 
@@ -225,8 +225,8 @@ def parse_fields(text: str) -> tuple[FieldTerm, ...]:
 
 def selects(service: JSONObject, pod: JSONObject) -> bool:
     """Return whether a Service selects a pod; a Service without a selector selects no pods."""
-    wanted: Mapping[str, str] = meta.spec(service).get("selector") or {}
-    return bool(wanted) and wanted.items() <= meta.labels(pod).items()
+    selector: Mapping[str, str] = meta.spec(service).get("selector") or {}
+    return bool(selector) and selector.items() <= meta.labels(pod).items()
 
 
 def field_text(obj: JSONObject, path: str) -> str:

@@ -97,11 +97,11 @@ class ElectionObserver(Protocol):
         ...
 
 
-def decide(settings: ElectionSettings, lease: JSONObject | None, seen: Sighting | None, clock: Clock) -> Decision:
+def decide(settings: ElectionSettings, lease: JSONObject | None, sighting: Sighting | None, clock: Clock) -> Decision:
     """Decide whether to claim the lease now."""
     spec = {} if lease is None else meta.spec(lease)
     holder = str(spec.get("holderIdentity") or "")
-    if holder and holder != settings.identity and not _is_over(spec, seen, clock.monotonic()):
+    if holder and holder != settings.identity and not _is_over(spec, sighting, clock.monotonic()):
         return Wait(holder)
     now = microtime(clock.now())
     is_ours = holder == settings.identity
@@ -118,10 +118,10 @@ def decide(settings: ElectionSettings, lease: JSONObject | None, seen: Sighting 
     )
 
 
-def see(seen: Sighting | None, lease: JSONObject, now: float) -> Sighting:
+def see(sighting: Sighting | None, lease: JSONObject, now: float) -> Sighting:
     """Return the last observed change after this reading of the lease; a new one only if the lease differs."""
     spec = meta.spec(lease)
-    return seen if seen is not None and seen.spec == spec else Sighting(spec, now)
+    return sighting if sighting is not None and sighting.spec == spec else Sighting(spec, now)
 
 
 def released(lease: JSONObject, now: datetime) -> JSONObject:
@@ -135,10 +135,10 @@ def released(lease: JSONObject, now: datetime) -> JSONObject:
     }
 
 
-def _is_over(spec: JSONObject, seen: Sighting | None, now: float) -> bool:
-    if seen is None or seen.spec != spec:
+def _is_over(spec: JSONObject, sighting: Sighting | None, now: float) -> bool:
+    if sighting is None or sighting.spec != spec:
         return False
-    return now >= seen.at + float(spec.get("leaseDurationSeconds") or 0)
+    return now >= sighting.at + float(spec.get("leaseDurationSeconds") or 0)
 
 
 class LeaderElection:
@@ -159,7 +159,7 @@ class LeaderElection:
         self._observer = observer
         self._jitter = jitter
         self._seen: Sighting | None = None
-        self._held: JSONObject | None = None
+        self._own_lease: JSONObject | None = None
         self._deadline = float("-inf")
         self._log = log.bind(lease=str(settings.lease), identity=settings.identity)
 
@@ -230,21 +230,21 @@ class LeaderElection:
                 done, pending = await asyncio.wait(
                     pending, timeout=self._settings.request_limit, return_when=asyncio.FIRST_COMPLETED
                 )
-                is_ours = any(one.result() for one in done)
+                is_ours = any(attempt.result() for attempt in done)
                 if is_ours or not pending:
                     break
                 if done:  # refused at once: the others may still be answered
                     await asyncio.sleep(self._settings.retry_period)
-            for one in pending:
-                one.cancel()
+            for attempt in pending:
+                attempt.cancel()
             return is_ours
 
     async def _try(self, limit: float | None) -> bool:
         """Claim the lease if allowed; return whether this process holds it now. `limit` are the seconds for a request."""
         try:
-            if self._held is not None and self.is_leader:
+            if self._own_lease is not None and self.is_leader:
                 try:
-                    return await self._claim(self._held, limit)
+                    return await self._claim(self._own_lease, limit)
                 except (ConflictError, NotFoundError):
                     self._log.debug("the lease changed since the last renewal")
             async with timeouts.within(limit):
@@ -265,31 +265,31 @@ class LeaderElection:
             self._deadline = float("-inf")
             self._log.debug("waiting for the lease", holder=decision.holder)
             return False
-        sent = self._clock.monotonic()
+        sent_at = self._clock.monotonic()
         async with timeouts.within(limit):
-            held = await self._write(decision.spec, decision.replaces)
-        if sent + self._settings.tenure > self._deadline:  # not where a later attempt was answered before
-            self._held, self._deadline = held, sent + self._settings.tenure
+            own_lease = await self._write(decision.spec, decision.replaces)
+        if sent_at + self._settings.tenure > self._deadline:  # not where a later attempt was answered before
+            self._own_lease, self._deadline = own_lease, sent_at + self._settings.tenure
         return True
 
     async def _release(self) -> None:
         """Release the lease if this process holds it, so that another can lead at once."""
-        held, self._held = self._held, None
+        own_lease, self._own_lease = self._own_lease, None
         may_act, self._deadline = self.is_leader, float("-inf")
-        if held is None or not may_act:
+        if own_lease is None or not may_act:
             return
         try:
             async with timeouts.within(min(self._settings.retry_period, RELEASE_SECONDS)):
-                await self._free(held)
+                await self._free(own_lease)
         except (KubeError, TimeoutError) as error:
             self._log.warning("the lease was not released; it expires by itself", error=str(error))
         else:
             self._log.info("lease released")
 
-    async def _free(self, held: JSONObject) -> None:
+    async def _free(self, last_lease: JSONObject) -> None:
         """Release the lease in its last held state, or in the state of an interrupted renewal of this process."""
         try:
-            await self._write(released(held, self._clock.now()), held)
+            await self._write(released(last_lease, self._clock.now()), last_lease)
         except ConflictError:
             lease = await self._client.find(LEASES, self._settings.lease)
             if lease is not None and meta.spec(lease).get("holderIdentity") == self._settings.identity:

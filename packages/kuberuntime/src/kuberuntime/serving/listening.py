@@ -152,15 +152,15 @@ class Acceptor:
         """Serve each connection with a protocol of the factory; raise `OSError` if the port cannot be bound."""
         loop = asyncio.get_running_loop()
         # asyncio binds all addresses of a host; it does not accept connections.
-        chosen = None if host in EVERYWHERE else host
-        bound = await loop.create_server(asyncio.Protocol, chosen, port, start_serving=False)
+        address = None if host in EVERYWHERE else host
+        bound = await loop.create_server(asyncio.Protocol, address, port, start_serving=False)
         try:
-            self._listening = [one.dup() for one in bound.sockets]
+            self._listening = [sock.dup() for sock in bound.sockets]
         finally:
             bound.close()
-        for one in self._listening:
-            one.setblocking(False)
-            one.listen(BACKLOG)
+        for listener in self._listening:
+            listener.setblocking(False)
+            listener.listen(BACKLOG)
         self._factory = factory
         self.port = int(self._listening[0].getsockname()[1])
         self._accept_again()
@@ -177,8 +177,8 @@ class Acceptor:
         for timer in (self._resuming, self._asking):
             if timer is not None:
                 timer.cancel()
-        for one in self._listening:
-            one.close()
+        for listener in self._listening:
+            listener.close()
         self._listening = []
 
     async def close(self) -> None:
@@ -251,7 +251,7 @@ class Acceptor:
         for turn in range(AT_ONCE):
             if len(self._open) >= self._limits.connections:
                 if turn == 0:  # then a connection is ready to be accepted
-                    self._free_one()
+                    self._free_connection()
                 return
             try:
                 accepted, _ = listening.accept()
@@ -262,14 +262,14 @@ class Acceptor:
                 return
             self._open_connection(accepted)
 
-    def _free_one(self) -> None:
+    def _free_connection(self) -> None:
         """Stop accepting until a connection is closed, and close the longest waiting connection, now or soon."""
         self._accept_no_more()
         loop = asyncio.get_running_loop()
         if not any(connection.is_cut for connection in self._open.values()):
-            waiting = next((one for one in self._open.values() if one.is_idle(loop.time())), None)
-            if waiting is not None:
-                waiting.cut()
+            idle = next((connection for connection in self._open.values() if connection.is_idle(loop.time())), None)
+            if idle is not None:
+                idle.cut()
                 return
         if self._asking is None:
             self._asking = loop.call_later(GRACE_SECONDS, self._ask_again)
@@ -277,7 +277,7 @@ class Acceptor:
     def _ask_again(self) -> None:
         self._asking = None
         if len(self._open) >= self._limits.connections:
-            self._free_one()
+            self._free_connection()
 
     def _open_connection(self, accepted: socket.socket) -> None:
         accepted.setblocking(False)
@@ -333,14 +333,14 @@ class Acceptor:
     def _accept_again(self) -> None:
         if not self._is_accepting and self._listening:
             self._is_accepting = True
-            for one in self._listening:
-                asyncio.get_running_loop().add_reader(one, self._accept, one)
+            for listener in self._listening:
+                asyncio.get_running_loop().add_reader(listener, self._accept, listener)
 
     def _accept_no_more(self) -> None:
         if self._is_accepting:
             self._is_accepting = False
-            for one in self._listening:
-                asyncio.get_running_loop().remove_reader(one)
+            for listener in self._listening:
+                asyncio.get_running_loop().remove_reader(listener)
 
 
 class _Connection:

@@ -143,33 +143,43 @@ class LeadershipObserver:
 
 class _ControllerMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
-        one, both = ("controller",), ("controller", "name")
+        by_controller, by_name = ("controller",), ("controller", "name")
         self.reconciles = Counter(
-            "controller_runtime_reconcile_total", "Reconciliations by result.", (*one, "result"), registry=registry
+            "controller_runtime_reconcile_total",
+            "Reconciliations by result.",
+            (*by_controller, "result"),
+            registry=registry,
         )
         self.errors = Counter(
-            "controller_runtime_reconcile_errors_total", "Reconciliations that failed.", one, registry=registry
+            "controller_runtime_reconcile_errors_total",
+            "Reconciliations that failed.",
+            by_controller,
+            registry=registry,
         )
         self.seconds = Histogram(
             "controller_runtime_reconcile_time_seconds",
             "How long reconciliations took.",
-            one,
+            by_controller,
             buckets=RECONCILE_SECONDS,
             registry=registry,
         )
-        self.active = Gauge("controller_runtime_active_workers", "Workers at work.", one, registry=registry)
-        self.depth = Gauge("workqueue_depth", "Keys that wait.", both, registry=registry)
-        self.adds = Counter("workqueue_adds_total", "Keys added.", both, registry=registry)
+        self.active = Gauge("controller_runtime_active_workers", "Workers at work.", by_controller, registry=registry)
+        self.depth = Gauge("workqueue_depth", "Keys that wait.", by_name, registry=registry)
+        self.adds = Counter("workqueue_adds_total", "Keys added.", by_name, registry=registry)
         self.retries = Counter(
-            "workqueue_retries_total", "Keys that came again after a failure.", both, registry=registry
+            "workqueue_retries_total", "Keys that came again after a failure.", by_name, registry=registry
         )
         self.waited = Histogram(
-            "workqueue_queue_duration_seconds", "How long keys waited.", both, buckets=QUEUE_SECONDS, registry=registry
+            "workqueue_queue_duration_seconds",
+            "How long keys waited.",
+            by_name,
+            buckets=QUEUE_SECONDS,
+            registry=registry,
         )
         self.worked = Histogram(
             "workqueue_work_duration_seconds",
             "How long the work on keys took.",
-            both,
+            by_name,
             buckets=QUEUE_SECONDS,
             registry=registry,
         )

@@ -138,7 +138,7 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
         " (UniquePerReplica)."
     ),
     ("LeaderWorkerSetStatus", "conditions"): (
-        f"The conditions of the LeaderWorkerSet. {' '.join(f'{one.type}: {one.description}.' for one in CONDITIONS)}"
+        f"The conditions of the LeaderWorkerSet. {' '.join(f'{condition.type}: {condition.description}.' for condition in CONDITIONS)}"
     ),
     ("LeaderWorkerSetStatus", "readyReplicas"): "Groups of which all pods are ready, at any revision of the template.",
     ("LeaderWorkerSetStatus", "updatedReplicas"): "Groups at the newest revision of the template, ready or not.",

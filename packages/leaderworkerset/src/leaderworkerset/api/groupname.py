@@ -95,8 +95,8 @@ def leader_of(pod: JSONObject) -> str:
     if (meta.labels(pod).get(labels.WORKER_INDEX) or labels.LEADER_WORKER_INDEX) == labels.LEADER_WORKER_INDEX:
         return meta.name(pod)
     ordinal = ordinals.split(meta.name(pod))
-    parsed = meta.name(pod) if ordinal is None else ordinal.parent
-    return meta.annotations(pod).get(labels.LEADER_NAME, parsed) if is_hash(pod) else parsed
+    leader_name = meta.name(pod) if ordinal is None else ordinal.parent
+    return meta.annotations(pod).get(labels.LEADER_NAME, leader_name) if is_hash(pod) else leader_name
 
 
 def find_workers(leader: JSONObject, statefulsets: Iterable[JSONObject]) -> JSONObject | None:
@@ -106,5 +106,5 @@ def find_workers(leader: JSONObject, statefulsets: Iterable[JSONObject]) -> JSON
     returned.
     """
     name = host(leader)
-    named = (one for one in statefulsets if meta.name(one) == name or meta.is_controlled(one, leader))
-    return next((one for one in named if meta.foreign_controller(one, leader) is None), None)
+    candidates = (obj for obj in statefulsets if meta.name(obj) == name or meta.is_controlled(obj, leader))
+    return next((obj for obj in candidates if meta.foreign_controller(obj, leader) is None), None)

@@ -155,7 +155,7 @@ def untested(text: str) -> str:
 def degraded(text: str) -> list[str]:
     """Return the features that a version lacks compared with the oldest supported one, and the effects.
 
-    >>> [one.partition(":")[0] for one in degraded("v1.33.2")]
+    >>> [text.partition(":")[0] for text in degraded("v1.33.2")]
     ['streaming lists', 'matchLabelKeys merged into the selectors of topology spread']
     >>> degraded("v1.34.4"), degraded("v1.38.0")
     ([], [])
@@ -164,4 +164,4 @@ def degraded(text: str) -> list[str]:
     if version is None:
         return []
     expected = Version(SUPPORTED)
-    return [f"{one.name}: {one.without}" for one in missing(version) if one.is_in(expected)]
+    return [f"{feature.name}: {feature.without}" for feature in missing(version) if feature.is_in(expected)]

@@ -80,11 +80,11 @@ def of_line(line: str) -> Progress | None:
 def of_annotation(text: str) -> Progress | None:
     """Read the annotation of a leader pod, None if it is missing or invalid."""
     pairs = _pairs(text) if len(text) <= LONGEST else {}
-    found, at = _read(pairs), timestamps.read(pairs.get("at", ""))
-    if found is None or at is None:
+    progress, at = _read(pairs), timestamps.read(pairs.get("at", ""))
+    if progress is None or at is None:
         return None
     rate = float(pairs["rate"]) if _RATE.fullmatch(pairs.get("rate", "")) else 0.0
-    return Progress(step=found.step, total=found.total, metrics=found.metrics, at=at, rate=rate)
+    return Progress(step=progress.step, total=progress.total, metrics=progress.metrics, at=at, rate=rate)
 
 
 def render(progress: Progress) -> str:
@@ -146,8 +146,8 @@ class _StoredHang(msgspec.Struct, frozen=True):
 def render_hang(hang: Hang) -> str:
     """Return the annotation that `hang_of` reads, with only the first of many ranks."""
     ranks = [
-        _StoredRank(one.pod, one.uid, one.rank, one.since.isoformat(), one.waits[:LONGEST_WORDS])
-        for one in hang.ranks[:MOST_RANKS]
+        _StoredRank(rank.pod, rank.uid, rank.rank, rank.since.isoformat(), rank.waits[:LONGEST_WORDS])
+        for rank in hang.ranks[:MOST_RANKS]
     ]
     return msgspec.json.encode(_StoredHang(hang.since.isoformat(), tuple(ranks))).decode()
 
@@ -160,8 +160,8 @@ def hang_of(text: str) -> Hang | None:
         stored = msgspec.json.decode(text, type=_StoredHang)
     except msgspec.DecodeError:
         return None
-    since, ranks = timestamps.read(stored.since), [_silent(one) for one in stored.ranks[:MOST_RANKS]]
-    usable = tuple(one for one in ranks if one is not None)
+    since, ranks = timestamps.read(stored.since), [_silent(rank) for rank in stored.ranks[:MOST_RANKS]]
+    usable = tuple(rank for rank in ranks if rank is not None)
     return Hang(since=since, ranks=usable) if since is not None and usable else None
 
 

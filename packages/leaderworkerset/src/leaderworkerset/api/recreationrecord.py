@@ -73,25 +73,25 @@ def leader_of(record: JSONObject) -> str:
 
 def read(record: JSONObject | None) -> Recreation | None:
     """Read a record; None if it is unreadable or absent."""
-    found = {} if record is None else meta.annotations(record)
-    due = timestamps.read(found.get(labels.RECREATE_AFTER, ""))
-    count = decimals.natural(found.get(labels.RECREATIONS, ""))
+    annotations = {} if record is None else meta.annotations(record)
+    due = timestamps.read(annotations.get(labels.RECREATE_AFTER, ""))
+    count = decimals.natural(annotations.get(labels.RECREATIONS, ""))
     if due is None or count is None:
         return None
     return Recreation(
-        leader=UID(found.get(labels.RECREATED_LEADER, "")),
-        revision=found.get(labels.TEMPLATE_REVISION_HASH, ""),
+        leader=UID(annotations.get(labels.RECREATED_LEADER, "")),
+        revision=annotations.get(labels.TEMPLATE_REVISION_HASH, ""),
         count=count,
         due=due,
         failure=Failure(
-            pod=found.get(labels.FAILED_POD, ""),
-            uid=UID(found.get(labels.FAILED_POD_UID, "")),
-            restarts=decimals.natural(found.get(labels.FAILED_POD_RESTARTS, "")) or 0,
-            what=found.get(labels.FAILURE, ""),
+            pod=annotations.get(labels.FAILED_POD, ""),
+            uid=UID(annotations.get(labels.FAILED_POD_UID, "")),
+            restarts=decimals.natural(annotations.get(labels.FAILED_POD_RESTARTS, "")) or 0,
+            what=annotations.get(labels.FAILURE, ""),
         ),
-        state=_state(found.get(labels.RECREATION_STATE, "")),
-        resumed=found.get(labels.RESUMED, ""),
-        used=decimals.natural(found.get(labels.RESTARTS_USED, "")),
+        state=_state(annotations.get(labels.RECREATION_STATE, "")),
+        resumed=annotations.get(labels.RESUMED, ""),
+        used=decimals.natural(annotations.get(labels.RESTARTS_USED, "")),
     )
 
 

@@ -71,9 +71,9 @@ def read(annotations: Mapping[str, str]) -> RunSettings:
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return the errors of the annotations."""
-    found = lws.annotations
+    annotations = lws.annotations
     for name in ANNOTATIONS:
-        text = found.get(name)
+        text = annotations.get(name)
         if text is None:
             continue
         where = f"metadata.annotations.{name}"

@@ -115,9 +115,9 @@ class AsyncClient:
     @classmethod
     def over(cls, client: Client, namespace: str) -> Self:
         """Return a client that uses an open connection, which its owner closes."""
-        made = cls(namespace=namespace)
-        made._client = client
-        return made
+        instance = cls(namespace=namespace)
+        instance._client = client
+        return instance
 
     async def __aenter__(self) -> Self:
         from kuberuntime.access import kubeconfig
@@ -135,13 +135,13 @@ class AsyncClient:
         if client is not None:
             await client.close()
 
-    async def apply(self, wanted: Manifest | JSONObject, *, force: bool = False) -> JSONObject:
+    async def apply(self, manifest: Manifest | JSONObject, *, force: bool = False) -> JSONObject:
         """Apply a LeaderWorkerSet server-side, and return the stored object; `force` takes over fields of others.
 
         The fields of `scale` and of the commands `lws scale` and `lws rollout` are always taken over, as by `lws
         apply`.
         """
-        obj = wanted.build() if isinstance(wanted, Manifest) else wanted
+        obj = manifest.build() if isinstance(manifest, Manifest) else manifest
         placed = obj | {"metadata": {"namespace": self._namespace} | meta.metadata(obj)}
         try:
             return await self._open.apply(LEADERWORKERSETS, placed, manager=MANAGER, force=force)
@@ -158,8 +158,8 @@ class AsyncClient:
         lws = await self._open.get(LEADERWORKERSETS, self._key(name))
         selector = f"{labels.NAME}={name}"
         pods = await self._open.list(PODS, namespace=self._namespace, label_selector=selector)
-        (found,) = await lists.with_evidence(Lists(self._open), [view(lws, pods.items)], self._namespace)
-        return found
+        (explained_view,) = await lists.with_evidence(Lists(self._open), [view(lws, pods.items)], self._namespace)
+        return explained_view
 
     async def names(self) -> list[str]:
         """Return the names of the LeaderWorkerSets of the namespace."""
@@ -186,8 +186,8 @@ class AsyncClient:
         if condition != "delete":
             await self._open.get(LEADERWORKERSETS, self._key(name))
         informers = SetInformers(self._open, self._key(name))
-        found = await alone(wait_for(informers, check, timeout))
-        return found if isinstance(found, View) else None
+        last_view = await alone(wait_for(informers, check, timeout))
+        return last_view if isinstance(last_view, View) else None
 
     def watch(self, name: str) -> AsyncGenerator[View, None]:
         """Yield the view now and after changes, until the LeaderWorkerSet is deleted.
@@ -204,12 +204,12 @@ class AsyncClient:
 
         def look() -> bool | None:
             nonlocal last
-            found = informers.view()
-            if found is None:
+            current = informers.view()
+            if current is None:
                 return True
-            if found != last:
-                last = found
-                put(found)
+            if current != last:
+                last = current
+                put(current)
             return None
 
         async with following(*informers.all) as objects:
@@ -223,38 +223,42 @@ class AsyncClient:
         It is over when it was deleted, has run to completion or has reached its deadline. A log that its node has
         removed raises `LogError`; with `follow`, at the end.
         """
-        wanted = Filter(Selection(name, options.group, options.rank))
-        asked = PodLogOptions(
+        pod_filter = Filter(Selection(name, options.group, options.rank))
+        log_options = PodLogOptions(
             container=options.container, tail=options.tail, since=options.since, previous=options.previous
         )
         if follow:
-            followed: AsyncGenerator[LogLine, None] = passed(lambda put: self._follow(name, wanted, asked, put))
+            followed: AsyncGenerator[LogLine, None] = passed(
+                lambda put: self._follow(name, pod_filter, log_options, put)
+            )
             async with aclosing(followed) as lines:
                 async for line in lines:
                     yield line
             return
         await self._open.get(LEADERWORKERSETS, self._key(name))
-        selector = wanted.chosen.label_selector()
+        selector = pod_filter.selection.label_selector()
         listing = await self._open.list(PODS, namespace=self._namespace, label_selector=selector)
-        for pod in sorted(filter(wanted.covers, listing.items), key=order_of):
-            async for text in read(self._open, pod, asked):
+        for pod in sorted(filter(pod_filter.covers, listing.items), key=order_of):
+            async for text in read(self._open, pod, log_options):
                 yield log_line(pod, text)
 
-    async def _follow(self, name: str, wanted: Filter, options: PodLogOptions, put: Callable[[LogLine], None]) -> None:
+    async def _follow(
+        self, name: str, pod_filter: Filter, options: PodLogOptions, put: Callable[[LogLine], None]
+    ) -> None:
         from leaderworkerset.observation.following import SetInformers, following
         from leaderworkerset.observation.logfollowing import LogFollower, Streams
 
         await self._open.get(LEADERWORKERSETS, self._key(name))
         informers = SetInformers(self._open, self._key(name))
-        lost: list[LogError] = []
-        streams = Streams(lost=lambda _, error: lost.append(error))
+        lost_logs: list[LogError] = []
+        streams = Streams(lost=lambda _, error: lost_logs.append(error))
         async with following(*informers.all) as objects:
             follower = LogFollower(
-                self._open, wanted.covers, options, lambda pod, line: put(log_line(pod, line)), streams
+                self._open, pod_filter.covers, options, lambda pod, line: put(log_line(pod, line)), streams
             )
             await follower.run(objects, informers, is_over)
-        if lost:
-            raise lost[0]
+        if lost_logs:
+            raise lost_logs[0]
 
     async def scale(self, name: str, groups: int) -> None:
         """Set the number of groups."""

@@ -27,10 +27,10 @@ class Named:
     __dataclass_fields__: ClassVar[dict[str, Any]]
     MEANT: ClassVar[Mapping[str, str]] = {"limits": "resources"}
 
-    def __new__(cls, **given: object) -> Self:
+    def __new__(cls, **values: object) -> Self:
         """Check the names before `__init__` does."""
         own = cls.__dataclass_fields__
-        for name in given.keys() - own.keys():
+        for name in values.keys() - own.keys():
             wire = "".join(part.capitalize() if index else part for index, part in enumerate(name.split("_")))
             paths = {path.rpartition(".")[2]: field for field, path in FIELDS.items()}
             meant = cls.MEANT.get(name) or paths.get(wire, "")
@@ -53,7 +53,7 @@ class Container(Named):
 
     def build(self) -> JSONObject:
         """Return the container in the form of the API; empty values are omitted."""
-        found: JSONObject = {
+        fields: JSONObject = {
             "name": self.name,
             "image": self.image,
             "command": [*self.command],
@@ -64,7 +64,7 @@ class Container(Named):
             if self.resources
             else {},
         }
-        return {name: value for name, value in found.items() if value}
+        return {name: value for name, value in fields.items() if value}
 
 
 FIELDS: Final[Mapping[str, str]] = {
@@ -160,5 +160,5 @@ class Manifest(Named):
         for name in self.settings:
             if name not in NAMED_SETTINGS:
                 raise ValueError(f"Manifest.settings: unknown setting {name!r}: use one of {', '.join(NAMED_SETTINGS)}")
-        found = {NAMED_SETTINGS[name]: value for name, value in self.settings.items()}
-        return found | ({labels.EXCLUSIVE_TOPOLOGY: self.exclusive_topology} if self.exclusive_topology else {})
+        annotations = {NAMED_SETTINGS[name]: value for name, value in self.settings.items()}
+        return annotations | ({labels.EXCLUSIVE_TOPOLOGY: self.exclusive_topology} if self.exclusive_topology else {})

@@ -46,13 +46,13 @@ class Client:
         finally:
             self._stop()
 
-    def apply(self, wanted: Manifest | JSONObject, *, force: bool = False) -> JSONObject:
+    def apply(self, manifest: Manifest | JSONObject, *, force: bool = False) -> JSONObject:
         """Apply a LeaderWorkerSet server-side, and return the stored object; `force` takes over fields of others.
 
         The fields of `scale` and of the commands `lws scale` and `lws rollout` are always taken over, as by `lws
         apply`.
         """
-        return self._run(self._inner.apply(wanted, force=force))
+        return self._run(self._inner.apply(manifest, force=force))
 
     def get(self, name: str) -> View:
         """Return a LeaderWorkerSet with its groups and ranks, and the reasons of unready ones."""

@@ -56,11 +56,11 @@ class Caches:
     """The open caches of a process: `caches[POD_CACHE]` is the informer for a declaration."""
 
     def __init__(self, client: Client, declared: Iterable[Cache]) -> None:
-        united: dict[Selection, Cache] = {}
+        by_selection: dict[Selection, Cache] = {}
         for cache in declared:
-            known = united.get(cache.what)
-            united[cache.what] = cache if known is None else known.united(cache)
-        self._informers = {what: cache.open(client) for what, cache in united.items()}
+            known = by_selection.get(cache.what)
+            by_selection[cache.what] = cache if known is None else known.united(cache)
+        self._informers = {selection: cache.open(client) for selection, cache in by_selection.items()}
 
     def __getitem__(self, cache: Cache) -> Informer:
         return self._informers[cache.what]

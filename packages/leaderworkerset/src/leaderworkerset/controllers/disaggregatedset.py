@@ -84,9 +84,9 @@ class DisaggregatedSetDriver(Driver):
         scalers = {meta.key(scaler): scaler for scaler in self._scalers.store.by_index(BY_SET, str(key))}
         for name in () if obj is None else scaler_values(obj):
             namespace, _, own = name.rpartition("/")
-            standing = self._scalers.store.get(ObjectKey(namespace, own))
-            if standing is not None:
-                scalers[meta.key(standing)] = standing
+            scaler = self._scalers.store.get(ObjectKey(namespace, own))
+            if scaler is not None:
+                scalers[meta.key(scaler)] = scaler
         return ObservedDisaggregatedSet(
             disaggregatedset=obj,
             leaderworkersets=self._leaderworkersets.store.by_index(BY_SET, str(key)),
@@ -104,8 +104,8 @@ class DisaggregatedSetDriver(Driver):
         )
 
     def _keys_of_scaler(self, change: Change) -> Iterable[ObjectKey]:
-        asking = self._sets.store.by_index(BY_SCALER, str(meta.key(change.object)))
-        return {*keys_of_owned(change), *(meta.key(one) for one in asking)}
+        asking_sets = self._sets.store.by_index(BY_SCALER, str(meta.key(change.object)))
+        return {*keys_of_owned(change), *(meta.key(obj) for obj in asking_sets)}
 
 
 def keys_of_owned(change: Change) -> Iterable[ObjectKey]:

@@ -115,8 +115,8 @@ class DisruptionDriver(Driver):
         if not opens(plan):
             return plan
         selector = f"{labels.NAME}={key.name}"
-        found = await self._client.list(POD_DISRUPTION_BUDGETS, namespace=key.namespace, label_selector=selector)
-        return await self._reconcile(replace(observed, budgets=found.items))
+        listing = await self._client.list(POD_DISRUPTION_BUDGETS, namespace=key.namespace, label_selector=selector)
+        return await self._reconcile(replace(observed, budgets=listing.items))
 
     async def _reconcile(self, observed: ObservedDisruption) -> Plan:
         """Decide, in a thread if there are many groups."""
@@ -139,7 +139,7 @@ class DisruptionDriver(Driver):
             obj=obj,
             leaders=self._pods.store.by_index(indexes.LEADERS, str(key)),
             budgets=self._budgets.store.by_index(indexes.BY_LWS, str(key)),
-            wanted=self._wanted(key),
+            wanted=self._groups_to_move(key),
             now=self._clock.now(),
             pods=self._markable(key, obj),
             is_draining=self._closed is not None and any(map(is_cordoned, self._closed.by_name.values())),
@@ -150,7 +150,7 @@ class DisruptionDriver(Driver):
         pods = self._pods.store
         return pods.by_index(BY_LWS if labels.DO_NOT_DISRUPT in meta.annotations(obj) else MARKED, str(key))
 
-    def _wanted(self, key: ObjectKey) -> frozenset[str]:
+    def _groups_to_move(self, key: ObjectKey) -> frozenset[str]:
         """Return the labels of the groups with a pod on a node that is closed to it."""
         closed = {} if self._closed is None else self._closed.by_name
         return frozenset(
@@ -164,11 +164,11 @@ class DisruptionDriver(Driver):
         """Map a leader to its LeaderWorkerSet if it was added, deleted or resized; any pod if its node is closed."""
         closed = {} if self._closed is None else self._closed.by_name
         versions = [pod for pod in (change.old, change.new) if pod is not None]
-        moved = any(meta.spec(pod).get("nodeName") in closed for pod in versions) and len(versions) == 1
+        has_moved = any(meta.spec(pod).get("nodeName") in closed for pod in versions) and len(versions) == 1
         has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
         key = indexes.lws_key(change.object)
         starts = change.old is None and labels.DO_NOT_DISRUPT in meta.annotations(self._sets.store.get(key) or {})
-        return (key,) if moved or has_news or starts else ()
+        return (key,) if has_moved or has_news or starts else ()
 
     def _keys_of_node(self, change: Change) -> Iterable[ObjectKey]:
         """Map a node that was closed or reopened to the LeaderWorkerSets with pods on it."""

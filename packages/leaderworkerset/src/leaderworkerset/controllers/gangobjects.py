@@ -62,8 +62,8 @@ def gang_caches(gang: Gang) -> tuple[Cache, ...]:
 def gang_permissions(gang: Gang) -> tuple[Permission, ...]:
     """Return the permissions to write the objects of the gang schedulers."""
     own = tuple(Permission(resource, ("create", "delete")) for resource in gang.resources)
-    corrected = tuple(Permission(resource, ("patch",)) for resource in gang.resources if resource in SCHEDULING)
-    return (*own, *corrected, Permission(LEADERWORKERSETS, ("patch",), "status")) if corrected else own
+    patches = tuple(Permission(resource, ("patch",)) for resource in gang.resources if resource in SCHEDULING)
+    return (*own, *patches, Permission(LEADERWORKERSETS, ("patch",), "status")) if patches else own
 
 
 class GangObjects:
@@ -121,8 +121,8 @@ async def _find_parent(client: Client, lws: JSONObject) -> JSONObject:
         owner = meta.controller_of(obj)
         if owner is None:
             break
-        if (found := delegation.of_owner(workloads, owner)) is not None:
-            return found
+        if (workload := delegation.of_owner(workloads, owner)) is not None:
+            return workload
         obj = await _read_owner(client, owner, meta.namespace(lws))
     raise ValueError(f"no owner of LeaderWorkerSet {meta.key(lws)} has a Workload yet")
 
@@ -131,9 +131,9 @@ async def _read_owner(client: Client, owner: OwnerReference, namespace: str) -> 
     """Read an owner; raise `ValueError` if its UID differs, or its kind is not served."""
     version, kind = owner["apiVersion"], owner["kind"]
     base = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    listed = msgspec.json.decode((await client.send(Request("GET", base))).body, type=JSONObject)
-    served = (one for one in listed.get("resources") or [] if one.get("kind") == kind and "/" not in one["name"])
-    plural = next((one["name"] for one in served), None)
+    discovery = msgspec.json.decode((await client.send(Request("GET", base))).body, type=JSONObject)
+    served = (item for item in discovery.get("resources") or [] if item.get("kind") == kind and "/" not in item["name"])
+    plural = next((item["name"] for item in served), None)
     if plural is None:
         raise ValueError(f"the API server serves no {kind} of {version}, which controls it")
     group, _, number = version.rpartition("/")

@@ -41,9 +41,9 @@ class GroupsOfSets:
 
     def _known(self, lws: ObjectKey) -> Groups:
         if lws not in self._sets:
-            self._sets[lws] = found = Groups(lws.name)
+            self._sets[lws] = groups = Groups(lws.name)
             for leader in self._pods.by_index(indexes.LEADERS, str(lws)):
-                found.put(meta.name(leader), self._describe(leader))
+                groups.put(meta.name(leader), self._describe(leader))
         return self._sets[lws]
 
     def _pod_changed(self, change: Change) -> None:

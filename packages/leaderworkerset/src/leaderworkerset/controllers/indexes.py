@@ -87,8 +87,8 @@ def group_values(obj: JSONObject) -> Iterable[str]:
 
 def find_workers(leader: JSONObject, statefulsets: Store) -> JSONObject | None:
     """Return the worker StatefulSet of a leader; for a random key, another version gave it another name."""
-    named = statefulsets.get(ObjectKey(meta.namespace(leader), groupname.host(leader)))
-    own = groupname.find_workers(leader, () if named is None else (named,))
+    candidate = statefulsets.get(ObjectKey(meta.namespace(leader), groupname.host(leader)))
+    own = groupname.find_workers(leader, () if candidate is None else (candidate,))
     if own is not None or not groupname.is_hash(leader):
         return own
     return groupname.find_workers(

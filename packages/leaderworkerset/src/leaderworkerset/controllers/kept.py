@@ -75,12 +75,12 @@ POD: Final = Projection(
     "status.conditions[].reason",
     "status.reason",
     *CONTAINER_ENDS,
-    *(path for one in ENABLED for path in one.pod_fields),
+    *(path for capability in ENABLED for path in capability.pod_fields),
 )
 """Leaders and workers: whether they are ready or failed, their node, their group and revision."""
 
 _ROLLED: Final = (
-    *(path for one in ENABLED for path in one.statefulset_fields),
+    *(path for capability in ENABLED for path in capability.statefulset_fields),
     "metadata.labels",
     f"metadata.annotations['{labels.REPLICAS}']",
     "spec.replicas",

@@ -34,7 +34,7 @@ PAGE: Final = 100
 """Leaders per request: decoding a page of large pods blocks the event loop for some milliseconds."""
 
 
-async def are_as_known(client: Client, lws: ObjectKey, known: Mapping[str, GroupFacts]) -> bool:
+async def are_as_known(client: Client, lws: ObjectKey, groups: Mapping[str, GroupFacts]) -> bool:
     """Return whether all leaders that should stay exist and are not being deleted.
 
     Raise `KubeError` without an answer.
@@ -46,16 +46,16 @@ async def are_as_known(client: Client, lws: ObjectKey, known: Mapping[str, Group
         staying |= {meta.uid(pod) for pod in page.items if not meta.is_deleting(pod)}
         if not (token := page.token):
             break
-    return all(group.is_deleting or group.uid in staying for group in known.values())
+    return all(group.is_deleting or group.uid in staying for group in groups.values())
 
 
-async def is_of_revision_known(client: Client, kind: Resource, lws: ObjectKey, known: JSONObject | None) -> bool:
+async def is_of_revision_known(client: Client, kind: Resource, lws: ObjectKey, cached: JSONObject | None) -> bool:
     """Return whether the leader StatefulSet or Deployment has the revision that the cache shows.
 
     Raise `KubeError` without an answer.
     """
     keeper = await read_whole(client, kind, lws)
-    return (groupname.revision(keeper) if keeper else None) == (None if known is None else groupname.revision(known))
+    return (groupname.revision(keeper) if keeper else None) == (None if cached is None else groupname.revision(cached))
 
 
 async def read_whole(client: Client, kind: Resource, lws: ObjectKey) -> JSONObject:
@@ -71,11 +71,11 @@ async def read_whole(client: Client, kind: Resource, lws: ObjectKey) -> JSONObje
 async def is_living(client: Client, leader: ObjectKey, uid: UID) -> bool:
     """Return whether this leader exists and is not being deleted; raise `KubeError` without an answer."""
     selection = Selection(PODS, leader.namespace, field_selector=f"metadata.name={leader.name}")
-    found = (await client.list_page(selection)).items
-    return any(meta.uid(pod) == uid and not meta.is_deleting(pod) for pod in found)
+    pods = (await client.list_page(selection)).items
+    return any(meta.uid(pod) == uid and not meta.is_deleting(pod) for pod in pods)
 
 
 async def is_namespace_ending(client: Client, name: str) -> bool:
     """Return whether the namespace is deleted or being deleted; raise `KubeError` without an answer."""
-    found = await client.find(NAMESPACES, ObjectKey("", name))
-    return found is None or meta.is_deleting(found)
+    namespace = await client.find(NAMESPACES, ObjectKey("", name))
+    return namespace is None or meta.is_deleting(namespace)

@@ -84,7 +84,7 @@ class Memory(Struct):
 
         A status that changes conditions (also the first status of a generation) is written at once.
         """
-        write = next((one for one in flat(plan.actions) if isinstance(one, PutStatus)), None)
+        write = next((action for action in flat(plan.actions) if isinstance(action, PutStatus)), None)
         if write is None or write.on_success:
             return plan
         status = meta.status(write.object)
@@ -152,8 +152,8 @@ class LeaderWorkerSetDriver(Driver):
             return not await leaders.are_as_known(self._client, key, self._groups.of(key))
         if OnDemand.HISTORY in needs:
             informer = self._keepers(key)
-            known = informer.store.get(key)
-            return not await leaders.is_of_revision_known(self._client, informer.resource, key, known)
+            cached_keeper = informer.store.get(key)
+            return not await leaders.is_of_revision_known(self._client, informer.resource, key, cached_keeper)
         return False
 
     async def _decide(self, key: ObjectKey, known: Known) -> Decision:
@@ -191,7 +191,7 @@ class LeaderWorkerSetDriver(Driver):
             scheduling=replace(self._gang_objects.shared_by(key, unused), parent=parent),
             evidence=self._kept(key),
             known=known,
-            facts={name: one.observe(lws) for name, one in self._observers.items()},
+            facts={name: observer.observe(lws) for name, observer in self._observers.items()},
         )
 
     def _keepers(self, key: ObjectKey) -> Informer:
@@ -203,11 +203,11 @@ class LeaderWorkerSetDriver(Driver):
         """Return the PodGroups of groups that no pod names; workers may be created before these (N-K8S-13)."""
         pods = self._informers.pods.store
         return [
-            one
-            for one in self._gang_objects.pod_groups_of(key)
+            pod_group
+            for pod_group in self._gang_objects.pod_groups_of(key)
             if not any(
                 pods.by_index(indexes.POD_GROUP, str(ObjectKey(key.namespace, name)))
-                for name in workloadnames.users(one)
+                for name in workloadnames.users(pod_group)
             )
         ]
 
@@ -235,7 +235,7 @@ class LeaderWorkerSetDriver(Driver):
             Watch(self._informers.revisions, keys_of_revision),
             Watch(self._informers.pods, keys_of_pod),
             *self._gang_objects.watches(keys_of_owned),
-            *(watch for one in self._observers.values() for watch in one.watches()),
+            *(watch for observer in self._observers.values() for watch in observer.watches()),
         )
 
 
@@ -246,8 +246,8 @@ def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:
     """
     if is_worker_set(change.object) and _workers(change.old) == _workers(change.new):
         return ()
-    named = indexes.lws_key(change.object)
-    return {*([named] if named.name else []), *keys_of_named(change)}
+    key = indexes.lws_key(change.object)
+    return {*([key] if key.name else []), *keys_of_named(change)}
 
 
 def is_worker_set(statefulset: JSONObject) -> bool:

@@ -48,14 +48,14 @@ class MaintenanceNodes:
     def observe(self, lws: JSONObject) -> Mapping[str, Collection[str]]:
         """Return the leaders of the groups of a LeaderWorkerSet that must leave nodes, and these nodes."""
         key = meta.key(lws)
-        found = {meta.name(leader): self._nodes_of(leader) for leader in self._pods.store.by_index(MARKED, str(key))}
+        nodes = {meta.name(leader): self._nodes_of(leader) for leader in self._pods.store.by_index(MARKED, str(key))}
         if not self._closed or not self._settings.moves(meta.annotations(lws)):
-            return found
+            return nodes
         for node, taints in self._closed.items():
             for pod in self._pods.store.by_index(indexes.BY_NODE, node):
                 if indexes.lws_key(pod) == key and must_leave(pod, taints) and self._is_of_living(pod):
-                    found.setdefault(groupname.leader_of(pod), set()).add(node)
-        return found
+                    nodes.setdefault(groupname.leader_of(pod), set()).add(node)
+        return nodes
 
     def _is_of_living(self, pod: JSONObject) -> bool:
         """Return whether a pod belongs to the current group: workers of a replaced leader are about to be deleted."""
@@ -86,14 +86,14 @@ class MaintenanceNodes:
 
     def _keys_of_node(self, change: Change) -> Iterable[ObjectKey]:
         """Map a node that was closed or opened to the LeaderWorkerSets with pods on it."""
-        old, new = (() if one is None else closing(one, self._settings.taint) for one in (change.old, change.new))
+        old, new = (() if node is None else closing(node, self._settings.taint) for node in (change.old, change.new))
         if old == new:
             return ()
         return {indexes.lws_key(pod) for pod in self._pods.store.by_index(indexes.BY_NODE, meta.name(change.object))}
 
     def _keys_of_pod(self, change: Change) -> Iterable[ObjectKey]:
         """Map a pod that was placed on a closed node, or a leader whose mark changed, to its LeaderWorkerSet."""
-        placed, before = ("" if one is None else meta.spec(one).get("nodeName") for one in (change.new, change.old))
-        marked, was = (() if one is None else marked_values(one) for one in (change.new, change.old))
-        has_news = marked != was or (placed != before and placed in self._closed)
+        after, before = ("" if pod is None else meta.spec(pod).get("nodeName") for pod in (change.new, change.old))
+        marks, old_marks = (() if leader is None else marked_values(leader) for leader in (change.new, change.old))
+        has_news = marks != old_marks or (after != before and after in self._closed)
         return (indexes.lws_key(change.object),) if has_news else ()

@@ -153,7 +153,7 @@ class StatusCollector(Collector):
             for state, count in counts.items():
                 groups.add_metric((*key, state), count)
             progress.add_metric(key, progress_of(counts))
-            tally.update(one.type for one in CONDITIONS if meta.is_condition_true(lws, one.type))
+            tally.update(condition.type for condition in CONDITIONS if meta.is_condition_true(lws, condition.type))
         for condition in CONDITIONS:
             totals.add_metric((condition.type,), tally[condition.type])
         return (totals, groups, progress)
@@ -184,23 +184,27 @@ class RecreationCollector(Collector):
         for lws in self._leaderworkersets.list():
             key = meta.key(lws)
             records = self._records.by_index(indexes.RECORDS, str(key))
-            current = [one for record in records if (one := self._current(record)) is not None]
+            current = [recreation for record in records if (recreation := self._current(record)) is not None]
             if not current:
                 continue
             for state in (RecreationState.WAITING, RecreationState.EXHAUSTED):
-                failing.add_metric((*key, state.value), sum(one.state is state for one in current))
-            in_a_row.add_metric(key, max(one.count for one in current))
+                failing.add_metric((*key, state.value), sum(recreation.state is state for recreation in current))
+            in_a_row.add_metric(key, max(recreation.count for recreation in current))
         return (failing, in_a_row)
 
     def _current(self, record: JSONObject) -> Recreation | None:
         """Read the record of an existing group of its current revision; a wait must belong to the current leader."""
-        found = recreationrecord.read(record)
+        recreation = recreationrecord.read(record)
         leader = self._pods.get(ObjectKey(meta.namespace(record), recreationrecord.leader_of(record)))
-        if found is None or leader is None:
+        if recreation is None or leader is None:
             return None
-        if groupname.revision(leader) != found.revision:
+        if groupname.revision(leader) != recreation.revision:
             return None
-        return found if meta.uid(leader) == found.leader else replace(found, state=RecreationState.RECREATED)
+        return (
+            recreation
+            if meta.uid(leader) == recreation.leader
+            else replace(recreation, state=RecreationState.RECREATED)
+        )
 
 
 class MoveCollector(Collector):
@@ -258,13 +262,13 @@ def seconds_to_ready(change: Change) -> float | None:
 
 def cause_of(leader: JSONObject, pods: Store) -> str:
     """Return why the group of this leader (a reference) is recreated, according to its pods."""
-    known = pods.get(ObjectKey(str(leader.get("namespace")), str(leader.get("name"))))
-    if known is None:
+    leader_pod = pods.get(ObjectKey(str(leader.get("namespace")), str(leader.get("name"))))
+    if leader_pod is None:
         return DELETED
-    group = indexes.group_value(indexes.lws_key(known), groupname.label(known))
+    group = indexes.group_value(indexes.lws_key(leader_pod), groupname.label(leader_pod))
     members = pods.by_index(indexes.BY_GROUP, group)
-    restarted = any(has_failed(pod, excuses=EXTENSIONS.excuses) and not meta.is_deleting(pod) for pod in members)
-    return RESTARTED if restarted else DELETED
+    has_restarted = any(has_failed(pod, excuses=EXTENSIONS.excuses) and not meta.is_deleting(pod) for pod in members)
+    return RESTARTED if has_restarted else DELETED
 
 
 def _moment(text: str) -> datetime:

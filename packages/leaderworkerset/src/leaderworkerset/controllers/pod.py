@@ -69,7 +69,7 @@ class PodDriver(Driver):
         """
         plan = await self._decide(key)
         if key in self._bereft and any(
-            isinstance(one, Create) and one.resource == STATEFULSETS for one in plan.actions
+            isinstance(action, Create) and action.resource == STATEFULSETS for action in plan.actions
         ):
             if not await leaders.is_living(self._client, key, self._bereft[key]):
                 return Plan()  # the cache will say so soon
@@ -145,8 +145,8 @@ class PodDriver(Driver):
     def _find_record(self, leader: JSONObject) -> JSONObject | None:
         """Return the record of the group's last recreation, or of the group that its leader replaces."""
         names = (recreationrecord.name_of(leader), recreationrecord.name_of_replaced(leader))
-        found = (self._informers.revisions.store.get(ObjectKey(meta.namespace(leader), name)) for name in names)
-        return next((record for record in found if record is not None), None)
+        records = (self._informers.revisions.store.get(ObjectKey(meta.namespace(leader), name)) for name in names)
+        return next((record for record in records if record is not None), None)
 
     def _remember(self, change: Change) -> None:
         """Remember a deleted worker until its group is observed; forget a group whose leader was deleted."""
@@ -218,8 +218,8 @@ class PodDriver(Driver):
 
 
 def _settings(lws: JSONObject) -> list[str | None]:
-    found = meta.annotations(lws)
-    return [found.get(name) for name in WAKING_GROUPS]
+    annotations = meta.annotations(lws)
+    return [annotations.get(name) for name in WAKING_GROUPS]
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:

@@ -38,14 +38,17 @@ OBSERVATIONS: Final[Mapping[str, Observation]] = {
 def caches_of(configured: Mapping[str, Any]) -> tuple[Cache, ...]:
     """Return the further caches that the configured capabilities need."""
     return tuple(
-        cache for name, one in OBSERVATIONS.items() if configured.get(name) is not None for cache in one.caches
+        cache
+        for name, observation in OBSERVATIONS.items()
+        if configured.get(name) is not None
+        for cache in observation.caches
     )
 
 
 def observers(caches: Caches, configured: Mapping[str, Any]) -> Mapping[str, SetObserver]:
     """Return the observers of the configured capabilities, by their names."""
     return {
-        name: one.build(caches, configured[name])
-        for name, one in OBSERVATIONS.items()
+        name: observation.build(caches, configured[name])
+        for name, observation in OBSERVATIONS.items()
         if configured.get(name) is not None
     }

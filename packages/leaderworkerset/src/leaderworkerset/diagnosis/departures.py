@@ -27,8 +27,8 @@ def is_moving(view: View) -> bool:
 
 def closed(nodes: Mapping[str, JSONObject]) -> Closed:
     """Return what may close nodes: cordons and all repelling taints, because the manager's key is not known here."""
-    found = {name: tuple(_closing(meta.spec(node))) for name, node in nodes.items()}
-    return {name: taints for name, taints in found.items() if taints}
+    taints_by_node = {name: tuple(_closing(meta.spec(node))) for name, node in nodes.items()}
+    return {name: taints for name, taints in taints_by_node.items() if taints}
 
 
 def _closing(spec: JSONObject) -> Iterator[JSONObject]:

@@ -28,29 +28,29 @@ UNKNOWN: Final = "LWS-E099"
 WORST: Final = (Verdict.STUCK, Verdict.UNKNOWN, Verdict.PROGRESSING, Verdict.HEALTHY)
 
 
-def is_as_wanted(view: View, chosen: Selection) -> bool:
+def is_as_wanted(view: View, selection: Selection) -> bool:
     """Return whether there is nothing to explain: all selected ranks are ready, on the newest revision, and stay."""
-    return is_whole(view, chosen) and not departures.is_moving(view)
+    return is_whole(view, selection) and not departures.is_moving(view)
 
 
-def is_whole(view: View, chosen: Selection) -> bool:
+def is_whole(view: View, selection: Selection) -> bool:
     """Return whether all selected ranks are ready, on the newest revision."""
     if meta.is_deleting(view.object) or reading.unreadable(view.object) or any(editedchildren.scaled_groups(view)):
         return False
     hung = [group.name for group in hangs.hung_groups(view)]
-    if chosen.group is None:
+    if selection.group is None:
         return view.is_complete or (view.is_ready and view.updated >= view.desired and not hung)
-    found = [group for group in view.groups if group.name == chosen.group]
-    if chosen.group in hung or any(group.end is GroupEnd.COMPLETE for group in found):
-        return chosen.group not in hung
-    asked = [rank for group in found for rank in group.ranks if chosen.rank in (None, rank.index)]
-    return bool(asked) and all(rank.is_ready for rank in asked)
+    groups = [group for group in view.groups if group.name == selection.group]
+    if selection.group in hung or any(group.end is GroupEnd.COMPLETE for group in groups):
+        return selection.group not in hung
+    members = [rank for group in groups for rank in group.ranks if selection.rank in (None, rank.index)]
+    return bool(members) and all(rank.is_ready for rank in members)
 
 
-def diagnose(observed: Observed, chosen: Selection) -> Diagnosis:
+def diagnose(observed: Observed, selection: Selection) -> Diagnosis:
     """Return the root cause of the selection, and the stored values of a whole set that admission would reject."""
-    diagnosis = _diagnose(observed, chosen)
-    if chosen.group is not None or not (errors := storedvalues.errors(observed)):
+    diagnosis = _diagnose(observed, selection)
+    if selection.group is not None or not (errors := storedvalues.errors(observed)):
         return diagnosis
     evidence = (*diagnosis.evidence, *(f"stored, but rejected at creation: {error}" for error in errors))
     steps = (
@@ -60,57 +60,59 @@ def diagnose(observed: Observed, chosen: Selection) -> Diagnosis:
     return replace(diagnosis, evidence=evidence, steps=steps)
 
 
-def _diagnose(observed: Observed, chosen: Selection) -> Diagnosis:
+def _diagnose(observed: Observed, selection: Selection) -> Diagnosis:
     """Return the root cause of the selection; for a rank without a cause, the cause of its group."""
     if observed.of_set is not None:
         return _of_set(observed, observed.of_set)
-    if is_as_wanted(observed.view, chosen) or _is_done(observed, chosen):
-        return _healthy(observed, chosen)
-    cut = replace(observed, view=narrow(observed.view, Selection(chosen.name, chosen.group)))
-    if chosen.rank is not None:
-        alone = _first(replace(cut, rank=chosen.rank))
-        if alone is not None and alone[0].verdict is Verdict.STUCK:
-            return _told(observed, chosen, *alone)
-    found = _first(cut)
-    if found is None and is_whole(observed.view, chosen):
-        return _healthy(observed, chosen)
-    return _told(observed, chosen, *found) if found else _unknown(cut, chosen)
+    if is_as_wanted(observed.view, selection) or _is_done(observed, selection):
+        return _healthy(observed, selection)
+    cut = replace(observed, view=narrow(observed.view, Selection(selection.name, selection.group)))
+    if selection.rank is not None:
+        own_match = _first(replace(cut, rank=selection.rank))
+        if own_match is not None and own_match[0].verdict is Verdict.STUCK:
+            return _by_cause(observed, selection, *own_match)
+    match = _first(cut)
+    if match is None and is_whole(observed.view, selection):
+        return _healthy(observed, selection)
+    return _by_cause(observed, selection, *match) if match else _unknown(cut, selection)
 
 
-def _is_done(observed: Observed, chosen: Selection) -> bool:
+def _is_done(observed: Observed, selection: Selection) -> bool:
     """Return whether the selected ranks run to completion, and have completed."""
     if not observed.ends or meta.is_deleting(observed.view.object):
         return False
-    if chosen.group is None:
+    if selection.group is None:
         return outcome.all_done([observed.view])
-    selected = [(group, rank) for group in narrow(observed.view, chosen).groups for rank in group.ranks]
-    return bool(selected) and all(outcome.has_finished(*one) for one in selected)
+    members = [(group, rank) for group in narrow(observed.view, selection).groups for rank in group.ranks]
+    return bool(members) and all(outcome.has_finished(*member) for member in members)
 
 
-def _of_set(observed: Observed, chosen: SetView) -> Diagnosis:
+def _of_set(observed: Observed, set_view: SetView) -> Diagnosis:
     """Return the diagnosis of a DisaggregatedSet itself; its LeaderWorkerSets have their own diagnoses."""
-    selection = Selection(chosen.name)
-    if chosen.is_settled and not meta.is_deleting(chosen.object):
-        text = f"{', '.join(map(str, chosen.roles))} ready, all of the newest revision"
-        told = Diagnosis(target=str(selection), verdict=Verdict.HEALTHY, sentence=text, namespace=chosen.namespace)
+    selection = Selection(set_view.name)
+    if set_view.is_settled and not meta.is_deleting(set_view.object):
+        text = f"{', '.join(map(str, set_view.roles))} ready, all of the newest revision"
+        diagnosis = Diagnosis(
+            target=str(selection), verdict=Verdict.HEALTHY, sentence=text, namespace=set_view.namespace
+        )
     else:
-        found = _first(observed, OF_SETS)
-        told = _told(observed, selection, *found) if found else _unknown(observed, selection)
-    return replace(told, owner=chosen.name)
+        match = _first(observed, OF_SETS)
+        diagnosis = _by_cause(observed, selection, *match) if match else _unknown(observed, selection)
+    return replace(diagnosis, owner=set_view.name)
 
 
-def of_whole(chosen: Diagnosis, parts: Sequence[Diagnosis]) -> list[Diagnosis]:
+def of_whole(whole: Diagnosis, parts: Sequence[Diagnosis]) -> list[Diagnosis]:
     """Return the findings of a DisaggregatedSet: its own, unless a part explains the state better."""
     is_ill = any(part.verdict is not Verdict.HEALTHY for part in parts)
-    says_more = chosen.verdict is Verdict.STUCK or not parts
-    if says_more or (chosen.verdict is not Verdict.HEALTHY and not is_ill):
-        return [chosen, *parts]
+    says_more = whole.verdict is Verdict.STUCK or not parts
+    if says_more or (whole.verdict is not Verdict.HEALTHY and not is_ill):
+        return [whole, *parts]
     return list(parts)
 
 
 def worst(diagnoses: Iterable[Diagnosis]) -> Diagnosis:
     """Return the most urgent diagnosis; the first one of several with the same verdict."""
-    return min(diagnoses, key=lambda one: WORST.index(one.verdict))
+    return min(diagnoses, key=lambda diagnosis: WORST.index(diagnosis.verdict))
 
 
 def _first(observed: Observed, causes: Sequence[Cause] = CATALOGUE) -> tuple[Cause, Finding] | None:
@@ -121,14 +123,14 @@ def _first(observed: Observed, causes: Sequence[Cause] = CATALOGUE) -> tuple[Cau
     return None
 
 
-def _told(observed: Observed, chosen: Selection, cause: Cause, finding: Finding) -> Diagnosis:
+def _by_cause(observed: Observed, selection: Selection, cause: Cause, finding: Finding) -> Diagnosis:
     view = observed.view
     context: tuple[str, ...] = ()
     has_kubectl = bool(observed.commands.kubectl)
     if view.is_updating and not cause.code.startswith("LWS-E08") and cause.verdict is Verdict.STUCK:
         context = (f"the rollout waits for it: {view.updated} of {counted(view.desired, 'group')} updated",)
     return Diagnosis(
-        target=str(chosen),
+        target=str(selection),
         verdict=finding.verdict or cause.verdict,
         sentence=finding.sentence,
         code=cause.code,
@@ -142,14 +144,16 @@ def _told(observed: Observed, chosen: Selection, cause: Cause, finding: Finding)
     )
 
 
-def _healthy(observed: Observed, chosen: Selection) -> Diagnosis:
+def _healthy(observed: Observed, selection: Selection) -> Diagnosis:
     view = observed.view
-    ended = [group for group in view.groups if group.end is GroupEnd.COMPLETE and chosen.group in (None, group.name)]
-    if chosen.group is not None:
-        text = f"{chosen} is {'complete' if ended else 'ready'}"
+    complete = [
+        group for group in view.groups if group.end is GroupEnd.COMPLETE and selection.group in (None, group.name)
+    ]
+    if selection.group is not None:
+        text = f"{selection} is {'complete' if complete else 'ready'}"
     elif view.is_complete:
-        text = f"{counted(len(ended), 'group')} of {view.desired} complete"
-    elif _is_done(observed, chosen):
+        text = f"{counted(len(complete), 'group')} of {view.desired} complete"
+    elif _is_done(observed, selection):
         text = outcome.count_of_ended(view)
     else:
         surplus = sum(group.index >= view.desired for group in view.groups)
@@ -157,28 +161,28 @@ def _healthy(observed: Observed, chosen: Selection) -> Diagnosis:
         text += f"; {surplus} more {'is' if surplus == 1 else 'are'} being removed" if surplus else ""
         partition = int(configuration(view).get("partition") or 0)
         text += f" (partition {partition})" if partition else ""
-    blocked = evictions.blocked(view, chosen.group, observed.get(POD_DISRUPTION_BUDGETS))
+    blocked = evictions.blocked(view, selection.group, observed.get(POD_DISRUPTION_BUDGETS))
     text += f"; {blocked}" if blocked else ""
-    return Diagnosis(target=str(chosen), verdict=Verdict.HEALTHY, sentence=text, namespace=view.namespace)
+    return Diagnosis(target=str(selection), verdict=Verdict.HEALTHY, sentence=text, namespace=view.namespace)
 
 
-def _unknown(observed: Observed, chosen: Selection) -> Diagnosis:
+def _unknown(observed: Observed, selection: Selection) -> Diagnosis:
     """Return a diagnosis with the observed facts only, if no cause is known."""
-    seen = [(rank, rank.why) for _, rank in observed.unready][:5]
-    lines = [f"{rank.pod}: {wording.state(rank)}{f': {ranks.quote(why)}' if why else ''}" for rank, why in seen]
+    rank_reasons = [(rank, rank.why) for _, rank in observed.unready][:5]
+    lines = [f"{rank.pod}: {wording.state(rank)}{f': {ranks.quote(why)}' if why else ''}" for rank, why in rank_reasons]
     return Diagnosis(
-        target=str(chosen),
+        target=str(selection),
         verdict=Verdict.UNKNOWN,
         sentence="no known cause explains it",
         code=UNKNOWN,
         title="the cause is not known",
         subject=own(observed),
         evidence=tuple(lines),
-        steps=(observed.lws(f"describe {chosen}"),),
+        steps=(observed.lws(f"describe {selection}"),),
         unread=_unread(observed),
         namespace=observed.view.namespace,
     )
 
 
 def _unread(observed: Observed) -> tuple[str, ...]:
-    return tuple(sorted(one.group_resource for one in observed.unread))
+    return tuple(sorted(resource.group_resource for resource in observed.unread))

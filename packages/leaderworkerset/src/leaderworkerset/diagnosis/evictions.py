@@ -28,20 +28,20 @@ def are_asked_for(view: View) -> bool:
 
 def blocked(view: View, group: GroupName | None, budgets: Iterable[JSONObject] = ()) -> str:
     """Return what prevents the eviction of a group (None: all ready groups), empty if nothing does."""
-    annotations, away = meta.annotations(view.object), _away(view)
+    annotations, unready = meta.annotations(view.object), _away(view)
     if labels.DISRUPTION_BUDGET not in annotations:
-        asked = [one for one in budgets if group in (None, name_of(groupname.label(one)))]
-        is_closed = asked and all(meta.is_controlled(one, view.object) and _is_closed(one) for one in asked)
-        return f"evictions of it wait: {_named(away)}" if away and is_closed else ""
+        own = [budget for budget in budgets if group in (None, name_of(groupname.label(budget)))]
+        is_closed = own and all(meta.is_controlled(budget, view.object) and _is_closed(budget) for budget in own)
+        return f"evictions of it wait: {_phrase(unready)}" if unready and is_closed else ""
     try:
         limit = settings.limit(DisruptionSettings(), annotations, decode(view.object).spec)
     except ValueError:
         return ""
     if limit == 0:
         return f"nothing of it can be evicted: {labels.DISRUPTION_BUDGET} is {annotations[labels.DISRUPTION_BUDGET]}"
-    if limit is None or len(away) < limit:
+    if limit is None or len(unready) < limit:
         return ""
-    return f"evictions of it wait: {_named(away)}, and no more than {counted(limit, 'group')} may be"
+    return f"evictions of it wait: {_phrase(unready)}, and no more than {counted(limit, 'group')} may be"
 
 
 def _is_closed(budget: JSONObject) -> bool:
@@ -52,5 +52,5 @@ def _away(view: View) -> list[str]:
     return [f"{view.name}/{group.name}" for group in view.groups if not group.is_ready]
 
 
-def _named(away: list[str]) -> str:
-    return f"{listed(away, NAMED)} {'is' if len(away) == 1 else 'are'} away"
+def _phrase(names: list[str]) -> str:
+    return f"{listed(names, NAMED)} {'is' if len(names) == 1 else 'are'} away"

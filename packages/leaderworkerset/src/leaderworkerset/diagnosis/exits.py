@@ -88,11 +88,13 @@ def declared(observed: Observed, rank: Rank) -> list[JSONObject]:
 def advice(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
     """Yield the meaning of an exit code: who sent the signal, or that a program or file is missing."""
     code = death.end.get("exitCode") or 0
-    container: JSONObject = next((one for one in declared(observed, rank) if one.get("name") == death.container), {})
+    container: JSONObject = next(
+        (candidate for candidate in declared(observed, rank) if candidate.get("name") == death.container), {}
+    )
     if name := signal(death.end):
         yield _of_signal(observed, rank, container, code, name)
     image = str(container.get("image") or "")
-    obstacle = next((one for one in Obstacle if one == code), None)
+    obstacle = next((candidate for candidate in Obstacle if candidate == code), None)
     is_unmapped = _is_unmapped(observed, rank, death.container, image)
     if code in LACKING and is_unmapped and image != ON_PURPOSE:
         yield (
@@ -129,15 +131,17 @@ def _of_signal(observed: Observed, rank: Rank, container: JSONObject, code: int,
     events = observed.lws(f"events {observed.view.name}/{rank.place} --warnings")
     node = f"node {rank.node}" if rank.node else "its node"
     memory = f", or from the kernel if {node} was out of memory (dmesg there)" if code == KILLED else ""
-    probed = f", or from its {probes[0]} probe: {events}" if probes else "; no probe ends this container"
-    return f"{name} came from somebody, or from what stopped its container{memory}{probed}"
+    probe_text = f", or from its {probes[0]} probe: {events}" if probes else "; no probe ends this container"
+    return f"{name} came from somebody, or from what stopped its container{memory}{probe_text}"
 
 
 def _is_unmapped(observed: Observed, rank: Rank, container: str, image: str) -> bool:
     """Return whether the container ran with the programs of this machine because its image is not mapped."""
     if observed.commands.images is not None:
         return not any(maps(name, image) for name in observed.commands.images)
-    status: JSONObject = next((one for one in ranks.statuses(rank) if one.get("name") == container), {})
+    status: JSONObject = next(
+        (candidate for candidate in ranks.statuses(rank) if candidate.get("name") == container), {}
+    )
     return str(status.get("imageID")).startswith(OF_THE_MACHINE)
 
 

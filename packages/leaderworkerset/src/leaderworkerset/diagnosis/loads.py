@@ -49,8 +49,10 @@ def metrics_of(namespace: str, name: str = "") -> Query:
 def by_pod(metrics: Iterable[JSONObject]) -> Mapping[ObjectKey, Demand]:
     """Return the usage of pods, from objects of the kind PodMetrics."""
     return {
-        meta.key(one): demand.add(*(quantity.parse_list(item.get("usage")) for item in one.get("containers") or ()))
-        for one in metrics
+        meta.key(pod_metrics): demand.add(
+            *(quantity.parse_list(item.get("usage")) for item in pod_metrics.get("containers") or ())
+        )
+        for pod_metrics in metrics
     }
 
 
@@ -79,8 +81,8 @@ def bound(pod: JSONObject, name: str) -> Quantity | None:
 
 def measured(rows: Iterable[RankLoad]) -> tuple[str, ...]:
     """Return the resources to show, in order of columns: GPUs only if one is measured; none if no rank is measured."""
-    found = {name for row in rows for name in row.used or {}}
-    return () if not found else (CPU, MEMORY, *(OF_GPUS if found.intersection(OF_GPUS) else ()))
+    names = {name for row in rows for name in row.used or {}}
+    return () if not names else (CPU, MEMORY, *(OF_GPUS if names.intersection(OF_GPUS) else ()))
 
 
 def cells(row: RankLoad, names: Sequence[str], now: datetime) -> list[str]:

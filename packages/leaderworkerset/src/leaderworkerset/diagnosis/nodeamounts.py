@@ -22,12 +22,12 @@ GIBIBYTE: Final = 2**30
 
 def by_node(pods: Iterable[JSONObject]) -> ByNode:
     """Return the pods that occupy resources of each node, by the node's name."""
-    found: dict[str, list[JSONObject]] = {}
+    occupants: dict[str, list[JSONObject]] = {}
     for pod in sorted(pods, key=meta.key):
         node = meta.spec(pod).get("nodeName")
         if node and not podstate.has_ended(pod):
-            found.setdefault(node, []).append(pod)
-    return found
+            occupants.setdefault(node, []).append(pod)
+    return occupants
 
 
 def status(node: JSONObject) -> str:
@@ -66,10 +66,10 @@ def allocatable(node: JSONObject) -> Mapping[str, Quantity]:
     return quantity.parse_list(meta.status(node).get("allocatable"))
 
 
-def share(name: str, has: Quantity, taken: Demand | None) -> str:
+def share(name: str, has: Quantity, usage: Demand | None) -> str:
     """Return the free and the total amount; only the total if the used amount is not known."""
     whole = amount(name, has)
-    return whole if taken is None else f"{amount(name, has - taken.get(name, ZERO))} of {whole}"
+    return whole if usage is None else f"{amount(name, has - usage.get(name, ZERO))} of {whole}"
 
 
 def amount(name: str, value: Quantity) -> str:

@@ -73,9 +73,9 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
         """Return whether the kind was read: only then is an absent object missing."""
         return resource in self.objects
 
-    def named(self, resource: Resource, name: str) -> JSONObject | None:
+    def by_name(self, resource: Resource, name: str) -> JSONObject | None:
         """Return the object of this name, None if it does not exist or is not known."""
-        return next((one for one in self.get(resource) if meta.name(one) == name), None)
+        return next((obj for obj in self.get(resource) if meta.name(obj) == name), None)
 
     @cached_property
     def ends(self) -> bool:
@@ -102,8 +102,8 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
         failure = meta.find_condition(self.leader_deployment or {}, "ReplicaFailure") or {}
         if self.view.more and failure.get("status") == "True":
             message = str(failure.get("message") or "")
-            named = REFUSED_POD.search(message)
-            pod = named["pod"] if named else self.view.name
+            match = REFUSED_POD.search(message)
+            pod = match["pod"] if match else self.view.name
             yield Group(index=-1, ranks=(Rank(group="", index=0, pod=pod, state=MISSING, why=message),))
 
     def at(self, stage: Callable[[Rank], bool]) -> Sequence[Rank]:
@@ -129,7 +129,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def leader_statefulset(self) -> JSONObject | None:
         """Return the StatefulSet of the leaders."""
-        return self.named(STATEFULSETS, self.view.name)
+        return self.by_name(STATEFULSETS, self.view.name)
 
     def kubectl(self, words: str) -> str:
         """Return a call of kubectl in the namespace."""

@@ -42,11 +42,11 @@ class Told(Struct, frozen=True):
         members = observed.at(self.stage)
         texts = islice(dict.fromkeys(rank.why for rank in members), DISTINCT)  # most are equal
         matches = {why: pattern.search(why[:READ]) for why in texts}
-        found = [(rank, match) for rank in members if (match := matches.get(rank.why))]
-        if not found:
+        hits = [(rank, match) for rank in members if (match := matches.get(rank.why))]
+        if not hits:
             return None
-        rank, match = found[0]
-        words = words_of(observed, rank, match) | {"others": ranks.others(len(found))}
+        rank, match = hits[0]
+        words = words_of(observed, rank, match) | {"others": ranks.others(len(hits))}
         return Finding(
             subject=ranks.subject(rank),
             sentence=self.sentence.format(**words),
@@ -57,8 +57,8 @@ class Told(Struct, frozen=True):
 
 def words_of(observed: Observed, rank: Rank, match: Match[str] | None = None) -> dict[str, str]:
     """Return the values that sentences and steps about a rank can use."""
-    found = {name: " ".join((value or "").split()) for name, value in match.groupdict().items()} if match else {}
-    return found | {
+    captures = {name: " ".join((value or "").split()) for name, value in match.groupdict().items()} if match else {}
+    return captures | {
         "pod": rank.pod,
         "place": f"{observed.view.name}/{rank.place}",
         "name": observed.view.name,

@@ -49,7 +49,7 @@ def pod(view: View, name: str) -> JSONObject | None:
     return next((rank.object for group in view.groups for rank in group.ranks if rank.pod == name), None)
 
 
-def named(observed: Observed, subject: Subject) -> Rank:
+def of_subject(observed: Observed, subject: Subject) -> Rank:
     """Return the rank that a finding about a pod names."""
     return next(rank for _, rank in observed.unready if rank.pod == subject.name)
 
@@ -73,13 +73,13 @@ def statuses(rank: Rank) -> Sequence[JSONObject]:
 def waiting(rank: Rank) -> Iterator[tuple[str, str, str]]:
     """Yield container, reason and message of each container that waits."""
     for status in statuses(rank):
-        found: dict[str, Any] = (status.get("state") or {}).get("waiting") or {}
-        if found.get("reason"):
-            yield str(status.get("name")), str(found["reason"]), str(found.get("message") or "")
+        state: dict[str, Any] = (status.get("state") or {}).get("waiting") or {}
+        if state.get("reason"):
+            yield str(status.get("name")), str(state["reason"]), str(state.get("message") or "")
 
 
 def messages(observed: Observed, rank: Rank, *reasons: str, of_any: bool = False) -> list[str]:
     """Return the messages of the Warning events of a rank's pod (`of_any`: also of previous pods), the newest first."""
-    told = observed.warnings.about(observed.view.namespace, "Pod", rank.pod)
-    own = [one for one in told if one.reason in reasons and (of_any or one.uid == rank.uid)]
-    return [one.message for one in sorted(own, key=lambda one: one.last, reverse=True)]
+    warnings = observed.warnings.about(observed.view.namespace, "Pod", rank.pod)
+    own = [warning for warning in warnings if warning.reason in reasons and (of_any or warning.uid == rank.uid)]
+    return [warning.message for warning in sorted(own, key=lambda warning: warning.last, reverse=True)]

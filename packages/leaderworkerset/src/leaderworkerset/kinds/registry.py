@@ -47,7 +47,7 @@ class Registry(Struct, frozen=True):
     def caches(self) -> tuple[Cache, ...]:
         """Return all caches that are read, one for each reader."""
         own = tuple(cache for spec in self.controllers for cache in spec.caches)
-        return (*own, *(cache for one in self.beside for cache in one.caches))
+        return (*own, *(cache for part in self.beside for cache in part.caches))
 
     @property
     def webhooks(self) -> tuple[WebhookSpec, ...]:
@@ -67,9 +67,9 @@ class Registry(Struct, frozen=True):
     @property
     def permissions(self) -> tuple[Permission, ...]:
         """Return all permissions of the controllers, and of the parts next to them."""
-        asked = tuple(permission for spec in self.controllers for permission in spec.permissions)
-        asked += tuple(permission for one in self.beside for permission in one.permissions)
-        return (*asked, *permissions.RECORD_EVENTS) if asked else ()
+        requirements = tuple(permission for spec in self.controllers for permission in spec.permissions)
+        requirements += tuple(permission for part in self.beside for permission in part.permissions)
+        return (*requirements, *permissions.RECORD_EVENTS) if requirements else ()
 
     def definitions(self) -> Sequence[JSONObject]:
         """Build the definitions, without descriptions."""

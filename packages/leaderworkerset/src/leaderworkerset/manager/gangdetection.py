@@ -68,21 +68,21 @@ class GangDetection:
     async def _follow(self) -> None:
         while True:
             try:
-                found = await detect(self._client)
+                served = await detect(self._client)
             except KubeError as error:
                 report = log.debug if self._client.has_reported(error) else log.warning
                 report("gang schedulers not detected", error=str(error))
             else:
-                if found != self._served:
-                    log.info("gang schedulers detected", served=sorted(found))
-                self._served = found
+                if served != self._served:
+                    log.info("gang schedulers detected", served=sorted(served))
+                self._served = served
                 self._known.set()
             await asyncio.sleep(PERIOD if self.is_ready else RETRY)
 
 
 async def detect(client: Client) -> frozenset[str]:
     """Read the kinds of every provider's group, and of `spec.scheduling`; return the names of the served ones."""
-    kinds = [(name, kind) for name, one in DETECTABLE.items() for kind in one.group_objects]
+    kinds = [(name, kind) for name, provider in DETECTABLE.items() for kind in provider.group_objects]
     kinds += [(served_name(kind), kind) for kind in SCHEDULING]
     return frozenset([name for name, kind in kinds if await _is_served(client, kind)])
 
@@ -90,9 +90,9 @@ async def detect(client: Client) -> frozenset[str]:
 async def _is_served(client: Client, resource: Resource) -> bool:
     try:
         answer = await client.send(Request("GET", f"/apis/{resource.api_version}"))
-        listed = msgspec.json.decode(answer.body, type=JSONObject)
+        discovery = msgspec.json.decode(answer.body, type=JSONObject)
     except NotFoundError:
         return False
     except msgspec.DecodeError as error:
         raise KubeError(f"discovery of {resource.api_version}: {error}") from error
-    return any(one.get("name") == resource.plural for one in listed.get("resources") or [])
+    return any(api_resource.get("name") == resource.plural for api_resource in discovery.get("resources") or [])

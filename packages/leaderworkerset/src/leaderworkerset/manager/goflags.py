@@ -46,7 +46,7 @@ def boolean(text: str) -> bool:
 def parse(words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any]:
     """Return the value of every given flag; the last of several takes precedence."""
     table = {flag.name: flag for flag in flags}
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     rest = list(words)
     while rest:
         word = rest.pop(0)
@@ -62,8 +62,8 @@ def parse(words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any]:
             raise FlagError(f"flag provided but not defined: -{name}")
         if not equals:
             text = "true" if flag.is_boolean else _next(rest, name)
-        given[name] = _parse(flag, text)
-    return given
+        values[name] = _parse(flag, text)
+    return values
 
 
 def usage(flags: Sequence[Flag]) -> str:

@@ -20,10 +20,10 @@ async def read(client: Client) -> str:
     """Return the version of the API server, as `v1.36.3`."""
     answer = await client.send(Request("GET", "/version"))
     try:
-        found = msgspec.json.decode(answer.body, type=JSONObject)
+        version = msgspec.json.decode(answer.body, type=JSONObject)
     except msgspec.DecodeError as error:
         raise KubeError(f"/version: {error}") from error
-    return str(found.get("gitVersion") or "of unknown version")
+    return str(version.get("gitVersion") or "of unknown version")
 
 
 async def check(client: Client) -> None:

@@ -90,9 +90,9 @@ PLACES: Final = {
 """The field of the configuration that a flag overrides: section and field."""
 
 
-def override(configuration: Configuration, given: Mapping[str, Any]) -> Configuration:
+def override(configuration: Configuration, values: Mapping[str, Any]) -> Configuration:
     """Return the configuration with the given flags applied."""
-    for name, value in given.items():
+    for name, value in values.items():
         if name in PLACES:
             section, field = PLACES[name]
             changed = structs.replace(getattr(configuration, section), **{field: value})
@@ -100,15 +100,15 @@ def override(configuration: Configuration, given: Mapping[str, Any]) -> Configur
     return configuration
 
 
-def log_settings(given: Mapping[str, Any]) -> LogSettings:
+def log_settings(values: Mapping[str, Any]) -> LogSettings:
     """Return the log settings: development mode sets the missing ones."""
-    devel = given.get("zap-devel", True)
-    encoder: Encoder = given.get("zap-encoder", "console" if devel else "json")
+    devel = values.get("zap-devel", True)
+    encoder: Encoder = values.get("zap-encoder", "console" if devel else "json")
     return LogSettings(
         encoder=encoder,
-        level=given.get("zap-log-level", "debug" if devel else "info"),
-        stacktrace_level=given.get("zap-stacktrace-level", "warning" if devel else "error"),
-        times=given.get("zap-time-encoding", "rfc3339"),
+        level=values.get("zap-log-level", "debug" if devel else "info"),
+        stacktrace_level=values.get("zap-stacktrace-level", "warning" if devel else "error"),
+        times=values.get("zap-time-encoding", "rfc3339"),
     )
 
 

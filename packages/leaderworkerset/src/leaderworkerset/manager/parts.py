@@ -68,7 +68,7 @@ async def run(parts: Sequence[ProcessPart], stopped: asyncio.Event) -> None:
 async def background(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
     """Run coroutines inside the context; a failed coroutine ends the context with its error."""
     async with asyncio.TaskGroup() as tasks:
-        started = [tasks.create_task(one) for one in work]
+        started = [tasks.create_task(coroutine) for coroutine in work]
         yield
         for task in started:
             task.cancel()

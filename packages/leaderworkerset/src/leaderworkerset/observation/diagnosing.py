@@ -54,31 +54,31 @@ class Want(Struct, frozen=True):
 
 
 async def diagnose_one(
-    lists: Lister, plain: View, chosen: Selection, commands: Commands, clock: Clock | None = None
+    lists: Lister, plain: View, selection: Selection, commands: Commands, clock: Clock | None = None
 ) -> Diagnosis:
     """Return the diagnosis of a LeaderWorkerSet, or of its group or rank; `commands` are used in its next steps."""
-    observed = await observe_view(lists, plain, chosen, clock or SystemClock())
-    return diagnose(replace(observed, commands=commands), chosen)
+    observed = await observe_view(lists, plain, selection, clock or SystemClock())
+    return diagnose(replace(observed, commands=commands), selection)
 
 
 async def observe_view(
-    lists: Lister, plain: View, chosen: Selection, clock: Clock, *, is_brief: bool = False
+    lists: Lister, plain: View, selection: Selection, clock: Clock, *, is_brief: bool = False
 ) -> Observed:
     """Read the objects that explain a LeaderWorkerSet whose pods were read; a brief diagnosis needs no amounts."""
     reader = Reader(lists)
-    if is_as_wanted(plain, chosen):
+    if is_as_wanted(plain, selection):
         if evictions.are_asked_for(plain):
             await reader.read(
                 Want(Query(resources.POD_DISRUPTION_BUDGETS, plain.namespace, f"{labels.NAME}={plain.name}"))
             )
         return Observed(view=plain, now=clock.now(), objects=reader.objects)
     async with asyncio.TaskGroup() as tasks:
-        for want in wanted(plain):
+        for want in wants_of_view(plain):
             tasks.create_task(reader.read(want))
         tasks.create_task(reader.read_nodes(plain))
         tasks.create_task(reader.read_leader_deployment(plain))
         running = tasks.create_task(reader.read_running(plain)) if not is_brief else None
-    records = [one for one in reader.objects.get(resources.CONTROLLER_REVISIONS, ()) if not _is_revision(one)]
+    records = [obj for obj in reader.objects.get(resources.CONTROLLER_REVISIONS, ()) if not _is_revision(obj)]
     evidence = Evidence(events=reader.objects.get(resources.CORE_EVENTS, ()), records=records)
     now = clock.now()
     return Observed(
@@ -91,24 +91,24 @@ async def observe_view(
     )
 
 
-def wanted(shown: View) -> Iterator[Want]:
+def wants_of_view(view: View) -> Iterator[Want]:
     """Yield the lists that causes need for a LeaderWorkerSet that is not in its desired state."""
-    namespace, own = shown.namespace, f"{labels.NAME}={shown.name}"
+    namespace, own = view.namespace, f"{labels.NAME}={view.name}"
     yield Want(lists.warnings_in(namespace))
-    members = [rank for group in shown.groups for rank in group.ranks if not rank.is_ready]
-    is_changing = meta.is_deleting(shown.object) or shown.is_updating or len(shown.groups) != shown.desired
+    members = [rank for group in view.groups for rank in group.ranks if not rank.is_ready]
+    is_changing = meta.is_deleting(view.object) or view.is_updating or len(view.groups) != view.desired
     # without unready members the status is behind the pods: it follows what StatefulSets report
-    if is_changing or not members or not meta.is_observed(shown.object) or any(map(_is_to_be_made, members)):
+    if is_changing or not members or not meta.is_observed(view.object) or any(map(_is_to_be_made, members)):
         yield Want(Query(resources.CONTROLLER_REVISIONS, namespace, own))
         yield Want(Query(resources.STATEFULSETS, namespace, own))
     else:
-        yield Want(lists.records_of(namespace, shown.name))
+        yield Want(lists.records_of(namespace, view.name))
     if any(meta.status(rank.object or {}).get("phase") in STARTED for rank in members):
         yield Want(Query(resources.SERVICES, namespace))
-    if not meta.is_observed(shown.object) or any(map(_awaits_manager, shown.groups)):
+    if not meta.is_observed(view.object) or any(map(_awaits_manager, view.groups)):
         yield from of_manager()
     if waiting := list(filter(ranks.is_unscheduled, members)):
-        yield from _of_places(shown, waiting)
+        yield from _of_places(view, waiting)
     if any(gates(rank) for rank in members):
         yield Want(Query(QUEUED_WORKLOADS, namespace), NEWER_WORKLOADS)
 
@@ -133,15 +133,15 @@ def of_manager() -> Iterator[Want]:
     yield Want(only(resources.CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name)))
 
 
-def _of_places(shown: View, waiting: Sequence[Rank]) -> Iterator[Want]:
-    namespace = shown.namespace
+def _of_places(view: View, waiting: Sequence[Rank]) -> Iterator[Want]:
+    namespace = view.namespace
     if any(map(volumes.claims, waiting)):
         yield Want(Query(resources.PERSISTENT_VOLUME_CLAIMS, namespace))
         yield Want(Query(resources.STORAGE_CLASSES))
-    if any(GANG_MARKS & meta.annotations(pod).keys() for pod in shown.pods):
+    if any(GANG_MARKS & meta.annotations(pod).keys() for pod in view.pods):
         for _, kind in GROUPED:
-            yield Want(Query(kind, namespace, f"{labels.NAME}={shown.name}"))
-    if labels.EXCLUSIVE_TOPOLOGY in meta.annotations(shown.object):
+            yield Want(Query(kind, namespace, f"{labels.NAME}={view.name}"))
+    if labels.EXCLUSIVE_TOPOLOGY in meta.annotations(view.object):
         yield Want(Query(resources.PODS, namespace, labels.GROUP_KEY))
 
 
@@ -162,17 +162,17 @@ class Reader:
         except APIError:
             self.unread.add(resource)
 
-    async def read_nodes(self, shown: View) -> None:
+    async def read_nodes(self, view: View) -> None:
         """Read the nodes of unready or leaving ranks, or all nodes if ranks wait for one."""
-        is_moving = departures.is_moving(shown)
-        members = [rank for group in shown.groups for rank in group.ranks if is_moving or not rank.is_ready]
+        is_moving = departures.is_moving(view)
+        members = [rank for group in view.groups for rank in group.ranks if is_moving or not rank.is_ready]
         names = {rank.node for rank in members if rank.node}
         if not members or (not names and not any(map(ranks.is_unscheduled, members))):
             return
         try:
             if len(names) <= FEW and not any(map(ranks.is_unscheduled, members)):
-                found = [await self._lists.node(name) for name in sorted(names)]
-                self.objects[resources.NODES] = [node for node in found if node is not None]
+                nodes = [await self._lists.node(name) for name in sorted(names)]
+                self.objects[resources.NODES] = [node for node in nodes if node is not None]
             else:
                 self.objects[resources.NODES] = await self._lists.bounded(Query(resources.NODES))
         except APIError:
@@ -180,20 +180,22 @@ class Reader:
         except TooManyError:
             return
 
-    async def read_leader_deployment(self, shown: View) -> None:
+    async def read_leader_deployment(self, view: View) -> None:
         """Read the Deployment of leaders with random keys."""
-        if not groupname.is_hash_set(shown.object):
+        if not groupname.is_hash_set(view.object):
             return
         try:
-            found = await self._lists.all(Query(resources.DEPLOYMENTS, shown.namespace, f"{labels.NAME}={shown.name}"))
+            deployments = await self._lists.all(
+                Query(resources.DEPLOYMENTS, view.namespace, f"{labels.NAME}={view.name}")
+            )
         except APIError:
             self.unread.add(resources.DEPLOYMENTS)
         else:
-            self.leader_deployment = next((one for one in found if meta.name(one) == shown.name), None)
+            self.leader_deployment = next((obj for obj in deployments if meta.name(obj) == view.name), None)
 
-    async def read_running(self, shown: View) -> Sequence[JSONObject] | None:
+    async def read_running(self, view: View) -> Sequence[JSONObject] | None:
         """Read the pods of all nodes if a rank waits for resources; None if that is unnecessary or impossible."""
-        short = [rank for group in shown.groups for rank in group.ranks if "Insufficient" in rank.why]
+        short = [rank for group in view.groups for rank in group.ranks if "Insufficient" in rank.why]
         if not short:
             return None
         try:

@@ -57,11 +57,11 @@ class Supplement:
 
     def __init__(self, client: Client, selection: Selection) -> None:
         self._informer = Informer(client, selection)
-        self._wanted = asyncio.Event()
+        self._requested = asyncio.Event()
 
     def ask(self) -> list[JSONObject]:
         """Return the currently known objects; the first call starts to follow them."""
-        self._wanted.set()
+        self._requested.set()
         return list(self._informer.store.list())
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
@@ -77,7 +77,7 @@ class Supplement:
 
     async def run(self) -> None:
         """Follow the objects once they are requested, if the user has the permission; retry while that is unknown."""
-        await self._wanted.wait()
+        await self._requested.wait()
         while True:
             try:
                 await self._informer.run(gives_up=True)
@@ -167,8 +167,8 @@ async def following(*informers: Followed) -> AsyncIterator[Following]:
                 task.cancel()
 
 
-async def _run(followed: Followed) -> None:
-    await (followed.run(gives_up=True) if isinstance(followed, Informer) else followed.run())
+async def _run(informer: Followed) -> None:
+    await (informer.run(gives_up=True) if isinstance(informer, Informer) else informer.run())
 
 
 class AllSets:
@@ -198,14 +198,14 @@ class KnownRanks:
 
     def next(self) -> Callable[[JSONObject], Rank]:
         """Return what describes pods from now on; ranks of pods that it does not see are forgotten."""
-        known, self._last = self._last, {}
-        found = self._last
+        previous, self._last = self._last, {}
+        current = self._last
 
         def describe(pod: JSONObject) -> Rank:
             uid = meta.uid(pod)
-            rank = known.get(uid)
-            found[uid] = rank if rank is not None and rank.object is pod else rank_of(pod)
-            return found[uid]
+            rank = previous.get(uid)
+            current[uid] = rank if rank is not None and rank.object is pod else rank_of(pod)
+            return current[uid]
 
         return describe
 

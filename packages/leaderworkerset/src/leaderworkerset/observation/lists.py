@@ -86,8 +86,8 @@ def records_of(namespace: str, name: str = "") -> Query:
 async def with_evidence(lists: Lists, views: Sequence[View], namespace: str) -> list[View]:
     """Return the views with the evidence; events are listed only if an object is not ready."""
     events = await _permitted(lists, warnings_in(namespace)) if wants_events(views) else []
-    found = Evidence(events=events, records=await _permitted(lists, records_of(namespace)) if views else [])
-    return explained(views, found, SystemClock().now())
+    evidence = Evidence(events=events, records=await _permitted(lists, records_of(namespace)) if views else [])
+    return explained(views, evidence, SystemClock().now())
 
 
 async def _permitted(lists: Lists, query: Query) -> list[JSONObject]:

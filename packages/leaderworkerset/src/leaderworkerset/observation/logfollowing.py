@@ -106,13 +106,13 @@ class LogFollower:
     def __init__(
         self,
         client: Client,
-        wanted: Callable[[JSONObject], bool],
+        is_selected: Callable[[JSONObject], bool],
         options: PodLogOptions,
         sink: Sink,
         streams: Streams | None = None,
     ) -> None:
         self._client = client
-        self._wanted = wanted
+        self._is_selected = is_selected
         self._options = replace(options, follow=True)
         self._later = replace(self._options, tail=None, since=None)
         self._sink = sink
@@ -147,12 +147,12 @@ class LogFollower:
 
     async def drained(self, timeout: float) -> None:
         """Wait until the logs of ended runs are completely read, for at most `timeout` seconds."""
-        if ended := [reader for reader, goes_on in self._readers.items() if not goes_on()]:
-            await asyncio.wait(ended, timeout=timeout)
+        if ended_readers := [reader for reader, goes_on in self._readers.items() if not goes_on()]:
+            await asyncio.wait(ended_readers, timeout=timeout)
 
     def _begin_all(self, tasks: asyncio.TaskGroup, informers: PodSource) -> bool:
         """Open a stream for each new run; return whether a run has to wait for the end of another stream."""
-        pods = [*filter(self._wanted, informers.pods.store.list())]
+        pods = [*filter(self._is_selected, informers.pods.store.list())]
         return not all(self._begin(tasks, informers, pod) for pod in pods)
 
     def _begin(self, tasks: asyncio.TaskGroup, informers: PodSource, pod: JSONObject) -> bool:
@@ -168,8 +168,8 @@ class LogFollower:
         self._seen |= {(uid, number), (uid, number - 1)}
 
         def current() -> JSONObject | None:
-            found = informers.pods.store.get(meta.key(pod))
-            return found if found is not None and meta.uid(found) == uid else None
+            latest = informers.pods.store.get(meta.key(pod))
+            return latest if latest is not None and meta.uid(latest) == uid else None
 
         task = tasks.create_task(self._copy(pod, number, current, after_previous=was_missed))
         self._streams.take(task)
@@ -239,9 +239,9 @@ class LogFollower:
         """
         newest = self._newest[meta.uid(pod)]
         bound = newest.moment
-        asked = replace(options, timestamps=True, since_time=newest.stamp.decode("ascii", errors="replace"))
+        run_options = replace(options, timestamps=True, since_time=newest.stamp.decode("ascii", errors="replace"))
         try:
-            async for line in read(self._client, pod, asked):
+            async for line in read(self._client, pod, run_options):
                 stamp, _, text = line.partition(b" ")
                 moment = comparable(stamp)
                 if moment > bound:

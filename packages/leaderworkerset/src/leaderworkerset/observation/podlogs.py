@@ -117,9 +117,9 @@ async def last_lines(client: Client, failed: FailedContainer, tail: int = LAST_L
     options = PodLogOptions(container=failed.container, previous=failed.previous, tail=tail)
     try:
         async with timeouts.within(PATIENCE):
-            said = [line.decode(errors="replace") async for line in read(client, failed.pod, options)]
+            output = [line.decode(errors="replace") async for line in read(client, failed.pod, options)]
     except (KubeError, TimeoutError):
         return ""
-    lines = Mask().lines(line.rstrip() for line in said if line.strip())
+    lines = Mask().lines(line.rstrip() for line in output if line.strip())
     title = f"the last lines of {meta.name(failed.pod)}, container {failed.container}:"
     return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""

@@ -47,13 +47,13 @@ async def survey(
     """Return the diagnosis of each view, in order; all are in one namespace, or in any if it is empty."""
     shared = SharedLists(lists, namespace, [view.key for view in views])
     moment = clock or SystemClock()
-    found = []
+    diagnoses = []
     for view in views:
-        chosen = Selection(view.name)
+        selection = Selection(view.name)
         own = OwnLists(shared, view.key)
-        observed = await observe_view(own, view, chosen, moment, is_brief=is_brief)
-        found.append(diagnose(replace(observed, commands=commands), chosen))
-    return found
+        observed = await observe_view(own, view, selection, moment, is_brief=is_brief)
+        diagnoses.append(diagnose(replace(observed, commands=commands), selection))
+    return diagnoses
 
 
 class Answer(Struct, frozen=True):
@@ -92,14 +92,14 @@ class SharedLists:
 
     async def _ask(self, query: Query, keys: Keys, *, is_bounded: bool) -> Answer:
         try:
-            found = await (self._lists.bounded if is_bounded else self._lists.all)(query)
+            objects = await (self._lists.bounded if is_bounded else self._lists.all)(query)
         except (APIError, TooManyError) as error:
             return Answer({}, error)
-        arranged: dict[ObjectKey, list[JSONObject]] = {}
-        for obj in found:
+        by_key: dict[ObjectKey, list[JSONObject]] = {}
+        for obj in objects:
             for key in keys(obj):
-                arranged.setdefault(key, []).append(obj)
-        return Answer(arranged)
+                by_key.setdefault(key, []).append(obj)
+        return Answer(by_key)
 
     async def node(self, name: str) -> JSONObject | None:
         """Read one node of a cluster with too many nodes to read all; for many LeaderWorkerSets, raise an error."""
@@ -137,13 +137,13 @@ class OwnLists(Struct, frozen=True):
 
     async def bounded(self, query: Query) -> Sequence[JSONObject]:
         """Return a list of at most `MOST` objects, of all namespaces."""
-        keys = _named if query.resource == NODES else _anywhere
+        keys = _of_node if query.resource == NODES else _anywhere
         return (await self.shared.read(query, keys, is_bounded=True)).get(ObjectKey("", ""), ())
 
     async def node(self, name: str) -> JSONObject | None:
         """Return a node, None if it does not exist; all nodes are read, because other sets and ranks need theirs."""
         try:
-            nodes = await self.shared.read(Query(NODES), _named, is_bounded=True)
+            nodes = await self.shared.read(Query(NODES), _of_node, is_bounded=True)
         except TooManyError:
             return await self.shared.node(name)
         return next(iter(nodes.get(ObjectKey("", name), ())), None)
@@ -157,7 +157,7 @@ def _placed(obj: JSONObject) -> Iterable[ObjectKey]:
     return (ObjectKey(meta.namespace(obj), ""),)
 
 
-def _named(node: JSONObject) -> Iterable[ObjectKey]:
+def _of_node(node: JSONObject) -> Iterable[ObjectKey]:
     return (ObjectKey("", meta.name(node)), ObjectKey("", ""))
 
 
@@ -171,43 +171,43 @@ async def diagnose_sets(
     """Return the diagnosis of each set in order; all are in one namespace, or in any if it is empty."""
     shared = SharedLists(lists, namespace, [whole.key for whole in sets])
     moment = clock or SystemClock()
-    found = []
-    for one in sets:
-        reader = Reader(OwnLists(shared, one.key))
+    diagnoses = []
+    for set_view in sets:
+        reader = Reader(OwnLists(shared, set_view.key))
         async with asyncio.TaskGroup() as tasks:
-            for want in wanted_of_set(one):
+            for want in wants_of_set(set_view):
                 tasks.create_task(reader.read(want))
         observed = Observed(
-            view=bare(one),
+            view=bare(set_view),
             now=moment.now(),
             objects=reader.objects,
             unread=frozenset(reader.unread),
-            of_set=one,
+            of_set=set_view,
             commands=commands,
         )
-        found.append(diagnose(observed, Selection(one.name)))
-    return found
+        diagnoses.append(diagnose(observed, Selection(set_view.name)))
+    return diagnoses
 
 
-def wanted_of_set(one: SetView) -> Iterator[Want]:
+def wants_of_set(set_view: SetView) -> Iterator[Want]:
     """Yield the lists for a set; none if it is complete."""
-    if one.is_settled:
+    if set_view.is_settled:
         return
-    yield Want(lists.warnings_in(one.namespace))
-    yield Want(Query(ROLE_SCALERS, one.namespace))
-    if not meta.is_observed(one.object):
+    yield Want(lists.warnings_in(set_view.namespace))
+    yield Want(Query(ROLE_SCALERS, set_view.namespace))
+    if not meta.is_observed(set_view.object):
         yield from of_manager()
 
 
-def bare(one: SetView) -> View:
+def bare(set_view: SetView) -> View:
     """Return a set as a view without groups: its name and its object."""
     return View(
-        name=one.name,
-        namespace=one.namespace,
+        name=set_view.name,
+        namespace=set_view.namespace,
         ready=0,
         desired=0,
         up_to_date=0,
-        created=one.created,
+        created=set_view.created,
         groups=(),
-        object=one.object,
+        object=set_view.object,
     )

@@ -75,14 +75,14 @@ def operator_verbosity(obj: Mapping[str, Any]) -> int:
     return OPERATOR_VERBOSITY.get(level, OPERATOR_VERBOSITY["Normal"])
 
 
-def _object(found: object) -> JSONObject:
-    return found if isinstance(found, dict) else {}
+def _object(value: object) -> JSONObject:
+    return value if isinstance(value, dict) else {}
 
 
-def _placement(found: object) -> Placement:
+def _placement(value: object) -> Placement:
     """Read `nodePlacement` (R-OP-21): an empty selector omits the field, empty tolerations are written."""
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         return Placement()
-    selector, tolerations = _object(found.get("nodeSelector")), found.get("tolerations")
+    selector, tolerations = _object(value.get("nodeSelector")), value.get("tolerations")
     are_tolerations = isinstance(tolerations, list) and all(isinstance(toleration, dict) for toleration in tolerations)
     return Placement(node_selector=selector, tolerations=tolerations if are_tolerations else None)

@@ -125,8 +125,8 @@ def _read(obj: JSONObject, kind: type[T]) -> T:
 
 def _with_suites(names: Iterable[str]) -> JSONObject:
     """Return TLS 1.2, the oldest version of the manager, with the suites that it supports."""
-    known = [IANA[name] for name in names if name in IANA]
-    return {"minVersion": TLS12} | ({"cipherSuites": known} if known else {})
+    suites = [IANA[name] for name in names if name in IANA]
+    return {"minVersion": TLS12} | ({"cipherSuites": suites} if suites else {})
 
 
 def is_single(infrastructure: JSONObject | None) -> bool:

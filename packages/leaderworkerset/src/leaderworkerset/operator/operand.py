@@ -102,10 +102,10 @@ def build(
     )
     contents = {f"secrets/{name}": value for name, value in around.hashes.items()}
     contents[f"configmaps/{metadata.CONFIGURATION}"] = restoration.digest(settings.configuration)
-    found = [(kind, obj) for kind, obj in build_all(declared, settings) if kind != resources.NAMESPACES]
-    rolling = [(kind, _rolled_by(obj, contents) if kind == resources.DEPLOYMENTS else obj) for kind, obj in found]
+    objects = [(kind, obj) for kind, obj in build_all(declared, settings) if kind != resources.NAMESPACES]
+    rolling = [(kind, _rolled_by(obj, contents) if kind == resources.DEPLOYMENTS else obj) for kind, obj in objects]
     owned = [(kind, _owned(kind, obj, cluster, around.ending)) for kind, obj in rolling]
-    return sorted(owned, key=lambda one: ORDER[one[0]])
+    return sorted(owned, key=lambda pair: ORDER[pair[0]])
 
 
 def possible(declared: Declared, place: OperatorPlace) -> frozenset[tuple[Resource, ObjectKey]]:
@@ -118,7 +118,7 @@ def possible(declared: Declared, place: OperatorPlace) -> frozenset[tuple[Resour
         InstallSettings(namespace=place.namespace, spread=True),
         InstallSettings(namespace=place.namespace, certificates="cert-manager", prometheus=PROMETHEUS),
     )
-    return frozenset((kind, meta.key(obj)) for chosen in choices for kind, obj in build_all(declared, chosen))
+    return frozenset((kind, meta.key(obj)) for choice in choices for kind, obj in build_all(declared, choice))
 
 
 def certificate_hash(secret: JSONObject) -> str:

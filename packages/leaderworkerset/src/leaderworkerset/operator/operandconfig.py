@@ -42,9 +42,9 @@ def text(desired: Desired, tls: JSONObject) -> str:
     return rendering.document(merged, sort_keys=False)
 
 
-def _section(given: str) -> JSONObject:
+def _section(annotation: str) -> JSONObject:
     try:
-        return msgspec.json.decode(given, type=dict[str, JSON])
+        return msgspec.json.decode(annotation, type=dict[str, JSON])
     except (msgspec.DecodeError, RecursionError) as error:
         raise OverrideError(f"{ANNOTATION}: expected a JSON object: {error}") from error
 
@@ -57,14 +57,14 @@ def patched(document: JSONObject, patch: JSONObject, depth: int = 1) -> JSONObje
     """
     if depth > DEPTH:
         raise OverrideError(f"{FIELD}: nested deeper than {DEPTH} levels")
-    found = dict(document)
+    result = dict(document)
     for name, value in patch.items():
-        below = found.pop(name, None)
+        below = result.pop(name, None)
         if isinstance(value, dict):
-            found[name] = patched(below if isinstance(below, dict) else {}, value, depth + 1)
+            result[name] = patched(below if isinstance(below, dict) else {}, value, depth + 1)
         elif value is not None:
-            found[name] = value
-    return found
+            result[name] = value
+    return result
 
 
 def _check(document: JSONObject, place: str) -> None:

@@ -65,21 +65,21 @@ class AbandonedEvidence:
         if not kept:
             return Plan(requeue_after=LATER)
         living = await self._living()
-        ending = {one for one in {meta.namespace(pod) for pod in kept} if await self._is_ending(one)}
+        ending = {namespace for namespace in {meta.namespace(pod) for pod in kept} if await self._is_ending(namespace)}
         free = [pod for pod in kept if retention.set_of(pod) not in living or meta.namespace(pod) in ending]
         return Plan(retention.release(free), requeue_after=SOON)
 
     async def _living(self) -> set[ObjectKey]:
         """Return the remaining LeaderWorkerSets; without their definition there are none."""
         try:
-            found = await self._client.list(LEADERWORKERSETS)
+            listing = await self._client.list(LEADERWORKERSETS)
         except NotFoundError:
             return set()
-        return {meta.key(one) for one in found.items if not meta.is_deleting(one)}
+        return {meta.key(lws) for lws in listing.items if not meta.is_deleting(lws)}
 
     async def _is_ending(self, namespace: str) -> bool:
-        found = await self._client.find(NAMESPACES, ObjectKey("", namespace))
-        return found is None or meta.is_deleting(found)
+        obj = await self._client.find(NAMESPACES, ObjectKey("", namespace))
+        return obj is None or meta.is_deleting(obj)
 
 
 class Comparison:
@@ -96,27 +96,27 @@ class Comparison:
 
     async def differing(self, objects: Objects, live: Live) -> list[Difference]:
         """Return the desired objects that are missing or differ, in their order."""
-        found = []
+        differences = []
         for kind, obj in objects:
             place = kind, meta.key(obj)
             # It may be there without the labels by which the caches select it.
             now = live.get(place) or await self._client.find(*place)
             if now is None or is_frozen(kind, obj, now):
-                found.append(Difference(kind, obj, now, anew=now is not None))
+                differences.append(Difference(kind, obj, now, anew=now is not None))
                 continue
             state = meta.annotations(obj)[SPEC_HASH], meta.resource_version(now)
             if self._settled.get(place) == state:
                 continue
-            wanted = merged(kind, obj, now)
-            if await self._changes(kind, wanted, now):
-                found.append(Difference(kind, wanted, now))
+            target = merged(kind, obj, now)
+            if await self._changes(kind, target, now):
+                differences.append(Difference(kind, target, now))
             else:
                 self._settled[place] = state
-        return found
+        return differences
 
-    async def _changes(self, kind: Resource, wanted: JSONObject, live: JSONObject) -> bool:
+    async def _changes(self, kind: Resource, target: JSONObject, live: JSONObject) -> bool:
         try:
-            return content(await self._client.update(kind, wanted, dry_run=True)) != content(live)
+            return content(await self._client.update(kind, target, dry_run=True)) != content(live)
         except APIError:
             return True  # the write is refused as well, and the status reports it
 
@@ -197,13 +197,13 @@ class OperatorDriver(Driver):
         observed = self.observe()
         if observed.cluster is not None and operatorstatus.may_become_available(observed.cluster, observed.deployment):
             observed = replace(observed, unreached=await admissionprobe.obstacle(self._client, self._place.namespace))
-        wanted = sync.decide(observed, self._declared, self._place)
-        if wanted is None or (wanted.desired.is_removed and observed.deployment is None):
-            released = await self._evidence.release()
-            if wanted is None or released.actions:
-                return released
-        differences = await self._comparison.differing(wanted.due if wanted else (), observed.live)
-        return sync.reconcile(observed, wanted, differences, self._place, self._clock.now())
+        target = sync.decide(observed, self._declared, self._place)
+        if target is None or (target.desired.is_removed and observed.deployment is None):
+            release = await self._evidence.release()
+            if target is None or release.actions:
+                return release
+        differences = await self._comparison.differing(target.due if target else (), observed.live)
+        return sync.reconcile(observed, target, differences, self._place, self._clock.now())
 
     def observe(self) -> ObservedOperand:
         """Collect the observed objects from the caches."""
@@ -213,7 +213,7 @@ class OperatorDriver(Driver):
             cluster=self._clusters.store.get(SINGLETON),
             live=live,
             secrets=secrets,
-            served=frozenset(name for one in self._definitions.store.list() for name in establishes(one)),
+            served=frozenset(name for crd in self._definitions.store.list() for name in establishes(crd)),
             api_server=self._api_server.store.get(CLUSTER),
             infrastructure=self._infrastructure.store.get(CLUSTER),
         )
@@ -230,7 +230,7 @@ class OperatorDriver(Driver):
 
     def _defined(self, change: Change) -> Iterable[ObjectKey]:
         """Map a definition to the object `cluster` if it starts or stops serving its kind."""
-        before, after = (() if one is None else establishes(one) for one in (change.old, change.new))
+        before, after = (() if crd is None else establishes(crd) for crd in (change.old, change.new))
         for name in self._served.keys() & {*before, *after}:
             (self._served[name].set if name in after else self._served[name].clear)()
         return (SINGLETON,) if before != after else ()

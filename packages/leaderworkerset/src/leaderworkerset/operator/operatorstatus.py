@@ -74,13 +74,13 @@ class SyncOutcome(Struct, frozen=True):
 
 def build(cluster: JSONObject, deployment: JSONObject | None, desired: Desired, outcome: SyncOutcome) -> JSONObject:
     """Build the status without the times of its conditions; fields of other writers stay."""
-    found: JSONObject = {
+    fields: JSONObject = {
         "conditions": conditions(deployment, desired, outcome),
         "observedGeneration": meta.generation(cluster),
         "readyReplicas": available(deployment),
     }
     before = {name: value for name, value in meta.status(cluster).items() if deployment or name not in OF_DEPLOYMENT}
-    return before | found
+    return before | fields
 
 
 def refresh(
@@ -96,7 +96,7 @@ def refresh(
     old: Sequence[JSONObject] = meta.status(cluster).get("conditions") or []
     status = build(cluster, deployment, desired, outcome)
     # A dependency that is there now is not what keeps the operand from being complete.
-    if outcome.error and any(one.get("reason") == MISSING_DEPENDENCY for one in old):
+    if outcome.error and any(condition.get("reason") == MISSING_DEPENDENCY for condition in old):
         status["conditions"].append(_condition(OperatorCondition.DEGRADED, "True", "SyncError", outcome.error))
     status["conditions"] = merge(old, status["conditions"], now)
     if deployment is not None:
@@ -108,30 +108,35 @@ def refresh(
 
 def merge(old: Sequence[JSONObject], new: Sequence[JSONObject], now: datetime) -> list[JSONObject]:
     """Return the conditions with their times; the order of known ones stays."""
-    fresh = {one["type"]: one for one in new}
-    known = {one["type"]: one for one in old}
+    fresh = {condition["type"]: condition for condition in new}
+    known = {condition["type"]: condition for condition in old}
     moment = timestamps.render(now)
-    merged = [_timed(fresh[one["type"]], one, moment) if one["type"] in fresh else one for one in old]
-    return merged + [_timed(one, None, moment) for one in new if one["type"] not in known]
+    merged = [
+        _timed(fresh[condition["type"]], condition, moment) if condition["type"] in fresh else condition
+        for condition in old
+    ]
+    return merged + [_timed(condition, None, moment) for condition in new if condition["type"] not in known]
 
 
 def conditions(deployment: JSONObject | None, desired: Desired, outcome: SyncOutcome) -> list[JSONObject]:
     """Return the current conditions."""
-    found = [
+    current = [
         _available(deployment, outcome.unreached),
         _progressing(deployment, outcome),
         _upgradeable(desired),
         _deletes(outcome),
     ]
     if outcome.missing or outcome.error:
-        found.append(_condition(OperatorCondition.SYNC_DEGRADED, "True", "SyncError", outcome.error or outcome.missing))
+        current.append(
+            _condition(OperatorCondition.SYNC_DEGRADED, "True", "SyncError", outcome.error or outcome.missing)
+        )
     else:
-        found.append(_condition(OperatorCondition.SYNC_DEGRADED, "False", AS_EXPECTED))
+        current.append(_condition(OperatorCondition.SYNC_DEGRADED, "False", AS_EXPECTED))
     if outcome.missing:
-        found.append(_condition(OperatorCondition.DEGRADED, "True", MISSING_DEPENDENCY, outcome.missing))
+        current.append(_condition(OperatorCondition.DEGRADED, "True", MISSING_DEPENDENCY, outcome.missing))
     elif outcome.complete and not outcome.error:
-        found.append(_condition(OperatorCondition.DEGRADED, "False", AS_EXPECTED))
-    return found
+        current.append(_condition(OperatorCondition.DEGRADED, "False", AS_EXPECTED))
+    return current
 
 
 def available(deployment: JSONObject | None) -> int:
@@ -170,9 +175,9 @@ def _available(deployment: JSONObject | None, unreached: str) -> JSONObject:
                 f"the manager is not available: {unreached}",
             )
         return _condition(OperatorCondition.AVAILABLE, "True", AS_EXPECTED)
-    found = "does not exist" if deployment is None else f"has {available(deployment)} of {replicas} replicas"
+    state = "does not exist" if deployment is None else f"has {available(deployment)} of {replicas} replicas"
     return _condition(
-        OperatorCondition.AVAILABLE, "False", "DeploymentUnavailable", f"the manager is not available: it {found}"
+        OperatorCondition.AVAILABLE, "False", "DeploymentUnavailable", f"the manager is not available: it {state}"
     )
 
 

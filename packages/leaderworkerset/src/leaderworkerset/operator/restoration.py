@@ -31,10 +31,10 @@ Live: TypeAlias = Mapping[tuple[Resource, ObjectKey], JSONObject]
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """An object to write: `wanted` is created, or replaces `live`; with `anew`, `live` is deleted first."""
+    """An object to write: `desired` is created, or replaces `live`; with `anew`, `live` is deleted first."""
 
     kind: Resource
-    wanted: JSONObject
+    desired: JSONObject
     live: JSONObject | None
     anew: bool = False
 
@@ -62,17 +62,19 @@ def content(obj: JSONObject) -> JSONObject:
 def merged(kind: Resource, desired: JSONObject, live: JSONObject) -> JSONObject:
     """Return the object that replaces the live one: the desired one with the parts of others."""
     theirs = {name: text for name, text in meta.annotations(live).items() if name != INJECT}
-    owners = [one for one in meta.metadata(live).get("ownerReferences") or [] if one.get("kind") != OPERATORS.kind]
+    owners = [
+        owner for owner in meta.metadata(live).get("ownerReferences") or [] if owner.get("kind") != OPERATORS.kind
+    ]
     own = meta.metadata(live) | {
         "labels": {**meta.labels(live), **meta.labels(desired)},
         "annotations": {**theirs, **meta.annotations(desired)},
         "ownerReferences": [*owners, *(meta.metadata(desired).get("ownerReferences") or [])],
     }
     kept = {name: live[name] for name in ("status", *KEPT.get(kind, ())) if name in live}
-    found = desired | kept | {"metadata": own}
+    result = desired | kept | {"metadata": own}
     if kind == DEPLOYMENTS:
-        return found | {"spec": _restarted(found["spec"], meta.spec(live))}
-    return found | {"webhooks": _trusting(found["webhooks"], live)} if "webhooks" in found else found
+        return result | {"spec": _restarted(result["spec"], meta.spec(live))}
+    return result | {"webhooks": _trusting(result["webhooks"], live)} if "webhooks" in result else result
 
 
 def is_frozen(kind: Resource, desired: JSONObject, live: JSONObject) -> bool:
@@ -87,17 +89,20 @@ def is_frozen(kind: Resource, desired: JSONObject, live: JSONObject) -> bool:
 
 def _restarted(spec: JSONObject, live: JSONObject) -> JSONObject:
     """Return the spec of a Deployment with the restart that somebody requested."""
-    asked = meta.annotations(live.get("template") or {}).get(RESTARTED)
-    if asked is None:
+    restart_time = meta.annotations(live.get("template") or {}).get(RESTARTED)
+    if restart_time is None:
         return spec
     template = spec["template"]
-    annotations = {**meta.annotations(template), RESTARTED: asked}
+    annotations = {**meta.annotations(template), RESTARTED: restart_time}
     return spec | {"template": template | {"metadata": template["metadata"] | {"annotations": annotations}}}
 
 
 def _trusting(webhooks: Sequence[JSONObject], live: JSONObject) -> list[JSONObject]:
     """Return the webhooks with the authorities that were injected into those of the same name (R-OP-18)."""
-    bundles = {one.get("name"): (one.get("clientConfig") or {}).get("caBundle") for one in live.get("webhooks") or []}
+    bundles = {
+        webhook.get("name"): (webhook.get("clientConfig") or {}).get("caBundle")
+        for webhook in live.get("webhooks") or []
+    }
     return [
         webhook | {"clientConfig": webhook["clientConfig"] | {"caBundle": bundle}}
         if (bundle := bundles.get(webhook["name"]))

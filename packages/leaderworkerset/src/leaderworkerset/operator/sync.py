@@ -90,12 +90,12 @@ class ObservedOperand(Struct, frozen=True, kw_only=True):
     @property
     def deployment(self) -> JSONObject | None:
         """Return the Deployment of the operand."""
-        found = (
+        deployments = (
             obj
             for (kind, key), obj in self.live.items()
             if kind == resources.DEPLOYMENTS and key.name == metadata.MANAGER
         )
-        return next(found, None)
+        return next(deployments, None)
 
     def serves(self, *kinds: Resource) -> bool:
         """Return whether the cluster serves all these kinds."""
@@ -120,33 +120,35 @@ def decide(observed: ObservedOperand, declared: Declared, place: OperatorPlace) 
     cluster = observed.cluster
     if cluster is None or meta.is_deleting(cluster):
         return None
-    wanted = desired.read(cluster)
-    ending, unconfirmed = _ending(observed, wanted)
+    settings = desired.read(cluster)
+    ending, unconfirmed = _ending(observed, settings)
     outcome = SyncOutcome(complete=False, ending=ending, unconfirmed=unconfirmed, unreached=observed.unreached)
-    if not wanted.is_managed:
+    if not settings.is_managed:
         return WantedOperand(
-            desired=wanted, outcome=outcome, unwanted=_removals(observed, declared, place) if wanted.is_removed else ()
+            desired=settings,
+            outcome=outcome,
+            unwanted=_removals(observed, declared, place) if settings.is_removed else (),
         )
-    if wanted.certificates == "cert-manager" and not observed.serves(ISSUERS, CERTIFICATES):
-        return WantedOperand(desired=wanted, outcome=replace(outcome, missing=MISSING))
+    if settings.certificates == "cert-manager" and not observed.serves(ISSUERS, CERTIFICATES):
+        return WantedOperand(desired=settings, outcome=replace(outcome, missing=MISSING))
     around = Surroundings(
-        hashes=_hashes(observed, wanted),
+        hashes=_hashes(observed, settings),
         tls=openshift.tls_section(observed.api_server),
         is_single=openshift.is_single(observed.infrastructure),
         ending=frozenset(ending),
     )
     if around.tls and _noted_profile(cluster) != GONE | around.tls:
-        return WantedOperand(desired=wanted, outcome=outcome, tls=around.tls)
+        return WantedOperand(desired=settings, outcome=outcome, tls=around.tls)
     try:
-        objects = operand.build(declared, place, wanted, cluster, around)
+        objects = operand.build(declared, place, settings, cluster, around)
     except OverrideError as error:
-        return WantedOperand(desired=wanted, outcome=replace(outcome, error=str(error)))
-    monitored = observed.serves(SERVICE_MONITORS)
-    wished = [(kind, obj) for kind, obj in objects if monitored or kind != SERVICE_MONITORS]
-    due, waiting = _until_issued(wished, around.hashes)
+        return WantedOperand(desired=settings, outcome=replace(outcome, error=str(error)))
+    is_monitored = observed.serves(SERVICE_MONITORS)
+    served_objects = [(kind, obj) for kind, obj in objects if is_monitored or kind != SERVICE_MONITORS]
+    due, waiting = _until_issued(served_objects, around.hashes)
     return WantedOperand(
-        desired=wanted,
-        outcome=replace(outcome, error=waiting, note="" if monitored else NO_MONITOR, complete=not waiting),
+        desired=settings,
+        outcome=replace(outcome, error=waiting, note="" if is_monitored else NO_MONITOR, complete=not waiting),
         due=due,
         unwanted=() if waiting else _deletable(observed, declared, place, kept=objects),
     )
@@ -154,7 +156,7 @@ def decide(observed: ObservedOperand, declared: Declared, place: OperatorPlace) 
 
 def reconcile(
     observed: ObservedOperand,
-    wanted: WantedOperand | None,
+    target: WantedOperand | None,
     differences: Sequence[Difference],
     place: OperatorPlace,
     now: datetime,
@@ -164,15 +166,15 @@ def reconcile(
     `differences` are those of the target's due objects.
     """
     cluster = observed.cluster
-    if cluster is None or wanted is None:
+    if cluster is None or target is None:
         return Plan()
-    if wanted.tls is not None:
-        return _note_profile(cluster, wanted.tls)
+    if target.tls is not None:
+        return _note_profile(cluster, target.tls)
     writes = [action for difference in differences for action in _writes(difference, place)]
-    deletions = [_delete(kind, obj, place) for kind, obj in wanted.unwanted]
+    deletions = [_delete(kind, obj, place) for kind, obj in target.unwanted]
     rolls = any(difference.kind == resources.DEPLOYMENTS and difference.live is not None for difference in differences)
-    reporter = _Reporter(cluster, observed.deployment, wanted.desired, place, now)
-    return reporter.plan((*writes, *deletions), replace(wanted.outcome, rolls=rolls))
+    reporter = _Reporter(cluster, observed.deployment, target.desired, place, now)
+    return reporter.plan((*writes, *deletions), replace(target.outcome, rolls=rolls))
 
 
 class _Reporter(Struct, frozen=True):
@@ -180,7 +182,7 @@ class _Reporter(Struct, frozen=True):
 
     cluster: JSONObject
     deployment: JSONObject | None
-    wanted: Desired
+    settings: Desired
     place: OperatorPlace
     now: datetime
 
@@ -189,8 +191,8 @@ class _Reporter(Struct, frozen=True):
         status = self._status(outcome)
         current = meta.status(self.cluster)
         version = meta.resource_version(self.cluster)
-        written = PutStatus(resource=OPERATORS, object=self.cluster | {"status": status}, resource_version=version)
-        after = () if status == current else (written,)
+        status_write = PutStatus(resource=OPERATORS, object=self.cluster | {"status": status}, resource_version=version)
+        after = () if status == current else (status_write,)
         again = PROBE_AGAIN if outcome.unreached else RESYNC
         if not actions:
             return Plan(after, requeue_after=again)
@@ -200,7 +202,7 @@ class _Reporter(Struct, frozen=True):
 
     def _status(self, outcome: SyncOutcome) -> JSONObject:
         return operatorstatus.refresh(
-            self.cluster, self.deployment, self.wanted, outcome, place=self.place, now=self.now
+            self.cluster, self.deployment, self.settings, outcome, place=self.place, now=self.now
         )
 
 
@@ -218,9 +220,9 @@ def _noted_profile(cluster: JSONObject) -> JSONObject:
     return {name: tls.get(name) for name in GONE} if isinstance(tls, dict) else {}
 
 
-def _hashes(observed: ObservedOperand, wanted: Desired) -> Mapping[str, str]:
+def _hashes(observed: ObservedOperand, settings: Desired) -> Mapping[str, str]:
     """Return the hash of every requested certificate, by its secret; empty until it is issued."""
-    if wanted.certificates == "internal":
+    if settings.certificates == "internal":
         return {}
     return {name: operand.certificate_hash(observed.secrets.get(name) or {}) for name in operand.ISSUED.values()}
 
@@ -235,17 +237,17 @@ def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects,
     return objects, ""
 
 
-def _ending(observed: ObservedOperand, wanted: Desired) -> tuple[Sequence[str], Sequence[str]]:
+def _ending(observed: ObservedOperand, settings: Desired) -> tuple[Sequence[str], Sequence[str]]:
     """Return the names of definitions that are deleted with the object, and of disagreeing definitions.
 
     Otherwise a user who may edit the object could delete all LeaderWorkerSets. So each definition also needs the
     annotation.
     """
-    if not wanted.deletes_definitions:
+    if not settings.deletes_definitions:
         return (), ()
-    found = [obj for (kind, _), obj in observed.live.items() if kind == resources.CUSTOM_RESOURCE_DEFINITIONS]
-    agree = sorted(meta.name(obj) for obj in found if meta.annotations(obj).get(DELETE_CRDS) == "true")
-    return agree, sorted(meta.name(obj) for obj in found if meta.name(obj) not in agree)
+    definitions = [obj for (kind, _), obj in observed.live.items() if kind == resources.CUSTOM_RESOURCE_DEFINITIONS]
+    agree = sorted(meta.name(obj) for obj in definitions if meta.annotations(obj).get(DELETE_CRDS) == "true")
+    return agree, sorted(meta.name(obj) for obj in definitions if meta.name(obj) not in agree)
 
 
 def _deletable(observed: ObservedOperand, declared: Declared, place: OperatorPlace, kept: Objects = ()) -> Objects:
@@ -255,19 +257,19 @@ def _deletable(observed: ObservedOperand, declared: Declared, place: OperatorPla
     objects.
     """
     stays = {(kind, meta.key(obj)) for kind, obj in kept}
-    left = [
+    surplus = [
         (kind, obj)
         for (kind, key), obj in observed.live.items()
         if (kind, key) not in stays and kind != resources.CUSTOM_RESOURCE_DEFINITIONS
     ]
-    installed = operand.possible(declared, place) if left else ()
-    return [(kind, obj) for kind, obj in left if (kind, meta.key(obj)) in installed]
+    possible = operand.possible(declared, place) if surplus else ()
+    return [(kind, obj) for kind, obj in surplus if (kind, meta.key(obj)) in possible]
 
 
 def _removals(observed: ObservedOperand, declared: Declared, place: OperatorPlace) -> Objects:
     """Return the whole operand except the definitions; webhooks first."""
     owned = [(kind, obj) for kind, obj in _deletable(observed, declared, place) if is_owned(obj)]
-    return sorted(owned, key=lambda one: (one[0] not in FIRST_REMOVED, -operand.ORDER[one[0]]))
+    return sorted(owned, key=lambda pair: (pair[0] not in FIRST_REMOVED, -operand.ORDER[pair[0]]))
 
 
 def is_owned(obj: JSONObject) -> bool:
@@ -275,17 +277,17 @@ def is_owned(obj: JSONObject) -> bool:
     return meta.labels(obj).get(OWNED_LABEL) == OWNED_BY
 
 
-def _writes(found: Difference, place: OperatorPlace) -> list[Action]:
+def _writes(difference: Difference, place: OperatorPlace) -> list[Action]:
     """Return the writes for one object: created, replaced, or deleted and created if no update can change it."""
-    kind, obj, live = found.kind, found.wanted, found.live
-    done, name = "Created" if live is None else "Updated", title(kind, obj)
+    kind, obj, live = difference.kind, difference.desired, difference.live
+    verb, name = "Created" if live is None else "Updated", title(kind, obj)
     why = "it was missing" if live is None else "it differed"
     note = f"Failed to {'create' if live is None else 'update'} {name}: {{error}}"
-    failed = (_event("Warning", f"{kind.kind}{done.removesuffix('d')}Failed", note, place),)
-    written = (_event("Normal", f"{kind.kind}{done}", f"{done} {name} because {why}", place),)
-    if live is not None and not found.anew:
-        return [Put(resource=kind, object=obj, on_success=written, on_failure=failed)]
-    apply = Apply(resource=kind, object=obj, manager=FIELD_MANAGER, on_success=written, on_failure=failed)
+    failure = (_event("Warning", f"{kind.kind}{verb.removesuffix('d')}Failed", note, place),)
+    success = (_event("Normal", f"{kind.kind}{verb}", f"{verb} {name} because {why}", place),)
+    if live is not None and not difference.anew:
+        return [Put(resource=kind, object=obj, on_success=success, on_failure=failure)]
+    apply = Apply(resource=kind, object=obj, manager=FIELD_MANAGER, on_success=success, on_failure=failure)
     return [apply] if live is None else [_delete(kind, live, place), apply]
 
 

@@ -41,45 +41,45 @@ class Traces(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def build(found: Traces, mask: Mask) -> Episode:
+def build(traces: Traces, mask: Mask) -> Episode:
     """Return the episode; raise ValueError if none of the pods belongs to a group."""
-    some = next((pod for pod in found.pods if place_of(pod) is not None), None)
-    if some is None:
+    member = next((pod for pod in traces.pods if place_of(pod) is not None), None)
+    if member is None:
         raise ValueError("no pod of an episode has the labels of a group")
-    ranks = tuple(sorted(_ranks(found, mask), key=lambda one: (one.rank, one.pod)))
-    told = recreationrecord.read(found.record)
-    first, failed = _first_failed(found.pods, told.failure.pod if told else "")
-    is_recorded = told is not None and meta.name(failed) in ("", told.failure.pod)
-    failure_text = told.failure.what if told and is_recorded else failure.describe(failed).what if failed else ""
+    ranks = tuple(sorted(_ranks(traces, mask), key=lambda rank_end: (rank_end.rank, rank_end.pod)))
+    record = recreationrecord.read(traces.record)
+    first, failed = _first_failed(traces.pods, record.failure.pod if record else "")
+    is_recorded = record is not None and meta.name(failed) in ("", record.failure.pod)
+    failure_text = record.failure.what if record and is_recorded else failure.describe(failed).what if failed else ""
     return Episode(
-        namespace=meta.namespace(some),
-        lws=meta.labels(some)[labels.NAME],
-        group=str(name_of(groupname.label(some))),
-        outcome=OUTCOMES.get(told.state, Outcome.RECREATED) if told else Outcome.FAILED,
-        time=timestamps.render(found.now),
+        namespace=meta.namespace(member),
+        lws=meta.labels(member)[labels.NAME],
+        group=str(name_of(groupname.label(member))),
+        outcome=OUTCOMES.get(record.state, Outcome.RECREATED) if record else Outcome.FAILED,
+        time=timestamps.render(traces.now),
         first_rank=first,
-        failed_pod=meta.name(failed) if failed else told.failure.pod if told else "",
+        failed_pod=meta.name(failed) if failed else record.failure.pod if record else "",
         failure=mask.text(failure_text),
-        recreations=told.count if told else 0,
-        recreate_after=told.due.isoformat() if told else "",
-        revision=_revision(found, mask),
+        recreations=record.count if record else 0,
+        recreate_after=record.due.isoformat() if record else "",
+        revision=_revision(traces, mask),
         ranks=ranks,
-        events=tuple(_events(found, mask)),
-        notes=found.notes,
+        events=tuple(_events(traces, mask)),
+        notes=traces.notes,
         masked=mask.count,  # last: everything above was masked
     )
 
 
-def _first_failed(pods: Sequence[JSONObject], recorded: str) -> tuple[int | None, JSONObject]:
+def _first_failed(pods: Sequence[JSONObject], recorded_name: str) -> tuple[int | None, JSONObject]:
     """Return the rank that failed first, None if it is not known, and its pod, or else the pod of the record.
 
     Runs that ended because their group was recreated did not fail.
     """
     failures = [(meta.name(pod), end) for pod in pods for end in _failures(pod)]
-    named = deaths.first_of(failures) if failures else recorded
-    wanted = named or recorded or next((name for name, _ in failures), "")
-    pod = next((one for one in pods if wanted and meta.name(one) == wanted), {})
-    place = place_of(pod) if named else None
+    first_name = deaths.first_of(failures) if failures else recorded_name
+    pod_name = first_name or recorded_name or next((name for name, _ in failures), "")
+    pod = next((candidate for candidate in pods if pod_name and meta.name(candidate) == pod_name), {})
+    place = place_of(pod) if first_name else None
     return (None if place is None else place[1]), pod
 
 
@@ -87,10 +87,10 @@ def _failures(pod: JSONObject) -> Iterator[str]:
     """Yield the first failures of a container, empty if its status no longer shows that run."""
     for status in podstate.container_statuses(pod):
         runs = [(status.get(when) or {}).get("terminated") or {} for when in ("lastState", "state")]
-        failed = [run for run in runs if podstate.is_failure(run) and not podstate.ended_on_request(pod, run)]
-        ended, shown = int(status.get("restartCount") or 0) + bool(runs[1]), sum(map(bool, runs))
-        if failed:
-            yield str(failed[0].get("finishedAt") or "") if ended <= shown else ""
+        failed_runs = [run for run in runs if podstate.is_failure(run) and not podstate.ended_on_request(pod, run)]
+        run_count, visible_count = int(status.get("restartCount") or 0) + bool(runs[1]), sum(map(bool, runs))
+        if failed_runs:
+            yield str(failed_runs[0].get("finishedAt") or "") if run_count <= visible_count else ""
 
 
 def ends(container: JSONObject, pod: JSONObject | None = None) -> Iterator[RunEnd]:
@@ -104,8 +104,8 @@ def ends(container: JSONObject, pod: JSONObject | None = None) -> Iterator[RunEn
             yield RunEnd(exit_code=int(ended.get("exitCode") or 0), reason=reason, finished_at=finished)
 
 
-def _ranks(found: Traces, mask: Mask) -> Iterator[RankEnd]:
-    for pod in found.pods:
+def _ranks(traces: Traces, mask: Mask) -> Iterator[RankEnd]:
+    for pod in traces.pods:
         place = place_of(pod)
         if place is not None:
             yield RankEnd(
@@ -113,7 +113,9 @@ def _ranks(found: Traces, mask: Mask) -> Iterator[RankEnd]:
                 pod=meta.name(pod),
                 node=str(meta.spec(pod).get("nodeName") or ""),
                 phase=str(meta.status(pod).get("phase") or ""),
-                containers=tuple(_container(pod, one, found.logs, mask) for one in podstate.container_statuses(pod)),
+                containers=tuple(
+                    _container(pod, status, traces.logs, mask) for status in podstate.container_statuses(pod)
+                ),
             )
 
 
@@ -128,21 +130,21 @@ def _container(pod: JSONObject, status: JSONObject, logs: Logs, mask: Mask) -> C
     )
 
 
-def _events(found: Traces, mask: Mask) -> list[Happened]:
+def _events(traces: Traces, mask: Mask) -> list[Happened]:
     """Return the events of the pods and of the LeaderWorkerSet, the newest last."""
-    uids = {meta.uid(pod) for pod in found.pods} | ({meta.uid(found.lws)} if found.lws else set())
-    own = [event for event in found.events if (event.get("involvedObject") or {}).get("uid") in uids]
-    happened = sorted(map(eventhistory.happening, own), key=lambda one: one.last)
+    uids = {meta.uid(pod) for pod in traces.pods} | ({meta.uid(traces.lws)} if traces.lws else set())
+    own = [event for event in traces.events if (event.get("involvedObject") or {}).get("uid") in uids]
+    occurrences = sorted(map(eventhistory.happening, own), key=lambda occurrence: occurrence.last)
     return [
         Happened(
-            time=timestamps.render(one.last),
-            object=one.object,
-            message=mask.text(one.message),
-            is_warning=one.is_warning,
-            reason=one.reason,
-            count=one.count,
+            time=timestamps.render(occurrence.last),
+            object=occurrence.object,
+            message=mask.text(occurrence.message),
+            is_warning=occurrence.is_warning,
+            reason=occurrence.reason,
+            count=occurrence.count,
         )
-        for one in happened[-episode.MOST_EVENTS :]
+        for occurrence in occurrences[-episode.MOST_EVENTS :]
     ]
 
 
@@ -152,10 +154,10 @@ def _masked(change: FieldChange, mask: Mask) -> FieldChange:
     return FieldChange(change.path, before, after)
 
 
-def _revision(found: Traces, mask: Mask) -> Revision | None:
+def _revision(traces: Traces, mask: Mask) -> Revision | None:
     """Return the revision of the group's pods, with the fields that differ from the previous revision."""
-    key = next((key for pod in found.pods if (key := groupname.revision(pod))), "")
-    entries = pasts.entries(view(found.lws, ()), found.revisions) if found.lws else []
+    key = next((key for pod in traces.pods if (key := groupname.revision(pod))), "")
+    entries = pasts.entries(view(traces.lws, ()), traces.revisions) if traces.lws else []
     own = next((entry for entry in entries if entry.key == key), None)
     if own is None:
         return None
@@ -163,11 +165,11 @@ def _revision(found: Traces, mask: Mask) -> Revision | None:
     changes: list[str] = []
     if before is not None:
         try:
-            old, new = ({"spec": pasts.content(one)} for one in (before, own))
+            old, new = ({"spec": pasts.content(entry)} for entry in (before, own))
         except UnreadableRevisionError as error:
             changes = [f"not known: {error}"]
         else:
-            changes = [mask.text(str(_masked(one, mask))) for one in fieldchanges.field_changes(old, new)]
+            changes = [mask.text(str(_masked(change, mask))) for change in fieldchanges.field_changes(old, new)]
     return Revision(
         number=own.number,
         key=key,

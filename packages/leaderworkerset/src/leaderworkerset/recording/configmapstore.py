@@ -77,8 +77,8 @@ class ConfigMapStore:
         """
         place = self._shelf.place(episode, identity)
         kept, data = await asyncio.to_thread(packed, msgspec.structs.replace(episode, number=place.number))
-        written = await self._client.apply(CONFIG_MAPS, document(place, kept, data), manager=MANAGER)
-        self._created[place] = timestamps.parse(meta.metadata(written)["creationTimestamp"])
+        config_map = await self._client.apply(CONFIG_MAPS, document(place, kept, data), manager=MANAGER)
+        self._created[place] = timestamps.parse(meta.metadata(config_map)["creationTimestamp"])
         self._shelf.put(place, len(data))
         await self._remove(self._shelf.excess())
         return kept
@@ -128,9 +128,9 @@ async def stored(client: Client, namespace: str = "", lws: str = "") -> AsyncIte
 
 def place_of(obj: JSONObject) -> Place | None:
     """Return the place of an episode; None for any other ConfigMap, whatever its labels."""
-    told = meta.annotations(obj)
-    names = (meta.namespace(obj), meta.labels(obj).get(labels.NAME, ""), told.get(labels.EPISODE_GROUP, ""))
-    name = f"{told.get(labels.EPISODE_NUMBER, '')}-{meta.name(obj).removeprefix(PREFIX)}.json"
+    annotations = meta.annotations(obj)
+    names = (meta.namespace(obj), meta.labels(obj).get(labels.NAME, ""), annotations.get(labels.EPISODE_GROUP, ""))
+    name = f"{annotations.get(labels.EPISODE_NUMBER, '')}-{meta.name(obj).removeprefix(PREFIX)}.json"
     match = FILE.fullmatch(name)
     number = decimals.natural(match["number"]) if match and all(map(NAME.fullmatch, names)) else None
     if match is None or number is None or not meta.name(obj).startswith(PREFIX):
@@ -150,7 +150,7 @@ def packed(episode: Episode) -> tuple[Episode, bytes]:
         lines //= 2
         note = f"the episode was too large: of each log only the last {lines} lines are kept"
         episode = msgspec.structs.replace(
-            whole, ranks=tuple(_shortened(one, lines) for one in whole.ranks), notes=(*whole.notes, note)
+            whole, ranks=tuple(_shortened(rank, lines) for rank in whole.ranks), notes=(*whole.notes, note)
         )
     return episode, data
 
@@ -167,8 +167,8 @@ def unpacked(obj: JSONObject) -> Episode | None:
 
 
 def _shortened(rank: RankEnd, lines: int) -> RankEnd:
-    kept = tuple(
+    containers = tuple(
         msgspec.structs.replace(container, logs=tuple(run[max(len(run) - lines, 0) :] for run in container.logs))
         for container in rank.containers
     )
-    return msgspec.structs.replace(rank, containers=kept)
+    return msgspec.structs.replace(rank, containers=containers)

@@ -125,18 +125,18 @@ class ApiLogs:
         """Return the known logs of the pods when no request is pending, or after `PATIENCE`."""
         if running := [task for pod in pods if (task := self._reading.get(meta.uid(pod)))]:
             await asyncio.wait(running, timeout=PATIENCE)
-        found: dict[tuple[str, str], Sequence[str]] = {
+        logs: dict[tuple[str, str], Sequence[str]] = {
             (meta.uid(pod), name): [run.decode(errors="replace") for run in runs.values() if run][-MOST_RUNS:]
             for pod, name in _containers(pods)
             if (runs := self._kept.get((meta.uid(pod), name)))
         }
-        have = {uid for (uid, _), runs in found.items() if runs}
+        have = {uid for (uid, _), runs in logs.items() if runs}
         faults = [
             f"logs of {meta.name(pod)} could not be read: {self._faults[meta.uid(pod)]}"
             for pod in pods
             if meta.uid(pod) in self._faults and meta.uid(pod) not in have
         ]
-        return found, faults
+        return logs, faults
 
     def _done(self, uid: str, task: asyncio.Task[None]) -> None:
         del self._reading[uid]

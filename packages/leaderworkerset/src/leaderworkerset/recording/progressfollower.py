@@ -49,16 +49,16 @@ class Steps:
 
     def add(self, line: str, at: datetime) -> None:
         """Add a line of the log; ignore lines older than the newest one, as when a log is read again."""
-        found, newest = progressnotes.of_line(line), self.newest
-        if found is None or (newest is not None and newest.at is not None and at < newest.at):
+        progress, newest = progressnotes.of_line(line), self.newest
+        if progress is None or (newest is not None and newest.at is not None and at < newest.at):
             return
-        if newest is not None and found.step == newest.step:
-            self.newest = replace(found, at=newest.at, rate=newest.rate)
+        if newest is not None and progress.step == newest.step:
+            self.newest = replace(progress, at=newest.at, rate=newest.rate)
             return
-        if newest is not None and found.step < newest.step:
+        if newest is not None and progress.step < newest.step:
             self._points.clear()  # it began again
-        self._points.append((at, found.step))
-        self.newest = replace(found, at=at, rate=self._rate())
+        self._points.append((at, progress.step))
+        self.newest = replace(progress, at=at, rate=self._rate())
 
     def _rate(self) -> float:
         (began, first), (ended, last) = self._points[0], self._points[-1]
@@ -115,7 +115,7 @@ class _Leader(Struct):
     pod: JSONObject
     steps: Steps
     written: Progress | None = None
-    told: datetime | None = None
+    hang_start: datetime | None = None
     """The start of the hang that was written last."""
 
 
@@ -178,14 +178,16 @@ class ProgressFollower:
         """Start to follow running leaders, and stop for others, or if the set no longer requests it."""
         if not self._sets and not self._tasks:
             return
-        wanted = [uid for uid, pod in self._leaders.items() if _set_of(pod) in self._sets and _started(pod) is not None]
-        if len(wanted) > MOST_LEADERS and not self._was_full:
-            log.warning("progress of further leaders is not followed", followed=MOST_LEADERS, leaders=len(wanted))
-        self._was_full = len(wanted) > MOST_LEADERS
-        followed = set(_in_turns(wanted, self._leaders)[:MOST_LEADERS])
-        for uid in [uid for uid, task in self._tasks.items() if uid not in followed or task.done()]:
+        leader_uids = [
+            uid for uid, pod in self._leaders.items() if _set_of(pod) in self._sets and _started(pod) is not None
+        ]
+        if len(leader_uids) > MOST_LEADERS and not self._was_full:
+            log.warning("progress of further leaders is not followed", followed=MOST_LEADERS, leaders=len(leader_uids))
+        self._was_full = len(leader_uids) > MOST_LEADERS
+        followed_uids = set(_in_turns(leader_uids, self._leaders)[:MOST_LEADERS])
+        for uid in [uid for uid, task in self._tasks.items() if uid not in followed_uids or task.done()]:
             self._tasks.pop(uid).cancel()
-        for uid in followed - self._tasks.keys():
+        for uid in followed_uids - self._tasks.keys():
             self._tasks[uid] = tasks.create_task(self._follow(uid))
 
     async def _follow(self, uid: str) -> None:
@@ -231,17 +233,17 @@ class ProgressFollower:
         newest, settings = leader.steps.newest, self._sets.get(_set_of(leader.pod), runsettings.OFF)
         if newest is not None and newest != leader.written:
             await self._write(leader.pod, {labels.PROGRESS: progressnotes.render(newest), labels.HANG: None})
-            leader.written, leader.told = newest, None
+            leader.written, leader.hang_start = newest, None
         if settings.timeout is None:
             return
-        known = self._groups.get(_group_of(leader.pod), {}).values()
-        group = sorted((pod for pod in known if not meta.is_deleting(pod)), key=lambda pod: groupname.rank(pod) or 0)
+        members = self._groups.get(_group_of(leader.pod), {}).values()
+        group = sorted((pod for pod in members if not meta.is_deleting(pod)), key=lambda pod: groupname.rank(pod) or 0)
         since = last_sign(group, newest)
-        if since is None or since == leader.told or self._clock.now() - since < settings.timeout:
+        if since is None or since == leader.hang_start or self._clock.now() - since < settings.timeout:
             return
         hang = await self._examine(group, since)
         await self._write(leader.pod, {labels.HANG: progressnotes.render_hang(hang)})
-        leader.told = since
+        leader.hang_start = since
         log.info("a group makes no progress", pod=str(meta.key(leader.pod)), silent=hang.blamed.pod)
 
     async def _write(self, leader: JSONObject, annotations: Mapping[str, str | None]) -> None:
@@ -253,7 +255,7 @@ class ProgressFollower:
         # the caches of a manager keep no addresses, as nodes of a cluster do not show what ranks wait for
         names = {str(address): meta.name(pod) for pod in group if (address := meta.status(pod).get("podIP"))}
         ranks = await asyncio.gather(*(self._silent(pod, names) for pod in group))
-        return Hang(since=since, ranks=tuple(sorted(ranks, key=lambda one: (one.since, one.rank))))
+        return Hang(since=since, ranks=tuple(sorted(ranks, key=lambda rank: (rank.since, rank.rank))))
 
     async def _silent(self, pod: JSONObject, names: Mapping[str, str]) -> SilentRank:
         async with self._turns.turn(pod):
@@ -276,21 +278,21 @@ class ProgressFollower:
         Lines of a sidecar only count if they are progress.
         """
         names = [*((name, b"") for name in _containers(pod)), *((name, SAID) for name in _sidecars(pod))]
-        reads = (self._read_last(pod, name, said) for name, said in names[:MOST_CONTAINERS])
+        reads = (self._read_last(pod, name, prefix) for name, prefix in names[:MOST_CONTAINERS])
         return max(filter(None, await asyncio.gather(*reads)), default=None)
 
-    async def _read_last(self, pod: JSONObject, container: str, said: bytes) -> datetime | None:
-        """Return when a container wrote its last line, None if unknown, or if it does not begin with these words."""
+    async def _read_last(self, pod: JSONObject, container: str, prefix: bytes) -> datetime | None:
+        """Return when a container wrote its last line, None if unknown, or if it does not begin with `prefix`."""
         path, text = PODS.path(meta.namespace(pod), meta.name(pod), "log"), b""
-        wanted: Query = (("container", container), ("timestamps", "true"), ("tailLines", "1"))
+        query: Query = (("container", container), ("timestamps", "true"), ("tailLines", "1"))
         try:
-            async with timeouts.within(DEADLINE), self._client.stream("GET", path, wanted) as response:
+            async with timeouts.within(DEADLINE), self._client.stream("GET", path, query) as response:
                 async for chunk in response.chunks:
                     text = (text + chunk)[:64]
         except (KubeError, TimeoutError):
             return None
         time, _, line = text.partition(b" ")
-        return timestamps.read(time.decode("ascii", errors="replace")) if line.startswith(said) else None
+        return timestamps.read(time.decode("ascii", errors="replace")) if line.startswith(prefix) else None
 
 
 def _in_turns(uids: Sequence[str], leaders: Mapping[str, JSONObject]) -> list[str]:
@@ -309,11 +311,11 @@ def last_sign(group: Sequence[JSONObject], newest: Progress | None) -> datetime 
 
     None if a rank does not run.
     """
-    started = [_started(pod) for pod in group]
+    starts = [_started(pod) for pod in group]
     size = decimals.natural(meta.annotations(group[0]).get(labels.SIZE, "")) if group else None
-    if not group or len(group) < (size or 1) or None in started:
+    if not group or len(group) < (size or 1) or None in starts:
         return None
-    return max(filter(None, [*started, None if newest is None else newest.at]))
+    return max(filter(None, [*starts, None if newest is None else newest.at]))
 
 
 def _add(steps: Steps, line: bytes) -> str:
@@ -328,22 +330,24 @@ def _add(steps: Steps, line: bytes) -> str:
 
 
 def _containers(pod: JSONObject) -> list[str]:
-    return sorted(str(one.get("name")) for one in meta.status(pod).get("containerStatuses") or [])
+    return sorted(str(status.get("name")) for status in meta.status(pod).get("containerStatuses") or [])
 
 
 def _sidecars(pod: JSONObject) -> list[str]:
     """Return the sidecars: a sidecar may print a file that other containers write."""
-    found = meta.spec(pod).get("initContainers") or []
-    return sorted(str(one.get("name")) for one in found if one.get("restartPolicy") == "Always")
+    init_containers = meta.spec(pod).get("initContainers") or []
+    return sorted(
+        str(container.get("name")) for container in init_containers if container.get("restartPolicy") == "Always"
+    )
 
 
 def _started(pod: JSONObject) -> datetime | None:
     """Return when the last container of a running pod started, None if one does not run."""
-    found = [
+    start_times = [
         ((container_status.get("state") or {}).get("running") or {}).get("startedAt")
         for container_status in meta.status(pod).get("containerStatuses") or []
     ]
-    moments = [timestamps.read(str(one)) for one in found]
+    moments = [timestamps.read(str(text)) for text in start_times]
     return None if not moments or None in moments else max(filter(None, moments))
 
 

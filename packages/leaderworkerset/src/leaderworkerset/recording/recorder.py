@@ -194,13 +194,15 @@ class Recorder:
     def _note_failure(self, members: Incarnation, pod: JSONObject) -> None:
         """Record a run that ended with an error, unless it is known, or the pod is being ended by others."""
         failed = frozenset(
-            (one.container, one.restarts, str(one.end.get("finishedAt")))
-            for one in deaths.of_pod(pod, self._clock.now())
-            if not self._is_past(one.end)
+            (death.container, death.restarts, str(death.end.get("finishedAt")))
+            for death in deaths.of_pod(pod, self._clock.now())
+            if not self._is_past(death.end)
         )
         is_new = bool(failed - self._seen.get(meta.uid(pod), frozenset()))
         self._seen[meta.uid(pod)] = failed
-        leaders = (meta.uid(one) for one in members.living.values() if groupname.leader_of(one) == meta.name(one))
+        leaders = (
+            meta.uid(member) for member in members.living.values() if groupname.leader_of(member) == meta.name(member)
+        )
         leader_uid = next(leaders, "")
         if is_new and leader_uid:
             self._logs.hurry([pod] if members.failed else list(members.living.values()))
@@ -211,8 +213,8 @@ class Recorder:
             self._logs.hurry([pod])  # its last lines
 
     def _is_past(self, end: JSONObject) -> bool:
-        ended = timestamps.read(str(end.get("finishedAt") or ""))
-        return ended is not None and ended < self._begin
+        end_time = timestamps.read(str(end.get("finishedAt") or ""))
+        return end_time is not None and end_time < self._begin
 
     def _depart(self, leader_uid: str, members: Incarnation) -> None:
         if members.record is not None or leader_uid in self._due or leader_uid in self._own:
@@ -223,7 +225,9 @@ class Recorder:
         uid = meta.annotations(change.object).get(labels.RECREATED_LEADER, "")
         if change.new is None or not uid:
             return
-        living = (one for one in self._groups.values() if any(meta.uid(pod) == uid for pod in one.living.values()))
+        living = (
+            group for group in self._groups.values() if any(meta.uid(pod) == uid for pod in group.living.values())
+        )
         members = self._departed.get(uid) or next(living, None)
         if members is None:
             _remember(self._early, uid, change.new)
@@ -269,9 +273,9 @@ class Recorder:
         self._logs.hurry([pod for pod in pods if meta.uid(pod) in living])
         traces, mask = await self._traces(pods, lws, record)
         _remember(self._own, identity, self._own.get(identity, traces.now))
-        found = await asyncio.to_thread(building.build, replace(traces, now=self._own[identity]), mask)
+        episode = await asyncio.to_thread(building.build, replace(traces, now=self._own[identity]), mask)
         async with self._keeping:
-            kept = await self._store.keep(found, identity)
+            kept = await self._store.keep(episode, identity)
         log.info("recorded a failure", episode=kept.place, namespace=namespace, outcome=kept.outcome)
 
     async def _traces(
@@ -286,44 +290,44 @@ class Recorder:
             reason = notes[0] if notes else "the recorder may not read Secrets"
             notes = [f"{reason}: values of Secrets are masked only where they look like some"]
         logs, missing = await self._logs.read(pods)
-        known: set[str] = {meta.uid(pod) for pod in pods} | ({meta.uid(lws)} if lws else set())
+        uids: set[str] = {meta.uid(pod) for pod in pods} | ({meta.uid(lws)} if lws else set())
         traces = Traces(
             pods=pods,
             now=self._clock.now(),
             lws=lws,
             record=record,
             logs=logs,
-            events=await self._events(namespace, known, notes),
+            events=await self._events(namespace, uids, notes),
             revisions=await self._list(Selection(CONTROLLER_REVISIONS, namespace, f"{labels.NAME}={name}"), notes),
             notes=(*notes, *missing),
         )
         return traces, Mask(masking.known(secrets, [*pods, *_templates(lws)]))
 
-    async def _list(self, what: Selection, notes: list[str]) -> Sequence[JSONObject]:
+    async def _list(self, selection: Selection, notes: list[str]) -> Sequence[JSONObject]:
         """List objects; if they are unreadable, return none and add a note."""
         try:
-            listed = await self._client.list(
-                what.resource, namespace=what.namespace, label_selector=what.label_selector
+            listing = await self._client.list(
+                selection.resource, namespace=selection.namespace, label_selector=selection.label_selector
             )
         except KubeError as error:
-            notes.append(f"{what.resource.plural} could not be read: {error}")
+            notes.append(f"{selection.resource.plural} could not be read: {error}")
             return []
-        return listed.items
+        return listing.items
 
     async def _events(self, namespace: str, uids: set[str], notes: list[str]) -> list[JSONObject]:
         """Return the events of these objects; other events are dropped page by page, as a namespace may have many."""
-        found: list[JSONObject] = []
+        events: list[JSONObject] = []
         token, selection = "", Selection(CORE_EVENTS, namespace)
         try:
             for _ in range(MOST_EVENTS // PAGE):
                 page = await self._client.list_page(selection, limit=PAGE, token=token)
-                found += [one for one in page.items if (one.get("involvedObject") or {}).get("uid") in uids]
+                events += [event for event in page.items if (event.get("involvedObject") or {}).get("uid") in uids]
                 if not (token := page.token):
-                    return found
+                    return events
             notes.append(f"of the events of the namespace only {MOST_EVENTS} were searched")
         except KubeError as error:
             notes.append(f"{CORE_EVENTS.plural} could not be read: {error}")
-        return found
+        return events
 
 
 @asynccontextmanager
@@ -341,7 +345,7 @@ async def recording(
         if follower is not None:
             sets = Informer(client, Selection(LEADERWORKERSETS))
             work += [sets.run(), follower.run(pods, sets)]
-        running = [tasks.create_task(one) for one in work]
+        running = [tasks.create_task(coroutine) for coroutine in work]
         await ready.wait()
         try:
             yield
@@ -367,10 +371,10 @@ def _templates(lws: JSONObject | None) -> Iterator[JSONObject]:
     yield from filter(None, (template.get("leaderTemplate"), template.get("workerTemplate")))
 
 
-def _remember(known: dict[str, T], key: str, value: T) -> None:
-    known[key] = value
-    if len(known) > REMEMBERED:
-        del known[next(iter(known))]
+def _remember(memory: dict[str, T], key: str, value: T) -> None:
+    memory[key] = value
+    if len(memory) > REMEMBERED:
+        del memory[next(iter(memory))]
 
 
 def _policy(lws: JSONObject) -> str:

@@ -26,11 +26,11 @@ class Place(NamedTuple):
 class Shelf:
     """The episodes of a store with their bytes, the oldest first."""
 
-    def __init__(self, directory: Path, of_a_set: int, in_all: int, found: Iterable[tuple[Place, int]] = ()) -> None:
+    def __init__(self, directory: Path, of_a_set: int, in_all: int, sizes: Iterable[tuple[Place, int]] = ()) -> None:
         self._directory = directory
         self._of_a_set = of_a_set
         self._in_all = in_all
-        self._sizes = dict(found)
+        self._sizes = dict(sizes)
 
     def has(self, identity: str) -> bool:
         """Return whether there is an episode with this identity."""
@@ -42,11 +42,11 @@ class Shelf:
         Raise `ValueError` for invalid file names.
         """
         names = (episode.namespace, episode.lws, episode.group)
-        own = [one for one in self._sizes if one[:3] == names]
-        known = next((one for one in own if one.identity == identity), None)
+        own = [place for place in self._sizes if place[:3] == names]
+        known = next((place for place in own if place.identity == identity), None)
         if known is not None:
             return known
-        number = max((one.number for one in own), default=0) + 1
+        number = max((place.number for place in own), default=0) + 1
         path = self._directory.joinpath(*names) / f"{number}-{identity}.json"
         if not all(map(NAME.fullmatch, names)) or not FILE.fullmatch(path.name):
             raise ValueError(f"an episode of {names} with the identity {identity!r}: not names of files")
@@ -80,5 +80,5 @@ class Shelf:
             for place, size in kept.items():
                 of_namespaces[place.namespace] += 0 if place == newest else size
             ((largest, _),) = of_namespaces.most_common(1)
-            kept.pop(next(one for one in kept if one.namespace == largest and one != newest))
-        return [one for one in self._sizes if one not in kept]
+            kept.pop(next(place for place in kept if place.namespace == largest and place != newest))
+        return [place for place in self._sizes if place not in kept]

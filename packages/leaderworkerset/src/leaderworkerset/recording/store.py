@@ -66,14 +66,14 @@ class Store:
 
 def places(directory: Path) -> Iterator[Place]:
     """Yield the places of episodes; those of one group are ordered by number."""
-    found = []
+    all_places = []
     for path in directory.glob("*/*/*/*.json"):
         namespace, lws, group = path.parts[-4:-1]
         match = FILE.fullmatch(path.name)
         number = decimals.natural(match["number"]) if match else None
         if match and number is not None:
-            found.append(Place(namespace, lws, group, number, match["identity"], path))
-    yield from sorted(found)
+            all_places.append(Place(namespace, lws, group, number, match["identity"], path))
+    yield from sorted(all_places)
 
 
 def read(place: Place) -> Episode | None:

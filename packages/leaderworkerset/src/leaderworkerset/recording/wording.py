@@ -10,40 +10,38 @@ from leaderworkerset.views.wording import age, counted
 WORDS: Final = {Outcome.FAILED: "failed", Outcome.RECREATED: "was recreated", Outcome.EXHAUSTED: "was given up"}
 
 
-def sentence(one: Episode, now: datetime) -> str:
+def sentence(episode: Episode, now: datetime) -> str:
     """Return a summary of the failure in one sentence."""
-    several = sum(any(end.exit_code for own in rank.containers for end in own.ends) for rank in one.ranks) > 1
+    several = sum(any(end.exit_code for own in rank.containers for end in own.ends) for rank in episode.ranks) > 1
     unknown = ", which rank failed first is not known" if several else ""
-    first = unknown if one.first_rank is None else f", rank {one.first_rank} failed first"
-    failure = f": {one.failure}" if one.failure else ""
-    return (
-        f"group {one.group} {WORDS[one.outcome]} {age(one.time, now)} ago{first} (pod {one.failed_pod or '-'}{failure})"
-    )
+    first = unknown if episode.first_rank is None else f", rank {episode.first_rank} failed first"
+    failure = f": {episode.failure}" if episode.failure else ""
+    return f"group {episode.group} {WORDS[episode.outcome]} {age(episode.time, now)} ago{first} (pod {episode.failed_pod or '-'}{failure})"
 
 
-def circumstances(one: Episode) -> Iterator[str]:
+def circumstances(episode: Episode) -> Iterator[str]:
     """Yield when it happened, how often in a row, under which revision with which changes, and what is not shown."""
-    yield f"Time: {one.time}"
-    if one.recreations:
-        yield f"Failures in a row: {one.recreations}; not recreated before {one.recreate_after}"
-    if one.revision is not None:
-        yield f"Revision: {one.revision.number} ({one.revision.key}), made {one.revision.created}"
-        if one.revision.changes:
-            yield f"Changes from revision {one.revision.before}:"
-            yield from (f"  {change}" for change in one.revision.changes)
-    yield from (f"Note: {note}" for note in one.notes)
-    if one.masked:
-        yield f"Note: what looks like a secret is replaced by [masked], {counted(one.masked, 'time')}"
+    yield f"Time: {episode.time}"
+    if episode.recreations:
+        yield f"Failures in a row: {episode.recreations}; not recreated before {episode.recreate_after}"
+    if episode.revision is not None:
+        yield f"Revision: {episode.revision.number} ({episode.revision.key}), made {episode.revision.created}"
+        if episode.revision.changes:
+            yield f"Changes from revision {episode.revision.before}:"
+            yield from (f"  {change}" for change in episode.revision.changes)
+    yield from (f"Note: {note}" for note in episode.notes)
+    if episode.masked:
+        yield f"Note: what looks like a secret is replaced by [masked], {counted(episode.masked, 'time')}"
 
 
-def ends(found: Sequence[RunEnd]) -> str:
+def ends(runs: Sequence[RunEnd]) -> str:
     """Return how the runs of a container ended."""
-    return ", ".join(f"{end.exit_code} {end.reason}".rstrip() for end in found) or "-"
+    return ", ".join(f"{end.exit_code} {end.reason}".rstrip() for end in runs) or "-"
 
 
-def logs(one: Episode) -> Iterator[tuple[str, Sequence[str]]]:
+def logs(episode: Episode) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield the title and the lines of each log."""
-    for rank in one.ranks:
+    for rank in episode.ranks:
         for container in rank.containers:
             for number, run in enumerate(container.logs, 1):
                 yield _title(rank, container, number, run), run

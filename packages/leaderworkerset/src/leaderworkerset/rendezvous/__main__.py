@@ -106,7 +106,7 @@ class Meeting:
         self.ranks = dict(ranks)
         self.port = port
         self.seconds = seconds
-        self.found: dict[int, Obstacle] = {}
+        self.obstacles: dict[int, Obstacle] = {}
 
     def run(self) -> None:
         """Try until all ranks are met."""
@@ -123,9 +123,9 @@ class Meeting:
         if obstacle is None:
             del self.ranks[rank]
             return
-        if rank == next(iter(self.ranks)) and self.found.get(rank) is not obstacle:
+        if rank == next(iter(self.ranks)) and self.obstacles.get(rank) is not obstacle:
             say(f"waits for {self.title(rank, name)}: {obstacle.words}")
-        self.found[rank] = obstacle
+        self.obstacles[rank] = obstacle
 
     def title(self, rank: int, name: str) -> str:
         """Return a rank in the form of messages, with its name and port."""
@@ -135,7 +135,7 @@ class Meeting:
     def missed(self, ranks: Mapping[int, str]) -> NotMetError:
         """Return the error of a missed deadline; a first look-up that did not end waits for the name server."""
         (rank, name), *others = sorted(ranks.items())
-        obstacle = self.found.get(rank, Obstacle.NO_DNS)
+        obstacle = self.obstacles.get(rank, Obstacle.NO_DNS)
         more = f", nor {len(others)} more" if others else ""
         text = f"did not meet {self.title(rank, name)}{more} within {self.seconds:g} s: {obstacle.words}"
         return NotMetError(obstacle, text)
@@ -149,16 +149,16 @@ def meet(arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
             Obstacle.WRONG_SIZE, f"the program expects {arguments.size} ranks (--size), LWS_GROUP_SIZE is {size}"
         )
     ranks = range(size) if arguments.whom == "all" else (0,)
-    awaited = {rank: name_of(rank, address) for rank in ranks if rank != own}
-    meeting = Meeting(awaited, arguments.port, arguments.timeout)
-    begun = time.monotonic()
+    names = {rank: name_of(rank, address) for rank in ranks if rank != own}
+    meeting = Meeting(names, arguments.port, arguments.timeout)
+    start = time.monotonic()
     # A look-up cannot be interrupted: the deadline is kept by not waiting for it.
     thread = threading.Thread(target=meeting.run, daemon=True)
     thread.start()
     thread.join(arguments.timeout)
     if left := dict(meeting.ranks):
         raise meeting.missed(left)
-    say(f"rank {own} met {arguments.whom} after {time.monotonic() - begun:.1f} s")
+    say(f"rank {own} met {arguments.whom} after {time.monotonic() - start:.1f} s")
 
 
 def say(text: str) -> None:
@@ -178,10 +178,10 @@ def end(error: NotMetError) -> NoReturn:
 
 def seconds(text: str) -> float:
     """Parse a deadline."""
-    found = float(text)
-    if not 0 < found <= LONGEST:
+    deadline = float(text)
+    if not 0 < deadline <= LONGEST:
         raise ValueError
-    return found
+    return deadline
 
 
 def port(text: str) -> int:

@@ -19,9 +19,9 @@ def held_back(pod: JSONObject) -> str:
     """
     spec = meta.spec(pod)
     gates = [gate.get("name", "") for gate in spec.get("schedulingGates") or []]
-    known = next((words for gate, words in KNOWN.items() if gate in gates), None)
-    if known is not None:
-        return known(pod)
+    describe = next((words for gate, words in KNOWN.items() if gate in gates), None)
+    if describe is not None:
+        return describe(pod)
     if gates:
         return f"waits for the scheduling gate{'s' if len(gates) > 1 else ''} {', '.join(gates)}"
     group = (spec.get("schedulingGroup") or {}).get("podGroupName", "")

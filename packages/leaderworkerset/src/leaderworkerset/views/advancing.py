@@ -28,13 +28,13 @@ def steps(progress: Progress, now: datetime) -> str:
     '[#####---------------] step 120 of 480 (25 %), loss 2.1'
     """
     share, left = progress.share, progress.left(now)
-    told = [f"step {progress.step}"]
+    parts = [f"step {progress.step}"]
     if share is not None:
         filled = int(share * BAR)
         bar = f"[{'#' * filled}{'-' * (BAR - filled)}]"
-        told = [f"{bar} step {progress.step} of {progress.total} ({int(share * 100)} %)"]
-    told += [f"{name} {value}" for name, value in progress.metrics[:MOST_METRICS]]
-    return ", ".join([*told, *([f"{duration(left)} left"] if left is not None else [])])
+        parts = [f"{bar} step {progress.step} of {progress.total} ({int(share * 100)} %)"]
+    parts += [f"{name} {value}" for name, value in progress.metrics[:MOST_METRICS]]
+    return ", ".join([*parts, *([f"{duration(left)} left"] if left is not None else [])])
 
 
 def silence(hang: Hang, now: datetime) -> str:

@@ -39,49 +39,51 @@ class ViewSubject(Struct, frozen=True):
 
 def subjects(views: Sequence[View], now: datetime, *, with_namespace: bool = False) -> dict[str, ViewSubject]:
     """Describe each LeaderWorkerSet and each of its groups, by name."""
-    found = (one for view in views for one in _subjects(view, now, f"{view.namespace}/" if with_namespace else ""))
-    return {one.name: one for one in found}
+    view_subjects = (
+        subject for view in views for subject in _subjects(view, now, f"{view.namespace}/" if with_namespace else "")
+    )
+    return {subject.name: subject for subject in view_subjects}
 
 
 def lines(
-    shown: Mapping[str, ViewSubject], now: Mapping[str, ViewSubject], paused: Container[str] = ()
+    previous: Mapping[str, ViewSubject], now: Mapping[str, ViewSubject], paused: Container[str] = ()
 ) -> dict[str, str]:
     """Return a line for every subject that changed since it was last shown, by name, except for paused paces."""
-    changed = {name: _line(shown.get(name), subject) for name, subject in now.items() if subject.pace not in paused}
-    gone = {name: f"{name}{GONE}" for name, was in shown.items() if name not in now and _is_missed(was, now)}
+    changed = {name: _line(previous.get(name), subject) for name, subject in now.items() if subject.pace not in paused}
+    gone = {name: f"{name}{GONE}" for name, before in previous.items() if name not in now and _is_missed(before, now)}
     return {name: text for name, text in changed.items() if text} | {
-        name: text for name, text in gone.items() if shown[name].pace not in paused
+        name: text for name, text in gone.items() if previous[name].pace not in paused
     }
 
 
-def shared(found: Mapping[str, str], known: Mapping[str, ViewSubject], now: datetime) -> list[str]:
+def shared(texts: Mapping[str, str], known_subjects: Mapping[str, ViewSubject], now: datetime) -> list[str]:
     """Return the lines of subjects, in order; groups of a large LeaderWorkerSet with the same change share a line."""
-    told, many = [], defaultdict[tuple[str, bool], list[Group]](list)
-    for name, text in found.items():
-        if (group := known[name].group) is None:
-            told.append(text)
+    shared_lines, by_owner = [], defaultdict[tuple[str, bool], list[Group]](list)
+    for name, text in texts.items():
+        if (group := known_subjects[name].group) is None:
+            shared_lines.append(text)
         else:
-            many[known[name].owner, text.endswith(GONE)].append(group)
-    for (owner, is_gone), groups in many.items():
+            by_owner[known_subjects[name].owner, text.endswith(GONE)].append(group)
+    for (owner, is_gone), groups in by_owner.items():
         if is_gone:
             names = Fold(tuple(sorted(groups, key=lambda group: group.index)), "", "").places
-            told.append(f"{owner} groups {names}{GONE}")
+            shared_lines.append(f"{owner} groups {names}{GONE}")
         else:
-            told += [f"{owner} groups {fold.places}: {fold.text}" for fold in folds(groups, now)]
-    return told
+            shared_lines += [f"{owner} groups {fold.places}: {fold.text}" for fold in folds(groups, now)]
+    return shared_lines
 
 
-def _is_missed(was: ViewSubject, now: Mapping[str, ViewSubject]) -> bool:
+def _is_missed(before: ViewSubject, now: Mapping[str, ViewSubject]) -> bool:
     """Return whether the removal of a subject is reported: groups of a deleted LeaderWorkerSet are not."""
-    return was.owner == was.name or was.owner in now
+    return before.owner == before.name or before.owner in now
 
 
-def _line(was: ViewSubject | None, subject: ViewSubject) -> str:
-    known = was.facts if was else {}
-    changed = [name for name, text in subject.facts.items() if known.get(name) != text]
-    if not changed and known.keys() <= subject.facts.keys():
+def _line(before: ViewSubject | None, subject: ViewSubject) -> str:
+    previous_facts = before.facts if before else {}
+    changed = [name for name, text in subject.facts.items() if previous_facts.get(name) != text]
+    if not changed and previous_facts.keys() <= subject.facts.keys():
         return ""
-    only = changed[0] if len(changed) == 1 and known.keys() <= subject.facts.keys() else subject.name
+    only = changed[0] if len(changed) == 1 and previous_facts.keys() <= subject.facts.keys() else subject.name
     return f"{only}: {subject.facts[only]}" if only != subject.name else subject.whole
 
 

@@ -48,10 +48,10 @@ def of_pod(pod: JSONObject, now: datetime) -> Iterator[Death]:
 
     A run that ended because its pod restarts all containers in place did not fail: another container of the pod failed.
     """
-    inits = {str(one.get("name")) for one in meta.status(pod).get("initContainerStatuses") or []}
-    for one in podstate.container_statuses({} if meta.is_deleting(pod) else pod):
-        name, restarts = str(one.get("name")), int(one.get("restartCount") or 0)
-        state, last = one.get("state") or {}, (one.get("lastState") or {}).get("terminated") or {}
+    inits = {str(status.get("name")) for status in meta.status(pod).get("initContainerStatuses") or []}
+    for status in podstate.container_statuses({} if meta.is_deleting(pod) else pod):
+        name, restarts = str(status.get("name")), int(status.get("restartCount") or 0)
+        state, last = status.get("state") or {}, (status.get("lastState") or {}).get("terminated") or {}
         ended = state.get("terminated") or {}
         first = str((ended if restarts == 0 else last if restarts == 1 else {}).get("finishedAt") or "")
         if podstate.is_failure(ended):
@@ -66,17 +66,17 @@ def _has_settled(state: JSONObject, now: datetime) -> bool:
     return started is not None and now - started >= SETTLED
 
 
-def in_order(found: Iterable[Death]) -> list[Death]:
+def in_order(failed_runs: Iterable[Death]) -> list[Death]:
     """Return failed runs; the run that explains the others comes first."""
-    listed = list(found)
-    if all(one.first for one in listed):
-        return sorted(listed, key=lambda one: (one.first, one.seconds))
-    return sorted(listed, key=lambda one: (-one.restarts, one.seconds))
+    runs = list(failed_runs)
+    if all(run.first for run in runs):
+        return sorted(runs, key=lambda run: (run.first, run.seconds))
+    return sorted(runs, key=lambda run: (-run.restarts, run.seconds))
 
 
-def is_order_known(found: list[Death]) -> bool:
+def is_order_known(runs: list[Death]) -> bool:
     """Return whether the first crashed rank is known: times are whole seconds, in which two ranks can crash."""
-    return first_of((one.pod, one.first) for one in found) is not None
+    return first_of((run.pod, run.first) for run in runs) is not None
 
 
 def first_of(ends: Iterable[tuple[T, str]]) -> T | None:
@@ -87,11 +87,11 @@ def first_of(ends: Iterable[tuple[T, str]]) -> T | None:
     >>> first_of([("a", "10:00:01"), ("b", "10:00:02")]), first_of([("a", "10:00:01"), ("b", "10:00:01")])
     ('a', None)
     """
-    known: dict[T, str] = {}
+    first_ends: dict[T, str] = {}
     for name, end in ends:
-        known[name] = min(known.get(name, end), end)
-    if len(known) < 2:
-        return next(iter(known), None)
-    earliest = min(known.values())
-    first = [name for name, end in known.items() if end == earliest]
-    return first[0] if all(known.values()) and len(first) == 1 else None
+        first_ends[name] = min(first_ends.get(name, end), end)
+    if len(first_ends) < 2:
+        return next(iter(first_ends), None)
+    earliest = min(first_ends.values())
+    first = [name for name, end in first_ends.items() if end == earliest]
+    return first[0] if all(first_ends.values()) and len(first) == 1 else None

@@ -127,8 +127,10 @@ def _count(obj: JSONObject, role: JSONObject, parts: Iterable[PartView]) -> Role
     return RoleCount(str(role.get("name")), sum(view.ready for view in own), desired)
 
 
-def leaderworkersets(shown: Iterable[Shown]) -> list[View]:
+def leaderworkersets(views: Iterable[Shown]) -> list[View]:
     """Return the LeaderWorkerSets that are shown, including those of DisaggregatedSets."""
     return [
-        view for one in shown for view in ([part.view for part in one.parts] if isinstance(one, SetView) else [one])
+        view
+        for view_or_set in views
+        for view in ([part.view for part in view_or_set.parts] if isinstance(view_or_set, SetView) else [view_or_set])
     ]

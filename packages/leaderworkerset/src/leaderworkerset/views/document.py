@@ -26,7 +26,11 @@ def document(views: Iterable[View], sets: Sequence[SetView] = (), *, managed_fie
 
     `disaggregatedSets` is present if there are some, `moreGroups` counts unlisted groups without a pod.
     """
-    shown = {"disaggregatedSets": [_set_document(one, managed_fields=managed_fields) for one in sets]} if sets else {}
+    sets_field = (
+        {"disaggregatedSets": [_set_document(set_view, managed_fields=managed_fields) for set_view in sets]}
+        if sets
+        else {}
+    )
     return {
         "apiVersion": VERSION,
         "kind": VIEWS,
@@ -41,20 +45,20 @@ def document(views: Iterable[View], sets: Sequence[SetView] = (), *, managed_fie
             }
             for view in views
         ],
-        **shown,
+        **sets_field,
     }
 
 
-def shown_objects(shown: JSONObject) -> list[JSONObject]:
+def shown_objects(listing: JSONObject) -> list[JSONObject]:
     """Return the objects of a document of `lws get` as manifests, without fields that an API server or controller sets.
 
     LeaderWorkerSets that a DisaggregatedSet owns are omitted: it creates them.
     """
-    found: list[object] = []
+    objects: list[object] = []
     for part, field in (("disaggregatedSets", "disaggregatedSet"), ("items", "leaderWorkerSet")):
-        listed = shown.get(part)
-        found += [one.get(field) for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict)]
-    return [as_manifest(one) for one in found if isinstance(one, dict) and not meta.controller_of(one)]
+        items = listing.get(part)
+        objects += [item.get(field) for item in (items if isinstance(items, list) else ()) if isinstance(item, dict)]
+    return [as_manifest(obj) for obj in objects if isinstance(obj, dict) and not meta.controller_of(obj)]
 
 
 def as_manifest(obj: JSONObject) -> JSONObject:
@@ -87,37 +91,37 @@ def without_managed_fields(obj: JSONObject) -> JSONObject:
     """Return an object without `managedFields`, for users and scripts."""
     if "managedFields" not in meta.metadata(obj):
         return obj
-    kept = {name: value for name, value in meta.metadata(obj).items() if name != "managedFields"}
-    return {**obj, "metadata": kept}
+    metadata = {name: value for name, value in meta.metadata(obj).items() if name != "managedFields"}
+    return {**obj, "metadata": metadata}
 
 
-def _recreations(told: Recreations) -> JSONObject:
+def _recreations(recreation: Recreations) -> JSONObject:
     return {
-        "count": told.count,
-        "failedPod": told.failed_pod,
-        "due": told.due.isoformat(),
-        "waiting": told.is_waiting,
-        "exhausted": told.is_exhausted,
-        "failure": told.failure,
+        "count": recreation.count,
+        "failedPod": recreation.failed_pod,
+        "due": recreation.due.isoformat(),
+        "waiting": recreation.is_waiting,
+        "exhausted": recreation.is_exhausted,
+        "failure": recreation.failure,
     }
 
 
-def _progress(told: Progress) -> JSONObject:
+def _progress(progress: Progress) -> JSONObject:
     return {
-        "step": told.step,
-        "total": told.total,
-        "metrics": dict(told.metrics),
-        "at": None if told.at is None else told.at.isoformat(),
-        "rate": told.rate,
+        "step": progress.step,
+        "total": progress.total,
+        "metrics": dict(progress.metrics),
+        "at": None if progress.at is None else progress.at.isoformat(),
+        "rate": progress.rate,
     }
 
 
-def _hang(told: Hang) -> JSONObject:
+def _hang(hang: Hang) -> JSONObject:
     ranks = [
-        {"rank": one.rank, "pod": one.pod, "silentSince": one.since.isoformat(), "waits": one.waits}
-        for one in told.ranks
+        {"rank": rank.rank, "pod": rank.pod, "silentSince": rank.since.isoformat(), "waits": rank.waits}
+        for rank in hang.ranks
     ]
-    return {"since": told.since.isoformat(), "ranks": ranks}
+    return {"since": hang.since.isoformat(), "ranks": ranks}
 
 
 def _group_document(group: Group) -> JSONObject:

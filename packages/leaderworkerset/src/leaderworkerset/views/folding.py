@@ -86,27 +86,27 @@ class Fold(Struct, frozen=True):
 
 def folds(groups: Iterable[Group], now: datetime) -> list[Fold]:
     """Return the groups by their common state: unready groups first, then the others, each by index."""
-    found: dict[tuple[str, ...], list[tuple[Group, str]]] = {}
-    for group in sorted(groups, key=lambda one: one.index):
+    by_state: dict[tuple[str, ...], list[tuple[Group, str]]] = {}
+    for group in sorted(groups, key=lambda group: group.index):
         why, common = _why(group, now)
         key = ((others_than_ready(group) or READY), common, group.revision)
-        found.setdefault(key, []).append((group, why))
-    built = [
+        by_state.setdefault(key, []).append((group, why))
+    all_folds = [
         Fold(tuple(group for group, _ in members), key[0], members[0][1])  # the first one represents all
-        for key, members in found.items()
+        for key, members in by_state.items()
     ]
-    return sorted(built, key=lambda fold: (fold.is_fine, fold.groups[0].index))
+    return sorted(all_folds, key=lambda fold: (fold.is_fine, fold.groups[0].index))
 
 
 def _why(group: Group, now: datetime) -> tuple[str, str]:
     """Return why a group is not ready, and the same without the group's name, for comparison with other groups."""
     recreated = None if recreations.is_over(group, now) else group.recreations
-    told = recreations.sentence(recreated, now) if recreated else ""
+    recreation_text = recreations.sentence(recreated, now) if recreated else ""
     first = telling(group.ranks)
     if first is None:
-        return told, told
+        return recreation_text, recreation_text
     leader = group.ranks[0].pod
     pod = "" if first.pod in first.why else f"{first.pod}: "
-    return "; ".join(filter(None, [f"{pod}{first.why}", told])), "; ".join(
-        filter(None, [first.why.replace(leader, ""), told])
+    return "; ".join(filter(None, [f"{pod}{first.why}", recreation_text])), "; ".join(
+        filter(None, [first.why.replace(leader, ""), recreation_text])
     )

@@ -220,19 +220,21 @@ def view(lws: JSONObject, pods: Iterable[JSONObject], describe: Callable[[JSONOb
     template = spec.get("leaderWorkerTemplate") or {}
     size = int(template.get("size", 1))
     desired = int(spec.get("replicas", 1))
-    named: dict[GroupName, dict[int, JSONObject]] = {}
+    by_name: dict[GroupName, dict[int, JSONObject]] = {}
     for pod in pods:
         place = place_of(pod)
         if place is not None:
-            named.setdefault(place[0], {})[place[1]] = pod
-    by_group = _numbered(named, desired)
-    lacking = desired - sum(0 <= index < desired for index in by_group)
-    listed = 0 if groupname.is_hash_set(lws) else min(lacking, max(LISTED // size, 1))
-    by_group |= {index: (index, {}) for index in islice((at for at in range(desired) if at not in by_group), listed)}
+            by_name.setdefault(place[0], {})[place[1]] = pod
+    by_group = _numbered(by_name, desired)
+    shortage = desired - sum(0 <= index < desired for index in by_group)
+    listed_count = 0 if groupname.is_hash_set(lws) else min(shortage, max(LISTED // size, 1))
+    by_group |= {
+        index: (index, {}) for index in islice((at for at in range(desired) if at not in by_group), listed_count)
+    }
     waits_for_leader = spec.get("startupPolicy") in AWAITING_LEADER
     rank = describe or rank_of
-    found = (_Members(index, *members, describe=rank) for index, members in sorted(by_group.items()))
-    groups = (_group(lws, members, size, waits_for_leader) for members in found)
+    all_members = (_Members(index, *members, describe=rank) for index, members in sorted(by_group.items()))
+    groups = (_group(lws, members, size, waits_for_leader) for members in all_members)
     return View(
         name=meta.name(lws),
         namespace=meta.namespace(lws),
@@ -242,7 +244,7 @@ def view(lws: JSONObject, pods: Iterable[JSONObject], describe: Callable[[JSONOb
         created=meta.metadata(lws).get("creationTimestamp", ""),
         groups=tuple(groups),
         object=lws,
-        more=lacking - listed,
+        more=shortage - listed_count,
     )
 
 
@@ -307,18 +309,18 @@ class _Members(Struct, frozen=True):
 
 
 def _numbered(
-    named: dict[GroupName, dict[int, JSONObject]], desired: int
+    by_name: dict[GroupName, dict[int, JSONObject]], desired: int
 ) -> dict[int, tuple[GroupName, dict[int, JSONObject]]]:
     """Return the groups by number: by name, or the youngest first and ending groups last."""
     numbered: dict[int, tuple[GroupName, dict[int, JSONObject]]] = {
-        name: (name, pods) for name, pods in named.items() if isinstance(name, int)
+        name: (name, pods) for name, pods in by_name.items() if isinstance(name, int)
     }
-    keyed = [_Members(-1, name, pods, rank_of) for name, pods in named.items() if isinstance(name, str)]
-    living = sorted((one for one in keyed if not one.ends), key=_age, reverse=True)
-    ending = sorted((one for one in keyed if one.ends), key=lambda one: str(one.name))
-    numbered |= {index: (one.name, one.pods) for index, one in enumerate(living)}
+    keyed = [_Members(-1, name, pods, rank_of) for name, pods in by_name.items() if isinstance(name, str)]
+    living = sorted((members for members in keyed if not members.ends), key=_age, reverse=True)
+    ending = sorted((members for members in keyed if members.ends), key=lambda members: str(members.name))
+    numbered |= {index: (members.name, members.pods) for index, members in enumerate(living)}
     first = max(desired, len(living))
-    return numbered | {index: (one.name, one.pods) for index, one in enumerate(ending, first)}
+    return numbered | {index: (members.name, members.pods) for index, members in enumerate(ending, first)}
 
 
 def _age(members: _Members) -> tuple[str, str]:
@@ -338,10 +340,12 @@ def _size_of(members: _Members, size: int) -> int:
 
 def _group(lws: JSONObject, members: _Members, size: int, waits_for_leader: bool) -> Group:  # noqa: FBT001
     leader = members.leader
-    awaited = "ContainersReady" if leader is not None and groupname.is_hash(leader) else "Ready"
-    held = waits_for_leader and not (leader is not None and meta.is_condition_true(leader, awaited))
+    condition = "ContainersReady" if leader is not None and groupname.is_hash(leader) else "Ready"
+    is_held = waits_for_leader and not (leader is not None and meta.is_condition_true(leader, condition))
     ranks = tuple(
-        members.describe(members.pods[number]) if number in members.pods else _missing(lws, members, number, held=held)
+        members.describe(members.pods[number])
+        if number in members.pods
+        else _missing(lws, members, number, is_held=is_held)
         for number in sorted({*range(_size_of(members, size)), *members.pods})
     )
     if leader is not None and groupname.end_of(leader) is GroupEnd.COMPLETE:
@@ -374,7 +378,7 @@ def rank_of(pod: JSONObject) -> Rank:
     )
 
 
-def _missing(lws: JSONObject, members: _Members, rank: int, *, held: bool) -> Rank:
+def _missing(lws: JSONObject, members: _Members, rank: int, *, is_held: bool) -> Rank:
     host = groupname.host(members.leader) if members.leader else f"{meta.name(lws)}-{members.name}"
-    why = AWAITS_LEADER if held and rank else NOT_CREATED
+    why = AWAITS_LEADER if is_held and rank else NOT_CREATED
     return Rank(group=members.name, index=rank, pod=f"{host}-{rank}" if rank else host, state=MISSING, why=why)

@@ -83,23 +83,23 @@ def parse(template: str) -> list[Part]:
 
 def fill(parts: Sequence[Part], value: JSON) -> str:
     """Return the text of a template for a value."""
-    found = []
+    texts = []
     for part in parts:
         if isinstance(part, str):
-            found.append(part)
+            texts.append(part)
         elif isinstance(part, Loop):
-            found += [fill(part.parts, one) for one in select(part.path, value)]
+            texts += [fill(part.parts, item) for item in select(part.path, value)]
         else:
-            found.append(" ".join(map(text, select(part, value))))
-    return "".join(found)
+            texts.append(" ".join(map(text, select(part, value))))
+    return "".join(texts)
 
 
 def select(steps: Sequence[Step], value: JSON) -> list[JSON]:
     """Return the results of a path."""
-    found = [value]
+    values = [value]
     for step in steps:
-        found = [one for each in found for one in step(each)]
-    return found
+        values = [child for parent in values for child in step(parent)]
+    return values
 
 
 def text(value: JSON) -> str:
@@ -180,7 +180,7 @@ def _union(words: str) -> Step:
         )
     if not steps:
         raise JSONPathError("[] selects nothing: write [*] for all")
-    return lambda value: (one for step in steps for one in step(value))
+    return lambda value: (result for step in steps for result in step(value))
 
 
 def _literal(name: str) -> Step:

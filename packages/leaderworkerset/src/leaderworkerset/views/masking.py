@@ -44,14 +44,14 @@ class Mask:
     """Masks texts; `count` is the number of values replaced so far."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        self._values = sorted({one for one in values if len(one) >= SHORTEST}, key=len, reverse=True)
+        self._values = sorted({value for value in values if len(value) >= SHORTEST}, key=len, reverse=True)
         self.count = 0
 
     def text(self, text: str) -> str:
         """Return the text without values that look like secrets."""
         for value in self._values:
-            if found := text.count(value):
-                self.count += found
+            if occurrences := text.count(value):
+                self.count += occurrences
                 text = text.replace(value, MASK)
         for form in FORMS:
             text = form.sub(self._form, text)
@@ -70,11 +70,11 @@ class Mask:
                 return self.text(value)
             case {"name": str(name), "value": str(secret)} if _is_secret(name, secret):
                 self.count += 1
-                return {key: MASK if key == "value" else self.object(one) for key, one in value.items()}
+                return {key: MASK if key == "value" else self.object(field_value) for key, field_value in value.items()}
             case dict():
-                return {key: self.object(one) for key, one in value.items()}
+                return {key: self.object(field_value) for key, field_value in value.items()}
             case list():
-                return [self._word(before, one) for before, one in zip(("", *value), value, strict=False)]
+                return [self._word(before, item) for before, item in zip(("", *value), value, strict=False)]
         return value
 
     def data(self, data: Mapping[str, str]) -> dict[str, str]:

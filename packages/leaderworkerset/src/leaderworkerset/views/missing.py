@@ -42,9 +42,9 @@ def parse(condition: str) -> Check:
         kind, _, status = value.partition("=")
         return lambda view: for_condition(view, kind, status or "True")
     if word == "jsonpath" and (match := ASSIGNMENT.fullmatch(value)):
-        shown = jsonpath.completed(match["path"])
-        steps = jsonpath.path(shown)
-        return lambda view: for_path(view, shown, steps, match["value"])
+        path = jsonpath.completed(match["path"])
+        steps = jsonpath.path(path)
+        return lambda view: for_path(view, path, steps, match["value"])
     raise ValueError(f"{condition}: use {USABLE}")
 
 
@@ -92,11 +92,12 @@ def for_completion(view: Shown | None) -> str | None:
 
 def _progress(view: View) -> str:
     """Return the progress of a LeaderWorkerSet without the remaining time: a line is printed again when it changes."""
-    found = [(group, group.progress) for group in view.groups if group.end is None and group.progress is not None]
-    told = [
-        f"group {group.name} at step {one.step}" + (f" of {one.total}" if one.total else "") for group, one in found
+    advances = [(group, group.progress) for group in view.groups if group.end is None and group.progress is not None]
+    texts = [
+        f"group {group.name} at step {progress.step}" + (f" of {progress.total}" if progress.total else "")
+        for group, progress in advances
     ]
-    return f"; {told[0]}" if told else ""
+    return f"; {texts[0]}" if texts else ""
 
 
 def _not_ended(view: View) -> str:
@@ -131,7 +132,9 @@ def for_condition(view: Shown | None, kind: str, status: str) -> str | None:
     if view is None:
         return "it is gone"
     conditions = meta.status(view.object).get("conditions") or []
-    condition: JSONObject = next((one for one in conditions if str(one.get("type")).lower() == kind.lower()), {})
+    condition: JSONObject = next(
+        (candidate for candidate in conditions if str(candidate.get("type")).lower() == kind.lower()), {}
+    )
     current = condition.get("observedGeneration") == meta.generation(view.object)
     if str(condition.get("status", "False")).lower() == status.lower() and (current or status.lower() != "true"):
         return None
@@ -139,19 +142,19 @@ def for_condition(view: Shown | None, kind: str, status: str) -> str | None:
     return f"condition {kind} is {condition.get('status', 'not there')}{stale}{_first_reason(view)}"
 
 
-def for_path(view: Shown | None, shown: str, steps: Sequence[Step], value: str | None) -> str | None:
+def for_path(view: Shown | None, path: str, steps: Sequence[Step], value: str | None) -> str | None:
     """Return what is missing until a field of the object exists, or has the value."""
     if view is None:
         return "it is gone"
     try:
-        found = [jsonpath.text(one) for one in jsonpath.select(steps, view.object)]
+        texts = [jsonpath.text(result) for result in jsonpath.select(steps, view.object)]
     except JSONPathError as error:
-        return f"{shown}: {error}"
-    if not found:
-        return f"{shown} is not there{_first_reason(view)}"
-    if value is None or found == [value.strip("'\"")]:
+        return f"{path}: {error}"
+    if not texts:
+        return f"{path} is not there{_first_reason(view)}"
+    if value is None or texts == [value.strip("'\"")]:
         return None
-    return f"{shown} is {' '.join(found)}, not {value}{_first_reason(view)}"
+    return f"{path} is {' '.join(texts)}, not {value}{_first_reason(view)}"
 
 
 def for_deletion(view: Shown | None) -> str | None:

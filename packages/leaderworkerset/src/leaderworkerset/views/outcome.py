@@ -140,8 +140,8 @@ def silent_failure(view: View) -> FailedContainer | None:
 
 def failures(view: View) -> list[FailedContainer]:
     """Return the failed containers of all unready ranks, by group and rank."""
-    found = {(meta.uid(failed.pod), failed.container): failed for failed, _ in reversed([*_failures(view)])}
-    return [*reversed(found.values())]  # of a container's two failures the newer one
+    by_container = {(meta.uid(failed.pod), failed.container): failed for failed, _ in reversed([*_failures(view)])}
+    return [*reversed(by_container.values())]  # of a container's two failures the newer one
 
 
 def _failures(view: View) -> Iterator[tuple[FailedContainer, JSONObject]]:

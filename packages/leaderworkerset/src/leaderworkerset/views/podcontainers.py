@@ -15,7 +15,7 @@ DEFAULT: Final = "kubectl.kubernetes.io/default-container"
 def containers(pod: JSONObject) -> list[str]:
     """Return the names of the containers of a pod, init containers last."""
     spec = meta.spec(pod)
-    return [str(one.get("name")) for one in (*(spec.get("containers") or []), *(spec.get("initContainers") or []))]
+    return [str(item.get("name")) for item in (*(spec.get("containers") or []), *(spec.get("initContainers") or []))]
 
 
 def default_container(pod: JSONObject) -> str:
@@ -25,8 +25,8 @@ def default_container(pod: JSONObject) -> str:
     'main'
     """
     names = containers(pod)
-    annotated = meta.annotations(pod).get(DEFAULT)
-    return annotated if annotated in names else names[0]
+    default = meta.annotations(pod).get(DEFAULT)
+    return default if default in names else names[0]
 
 
 def note_of_choice(pods: Sequence[JSONObject]) -> str:
@@ -71,20 +71,20 @@ def waiting(pods: Sequence[JSONObject], container: str | None) -> tuple[str, str
 
     None if each has one.
     """
-    found = [(pod, why) for pod in pods if (why := unlogged(pod, container))]
-    if not found:
+    unlogged_pods = [(pod, why) for pod in pods if (why := unlogged(pod, container))]
+    if not unlogged_pods:
         return None
-    return podstate.state(found[0][0]), summed((meta.name(pod), why) for pod, why in found)[0]
+    return podstate.state(unlogged_pods[0][0]), summed((meta.name(pod), why) for pod, why in unlogged_pods)[0]
 
 
-def summed(found: Iterable[tuple[str, str]]) -> list[str]:
+def summed(pairs: Iterable[tuple[str, str]]) -> list[str]:
     """Return a sentence for each reason, with its pods, from pairs of pod and reason, in their order.
 
     >>> summed([("web-0", "no log yet (Pending)"), ("web-1", "no log yet (Pending)"), ("web-2", "no log yet (Unknown)")])
     ['web-0 and 1 more pod have no log yet (Pending)', 'web-2 has no log yet (Unknown)']
     """
     pods: dict[str, list[str]] = {}
-    for name, why in found:
+    for name, why in pairs:
         pods.setdefault(why, []).append(name)
     return [
         f"{names[0]} has {why}"

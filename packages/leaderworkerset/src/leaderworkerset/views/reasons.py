@@ -38,8 +38,8 @@ def telling(ranks: Iterable[Rank]) -> Rank | None:
     a crash explains an unready rank. Of several crashed ranks, it is the rank in the diagnosis.
     """
     problems = [rank for rank in ranks if is_problem(rank)]
-    crashed = deaths.in_order(run for rank in problems for run in rank.deaths)
-    return min(problems, key=lambda rank: (_stage(rank), bool(crashed) and rank.pod != crashed[0].pod), default=None)
+    crashes = deaths.in_order(run for rank in problems for run in rank.deaths)
+    return min(problems, key=lambda rank: (_stage(rank), bool(crashes) and rank.pod != crashes[0].pod), default=None)
 
 
 def _stage(rank: Rank) -> int:
@@ -52,8 +52,8 @@ def _stage(rank: Rank) -> int:
 
 def first_problem(group: Group) -> str:
     """Return the rank whose problem explains the others, and its reason; empty if there is none."""
-    found = telling(group.ranks)
-    return f"{found.pod}: {found.why}" if found else ""
+    problem = telling(group.ranks)
+    return f"{problem.pod}: {problem.why}" if problem else ""
 
 
 def others_than_ready(group: Group) -> str:
@@ -70,8 +70,8 @@ def summary(view: View, group: Group, now: datetime) -> str:
     else:
         text = f"{group.ready_ranks} of {ranks} ready" + (f" ({others})" if others else "")
     text = f"{view.name} group {group.name}: {text}"
-    told = recreations.sentence(group.recreations, now) if group.recreations else ""
-    return "; ".join(filter(None, [text, first_problem(group), told]))
+    recreation_text = recreations.sentence(group.recreations, now) if group.recreations else ""
+    return "; ".join(filter(None, [text, first_problem(group), recreation_text]))
 
 
 def first_waiting(view: View) -> tuple[Rank, int] | None:
@@ -79,8 +79,8 @@ def first_waiting(view: View) -> tuple[Rank, int] | None:
     waiting = [rank for group in view.groups for rank in group.ranks if not rank.is_ready]
     if not waiting:
         return None
-    reasoned = (rank for rank in waiting if rank.why and rank.state != MISSING)
-    first = telling(waiting) or next(reasoned, waiting[0])
+    with_reason = (rank for rank in waiting if rank.why and rank.state != MISSING)
+    first = telling(waiting) or next(with_reason, waiting[0])
     return first, len(waiting) - 1
 
 
@@ -97,10 +97,10 @@ def reasons(view: View) -> str:
 
 def brief(view: View) -> str:
     """Return the text of `reasons` without the part after the semicolon; empty if every rank is ready."""
-    found = first_waiting(view)
-    if found is None:
+    first_and_count = first_waiting(view)
+    if first_and_count is None:
         return ""
-    first, count = found
+    first, count = first_and_count
     others = f" (and {wording.counted(count, 'more rank')})" if count else ""
     why = wording.reason(first)
     return f"{first.pod} is {wording.state(first)}{': ' + why if why else ''}{others}"
@@ -110,8 +110,8 @@ def behind(view: View) -> str:
     """Return a note if the numbers of a status differ from the pods, which change first; otherwise an empty text."""
     ready = sum(group.is_ready for group in view.groups)
     revisions = sorted(Counter(group.revision for group in view.groups if group.revision).values())
-    told = [f"{wording.counted(ready, 'group')} {'is' if ready == 1 else 'are'} ready"] if ready != view.ready else []
+    facts = [f"{wording.counted(ready, 'group')} {'is' if ready == 1 else 'are'} ready"] if ready != view.ready else []
     is_counted = view.up_to_date in (*revisions, sum(revisions)) or not (view.up_to_date or view.is_updating)
     if len(revisions) > 1 and not is_counted:
-        told.append(f"{' and '.join(map(str, revisions))} groups have the same revision")
-    return f"the status of {view.name} is behind its pods: of these {', and '.join(told)}" if told else ""
+        facts.append(f"{' and '.join(map(str, revisions))} groups have the same revision")
+    return f"the status of {view.name} is behind its pods: of these {', and '.join(facts)}" if facts else ""

@@ -31,43 +31,43 @@ RECORDED: Final = re.compile(
 
 def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
     """Read the record of a group that `leader` leads; None if it is unreadable, or of another revision."""
-    found = recreationrecord.read(record)
+    recreation = recreationrecord.read(record)
     revision = groupname.revision(leader) if leader else ""
-    if found is None or (revision and revision != found.revision):
+    if recreation is None or (revision and revision != recreation.revision):
         return None
-    condemned = leader is not None and meta.uid(leader) == found.leader
-    stays = condemned and leader is not None and (groupname.is_exhausted(leader) or not meta.is_deleting(leader))
-    if found.state is not RecreationState.RECREATED and not stays:
+    is_condemned = leader is not None and meta.uid(leader) == recreation.leader
+    stays = is_condemned and leader is not None and (groupname.is_exhausted(leader) or not meta.is_deleting(leader))
+    if recreation.state is not RecreationState.RECREATED and not stays:
         return None  # the leader was replaced otherwise: that recreation did not take place
     return Recreations(
-        count=found.count,
-        failed_pod=found.failure.pod,
-        due=found.due,
-        is_waiting=stays and found.state is not RecreationState.EXHAUSTED,
-        is_exhausted=stays and found.state is RecreationState.EXHAUSTED,
-        failure=masked(found.failure.what),
+        count=recreation.count,
+        failed_pod=recreation.failure.pod,
+        due=recreation.due,
+        is_waiting=stays and recreation.state is not RecreationState.EXHAUSTED,
+        is_exhausted=stays and recreation.state is RecreationState.EXHAUSTED,
+        failure=masked(recreation.failure.what),
     )
 
 
-def failed_run(view: View, told: Recreations, now: datetime) -> Death | None:
+def failed_run(view: View, recreation: Recreations, now: datetime) -> Death | None:
     """Return the run that caused a group's recreation, if the group failed again after its last recreation.
 
     It remains the reason while the group starts again, until the group is ready or `REMEMBERED` has passed.
     """
-    return None if told.count < 2 or now - told.due >= REMEMBERED else recorded_run(view, told)
+    return None if recreation.count < 2 or now - recreation.due >= REMEMBERED else recorded_run(view, recreation)
 
 
-def recorded_run(view: View, told: Recreations) -> Death | None:
+def recorded_run(view: View, recreation: Recreations) -> Death | None:
     """Return the run that caused a group's recreation, from its record; None if the record describes none."""
-    found = RECORDED.fullmatch(told.failure)
-    if found is None or found["reason"] == podstate.ALL_RESTARTED:
+    match = RECORDED.fullmatch(recreation.failure)
+    if match is None or match["reason"] == podstate.ALL_RESTARTED:
         return None
     template = meta.spec(view.object).get("leaderWorkerTemplate") or {}
-    is_leader = told.failed_pod.count("-") == view.name.count("-") + 1
+    is_leader = recreation.failed_pod.count("-") == view.name.count("-") + 1
     pod = (template.get("leaderTemplate") if is_leader else None) or template.get("workerTemplate") or {}
     inits = {init_container.get("name") for init_container in meta.spec(pod).get("initContainers") or []}
-    end = {"exitCode": decimals.natural(found["code"]), "reason": found["reason"] or "", "message": found["line"]}
-    return Death(told.failed_pod, found["container"], end, found["container"] in inits, is_recorded=True)
+    end = {"exitCode": decimals.natural(match["code"]), "reason": match["reason"] or "", "message": match["line"]}
+    return Death(recreation.failed_pod, match["container"], end, match["container"] in inits, is_recorded=True)
 
 
 def is_over(group: Group, now: datetime) -> bool:
@@ -87,7 +87,7 @@ def by_group(records: Iterable[JSONObject]) -> dict[tuple[str, str, str], JSONOb
     }
 
 
-def sentence(told: Recreations, now: datetime) -> str:
+def sentence(recreation: Recreations, now: datetime) -> str:
     """Return a sentence with the number of recreations of a group, the reason, and the time of the next.
 
     >>> from datetime import UTC, timedelta
@@ -99,15 +99,15 @@ def sentence(told: Recreations, now: datetime) -> str:
     >>> sentence(Recreations(count=3, failed_pod="web-0", due=now, is_exhausted=True, failure="app: exit code 1"), now)
     'recreated 2 times; pod web-0 failed again (app: exit code 1): no restart is left, the pods are kept for diagnosis'
     """
-    done = f"recreated {counted(told.done, 'time')}"
-    failed = f"pod {told.failed_pod} failed"
-    shown = f" ({told.failure})" if told.failure else ""
-    if told.is_exhausted:
-        return f"{done}; {failed} again{shown}: no restart is left, the pods are kept for diagnosis"
-    if not told.is_waiting:
-        return f"{done}, last {duration(now - told.due)} ago because {failed}{shown}"
-    wait = f"in {duration(told.due - now)}" if told.due > now else "now"
-    return f"{done}; {failed} again{shown}, next attempt {wait}"
+    attempts = f"recreated {counted(recreation.done, 'time')}"
+    cause = f"pod {recreation.failed_pod} failed"
+    reason = f" ({recreation.failure})" if recreation.failure else ""
+    if recreation.is_exhausted:
+        return f"{attempts}; {cause} again{reason}: no restart is left, the pods are kept for diagnosis"
+    if not recreation.is_waiting:
+        return f"{attempts}, last {duration(now - recreation.due)} ago because {cause}{reason}"
+    wait = f"in {duration(recreation.due - now)}" if recreation.due > now else "now"
+    return f"{attempts}; {cause} again{reason}, next attempt {wait}"
 
 
 def in_place(group: Group, now: datetime) -> str:
@@ -116,10 +116,10 @@ def in_place(group: Group, now: datetime) -> str:
     Of several groups, an unready group comes first, then the group with most restarts.
     """
     notes = [(rank.pod, restartnotes.read(rank.object or {})) for rank in group.ranks]
-    found = [(pod, note) for pod, note in notes if note.restarts]
-    if not found:
+    restarted_pods = [(pod, note) for pod, note in notes if note.restarts]
+    if not restarted_pods:
         return ""
-    pod, note = min(found, key=lambda one: (one[1].since is None, -one[1].restarts))
+    pod, note = min(restarted_pods, key=lambda pair: (pair[1].since is None, -pair[1].restarts))
     since = f", not ready for {duration(now - note.since)}" if note.since is not None else ""
-    others = f"; so did {counted(len(found) - 1, 'more pod')}" if len(found) > 1 else ""
+    others = f"; so did {counted(len(restarted_pods) - 1, 'more pod')}" if len(restarted_pods) > 1 else ""
     return f"pod {pod} restarted all its containers in place {counted(note.restarts, 'time')}{since}{others}"

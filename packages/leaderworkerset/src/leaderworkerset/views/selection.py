@@ -41,7 +41,7 @@ class Selection(Struct, frozen=True):
 class Filter(Struct, frozen=True):
     """The selected pods of a LeaderWorkerSet: those of the selection with these groups and ranks (empty: all)."""
 
-    chosen: Selection
+    selection: Selection
     groups: frozenset[GroupName] = frozenset()
     ranks: frozenset[int] = frozenset()
     labels: LabelSelector = EVERYTHING
@@ -49,18 +49,18 @@ class Filter(Struct, frozen=True):
     def covers(self, pod: JSONObject) -> bool:
         """Return whether a pod is selected."""
         place = place_of(pod)
-        if place is None or not self.chosen.covers(pod) or not self.labels.matches(meta.labels(pod)):
+        if place is None or not self.selection.covers(pod) or not self.labels.matches(meta.labels(pod)):
             return False
         return (not self.groups or place[0] in self.groups) and (not self.ranks or place[1] in self.ranks)
 
 
-def narrow(view: View, chosen: Selection) -> View:
+def narrow(view: View, selection: Selection) -> View:
     """Reduce a view to one group or rank."""
-    if chosen.group is None:
+    if selection.group is None:
         return view
-    groups = (group for group in view.groups if group.name == chosen.group)
+    groups = (group for group in view.groups if group.name == selection.group)
     kept = tuple(
-        replace(group, ranks=tuple(rank for rank in group.ranks if chosen.rank in (None, rank.index)))
+        replace(group, ranks=tuple(rank for rank in group.ranks if selection.rank in (None, rank.index)))
         for group in groups
     )
     return replace(view, groups=kept)
@@ -68,6 +68,6 @@ def narrow(view: View, chosen: Selection) -> View:
 
 def not_ready(view: View) -> View | None:
     """Reduce a view to the ranks that are not ready; None if the LeaderWorkerSet and all its ranks are ready."""
-    cut = (replace(group, ranks=tuple(rank for rank in group.ranks if not is_fine(rank))) for group in view.groups)
-    kept = tuple(group for group in cut if group.ranks)
+    groups = (replace(group, ranks=tuple(rank for rank in group.ranks if not is_fine(rank))) for group in view.groups)
+    kept = tuple(group for group in groups if group.ranks)
     return replace(view, groups=kept) if kept or not view.is_ready else None

@@ -150,11 +150,11 @@ def has_valid_serial(certificate: bytes) -> bool:
 
 def split(bundle: bytes) -> tuple[bytes, ...]:
     """Return the certificates of a bundle, each as PEM, in order; unreadable ones are omitted."""
-    found = list[bytes]()
+    certificates = list[bytes]()
     for block in PEM_BLOCK.findall(bundle):
         with suppress(CertificateError):
-            found.append(_certificate(block).public_bytes(serialization.Encoding.PEM))
-    return tuple(found)
+            certificates.append(_certificate(block).public_bytes(serialization.Encoding.PEM))
+    return tuple(certificates)
 
 
 def _name(common_name: str) -> x509.Name:

@@ -44,7 +44,12 @@ def build_configurations(webhooks: Iterable[WebhookSpec], client_config: ClientC
     """Build both configurations, each with its webhooks in their order."""
     declared = tuple(webhooks)
     return [
-        (resource, _configuration(resource, name, [one for one in declared if one.mutates is mutates], client_config))
+        (
+            resource,
+            _configuration(
+                resource, name, [webhook for webhook in declared if webhook.mutates is mutates], client_config
+            ),
+        )
         for resource, name, mutates in (
             (MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_NAME, True),
             (VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING_NAME, False),

@@ -65,12 +65,12 @@ def unreadable(error: BadReviewError) -> bytes:
 def respond(review: Review, decide: Decide) -> bytes:
     """Decide about a review, and encode the answer."""
     try:
-        decided = _decide(review, decide)
+        decision = _decide(review, decide)
     except TYPE_ERRORS as error:
         return encode(_refused(review.uid, 400, str(error)))
     except DeniedError as error:
         return encode(_refused(review.uid, 403, str(error), reason="Forbidden"))
-    admitted = decided if isinstance(decided, Admitted) else Admitted(decided)
+    admitted = decision if isinstance(decision, Admitted) else Admitted(decision)
     return encode(_allowed(review, admitted))
 
 

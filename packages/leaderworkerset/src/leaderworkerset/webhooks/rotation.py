@@ -94,9 +94,9 @@ def renew(material: Material, step: RotationStep, hosts: Sequence[str], now: dat
     if step is RotationStep.RENEW_AUTHORITY:
         created = certificates.create_authority(now, algorithm="rsa")
         trusted = [
-            one
-            for one in certificates.split(authority.certificate)
-            if (certificates.is_authority(one) and certificates.expires_at(one) > now)
+            certificate
+            for certificate in certificates.split(authority.certificate)
+            if (certificates.is_authority(certificate) and certificates.expires_at(certificate) > now)
         ]
         authority = Certificate(b"".join((created.certificate, *trusted)), created.key)
     return Material(authority, certificates.issue(authority, hosts, now, algorithm="rsa"))

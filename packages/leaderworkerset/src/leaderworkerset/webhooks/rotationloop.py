@@ -115,12 +115,12 @@ class Rotation:
         if due.step is not RotationStep.KEEP:  # the next plan follows the change of the secret
             log.info("renewing certificates", secret=str(self._place.secret), step=due.step.value)
             return Plan((Put(resource=SECRETS, object=secret | {"data": dict(due.data)}),))
-        if untrusting := self._trust(due.data[AUTHORITY_CERTIFICATE]):
+        if writes := self._trust(due.data[AUTHORITY_CERTIFICATE]):
             # A replica whose watch is late would take back the authority that another one has added.
             current = await self._client.get(SECRETS, self._place.secret)
             if meta.resource_version(current) != meta.resource_version(secret):
                 return Plan(requeue_after=BEHIND)
-            return Plan(untrusting, requeue_after=0.0)
+            return Plan(writes, requeue_after=0.0)
         await self._show(due)
         return Plan(requeue_after=min(max((due.due - now).total_seconds(), SHORTEST), INTERVAL))
 
@@ -143,27 +143,27 @@ class Rotation:
         """Return the writes for the configurations that do not trust the authorities yet."""
         actions: Actions = ()
         for informer in self._configurations:
-            found = informer.store.list()
-            if not found:
+            objects = informer.store.list()
+            if not objects:
                 raise ConfigError(
                     f"{informer.resource.kind} not found: install the webhook configurations (lws install)"
                 )
-            for configuration in found:
+            for configuration in objects:
                 trusting = configurations.with_authority(configuration, bundle)
                 if trusting is not configuration:
                     log.info("injecting the authority", configuration=meta.name(configuration))
                     actions += (Put(resource=informer.resource, object=trusting),)
         return actions
 
-    async def _show(self, found: Rotated) -> None:
+    async def _show(self, rotation: Rotated) -> None:
         """Serve the certificate if it changed, after a pause for API servers to learn a new authority."""
-        if found.chain == self._served:
+        if rotation.chain == self._served:
             return
-        if self._served and found.signer != self._signer:
+        if self._served and rotation.signer != self._signer:
             await asyncio.sleep(SETTLE)
-        await self._serve(found.chain)
-        self._served, self._signer = found.chain, found.signer
-        log.info("certificate served", until=found.until.isoformat())
+        await self._serve(rotation.chain)
+        self._served, self._signer = rotation.chain, rotation.signer
+        log.info("certificate served", until=rotation.until.isoformat())
 
 
 class _ClockFollower:

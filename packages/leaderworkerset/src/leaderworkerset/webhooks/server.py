@@ -285,13 +285,13 @@ async def _end(runner: web.ServerRunner) -> None:
 def _answer(path: str, decide: Decide, body: bytes) -> web.Response:
     kind = web.Response
     try:
-        asked = review.decode(body)
+        request = review.decode(body)
     except BadReviewError as error:
         return web.Response(status=400, body=review.unreadable(error), content_type="application/json")
     try:
-        answer = review.respond(asked, decide)
+        answer = review.respond(request, decide)
     except Exception as error:
         # The edge of the server: an unforeseen error becomes a denial with its text, never an outage.
         log.exception("admission failed", path=path)
-        kind, answer = FailedResponse, review.failed(asked.uid, f"internal error: {type(error).__name__}: {error}")
+        kind, answer = FailedResponse, review.failed(request.uid, f"internal error: {type(error).__name__}: {error}")
     return kind(body=answer, content_type="application/json")

@@ -1,4 +1,4 @@
-"""The logs of pods on a node that kwok plays, which has none itself: what kube-apiserver asks a kubelet for."""
+"""The logs of pods on a node that kwok simulates: the answers that kube-apiserver requests from a kubelet."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager

@@ -20,7 +20,7 @@ from leaderworkerset.manager import lwsmanager
 
 
 async def set_up(cluster: KubernetesCluster) -> None:
-    """Define LeaderWorkerSets and create the nodes that kwok plays."""
+    """Define LeaderWorkerSets and create the nodes that kwok simulates."""
     client = Client(transport(cluster, "setup"))
     await client.apply(CUSTOM_RESOURCE_DEFINITIONS, leaderworkerset_crd(), manager=lwsmanager.INSTALLER)
     await create_nodes(client)

@@ -1,4 +1,4 @@
-"""Both sides of MultiKueue, each an ordinary cluster to the manager: where groups never start, and where their copy runs.
+"""Both sides of MultiKueue, each an ordinary cluster to the manager: one where groups never start, and one where their copy runs.
 
 Kueue copies a LeaderWorkerSet to another cluster, and keeps its pods at home gated for good. A LeaderWorkerSet has no
 field that would say so: the manager reconciles both, and all that it must not do is to take the waiting for a failure.
@@ -54,7 +54,7 @@ async def test_managed_set_writes_nothing_while_its_groups_wait(space: Space, ku
 
 
 async def test_copied_set_behaves_like_any_other(space: Space, kueue: Kueue) -> None:
-    """It brings the stamps of the other cluster along; its origin is neither lost nor passed on (R-KQ-40, R-KQ-68)."""
+    """The copy has the marks of the other cluster. Its origin is neither lost nor passed on (R-KQ-40, R-KQ-68)."""
     home = await space.create(queued(replicas=2))
     await space.delete("web")
     await space.until(is_gone)

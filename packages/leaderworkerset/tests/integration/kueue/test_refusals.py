@@ -48,7 +48,7 @@ def annotated(annotations: dict[str, str]) -> JSONObject:
 async def test_kueue_rejections_reach_the_user_unchanged(
     space: Space, kueue: Kueue, spec: dict[str, Any], words: str
 ) -> None:
-    """Our defaults neither repair nor hide it, and it does not apply without a queue (R-KQ-15, R-KQ-55)."""
+    """Our defaults neither correct nor hide the error. Without a queue, the rule does not apply (R-KQ-15, R-KQ-55)."""
     with pytest.raises(ForbiddenError, match=words):
         await space.create(queued(**spec))
     assert kueue.admitted == set()
@@ -56,7 +56,7 @@ async def test_kueue_rejections_reach_the_user_unchanged(
 
 
 async def test_replicas_above_the_limit_of_kueue_are_invalid(space: Space, kueue: Kueue) -> None:
-    """The schema has the bound already, with and without a queue (R-KQ-15)."""
+    """The schema already limits the number, with and without a queue (R-KQ-15)."""
     assert refusals.MOST_GROUPS == 1_000_000
     for obj in (queued(replicas=refusals.MOST_GROUPS + 1), lws(replicas=refusals.MOST_GROUPS + 1)):
         with pytest.raises(InvalidError, match="less than or equal to 1000000"):
@@ -65,7 +65,7 @@ async def test_replicas_above_the_limit_of_kueue_are_invalid(space: Space, kueue
 
 
 async def test_queue_name_that_is_not_a_dns_name_is_rejected(space: Space, kueue: Kueue) -> None:
-    """The API server takes the label, which may be longer than the name of any queue (R-KQ-15)."""
+    """The API server accepts the label, which may be longer than the name of any queue (R-KQ-15)."""
     obj = queued(replicas=1)
     obj["metadata"]["labels"] = {QUEUE: "Team_A"}
     with pytest.raises(ForbiddenError, match="DNS subdomain"):
@@ -74,7 +74,7 @@ async def test_queue_name_that_is_not_a_dns_name_is_rejected(space: Space, kueue
 
 
 async def test_leader_and_workers_share_one_topology_domain(space: Space, kueue: Kueue) -> None:
-    """Two pod sets, one of one pod; their annotations are those of the pods (R-KQ-31, R-KQ-50, R-KQ-52, R-KQ-55)."""
+    """Leader and workers are two pod sets with the annotations of their pods (R-KQ-31, R-KQ-50, R-KQ-52, R-KQ-55)."""
     kueue.quota = 1
     both = {"leaderTemplate": annotated(TOGETHER), "workerTemplate": annotated(TOGETHER)}
     state = await space.bring_up(queued(replicas=1, size=4, template=both))

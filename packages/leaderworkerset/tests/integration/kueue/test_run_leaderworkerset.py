@@ -126,7 +126,7 @@ def complete(state: State) -> None:
 
 
 async def test_update_starts_no_pod_without_quota(space: Space, kueue: Kueue) -> None:
-    """The waiting group gets the new template first (R-KQ-47, R-KQ-61)."""
+    """The waiting group first gets the new template (R-KQ-47, R-KQ-61)."""
     kueue.quota = 1
     await space.create(queued(replicas=2))
     await space.until(run_leader_only)

@@ -1,4 +1,4 @@
-"""A small metrics API behind the aggregation layer: the use of pods, and numbers from outside the cluster.
+"""A small metrics API behind the aggregation layer: the usage of pods, and numbers from outside the cluster.
 
 It answers what `metrics-server` and the adapter of an event-driven autoscaler answer, with the load that a test sets.
 """

@@ -12,7 +12,7 @@ TPU = "google.com/tpu"
 
 
 def with_tpus() -> JSONObject:
-    """Return a pod template whose container asks for TPUs."""
+    """Return a pod template whose container requests TPUs."""
     template = pod_template()
     template["spec"]["containers"][0]["resources"] = {"limits": {TPU: "4"}}
     return template

@@ -100,7 +100,7 @@ BY_WEBHOOK = [
 
 @pytest.mark.parametrize(("obj", "failures"), BY_WEBHOOK)
 async def test_webhook_rejects_invalid_fields(space: Space, obj: JSONObject, failures: list[str]) -> None:
-    """403 with every error, named by path and value (R-VAL-1, R-VAL-5 to R-VAL-21, N-VAL-10, N-AT-24)."""
+    """The error is a 403 that lists every field with its value (R-VAL-1, R-VAL-5 to R-VAL-21, N-VAL-10, N-AT-24)."""
     error = await refusal(space, obj)
     assert (error.code, error.reason) == (403, "Forbidden")
     assert error.message.startswith(DENIED)
@@ -127,14 +127,14 @@ BY_SCHEMA = [
 
 @pytest.mark.parametrize(("obj", "paths"), BY_SCHEMA)
 async def test_schema_rejects_invalid_fields(space: Space, obj: JSONObject, paths: set[str]) -> None:
-    """422 with every path, where the definition itself forbids it (R-API-2, R-VAL-3, R-VAL-4)."""
+    """The error is a 422 that lists every field that the definition forbids (R-API-2, R-VAL-3, R-VAL-4)."""
     error = await refusal(space, obj)
     assert (error.code, error.reason) == (422, "Invalid")
     assert {path for path in paths if f"{path}: " in error.message} == paths
 
 
 async def test_webhook_rejects_a_string_for_a_number(space: Space) -> None:
-    """Wrong types cannot even be given defaults; 400 (R-DEF-7)."""
+    """The error is a 400, because fields of a wrong type cannot be given defaults (R-DEF-7)."""
     error = await refusal(space, with_spec(replicas="two"))
     assert error.code == 400
     denied = 'admission webhook "mleaderworkerset.kb.io" denied the request: '
@@ -180,7 +180,7 @@ async def test_webhook_rejects_invalid_updates(space: Space) -> None:
 
 
 async def test_null_subdomain_policy_gets_the_default(space: Space) -> None:
-    """It is never rejected, as the default is filled in before validation (R-DEF-4, R-VAL-25)."""
+    """The value is valid, because the default is filled in before validation (R-DEF-4, R-VAL-25)."""
     await space.create(lws(replicas=0))
     patched = await space.patch([{"op": "replace", "path": "/spec/networkConfig", "value": {"subdomainPolicy": None}}])
     assert patched["spec"]["networkConfig"] == {"subdomainPolicy": "Shared"}

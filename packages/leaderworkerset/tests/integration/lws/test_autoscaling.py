@@ -90,7 +90,7 @@ async def scaler_conditions(space: Space, name: str) -> dict[str, tuple[str, str
 
 
 async def test_autoscaler_measures_leaders_only(space: Space, metrics: MetricsAPI) -> None:
-    """The selector of `/scale` finds leaders; however busy workers are, they do not count (R-STAT-4).
+    """The selector of `/scale` finds leaders only, so the usage of workers does not count (R-STAT-4).
 
     One leader for each group, so that the mean over pods is the mean over groups: 2 groups x 300 / 100 are 6.
     """
@@ -186,7 +186,7 @@ def _one_group_at_a_time(state: State) -> None:
 
 
 async def test_keda_scales_to_zero_and_back(space: Space, metrics: MetricsAPI) -> None:
-    """KEDA takes the last group and makes the first one by PUT of `/scale`; between them its autoscaler stands still."""
+    """KEDA removes the last group and creates the first one by PUT of `/scale`; at zero groups its autoscaler is inactive."""
     key = (QUEUE, "scaledobject.keda.sh/name=zero")
     metrics.numbers[key] = 15
     await space.bring_up(lws(replicas=1, size=2))
@@ -210,7 +210,7 @@ async def test_keda_scales_to_zero_and_back(space: Space, metrics: MetricsAPI) -
 
 
 async def put_scale(space: Space, replicas: int) -> dict[str, Any]:
-    """Write `/scale` as scale clients do: read, changed, and put with its resourceVersion."""
+    """Write `/scale` as scale clients do: read it, change it, and put it with its resourceVersion."""
 
     async def read() -> dict[str, Any]:
         return dict(await space.get(LEADERWORKERSETS, "web", subresource="scale"))

@@ -114,7 +114,7 @@ def assert_only_new(before: State, state: State, *names: str) -> None:
 
 
 async def test_new_template_replaces_an_exhausted_group(space: Space) -> None:
-    """Its pods are kept until it is its turn (N-AT-21, N-RB-6, N-RB-7, N-RB-8, N-RB-12)."""
+    """The pods of the exhausted group are kept until the rollout reaches it (N-AT-21, N-RB-6, N-RB-7, N-RB-8, N-RB-12)."""
     await space.bring_up(limited(0, replicas=3))
     await exhaust(space, 1)
     await space.replace_worker_template(pod_template("app:2"))
@@ -157,7 +157,7 @@ async def test_scaling_down_deletes_evidence(space: Space) -> None:
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 async def test_deleting_the_leaderworkerset_deletes_evidence(space: Space, propagation: Propagation) -> None:
-    """A successor of the same name starts without evidence (N-RB-5)."""
+    """A new set of the same name starts without evidence (N-RB-5)."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
     await space.delete("web", propagation=propagation)
@@ -190,7 +190,7 @@ async def test_deleting_the_leader_statefulset_deletes_evidence(space: Space) ->
 
 
 async def test_removing_the_finalizer_of_a_leader_deletes_its_group(space: Space) -> None:
-    """Workers are not kept without their leader."""
+    """Workers are deleted with their leader."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
     kept = meta.metadata(await space.get(PODS, "web-0"))["finalizers"]
@@ -212,7 +212,7 @@ async def test_restart_limit_annotation_equals_the_field(space: Space) -> None:
 
 
 async def test_groups_are_not_restarted_when_counts_are_unreadable(space: Space) -> None:
-    """Fail closed (N-RB-10)."""
+    """A group that may have no restarts left is not restarted (N-RB-10)."""
     before = await space.bring_up(limited(3))
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: "null"}}})
     await space.restart_container("web-0-1")
@@ -224,7 +224,7 @@ async def test_groups_are_not_restarted_when_counts_are_unreadable(space: Space)
 
 
 async def test_group_that_the_go_manager_exhausted_is_adopted(space: Space) -> None:
-    """Marks, finalizers and counts are its; there is no record of ours (N-RB-4, N-RB-5)."""
+    """The group has the marks, finalizers and counts of the Go manager, and no record of ours (N-RB-4, N-RB-5)."""
     before = await space.bring_up(limited(0))
     key = f"{revision_of(before.pods['web-0'])}/0"
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: f'{{"{key}":0}}'}}})
@@ -244,7 +244,7 @@ async def test_restart_limit_requires_a_policy_that_recreates(space: Space) -> N
 
 
 async def test_commands_explain_and_recover_an_exhausted_group(space: Space) -> None:
-    """It is explained, not restarted, named while a rollout is followed, and recovered by name."""
+    """`lws explain`, `lws rollout status` and `lws recover` name the group, and the second restart is not made."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
     await space.until(assert_still)
@@ -273,7 +273,7 @@ async def exhaust_keyed(space: Space, before: State, leader: str) -> State:
 
 
 async def test_exhausted_group_with_a_random_key_keeps_its_place(space: Space) -> None:
-    """The leader that would replace it waits, with both policies (N-RB-13, N-RB-15, N-ST-4, N-ST-5)."""
+    """The leader that would replace the group waits, with both policies (N-RB-13, N-RB-15, N-ST-4, N-ST-5)."""
     await space.create(limited(0, replicas=2, **keyed.HASH))
     before = await keyed.settled(space, 2, 2)
     leader = keyed.leaders(before)[0]
@@ -316,7 +316,7 @@ async def test_restart_counts_pass_to_the_replacement_group(space: Space) -> Non
 
 
 async def test_exhausted_group_is_deleted_when_scaled_down(space: Space) -> None:
-    """It is also deleted while other groups are still being replaced (N-AT-14, N-RB-6)."""
+    """The group is also deleted while other groups are being replaced (N-AT-14, N-RB-6)."""
     await space.create(limited(0, replicas=3, **keyed.HASH))
     before = await keyed.settled(space, 3, 2)
     await exhaust_keyed(space, before, keyed.leaders(before)[0])

@@ -17,7 +17,7 @@ INJECTED = ("LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX")
 
 
 def key_of(state: State) -> str:
-    """Return the revision key that the LeaderWorkerSet's spec stands for."""
+    """Return the revision key of the LeaderWorkerSet's spec."""
     return revisions.content_hash(revisions.build_data(state.leaderworkersets["web"]))
 
 
@@ -108,7 +108,7 @@ async def test_pods_have_labels_and_variables_of_their_group(space: Space) -> No
 
 
 async def test_injected_variables_override_those_of_the_user(space: Space) -> None:
-    """First in the list, in every container and init container (R-ENV-1, R-ENV-3)."""
+    """The injected variables are the first ones of every container and init container (R-ENV-1, R-ENV-3)."""
     own = [{"name": "A", "value": "1"}, {"name": "LWS_GROUP_SIZE", "value": "mine"}]
     template = pod_template(initContainers=[{"name": "prepare", "image": "app:1", "command": ["true"], "env": own}])
     template["spec"]["containers"][0]["env"] = own
@@ -205,7 +205,7 @@ async def test_zero_groups_are_available_immediately(space: Space) -> None:
 
 
 async def test_workers_wait_for_a_ready_leader(space: Space) -> None:
-    """startupPolicy LeaderReady, group by group (R-WSTS-1 (h))."""
+    """With startupPolicy LeaderReady, each group waits for its own leader (R-WSTS-1 (h))."""
     await space.create(lws(replicas=2, size=2, gated=True, startupPolicy="LeaderReady"))
 
     def leaders_run(state: State) -> None:
@@ -225,7 +225,7 @@ async def test_workers_wait_for_a_ready_leader(space: Space) -> None:
 
 
 async def test_workers_wait_for_a_leader_with_a_slow_image(space: Space) -> None:
-    """R-WSTS-1 (h), with a kubelet that takes its time: nobody's worker is made before the leader is ready."""
+    """Workers are created only when their leader is ready, also if its image is pulled slowly (R-WSTS-1 (h))."""
     template = {"leaderTemplate": slow_template(2)}
     await space.bring_up(lws(replicas=2, size=2, template=template, startupPolicy="LeaderReady"))
     for leader, worker in (("web-0", "web-0-1"), ("web-1", "web-1-1")):
@@ -243,7 +243,7 @@ def seconds_until_ready(pod: JSONObject) -> float:
 
 
 async def test_workers_start_with_their_leader_by_default(space: Space) -> None:
-    """LeaderCreated; Progressing until all are ready (R-WSTS-1, R-STAT-8)."""
+    """With startupPolicy LeaderCreated, the set is progressing until all pods are ready (R-WSTS-1, R-STAT-8)."""
     await space.create(lws(replicas=1, size=3, gated=True))
     state = await space.until(lambda state: assert_progressing(state, "web-0", "web-0-1", "web-0-2"))
     assert not any(is_ready(pod) for pod in state.pods.values())
@@ -252,7 +252,7 @@ async def test_workers_start_with_their_leader_by_default(space: Space) -> None:
 
 
 async def test_defaults_are_filled_in(space: Space) -> None:
-    """R-DEF-1 to R-DEF-5, R-API-2 (defaults of the definition)."""
+    """The definition fills in defaults (R-DEF-1 to R-DEF-5, R-API-2)."""
     minimal = lws(replicas=1)
     del minimal["spec"]["replicas"], minimal["spec"]["leaderWorkerTemplate"]["size"]
     spec = (await space.create(minimal))["spec"]

@@ -25,14 +25,14 @@ def assert_nothing(state: State) -> None:
 
 @pytest.mark.parametrize("propagation", [None, "Background", "Foreground"])
 async def test_deletion_removes_all_parts(space: Space, propagation: Propagation | None) -> None:
-    """No finalizers; owners and the garbage collector do it (R-ARC-5, R-WSTS-7)."""
+    """The garbage collector deletes all parts by their owners; no finalizer is needed (R-ARC-5, R-WSTS-7)."""
     await space.bring_up(lws(replicas=2, size=3))
     await space.delete("web", propagation=propagation)
     await space.until(assert_nothing)
 
 
 async def test_foreground_deletion_removes_the_owner_last(space: Space) -> None:
-    """The owner stays, deleting, while any part of it is there (R-ARC-5)."""
+    """The owner exists, with a deletion timestamp, until all of its parts are deleted (R-ARC-5)."""
     await space.bring_up(lws(replicas=2, size=3))
 
     def owner_remains(state: State) -> None:

@@ -135,7 +135,7 @@ async def test_rollouts_follow_the_steps_of_the_contract(
 
 
 async def test_old_groups_added_during_a_rollout_are_removed(space: Space) -> None:
-    """I(4,4) O(5,5) N(2,2) is repaired to 4,4/2,2, once the new groups are ready (R-DS-46, contract 10 W11)."""
+    """Groups I(4,4) O(5,5) N(2,2) become 4,4/2,2 when the new groups are ready (R-DS-46, contract 10 W11)."""
     await create(space, rolling(4, 4, *SURGE_TWO))
     old = revision_of(await available(space))
     sizes = followed_sizes(space, old)
@@ -169,7 +169,7 @@ def assert_last(sizes: Sizes, text: str) -> None:
 
 
 async def test_new_groups_added_by_hand_start_no_rollout(space: Space) -> None:
-    """N(4,7) T(3,6) without old groups; the sizes of the spec come back, and no pod rolls (R-DS-31, contract 10 W11)."""
+    """N(4,7) T(3,6) without old groups returns to the sizes of the spec, and no pod rolls (R-DS-31, contract 10 W11)."""
     await create(space, rolling(3, 6))
     state = await available(space)
     revision, before = revision_of(state), state.pods.keys()
@@ -199,7 +199,7 @@ async def test_new_groups_added_by_hand_start_no_rollout(space: Space) -> None:
 async def test_scaling_to_or_from_zero_takes_one_step(
     space: Space, before: list[JSONObject], after: list[JSONObject], trace: str
 ) -> None:
-    """The same holds with another template (R-DS-31, contract 10 W11)."""
+    """Scaling takes one step, also together with another template (R-DS-31, contract 10 W11)."""
     sizes = await rolled(space, before, after)
     first, last = map(as_counts, trace.split())
     ways = [counts for counts in sizes.seen if counts not in {first, last}]
@@ -209,7 +209,7 @@ async def test_scaling_to_or_from_zero_takes_one_step(
 
 
 async def test_autoscaler_scales_one_role_during_a_rollout(space: Space) -> None:
-    """Through /scale, from the first moment (R-DS-2, R-DS-6, R-DS-96 to R-DS-101)."""
+    """The autoscaler uses `/scale` from the beginning of the rollout (R-DS-2, R-DS-6, R-DS-96 to R-DS-101)."""
     obj = await create(space, [role("prefill", None, external=True), role("decode", 2)])
     await space.until(lambda _: assert_scaler(space))
     key = space.key("split-prefill")
@@ -235,7 +235,7 @@ def assert_scaler(space: Space) -> None:
 
 
 async def test_disaggregated_set_of_upstream_is_adopted_unchanged(space: Space) -> None:
-    """The LeaderWorkerSets of its roles and their pods do not change, with copied budgets either (R-DS-24, Q-11)."""
+    """The LeaderWorkerSets of the roles and their pods do not change, also with copied budgets (R-DS-24, Q-11)."""
     roles = rolling(2, 1, *SURGE_TWO)
     await space.manager.stop()
     obj = await create(space, roles)
@@ -283,7 +283,7 @@ async def define_as_the_go_controller(space: Space) -> None:
 
 
 async def test_role_with_random_keys_rolls_and_scales_with_others(space: Space) -> None:
-    """Its replacement policy reaches its LeaderWorkerSet, which is otherwise unchanged (N-DS-1, N-DS-2, N-AT-9)."""
+    """The LeaderWorkerSet gets the replacement policy of the role, and nothing else changes (N-DS-1, N-DS-2, N-AT-9)."""
     prefill = role("prefill", 2, size=2)
     keyed = prefill | {"spec": prefill["spec"] | {"groupIdentity": "Hash"}}
     obj = await create(space, [keyed, role("decode", 2)])
@@ -331,7 +331,7 @@ def assert_first_slice(state: State) -> None:
 
 
 async def test_invalid_disaggregated_sets_are_rejected(space: Space) -> None:
-    """The schema or the webhook rejects them (R-DS-4, R-DS-9)."""
+    """The schema or the webhook rejects each of them (R-DS-4, R-DS-9)."""
     with pytest.raises(APIError, match="zero for all"):
         await create(space, [role("prefill", 0), role("decode", 1)])
     with pytest.raises(APIError, match="partition"):

@@ -41,7 +41,7 @@ async def test_workers_of_a_scaled_down_group_end_before_the_leader(space: Space
 
 
 async def test_index_is_reused_when_leader_and_workers_are_gone(space: Space) -> None:
-    """The same holds if the workers take longer than their leader (N-PT-2, N-PT-4)."""
+    """The index is not reused earlier if the workers take longer than their leader (N-PT-2, N-PT-4)."""
     before = await space.bring_up(lws(replicas=1, size=2, annotations=PARALLEL))
     await hold(space, "web-0")
     await hold(space, "web-0-1")
@@ -66,7 +66,7 @@ async def test_index_is_reused_when_leader_and_workers_are_gone(space: Space) ->
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 async def test_deleted_set_removes_all_pods_at_once(space: Space, propagation: Propagation) -> None:
-    """The same holds if the set is deleted before its leaders (N-PT-3)."""
+    """Workers do not wait for their leaders if the whole set is deleted (N-PT-3)."""
     await space.bring_up(lws(replicas=1, size=2, annotations=PARALLEL))
     await hold(space, "web-0")
     await space.delete("web", propagation=propagation)
@@ -80,7 +80,7 @@ def _assert_pods(state: State, names: set[str]) -> None:
 
 
 async def test_workers_end_after_their_leader_without_the_annotation(space: Space) -> None:
-    """The annotation may be set later, and applies immediately, without a rollout (N-PT-1, unlike N-PT-5)."""
+    """The annotation can be set later, and applies immediately, without a rollout (N-PT-1, unlike N-PT-5)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await hold(space, "web-1")
     await space.edit(replicas=1)

@@ -1,4 +1,4 @@
-"""`lws explain` on both clusters: the fault is really made, and named by its code within seconds of being observable."""
+"""`lws explain` on both clusters: each fault is really created, and named by its code within seconds."""
 
 import asyncio
 

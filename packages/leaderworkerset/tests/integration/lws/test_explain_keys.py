@@ -24,7 +24,7 @@ async def deployment(space: Space) -> JSONObject:
 
 
 async def test_explain_names_leaders_without_progress(space: Space) -> None:
-    """LWS-E088: their images take longer than the deadline of their Deployment."""
+    """LWS-E088 is reported if pulling the images takes longer than the deadline of the Deployment."""
     await space.create(lws(replicas=1, size=1, template={"workerTemplate": slow_template(60)}, **HASH))
     await space.until(has_pod)
     await space.patch({"spec": {"progressDeadlineSeconds": 1}}, resource=DEPLOYMENTS)

@@ -1,4 +1,4 @@
-"""`lws explain` of problems of the manager and its records: a manager without a leader, a missing revision."""
+"""`lws explain` of problems of the manager and its records: a manager without a leader, and a missing revision."""
 
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.space import Space
@@ -64,7 +64,7 @@ async def test_explain_names_a_manager_without_pods(space: Space) -> None:
 
 
 async def test_explain_names_a_statefulset_without_a_status(space: Space) -> None:
-    """The webhook refuses every status, so the API has no sign of the controller."""
+    """The webhook refuses every status, so nothing in the API shows that the controller runs."""
     async with unreachable_webhook(space, STATEFULSETS, subresource="status", operation="UPDATE"):
         await space.create(lws(replicas=1, size=2))
         await space.until(lambda state: state.pods["web-0"])  # type: ignore[arg-type]  # KeyError until then

@@ -1,4 +1,4 @@
-"""`lws explain` of pods without a place, on both clusters: the fault is really made, and named by its code."""
+"""`lws explain` of pods without a node, on both clusters: each fault is really created, and named by its code."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

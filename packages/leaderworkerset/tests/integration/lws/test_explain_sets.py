@@ -1,4 +1,4 @@
-"""`lws explain` of DisaggregatedSets themselves, on both clusters: the fault is really made, and named by its code."""
+"""`lws explain` of DisaggregatedSets, on both clusters: each fault is really created, and named by its code."""
 
 import asyncio
 from typing import Final

@@ -12,7 +12,7 @@ GROUP = ("web-1", "web-1-1", "web-1-2")
 
 
 def mortal() -> JSONObject:
-    """Return a pod template whose container is not started again, though the policy of its pod says Always.
+    """Return a pod template whose container is not started again, although the policy of its pod is Always.
 
     Pods of StatefulSets can say nothing else; kubelets fail them for lack of memory or disk in the same way.
     """

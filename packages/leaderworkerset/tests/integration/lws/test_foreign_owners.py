@@ -97,7 +97,7 @@ async def test_rejected_object_is_explained_and_status_written(space: Space, res
 
 
 async def test_explain_names_unreadable_restart_counts(space: Space) -> None:
-    """Nothing is reconciled, while all groups are ready (N-RB-10)."""
+    """The set is not reconciled, although all groups are ready (N-RB-10)."""
     await space.bring_up(lws(replicas=1, size=2))
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: "many"}}})
     await space.until(warned(f"Cannot reconcile: annotation {labels.GROUP_RESTART_COUNTS}: many"))
@@ -109,7 +109,7 @@ async def test_explain_names_unreadable_restart_counts(space: Space) -> None:
 
 
 async def test_orphans_are_adopted_by_a_set_of_the_same_name(space: Space) -> None:
-    """`kubectl delete --cascade=orphan`, and created again: pods stay, and an update can be undone."""
+    """After `kubectl delete --cascade=orphan` the pods stay, and an update of the new set can be undone."""
     before = (await space.bring_up(lws(replicas=1, size=2))).uids("web")
     await space.delete("web", propagation="Orphan")
     await space.until(_assert_gone)

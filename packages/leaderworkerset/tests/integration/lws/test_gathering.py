@@ -1,4 +1,4 @@
-"""`lws must-gather` on both clusters: all of a LeaderWorkerSet, and the kinds that are not there."""
+"""`lws must-gather` on both clusters: everything about a LeaderWorkerSet, and the kinds that the cluster does not have."""
 
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.space import Space

@@ -1,4 +1,4 @@
-"""Groups with random keys: their leaders are a Deployment's (contract-newest, sections 5 to 7)."""
+"""Groups with random keys: a Deployment has their leaders (contract-newest, sections 5 to 7)."""
 
 from typing import Any
 
@@ -93,7 +93,7 @@ async def test_new_template_replaces_all_groups(space: Space) -> None:
 
 
 async def test_group_of_one_pod_rolls_and_is_replaced(space: Space) -> None:
-    """No readiness gate, no workers (N-HASH-25)."""
+    """The leader has no readiness gate, because it has no workers (N-HASH-25)."""
     await space.create(lws(replicas=2, size=1, **HASH))
     state = await settled(space, 2, 1)
     await space.delete(leaders(state)[0], PODS)
@@ -103,7 +103,7 @@ async def test_group_of_one_pod_rolls_and_is_replaced(space: Space) -> None:
 
 
 async def test_failed_worker_or_deleted_leader_replaces_the_group(space: Space) -> None:
-    """Another group replaces it, and is scheduled when the old one is deleted (N-HASH-6, R-POD-5)."""
+    """A new group replaces it, and is scheduled when the old group is deleted (N-HASH-6, R-POD-5)."""
     await space.create(lws(replicas=3, size=2, **HASH))
     before = await settled(space, 3, 2)
     space.always(lambda state: assert_bounded(state, 3))
@@ -124,14 +124,14 @@ async def test_groups_with_random_keys_get_their_own_services(space: Space) -> N
 
 
 async def test_workers_wait_for_the_containers_of_their_leader(space: Space) -> None:
-    """The leader itself is ready once its workers are (N-HASH-8)."""
+    """The leader pod becomes ready when its workers are ready (N-HASH-8)."""
     await space.create(lws(replicas=1, size=2, startupPolicy="LeaderReady", **HASH))
     await settled(space, 1, 2)
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 async def test_conflicting_service_is_reported_until_it_is_gone(space: Space, identity: str) -> None:
-    """Groups run, without the names that it would give, so the set is not available (docs/adr/0030) (N-HASH-24)."""
+    """The groups run, but their names do not resolve, so the set is not available (docs/adr/0030) (N-HASH-24)."""
     owner = await space.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}}, CONFIG_MAPS)
     own = {labels.NAME: "web"}
     controlled = {"name": "web", "labels": own, "ownerReferences": [meta.controller_reference(owner)]}
@@ -177,7 +177,7 @@ async def replaced(space: Space, before: State, groups: int, *, size: int = 2) -
 
 
 def assert_bounded(state: State, most: int) -> None:
-    """No more groups hold capacity than there may be at most."""
+    """Assert that no more groups hold capacity than are allowed at a time."""
     holding = {group_of(pod) for pod in state.of("web").values() if "schedulingGates" not in meta.spec(pod)}
     assert len(holding) <= most, holding
 

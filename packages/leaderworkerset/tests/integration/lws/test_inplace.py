@@ -1,4 +1,4 @@
-"""Updates in place: new images come to the pods that are there, and the StatefulSet controller deletes none (ADR 24)."""
+"""Updates in place: existing pods get the new images, and the StatefulSet controller deletes none of them (ADR 24)."""
 
 import pytest
 from tests.controlplane import build
@@ -27,7 +27,7 @@ def none_is_deleted(state: State) -> None:
 
 @pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
 async def test_images_change_without_recreating_pods(space: Space) -> None:
-    """As many groups at a time as may be unavailable; StatefulSets end as if they had created the pods (R-ARC-4)."""
+    """At most `maxUnavailable` groups change at a time, and StatefulSets look as if they had created the pods (R-ARC-4)."""
     before = (await space.bring_up(in_place("Only", replicas=3, size=3))).uids("web")
     space.always(none_is_deleted)
     space.always(at_least(2))
@@ -75,7 +75,7 @@ def told_of_resizes(state: State) -> str:
 @pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
 @pytest.mark.parametrize("image", ["app:1", "app:2"], ids=["alone", "with another image"])
 async def test_cpu_and_memory_change_without_recreating_pods(space: Space, image: str) -> None:
-    """Nothing is deleted, and StatefulSets end as if they had created the pods; nothing is recorded any more (R-ARC-4)."""
+    """No pod is deleted, and StatefulSets look as if they had created the pods. No record is left (R-ARC-4)."""
     before = await space.bring_up(in_place_of("100m", "Only", replicas=3, size=3))
     space.always(none_is_deleted)
     space.always(at_least(2))

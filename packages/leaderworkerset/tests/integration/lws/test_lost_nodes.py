@@ -57,7 +57,7 @@ class Victim:
 
     @property
     def notes(self) -> list[str]:
-        """Return its event: nothing has to be done where the leader itself goes (R-POD-5 step 4)."""
+        """Return the event of a recreation, None where the leader itself is deleted (R-POD-5 step 4)."""
         if len(self.hit) == 1 or not self.is_worker:
             return []
         index = self.leader.rsplit("-", 1)[1]
@@ -75,7 +75,7 @@ async def test_groups_on_a_deleted_node_are_recreated_once(space: Space) -> None
 
 @pytest.mark.parametrize("ready", ["False", "Unknown"])
 async def test_groups_on_a_hanging_node_wait_for_its_pods(space: Space, ready: str) -> None:
-    """Evicted pods that do not end hold up their successors until they are forced (R-POD-4, R-POD-5, R-POD-9)."""
+    """Evicted pods that do not end block their successors until they are deleted by force (R-POD-4, R-POD-5, R-POD-9)."""
     before, victims = await settle(space)
     async with space.cluster.hung_node(space.client, LOST, ready):
         await space.until(lambda state: assert_held(before, state, victims))
@@ -88,7 +88,7 @@ async def test_groups_on_a_hanging_node_wait_for_its_pods(space: Space, ready: s
 
 
 async def settle(space: Space) -> tuple[State, list[Victim]]:
-    """Create the sets, and free the spare node when they are at rest; return the state, and the affected pods."""
+    """Create the sets, and free the spare node when the sets are at rest; return the state and the affected pods."""
     names = [f"{short}-{role}" for short, role in product(POLICIES, ("leader", "worker"))]
     for node in NODES:
         await await_rest(space.client, node)
@@ -116,7 +116,7 @@ def exposed(name: str) -> JSONObject:
 
 
 def template(name: str, *, is_exposed: bool) -> JSONObject:
-    """Return a template of pods that are put on different nodes of this test and leave them soon, or stay off them."""
+    """Return a template of pods that are scheduled to different nodes of this test and leave them soon, or avoid them."""
     hostname = "kubernetes.io/hostname"
     place = {"key": hostname, "operator": "In" if is_exposed else "NotIn", "values": [*NODES]}
     nodes = {"nodeSelectorTerms": [{"matchExpressions": [place]}]}
@@ -133,7 +133,7 @@ def template(name: str, *, is_exposed: bool) -> JSONObject:
 
 
 def assert_held(before: State, state: State, victims: Iterable[Victim]) -> None:
-    """Expect that every pod of the node exists, and is being deleted; so is the leader that is recreated for a worker.
+    """Assert that every pod of the node exists and is being deleted, and so is a leader that is recreated for a worker.
 
     The other pods of a group are kept while its leader does not end (R-POD-7), and with the policy None.
     """

@@ -1,4 +1,4 @@
-"""The controllers themselves: at rest they write nothing, and they may end at any moment."""
+"""Controllers at rest write nothing, and can stop at any moment."""
 
 import pytest
 from testkit.clusters.recording import RecordingTransport
@@ -40,7 +40,7 @@ async def test_restarted_controllers_change_nothing(space: Space) -> None:
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
 async def test_interrupted_scale_up_is_completed(space: Space, end: str) -> None:
-    """Nothing doubled, nothing missing (R-ARC-2, R-WSTS-2)."""
+    """No object is created twice, and none is missing (R-ARC-2, R-WSTS-2)."""
     await space.bring_up(lws(replicas=2, size=3))
     space.changes.clear()
     await space.edit(replicas=12)
@@ -57,7 +57,7 @@ async def test_interrupted_scale_up_is_completed(space: Space, end: str) -> None
 
 @pytest.mark.parametrize("at", [1, 2, 3])
 async def test_interrupted_rollout_is_completed(space: Space, at: int) -> None:
-    """Killed in the middle, each group is replaced once, and no revision is left over (R-ROLL-7, Q-6, Q-32)."""
+    """Each group is replaced once, and no extra revision is left (R-ROLL-7, Q-6, Q-32)."""
     before = await space.bring_up(lws(replicas=4, size=2))
     space.changes.clear()
     await space.edit_template(workerTemplate=pod_template("app:2"))
@@ -77,7 +77,7 @@ async def test_interrupted_rollout_is_completed(space: Space, at: int) -> None:
 
 @pytest.mark.parametrize("step", range(1, 8))
 async def test_interrupted_creation_is_completed(space: Space, step: int) -> None:
-    """Objects that exist already are found, and not created again (R-STAT-2, R-SVC-4, R-REV-10)."""
+    """Existing objects are found, and not created again (R-STAT-2, R-SVC-4, R-REV-10)."""
     await space.manager.stop()
     await space.create(lws(replicas=3, size=3))
     reached = recording(space).write_number(step)
@@ -112,7 +112,7 @@ async def test_restart_during_an_outage_recreates_the_group_later(space: Space) 
 
 
 async def test_two_active_managers_create_no_duplicates(space: Space) -> None:
-    """Two at work at the same time, as when a lease runs out unnoticed, still make one of each (R-WSTS-2, R-SVC-4)."""
+    """If a lease ends unnoticed, two managers work at the same time and create each object once (R-WSTS-2, R-SVC-4)."""
     async with space.second_manager():
         await space.bring_up(lws(replicas=6, size=3))
         await space.edit_template(workerTemplate=pod_template("app:2"))

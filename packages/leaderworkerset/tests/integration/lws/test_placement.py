@@ -74,7 +74,7 @@ async def test_recreated_group_gets_a_rack_again(space: Space) -> None:
 
 
 async def test_each_subgroup_has_its_own_rack(space: Space) -> None:
-    """LeaderWorker, the leader is in the first subgroup (R-ADM-8, R-ADM-9, R-ADM-11 to R-ADM-14)."""
+    """With LeaderWorker, the leader is in the first subgroup (R-ADM-8, R-ADM-9, R-ADM-11 to R-ADM-14)."""
     state = await space.bring_up(subgrouped("LeaderWorker", size=4))
     racks = await domains(space, state, RACK)
     subgroups = subgroups_of(state)
@@ -90,7 +90,7 @@ async def test_each_subgroup_has_its_own_rack(space: Space) -> None:
 
 
 async def test_leader_is_outside_of_subgroups_when_excluded(space: Space) -> None:
-    """LeaderExcluded (R-ADM-8, R-ADM-12)."""
+    """With LeaderExcluded, the leader is in no subgroup (R-ADM-8, R-ADM-12)."""
     state = await space.bring_up(subgrouped("LeaderExcluded", size=5))
     racks = await domains(space, state, RACK)
     leader = state.pods["web-0"]
@@ -102,7 +102,7 @@ async def test_leader_is_outside_of_subgroups_when_excluded(space: Space) -> Non
 
 
 async def test_group_shares_a_zone_and_subgroups_share_racks(space: Space) -> None:
-    """A zone for the group, racks for its subgroups (R-ADM-7, R-ADM-9)."""
+    """Each group has a zone, and each of its subgroups a rack (R-ADM-7, R-ADM-9)."""
     annotations = {labels.EXCLUSIVE_TOPOLOGY: ZONE, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: RACK}
     state = await space.bring_up(subgrouped("LeaderWorker", size=4, annotations=annotations))
     zones, racks = await domains(space, state, ZONE), await domains(space, state, RACK)
@@ -113,7 +113,7 @@ async def test_group_shares_a_zone_and_subgroups_share_racks(space: Space) -> No
 
 
 async def test_node_selector_of_the_user_is_kept(space: Space) -> None:
-    """The rack is merged over it (R-WSTS-6)."""
+    """The rack is added to the node selector of the template (R-WSTS-6)."""
     template = {"workerTemplate": pod_template(nodeSelector={"kubernetes.io/os": "linux"})}
     await label_nodes(space)
     state = await space.bring_up(

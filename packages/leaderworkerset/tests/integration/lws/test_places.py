@@ -110,7 +110,7 @@ async def test_cordoned_node_is_left_and_rollout_keeps_other_nodes(space: Space)
 
 
 async def test_replacement_group_uses_the_nodes_of_the_previous_group(space: Space) -> None:
-    """Its leader learns them by the patch that opens its gate (N-GATE-6)."""
+    """The leader gets the nodes by the patch that opens its gate (N-GATE-6)."""
     await space.create(lws(replicas=1, size=2, annotations=STAYING, groupIdentity="Hash"))
     before = await keyed.settled(space, 1, 2)
     await recorded(space, before)
@@ -127,7 +127,7 @@ async def test_replacement_group_uses_the_nodes_of_the_previous_group(space: Spa
 
 
 async def test_same_nodes_annotation_alone_replaces_no_group(space: Space) -> None:
-    """Leaders with an index get the gate with the next revision, workers come back from the next failure on."""
+    """Leaders with an index get the gate with the next revision, and workers return to their nodes from the next failure on."""
     before = await space.bring_up(lws(replicas=1, size=2))
     await space.patch({"metadata": {"annotations": STAYING}})
     await recorded(space, before)

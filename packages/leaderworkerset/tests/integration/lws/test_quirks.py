@@ -1,4 +1,4 @@
-"""Oddities of the Go controller that clients rely on: the same here, on both clusters."""
+"""Oddities of the Go controller that clients rely on are kept, on both clusters."""
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
@@ -41,7 +41,7 @@ async def test_special_characters_in_annotations_reach_statefulsets(space: Space
 
 
 async def test_service_of_the_user_is_not_changed(space: Space) -> None:
-    """Known by its name alone, neither adopted nor changed (Q-27, R-SVC-4)."""
+    """The Service is used because of its name, and is neither adopted nor changed (Q-27, R-SVC-4)."""
     service = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -75,7 +75,7 @@ async def test_current_restart_policy_applies_to_older_revisions(space: Space) -
 
 
 async def test_empty_startup_policy_is_rejected_and_strategy_filled(space: Space) -> None:
-    """Typed clients send both (Q-33)."""
+    """Typed clients send both fields with empty values (Q-33)."""
     with pytest.raises(InvalidError, match="startupPolicy"):
         await space.create(lws(startupPolicy=""))
 

@@ -85,7 +85,10 @@ def environment(pod: JSONObject) -> list[dict[str, str]]:
 
 
 async def test_training_recipe_creates_two_groups(space: Space) -> None:
-    """R-OP-59, R-OP-61, R-OP-62, R-OP-83 (D3), AT-000-3, AT-000-5, AT-000-6a: ten pods on ten nodes with eight GPUs each; a failed pod takes its group along."""
+    """Ten pods use ten nodes with eight GPUs each, and a failed pod recreates its group.
+
+    Rules R-OP-59, R-OP-61, R-OP-62, R-OP-83 (D3), AT-000-3, AT-000-5, AT-000-6a.
+    """
     name = "distributed-training"
     async with equipped(space, 10, **{GPU: "8"}):
         await space.create(distributed_training())
@@ -112,7 +115,7 @@ async def test_training_recipe_creates_two_groups(space: Space) -> None:
 
 
 def _assert_variables(pod: JSONObject, address: str, group: int) -> None:
-    """Those of the group come before the user's, so that arguments and variables can refer to them (R-OP-61)."""
+    """The variables of the group precede those of the user, so that the user's can refer to them (R-OP-61)."""
     for variables in environment(pod):
         assert next(iter(variables)) == "LWS_LEADER_ADDRESS"
         assert variables["LWS_LEADER_ADDRESS"] == address
@@ -179,7 +182,7 @@ def _claim(space: Space, name: str) -> JSONObject:
 
 
 async def test_operator_sample_creates_six_pods(space: Space) -> None:
-    """Six pods by these names; what the file says of its own generation is ignored, a wrong policy is refused.
+    """The pods have the names of the sample. The generation in the file is ignored, and a wrong policy is rejected.
 
     Rules R-OP-65, AT-001-3.
     """
@@ -213,7 +216,7 @@ async def test_operator_sample_creates_six_pods(space: Space) -> None:
 
 
 async def test_exclusive_groups_keep_spread_constraints_of_the_user(space: Space) -> None:
-    """Exclusive placement and topologySpreadConstraints of the template, side by side (R-OP-68, AT-003-3)."""
+    """Exclusive placement and topologySpreadConstraints of the template apply together (R-OP-68, AT-003-3)."""
     selector = {"matchLabels": {labels.NAME: "web"}}
     spread = {"maxSkew": 4, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
     template = pod_template(topologySpreadConstraints=[spread | {"labelSelector": selector}])
@@ -230,7 +233,7 @@ async def test_exclusive_groups_keep_spread_constraints_of_the_user(space: Space
 
 
 async def test_recreated_group_keeps_its_names_and_address(space: Space) -> None:
-    """The DNS name of a leader or a rank resolves to its successor (R-OP-68, AT-003-4, AT-003-5)."""
+    """The DNS name of a leader or a rank resolves to the next pod of that name (R-OP-68, AT-003-4, AT-003-5)."""
 
     def identities(state: State) -> dict[str, tuple[str, str, str]]:
         return {

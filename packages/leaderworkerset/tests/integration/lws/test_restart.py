@@ -64,7 +64,7 @@ async def test_container_restarts_alone_under_policy_none(space: Space) -> None:
 
 @pytest.mark.parametrize("policy", ["None", "Default"])
 async def test_deleted_worker_returns_alone_under_policy_none(space: Space, policy: str) -> None:
-    """Default means None (R-POD-3, R-DEF-1)."""
+    """Policy Default equals None (R-POD-3, R-DEF-1)."""
     before = await space.bring_up(lws(replicas=2, size=3, template={"restartPolicy": policy}))
     await space.delete("web-1-1", PODS)
     await replaced(space, before, "web-1-1")
@@ -122,7 +122,7 @@ async def test_pending_group_is_not_recreated_after_start_policy(
 
 
 async def test_pending_group_is_recreated_by_default(space: Space) -> None:
-    """RecreateGroupOnPodRestart does not ask whether the group is complete (R-POD-5)."""
+    """RecreateGroupOnPodRestart recreates the group, whether it is complete or not (R-POD-5)."""
     await space.create(crowded("RecreateGroupOnPodRestart", {}))
     before = await space.until(assert_one_pending)
     await space.delete(placed_worker(before), PODS)
@@ -162,7 +162,7 @@ def assert_one_pending(state: State) -> None:
 
 
 async def test_twenty_deleted_workers_recreate_each_group_once(space: Space) -> None:
-    """Exactly once, and no other pod is touched (R-POD-5, R-POD-8, R-POD-10)."""
+    """Each group is recreated exactly once, and no other pod is deleted (R-POD-5, R-POD-8, R-POD-10)."""
     before = await space.bring_up(lws(replicas=GROUPS + 5, size=3))
     space.changes.clear()
     for index in range(GROUPS):

@@ -49,7 +49,7 @@ async def test_backoff_annotations_delay_recreations(space: Space) -> None:
 
 
 async def test_groups_are_recreated_immediately_without_backoff(space: Space) -> None:
-    """As the Go controller does it: R-POD-5."""
+    """Like the Go controller, ours recreates without a delay (R-POD-5)."""
     state = await space.bring_up(lws(replicas=2, size=2, annotations={labels.RESTART_BACKOFF: "off"}))
     for _ in range(3):
         state = await fail_again(space, state)

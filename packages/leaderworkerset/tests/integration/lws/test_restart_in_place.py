@@ -28,7 +28,7 @@ def restarting(deadline: str | None, *, gated: bool = False) -> JSONObject:
 
 
 def has_restarted(state: State, pod: str, times: int) -> None:
-    """Expect that all containers of the pod were restarted so often, and that it is ready again with a note about it."""
+    """Assert that all containers of the pod were restarted so often, and that the pod is ready again and reports it."""
     found = state.pods[pod]
     counts = {one["name"]: one["restartCount"] for one in meta.status(found)["containerStatuses"]}
     assert counts == {"main": times, "watcher": times}
@@ -58,14 +58,14 @@ async def test_restart_of_one_container_recreates_the_group(space: Space) -> Non
 
 
 async def test_restart_in_place_recreates_without_the_annotation(space: Space) -> None:
-    """R-POD-4, as with the Go controller."""
+    """Without the annotation, the restart recreates the group, as with the Go controller (R-POD-4)."""
     before = await space.bring_up(restarting(None))
     await space.restart_all("web-1-1")
     await replaced(space, before, "web-1", "web-1-1")
 
 
 async def test_pod_that_exceeds_its_restart_time_has_failed(space: Space) -> None:
-    """The time is kept in the pod, so that a manager that comes later knows it."""
+    """The pod has the time of its restart, so that a manager that starts later knows it."""
     await space.create(restarting("3s", gated=True))
     async with space.releasing():
         before = await space.settled()

@@ -49,7 +49,7 @@ def images(state: State, name: str = "web") -> dict[str, str]:
 
 
 def assert_images(state: State, old: set[int], new: set[int], size: int = 2) -> None:
-    """Exactly the pods of these groups exist, with the old and the new image."""
+    """Assert that exactly the pods of these groups exist, with the old and the new image."""
     wanted = {pod: image for image, groups in (("app:1", old), ("app:2", new)) for pod in names_of(groups, size)}
     assert images(state) == wanted
     assert not any(map(meta.is_deleting, state.pods.values()))
@@ -116,7 +116,7 @@ def _assert_ready(state: State, groups: set[int]) -> None:
 
 @pytest.mark.parametrize("running", build.CLUSTERS, indirect=True)
 async def test_statefulsets_have_max_unavailable_when_supported(space: Space, request: pytest.FixtureRequest) -> None:
-    """If they have it, the StatefulSet controller alone replaces leaders. Otherwise ours helps (docs/adr/0004)."""
+    """With the field, the StatefulSet controller replaces all leaders; without it, ours helps (docs/adr/0004)."""
     state = await space.bring_up(lws(replicas=1, size=1))
     rolling = meta.spec(state.statefulsets["web"])["updateStrategy"]["rollingUpdate"]
     assert ("maxUnavailable" in rolling) == has(request, kubernetesfeatures.MAX_UNAVAILABLE)
@@ -186,7 +186,7 @@ async def test_both_revisions_exist_while_groups_use_them(space: Space) -> None:
 
 
 async def test_partition_holds_the_first_groups_back(space: Space) -> None:
-    """A canary, and the rest later (R-ROLL-2, R-STAT-7, R-STAT-9, R-STAT-17, W-16)."""
+    """A canary of the last groups is updated first, and the other groups later (R-ROLL-2, R-STAT-7, R-STAT-9, R-STAT-17, W-16)."""
     await space.create(lws(replicas=4, size=2, rollout={"partition": 2}))
     await space.until(lambda state: assert_images(state, {0, 1, 2, 3}, set()))
     await space.edit_template(**new_worker())
@@ -207,7 +207,7 @@ async def test_partition_holds_the_first_groups_back(space: Space) -> None:
 
 
 async def test_group_below_the_partition_keeps_its_revision(space: Space) -> None:
-    """Image and size of its own revision, in the middle of an update (R-WSTS-4, R-POD-9, R-REV-12)."""
+    """A recreated group has the image and size of its own revision during an update (R-WSTS-4, R-POD-9, R-REV-12)."""
     await space.create(lws(replicas=2, size=4, rollout={"partition": 1}))
     await space.until(lambda state: assert_images(state, {0, 1}, set(), size=4))
     await space.edit_template(size=3, **new_worker())
@@ -259,7 +259,7 @@ async def test_scaling_works_during_an_update(space: Space) -> None:
 
 
 async def test_reverting_works_during_an_update(space: Space) -> None:
-    """The old revision is used again; groups that had not changed never do (R-ROLL-10, R-REV-11, Q-5, W-19)."""
+    """The old revision is used again, and groups that were not updated do not change (R-ROLL-10, R-REV-11, Q-5, W-19)."""
     before = await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker("app:broken", gated=True))
 
@@ -336,7 +336,7 @@ async def test_restart_policy_change_replaces_groups(space: Space) -> None:
 
 
 async def test_update_replaces_groups_that_were_never_ready(space: Space) -> None:
-    """No deadlock (R-ROLL-7, W-15, W-24)."""
+    """The rollout does not wait for groups that were never ready (R-ROLL-7, W-15, W-24)."""
     await space.create(lws(replicas=2, size=2, gated=True))
     await space.until(lambda state: assert_images(state, {0, 1}, set()))
     await space.replace_worker_template(pod_template("app:2"))

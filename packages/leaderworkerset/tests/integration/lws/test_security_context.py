@@ -63,7 +63,9 @@ def grant(account: str, namespace: str) -> list[tuple[Resource, JSONObject]]:
 
 
 async def test_privileged_pods_wait_until_their_account_is_permitted(space: Space) -> None:
-    """Refused, which an event and `lws explain` say; started without another word once it is allowed.
+    """Rejected pods are reported by an event and `lws explain`, and are created when the account is permitted.
+
+    Rules R-OP-62, AT-000-6d.
 
     Rules R-OP-62, AT-000-6d.
     """

@@ -39,7 +39,7 @@ async def test_table_has_the_columns_of_kubectl(space: Space) -> None:
 
 
 async def test_templates_get_defaults_of_ports_and_references_only(space: Space) -> None:
-    """Ports have a protocol, references a name; nothing else of a pod is filled in (R-API-7, R-API-5)."""
+    """Ports get a protocol and references a name; no other field of a pod is filled in (R-API-7, R-API-5)."""
     template = pod_template()
     container = template["spec"]["containers"][0]
     container["ports"] = [{"containerPort": 80}]
@@ -76,7 +76,7 @@ async def test_name_of_maximum_length_has_workers(space: Space) -> None:
 
 
 async def test_differs_from_upstream_too_long_name_is_rejected(space: Space) -> None:
-    """Upstream accepts it, and no worker pod can be created (R-VAL-28, ADR 29)."""
+    """Upstream accepts the name, although no worker pod can be created (R-VAL-28, ADR 29)."""
     error = await refused(space, lws("a" * 53, replicas=1, size=2))
     assert "metadata.name: Invalid value" in error.message
     assert "must be no more than 52 characters" in error.message
@@ -137,7 +137,7 @@ async def test_status_has_no_other_fields(space: Space) -> None:
 
 
 async def test_equivalent_values_start_no_rollout(space: Space) -> None:
-    """No network configuration is the shared one; quantities may be spelled in many ways (R-REV-13, R-DEF-4)."""
+    """An absent network configuration equals the shared one, and quantities can be written in many ways (R-REV-13, R-DEF-4)."""
     template = pod_template()
     template["spec"]["containers"][0]["resources"] = {"requests": {"memory": "1024Mi", "cpu": "1000m"}}
     before = await space.bring_up(lws(replicas=1, size=2, template={"workerTemplate": template}))

@@ -1,4 +1,4 @@
-"""How much all objects of this process hold, by the attribute that holds it.
+"""The amount that all objects of this process hold, by the attribute that holds it.
 
 The collector's own list is not enough: it does not track a dict of texts and numbers, which is what most caches are. So
 the attributes of our objects are read, tracked or not.

@@ -101,7 +101,7 @@ class FleetWorld:
         self.roles[name] = one | {"spec": one["spec"] | {"replicas": replicas}}
 
     def tick(self) -> None:
-        """Let time pass: groups become ready, of broken revisions only the first."""
+        """Let time pass: groups become ready; of broken revisions only the first one does."""
         self.time += 1
         for key, one in self.leaderworkersets.items():
             replicas = meta.spec(one)["replicas"]

@@ -45,7 +45,7 @@ class Counts:
 
 
 def happen(world: FleetWorld) -> None:
-    """Make one thing happen to the set."""
+    """Change the set in one random way."""
     random = world.random
     match random.randrange(8):
         case 0 | 1:
@@ -66,7 +66,7 @@ def happen(world: FleetWorld) -> None:
 
 
 def come_to_rest(world: FleetWorld) -> None:
-    """Let nothing happen any more, and groups become ready; assert that the set is as its spec says."""
+    """Let groups become ready without further changes; assert that the set matches its spec."""
     world.broken = set()
     for _ in range(PASSES):
         world.tick()
@@ -96,7 +96,9 @@ def live(seed: int) -> Counts:
 
 
 def test_rollout_of_roles_keeps_bounds_at_every_step(record_property: Callable[[str, object], None]) -> None:
-    """Ratio, availability and ceiling hold.
+    """Ratio, availability and ceiling are kept.
+
+    Unready groups are awaited, not drained (R-DS-55 to R-DS-61, Q-3 to Q-8).
 
     Unready groups are awaited, not drained (R-DS-55 to R-DS-61, Q-3 to Q-8).
     """

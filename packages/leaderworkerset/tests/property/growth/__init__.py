@@ -1,1 +1,1 @@
-"""How the work of decisions grows with their input: inputs of many shapes, a recipe per function, ways to count."""
+"""The growth of the work of decisions with their input: inputs of many shapes, a recipe for each function, and counters."""

@@ -1,4 +1,4 @@
-"""How each entry point of the core, and each webhook, is called in a `LargeSet`: what they call grows with them.
+"""The calls of each entry point of the core, and each webhook, for a `LargeSet`: their number grows with it.
 
 `decisions()` finds the entry points by walking the core, so that one without a recipe here is noticed.
 """
@@ -147,7 +147,7 @@ def _observed_budget(budget: JSONObject, least: int) -> JSONObject:
 
 
 def _gate(world: LargeSet) -> object:
-    """Decide about every pod as one of a group that waits for room on a node."""
+    """Decide about every pod as a member of a group that waits for space on a node."""
     group = {labels.GANG_GROUP: "g", labels.SIZE: str(len(world.observed_group.pods))}
     pods = [gate._link(with_annotations(one, group), "g") for one in world.observed_group.pods]
     node = {"metadata": {"name": "n"}, "status": {"allocatable": {"pods": str(len(pods))}}}
@@ -155,7 +155,7 @@ def _gate(world: LargeSet) -> object:
 
 
 def _answers(path: str) -> Recipe:
-    """Return what asks a webhook about an edit of the LeaderWorkerSet, and about a new leader and a new worker."""
+    """Return the requests to a webhook about an edit of the LeaderWorkerSet, a new leader and a new worker."""
     return lambda world: [
         review.answer(body, MANAGED.decisions[path])
         for body in (world.body, *(_question(member) for member in (world.leader, world.worker, in_subgroups(world))))
@@ -173,7 +173,7 @@ def in_subgroups(world: LargeSet) -> JSONObject:
 
 
 def _gangs(world: LargeSet) -> object:
-    """Ask about a LeaderWorkerSet and a pod with every gang scheduler there is."""
+    """Ask about a LeaderWorkerSet and a pod with every gang scheduler that there is."""
     return [
         or_denied(partial(handlers.validate_leaderworkerset, world.review, ALL)),
         or_denied(partial(handlers.mutate_pod, world.review_of(world.leader), ALL)),

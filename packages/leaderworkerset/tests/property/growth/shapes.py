@@ -50,13 +50,13 @@ TPU: Final = "google.com/tpu"
 
 @dataclass(frozen=True)
 class LargeSet:
-    """One LeaderWorkerSet and what there is around it, `n` times as large in the way of `shape`."""
+    """One LeaderWorkerSet and its related objects, of which the part named by `shape` is `n` times as large."""
 
     shape: str
     n: int
 
     def many(self, shape: str, few: int = 2) -> range:
-        """Return the numbers of what this shape is about; of anything else there are few."""
+        """Return the numbers of the part of this shape; all other parts are small."""
         return range(self.n if self.shape == shape else few)
 
     @cached_property
@@ -177,7 +177,7 @@ class LargeSet:
 
     @cached_property
     def statefulset(self) -> JSONObject:
-        """Return the leader StatefulSet as it lives."""
+        """Return the existing leader StatefulSet."""
         status = {"observedGeneration": 0, "updateRevision": "r1"}
         return builders.as_applied(self.desired, status=status)
 
@@ -271,7 +271,7 @@ class LargeSet:
 
     @cached_property
     def observed_new_group(self) -> LiveGroup:
-        """Return a group whose workers are to be made."""
+        """Return a group whose workers do not exist yet."""
         return LiveGroup(
             now=builders.NOW,
             leader=self.leader,
@@ -283,7 +283,7 @@ class LargeSet:
 
     @cached_property
     def body(self) -> bytes:
-        """Return the question of an API server about an edit."""
+        """Return the review of an edit as an API server sends it."""
         request = {"uid": "u", "operation": "UPDATE", "object": self.posted, "oldObject": self.edited}
         review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
         return msgspec.json.encode(review)

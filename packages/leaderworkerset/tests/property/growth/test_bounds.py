@@ -1,4 +1,4 @@
-"""Numbers that the API allows cost nothing: two thousand million groups, or pods of a group, are never listed."""
+"""Large numbers that the API allows cost nothing: two thousand million groups, or pods of a group, are never listed."""
 
 import tracemalloc
 from functools import partial
@@ -68,7 +68,7 @@ def spec(replicas: int, partition: int = 0) -> LeaderWorkerSetSpec:
 
 
 def test_rollout_of_the_largest_number_counts_missing_groups() -> None:
-    """As if all were listed; of the wanted groups two exist (R-ROLL-5, R-ROLL-6)."""
+    """The missing groups are counted, not listed; two groups exist (R-ROLL-5, R-ROLL-6)."""
     limits = budget.read(spec(LARGEST))
     current = Current(LARGEST, LARGEST, str(LARGEST))
     states = States.of({0: OUTDATED, 2 * MOST_GROUPS - 1: READY})
@@ -91,7 +91,7 @@ def test_partition_near_the_largest_number_is_followed() -> None:
 
 @pytest.mark.parametrize("subgroup", [None, LARGEST])
 def test_pod_with_too_large_variables_is_denied(subgroup: int | None) -> None:
-    """The Go controller lists all hosts, and dies of it (R-TPU-3, R-TPU-5)."""
+    """The Go controller lists all hosts, and runs out of memory (R-TPU-3, R-TPU-5)."""
     given = {labels.SUBGROUP_SIZE: str(subgroup)} if subgroup else {}
     pod = {
         "metadata": {
@@ -213,7 +213,7 @@ def forged(lws: str, number: int) -> JSONObject:
 
 @pytest.mark.parametrize("existing", [False, True], ids=["of no LeaderWorkerSet", "of existing ones"])
 def test_forged_leaders_take_bounded_memory(*, existing: bool) -> None:
-    """Server and manager share the process, so that a pod is there several times: some KiB each."""
+    """Server and manager share the process, so each pod is in memory several times: some KiB each."""
     tracemalloc.start()
     try:
         taken = virtualtime.run(manage_forged(existing))

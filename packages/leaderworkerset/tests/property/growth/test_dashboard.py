@@ -1,4 +1,4 @@
-"""The page of a set: what one change costs does not grow with what did not change."""
+"""The page of a set: the cost of a change does not depend on the unchanged parts."""
 
 import copy
 from collections.abc import Callable

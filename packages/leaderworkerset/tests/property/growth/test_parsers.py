@@ -60,13 +60,13 @@ def test_long_hostile_text_is_parsed_or_rejected_in_time(name: str) -> None:
 
 
 def test_quadratic_pattern_is_detected() -> None:
-    """As the pattern by which durations were once read."""
+    """Durations once had this pattern."""
     ambiguous = re.compile(r"(\d+\.?\d*)h")
     assert not ends_within(0.2, partial(ambiguous.match, "1" * LENGTH))
 
 
 def ends_within(seconds: float, parse: Callable[[], object]) -> bool:
-    """Return whether a text is read or refused in so much processor time; what takes longer is ended."""
+    """Return whether a text is read or refused within a limit of processor time; a longer run is killed."""
     before = signal.signal(signal.SIGPROF, _end)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:

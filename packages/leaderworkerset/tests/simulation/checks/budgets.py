@@ -37,7 +37,7 @@ class Budgets:
         self._exhausted: set[UID] = set()
 
     def restarted(self, leader: JSONObject) -> Iterator[str]:
-        """Count the deletion of a leader by a manager. For an exhausted leader it is the end."""
+        """Count the deletion of a leader by a manager; the deletion of an exhausted leader ends its group."""
         if self._facts.limit is None or groupname.is_exhausted(leader) or meta.uid(leader) in self._exhausted:
             return
         key = Key.of(leader)

@@ -34,7 +34,7 @@ class Evictions:
         self.broken: list[str] = []
 
     def pod_changed(self, change: Change) -> None:
-        """Follow a pod. A group that is complete again without the evicted pods is available again."""
+        """Follow a pod. A group is available again when it is complete without the evicted pods."""
         name = meta.name(change.object)
         if change.type == "DELETED":
             self._pods.pop(name, None)
@@ -67,7 +67,7 @@ class Evictions:
             self._grant(label, name)
 
     def at_rest(self, replicas: int) -> Iterator[str]:
-        """Yield what is wrong at rest: each group has a budget, and the permitted number of budgets is open."""
+        """Yield the errors at rest: each group needs a budget, and the permitted number of budgets is open."""
         found = sorted(self._budgets)
         if found != sorted({groupname.label(pod) for pod in self._pods.values()}) or len(found) != replicas:
             yield f"there are budgets of the groups {found}"

@@ -81,7 +81,7 @@ class Group:
 
     @property
     def is_available(self) -> bool:
-        """Return whether all its pods exist, are ready, and stay, and the StatefulSet of its workers reports so.
+        """Return whether all its pods exist, are ready and stay, and the StatefulSet of its workers reports it.
 
         A manager knows of ready workers by that report only (R-STAT-6), which a slow controller writes seconds later.
         """
@@ -133,7 +133,7 @@ class Facts:
             self._note_spec(obj)
 
     def remove(self, resource: str, obj: JSONObject) -> None:
-        """Take out an object."""
+        """Remove an object."""
         self.objects.get(resource, {}).pop(meta.name(obj), None)
         if resource == PODS.group_resource:
             self.failed.add(meta.uid(obj))
@@ -143,7 +143,7 @@ class Facts:
         return self.objects.get(target.resource, {}).get(target.name)
 
     def groups(self) -> dict[Index, Group]:
-        """Return the incarnations that live, by the index of their group."""
+        """Return the existing incarnations, by the index of their group."""
         pods = self.objects.get(PODS.group_resource, {}).values()
         found: dict[str, Group] = {}
         for pod in pods:
@@ -181,7 +181,7 @@ class Facts:
         return bool(deciding.describe(group.leader, workers).updating)
 
     def is_outdated(self, leader: JSONObject) -> bool:
-        """Return whether the leader's StatefulSet or Deployment wants another revision than this leader has."""
+        """Return whether the leader's StatefulSet or Deployment has another revision than the leader."""
         keeper = self.keeper(leader)
         if keeper is None:
             return True
@@ -190,7 +190,7 @@ class Facts:
         return meta.labels(template).get(key) != meta.labels(leader).get(key)
 
     def keeper(self, leader: JSONObject) -> JSONObject | None:
-        """Return the StatefulSet or Deployment that keeps a leader."""
+        """Return the StatefulSet or Deployment of a leader."""
         resource = STATEFULSETS if isinstance(index_of(leader), int) else DEPLOYMENTS
         return self.objects.get(resource.group_resource, {}).get(meta.labels(leader).get(labels.NAME, ""))
 
@@ -207,7 +207,7 @@ class Facts:
 
     @property
     def limit(self) -> int | None:
-        """Return how often a group may be restarted, by the most generous of the specs; None where one sets no limit."""
+        """Return how often a group may be restarted, by the most generous of the specs; None if one sets no limit."""
         limits = [spec["leaderWorkerTemplate"].get("maxGroupRestarts") for spec in self.specs] or [None]
         return None if None in limits else max(limits)
 
@@ -221,7 +221,7 @@ class Facts:
         return sorted(int(meta.spec(one)["replicas"]) for one in found)
 
     def ceiling(self) -> int:
-        """Return how many leaders there may be, by the weakest of the specs."""
+        """Return the maximum number of leaders, by the weakest of the specs."""
         return max(map(_replicas, self.specs)) + max(limit(spec, "maxSurge") for spec in self.specs)
 
     def is_current(self, group: Group) -> bool:
@@ -257,7 +257,7 @@ class Facts:
 
 
 def index_of(leader: JSONObject) -> Index:
-    """Return the index of the group that a pod leads; -1 where it names none."""
+    """Return the index of the group that a pod leads, -1 if it has none."""
     label = meta.labels(leader).get(labels.GROUP_INDEX) or "-1"
     return label if len(label) == groupname.KEY_CHARACTERS else int(label)
 
@@ -290,7 +290,7 @@ def restarts_in_place(pod: JSONObject) -> int:
 
 
 def excused(status: JSONObject) -> int:
-    """Return how often a container was restarted to run another image or with all others, as the model's IDs say."""
+    """Return how often a container was restarted with another image or with all others, by the IDs of the model."""
     return int(str(status.get("containerID", "")).rpartition("/")[2] or 0)
 
 

@@ -72,7 +72,7 @@ class InPlaceInvariants(Invariants):
         return min(int(spec["replicas"]) for spec in specs)
 
     def _settled(self) -> set[Index]:
-        """Return the groups that have been available for so long that every observer knows it."""
+        """Return the groups that have been available long enough for every observer to know it."""
         now = self._clock.monotonic()
         return {index for index, since in self._whole_since.items() if since <= now - self.lag}
 
@@ -81,7 +81,7 @@ class InPlaceInvariants(Invariants):
         super()._check_revisions({index: one for index, one in groups.items() if not _is_updating(one)}, change)
 
     def unanswered_failures(self) -> list[str]:
-        """Return also the groups at rest whose update was left in the middle."""
+        """Return also the groups at rest whose update was not finished."""
         groups = sorted(self.facts.groups().items())
         over = {meta.name(one.leader) for _, one in groups if groupname.is_over(one.leader)}
         left = [f"group {index} is between two revisions"

@@ -101,7 +101,7 @@ class Invariants:
         """Returns whether a write of Kubernetes' controllers to the object of a path was refused as a conflict since then."""
         self._clock = clock
         self.lag = 0.0
-        """Seconds that observers may be behind: what became available within them may be unknown to who decides."""
+        """The delay of observers in seconds: a manager may not know groups that became available within it."""
         self._available: set[Index] = set()
         self._available_since: dict[Index, float] = {}
         self._excused: set[Index] = set()
@@ -122,7 +122,7 @@ class Invariants:
 
     @property
     def is_ambiguous(self) -> bool:
-        """Return whether the original revision of groups is unknown: R-REV-10 makes a lost revision from the spec."""
+        """Return whether the original revision of groups is unknown, because a lost revision is recreated from the spec (R-REV-10)."""
         return self.has_lost_revision and self.facts.has_rolled
 
     def excuse(self, *uids: str) -> None:
@@ -136,7 +136,7 @@ class Invariants:
         self.budgets.is_meddled = True
 
     def unanswered_failures(self) -> list[str]:
-        """Return the groups at rest that were not recreated though a container of theirs was restarted."""
+        """Return the groups at rest that were not recreated although one of their containers was restarted."""
         policies = {spec["leaderWorkerTemplate"].get("restartPolicy") for spec in self.facts.specs}
         if policies != {"RecreateGroupOnPodRestart"}:
             return []
@@ -163,7 +163,7 @@ class Invariants:
                 if note.since is not None or note.restarts < restarts_in_place(pod)]  # fmt: skip
 
     def closed_gates(self) -> list[str]:
-        """Return the leaders at rest that still wait to learn their places."""
+        """Return the leaders at rest that still wait for their nodes."""
         pods = self.facts.objects.get(PODS.group_resource, {}) if self.facts.has_stayed else {}
         return [f"the gate of {name} was not opened" for name, pod in sorted(pods.items())
                 if isinstance(index_of(pod), int) and meta.spec(pod).get("schedulingGates")
@@ -235,7 +235,7 @@ class Invariants:
             self._violate(f"{leaders} leaders after {what(change)}, at most {self._ceiling()} may be")
 
     def _ceiling(self) -> int:
-        """Return how many leaders there may be."""
+        """Return the maximum number of leaders."""
         return self.facts.ceiling()
 
     def _leaders(self, groups: Iterable[Group]) -> int:

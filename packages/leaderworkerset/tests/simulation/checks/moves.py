@@ -65,7 +65,7 @@ FRESH: Final = 60.0
 
 
 class MovesAmongOthers(Moves):
-    """Judges deletions of leaders of complete groups, by moves and rollouts, while groups also fail and are scaled.
+    """Judges deletions of leaders of complete groups by moves and rollouts, while groups also fail and are scaled.
 
     An event that a manager cannot know is not its error: what was just `disturbed` is not judged.
     """

@@ -70,11 +70,11 @@ class RandomKeyInvariants(Invariants):
         return super().is_ambiguous or self._stands()
 
     def _stands(self) -> bool:
-        """Return whether a Deployment takes itself to be scaled for ever, as a write of its controller was refused.
+        """Return whether a Deployment remains in scaling for ever, because a write of its controller was refused.
 
-        It divides a new size among its ReplicaSets, each of which remembers it. One whose write was refused and whose number
-        is right already is not written again, and remembers the old one: https://github.com/kubernetes/kubernetes/issues/102551.
-        `lws explain` names it (LWS-E089).
+        The controller divides a new size among its ReplicaSets, and each of them records it. A ReplicaSet whose write was
+        refused, and whose number is correct already, is not written again, and keeps the old record:
+        https://github.com/kubernetes/kubernetes/issues/102551. `lws explain` names it (LWS-E089).
         """
         deployments = self.facts.objects.get(DEPLOYMENTS.group_resource, {})
         for found in self.facts.objects.get(REPLICA_SETS.group_resource, {}).values():
@@ -136,11 +136,11 @@ class RandomKeyInvariants(Invariants):
             self._orphans.add(meta.uid(change.object))
 
     def _picks_blindly(self) -> bool:
-        """Return whether a ReplicaSet may delete a group that is well by what it read last: one edit follows another, or a failure."""
+        """Return whether a ReplicaSet may delete a healthy group because of an old state: after two edits, or a failure."""
         return len(self.facts.specs) > 1 + (not self.facts.hurt)
 
     def _regrown(self) -> int:
-        """Return how many groups were wanted again after a scale-down.
+        """Return how many groups were requested again after a scale-down.
 
         Groups that it ends take no place (docs/adr/0017).
         """
@@ -149,7 +149,7 @@ class RandomKeyInvariants(Invariants):
         return sizes[0] + grown - max(sizes)
 
     def _ceiling(self) -> int:
-        """Add what a Deployment gives to one ReplicaSet that has not read yet what it gave to another (size and limits change)."""
+        """Add the number that a Deployment gives to one ReplicaSet before that reads the number given to another one."""
         changed = ({str(spec[name]) for spec in self.facts.specs} for name in ("replicas", "rolloutStrategy"))
         slack = max(limit(spec, "maxSurge") for spec in self.facts.specs) if all(len(one) > 1 for one in changed) else 0
         return super()._ceiling() + slack

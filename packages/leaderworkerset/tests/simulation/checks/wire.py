@@ -20,7 +20,7 @@ UNSERVED: Final = status_response(404, "NotFound", "the server could not find th
 
 
 class Witness(Protocol):
-    """Sees the writes of actors as the API server gets and answers them."""
+    """Observes the writes of actors when the API server receives and answers them."""
 
     def arriving(self, actor: str, request: Request) -> None:
         """Record a write before the API server performs it."""

@@ -1,4 +1,4 @@
-"""Many schedules in one process: families one after the other, verdicts held against fresh creations, and a sum of all."""
+"""Many schedules in one process: their families, their verdicts compared with fresh creations, and the sums."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
@@ -72,7 +72,7 @@ class Summary:
     violations: list[Verdict] = field(default_factory=list)
 
     def add(self, verdict: Verdict) -> None:
-        """Take in one verdict."""
+        """Count one verdict."""
         self.schedules += 1
         self.writes += verdict.writes
         self.steps += verdict.steps
@@ -85,7 +85,7 @@ class Summary:
             self.violations.append(verdict)
 
     def lines(self) -> Iterator[str]:
-        """Describe it for people."""
+        """Return a description for people."""
         yield (
             f"{self.schedules} schedules of {self.seconds / 3600:.1f} virtual hours: {self.writes} writes,"
             f" {self.steps} changes checked, {self.recreations} recreations, {len(self.states)} different ends"
@@ -96,14 +96,14 @@ class Summary:
 
 
 class References:
-    """Final states of fresh creations, by what was declared; each is found once."""
+    """The final states of fresh creations, by the declared objects; each one is computed once."""
 
     def __init__(self, world: LeanWorld) -> None:
         self._world = world
         self._known: dict[bytes, bytes] = {}
 
     async def compare(self, verdict: Verdict) -> Verdict:
-        """Add to a verdict how its end differs from a fresh creation."""
+        """Add the differences between the end of a verdict and a fresh creation."""
         if verdict.violations or not verdict.declared or is_held_back(verdict.declared):
             return verdict
         known = self._known.get(verdict.declared)
@@ -136,7 +136,7 @@ class Part:
 
 
 async def play_all(world: LeanWorld, part: Part, references: References) -> AsyncIterator[Verdict]:
-    """Play the branches of every family; yield the verdicts. A bug is in the branches, not in the references."""
+    """Play the branches of every family and yield the verdicts; a bug is planted in the branches, not in the references."""
     for family in part.families:
         verdicts: list[Verdict] = []
 
@@ -165,7 +165,7 @@ async def _play(world: LeanWorld, family: int | str, branches: Sequence[int], se
 
 
 def campaign(parts: Iterable[Part], each: Callable[[Part, Verdict], bool]) -> None:
-    """Play parts in a cluster of this process; a part ends where `each` returns False."""
+    """Play parts in a cluster of this process; a part stops when `each` returns False."""
 
     async def body(directory: Path) -> None:
         async with lean.running(Settings(managers=(), others=Schedule()), Trace(), directory) as world:
@@ -180,7 +180,7 @@ def campaign(parts: Iterable[Part], each: Callable[[Part, Verdict], bool]) -> No
 
 
 def is_held_back(declared: bytes) -> bool:
-    """Return whether a partition keeps groups of the revision before, which a fresh creation has none of."""
+    """Return whether a partition keeps groups of the previous revision, which a fresh creation does not have."""
     spec = msgspec.json.decode(declared)["spec"]
     rolling = (spec.get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
     return bool(rolling.get("partition"))

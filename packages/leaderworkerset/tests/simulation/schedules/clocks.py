@@ -1,7 +1,7 @@
 """Two managers whose wall clocks are set by an hour while one of them leads: on all machines, or for one manager only.
 
-In: families as `playing.py` has them, always with two managers. In every schedule clocks are set. Usually groups also
-fail and a manager loses its lease or dies, so that one continues with records of another clock.
+The families are those of `playing.py`, always with two managers. Clocks are set in every schedule. Usually groups also
+fail and a manager loses its lease or dies, so that one manager continues with records of another clock.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ async def set_clocks(play: Play) -> None:
 
 
 async def set_clock_of_manager(play: Play) -> None:
-    """Set the wall clock of the machine of one manager; it stays as it is when the manager is started again."""
+    """Set the wall clock of the machine of one manager; a restart of the manager does not change it."""
     name = play.random.choice(sorted(play.world.managers))
     seconds = play.random.choice((-HOUR, 0.0, HOUR))
     play.note("machine", f"sets the clock of {name} off by", f"{seconds:.0f} s")
@@ -53,7 +53,7 @@ FAILURES: Final[Sequence[Happening]] = (
 
 
 def draw(random: Random) -> list[tuple[float, Happening]]:
-    """Pick what happens: as in every schedule, and in between clocks that are set, groups that fail, leaders that change."""
+    """Select the usual events of a schedule, and also set clocks, failed groups and changes of the leader."""
     picked = happenings.draw(random)
     added: list[Happening] = [random.choice(SET) for _ in range(random.choice((1, 2, 3)))]
     added += [random.choice(CHANGES_OF_LEADER) for _ in range(random.choice((0, 1, 1, 2)))]

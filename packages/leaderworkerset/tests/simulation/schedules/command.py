@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _replay(seed: str, bug: str | None) -> int:
-    """Play one schedule and print what happened; one with a death is the only one printed of all deaths of its scenario."""
+    """Play one schedule and print its events; with a death, print only this one of all deaths of its scenario."""
     family, _, number = seed.partition(".")
     found: list[Verdict] = []
 
@@ -77,7 +77,7 @@ def _replay(seed: str, bug: str | None) -> int:
 
 
 def _hunt(options: argparse.Namespace) -> int:
-    """Find every planted bug: with the schedule that is known to find it, or with at most so many others."""
+    """Find every planted bug with its known schedule, or with at most the given number of others."""
     families = range(options.first, options.first + max(options.seeds // HUNTED, 1))
     bugs = [options.bug] if options.bug else list(planted.BUGS)
     played: Counter[str] = Counter()
@@ -151,7 +151,7 @@ def _progress(summary: Summary, seconds: float) -> None:
 
 
 def _report(verdict: Verdict) -> list[str]:
-    """Describe a verdict for people."""
+    """Return a description of a verdict for people."""
     if not verdict.violations:
         return [f"seed {verdict.seed}: nothing was violated"]
     again = f"see it all: make simulate SEED={verdict.seed}"

@@ -46,26 +46,26 @@ DEATHS: Final = (Death.BEFORE, Death.UNANSWERED)
 
 
 async def create(_play: Play) -> None:
-    """Let nothing happen but the creation."""
+    """Do nothing but create the set."""
 
 
 async def roll(play: Play) -> None:
-    """Ask for another image."""
+    """Change the image."""
     await play.edit("rolls", leaderWorkerTemplate={"workerTemplate": template("app:2")})
 
 
 async def grow(play: Play) -> None:
-    """Ask for one group more."""
+    """Scale up by one group."""
     await play.edit("scales", replicas=3)
 
 
 async def shrink(play: Play) -> None:
-    """Ask for one group less."""
+    """Scale down by one group."""
     await play.edit("scales", replicas=1)
 
 
 async def resize(play: Play) -> None:
-    """Ask for larger groups."""
+    """Request larger groups."""
     await play.edit("resizes", leaderWorkerTemplate={"size": 3})
 
 
@@ -93,7 +93,7 @@ def _fail(play: Play, name: str) -> None:
 
 
 async def fail_unseen(play: Play) -> None:
-    """Make a worker of the last group be deleted while no manager runs, long after all groups were ready."""
+    """Delete a worker of the last group while no manager runs, long after all groups were ready."""
     happenings.kill_all_managers(play, 80.0)
     await asyncio.sleep(70.0)
     await play.world.delete(PODS, "web-1-1")
@@ -102,7 +102,7 @@ async def fail_unseen(play: Play) -> None:
 
 
 async def surge(play: Play) -> None:
-    """Roll with a group more than there are."""
+    """Roll with one surge group."""
     rolling = {"partition": 0, "maxUnavailable": 0, "maxSurge": 1}
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
     changed = {"workerTemplate": template("app:2")}
@@ -110,14 +110,14 @@ async def surge(play: Play) -> None:
 
 
 async def surge_by_key(play: Play) -> None:
-    """Roll with a group more than there are, of a set that knows no partition."""
+    """Roll with one surge group, in a set without a partition."""
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 1}}
     changed = {"workerTemplate": template("app:2")}
     await play.edit("rolls with a surge", rolloutStrategy=strategy, leaderWorkerTemplate=changed)
 
 
 async def crash_loop(play: Play) -> None:
-    """Make a worker crash whenever it is ready, for a minute."""
+    """Make a worker crash for a minute whenever it is ready."""
     await happenings.crash_again_and_again(play, "web-1-1")
 
 
@@ -152,7 +152,7 @@ async def fail_beside_surplus(play: Play) -> None:
 
 
 async def roll_and_shrink(play: Play) -> None:
-    """Ask for another image; and for one group less once the rollout has taken its first step, and not its second one."""
+    """Change the image; scale down by one group between the first and the second step of the rollout."""
     await roll(play)
     async with timeouts.within(STEP):
         while play.checks.facts.sizes() != [0, 1]:  # noqa: ASYNC110 - between two writes of another actor
@@ -161,7 +161,7 @@ async def roll_and_shrink(play: Play) -> None:
 
 
 async def exhaust(play: Play) -> None:
-    """Make a group fail once more often than it may be restarted, and see that both of its pods are kept (N-RB-4)."""
+    """Make a group fail once more often than it may be restarted, and check that both of its pods are kept (N-RB-4)."""
     for _ in range(2):
         await play.world.return_of_managers()
         await play.world.at_rest()
@@ -179,7 +179,7 @@ def _born(pod: JSONObject) -> str:
 
 
 async def resize_above_a_partition(play: Play) -> None:
-    """Ask for larger groups but the first one, and let that fail, which keeps its size (N-AT-25)."""
+    """Request a larger size with a partition of 1, and let the first group, which keeps its size, fail (N-AT-25)."""
     rolling = {"partition": 1, "maxUnavailable": 1, "maxSurge": 0}
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
     await play.edit("resizes", rolloutStrategy=strategy, leaderWorkerTemplate={"size": 3})
@@ -188,7 +188,7 @@ async def resize_above_a_partition(play: Play) -> None:
 
 
 async def replace_beside_slow_controllers(play: Play) -> None:
-    """Delete the set and create it again while the leaders of its predecessor still exist."""
+    """Delete the set, and create it again while its old leaders still exist."""
     assert play.world.others is not None
     play.world.others.arm(replace(faultplans.CALM, latency=(0.5, 1.5)))
     await happenings.replace(play)
@@ -209,14 +209,14 @@ KEYED: Final[Mapping[str, Sequence[Happening]]] = {
 
 
 async def roll_in_place(play: Play) -> None:
-    """Ask for another image of groups whose pods stay, and see that they do (ADR 24)."""
+    """Change the image of groups that are updated in place, and check that their pods stay (ADR 24)."""
     before = {meta.name(pod): meta.uid(pod) for pod in play.pods()}
     await roll(play)
     await _have_stayed(play, before)
 
 
 async def resize_in_place(play: Play) -> None:
-    """The same with other resources besides."""
+    """Also change the resources."""
     before = {meta.name(pod): meta.uid(pod) for pod in play.pods()}
     await play.edit("resizes", leaderWorkerTemplate={"workerTemplate": sized("app:2", "2")})
     await _have_stayed(play, before)
@@ -226,7 +226,7 @@ async def resize_in_place(play: Play) -> None:
 
 
 async def grow_beyond_the_nodes(play: Play) -> None:
-    """Ask for resources that no node can add to a pod: groups are recreated with them, one after the other."""
+    """Request resources that no node can add to a pod: the groups are recreated with them, one after the other."""
     before = {meta.uid(pod) for pod in play.pods()}
     await play.edit("resizes", leaderWorkerTemplate={"workerTemplate": sized("app:1", TOO_MANY)})
     await play.world.return_of_managers()
@@ -263,7 +263,7 @@ DEADLINE: Final = 30.0
 
 
 async def restart_in_place(play: Play) -> None:
-    """Make all containers of a worker restart, twice, and see that its group stays (ADR 27)."""
+    """Make all containers of a worker restart, twice, and check that its group stays (ADR 27)."""
     before = {meta.name(pod): meta.uid(pod) for pod in play.pods()}
     for _ in range(2):
         happenings.restart_all(play, _named(play, "web-1-1"))
@@ -274,7 +274,7 @@ async def restart_in_place(play: Play) -> None:
 
 
 async def restart_in_vain(play: Play) -> None:
-    """Make all containers of a worker restart and not be ready again, and see that its group is recreated in time."""
+    """Make all containers of a worker restart and stay unready, and check that its group is recreated in time."""
     worker = _named(play, "web-1-1")
     happenings.restart_all(play, worker, comes_back=False)
     await play.world.return_of_managers()
@@ -344,7 +344,7 @@ def keyed_groups(size: int) -> JSONObject:
 
 
 def _subject(name: str) -> tuple[JSONObject, type[Invariants]]:
-    """Return the LeaderWorkerSet of a scenario, and what is checked of it."""
+    """Return the LeaderWorkerSet of a scenario, and its checks."""
     lws, invariants = groups(replicas=2, size=2), Invariants
     if name in KEYED:
         lws, invariants = keyed_groups(size=1 if name == RESIZED else 2), RandomKeyInvariants
@@ -367,7 +367,7 @@ def _subject(name: str) -> tuple[JSONObject, type[Invariants]]:
 
 
 async def play_crashes(world: LeanWorld, name: str, send: Send, *, deaths: bool) -> None:
-    """Play a scenario undisturbed, and then, if asked, with a death at each of its writes; every verdict is sent."""
+    """Play a scenario without faults, and then, if requested, with a death at each of its writes; send every verdict."""
     world.reseed(f"crashes {name}")
     if name == UNSEEN:
         world.kubelet.pace = SLOW_PODS

@@ -1,4 +1,4 @@
-"""The faults of a random schedule: on the wires of the managers, and of the controllers around them."""
+"""The faults of a random schedule: in the transports of the managers, and of the controllers around them."""
 
 from random import Random
 from typing import Final
@@ -14,7 +14,7 @@ CALM: Final = Schedule(latency=LATENCIES[0])
 
 
 def draw_manager(random: Random) -> Schedule:
-    """Pick the faults of a manager: often none, or few; sometimes it dies."""
+    """Select the faults of a manager: often none or few; sometimes it dies."""
     kind = random.random()
     faults = {random.randint(1, WRITES): random.choice(tuple(Fault)) for _ in range(random.choice((0, 0, 1, 2, 4)))}
     return Schedule(
@@ -29,5 +29,5 @@ def draw_manager(random: Random) -> Schedule:
 
 
 def draw_others(random: Random) -> Schedule:
-    """Pick the faults of the StatefulSet controller and the garbage collector: they may be slow."""
+    """Select the faults of the StatefulSet controller and the garbage collector: they may be slow."""
     return Schedule(latency=random.choice(SLOW_LATENCIES), rate=random.choice((0.0, 0.0, 0.05)))

@@ -1,7 +1,7 @@
-"""Branches of a running simulation: a copy of the whole process continues by itself, and sends back what it found.
+"""Branches of a running simulation: a copy of the whole process continues alone, and sends back its result.
 
-A simulated cluster lives in one process without threads, so `fork` copies all of it: the objects, what is under way and
-every timer. Hundreds of schedules share what came before them, instead of each starting a cluster again.
+A simulated cluster lives in one process without threads, so `fork` copies all of it: objects, pending work and timers.
+Hundreds of schedules share their beginning, instead of each starting a cluster.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ LONGEST: Final = 600.0
 
 
 class BranchError(Exception):
-    """A branch ended without an answer: not the product but the simulation is broken."""
+    """A branch ended without an answer: the simulation is broken, not the product."""
 
 
 async def branch(work: Callable[[Send], Awaitable[None]], receive: Send) -> None:
-    """Run `work` in a copy of this process; pass on its messages as they come. This process stands still meanwhile."""
+    """Run `work` in a copy of this process, and pass on its messages at once; this process waits meanwhile."""
     reading, writing = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -53,7 +53,7 @@ async def branch(work: Callable[[Send], Awaitable[None]], receive: Send) -> None
 
 
 async def _live(work: Callable[[Send], Awaitable[None]], writing: int) -> None:
-    """Be the copy: do the work, and end the process whatever happens."""
+    """Do the work of the copy, and end the process in any case."""
     gc.disable()  # a branch is short
     signal.signal(signal.SIGPROF, _give_up)
     signal.setitimer(signal.ITIMER_PROF, LONGEST)
@@ -69,7 +69,7 @@ async def _live(work: Callable[[Send], Awaitable[None]], writing: int) -> None:
 
 
 def _give_up(_number: int, frame: FrameType | None) -> None:
-    """End a branch that never ends by itself, and show where it is: virtual time stands still in such a loop."""
+    """End a branch that would never end, and show its position: virtual time does not pass in such a loop."""
     print(f"a branch used {LONGEST:g} s of the processor, and is ended here:", file=sys.stderr)  # noqa: T201
     traceback.print_stack(frame)
     sys.stderr.flush()

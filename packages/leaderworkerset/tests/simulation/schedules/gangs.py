@@ -38,7 +38,7 @@ API: Final = f"/apis/{WORKLOADS.api_version}/"
 
 
 async def switch_level(play: Play) -> None:
-    """Ask for another level, which must be refused (N-SCH-VAL-10)."""
+    """Request another level, which must be refused (N-SCH-VAL-10)."""
     (lws,) = play.checks.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values() or (None,)
     if lws is None:
         return
@@ -77,7 +77,7 @@ async def _delete_any(play: Play, resource: Resource) -> str:
 
 
 async def lose_gate(play: Play) -> None:
-    """Make managers come back without their feature gate, which keeps nothing from what is there already (N-K8S-18)."""
+    """Restart managers without their feature gate; existing objects are still handled (N-K8S-18)."""
     play.note("machine", "turns off", "the feature gate of managers")
     play.world.follow_scheduling(is_enabled=False)
     happenings.kill_all_managers(play, 1.0)
@@ -88,7 +88,7 @@ async def lose_gate(play: Play) -> None:
 
 
 async def lose_kinds(play: Play) -> None:
-    """Make the API server serve the kinds of the scheduler to no manager for a while (N-K8S-9)."""
+    """Let the API server hide the kinds of the scheduler from managers for a while (N-K8S-9)."""
     play.note("machine", "does not serve", API)
     play.world.wire.unserved = API
     for wire in play.transports():
@@ -111,7 +111,7 @@ ACCIDENTS: Final[Sequence[Happening]] = (delete_pod_group, delete_pod_group, del
 
 
 def draw(random: Random) -> JSONObject:
-    """Pick a LeaderWorkerSet with `spec.scheduling`; roles need groups of two pods at least."""
+    """Select a LeaderWorkerSet with `spec.scheduling`; roles need groups of at least two pods."""
     lws = random.choice((draw_leaderworkerset, randomkeys.draw))(random)
     spec: dict[str, Any] = dict(meta.spec(lws)) | {"scheduling": random.choice(LEVELS)}
     if spec["scheduling"] is ROLES:

@@ -1,7 +1,7 @@
 """The events of a random schedule: edits by users, broken machines, and objects of other owners with our names.
 
-An event is a function of its `Play`; `draw` selects some with a source of randomness. Everything that is broken is
-repaired at the end (`Play.calm`), so that a schedule has an end that can be compared.
+An event is a function of its `Play`; `draw` selects events with a source of randomness. All damage is repaired at the
+end (`Play.calm`), so that a schedule has an end that can be compared.
 """
 
 import asyncio
@@ -42,12 +42,12 @@ UNSEEN: Final = 0.3
 
 
 async def scale(play: Play) -> None:
-    """Ask for another number of groups."""
+    """Change the number of groups."""
     await play.edit("scales", replicas=play.random.choice((0, 1, 1, 2, 2, 3, 4)))
 
 
 async def scale_subresource(play: Play) -> None:
-    """Scale as an autoscaler does: nobody checks what the other fields then mean."""
+    """Scale as an autoscaler does, without validation of the other fields."""
     replicas = play.random.choice((1, 2, 3, 4))
     play.note("autoscaler", "scales", str(replicas))
     scale = {"spec": {"replicas": replicas}}
@@ -55,7 +55,7 @@ async def scale_subresource(play: Play) -> None:
 
 
 async def sicken(play: Play) -> None:
-    """Make a pod not be ready any more, until it is replaced."""
+    """Make a pod unready until it is replaced."""
     pod = play.victim()
     if pod is not None and play.world.kubelet.sicken(meta.name(pod)):
         play.checks.excuse(meta.uid(pod))
@@ -63,7 +63,7 @@ async def sicken(play: Play) -> None:
 
 
 async def sicken_and_roll(play: Play) -> None:
-    """Break groups, and correct their template."""
+    """Make groups unready, and correct their template."""
     for _ in range(play.random.choice((1, 1, 2))):
         await sicken(play)
     await asyncio.sleep(play.random.choice((0.0, 1.0)))
@@ -71,36 +71,36 @@ async def sicken_and_roll(play: Play) -> None:
 
 
 async def roll(play: Play) -> None:
-    """Request another image, from so few that it is often an earlier one."""
+    """Change the image, to one of so few that it is often an earlier one."""
     image = play.random.choice(("app:1", "app:2", "app:3"))
     await play.edit("rolls", leaderWorkerTemplate={"workerTemplate": template(image)})
 
 
 async def roll_and_return(play: Play) -> None:
-    """Ask for another image, and take it back in mid-rollout."""
+    """Change the image, and revert it in mid-rollout."""
     await play.edit("rolls", leaderWorkerTemplate={"workerTemplate": template("app:9")})
     await asyncio.sleep(play.random.uniform(0.0, 1.5))
     await play.edit("reverts", leaderWorkerTemplate={"workerTemplate": template("app:1")})
 
 
 async def resize(play: Play) -> None:
-    """Ask for groups of another size."""
+    """Change the size of groups."""
     await play.edit("resizes", leaderWorkerTemplate={"size": play.random.choice((1, 2, 3))})
 
 
 async def change_policy(play: Play) -> None:
-    """Ask for another restart policy."""
+    """Change the restart policy."""
     policy = play.random.choice(("None", "RecreateGroupOnPodRestart", "RecreateGroupAfterStart"))
     await play.edit("changes the restart policy", leaderWorkerTemplate={"restartPolicy": policy})
 
 
 async def change_startup(play: Play) -> None:
-    """Ask for the other startup policy."""
+    """Change the startup policy."""
     await play.edit("changes the startup", startupPolicy=play.random.choice(("LeaderReady", "LeaderCreated")))
 
 
 async def change_limits(play: Play) -> None:
-    """Ask for another pace of rollouts."""
+    """Change the limits of rollouts."""
     unavailable, surge = play.random.choice(((1, 0), (2, 0), (0, 1), (1, 1), (1, 2)))
     rolling = {"partition": play.random.choice((0, 0, 0, 1)), "maxUnavailable": unavailable, "maxSurge": surge}
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
@@ -108,7 +108,7 @@ async def change_limits(play: Play) -> None:
 
 
 async def replace(play: Play) -> None:
-    """Delete the LeaderWorkerSet and create it again under its name, at once or a little later."""
+    """Delete the LeaderWorkerSet, and create it again with the same name, immediately or a little later."""
     play.note("user", "deletes and creates", NAME)
     before = await play.world.get(LEADERWORKERSETS, NAME)
     if not await play.attempt(play.world.delete(LEADERWORKERSETS, NAME)):
@@ -136,7 +136,7 @@ async def delete_leader(play: Play) -> None:
 
 
 async def delete_object(play: Play) -> None:
-    """Delete something that we made: a StatefulSet, a revision or a service."""
+    """Delete an object of the manager: a StatefulSet, a revision or a service."""
     resource = play.random.choice((STATEFULSETS, STATEFULSETS, CONTROLLER_REVISIONS, SERVICES))
     known = play.checks.facts.objects.get(resource.group_resource, {})
     names = sorted(name for name, obj in known.items() if labels.NAME in meta.labels(obj) or name == NAME)
@@ -158,7 +158,7 @@ def is_revision(obj: JSONObject) -> bool:
 
 
 async def meddle(play: Play) -> None:
-    """Change fields that are ours in the leader StatefulSet."""
+    """Change fields of the manager in the leader StatefulSet."""
     play.note("user", "meddles with", "the leader StatefulSet")
     play.checks.tolerate()
     patch = {"spec": {"replicas": play.random.choice((1, 3))}}
@@ -166,7 +166,7 @@ async def meddle(play: Play) -> None:
 
 
 async def restart_container(play: Play) -> None:
-    """Make a container end with an error; in sets that tolerate it, often so that all of its pod restart in place."""
+    """Make a container end with an error; in sets that tolerate it, often all containers of the pod restart in place."""
     pod = play.victim()
     if play.checks.facts.has_tolerated and play.random.random() < IN_PLACE:
         restart_all(play, pod)
@@ -176,7 +176,7 @@ async def restart_container(play: Play) -> None:
 
 
 def restart_all(play: Play, pod: JSONObject | None, *, comes_back: bool = True) -> None:
-    """Make all containers of a pod restart in place; where the pod does not come back, its group has failed in the end."""
+    """Make all containers of a pod restart in place; if the pod does not become ready again, its group has failed."""
     if pod is not None and play.world.kubelet.restart_all(meta.name(pod), comes_back=comes_back):
         play.checks.excuse(meta.uid(pod))
         play.note("machine", "restarts all containers of", f"pod {meta.name(pod)}")
@@ -191,7 +191,7 @@ async def fail_twice(play: Play) -> None:
 
 
 async def crash_loop(play: Play) -> None:
-    """Make one pod crash whenever it is ready, for a minute."""
+    """Make one pod crash for a minute whenever it is ready."""
     pod = play.victim()
     if pod is not None:
         await crash_again_and_again(play, meta.name(pod))
@@ -200,7 +200,7 @@ async def crash_loop(play: Play) -> None:
 
 
 async def crash_again_and_again(play: Play, name: str) -> None:
-    """Begin to let the pod of this name crash whenever it is ready."""
+    """From now on, make the pod of this name crash whenever it is ready."""
     play.note("machine", "lets crash again and again", f"pod {name}")
 
     async def crash() -> None:
@@ -215,7 +215,7 @@ async def crash_again_and_again(play: Play, name: str) -> None:
 
 
 async def evict(play: Play) -> None:
-    """Evict a pod, and delete it a little later as the collector of dead pods would."""
+    """Evict a pod, and delete it a little later as the garbage collector of pods does."""
     pod = play.victim()
     if pod is not None and play.world.kubelet.evict(meta.name(pod)):
         play.checks.excuse(meta.uid(pod))
@@ -238,7 +238,7 @@ async def delete_pod_named(play: Play, pod: JSONObject) -> None:
 
 
 async def lose_node(play: Play) -> None:
-    """Make a node be gone; its pods are deleted, and do not end before it is back."""
+    """Remove a node; its pods are deleted, and do not end before it is back."""
     node = play.random.choice(("node-0", "node-1"))
     play.note("machine", "loses", node)
     lost = [pod for pod in play.pods() if meta.spec(pod).get("nodeName") == node]
@@ -250,14 +250,14 @@ async def lose_node(play: Play) -> None:
 
 
 async def stop_webhooks(play: Play) -> None:
-    """Make no webhook answer for some seconds."""
+    """Let the webhooks give no answer for some seconds."""
     play.note("machine", "stops", "webhooks")
     play.world.webhooks.is_down = True
     play.loops.append(asyncio.create_task(_after(8.0, lambda: setattr(play.world.webhooks, "is_down", False))))
 
 
 async def restart_server(play: Play) -> None:
-    """Make the API server be gone for some seconds; it comes back without its history."""
+    """Stop the API server for some seconds; it starts again without its history."""
     play.note("machine", "restarts", "the API server")
     wires = [*play.transports(), *([play.world.others] if play.world.others else [])]
     for wire in wires:
@@ -272,7 +272,7 @@ async def restart_server(play: Play) -> None:
 
 
 async def disturb_watches(play: Play) -> None:
-    """Cut, freeze or expire the watches of the managers."""
+    """Interrupt, delay or expire the watches of the managers."""
     how = play.random.choice(("cut", "freeze", "expire"))
     play.note("machine", how, "watches")
     for wire in play.transports():
@@ -283,7 +283,7 @@ async def disturb_watches(play: Play) -> None:
 
 
 async def kill_manager(play: Play) -> None:
-    """End a manager between any two steps."""
+    """Stop a manager between any two steps."""
     names = sorted(play.world.managers)
     name = play.random.choice(names)
     play.note("machine", "kills", name)
@@ -291,7 +291,7 @@ async def kill_manager(play: Play) -> None:
 
 
 async def lose_unseen(play: Play) -> None:
-    """End all managers, and delete a pod before one returns, immediately or when the last status is old enough."""
+    """Stop all managers, and delete a pod before one returns, immediately or when the last status is old enough."""
     seconds = play.random.choice((2.0, 100.0, 100.0))
     kill_all_managers(play, seconds)
     await asyncio.sleep(seconds * play.random.uniform(0.7, 0.95))
@@ -299,7 +299,7 @@ async def lose_unseen(play: Play) -> None:
 
 
 def kill_all_managers(play: Play, seconds: float) -> None:
-    """End every manager; none comes back within so many seconds."""
+    """Stop every manager for so many seconds."""
     play.note("machine", "kills", f"all managers for {seconds:.0f} s")
     play.world.away_until = play.world.clock.monotonic() + seconds
     for wire in play.transports():
@@ -307,7 +307,7 @@ def kill_all_managers(play: Play, seconds: float) -> None:
 
 
 async def estrange_leader(play: Play) -> None:
-    """Stop a manager for a while, or keep it from renewing its lease: the other may take over before it knows."""
+    """Pause a manager, or keep it from renewing its lease: another one may take over before it knows."""
     name = play.random.choice(sorted(play.world.managers))
     how = play.random.choice(("pause", "isolate"))
     play.note("machine", f"{how}s", name)
@@ -316,7 +316,7 @@ async def estrange_leader(play: Play) -> None:
 
 
 async def jump_clock(play: Play) -> None:
-    """Move the wall clock, which ends the time that pods have to restart in place."""
+    """Set the wall clock, which ends the time that pods have to restart in place."""
     seconds = play.random.choice((-120.0, -5.0, 5.0, 600.0, -YEAR, YEAR))
     play.note("machine", "moves the clock by", f"{seconds:.0f} s")
     play.world.clock.jump += seconds
@@ -326,7 +326,7 @@ async def jump_clock(play: Play) -> None:
 
 
 async def attack(play: Play) -> None:
-    """Store hostile objects in another namespace, until everything is at rest."""
+    """Store hostile objects in another namespace until everything is at rest."""
     play.note("tenant", "stores", f"hostile objects in {ATTACKED}")
     namespace: JSONObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ATTACKED}}
     await play.attempt(play.world.client.create(NAMESPACES, namespace))
@@ -335,7 +335,7 @@ async def attack(play: Play) -> None:
 
 
 async def squat(play: Play) -> None:
-    """Create something of somebody else's under a name that we use."""
+    """Create an object of another owner with a name that the manager uses."""
     kind, name, api = play.random.choice(
         (("Service", NAME, "v1"), ("Service", f"{NAME}-0", "v1"), ("Pod", f"{NAME}-1", "v1"),
          ("StatefulSet", f"{NAME}-1", "apps/v1"))
@@ -373,7 +373,7 @@ ACCIDENTS: Final[Sequence[Happening]] = (
 def draw(
     random: Random, edits: Sequence[Happening] = EDITS, accidents: Sequence[Happening] = ACCIDENTS
 ) -> list[tuple[float, Happening]]:
-    """Pick what happens, each with the seconds before it."""
+    """Select the events, each with the seconds before it."""
     picked: list[tuple[float, Happening]] = []
     for _ in range(random.choice((1, 2, 2, 3, 4))):
         kind = edits if random.random() < 0.5 else accidents

@@ -45,13 +45,13 @@ def sized(image: str, cpu: str) -> JSONObject:
 
 
 async def roll(play: Play) -> None:
-    """Ask for another image or other resources, or both; of so few that it is often what was there before."""
+    """Change the image or the resources or both; with so few values that it is often a return to the previous ones."""
     wanted = sized(play.random.choice(("app:1", "app:2", "app:3")), play.random.choice(("1", "1", "2", "3")))
     await play.edit("rolls", leaderWorkerTemplate={"workerTemplate": wanted})
 
 
 async def roll_and_return(play: Play) -> None:
-    """Ask for another image, which may not exist, and resources, which no node may have; take that back in mid-rollout."""
+    """Change the image and the resources, possibly to impossible values, and revert the change in mid-rollout."""
     cpu, image = play.random.choice(("4", TOO_MANY)), play.random.choice(("app:9", NO_IMAGE))
     await play.edit("rolls", leaderWorkerTemplate={"workerTemplate": sized(image, cpu)})
     await asyncio.sleep(play.random.uniform(0.0, 3.0))
@@ -59,21 +59,21 @@ async def roll_and_return(play: Play) -> None:
 
 
 async def roll_again(play: Play) -> None:
-    """Ask for another image, and for a third one while groups are on the way to it."""
+    """Change the image, and change it again while groups are being updated."""
     await roll(play)
     await asyncio.sleep(play.random.uniform(0.0, 3.0))
     await roll(play)
 
 
 async def roll_and_fail(play: Play) -> None:
-    """Ask for another image, and let a container fail meanwhile."""
+    """Change the image, and let a container fail meanwhile."""
     await roll(play)
     await asyncio.sleep(play.random.uniform(0.0, 2.0))
     await happenings.restart_container(play)
 
 
 async def switch(play: Play) -> None:
-    """Turn updates in place off and on again, while one may be under way."""
+    """Switch updates in place off and on again, possibly during one."""
     play.note("user", "turns off", "updates in place")
     play.checks.tolerate()
     for value in (None, "IfPossible"):
@@ -89,7 +89,7 @@ EDITS: Final[Sequence[Happening]] = (*happenings.EDITS, *ROLLS, switch)
 
 
 def of_in_place(lws: JSONObject, way: str = "IfPossible") -> JSONObject:
-    """Return the LeaderWorkerSet with the way of its updates."""
+    """Return the LeaderWorkerSet with this way of its updates."""
     annotations = lws["metadata"].get("annotations") or {}
     return lws | {"metadata": lws["metadata"] | {"annotations": annotations | {labels.IN_PLACE: way}}}
 

@@ -40,7 +40,7 @@ _decoder: Final = msgspec.json.Decoder(JSONObject)
 
 @dataclass(slots=True)
 class Pace:
-    """How long the steps of a pod take, in seconds from least to most."""
+    """The duration of the steps of a pod, in seconds from minimum to maximum."""
 
     start: tuple[float, float] = (0.05, 0.5)
     end: tuple[float, float] = (0.02, 0.3)
@@ -53,7 +53,7 @@ SLOW_PODS: Final = Pace(start=(1.5, 4.0))
 class ModelKubelet:
     """Runs the pods of a store.
 
-    `stuck` are the UIDs of pods that never end, `sick` of pods that are never ready, `lost` the names of lost nodes.
+    `stuck` has the UIDs of pods that never end, `sick` of pods that are never ready, `lost` the names of lost nodes.
     """
 
     def __init__(self, store: Store, clock: Clock, random: Random) -> None:
@@ -101,7 +101,7 @@ class ModelKubelet:
         return True
 
     def evict(self, name: str) -> bool:
-        """Fail a pod as the kubelet does that lacks memory; return whether there was one."""
+        """Fail a pod as a kubelet without free memory does; return whether the pod existed."""
         pod = self._pod(name)
         if pod is None or meta.is_deleting(pod) or self._is_lost(pod):
             return False
@@ -110,7 +110,7 @@ class ModelKubelet:
         return True
 
     def sicken(self, name: str) -> bool:
-        """Make a running pod be not ready from now on, without a restart; return whether it was running."""
+        """Make a running pod unready from now on, without a restart; return whether it was running."""
         pod = self._pod(name)
         if pod is None or meta.is_deleting(pod) or not meta.is_condition_true(pod, RUNNING) or self._is_lost(pod):
             return False
@@ -121,7 +121,7 @@ class ModelKubelet:
         return True
 
     def release(self) -> None:
-        """Make stuck pods end, sick ones be ready, and nodes come back."""
+        """Let stuck pods end, sick pods become ready, and lost nodes return."""
         self.stuck.clear()
         self.sick.clear()
         self.lost.clear()
@@ -133,7 +133,7 @@ class ModelKubelet:
                 self._later(self.pace.start, self._recover, pod)
 
     def lose(self, node: str) -> None:
-        """Make a node be gone: its pods are not ready any more, and none of them ends."""
+        """Remove a node: its pods become unready, and none of them ends."""
         self.lost.add(node)
         for value in list(self._store.list(RESOURCE)):
             pod = _decoder.decode(value)
@@ -216,7 +216,7 @@ class ModelKubelet:
             self._put(pod, status)
 
     def _resize(self, name: str, uid: str) -> None:
-        """Give a running container other resources, or say that its node can never have them."""
+        """Give a running container other resources, or report that its node can never provide them."""
         pod = self._pod(name, uid)
         if pod is None or meta.is_deleting(pod) or self._is_lost(pod) or not _is_resized(pod):
             return
@@ -230,7 +230,7 @@ class ModelKubelet:
         self._put(pod, meta.status(pod) | {"conditions": conditions, "containerStatuses": running})
 
     def _recount(self, name: str, uid: str) -> None:
-        """Notice that a readiness gate has changed."""
+        """Handle a changed readiness gate."""
         pod = self._pod(name, uid)
         if pod is not None and not self._is_lost(pod) and meta.is_condition_true(pod, "Ready") != _is_ready(pod):
             conditions = meta.status(pod)["conditions"]
@@ -238,7 +238,7 @@ class ModelKubelet:
             self._put(pod, meta.status(pod) | {"conditions": changed})
 
     def _end(self, name: str, uid: str) -> None:
-        """Confirm the deletion of a pod; what waits for finalizers stays."""
+        """Confirm the deletion of a pod; a pod with finalizers stays."""
         pod = self._pod(name, uid)
         if pod is None or uid in self.stuck or self._is_lost(pod):
             return
@@ -321,7 +321,7 @@ def _resources(pod: JSONObject) -> JSONObject:
 
 
 def _is_resized(pod: JSONObject) -> bool:
-    """Return whether a running container has other resources than its pod names, or no longer has, which nobody has seen."""
+    """Return whether a running container's resources differ from its pod's spec, or did until a moment ago unobserved."""
     running = meta.status(pod).get("containerStatuses") or ()
     differs, is_pending = (
         any(one.get("resources") != _resources(pod) for one in running),

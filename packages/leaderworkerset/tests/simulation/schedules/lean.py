@@ -1,8 +1,9 @@
-"""A cluster for thousands of schedules: the API server, the controllers and the managers of production, less of the rest.
+"""A cluster for thousands of schedules: API server, controllers and managers of production, and less of the rest.
 
-Against `cluster.py` pods run on a model (`kubelet.py`), events end before the API server, and of localkube's controllers
-run those whom a LeaderWorkerSet needs: StatefulSets and garbage collection, and for random keys Deployments. The kinds of
-kube-scheduler are served where groups ask for them. It is started once for each process; branches (`forking.py`) continue from there, each with randomness of its own.
+Unlike in `cluster.py`, pods run on a model (`kubelet.py`), events end before the API server, and only those of
+localkube's controllers run that a LeaderWorkerSet needs: StatefulSets and garbage collection, and for random keys
+Deployments. The kinds of kube-scheduler are served if groups ask for them. The cluster is started once for each
+process; branches (`forking.py`) continue from there, each with its own randomness.
 """
 
 import asyncio
@@ -39,7 +40,7 @@ from localkube.controllers.statefulset.controller import StatefulSets
 
 
 class LeanWorld(World):
-    """A running cluster; `wire` sees every request of a manager before and after the API server does."""
+    """A running cluster; `wire` observes every request of a manager before and after the API server does."""
 
     def __init__(self, settings: Settings, trace: Trace, directory: Path, group: asyncio.TaskGroup) -> None:
         self._randoms: dict[str, Random] = {}
@@ -49,11 +50,11 @@ class LeanWorld(World):
         self.others: FaultyTransport | None = None
 
     def random(self, actor: str) -> Random:
-        """Return the source of what is random to an actor; `reseed` reaches it later."""
+        """Return the source of randomness of an actor; `reseed` changes it later."""
         return self._randoms.setdefault(actor, super().random(actor))
 
     def reseed(self, seed: str) -> None:
-        """Give every actor other randomness from now on."""
+        """Give every actor another source of randomness from now on."""
         for actor, random in self._randoms.items():
             random.seed(f"{seed} {actor}")
 
@@ -126,7 +127,7 @@ class LeanWorld(World):
         self.webhooks.serve(decisions, lambda path, body: review.answer(body, decisions[path]))
 
     def errors(self) -> list[BaseException]:
-        """Return the errors that ended an actor, each out of its groups."""
+        """Return the errors that ended an actor, without their groups."""
         return [leaf for task in self._tasks.values() if task.done() and not task.cancelled()
                 and (error := task.exception()) is not None
                 for leaf in (leaves(error) if isinstance(error, Exception) else [error])]  # fmt: skip

@@ -68,7 +68,7 @@ async def _play(world: LeanWorld, seed: str) -> Verdict:
 
 
 def bent(random: Random, good: JSONObject) -> JSONObject:
-    """Bend a spec in a place or several."""
+    """Change a spec at random in one or several places."""
     whole: Any = groups() | {"spec": good}
     for _ in range(random.choice((1, 1, 2, 3))):
         whole = junk.bent(random, whole, LEADERWORKERSET)
@@ -97,7 +97,7 @@ def _whole(spec: JSONObject) -> Any:
 
 
 async def _apply(it: Play, spec: JSONObject) -> str:
-    """Apply a spec; return what became of it, and note where nobody says why it is not reconciled."""
+    """Apply a spec; return the result, and record a spec that is neither reconciled nor reported."""
     it.note("user", "applies", str(spec)[:200])
     try:
         await it.world.client.patch(LEADERWORKERSETS, KEY, _whole(spec), kind="json")

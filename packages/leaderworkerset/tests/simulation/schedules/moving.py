@@ -57,14 +57,14 @@ async def close_in_passing(play: Play) -> None:
 
 
 async def roll_and_close(play: Play) -> None:
-    """Ask for another image, and close a node while that is under way."""
+    """Change the image, and close a node during the rollout."""
     await happenings.roll(play)
     await asyncio.sleep(play.random.uniform(0.0, 3.0))
     await close(play)
 
 
 async def mark(play: Play) -> None:
-    """Ask for the move of any group."""
+    """Request the move of any group."""
     leaders = [pod for pod in play.pods() if groupname.is_leader(pod)]
     if leaders:
         leader = play.random.choice(leaders)

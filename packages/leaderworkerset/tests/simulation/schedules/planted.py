@@ -1,7 +1,7 @@
-"""Bugs to be found: each is a known way to get a controller of groups wrong, planted by a patch for as long as it lasts.
+"""Planted bugs: each is a known error of a controller of groups, made by a patch while it is needed.
 
-Nothing here touches the product's code. That the schedules find every one of them, within a fixed budget, is what their
-silence about the product is worth.
+Nothing here changes the product's code. The schedules find every one of these bugs within a fixed budget, which shows
+what a campaign without violations proves.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -46,7 +46,7 @@ Plant: TypeAlias = Any
 
 
 def _deletes_whatever_the_uid() -> Plant:
-    """Delete by name, so that a successor of the same name may be hit."""
+    """Delete by name, so that a successor of the same name may be deleted."""
     perform = Executor._delete
 
     async def _delete(self: Executor, action: Delete) -> Any:
@@ -66,7 +66,7 @@ def _deletes_without_grace() -> Plant:
 
 
 def _orphans_workers() -> Plant:
-    """Delete leaders without what they own."""
+    """Delete leaders without their dependents."""
     perform = Executor._delete
 
     async def _delete(self: Executor, action: Delete) -> Any:
@@ -76,7 +76,7 @@ def _orphans_workers() -> Plant:
 
 
 def _counts_failures_of_predecessors() -> Plant:
-    """Take a failed pod of the incarnation before for one of this one: one failure, two recreations."""
+    """Mistake a failed pod of the previous incarnation for one of the current: one failure causes two recreations."""
     return patch.object(failures._Group, "has", lambda self, pod: True)
 
 
@@ -86,22 +86,22 @@ def _recreates_whatever_the_policy() -> Plant:
 
 
 def _ignores_restarts() -> Plant:
-    """Recreate for deleted pods only."""
+    """Recreate groups for deleted pods only."""
     return patch.object(failures, "has_failed", lambda *_, **__: False)
 
 
 def _misses_what_went_unseen() -> Plant:
-    """Know nothing of workers that went while no manager ran, so that groups stay torn."""
+    """Ignore workers that were deleted while no manager ran, so that groups stay torn."""
     return patch.object(unseen, "lost", lambda *_: ())
 
 
 def _never_backs_off() -> Plant:
-    """Recreate a group as fast as it fails."""
+    """Recreate a group as often as it fails."""
     return patch.object(RestartSettings, "delay", lambda self, count: timedelta())
 
 
 def _forgets_recreations() -> Plant:
-    """Do not record a recreation, so that every one is the first."""
+    """Do not record recreations, so that each one is the first."""
     decide = restartpolicy.decide
 
     def forgetful(group: Any, *more: Any) -> Any:
@@ -111,17 +111,17 @@ def _forgets_recreations() -> Plant:
 
 
 def _partition_off_by_one() -> Plant:
-    """Make one group more go than may be unavailable."""
+    """Replace one group more than may be unavailable."""
     return patch.object(rollingupdate, "_affordable", lambda now, partition: max(partition - 1, 0))
 
 
 def _ignores_readiness() -> Plant:
-    """Make groups go whether or not those before them are ready."""
+    """Replace groups although the previous ones are not ready."""
     return patch.object(rollingupdate, "_affordable", lambda now, partition: 0)
 
 
 def _replaces_one_too_many() -> Plant:
-    """Delete one leader more than may be unavailable, whatever the partition."""
+    """Delete one leader more than may be unavailable, regardless of the partition."""
     real, position = rollingupdate.choose, rollingupdate.position
 
     def choose(statefulset: Any, folded: Any, *, limits: Any, size: int, key: str) -> list[int]:
@@ -133,7 +133,7 @@ def _replaces_one_too_many() -> Plant:
 
 
 def _reclaims_surge_early() -> Plant:
-    """Give surge groups back at once."""
+    """Delete surge groups immediately."""
     return patch.multiple(
         budget.Budget,
         replicas_needed=lambda self, unready: self.replicas,
@@ -141,12 +141,12 @@ def _reclaims_surge_early() -> Plant:
 
 
 def _keeps_surge() -> Plant:
-    """Never give surge groups back."""
+    """Never delete surge groups."""
     return patch.object(budget.Budget, "replicas_needed", lambda self, unready: self.burst)
 
 
 def _surges_too_far() -> Plant:
-    """Ask for one surge group more than may be."""
+    """Create one surge group more than permitted."""
     return patch.object(budget.Budget, "replicas_needed", lambda self, unready: self.burst + bool(unready))
 
 
@@ -161,7 +161,7 @@ def _rolls_without_holding_back() -> Plant:
 
 
 def _builds_workers_of_today() -> Plant:
-    """Build the workers of a group of an older revision from the present spec."""
+    """Build the workers of a group of an older revision from the current spec."""
     real = revisions.find
 
     def find(known: Any, key: str) -> Any:
@@ -176,7 +176,7 @@ def _keeps_revisions() -> Plant:
 
 
 def _writes_status_over_others() -> Plant:
-    """Replace a status whatever its version is."""
+    """Replace a status without comparing its version."""
     real = requests.update
 
     def update(resource: Any, obj: Any, *, subresource: str = "") -> Any:
@@ -187,7 +187,7 @@ def _writes_status_over_others() -> Plant:
 
 
 def _never_repairs() -> Plant:
-    """Take a StatefulSet that is there for the wanted one."""
+    """Mistake an existing StatefulSet for the desired one."""
     real = edition.follow
 
     def follow(obj: Any, key: str, replicas: int, partition: int, living: Any, last: Any) -> Any:
@@ -198,7 +198,7 @@ def _never_repairs() -> Plant:
 
 
 def _forgets_what_is_due_later() -> Plant:
-    """Drop the wish to be asked again, so that what waits for its time is never done."""
+    """Drop requeue times, so that delayed work is never done."""
     return _changed_plans(of_pod, lambda plan: replace(plan, requeue_after=None))
 
 
@@ -208,7 +208,7 @@ def _never_retries() -> Plant:
 
 
 def _reports_once() -> Plant:
-    """Write a status only where there is none."""
+    """Write a status only if there is none."""
 
     def kept(plan: Plan) -> Plan:
         actions = plan.actions
@@ -226,7 +226,7 @@ def _reports_once() -> Plant:
 
 
 def _trusts_wall_clocks() -> Plant:
-    """Believe a leader by the time that it wrote, and not by when a change was seen: clocks that differ make two leaders."""
+    """Trust the time that a leader wrote, not the time when a change was observed: different clocks make two leaders."""
     real = leaderelection.decide
 
     def decide(settings: Any, lease: Any, seen: Any, clock: Clock) -> Any:
@@ -240,7 +240,7 @@ def _trusts_wall_clocks() -> Plant:
 
 @contextmanager
 def _trusts_what_is_stored() -> Iterator[None]:
-    """Read numbers of any length, in subscribers that nothing guards."""
+    """Read numbers of any length, in subscribers without a guard."""
 
     def publish(_self: Informer, change: Change, subscribers: Sequence[Callable[[Change], None]]) -> None:
         for callback in subscribers:
@@ -254,7 +254,7 @@ def _trusts_what_is_stored() -> Iterator[None]:
 
 
 def _ends_at_an_update() -> Plant:
-    """End with an error, in a subscriber that nothing guards, when a LeaderWorkerSet is edited."""
+    """Fail in a subscriber without a guard when a LeaderWorkerSet is edited."""
     real = Informer._publish
 
     def publish(self: Informer, change: Change, subscribers: Sequence[Callable[[Change], None]]) -> None:
@@ -266,12 +266,12 @@ def _ends_at_an_update() -> Plant:
 
 
 def _ends_all_together() -> Plant:
-    """Delete the workers of any leader that ends, whether or not the set asks for that."""
+    """Delete the workers of every leader that ends, whether the set requires it or not."""
     return patch.object(termination, "is_parallel", lambda annotations: True)
 
 
 def _leaves_gates_closed() -> Plant:
-    """Never let a leader with an index learn its place."""
+    """Never give a leader with an index its previous nodes."""
     return patch.object(of_groups, "gate_patches", lambda *_: ())
 
 
@@ -282,7 +282,7 @@ def _changed_plans(module: Any, change: Callable[[Plan], Plan]) -> Plant:
 
 @dataclass(frozen=True)
 class Bug:
-    """A bug, and the schedule that is tried first, as FAMILY.BRANCH; `.1` of a named scenario is all its deaths."""
+    """A bug, and the schedule that is tried first, as FAMILY.BRANCH; `.1` of a named scenario has all its deaths."""
 
     plant: Callable[[], Plant]
     seed: str
@@ -359,6 +359,6 @@ BUGS: Final = {
 
 @contextmanager
 def bug(name: str | None) -> Iterator[None]:
-    """Plant one in the body; none where it has no name."""
+    """Plant one bug in the body; none if there is no name."""
     with BUGS[name].plant() if name else nullcontext():
         yield

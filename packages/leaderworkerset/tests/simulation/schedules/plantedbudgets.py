@@ -1,4 +1,4 @@
-"""Bugs of groups whose restarts are limited, to be found: counts, evidence, recoveries, and counts of replaced groups."""
+"""Bugs of groups with limited restarts: counts, evidence, recoveries, and the counts of replaced groups."""
 
 from typing import Any
 from unittest.mock import patch
@@ -9,20 +9,20 @@ from leaderworkerset.core.restarts import retention
 
 
 def never_counts() -> Any:
-    """Restart a group as often as it fails, whatever the limit."""
+    """Restart a group as often as it fails, regardless of the limit."""
     return patch.object(restartpolicy, "_count", lambda group, new: ())
 
 
 def never_keeps() -> Any:
-    """Keep the leader of an exhausted group alone: its workers go."""
+    """Keep only the leader of an exhausted group, and delete its workers."""
     return patch.object(retention, "keep", lambda pods: ())
 
 
 def never_releases() -> Any:
-    """Keep evidence whatever is recovered or deleted."""
+    """Keep evidence after recovery and deletion."""
     return patch.object(retention, "release", lambda pods: ())
 
 
 def never_claims() -> Any:
-    """Make the leader that replaces another one with a random key begin with no restart used (N-RB-13)."""
+    """Let the leader that replaces another one with a random key begin without used restarts (N-RB-13)."""
     return patch.object(leftovers, "_claim", lambda counts, admitted, owners: dict(counts))

@@ -1,4 +1,4 @@
-"""Bugs of disruption budgets, to be found: groups that are opened too early, or never, and budgets that stay."""
+"""Bugs of disruption budgets: groups that are opened too early or never, and budgets that stay."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,22 +24,22 @@ def opens_before_the_closed_one_is_proved() -> Iterator[None]:
 
 
 def forgets_who_is_missing() -> Any:
-    """Count the groups that exist, so that one whose leader is not there yet takes no place."""
+    """Count the existing groups, so that a group whose leader does not exist yet is ignored."""
     return patch.object(window, "Allowance", lambda limit, missing: Allowance(limit=limit, missing=missing * 0))
 
 
 def never_opens() -> Any:
-    """Keep all groups closed: every drain waits for ever."""
+    """Keep all groups closed, so that every drain waits for ever."""
     return patch.object(window, "_openable", lambda groups, candidates, budget: [])
 
 
 def never_takes_turns() -> Any:
-    """Keep the first group open that somebody may want, whoever else waits."""
+    """Keep the first group open that a drain may need, although others wait."""
     return patch.object(window, "_choose", lambda whole, places, settings, now: (whole[:places], None))
 
 
 def leaves_budgets() -> Any:
-    """Keep the budgets of a LeaderWorkerSet that has none any more, closed."""
+    """Keep the closed budgets of a LeaderWorkerSet that has no budget any more."""
     return patch.object(reconcile, "guarded_delete", lambda resource, budget: groupbudget.close(_any(budget), budget))
 
 

@@ -1,4 +1,4 @@
-"""Bugs of `spec.scheduling` to be found: what leaks, starts in parts, or waits for what never comes (contract N-AT-6 to N-AT-25)."""
+"""Bugs of `spec.scheduling`: leaks, partial starts, and waiting for what never happens (contract N-AT-6 to N-AT-25)."""
 
 from typing import Any
 from unittest.mock import patch
@@ -16,7 +16,7 @@ def leaves_pod_groups() -> Any:
 
 
 def starts_with_the_first() -> Any:
-    """Start the pods of a gang as they are created, with any number."""
+    """Start the pods of a gang as they are created, regardless of their number."""
     real = workloads.build_template
 
     def build(lws: Any, part: Any) -> Any:
@@ -27,17 +27,17 @@ def starts_with_the_first() -> Any:
 
 
 def asks_for_all_at_once() -> Any:
-    """Ask for all pods of the new size before they can exist (N-AT-10)."""
+    """Request all pods of the new size before they can exist (N-AT-10)."""
     return patch.object(preparation, "_reachable", lambda whole, part: part.min_count)
 
 
 def reuses_names() -> Any:
-    """Name the PodGroup of a recreated leader like the previous one, which ends with its pods (N-AT-12)."""
+    """Name the PodGroup of a recreated leader like the previous one, which is deleted with its pods (N-AT-12)."""
     return patch.object(workloadnames, "incarnated", lambda name, request: name)
 
 
 def compares_minima() -> Any:
-    """Take the minimum of a group of an older size for drift (N-AT-25)."""
+    """Mistake the minimum of a group of an older size for drift (N-AT-25)."""
     real = workloads.differs
 
     def differs(found: Any, wanted: Any) -> bool:
@@ -52,12 +52,12 @@ def compares_minima() -> Any:
 
 
 def serves_leaders_of_before() -> Any:
-    """Make PodGroups for leaders of an earlier LeaderWorkerSet, which no pod names."""
+    """Create PodGroups that no pod names, for leaders of an earlier LeaderWorkerSet."""
     return patch.object(replicas, "_is_of_another", lambda leader, begin, level: False)
 
 
 def reports_own_objects() -> Any:
-    """Warn of a PodGroup of one's own, the answer to whose creation was lost."""
+    """Warn of an own PodGroup whose creation had no answer."""
 
     async def check_owner(self: Executor, action: Any, error: Exception) -> None:
         raise error

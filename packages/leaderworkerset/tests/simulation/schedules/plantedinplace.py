@@ -1,4 +1,4 @@
-"""Bugs of updates in place, to be found: budgets, deletions, restarts mistaken for failures, held StatefulSets."""
+"""Bugs of updates in place: budgets, deletions, restarts mistaken for failures, and held StatefulSets."""
 
 from typing import Any
 from unittest.mock import patch
@@ -10,7 +10,7 @@ from leaderworkerset.core.leaderworkerset.fold import below
 
 
 def lets_the_partition_fall() -> Any:
-    """Mark groups, and lower the partition below them at once, so that the StatefulSet controller deletes their leaders."""
+    """Mark groups and lower the partition at once, so that the StatefulSet controller deletes their leaders."""
     real = of_sets.Route.release
 
     def release(self: Any, statefulset: Any, folded: Any, size: int, span: range) -> tuple[int, int]:
@@ -36,7 +36,7 @@ def takes_updates_for_failures() -> Any:
 
 
 def trusts_readiness_of_before() -> Any:
-    """Take a group for updated while its pods still run, and are ready with, what they ran before."""
+    """Report a group as updated while its pods still run, and are ready with, the previous image."""
     return patch.object(inplacepods, "is_settled", lambda pod: True)
 
 
@@ -51,6 +51,6 @@ def waits_for_what_no_node_has() -> Any:
 
 
 def never_lets_go() -> Any:
-    """Leave the StatefulSet of the workers such that it replaces no pods."""
+    """Leave the StatefulSet of the workers in a state in which it replaces no pods."""
     rows = tuple(row for row in of_groups.STEPS if row.step is not of_groups.InPlaceStep.LET_GO)
     return patch.object(of_groups, "STEPS", rows)

@@ -1,4 +1,4 @@
-"""Bugs of groups with random keys to be found: what upstream's review found in its own (contract N-AT-1 to N-AT-8), and one more."""
+"""Bugs of groups with random keys, from upstream's review of its own code (contract N-AT-1 to N-AT-8), and one more."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ from leaderworkerset.core.policies import accelerators, identity
 
 
 def trusts_old_counts() -> Any:
-    """Take the counts of a Deployment for those of its newest spec: the set is available before it is updated (N-AT-1)."""
+    """Mistake the counts of a Deployment for those of its newest spec: the set is available before its update (N-AT-1)."""
     real = hashleaders.assess
 
     def assess(lws: Any, leaders: Any, now: Any) -> Any:
@@ -60,12 +60,12 @@ def lets_all_go_ahead() -> Any:
 
 
 def reports_a_wait_again() -> Any:
-    """Report that a leader waits with every decision about it (N-AT-5)."""
+    """Report at each decision that a leader waits (N-AT-5)."""
     return patch.object(gatedleaders, "_replaces", lambda leader: "")
 
 
 def never_ends_an_update() -> Any:
-    """Report an update as long as there is a group that is not ready (N-AT-7)."""
+    """Report an update while any group is unready (N-AT-7)."""
     real = hashleaders.assess
 
     def assess(lws: Any, leaders: Any, now: Any) -> Any:
@@ -76,7 +76,7 @@ def never_ends_an_update() -> Any:
 
 @contextmanager
 def builds_by_the_live_size() -> Iterator[None]:
-    """Build workers for groups of an older revision by the spec of today (N-AT-8)."""
+    """Build workers for groups of an older revision from the current spec (N-AT-8)."""
 
     real = revisions.find
 

@@ -1,4 +1,4 @@
-"""Bugs of moves, to be found: too many groups are moved at once, or no group is, or unavailable groups are not counted."""
+"""Bugs of moves: too many groups are moved at once, or none, or unavailable groups are not counted."""
 
 from typing import Any
 from unittest.mock import patch

@@ -1,4 +1,4 @@
-"""Bugs about pods that restart all their containers in place, to be found: the tolerance and its duration."""
+"""Bugs of pods that restart all their containers in place: the tolerance and its duration."""
 
 from typing import Any
 from unittest.mock import patch
@@ -10,18 +10,18 @@ from leaderworkerset.capabilities.restartinplace import allcontainers
 
 
 def tolerates_nothing() -> Any:
-    """Recreate a group because a pod restarted all its containers in place, though its set tolerates that."""
+    """Recreate a group because a pod restarted all its containers in place, although its set tolerates it."""
     return patch.object(allcontainers, "tolerated", lambda annotations: None)
 
 
 def waits_for_ever() -> Any:
-    """Make a pod that is not ready again be late without end."""
+    """Never report a pod that does not become ready again as late."""
     real = allcontainers.decide
     return patch.object(allcontainers, "decide", lambda *given: replace(real(*given), failure=None))
 
 
 def never_sees_ready_pods() -> Any:
-    """Go on counting the time of a pod that has been ready again for long."""
+    """Continue to count the time of a pod that has long been ready again."""
     return patch.object(allcontainers, "podstate", _Unready())
 
 

@@ -54,7 +54,7 @@ class Play:
         return sum(at >= since and path.endswith(about) for at, path in lost)
 
     def interrupted(self, begin: float, end: float) -> bool:
-        """Return whether a manager died, stood still or lost its lease between two moments, or shortly before them."""
+        """Return whether a manager died, was paused or lost its lease between two moments, or shortly before them."""
         return any(begin - STANDSTILL <= at <= end for wire in self.wires() for at in wire.interruptions)
 
     def refused(self, path: str, since: float) -> bool:
@@ -63,7 +63,7 @@ class Play:
         return any(entry.answer == "409" and entry.at >= since for entry in found)
 
     def wires(self) -> list[FaultyTransport]:
-        """Return the wires of all managers that were."""
+        """Return the transports of all managers, including the previous ones."""
         return self.world.spent + self.transports()
 
     def pods(self) -> list[JSONObject]:
@@ -77,7 +77,7 @@ class Play:
         return self.random.choice(pods) if pods else None
 
     async def edit(self, what: str, **spec: Any) -> None:
-        """Merge fields into the spec, as a user who gives up where the cluster refuses."""
+        """Merge fields into the spec, as a user who gives up after a refusal."""
         self.note("user", what, str(spec))
         await self.attempt(self.world.client.patch(LEADERWORKERSETS, KEY, {"spec": spec}, kind="merge"))
 
@@ -91,7 +91,7 @@ class Play:
         return True
 
     async def calm(self) -> None:
-        """Mend everything that was broken."""
+        """Repair all damage."""
         for loop in self.loops:
             loop.cancel()
         for transport in self.transports():
@@ -111,7 +111,7 @@ class Play:
             await self.touch()
 
     async def touch(self) -> None:
-        """Change our objects, for names that are free again are noticed with the next change only."""
+        """Change our objects, because freed names are noticed with the next change only."""
         touched: list[tuple[Resource, ObjectKey]] = [(LEADERWORKERSETS, KEY)]
         touched += [(PODS, meta.key(pod)) for pod in self.pods()]
         for resource, key in touched:

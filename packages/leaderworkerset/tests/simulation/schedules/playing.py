@@ -1,8 +1,8 @@
 """One schedule, from its seed to its verdict; and the families of schedules that share their beginning.
 
-The seed `12.3` is branch 3 of family 12: the family decides what LeaderWorkerSet there is and how many managers, the
-branch what happens to it. In every third family the creation belongs to the branch, and in every second pods start as slowly
-as real ones.
+The seed `12.3` is branch 3 of family 12: the family decides the LeaderWorkerSet and the number of managers, the branch
+all events. In every third family the creation belongs to the branch, and in every second pods start as slowly as real
+ones.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ LASTING: Final = {
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one schedule. `declared` and `final` are encoded; without the first nothing is compared."""
+    """The result of one schedule. `declared` and `final` are encoded; without `declared`, nothing is compared."""
 
     seed: str
     violations: list[str]
@@ -117,7 +117,7 @@ async def play_family(world: LeanWorld, family: int, branches: Sequence[int], se
 
 
 def start_managers(world: LeanWorld, count: int) -> None:
-    """Start so many managers without faults: schedules bring theirs."""
+    """Start the given number of managers without faults: schedules add theirs."""
     world.settings = replace(world.settings, managers=(faultplans.CALM,) * count)
     for number in range(count):
         world.start_manager(f"manager-{number}", faultplans.CALM)
@@ -147,14 +147,14 @@ class Script:
 
 
 def draw_script(random: Random, managers: int, lws: JSONObject | None) -> Script:
-    """Pick what happens in a random schedule."""
+    """Select the events of a random schedule."""
     faults = [faultplans.draw_manager(random) for _ in range(managers)]
     others = faultplans.draw_others(random)
     return Script(happenings.draw(random), faults, others, lws)
 
 
 async def play(world: LeanWorld, seed: str, script: Script, invariants: type[Invariants] = Invariants) -> Verdict:
-    """Play one schedule in a cluster that has no other future."""
+    """Play one schedule in a cluster of its own."""
     world.reseed(seed)
     random = Random(f"{seed} script")
     world.trace.seed = seed
@@ -233,7 +233,7 @@ async def play_reference(world: LeanWorld, declared: bytes, send: Send) -> None:
 
 
 def draw_leaderworkerset(random: Random) -> JSONObject:
-    """Pick a LeaderWorkerSet."""
+    """Select a LeaderWorkerSet."""
     policy = random.choice(
         ("RecreateGroupOnPodRestart", "RecreateGroupOnPodRestart", "RecreateGroupAfterStart", "None")
     )
@@ -265,12 +265,12 @@ def draw_leaderworkerset(random: Random) -> JSONObject:
 
 
 def _draw_limit(random: Random) -> int | None:
-    """Pick how often groups may be restarted."""
+    """Select how often groups may be restarted."""
     return _beside(random, "limit").choice(LIMITS)
 
 
 def _beside(random: Random, what: str) -> Random:
-    """Return a source that is independent of all the others, so that known seeds give the same schedules."""
+    """Return a source that is independent of all others, so that known seeds give the same schedules."""
     beside = Random()
     beside.setstate(random.getstate())
     return Random(f"{what} {beside.random()}")
@@ -285,7 +285,7 @@ async def _happen(it: Play, picked: Sequence[tuple[float, Happening]]) -> None:
 
 
 async def come_to_rest(it: Play, *, long: bool) -> None:
-    """Repair everything that is broken, and wait until writes have stopped."""
+    """Repair all damage, and wait until writes have stopped."""
     await it.calm()
     world = it.world
     for wire in (*it.transports(), *((world.others,) if world.others else ())):

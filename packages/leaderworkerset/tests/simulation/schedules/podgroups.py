@@ -32,7 +32,7 @@ class PodGroups:
         store.subscribe(self._committed)
 
     def together(self, pod: JSONObject) -> Sequence[JSONObject]:
-        """Return the pods without a node that get one now with this one, none if it has to wait."""
+        """Return the unscheduled pods that get a node now together with this one, none if it has to wait."""
         name = link_of(pod)
         group = self._store.get(StoreKey(POD_GROUPS.group_resource, meta.namespace(pod), name))
         if group is None:
@@ -82,7 +82,7 @@ def link_of(pod: JSONObject) -> str:
 
 
 def define(resource: Resource) -> JSONObject:
-    """Return a definition that serves a kind of the scheduler where the API server does not have it."""
+    """Return a definition that serves a kind of the scheduler if the API server does not have it."""
     spec: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
     return {

@@ -1,4 +1,4 @@
-"""Campaigns in several processes: each plays a part of the families and sends its verdicts; they come as they are ready."""
+"""Campaigns in several processes: each plays a part of the families and sends its verdicts at once."""
 
 import gc
 import os
@@ -19,9 +19,9 @@ from tests.simulation.schedules.playing import Verdict
 
 
 def play_in_parallel(part: Part, processes: int) -> Iterator[Verdict]:
-    """Play a campaign in so many processes; they end when nobody takes their verdicts any more.
+    """Play a campaign in so many processes; they end when nobody reads their verdicts any more.
 
-    Raises BranchError where one of them ended before its part was played.
+    Raise BranchError if one of them ends before its part was played.
     """
     children: dict[int, FileIO] = {}
     broken = False
@@ -86,13 +86,13 @@ def _verdicts(pipes: Sequence[FileIO]) -> Iterator[Verdict]:
 
 
 def _receive(pipe: FileIO) -> Verdict | None:
-    """Read one verdict; None where there will be no more."""
+    """Read one verdict; return None after the last one."""
     head = _read(pipe, 4)
     return msgspec.json.decode(_read(pipe, int.from_bytes(head, "big")), type=Verdict) if head else None
 
 
 def _read(pipe: FileIO, size: int) -> bytes:
-    """Read so many bytes, or none at the end; unbuffered, so that what a selector says is all there is."""
+    """Read so many bytes, or none at the end; unbuffered, so that a selector reports all data."""
     read = b""
     while len(read) < size:
         piece = pipe.read(size - len(read))

@@ -33,12 +33,12 @@ POLICIES: Final = ("PostTermination", "PostTermination", "Immediate")
 
 
 async def change_replacement(play: Play) -> None:
-    """Ask for another replacement policy."""
+    """Change the replacement policy."""
     await play.edit("changes the replacement policy", groupReplacementPolicy=play.random.choice(POLICIES))
 
 
 async def change_limits(play: Play) -> None:
-    """Ask for another pace of rollouts."""
+    """Change the limits of rollouts."""
     unavailable, surge = play.random.choice(((1, 0), (2, 0), (0, 1), (1, 1), (1, 2)))
     rolling = {"maxUnavailable": unavailable, "maxSurge": surge}
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
@@ -46,7 +46,7 @@ async def change_limits(play: Play) -> None:
 
 
 async def roll_and_scale(play: Play) -> None:
-    """Ask for another image, and a moment later for another number of groups."""
+    """Change the image, and a moment later the number of groups."""
     await happenings.roll(play)
     await happenings.scale(play)
 
@@ -58,14 +58,14 @@ async def shrink_and_fail(play: Play) -> None:
 
 
 async def fail_again(play: Play) -> None:
-    """Make one group after the other fail."""
+    """Make the groups fail one after the other."""
     for _ in range(3):
         await happenings.restart_container(play)
         await asyncio.sleep(play.random.uniform(0.2, 3.0))
 
 
 async def delete_deployment(play: Play) -> None:
-    """Delete what keeps the leaders."""
+    """Delete the owner of the leaders."""
     play.note("user", "deletes", "the leader Deployment")
     play.checks.tolerate()
     play.checks.excuse(*(meta.uid(pod) for pod in play.pods()))
@@ -73,7 +73,7 @@ async def delete_deployment(play: Play) -> None:
 
 
 async def meddle(play: Play) -> None:
-    """Change fields that are ours in the leader Deployment."""
+    """Change fields of the manager in the leader Deployment."""
     play.note("user", "meddles with", "the leader Deployment")
     play.checks.tolerate()
     patch = {"spec": {"replicas": play.random.choice((1, 3))}}
@@ -94,7 +94,7 @@ ACCIDENTS: Final[Sequence[Happening]] = (
 
 
 def draw(random: Random) -> JSONObject:
-    """Pick a LeaderWorkerSet with random keys."""
+    """Select a LeaderWorkerSet with random keys."""
     lws = draw_leaderworkerset(random)
     spec: dict[str, Any] = dict(meta.spec(lws))
     rolling = spec["rolloutStrategy"]["rollingUpdateConfiguration"]

@@ -1,4 +1,4 @@
-"""Random schedules, every death at every write, and planted bugs: a small budget of what `make simulate` plays."""
+"""Random schedules, every death at every write, and planted bugs: a small part of the schedules of `make simulate`."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ BUDGET = 60
 
 
 def play(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Play in a process of its own, which branches."""
+    """Play in a separate process, which branches."""
     command = [sys.executable, "-m", "tests.simulation", *arguments]
     return subprocess.run(
         command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONHASHSEED": "0"}

@@ -65,18 +65,18 @@ class ApiServer:
     def __init__(self, store: Store, kinds: Sequence[Kind], clock: Clock, options: ServerOptions = DEFAULTS) -> None:
         identities = Identities(options.random) if options.random else Identities()
         labels = partial(admission.namespace_labels, store)
-        asking = Admission(namespace_labels=labels, uid=identities.uid, transport=options.webhooks)
+        webhook_admission = Admission(namespace_labels=labels, uid=identities.uid, transport=options.webhooks)
         self.backend = Backend(
             store=store,
             registry=Registry(kinds),
             hub=WatchHub(),
-            admission=asking,
+            admission=webhook_admission,
             clock=clock,
             max_pods=options.max_pods,
             identities=identities,
         )
         self._definitions = Definitions(self.backend)
-        self._configurations = Configurations(store, asking)
+        self._configurations = Configurations(store, webhook_admission)
         self._expiry = Expiry(store, clock)
         self._faults: Callable[[Request, str], Awaitable[Response]] | None = None
         self.is_away = False

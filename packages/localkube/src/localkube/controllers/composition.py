@@ -70,12 +70,12 @@ class Informers(Struct, frozen=True, kw_only=True):
 
 def build_informers(client: Client) -> Informers:
     """Build the informers; nothing is read before they run."""
-    owned = {
+    owner_indexes = {
         controllerrefs.BY_CONTROLLER: controllerrefs.controller_index,
         controllerrefs.ORPHANS: controllerrefs.orphan_index,
     }
     pod_indexes = {
-        **owned,
+        **owner_indexes,
         statefulsets.BY_PARENT: statefulsets.orphan_pod_index,
         podgc.BY_NODE: podgc.node_index,
         volumebinder.BY_CLAIM: volumebinder.pod_claim_index,
@@ -86,10 +86,10 @@ def build_informers(client: Client) -> Informers:
         nodes=Informer(client, resources.NODES),
         namespaces=Informer(client, resources.NAMESPACES),
         statefulsets=Informer(client, resources.STATEFULSETS),
-        replicasets=Informer(client, resources.REPLICA_SETS, indexes=owned),
+        replicasets=Informer(client, resources.REPLICA_SETS, indexes=owner_indexes),
         deployments=Informer(client, resources.DEPLOYMENTS),
         autoscalers=Informer(client, resources.HORIZONTAL_POD_AUTOSCALERS),
-        revisions=Informer(client, resources.CONTROLLER_REVISIONS, indexes=owned),
+        revisions=Informer(client, resources.CONTROLLER_REVISIONS, indexes=owner_indexes),
         claims=Informer(client, resources.PERSISTENT_VOLUME_CLAIMS),
         volumes=Informer(client, resources.PERSISTENT_VOLUMES),
         classes=Informer(client, resources.STORAGE_CLASSES),
@@ -164,39 +164,46 @@ Part: TypeAlias = tuple[str, Driver, ControllerOptions]
 """The name, driver and options of one controller."""
 
 
-def _reporters(client: Client, known: Informers, clock: Clock, root: Path) -> tuple[tuple[str, tuple[Part, ...]], ...]:
+def _reporters(
+    client: Client, informers: Informers, clock: Clock, root: Path
+) -> tuple[tuple[str, tuple[Part, ...]], ...]:
     """Return the controllers by the name under which they write events; internal controllers write none."""
     sets = StatefulSets(
-        sets=known.statefulsets,
-        pods=known.pods,
-        revisions=known.revisions,
-        claims=known.claims,
+        sets=informers.statefulsets,
+        pods=informers.pods,
+        revisions=informers.revisions,
+        claims=informers.claims,
         client=client,
         clock=clock,
     )
-    replicas = ReplicaSets(sets=known.replicasets, pods=known.pods, client=client, clock=clock)
+    replicas = ReplicaSets(sets=informers.replicasets, pods=informers.pods, client=client, clock=clock)
     deployments = Deployments(
-        deployments=known.deployments, sets=known.replicasets, pods=known.pods, client=client, clock=clock
+        deployments=informers.deployments, sets=informers.replicasets, pods=informers.pods, client=client, clock=clock
     )
-    autoscalers = Autoscalers(autoscalers=known.autoscalers, pods=known.pods, client=client, clock=clock)
+    autoscalers = Autoscalers(autoscalers=informers.autoscalers, pods=informers.pods, client=client, clock=clock)
     binder = VolumeBinder(
-        claims=known.claims, volumes=known.volumes, classes=known.classes, pods=known.pods, client=client, root=root
+        claims=informers.claims,
+        volumes=informers.volumes,
+        classes=informers.classes,
+        pods=informers.pods,
+        client=client,
+        root=root,
     )
-    eviction = TaintEviction(pods=known.pods, nodes=known.nodes, clock=clock)
+    eviction = TaintEviction(pods=informers.pods, nodes=informers.nodes, clock=clock)
     budgets = DisruptionBudgets(
-        budgets=known.budgets,
-        pods=known.pods,
-        statefulsets=known.statefulsets,
-        replicasets=known.replicasets,
-        deployments=known.deployments,
+        budgets=informers.budgets,
+        pods=informers.pods,
+        statefulsets=informers.statefulsets,
+        replicasets=informers.replicasets,
+        deployments=informers.deployments,
         clock=clock,
     )
-    slices = EndpointSlices(services=known.services, pods=known.pods, slices=known.slices, clock=clock)
-    namespaces = Namespaces(namespaces=known.namespaces, client=client, clock=clock)
+    slices = EndpointSlices(services=informers.services, pods=informers.pods, slices=informers.slices, clock=clock)
+    namespaces = Namespaces(namespaces=informers.namespaces, client=client, clock=clock)
     lost = (
-        ("node-lifecycle", NodeTaints(nodes=known.nodes, clock=clock), ONE),
+        ("node-lifecycle", NodeTaints(nodes=informers.nodes, clock=clock), ONE),
         ("taint-eviction", eviction, USUAL),
-        ("pod-garbage-collector", PodGarbageCollector(client, known.pods, known.nodes), ONE),
+        ("pod-garbage-collector", PodGarbageCollector(client, informers.pods, informers.nodes), ONE),
     )
     housekeeping = (
         ("disruption", budgets, USUAL),
@@ -210,12 +217,17 @@ def _reporters(client: Client, known: Informers, clock: Clock, root: Path) -> tu
         ("horizontal-pod-autoscaler", (("horizontalpodautoscaler", autoscalers, USUAL),)),
         (scheduling.NAME, ()),
         ("persistentvolume-controller", (("persistent-volume", binder, USUAL),)),
-        ("ephemeral-volume-controller", (("ephemeral-volume", EphemeralClaims(known.pods, known.claims), USUAL),)),
+        (
+            "ephemeral-volume-controller",
+            (("ephemeral-volume", EphemeralClaims(informers.pods, informers.claims), USUAL),),
+        ),
         ("taint-eviction-controller", lost),
         ("controller-manager", housekeeping),
     )
 
 
-def _scheduler(known: Informers, executor: Executor, recorder: EventRecorder, clock: Clock) -> Runnable:
-    sources = scheduling.Sources(pods=known.pods, nodes=known.nodes, claims=known.claims, namespaces=known.namespaces)
+def _scheduler(informers: Informers, executor: Executor, recorder: EventRecorder, clock: Clock) -> Runnable:
+    sources = scheduling.Sources(
+        pods=informers.pods, nodes=informers.nodes, claims=informers.claims, namespaces=informers.namespaces
+    )
     return scheduling.Scheduler(executor, sources, recorder, clock)

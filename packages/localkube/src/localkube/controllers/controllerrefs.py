@@ -107,7 +107,7 @@ def adopt(resource: Resource, owner: JSONObject, orphan: JSONObject) -> Patch:
 
 def release(resource: Resource, owner: JSONObject, obj: JSONObject) -> Patch:
     """Remove the owner from the owners of an object."""
-    owners = [one for one in _owners(obj) if one.get("uid") != meta.uid(owner)]
+    owners = [reference for reference in _owners(obj) if reference.get("uid") != meta.uid(owner)]
     return guarded_patch(resource, obj, {"metadata": {"ownerReferences": owners}})
 
 

@@ -99,18 +99,20 @@ class EndpointSlices(Struct, frozen=True, kw_only=True):
 
 def corrections(service: JSONObject, pods: Sequence[JSONObject], existing: Sequence[JSONObject]) -> Actions:
     """Return the writes that turn the existing slices into those of the service."""
-    known = {meta.name(one): one for one in existing}
-    wanted = {meta.name(one): one for one in build(service, pods, existing)}
+    live = {meta.name(endpoint_slice): endpoint_slice for endpoint_slice in existing}
+    desired = {meta.name(endpoint_slice): endpoint_slice for endpoint_slice in build(service, pods, existing)}
     actions: list[Action] = [
-        Create(resource=ENDPOINT_SLICES, object=one) for name, one in wanted.items() if name not in known
+        Create(resource=ENDPOINT_SLICES, object=endpoint_slice)
+        for name, endpoint_slice in desired.items()
+        if name not in live
     ]
-    for name, one in known.items():
-        if name not in wanted:
-            key, uid = meta.key(one), meta.uid(one)
+    for name, endpoint_slice in live.items():
+        if name not in desired:
+            key, uid = meta.key(endpoint_slice), meta.uid(endpoint_slice)
             actions.append(Delete(resource=ENDPOINT_SLICES, key=key, propagation="Background", uid=uid))
-        elif any((one.get(part) or []) != wanted[name][part] for part in ("endpoints", "ports")):
-            change = {part: wanted[name][part] for part in ("endpoints", "ports")}
-            actions.append(guarded_patch(ENDPOINT_SLICES, one, change))
+        elif any((endpoint_slice.get(part) or []) != desired[name][part] for part in ("endpoints", "ports")):
+            change = {part: desired[name][part] for part in ("endpoints", "ports")}
+            actions.append(guarded_patch(ENDPOINT_SLICES, endpoint_slice, change))
     return tuple(actions)
 
 
@@ -145,10 +147,10 @@ def _placed(
     """Return the endpoints by the names of slices: known ones stay, new ones fill free places, then further slices."""
     new = {endpoint["targetRef"]["uid"]: endpoint for endpoint in endpoints}
     slices: dict[str, list[JSONObject]] = {}
-    for one in sorted(existing, key=meta.name):
-        uids = [(member.get("targetRef") or {}).get("uid") for member in one.get("endpoints") or []]
+    for endpoint_slice in sorted(existing, key=meta.name):
+        uids = [(member.get("targetRef") or {}).get("uid") for member in endpoint_slice.get("endpoints") or []]
         if kept := [new.pop(uid) for uid in uids if uid in new]:
-            slices[meta.name(one)] = kept
+            slices[meta.name(endpoint_slice)] = kept
     names = (f"{service}-{number}" for number in count())
     rest = list(new.values())
     for members in slices.values():
@@ -201,8 +203,8 @@ def _target(port: JSONObject, pods: Sequence[JSONObject]) -> int | None:
     if isinstance(target, int):
         return target
     containers = (container for pod in pods for container in meta.spec(pod).get("containers") or [])
-    named = (one for container in containers for one in container.get("ports") or [] if one.get("name") == target)
-    return next((int(one["containerPort"]) for one in named), None)
+    ports = (port for container in containers for port in container.get("ports") or [] if port.get("name") == target)
+    return next((int(port["containerPort"]) for port in ports), None)
 
 
 def _service_of_slice(change: Change) -> list[ObjectKey]:

@@ -50,8 +50,8 @@ class Namespaces(Struct, frozen=True, kw_only=True):
             return Plan()
         remaining = await self._count(key.name)
         if not remaining:
-            kept = [name for name in finalizers if name != FINALIZER]
-            finished = namespace | {"spec": meta.spec(namespace) | {"finalizers": kept}}
+            others = [name for name in finalizers if name != FINALIZER]
+            finished = namespace | {"spec": meta.spec(namespace) | {"finalizers": others}}
             return Plan((Put(resource=NAMESPACES, object=finished, subresource="finalize"),))
         deletions = Together(
             sequences=tuple((DeleteCollection(resource=resource, namespace=key.name),) for resource in remaining),
@@ -66,7 +66,7 @@ class Namespaces(Struct, frozen=True, kw_only=True):
         reader = metadata_client(self.client)
         served = [resource for resource in await discover(self.client) if resource.namespaced]
         lists = await asyncio.gather(*(reader.list(resource, namespace=namespace) for resource in served))
-        return +Counter({resource: len(found.items) for resource, found in zip(served, lists, strict=True)})
+        return +Counter({resource: len(page.items) for resource, page in zip(served, lists, strict=True)})
 
     def _report(self, namespace: JSONObject, remaining: Counter[Resource]) -> Actions:
         counts = Counter({resource.group_resource: number for resource, number in remaining.items()})
@@ -80,10 +80,10 @@ class Namespaces(Struct, frozen=True, kw_only=True):
 
 def with_remaining(namespace: JSONObject, remaining: Counter[str], now: datetime) -> Sequence[JSONObject] | None:
     """Return the conditions that name the remaining objects; None if they already do so."""
-    listed = ", ".join(f"{kind} has {number} resource instances" for kind, number in sorted(remaining.items()))
-    message = f"Some resources are remaining: {listed}"
-    known = meta.find_condition(namespace, CONTENT_REMAINING) or {}
-    if known.get("message") == message:
+    counts = ", ".join(f"{kind} has {number} resource instances" for kind, number in sorted(remaining.items()))
+    message = f"Some resources are remaining: {counts}"
+    previous = meta.find_condition(namespace, CONTENT_REMAINING) or {}
+    if previous.get("message") == message:
         return None
     condition = {"type": CONTENT_REMAINING, "status": "True", "reason": "SomeResourcesRemain", "message": message}
     return meta.with_condition(namespace, condition, timestamps.render(now))

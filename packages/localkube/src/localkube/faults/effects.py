@@ -46,8 +46,8 @@ class PodsHere(Struct, frozen=True):
 
     def running(self, pod: JSONObject) -> list[str]:
         """Return the names of its running containers."""
-        if found := self.containers(pod):
-            return found
+        if containers := self.containers(pod):
+            return containers
         raise FaultError(f"pod {meta.key(pod)} has no running container: wait until it has started again")
 
     async def signal(self, containers: list[str], number: int) -> None:

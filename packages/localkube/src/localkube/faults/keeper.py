@@ -59,7 +59,7 @@ class FaultKeeper:
             while True:
                 self._changed.clear()
                 now = self._clock.monotonic()
-                for number in [one for one, active in self._active.items() if active.until <= now]:
+                for number in [number for number, active in self._active.items() if active.until <= now]:
                     await self.undo(number)
                 await self._rest()
         finally:

@@ -58,8 +58,8 @@ async def recover(client: Client, name: str) -> None:
     try:
         node = await client.get(NODES, ObjectKey("", name))
         taints = meta.spec(node).get("taints") or []
-        kept = [taint for taint in taints if taint["key"] != LOST["key"]]
-        spec = {"unschedulable": None} | ({"taints": kept} if kept != taints else {})
+        others = [taint for taint in taints if taint["key"] != LOST["key"]]
+        spec = {"unschedulable": None} | ({"taints": others} if others != taints else {})
         change = {"metadata": {"annotations": {MARK: None}}, "spec": spec}
         await client.patch(NODES, meta.key(node), change, kind="merge")
     except NotFoundError:

@@ -26,7 +26,7 @@ class Packets:
         own = losses(fault, addresses)
 
         async def undo() -> None:
-            self._losses = [one for one in self._losses if one is not own]
+            self._losses = [loss for loss in self._losses if loss is not own]
             await self._replace()
 
         self._losses.append(own)

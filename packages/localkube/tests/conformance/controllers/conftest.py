@@ -59,7 +59,7 @@ def clusters(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture
 def same(clusters: Clusters, recordings: Recordings, request: pytest.FixtureRequest) -> CheckSame:
-    """Play a scenario on both clusters; fail where their objects part."""
+    """Play a scenario on both clusters; fail if their objects differ."""
     module, test = f"controllers-{request.node.path.stem}", request.node.name
     numbers = count()
 

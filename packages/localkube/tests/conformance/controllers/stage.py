@@ -1,4 +1,4 @@
-"""One namespace of one cluster: the actions of a scenario, and the objects when the controllers have settled."""
+"""One namespace of one cluster: the actions of a scenario, and the objects when the controllers are at rest."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -118,7 +118,7 @@ class Stage:
         self.told.append(snapshot)
 
     def note(self, change: Change) -> None:
-        """Take note of any change."""
+        """Record any change."""
         self._changed.set()
         self.seen.add(meta.name(change.object))
         if change.object["kind"] == PODS.kind and (change.old is None or change.new is None):

@@ -29,7 +29,7 @@ def tell(stage: Stage) -> None:
 
 
 async def until(stage: Stage, name: str, reason: str) -> None:
-    """Wait until a condition has this reason, and write down the status."""
+    """Wait until a condition has this reason, and record the status."""
 
     def holds(current: Stage) -> bool:
         return (meta.find_condition(scaler(current), name) or {}).get("reason") == reason

@@ -66,7 +66,7 @@ def is_at_rest(stage: Stage) -> bool:
 async def tell(stage: Stage, *wanted: int, held: int = 0, shows: Callable[[Stage], bool] = lambda _: True) -> None:
     """Wait until the ReplicaSets have these sizes, by revision, and all pods but the held ones are available.
 
-    Write down what is there then.
+    Then record the objects.
     """
 
     def holds(current: Stage) -> bool:
@@ -200,7 +200,7 @@ def test_paused_deployment_only_scales(same: CheckSame) -> None:
 
 
 def test_rollout_stops_when_scaled_to_the_size_of_its_only_set(same: CheckSame) -> None:
-    """Such a set keeps the annotation of its former size, so that the Deployment scales forever (docs/adr/0017)."""
+    """The ReplicaSet keeps the annotation of its former size, so the Deployment scales forever (docs/adr/0017)."""
 
     async def scenario(stage: Stage) -> None:
         await stage.create(DEPLOYMENTS, web(strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}))

@@ -43,7 +43,7 @@ def start(path: Path, prefix: str) -> subprocess.Popen[str]:
 
 
 def kill_after(writer: subprocess.Popen[str], acknowledgements: int) -> dict[str, int]:
-    """Read so many acknowledgements, kill the writer, and return all that it sent."""
+    """Read so many acknowledgements, kill the writer, and return everything that it sent."""
     assert writer.stdout is not None
     lines = list(itertools.islice(writer.stdout, acknowledgements))
     writer.send_signal(signal.SIGKILL)

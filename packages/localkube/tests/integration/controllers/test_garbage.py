@@ -95,7 +95,7 @@ class Gathering:
 
 
 async def test_dependents_are_orphaned_at_the_same_time(tmp_path: Path) -> None:
-    """Otherwise a StatefulSet that is being deleted reports fewer and fewer pods for a long time."""
+    """One after the other, a StatefulSet that is being deleted would report fewer and fewer pods for a long time."""
     async with cluster(tmp_path, through=Gathering) as world:
         top = await create(world, CONFIG_MAPS, "top")
         await create(world, CONFIG_MAPS, "leaf-0", top)

@@ -28,7 +28,7 @@ async def create_pod(
 
 
 def gpus(number: int) -> list[JSONObject]:
-    """Return a container that wants GPUs."""
+    """Return a container that requests GPUs."""
     return [{"name": "main", "image": "x", "resources": {"limits": {"nvidia.com/gpu": str(number)}}}]
 
 
@@ -41,7 +41,7 @@ async def until_bound(world: ControlledServer, name: str) -> str:
 
 
 async def until_refused(world: ControlledServer, name: str) -> str:
-    """Wait until a pod says why it has no node; return the message."""
+    """Wait until a pod reports why it has no node; return the message."""
 
     def message(pod: JSONObject) -> str:
         condition = meta.find_condition(pod, "PodScheduled") or {}

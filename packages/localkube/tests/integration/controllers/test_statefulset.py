@@ -27,7 +27,7 @@ def build_set(**spec: Any) -> JSONObject:
 
 
 async def until_settled(world: ControlledServer, replicas: int, revision: str | None = None) -> JSONObject:
-    """Wait until the set says that it has that many ready replicas, all updated; return it."""
+    """Wait until the set reports this number of ready replicas, all updated; return it."""
 
     def settled(found: Sequence[JSONObject]) -> bool:
         status = meta.status(found[0]) if found else {}
@@ -125,7 +125,7 @@ def note(told: dict[str, list[int]], change: Change) -> None:
 
 
 async def test_adopted_pods_are_counted_in_one_status(world: ControlledServer) -> None:
-    """As in kube-controller-manager: no reader sees a missing pod that existed all the time."""
+    """As with kube-controller-manager, readers never see a missing pod that existed all the time."""
     world.start_kubelet()
     await world.client.create(STATEFULSETS, build_set(replicas=4, **PARALLEL))
     await until_settled(world, 4)

@@ -37,7 +37,7 @@ class ControlledServer:
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     def start(self, work: Coroutine[None, None, None]) -> None:
-        """Run something until the test ends."""
+        """Run a coroutine until the test ends."""
         self.tasks.append(self.group.create_task(work))
 
     def stop(self) -> None:
@@ -53,7 +53,7 @@ class ControlledServer:
         return kubelet
 
     async def watch(self, resource: Resource) -> Informer:
-        """Watch a kind, once."""
+        """Watch a kind; a second call does nothing."""
         if resource not in self.watched:
             informer = self.watched[resource] = Informer(self.client, resource)
             informer.subscribe(lambda _: self.changed.set())
@@ -62,7 +62,7 @@ class ControlledServer:
         return self.watched[resource]
 
     async def until(self, resource: Resource, holds: Callable[[Sequence[JSONObject]], bool]) -> Sequence[JSONObject]:
-        """Wait until the objects of a kind, sorted by name, are as wanted; return them."""
+        """Wait until the objects of a kind, sorted by name, satisfy the condition; return them."""
         informer = await self.watch(resource)
         found: Sequence[JSONObject] = []
         try:
@@ -101,7 +101,7 @@ async def cluster(
     *,
     max_pods: int | None = None,
 ) -> AsyncIterator[ControlledServer]:
-    """Start an API server with its controllers, and stop all of it; the controllers' requests go `through` another."""
+    """Start an API server with its controllers, and stop all of it; the controllers' requests go `through` another transport."""
     clock = SystemClock()
     settings = ControllerSettings(volumes=volumes, nodes=nodes or NodeSettings())
     async with (

@@ -85,7 +85,7 @@ class KubeletWithProcesses:
     pods: Informer
 
     async def until(self, wanted: Callable[[JSONObject], bool], name: str = "web-0") -> JSONObject:
-        """Wait until the pod is as wanted; return it."""
+        """Wait until the pod satisfies the condition; return it."""
         found: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
 
         def look(change: Change) -> None:
@@ -118,7 +118,7 @@ class KubeletWithProcesses:
         return await self.ready(meta.name(obj))
 
     async def delete(self, name: str = "web-0", grace_period: int | None = None) -> JSONObject:
-        """Delete a pod, and return its last state when it is gone."""
+        """Delete a pod; return its last state when it no longer exists."""
         gone: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
 
         def look(change: Change) -> None:
@@ -165,7 +165,7 @@ def never(*containers: Any, **spec: Any) -> Any:
 
 
 async def process(command: str) -> int:
-    """Wait until a process of this test's pods has this command line: a shell needs a moment before it becomes it."""
+    """Wait until a process of this test's pods has this command line; a shell needs a moment to start it."""
     async with asyncio.timeout(PATIENCE):
         while not (found := pids(command)):  # noqa: ASYNC110 - nothing tells when
             await asyncio.sleep(0.01)
@@ -180,7 +180,7 @@ async def until_ended(command: str) -> None:
 
 
 def pids(command: str) -> list[int]:
-    """Return the processes of this test's pods whose command line is this."""
+    """Return the processes of this test's pods with this command line."""
     wanted = command.replace(" ", "\0").encode() + b"\0"
     processes = [entry for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
     ours = [entry for entry in processes if read(entry / "cmdline") == wanted]

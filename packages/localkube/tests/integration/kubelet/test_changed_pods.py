@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 
 async def test_changed_image_restarts_the_container_in_the_same_pod(it: KubeletWithProcesses) -> None:
-    """PID and network namespaces, address and object are kept; the restart policy does not matter (ADR 24)."""
+    """The PID namespace, network, address and object are kept, under any restart policy (ADR 24)."""
     show = "readlink /proc/self/ns/pid /proc/self/ns/net; exec sleep 1000"
     first = await it.start(never(container(show), shareProcessNamespace=True))
     before = await printed(it, first)
@@ -68,7 +68,7 @@ async def test_restart_all_keeps_the_network_and_volumes(it: KubeletWithProcesse
 
 
 async def test_resize_changes_limits_of_the_running_process(it: KubeletWithProcesses) -> None:
-    """Nothing restarts: the process and its address are the same (ADR 24)."""
+    """No container restarts: the process and its address are the same (ADR 24)."""
     sized = container("exec sleep 1618", resources={"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}})
     first = await it.start(never(sized))
     before = await process("sleep 1618")
@@ -83,7 +83,7 @@ async def test_resize_changes_limits_of_the_running_process(it: KubeletWithProce
 
 
 def request_restart(directory: Path) -> None:
-    """Make the file that a watcher waits for, in the only volume of this name."""
+    """Create the file that a watcher waits for, in the only volume of this name."""
     (scratch,) = directory.rglob("scratch")
     (scratch / "restart").touch()
 

@@ -166,7 +166,7 @@ async def test_exec_probes_and_hooks_run_inside_the_container(it: KubeletWithPro
 
 
 async def test_stop_hook_beyond_the_grace_period_fails(it: KubeletWithProcesses) -> None:
-    """As on a real kubelet: `tests/node` compares both."""
+    """The hook fails as on a real kubelet; `tests/node` compares both."""
     hooks = {"preStop": {"sleep": {"seconds": 100}}}
     await it.start(pod(container(lifecycle=hooks), terminationGracePeriodSeconds=1))
     await it.delete()
@@ -255,7 +255,7 @@ async def test_stub_answers_on_the_ports_of_its_container(tmp_path: Path) -> Non
 
 
 async def test_stubs_with_the_host_network_may_use_the_same_port(tmp_path: Path) -> None:
-    """The nodes of a rehearsal are simulated: on a cluster these pods are on two machines."""
+    """A rehearsal simulates nodes, and on a cluster these pods are on two machines."""
     server = {"name": "main", "image": "sglang:v1", "ports": [{"containerPort": 18081}]}
     async with cluster(tmp_path, stub=True) as it:
         for name in ("web-0", "web-1"):

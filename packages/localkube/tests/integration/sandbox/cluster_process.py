@@ -1,6 +1,6 @@
-"""A process with a runner and two pods, for tests that kill it or start it as someone else.
+"""A process with a runner and two pods, for tests that kill it or start it as another user.
 
-`python cluster_process.py DIRECTORY NETWORK ISOLATION` prints one line of JSON when all runs, and then waits.
+`python cluster_process.py DIRECTORY NETWORK ISOLATION` prints one line of JSON when all pods run, and then waits.
 """
 
 import asyncio

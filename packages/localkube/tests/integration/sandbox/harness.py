@@ -27,15 +27,15 @@ class Program:
     output: asyncio.StreamReader
 
     async def line(self) -> str:
-        """Return the next line it prints."""
+        """Return the next printed line."""
         return (await asyncio.wait_for(self.output.readline(), DEADLINE)).decode().rstrip("\n")
 
     async def end(self) -> Exit:
-        """Return how it ended."""
+        """Return how the program ended."""
         return await asyncio.wait_for(asyncio.shield(self.ended), DEADLINE)
 
     async def finish(self) -> tuple[Exit, str]:
-        """Return how it ended and all it still had to print."""
+        """Return how the program ended, and its remaining output."""
         end = await self.end()
         return end, (await asyncio.wait_for(self.output.read(), DEADLINE)).decode()
 
@@ -55,7 +55,7 @@ class Machine:
 
     @property
     def hosts(self) -> Path:
-        """Return the directory that all pods see the hosts file of."""
+        """Return the directory from which all pods see the hosts file."""
         return self.directory / "hosts"
 
     def write_hosts(self, text: str) -> None:
@@ -101,14 +101,14 @@ class Machine:
         return await self._piped(program.id, begin)
 
     async def close(self) -> None:
-        """End everything, and stop reading output."""
+        """Stop everything, and stop reading output."""
         await self.runner.stop()
         for pipe in self.pipes:
             pipe.close()
         await asyncio.sleep(0)  # a transport is closed in the next turn of the loop
 
     async def _piped(self, identity: str, begin: Callable[[int, Callable[[Exit], None]], Any]) -> Program:
-        """Start something whose output is written to a pipe."""
+        """Start a program whose output is written to a pipe."""
         loop = asyncio.get_running_loop()
         reading, writing = os.pipe()
         ended: asyncio.Future[Exit] = loop.create_future()
@@ -131,7 +131,7 @@ class Machine:
 async def machine(
     directory: Path, *, network: Network = "isolated", isolation: Isolation = "namespaces"
 ) -> AsyncIterator[Machine]:
-    """Start a runner; stop it in the end."""
+    """Start a runner, and stop it at the end."""
     runner = SandboxRunner(network=network, state_directory=directory / "state", isolation=isolation)
     capabilities = await runner.start()
     made = Machine(runner, capabilities, directory)

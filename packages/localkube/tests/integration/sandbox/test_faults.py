@@ -104,7 +104,7 @@ async def test_packets_are_delayed_or_the_missing_module_is_named(made: Machine)
 
 
 async def test_full_file_system_is_restored_with_its_files(made: Machine) -> None:
-    """Existing files stay readable: the file system is limited, not replaced."""
+    """Existing files stay readable, because the file system is limited, not replaced."""
     pod = await made.pod("a")
     for path in ("/tmp", "/dev/shm"):
         script = f"echo kept > {path}/before; echo ready; exec sleep 60"

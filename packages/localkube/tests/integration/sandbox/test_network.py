@@ -1,4 +1,4 @@
-"""Pods on the bridge, pods on the host's network, stubs, sockets of the cluster process in a pod."""
+"""Pods on the bridge, pods on the host's network, stubs, and sockets of the cluster process in a pod."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ HTTP_REQUEST = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 async def answer(made: Machine, pod: str | None, address: tuple[str, int], request: bytes = HTTP_REQUEST) -> bytes:
-    """Ask over a socket of the pod's network."""
+    """Send a question over a socket of the pod's network."""
     sock = await made.runner.open_socket(pod)
     loop = asyncio.get_running_loop()
     await asyncio.wait_for(loop.sock_connect(sock, address), DEADLINE)
@@ -54,7 +54,7 @@ async def test_two_pods_bind_the_same_port_and_resolve_each_other(made: Machine)
 
 
 async def test_pods_use_no_entry_of_the_neighbor_table(made: Machine) -> None:
-    """The kernel counts all entries except permanent ones (flag 4), over all namespaces: 1,024 by default."""
+    """The kernel counts all entries except permanent ones (flag 4), over all namespaces, up to 1,024 by default."""
     table = "for line in open('/proc/net/arp').readlines()[1:]: print(*line.split()[:3:2], end=' ')"
     pods = [await made.pod(name) for name in ("a", "b")]
     for pod in pods:
@@ -125,7 +125,7 @@ async def test_stub_answers_on_all_ports_and_exits_on_sigterm(made: Machine) -> 
 
 
 async def test_stub_survives_clients_that_disconnect_early(made: Machine) -> None:
-    """A probe with a timeout disconnects early; otherwise the pod would fail."""
+    """A probe with a timeout disconnects early, and the pod must not fail because of it."""
     stub = await made.start(await made.pod("a"), stub_ports=(8080,))
     assert await stub.line() == "stub: answering 200 on port 8080"
     address = made.addresses["a"], 8080

@@ -42,7 +42,7 @@ def cluster_process(
     user: int | None = None,
     prefix: tuple[str, ...] = (),
 ) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
-    """Start a process with pods; kill it in the end."""
+    """Start a process with pods, and kill it at the end."""
     with subprocess.Popen(
         [
             *prefix,
@@ -217,7 +217,7 @@ def _links() -> list[str]:
 
 
 def _python_for(user: int) -> str | None:
-    """Return a Python that the user may run (not one in somebody's home)."""
+    """Return a Python that the user may run (not one in a home directory)."""
     for candidate in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
         probe = [candidate, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
         try:

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 
 def install(directory: Path, name: str, script: str) -> str:
-    """Make a program; return the PATH that has it and no other carrier."""
+    """Create a program; return a PATH with it and no other carrier."""
     program = directory / "bin" / name
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\n{script}\n")

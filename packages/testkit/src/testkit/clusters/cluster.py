@@ -82,9 +82,9 @@ async def deleted_node(client: Client, name: str) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        kept = {field: value for field, value in meta.metadata(node).items() if field in {"labels", "annotations"}}
+        metadata = {field: value for field, value in meta.metadata(node).items() if field in {"labels", "annotations"}}
         spec = {field: value for field, value in meta.spec(node).items() if field != "taints"}
-        await client.create(NODE_RESOURCE, node | {"metadata": kept | {"name": name}, "spec": spec})
+        await client.create(NODE_RESOURCE, node | {"metadata": metadata | {"name": name}, "spec": spec})
 
 
 async def report_ready(client: Client, name: str, status: str) -> None:

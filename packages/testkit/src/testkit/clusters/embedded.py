@@ -72,27 +72,27 @@ class EmbeddedCluster:
     @asynccontextmanager
     async def hung_node(self, client: Client, name: str, ready: str) -> AsyncIterator[None]:
         """Let the processes on the node ignore every signal, as on a machine with a failed disk."""
-        there = {meta.uid(pod) for pod in await pods_on(client, name)}
-        self.runner.hung |= there
+        uids = {meta.uid(pod) for pod in await pods_on(client, name)}
+        self.runner.hung |= uids
         await report_ready(client, name, ready)
         try:
             yield
         finally:
-            self.runner.hung -= there
+            self.runner.hung -= uids
             await report_ready(client, name, "True")
 
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
         """Create the class; the embedded binder creates a directory for each of its claims."""
-        named = DEFAULT_CLASS | {"metadata": {"name": storage_class}}
-        await client.apply(STORAGE_CLASSES, named, manager="tests")
+        default_class = DEFAULT_CLASS | {"metadata": {"name": storage_class}}
+        await client.apply(STORAGE_CLASSES, default_class, manager="tests")
 
     def _end_container(self, pod: JSONObject, code: int) -> None:
-        running = meta.status(pod)["containerStatuses"][0]["containerID"]
-        self.runner.end(running.removeprefix("process://"), Exit(code))
+        container_id = meta.status(pod)["containerStatuses"][0]["containerID"]
+        self.runner.end(container_id.removeprefix("process://"), Exit(code))
 
 
 def program_of(spec: ContainerSpec) -> Program:
-    """Run forever after a slow image is pulled; `true`, which init containers run, exits at once."""
+    """Run forever after a slow pull of the image; `true`, which init containers run, exits at once."""
     exits = (0.0, Exit(0)) if spec.argv == ("true",) else None
     delay = float(spec.env.get(START_DELAY, "0s").removesuffix("s"))
     return Program(start_delay=delay, exits=exits, output=spec.env.get(OUTPUT, ""))
@@ -105,5 +105,5 @@ async def embedded_cluster(directory: Path) -> AsyncIterator[EmbeddedCluster]:
     nodes = Nodes(count=NODES, labels=LABELS, capacity=capacity)
     settings = Settings(name="test", directory=directory, keep=False, nodes=nodes)
     runner = ModelRunner(program_of)
-    async with embedded.serving(settings, SystemClock()) as served, workloads.working(served, runner):
+    async with embedded.serving(settings, SystemClock()) as cluster, workloads.working(cluster, runner):
         yield EmbeddedCluster(settings.kubeconfig, runner)

@@ -61,11 +61,11 @@ class KubernetesCluster:
         await client.patch(PODS, meta.key(pod), restarted(pod, 1), kind="merge")
 
     async def restart_all(self, client: Client, pod: JSONObject) -> None:
-        """Report it like a kubelet: another restart of all containers, and a pod that is briefly not ready."""
+        """Report a restart of all containers and a pod that is briefly not ready, as a kubelet does."""
         ended = {"terminated": {"exitCode": KILLED, "reason": ALL_RESTARTED}}
-        again = [
-            {"name": one["name"], "restartCount": one["restartCount"] + 1, "lastState": ended}
-            for one in meta.status(pod)["containerStatuses"]
+        statuses = [
+            {"name": container["name"], "restartCount": container["restartCount"] + 1, "lastState": ended}
+            for container in meta.status(pod)["containerStatuses"]
         ]
         is_gated = bool(meta.spec(pod).get("readinessGates"))  # kwok says when it is ready again (`stages.yaml`)
         for status, kinds in (
@@ -73,8 +73,8 @@ class KubernetesCluster:
             ("True", ("ContainersReady", "Ready")[: 2 - is_gated]),
         ):
             conditions = [{"type": kind, "status": status} for kind in kinds]
-            found = {"containerStatuses": again, "conditions": conditions}
-            patch = {"metadata": {"uid": meta.uid(pod)}, "status": found}
+            pod_status = {"containerStatuses": statuses, "conditions": conditions}
+            patch = {"metadata": {"uid": meta.uid(pod)}, "status": pod_status}
             await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
 
     async def complete_container(self, client: Client, pod: JSONObject) -> None:
@@ -85,7 +85,7 @@ class KubernetesCluster:
         await client.patch(PODS, meta.key(pod), restarted(pod, 0), kind="merge")
 
     async def end_kept(self, client: Client, pod: JSONObject) -> None:
-        """Report it like a kubelet: kwok no longer reports a pod that it has deleted."""
+        """Report the end as a kubelet does, because kwok no longer reports a deleted pod."""
         patch = {"metadata": {"uid": meta.uid(pod)}, "status": {"phase": "Succeeded"}}
         await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
 
@@ -114,7 +114,7 @@ class KubernetesCluster:
 
 
 def restarted(pod: JSONObject, code: int) -> JSONObject:
-    """Return the patch by which kwok reports another restart of this pod's first container, with this exit code."""
+    """Return kwok's patch that reports another restart of this pod's first container, with this exit code."""
     restarts = meta.status(pod)["containerStatuses"][0]["restartCount"] + 1
     annotations = {RESTARTS: str(restarts), RESTARTED_AFTER: str(code)}
     return {"metadata": {"annotations": annotations, "uid": meta.uid(pod)}}

@@ -42,5 +42,7 @@ class RecordingTransport:
         """Return method and path of the writes to a namespace, without events."""
         part = f"/namespaces/{namespace}/"
         return [
-            f"{one.method} {one.path}" for one in self.writes if part in one.path and not one.path.endswith("/events")
+            f"{write.method} {write.path}"
+            for write in self.writes
+            if part in write.path and not write.path.endswith("/events")
         ]

@@ -83,10 +83,10 @@ def _machine() -> Any:
 
 
 def _gpu(handle: Handle) -> Any:
-    found = next((gpu for gpu in _machine()["gpus"] if gpu["uuid"] == handle.gpu), None)
-    if found is None or found.get("lost"):
+    gpu = next((gpu for gpu in _machine()["gpus"] if gpu["uuid"] == handle.gpu), None)
+    if gpu is None or gpu.get("lost"):
         raise NVMLError(NVML_ERROR_GPU_IS_LOST)
-    return found
+    return gpu
 
 
 def nvmlInit() -> None:

@@ -96,7 +96,7 @@ def _find(types: GoTypes, go_type: str, value: JSON, place: _Place) -> Mismatch 
         case _:
             syntax = _scalar_problem(go_type, value) if shape == "scalar" else ""
             return None if syntax is None else Mismatch(place.path, value, go_type, place.owner, place.names, syntax)
-    return next((one for one in mismatches if one is not None), None)
+    return next((mismatch for mismatch in mismatches if mismatch is not None), None)
 
 
 def _scalar_problem(go_type: str, value: JSON) -> str | None:

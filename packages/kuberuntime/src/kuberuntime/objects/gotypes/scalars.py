@@ -192,7 +192,7 @@ def _syntax_error(value: str) -> str:
     for part, pattern in LAYOUT:
         match = re.match(pattern, rest, re.ASCII)
         if match is None:
-            return f'parsing time "{value}" as "{"".join(one for one, _ in LAYOUT)}": cannot parse "{rest}" as "{part}"'
+            return f'parsing time "{value}" as "{"".join(piece for piece, _ in LAYOUT)}": cannot parse "{rest}" as "{part}"'
         numbers += [int(match[0][:2])] if part in RANGES else []
         rest = rest[match.end() :]
     if rest:

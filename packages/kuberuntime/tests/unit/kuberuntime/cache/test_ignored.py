@@ -161,7 +161,7 @@ async def test_projection_may_differ_between_objects() -> None:
 
 
 async def test_optional_kind_is_empty_until_it_is_served() -> None:
-    """If its definition is deleted, its cached objects are dropped."""
+    """When the definition of the kind is deleted, the cached objects of the kind are dropped."""
     server = SmallServer()
     server.put("a")
     missing = failure(404, "NotFound", "the server could not find the requested resource")

@@ -285,7 +285,7 @@ NOT_SERVED = from_status({"code": 404, "reason": "NotFound", "message": "the ser
 
 @pytest.mark.parametrize("phase", [Phase.EMPTY, Phase.LISTED, Phase.WATCHING, Phase.PAGING, Phase.INITIAL])
 def test_optional_kind_that_is_not_served_has_no_objects(phase: Phase) -> None:
-    """Its definition may appear later, or be deleted: waiting for the cache does not block."""
+    """A definition may be created or deleted later, so nothing waits for the cache."""
     state = State(phase=phase, version=ResourceVersion("7"), failures=2, optional=True)
 
     after, outputs = step(state, Refused(NOT_SERVED))

@@ -167,7 +167,7 @@ async def test_reads_pass_a_closed_fence() -> None:
 
 @pytest.mark.virtual_time
 async def test_write_is_abandoned_when_the_lease_ends() -> None:
-    """The server also has a timeout, because a paused process cannot give up."""
+    """The server has a time limit as well, because a paused process cannot abandon a write."""
     silent = SilentTransport()
     with pytest.raises(NotLeadingError, match="POST /pods was given up"):
         await FencedTransport(silent, Until(3.0)).request(POST)
@@ -204,7 +204,7 @@ async def outcome(transport: Transport, request: Request) -> Response | Exceptio
 
 @pytest.mark.virtual_time
 async def test_due_keys_are_retried_slowly_while_the_fence_is_closed() -> None:
-    """Otherwise thousands of failing keys would keep a leader from renewing its lease in time."""
+    """A queue of failing keys does not keep a leader from renewing its lease in time."""
     tried: list[int] = []
 
     transport = FencedTransport(ScriptedTransport(), Gate(0.0))

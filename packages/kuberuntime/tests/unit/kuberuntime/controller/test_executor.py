@@ -218,7 +218,7 @@ def test_failed_plan_performs_its_failure_patches(script: Response, statuses: in
 
 @pytest.mark.parametrize(("action", "kept"), [(APPLY, WRITTEN), (CREATE, {}), (PATCH, {}), (PUT, {}), (STATUS, {})])
 def test_only_the_answer_to_an_apply_is_kept(action: WriteAction, kept: JSONObject) -> None:
-    """A plan may create a thousand objects; otherwise all answers would be kept until its end."""
+    """A plan may create a thousand objects, and their answers would be kept until the end of the plan."""
     (write,) = execute(Plan((action,)), answer(200, WRITTEN)).writes
     assert isinstance(write, Written)
     assert write.object == kept

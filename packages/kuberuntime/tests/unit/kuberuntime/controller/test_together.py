@@ -69,7 +69,7 @@ def test_all_sequences_are_performed_and_reported() -> None:
 
 @pytest.mark.parametrize("slow", [True, False])
 def test_plan_with_many_writes_limits_its_concurrency(slow: bool) -> None:
-    """Otherwise writes of other users wait in API servers and webhooks."""
+    """With more concurrent writes, those of other users would wait in API servers and webhooks."""
     under_way: list[int] = [0]
 
     class Slow(Echo):

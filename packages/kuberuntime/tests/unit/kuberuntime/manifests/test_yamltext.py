@@ -54,7 +54,7 @@ from kuberuntime.manifests.yamltext import MAX_ALIASED, YamlError
 def test_values_are_read_as_kubernetes_reads_them(
     monkeypatch: pytest.MonkeyPatch, text: str | bytes, value: object, loader: type
 ) -> None:
-    """Also where PyYAML was built without libyaml."""
+    """The result is the same if PyYAML was built without libyaml."""
     monkeypatch.setattr(yamltext, "SafeLoader", loader)
     found = yamltext.load(text)
     assert found == value

@@ -114,7 +114,7 @@ async def test_idle_connection_is_closed_in_time() -> None:
 
 
 async def test_probes_and_metrics_do_not_wait_for_a_body() -> None:
-    """Their connections end with the answer, before any time passes."""
+    """The connections of such requests end with the answer, before any time passes."""
     async with listener(Bounds(FEW), tls=False) as (_, _, port):
         loop = asyncio.get_running_loop()
         at_rest = len(asyncio.all_tasks())
@@ -129,7 +129,7 @@ async def test_probes_and_metrics_do_not_wait_for_a_body() -> None:
 
 @pytest.mark.slow
 async def test_request_being_served_has_no_time_limit() -> None:
-    """Meanwhile, more connections than the limit come and go."""
+    """Meanwhile, more connections are opened and closed than the limit allows at a time."""
     limits = Bounds(2, headers=0.2, idle=0.2)
     async with listener(limits) as (handlers, url, port), client() as session, asyncio.TaskGroup() as tasks:
         held = tasks.create_task(get(session, f"{url}/held"))

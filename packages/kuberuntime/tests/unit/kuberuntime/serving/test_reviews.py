@@ -100,7 +100,7 @@ async def test_invented_tokens_do_not_flood_the_api_server() -> None:
 
 @pytest.mark.virtual_time
 async def test_scraper_is_answered_during_a_flood_of_invented_tokens() -> None:
-    """Its cached review is not evicted by theirs, and its next review does not wait for theirs."""
+    """Invented tokens neither evict the scraper's cached review, nor delay its next review."""
     flood = [UNKNOWN] * (1 + UNKNOWN_BURST)
     transport = ScriptedTransport(KNOWN, ALLOWED, *flood, KNOWN, ALLOWED)
     authorizer = Authorizer(Client(transport), VirtualClock())
@@ -123,7 +123,7 @@ async def test_scraper_with_a_new_token_is_answered_during_a_flood() -> None:
 
 
 def test_unknown_tokens_of_one_address_leave_room_for_others() -> None:
-    """The last request arrives before any review of the others."""
+    """The request of another address is answered before any review of the first address ends."""
     unknown = UnknownTokens()
     assert [unknown.take("10.0.0.1", 0.0) for _ in range(100)].count(True) == 1 + UNKNOWN_BURST
     assert [unknown.take(f"10.0.1.{number}", 0.0) for number in range(100)].count(True) == UNKNOWN_BURST - 1

@@ -34,9 +34,9 @@ def selector_of(rank: Rank) -> dict[str, str]:
     return meta.spec(rank.object or {}).get("nodeSelector") or {}
 
 
-def has_labels(node: JSONObject, asked: dict[str, str]) -> bool:
+def has_labels(node: JSONObject, selector: dict[str, str]) -> bool:
     """Return whether a node has all of these labels."""
-    return asked.items() <= meta.labels(node).items()
+    return selector.items() <= meta.labels(node).items()
 
 
 @cause(
@@ -48,19 +48,19 @@ def has_labels(node: JSONObject, asked: dict[str, str]) -> bool:
 def no_labels(observed: Observed) -> Finding | None:
     """Find pods whose required labels no node has; if a node has them, its taint or cordon is the cause."""
     for rank in observed.at(is_unscheduled):
-        asked = selector_of(rank)
-        suits = any(has_labels(node, asked) for node in observed.nodes.values())
-        if asked and suits and re.search(r"untolerated taint|were unschedulable", rank.why[:READ]):
+        selector = selector_of(rank)
+        suits = any(has_labels(node, selector) for node in observed.nodes.values())
+        if selector and suits and re.search(r"untolerated taint|were unschedulable", rank.why[:READ]):
             return None
-    found = NO_LABELS(observed)
-    if found is None:
+    finding = NO_LABELS(observed)
+    if finding is None:
         return None
-    wanted = selector_of(ranks.named(observed, found.subject))
-    if not wanted:
-        return found
-    named = ",".join(f"{key}={value}" for key, value in sorted(wanted.items()))
-    step = f"label nodes with {named}, or correct nodeSelector in the template of {observed.view.name}"
-    return replace(found, sentence=f"{found.sentence}: {named}", steps=(step, *found.steps))
+    missing_labels = selector_of(ranks.of_subject(observed, finding.subject))
+    if not missing_labels:
+        return finding
+    label_text = ",".join(f"{key}={value}" for key, value in sorted(missing_labels.items()))
+    step = f"label nodes with {label_text}, or correct nodeSelector in the template of {observed.view.name}"
+    return replace(finding, sentence=f"{finding.sentence}: {label_text}", steps=(step, *finding.steps))
 
 
 NO_NODES_OPEN: Final = Told(
@@ -79,19 +79,19 @@ NO_NODES_OPEN: Final = Told(
 )
 def cordoned(observed: Observed) -> Finding | None:
     """Find pods that no node accepts, and the cordoned nodes with the labels that the first pod requires."""
-    found = NO_NODES_OPEN(observed)
-    rank = next((one for one in observed.at(is_unscheduled) if found and one.pod == found.subject.name), None)
-    asked = selector_of(rank) if rank else {}
+    finding = NO_NODES_OPEN(observed)
+    rank = next((rank for rank in observed.at(is_unscheduled) if finding and rank.pod == finding.subject.name), None)
+    selector = selector_of(rank) if rank else {}
     names = [
         name
         for name, node in sorted(observed.nodes.items())
-        if meta.spec(node).get("unschedulable") and has_labels(node, asked)
+        if meta.spec(node).get("unschedulable") and has_labels(node, selector)
     ]
-    if found is None or not names:
-        return found
-    evidence = (*found.evidence, f"cordoned: {listed(names, NODES_NAMED)}")
+    if finding is None or not names:
+        return finding
+    evidence = (*finding.evidence, f"cordoned: {listed(names, NODES_NAMED)}")
     uncordon = f"if they can be used again: {observed.plain_kubectl} uncordon {' '.join(names[:NODES_NAMED])}"
-    return replace(found, evidence=evidence, steps=(uncordon, f"{observed.commands.lws} nodes"))
+    return replace(finding, evidence=evidence, steps=(uncordon, f"{observed.commands.lws} nodes"))
 
 
 @cause(
@@ -102,18 +102,18 @@ def cordoned(observed: Observed) -> Finding | None:
 )
 def tainted(observed: Observed) -> Finding | None:
     """Find pods that taints repel, and the taints of the nodes with the labels that the pod requires."""
-    found = [rank for rank in observed.at(is_unscheduled) if "untolerated taint" in rank.why]
-    if not found:
+    repelled_ranks = [rank for rank in observed.at(is_unscheduled) if "untolerated taint" in rank.why]
+    if not repelled_ranks:
         return None
-    rank = found[0]
-    asked = selector_of(rank)
-    suiting = [node for node in observed.nodes.values() if has_labels(node, asked)]
-    told = dict.fromkeys(taint_text(taint) for node in suiting for taint in untolerated(rank, node))
-    named = f": {', '.join(list(told)[:TAINTS_NAMED])}" if told else ""
+    rank = repelled_ranks[0]
+    selector = selector_of(rank)
+    candidates = [node for node in observed.nodes.values() if has_labels(node, selector)]
+    taint_texts = dict.fromkeys(taint_text(taint) for node in candidates for taint in untolerated(rank, node))
+    taint_list = f": {', '.join(list(taint_texts)[:TAINTS_NAMED])}" if taint_texts else ""
     template = observed.view.name
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"nodes have taints that pod {rank.pod} does not tolerate{ranks.others(len(found))}{named}",
+        sentence=f"nodes have taints that pod {rank.pod} does not tolerate{ranks.others(len(repelled_ranks))}{taint_list}",
         evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
         steps=(
             f"add a toleration to the template of {template}, or remove the taint from the nodes intended for it",
@@ -125,8 +125,8 @@ def tainted(observed: Observed) -> Finding | None:
 def untolerated(rank: Rank, node: JSONObject) -> list[JSONObject]:
     """Return the taints of a node that repel a pod."""
     tolerations = placement.read_tolerations(meta.spec(rank.object or {}))
-    repelling = [one for one in meta.spec(node).get("taints") or [] if one.get("effect") in placement.REPELLING]
-    return [taint for taint in repelling if not placement.tolerate(tolerations, [taint])]
+    taints = [taint for taint in meta.spec(node).get("taints") or [] if taint.get("effect") in placement.REPELLING]
+    return [taint for taint in taints if not placement.tolerate(tolerations, [taint])]
 
 
 def taint_text(taint: JSONObject) -> str:

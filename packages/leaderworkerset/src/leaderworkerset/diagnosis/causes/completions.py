@@ -22,10 +22,16 @@ def has_ended(observed: Observed) -> Finding | None:
     """Find a rank whose containers exited with code 0, although it should continue to run."""
     if observed.ends:
         return None
-    done = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _is_done(rank)]
-    ended = [(group, rank) for group, rank in done if not _waits_for_another(group, {one.pod for _, one in done})]
+    done_ranks = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _is_done(rank)]
+    ended = [
+        (group, rank)
+        for group, rank in done_ranks
+        if not _waits_for_another(group, {member.pod for _, member in done_ranks})
+    ]
     ended = ended or [
-        place_of_run(observed, one) for one in ended_runs(observed) if one.is_recorded and not one.end["exitCode"]
+        place_of_run(observed, death)
+        for death in ended_runs(observed)
+        if death.is_recorded and not death.end["exitCode"]
     ]
     if not ended:
         return None
@@ -44,10 +50,10 @@ def has_ended(observed: Observed) -> Finding | None:
     )
 
 
-def _waits_for_another(group: Group, done: set[str]) -> bool:
+def _waits_for_another(group: Group, done_pods: set[str]) -> bool:
     """Return whether a group waits to be recreated because of a pod that did not exit with code 0."""
-    told = group.recreations
-    return told is not None and told.is_waiting and told.failed_pod not in done
+    recreation = group.recreations
+    return recreation is not None and recreation.is_waiting and recreation.failed_pod not in done_pods
 
 
 def _is_done(rank: Rank) -> bool:
@@ -77,6 +83,6 @@ def others_run(observed: Observed) -> Finding | None:
     return Finding(
         subject=ranks.subject(waiting[0]),
         sentence=outcome.count_of_ended(observed.view),
-        evidence=tuple(f"{one.pod}: {one.state}, {counted(one.restarts, 'restart')}" for one in waiting[:5]),
+        evidence=tuple(f"{rank.pod}: {rank.state}, {counted(rank.restarts, 'restart')}" for rank in waiting[:5]),
         steps=(observed.lws(f"logs {observed.view.name}/{waiting[0].place} --follow"),),
     )

@@ -53,26 +53,26 @@ def failed_runs(observed: Observed) -> list[Death]:
     return [ended_run for ended_run in ended_runs(observed) if ended_run.end.get("exitCode")]
 
 
-def _tell(observed: Observed, death: Death, found: list[Death], sentence: str) -> Finding:
+def _crash_finding(observed: Observed, death: Death, runs: list[Death], sentence: str) -> Finding:
     group, rank = place_of_run(observed, death)
-    said = podstate.last_lines(death.end)
+    last_lines = podstate.last_lines(death.end)
     line = f"{rank.pod}, container {death.container}: {exits.described(death.end)}"
     ended = observed.since(death.end.get("finishedAt"))
     if not death.is_recorded:
         when = f", {duration(ended)} ago" if ended is not None else ""
         line += f"{when}; {counted(death.restarts, 'restart')}"
-    told = [f"group {group.name} {recreations.sentence(group.recreations, observed.now)}"] if group.recreations else []
+    notes = [f"group {group.name} {recreations.sentence(group.recreations, observed.now)}"] if group.recreations else []
     keeps = not observed.commands.kubectl  # a cluster of this machine keeps the log of the pod before
-    is_quoted = bool(said) and not (death.is_recorded and keeps)
+    is_quoted = bool(last_lines) and not (death.is_recorded and keeps)
     is_earlier = death.is_over or (death.is_recorded and keeps)
     return Finding(
         subject=ranks.subject(rank),
         sentence=sentence,
         evidence=(
             line,
-            *(f"  {ranks.quote(one)}" for one in Mask().lines(said)[-5:] if is_quoted),
-            *_beside(found),
-            *told,
+            *(f"  {ranks.quote(text)}" for text in Mask().lines(last_lines)[-5:] if is_quoted),
+            *_beside(runs),
+            *notes,
         ),
         steps=(
             *exits.advice(observed, rank, death),
@@ -84,12 +84,12 @@ def _tell(observed: Observed, death: Death, found: list[Death], sentence: str) -
     )
 
 
-def _beside(found: list[Death]) -> list[str]:
+def _beside(runs: list[Death]) -> list[str]:
     """Return the other ranks that crashed, and whether they did so later."""
-    others = list(dict.fromkeys(one.pod for one in found[1:] if one.pod != found[0].pod))[:OTHERS_NAMED]
+    others = list(dict.fromkeys(run.pod for run in runs[1:] if run.pod != runs[0].pod))[:OTHERS_NAMED]
     if not others:
         return []
-    if deaths.is_order_known(found):
+    if deaths.is_order_known(runs):
         return [f"ended later: {', '.join(others)}"]
     return [f"crashed as well: {', '.join(others)}; which one was the first is not known"]
 
@@ -102,18 +102,20 @@ def _beside(found: list[Death]) -> list[str]:
 )
 def out_of_memory(observed: Observed) -> Finding | None:
     """Find a container that was killed because it exceeded its memory limit."""
-    found = failed_runs(observed)
-    killed = next((one for one in found if one.end.get("reason") == exits.NO_MEMORY), None)
+    runs = failed_runs(observed)
+    killed = next((run for run in runs if run.end.get("reason") == exits.NO_MEMORY), None)
     if killed is None:
         return None
     limit = _memory_limit(observed, place_of_run(observed, killed)[1], killed.container)
-    said = f"its limit of {limit}" if limit else "what its node has"
-    text = f"container {killed.container} of pod {killed.pod} used more memory than {said}, and was ended (OOMKilled)"
-    return _tell(observed, killed, [killed, *(one for one in found if one is not killed)], text)
+    bound = f"its limit of {limit}" if limit else "what its node has"
+    text = f"container {killed.container} of pod {killed.pod} used more memory than {bound}, and was ended (OOMKilled)"
+    return _crash_finding(observed, killed, [killed, *(run for run in runs if run is not killed)], text)
 
 
 def _memory_limit(observed: Observed, rank: Rank, container: str) -> str:
-    own: JSONObject = next((one for one in exits.declared(observed, rank) if one.get("name") == container), {})
+    own: JSONObject = next(
+        (candidate for candidate in exits.declared(observed, rank) if candidate.get("name") == container), {}
+    )
     return str(((own.get("resources") or {}).get("limits") or {}).get("memory") or "")
 
 
@@ -125,11 +127,11 @@ def _memory_limit(observed: Observed, rank: Rank, container: str) -> str:
 )
 def init_fails(observed: Observed) -> Finding | None:
     """Find an init container that fails, so that no other container starts."""
-    found = [failed_run for failed_run in failed_runs(observed) if failed_run.is_init]
-    if not found:
+    runs = [failed_run for failed_run in failed_runs(observed) if failed_run.is_init]
+    if not runs:
         return None
-    text = f"init container {found[0].container} of pod {found[0].pod} fails with {exits.described(found[0].end)}"
-    return _tell(observed, found[0], found, text)
+    text = f"init container {runs[0].container} of pod {runs[0].pod} fails with {exits.described(runs[0].end)}"
+    return _crash_finding(observed, runs[0], runs, text)
 
 
 @cause(
@@ -140,15 +142,15 @@ def init_fails(observed: Observed) -> Finding | None:
 )
 def crashes(observed: Observed) -> Finding | None:
     """Find the rank that crashed first."""
-    found = failed_runs(observed)
-    if not found:
+    runs = failed_runs(observed)
+    if not runs:
         return None
-    first = found[0]
-    pods = len({one.pod for one in found})
+    first = runs[0]
+    pods = len({run.pod for run in runs})
     text = (
         f"container {first.container} of pod {first.pod} crashed{ranks.others(pods)} with {exits.described(first.end)}"
     )
-    return _tell(observed, first, found, text + ranks.quote(podstate.quotation(first.end)))
+    return _crash_finding(observed, first, runs, text + ranks.quote(podstate.quotation(first.end)))
 
 
 @cause(
@@ -186,8 +188,8 @@ def gate_is_closed(observed: Observed) -> Finding | None:
     """Find a readiness gate whose condition is not True."""
     for rank in observed.at(is_placed):
         pod = rank.object or {}
-        asked = [str(one.get("conditionType")) for one in meta.spec(pod).get("readinessGates") or []]
-        closed = [gate for gate in asked if not meta.is_condition_true(pod, gate)]
+        gates = [str(gate.get("conditionType")) for gate in meta.spec(pod).get("readinessGates") or []]
+        closed = [gate for gate in gates if not meta.is_condition_true(pod, gate)]
         if closed and meta.is_condition_true(pod, "ContainersReady"):
             return Finding(
                 subject=ranks.subject(rank),
@@ -214,11 +216,11 @@ PROBE: Final = Told(
 )
 def unready(observed: Observed) -> Finding | None:
     """Find a rank whose readiness probe fails; while it may still be loading, that is normal."""
-    found = PROBE(observed)
-    if found is None:
+    finding = PROBE(observed)
+    if finding is None:
         return None
-    rank = ranks.named(observed, found.subject)
-    return replace(found, sentence=found.sentence + _refused_port(rank, rank.why), verdict=warming(observed, rank))
+    rank = ranks.of_subject(observed, finding.subject)
+    return replace(finding, sentence=finding.sentence + _refused_port(rank, rank.why), verdict=warming(observed, rank))
 
 
 def _refused_port(rank: Rank, message: str) -> str:
@@ -227,7 +229,7 @@ def _refused_port(rank: Rank, message: str) -> str:
     if refused is None:
         return ""
     containers = meta.spec(rank.object or {}).get("containers") or []
-    ports = sorted({str(port["containerPort"]) for one in containers for port in one.get("ports") or []})
+    ports = sorted({str(port["containerPort"]) for container in containers for port in container.get("ports") or []})
     others = f", its containers declare {', '.join(ports)}" if ports and refused[1] not in ports else ""
     return f": nothing listens on port {refused[1]}{others}{f'; {listens[1]}' if listens else ''}"
 

@@ -29,12 +29,12 @@ KINDS: Final = {
 )
 def device_claim_is_not_met(observed: Observed) -> Finding | None:
     """Find a pod that waits for its claims, and the missing object."""
-    waiting = [rank for rank in observed.at(is_unscheduled) if claims(rank) and WAITS.search(_told(observed, rank))]
+    waiting = [rank for rank in observed.at(is_unscheduled) if claims(rank) and WAITS.search(_message(observed, rank))]
     if not waiting:
         return None
     rank = waiting[0]
-    told, place = _told(observed, rank), observed.view.namespace
-    missing = MISSING.search(told)
+    message, place = _message(observed, rank), observed.view.namespace
+    missing = MISSING.search(message)
     if missing:
         kind = KINDS[missing["kind"]]
         lacks = f"{kind} {missing['name']} does not exist"
@@ -50,17 +50,17 @@ def device_claim_is_not_met(observed: Observed) -> Finding | None:
     return Finding(
         subject=ranks.subject(rank),
         sentence=f"pod {rank.pod} waits for its resourceClaims{ranks.others(len(waiting))}: {lacks}",
-        evidence=(f"{rank.pod}: {ranks.quote(told)}",),
+        evidence=(f"{rank.pod}: {ranks.quote(message)}",),
         steps=steps,
     )
 
 
 def claims(rank: Rank) -> list[str]:
     """Return the names of the device claims of a rank's pod."""
-    return [str(one.get("name")) for one in meta.spec(rank.object or {}).get("resourceClaims") or []]
+    return [str(claim.get("name")) for claim in meta.spec(rank.object or {}).get("resourceClaims") or []]
 
 
-def _told(observed: Observed, rank: Rank) -> str:
+def _message(observed: Observed, rank: Rank) -> str:
     """Return the message of the claim controller about a pod, or else the scheduler's."""
-    failed = ranks.messages(observed, rank, "FailedResourceClaimCreation")
-    return failed[-1] if failed else rank.why
+    messages = ranks.messages(observed, rank, "FailedResourceClaimCreation")
+    return messages[-1] if messages else rank.why

@@ -72,8 +72,8 @@ def shown_by(component: str, group: str) -> str:
 
 def _was_tried(pod: JSONObject, now: datetime) -> bool:
     """Return whether the scheduler placed the pod, or found no node for it."""
-    told = meta.find_condition(pod, "PodScheduled") or {}
-    return told.get("reason") != "SchedulingGated" and _is_past(told.get("lastTransitionTime"), now)
+    condition = meta.find_condition(pod, "PodScheduled") or {}
+    return condition.get("reason") != "SchedulingGated" and _is_past(condition.get("lastTransitionTime"), now)
 
 
 def _is_past(moment: str | None, now: datetime) -> bool:
@@ -93,12 +93,12 @@ def _is_past(moment: str | None, now: datetime) -> bool:
 def lacks_gate(observed: Observed) -> Finding | None:
     """Find a group that does not start, or only in part, because a component does not support groups."""
     groups = [group for kind in NATIVE.group_objects for group in observed.get(kind)]
-    found = {group: component for component, group in lacking(groups, observed.view.pods, observed.now)}
-    for group, rank in observed.unready if found else ():
+    components = {group: component for component, group in lacking(groups, observed.view.pods, observed.now)}
+    for group, rank in observed.unready if components else ():
         for member in group.ranks:
-            name = next((one for one in _names(member.object or {}) if one in found), None)
+            name = next((candidate for candidate in _names(member.object or {}) if candidate in components), None)
             if name is not None:
-                component = found[name]
+                component = components[name]
                 return Finding(
                     subject=ranks.subject(rank),
                     sentence=f"group {rank.group} is not started as a whole: {component} lacks the feature gate of native groups",
@@ -136,10 +136,10 @@ OTHER_STEP: Final = "correct or delete the object that is named: the manager tri
 )
 def lacks_prerequisite(observed: Observed) -> Finding | None:
     """Find a LeaderWorkerSet whose scheduling objects cannot be created, so that its leaders are not changed."""
-    told = meta.find_condition(observed.view.object, WORKLOAD_SCHEDULING_CREATED.type) or {}
-    if told.get("status") != "False":
+    condition = meta.find_condition(observed.view.object, WORKLOAD_SCHEDULING_CREATED.type) or {}
+    if condition.get("status") != "False":
         return None
-    reason, message = str(told.get("reason")), ranks.quote(str(told.get("message")))
+    reason, message = str(condition.get("reason")), ranks.quote(str(condition.get("message")))
     return Finding(
         subject=own(observed),
         sentence=f"what spec.scheduling needs before the leaders cannot be made: {message}",

@@ -56,7 +56,7 @@ def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
     view = observed.view
     owner = ranks.pod(view, warning.related)
     if what == "headless service":
-        service = observed.named(SERVICES, groupname.host(owner) if owner else view.name)
+        service = observed.by_name(SERVICES, groupname.host(owner) if owner else view.name)
         return service is not None and meta.is_controlled(service, owner or view.object)
     if what == "worker statefulset":
         return owner is None or groupname.find_workers(owner, observed.get(STATEFULSETS)) is not None
@@ -100,7 +100,7 @@ def object_is_refused(observed: Observed) -> Finding | None:
     """Find a Service or a revision that the API server refuses."""
     for warning, match in _warnings(observed, OTHER):
         name = match["name"]
-        is_there = observed.named(CONTROLLER_REVISIONS, name) if name else _is_there(observed, warning, match["what"])
+        is_there = observed.by_name(CONTROLLER_REVISIONS, name) if name else _is_there(observed, warning, match["what"])
         if is_there:
             continue
         kind = (CONTROLLER_REVISIONS if name else SERVICES).kind

@@ -32,12 +32,12 @@ def restarts_in_place(observed: Observed) -> Finding | None:
                 steps=(observed.lws(f"logs {observed.view.name}/{rank.place} --previous"),),
             )
     for group in observed.view.groups:
-        told = group.recreations
-        if told is not None and not group.is_ready and podstate.ALL_RESTARTED in told.failure:
+        recreation = group.recreations
+        if recreation is not None and not group.is_ready and podstate.ALL_RESTARTED in recreation.failure:
             return Finding(
-                subject=Subject(kind="Pod", name=told.failed_pod, group=group.name),
-                sentence=f"pod {told.failed_pod} restarted all its containers in place, for which group {group.name} is recreated",
-                evidence=(f"group {group.name} {recreations.sentence(told, observed.now)}",),
+                subject=Subject(kind="Pod", name=recreation.failed_pod, group=group.name),
+                sentence=f"pod {recreation.failed_pod} restarted all its containers in place, for which group {group.name} is recreated",
+                evidence=(f"group {group.name} {recreations.sentence(recreation, observed.now)}",),
                 steps=(f"to let pods restart in place: annotation {labels.IN_PLACE_RESTARTS} of {observed.view.name}",),
                 verdict=Verdict.STUCK,
             )
@@ -46,8 +46,8 @@ def restarts_in_place(observed: Observed) -> Finding | None:
 
 def hung_groups(view: View) -> list[Group]:
     """Return the stalled groups, if the LeaderWorkerSet enables progress tracking."""
-    watched = runsettings.read(meta.annotations(view.object)).timeout is not None
-    return [group for group in view.groups if watched and group.hang is not None]
+    is_watched = runsettings.read(meta.annotations(view.object)).timeout is not None
+    return [group for group in view.groups if is_watched and group.hang is not None]
 
 
 @cause(
@@ -64,16 +64,23 @@ def hung_groups(view: View) -> list[Group]:
 def hangs(observed: Observed) -> Finding | None:
     """Find a group whose ranks run without progress; name the rank that has been silent the longest."""
     for group in hung_groups(observed.view):
-        hang, said = group.hang, group.progress
+        hang, progress = group.hang, group.progress
         if hang is None:
             continue
         blamed = hang.blamed
         place = f"{observed.view.name}/{group.name}/{blamed.rank}"
-        last = f"its last step was {said.step}" + (f" of {said.total}" if said.total else "") if said else "no step yet"
+        last = (
+            f"its last step was {progress.step}" + (f" of {progress.total}" if progress.total else "")
+            if progress
+            else "no step yet"
+        )
         return Finding(
             subject=Subject(kind="Pod", name=blamed.pod, group=group.name, rank=blamed.rank),
             sentence=f"group {group.name} has made {advancing.silence(hang, observed.now)}",
-            evidence=(f"{last}, at {timestamps.render(hang.since)}", *(_silent(observed, one) for one in hang.ranks)),
+            evidence=(
+                f"{last}, at {timestamps.render(hang.since)}",
+                *(_silent(observed, rank) for rank in hang.ranks),
+            ),
             steps=(
                 observed.lws(f"logs {place}"),
                 observed.lws(f"exec {place} -- sh"),
@@ -83,10 +90,10 @@ def hangs(observed: Observed) -> Finding | None:
     return None
 
 
-def _silent(observed: Observed, one: SilentRank) -> str:
-    waits = f", waits for {one.waits}" if one.waits else ""
-    idle = devices.idle(ranks.pod(observed.view, one.pod), observed.now)
-    silence = f"rank {one.rank} ({one.pod}): silent for {duration(observed.now - one.since)}{waits}"
+def _silent(observed: Observed, rank: SilentRank) -> str:
+    waits = f", waits for {rank.waits}" if rank.waits else ""
+    idle = devices.idle(ranks.pod(observed.view, rank.pod), observed.now)
+    silence = f"rank {rank.rank} ({rank.pod}): silent for {duration(observed.now - rank.since)}{waits}"
     return f"{silence}, {idle}" if idle else silence
 
 

@@ -32,11 +32,11 @@ class Waits(Struct, frozen=True):
 
     def __call__(self, observed: Observed) -> Finding | None:
         """Search the ranks that have a node."""
-        found = list(self._matches(observed))
-        if not found:
+        matches = list(self._matches(observed))
+        if not matches:
             return None
-        rank, words, text = found[0]
-        words |= {"others": ranks.others(len({one.pod for one, _, _ in found}))}
+        rank, words, text = matches[0]
+        words |= {"others": ranks.others(len({member.pod for member, _, _ in matches}))}
         return Finding(
             subject=ranks.subject(rank),
             sentence=self.sentence.format(**words),
@@ -61,7 +61,7 @@ def image_of(rank: Rank, container: str) -> str:
     """Return the image of a container of a rank."""
     spec = (rank.object or {}).get("spec") or {}
     declared = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
-    return next((str(one.get("image")) for one in declared if one.get("name") == container), "")
+    return next((str(candidate.get("image")) for candidate in declared if candidate.get("name") == container), "")
 
 
 INVALID: Final = Cause(

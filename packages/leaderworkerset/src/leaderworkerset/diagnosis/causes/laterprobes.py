@@ -38,12 +38,12 @@ def not_due(observed: Observed) -> Finding | None:
     waiting = [
         (rank, next(_awaited(observed, rank), None)) for _, rank in observed.unready if rank.why != AWAITS_LEADER
     ]
-    found = [(rank, probe) for rank, probe in waiting if probe is not None]
-    if not found or len(found) < len(waiting):
+    pending_probes = [(rank, probe) for rank, probe in waiting if probe is not None]
+    if not pending_probes or len(pending_probes) < len(waiting):
         return None
-    rank, probe = max(found, key=lambda one: one[1].due)
+    rank, probe = max(pending_probes, key=lambda pair: pair[1].due)
     left = exactly(probe.due - observed.now)
-    others = ranks.others(len(found))
+    others = ranks.others(len(pending_probes))
     return Finding(
         subject=ranks.subject(rank),
         sentence=f"pod {rank.pod} runs{others}; the first {probe.kind} probe is due in {left}",
@@ -57,7 +57,7 @@ def not_due(observed: Observed) -> Finding | None:
 
 def _awaited(observed: Observed, rank: Rank) -> Iterator[Awaited]:
     """Yield the probes that are not due of running containers that are not ready."""
-    declared = {str(one.get("name")): one for one in exits.declared(observed, rank)}
+    declared = {str(container.get("name")): container for container in exits.declared(observed, rank)}
     for status in ranks.statuses(rank):
         started = timestamps.read(str(((status.get("state") or {}).get("running") or {}).get("startedAt") or ""))
         container = declared.get(str(status.get("name")), {})

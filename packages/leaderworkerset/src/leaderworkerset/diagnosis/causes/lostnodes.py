@@ -86,8 +86,8 @@ def _sickness(node: JSONObject | None) -> str:
     ready = meta.find_condition(node, "Ready")
     if ready is None or ready.get("status") == "True":
         return ""
-    said = str(ready.get("message") or ready.get("reason") or "no reason is given")
-    return f"Ready is {ready.get('status')}: {ranks.quote(said)}"
+    message = str(ready.get("message") or ready.get("reason") or "no reason is given")
+    return f"Ready is {ready.get('status')}: {ranks.quote(message)}"
 
 
 @cause(
@@ -99,15 +99,15 @@ def _sickness(node: JSONObject | None) -> str:
 def held_by_finalizer(observed: Observed) -> Finding | None:
     """Find a pod whose deletion a finalizer blocks."""
     for rank in observed.at(ranks.is_terminating):
-        names = [one for one in meta.metadata(rank.object or {}).get("finalizers") or [] if one not in EXPLAINED]
+        names = [name for name in meta.metadata(rank.object or {}).get("finalizers") or [] if name not in EXPLAINED]
         late = _overdue(observed, rank)
         if names and late is not None:
-            held = ", ".join(names)
+            finalizers = ", ".join(names)
             return Finding(
                 subject=ranks.subject(rank),
-                sentence=f"pod {rank.pod} is terminating, and finalizer {held} has blocked that for {duration(late)}",
-                evidence=(f"{rank.pod}: metadata.finalizers: {held}",),
-                steps=(f"find out which component removes {held}, and why it does not",),
+                sentence=f"pod {rank.pod} is terminating, and finalizer {finalizers} has blocked that for {duration(late)}",
+                evidence=(f"{rank.pod}: metadata.finalizers: {finalizers}",),
+                steps=(f"find out which component removes {finalizers}, and why it does not",),
             )
     return None
 

@@ -52,16 +52,16 @@ def waits_for_move(observed: Observed) -> Finding | None:
     view = observed.view
     if not departures.is_moving(view) or not (waiting := _waiting(observed)):
         return None
-    away = [group for group in view.groups if not group.is_ready and group.index < view.desired]
+    unready = [group for group in view.groups if not group.is_ready and group.index < view.desired]
     steps = [observed.lws(f"events {view.name}")]
     allowed = allowed_unavailable(view)
     if view.is_updating:
         waits = "waiting for the end of the rollout"
-    elif (missing := max(len(away), view.desired - view.ready)) and missing >= allowed:
+    elif (missing := max(len(unready), view.desired - view.ready)) and missing >= allowed:
         # where one group is explained, the view has no others
-        others = groups_named([group.name for group in away[:NAMED]]) if away else "another group"
+        others = groups_named([group.name for group in unready[:NAMED]]) if unready else "another group"
         waits = f"waiting for {others} to be ready"
-        steps.insert(0, observed.lws(f"explain {view.name}{f'/{away[0].name}' if away else ''}"))
+        steps.insert(0, observed.lws(f"explain {view.name}{f'/{unready[0].name}' if unready else ''}"))
     else:
         waits = f"{counted(allowed, 'group')} at a time" if allowed else "after extra groups are ready"
     return Finding(
@@ -75,20 +75,18 @@ def waits_for_move(observed: Observed) -> Finding | None:
 def _waiting(observed: Observed) -> list[Group]:
     """Return the waiting groups; all groups of the view if nodes are not known, because the manager reports some."""
     nodes, groups = departures.closed(observed.nodes), observed.view.groups
-    found = [group for group in groups if departures.is_marked(group) or departures.nodes_of(group, nodes)]
-    return found if found or observed.knows(NODES) else list(groups)
+    leaving_groups = [group for group in groups if departures.is_marked(group) or departures.nodes_of(group, nodes)]
+    return leaving_groups if leaving_groups or observed.knows(NODES) else list(groups)
 
 
-def _what(observed: Observed, waiting: list[Group], one: str, many: str) -> str:
+def _what(observed: Observed, waiting: list[Group], singular: str, plural: str) -> str:
     """Return the groups, their nodes, and the verb."""
     view, nodes = observed.view, departures.closed(observed.nodes)
-    named = sorted({node for group in waiting for node in departures.nodes_of(group, nodes)})
-    if not named and not any(map(departures.is_marked, waiting)):
-        return f"at least one group of {view.name} {one}"
-    where = f" on closed node{'s' if len(named) > 1 else ''} {listed(named, NAMED)}" if named else ""
-    return (
-        f"{groups_named([group.name for group in waiting])} of {view.name}{where} {one if len(waiting) == 1 else many}"
-    )
+    node_names = sorted({node for group in waiting for node in departures.nodes_of(group, nodes)})
+    if not node_names and not any(map(departures.is_marked, waiting)):
+        return f"at least one group of {view.name} {singular}"
+    where = f" on closed node{'s' if len(node_names) > 1 else ''} {listed(node_names, NAMED)}" if node_names else ""
+    return f"{groups_named([group.name for group in waiting])} of {view.name}{where} {singular if len(waiting) == 1 else plural}"
 
 
 def _reported(view: View) -> str:

@@ -131,14 +131,14 @@ OF_ONE_MACHINE: Final = re.compile(r"exceeded quota: max-pods, requested: count/
 )
 def quota_is_exhausted(observed: Observed) -> Finding | None:
     """Find pods that exceed a quota, or the limit of an embedded cluster."""
-    found = NO_QUOTA_LEFT(observed)
-    if found is None or not any(map(OF_ONE_MACHINE.search, found.evidence)):
-        return found
+    finding = NO_QUOTA_LEFT(observed)
+    if finding is None or not any(map(OF_ONE_MACHINE.search, finding.evidence)):
+        return finding
     steps = (
         "on a cluster of `lws up`, stop it and start it again with a larger --max-pods: this quota is its own limit",
-        *found.steps,
+        *finding.steps,
     )
-    return replace(found, steps=steps)
+    return replace(finding, steps=steps)
 
 
 QUOTA_INCOMPLETE: Final = Cause(

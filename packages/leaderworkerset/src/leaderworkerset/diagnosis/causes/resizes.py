@@ -23,14 +23,18 @@ CONDITIONS: Final = (inplaceresources.PENDING, "PodResizeInProgress")
 def not_resized(observed: Observed) -> Finding | None:
     """Find pods of an update in place whose resize the API server or kubelet refuses, defers or fails."""
     members = [rank for group in observed.view.groups for rank in group.ranks]
-    found = [(rank, told) for rank in members if (told := _told(rank.object or {}) or _refused(observed, rank))]
-    if not found:
+    refusals = [
+        (rank, message)
+        for rank in members
+        if (message := _resize_message(rank.object or {}) or _refused(observed, rank))
+    ]
+    if not refusals:
         return None
-    rank, told = found[0]
+    rank, message = refusals[0]
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"pod {rank.pod} does not get the CPU and memory of the new revision{ranks.others(len(found))}",
-        evidence=(f"{rank.pod}: {ranks.quote(told)}",),
+        sentence=f"pod {rank.pod} does not get the CPU and memory of the new revision{ranks.others(len(refusals))}",
+        evidence=(f"{rank.pod}: {ranks.quote(message)}",),
         steps=(
             f"{observed.commands.lws} nodes",
             f"apply other amounts to {observed.view.name}, or the old ones: the pods stay",
@@ -39,7 +43,7 @@ def not_resized(observed: Observed) -> Finding | None:
     )
 
 
-def _told(pod: JSONObject) -> str:
+def _resize_message(pod: JSONObject) -> str:
     """Return the kubelet's message about an incomplete resize; empty without one, or if the resize continues."""
     if inplaceresources.is_settled(pod):
         return ""
@@ -54,8 +58,10 @@ def _refused(observed: Observed, leader: Rank) -> str:
     """Return the API server's message about a refused change of a group; empty without the mark on the leader."""
     if not updating.is_refused(leader.object or {}):
         return ""
-    told = observed.warnings.about(observed.view.namespace, leaderworkerset.KIND, observed.view.name)
+    warnings = observed.warnings.about(observed.view.namespace, leaderworkerset.KIND, observed.view.name)
     words = [
-        one.message for one in sorted(told, key=lambda one: one.last) if one.message.startswith("Cannot resize pod")
+        warning.message
+        for warning in sorted(warnings, key=lambda warning: warning.last)
+        if warning.message.startswith("Cannot resize pod")
     ]
     return words[-1] if words else "its resize was refused"

@@ -78,11 +78,11 @@ def blocked_by_group(observed: Observed) -> Finding | None:
     allowed = max(allowed_unavailable(view), 1)
     if not view.is_updating or not waiting or len(waiting) < allowed:
         return None
-    named = ", ".join(str(group.name) for group in waiting[:5])
+    group_names = ", ".join(str(group.name) for group in waiting[:5])
     word = "group" if len(waiting) == 1 else "groups"
     return Finding(
         subject=own(observed),
-        sentence=f"the rollout waits for {word} {named} to be ready: no more than {allowed} may be unavailable",
+        sentence=f"the rollout waits for {word} {group_names} to be ready: no more than {allowed} may be unavailable",
         evidence=(f"{view.updated} of {counted(view.desired, 'group')} updated",),
         steps=(observed.lws(f"explain {view.name}/{waiting[0].name}"),),
     )
@@ -193,15 +193,15 @@ def is_not_in_place(observed: Observed) -> Finding | None:
     view = observed.view
     if not view.is_updating or not inplace.read(meta.annotations(view.object)).forbids_recreation:
         return None
-    known, key = (
+    revisions, key = (
         owned(observed.get(CONTROLLER_REVISIONS), view.object),
         groupname.revision(observed.leader_statefulset or {}),
     )
-    held = [group for group in view.groups if group.is_ready and group.revision != key and group.index < view.desired]
-    scheduled = "spec.scheduling" if meta.spec(view.object).get("scheduling") is not None else ""
-    new = find(known, key)
-    for group in held if key else ():
-        field = scheduled or inplace.obstacle_between(find(known, group.revision), new)
+    older = [group for group in view.groups if group.is_ready and group.revision != key and group.index < view.desired]
+    scheduling_field = "spec.scheduling" if meta.spec(view.object).get("scheduling") is not None else ""
+    new = find(revisions, key)
+    for group in older if key else ():
+        field = scheduling_field or inplace.obstacle_between(find(revisions, group.revision), new)
         if field:
             return Finding(
                 subject=own(observed),

@@ -42,24 +42,24 @@ def lacking(rank: Rank) -> list[str]:
     return list(dict.fromkeys(match["resource"] for match in SHORT.finditer(rank.why[:READ])))
 
 
-def short_of(wanted: str) -> Find:
+def short_of(resource: str) -> Find:
     """Return a function that finds pods for which a resource is missing; `extended` means every accelerator."""
 
     def find(observed: Observed) -> Finding | None:
-        found = [
+        shortages = [
             (rank, name)
             for rank in observed.at(is_unscheduled)
             for name in lacking(rank)
-            if name == wanted or (wanted == "extended" and name not in NATIVE)
+            if name == resource or (resource == "extended" and name not in NATIVE)
         ]
-        if not found:
+        if not shortages:
             return None
-        rank, name = found[0]
+        rank, name = shortages[0]
         closed = closing_taint(observed, rank, name)
         return Finding(
             subject=ranks.subject(rank),
             sentence=(
-                f"no node has enough {name} for pod {rank.pod}{ranks.others(len(found))}{shortfall(observed, rank, name)}"
+                f"no node has enough {name} for pod {rank.pod}{ranks.others(len(shortages))}{shortfall(observed, rank, name)}"
                 + (f"; node {closed[0]} has, with a taint that it does not tolerate: {closed[1]}" if closed else "")
             ),
             evidence=(f"{rank.pod}: {ranks.quote(rank.why)}", *failing_devices(observed, name)),
@@ -108,20 +108,20 @@ def simulating(observed: Observed, rank: Rank, name: str) -> tuple[str, ...]:
 def shortfall(observed: Observed, rank: Rank, name: str) -> str:
     """Return what a pod requests, what the best node has, and the shortfall, if they are known."""
     try:
-        asked = demand.of_pod(meta.spec(rank.object or {})).get(name, ZERO)
+        request = demand.of_pod(meta.spec(rank.object or {})).get(name, ZERO)
         largest = max((_allocatable(node, name) for node in observed.nodes.values()), default=None)
         if largest is None:
-            return f": it requests {amount_text(asked)}"
-        if largest < asked:
-            return f": it requests {amount_text(asked)}, the largest node has {amount_text(largest)} ({amount_text(asked - largest)} too little)"
+            return f": it requests {amount_text(request)}"
+        if largest < request:
+            return f": it requests {amount_text(request)}, the largest node has {amount_text(largest)} ({amount_text(request - largest)} too little)"
         if observed.running is None:
-            return f": it requests {amount_text(asked)}, the largest node has {amount_text(largest)}, and too much of it is in use"
+            return f": it requests {amount_text(request)}, the largest node has {amount_text(largest)}, and too much of it is in use"
         most = max(_free(observed.nodes, observed.running, name).values(), default=ZERO)
     except QuantityError:
         return ""
-    if most >= asked:  # another rule excludes the nodes that have it
-        return f": it requests {amount_text(asked)}; of the nodes that it may use, none has that much free"
-    return f": it requests {amount_text(asked)}, at most {amount_text(most)} is free on one node ({amount_text(asked - most)} too little)"
+    if most >= request:  # another rule excludes the nodes that have it
+        return f": it requests {amount_text(request)}; of the nodes that it may use, none has that much free"
+    return f": it requests {amount_text(request)}, at most {amount_text(most)} is free on one node ({amount_text(request - most)} too little)"
 
 
 def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, str] | None:
@@ -129,12 +129,12 @@ def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, str] 
     if observed.running is None:
         return None
     try:
-        asked = demand.of_pod(meta.spec(rank.object or {})).get(name, ZERO)
+        request = demand.of_pod(meta.spec(rank.object or {})).get(name, ZERO)
         free = _free(observed.nodes, observed.running, name)
     except QuantityError:
         return None
     for node, amount in free.items():
-        if asked <= amount and (taints := untolerated(rank, observed.nodes[node])):
+        if request <= amount and (taints := untolerated(rank, observed.nodes[node])):
             return node, taint_text(taints[0])
     return None
 
@@ -179,12 +179,12 @@ def domain_is_held(observed: Observed) -> Finding | None:
     if not waiting:
         return None
     holders = _holders(observed, key)
-    held = [f"{domain}: {owner}" for domain, owner in sorted(holders.items())]
-    said = f"held are {listed(held, HOLDERS_NAMED)}" if held else "which group holds which is not known"
+    domains = [f"{domain}: {owner}" for domain, owner in sorted(holders.items())]
+    occupancy = f"held are {listed(domains, HOLDERS_NAMED)}" if domains else "which group holds which is not known"
     return Finding(
         subject=ranks.subject(waiting[0]),
-        sentence=f"no domain of {key} is free for group {waiting[0].group}{ranks.others(len(waiting))}: {said}",
-        evidence=(f"{waiting[0].pod}: {ranks.quote(waiting[0].why)}", *(f"{key} {one}" for one in held[:20])),
+        sentence=f"no domain of {key} is free for group {waiting[0].group}{ranks.others(len(waiting))}: {occupancy}",
+        evidence=(f"{waiting[0].pod}: {ranks.quote(waiting[0].why)}", *(f"{key} {domain}" for domain in domains[:20])),
         steps=(
             f"add nodes in another domain of {key}, or reduce the number of groups",
             observed.lws(f"scale {observed.view.name} --replicas=N"),
@@ -193,14 +193,14 @@ def domain_is_held(observed: Observed) -> Finding | None:
 
 
 def _holders(observed: Observed, key: str) -> dict[str, str]:
-    found = {}
+    holders = {}
     for pod in observed.get(PODS) or observed.view.pods:
         node = observed.nodes.get(str(meta.spec(pod).get("nodeName") or ""))
         domain = meta.labels(node).get(key) if node else None
         if domain:
             own = meta.labels(pod)
-            found[domain] = f"{own.get(labels.NAME)}/{own.get(labels.GROUP_INDEX)}"
-    return found
+            holders[domain] = f"{own.get(labels.NAME)}/{own.get(labels.GROUP_INDEX)}"
+    return holders
 
 
 @cause(

@@ -15,7 +15,7 @@ from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, SERVED_BY_KUEUE
 from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.wording import duration
 
-GROUPED: Final = tuple((one, kind) for one in PROVIDERS.values() for kind in one.group_objects)
+GROUPED: Final = tuple((provider, kind) for provider in PROVIDERS.values() for kind in provider.group_objects)
 """The providers with one object per group, and the kind of that object."""
 
 IGNORED: Final = timedelta(seconds=5)
@@ -44,18 +44,18 @@ def awaits_queue(observed: Observed) -> Finding | None:
     gated = [
         rank
         for rank in observed.at(ranks.is_unscheduled)
-        if any(one.startswith(f"{SERVED_BY_KUEUE}/") for one in gates(rank))
+        if any(gate.startswith(f"{SERVED_BY_KUEUE}/") for gate in gates(rank))
     ]
     if not gated:
         return None
     rank = gated[0]
     queue = meta.labels(observed.view.object).get(labels.QUEUE_NAME, "")
-    told = [text for one in observed.get(QUEUED_WORKLOADS) if (text := _waits(one, rank))]
-    said = told[0] if told else "no Workload of the group is known"
+    messages = [text for workload in observed.get(QUEUED_WORKLOADS) if (text := _waits(workload, rank))]
+    reason = messages[0] if messages else "no Workload of the group is known"
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"Kueue has not admitted pod {rank.pod}{ranks.others(len(gated))} (queue {queue or 'none'}): {said}",
-        evidence=(f"{rank.pod} has scheduling gate {', '.join(gates(rank))}", *told[:3]),
+        sentence=f"Kueue has not admitted pod {rank.pod}{ranks.others(len(gated))} (queue {queue or 'none'}): {reason}",
+        evidence=(f"{rank.pod} has scheduling gate {', '.join(gates(rank))}", *messages[:3]),
         steps=(
             observed.kubectl("get workloads.kueue.x-k8s.io"),
             observed.kubectl(f"describe localqueue {queue}".strip()),
@@ -65,15 +65,15 @@ def awaits_queue(observed: Observed) -> Finding | None:
 
 def _waits(workload: JSONObject, rank: Rank) -> str:
     """Return what a pod's Workload waits for; empty if the Workload is admitted or of another pod."""
-    named = {**meta.annotations(rank.object or {}), **meta.labels(rank.object or {})}
-    own = named.get(f"{SERVED_BY_KUEUE}/prebuilt-workload-name")
-    finished = meta.find_condition(workload, "Finished")
-    if meta.name(workload) != own or (finished is None and meta.is_condition_true(workload, "Admitted")):
+    pod_metadata = {**meta.annotations(rank.object or {}), **meta.labels(rank.object or {})}
+    own = pod_metadata.get(f"{SERVED_BY_KUEUE}/prebuilt-workload-name")
+    condition = meta.find_condition(workload, "Finished")
+    if meta.name(workload) != own or (condition is None and meta.is_condition_true(workload, "Admitted")):
         return ""
-    if finished is not None:
+    if condition is not None:
         return f"Workload {own} is finished, which Kueue never takes back: delete it, then Kueue makes a new one"
-    reserved = meta.find_condition(workload, "QuotaReserved") or {}
-    text = reserved.get("message") or "it is waiting in its queue"
+    reservation = meta.find_condition(workload, "QuotaReserved") or {}
+    text = reservation.get("message") or "it is waiting in its queue"
     return f"Workload {meta.name(workload)}: {ranks.quote(str(text))}"
 
 
@@ -127,15 +127,15 @@ def gang_is_incomplete(observed: Observed) -> Finding | None:
     """Find a group that its gang scheduler does not start, and the state of its PodGroup."""
     for rank in observed.at(ranks.is_unscheduled):
         for provider, kind in GROUPED:
-            for one in observed.get(kind):
-                if _is_of_group(one, rank) and (said := _lacks(one)):
-                    name = f"{kind.kind} {meta.name(one)}"
+            for pod_group in observed.get(kind):
+                if _is_of_group(pod_group, rank) and (reason := _lacks(pod_group)):
+                    name = f"{kind.kind} {meta.name(pod_group)}"
                     return Finding(
                         subject=ranks.subject(rank),
-                        sentence=f"group {rank.group} is not started as a whole by {provider.name}: {said}",
-                        evidence=(f"{name}: {said}", f"{rank.pod}: {ranks.quote(rank.why)}"),
+                        sentence=f"group {rank.group} is not started as a whole by {provider.name}: {reason}",
+                        evidence=(f"{name}: {reason}", f"{rank.pod}: {ranks.quote(rank.why)}"),
                         steps=(
-                            observed.kubectl(f"describe {kind.group_resource} {meta.name(one)}"),
+                            observed.kubectl(f"describe {kind.group_resource} {meta.name(pod_group)}"),
                             "make room for the whole group: nodes for some of its pods are not enough",
                         ),
                     )
@@ -147,8 +147,8 @@ def _is_of_group(podgroup: JSONObject, rank: Rank) -> bool:
     if name := linked(rank.object or {}):
         return name == meta.name(podgroup)
     own = meta.labels(rank.object or {})
-    theirs = meta.labels(podgroup)
-    return all(theirs.get(key) == own.get(key) for key in (labels.NAME, labels.GROUP_INDEX)) and bool(theirs)
+    marks = meta.labels(podgroup)
+    return all(marks.get(key) == own.get(key) for key in (labels.NAME, labels.GROUP_INDEX)) and bool(marks)
 
 
 def _lacks(podgroup: JSONObject) -> str:
@@ -173,13 +173,13 @@ def _lacks(podgroup: JSONObject) -> str:
 
 def ignored(observed: Observed) -> list[tuple[Rank, timedelta]]:
     """Return pods on which no scheduler has reported, and for how long."""
-    found = []
+    idle_ranks = []
     for rank in observed.at(ranks.is_unscheduled):
         age = observed.since(rank.created)
-        untold = meta.find_condition(rank.object or {}, "PodScheduled") is None and not rank.why
-        if untold and age is not None and age >= IGNORED:
-            found.append((rank, age))
-    return found
+        is_unreported = meta.find_condition(rank.object or {}, "PodScheduled") is None and not rank.why
+        if is_unreported and age is not None and age >= IGNORED:
+            idle_ranks.append((rank, age))
+    return idle_ranks
 
 
 @cause(
@@ -190,13 +190,15 @@ def ignored(observed: Observed) -> list[tuple[Rank, timedelta]]:
 )
 def unknown_scheduler(observed: Observed) -> Finding | None:
     """Find pods whose scheduler does not act."""
-    found = [(rank, age, _scheduler(rank)) for rank, age in ignored(observed) if _scheduler(rank) != DEFAULT_SCHEDULER]
-    if not found:
+    ignored_ranks = [
+        (rank, age, _scheduler(rank)) for rank, age in ignored(observed) if _scheduler(rank) != DEFAULT_SCHEDULER
+    ]
+    if not ignored_ranks:
         return None
-    rank, age, scheduler = found[0]
+    rank, age, scheduler = ignored_ranks[0]
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"no scheduler called {scheduler} has acted on pod {rank.pod}{ranks.others(len(found))} for {duration(age)}",
+        sentence=f"no scheduler called {scheduler} has acted on pod {rank.pod}{ranks.others(len(ignored_ranks))} for {duration(age)}",
         evidence=(f"{rank.pod}: spec.schedulerName {scheduler}, and no condition PodScheduled",),
         steps=(f"start scheduler {scheduler}, or correct schedulerName in the template of {observed.view.name}",),
     )
@@ -210,13 +212,13 @@ def unknown_scheduler(observed: Observed) -> Finding | None:
 )
 def no_scheduler(observed: Observed) -> Finding | None:
     """Find pods that the default scheduler does not act on."""
-    found = [(rank, age) for rank, age in ignored(observed) if age >= IDLE]
-    if not found:
+    ignored_ranks = [(rank, age) for rank, age in ignored(observed) if age >= IDLE]
+    if not ignored_ranks:
         return None
-    rank, age = found[0]
+    rank, age = ignored_ranks[0]
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"the scheduler has not acted on pod {rank.pod}{ranks.others(len(found))} for {duration(age)}",
+        sentence=f"the scheduler has not acted on pod {rank.pod}{ranks.others(len(ignored_ranks))} for {duration(age)}",
         evidence=(f"{rank.pod} has no condition PodScheduled",),
         steps=(
             f"{observed.commands.lws} doctor",

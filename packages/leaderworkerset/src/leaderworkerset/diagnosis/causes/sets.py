@@ -31,20 +31,20 @@ REFUSED: Final = re.compile(r"Failed to create (\S+) (\S+): (.*)", re.DOTALL)
 )
 def scaler_is_taken(observed: Observed) -> Finding | None:
     """Find a role whose scaler name is used by an object that the set does not own (R-DS-74)."""
-    chosen = observed.of_set
-    if chosen is None:
+    set_view = observed.of_set
+    if set_view is None:
         return None
-    for role in _external(chosen):
-        name = f"{chosen.name}-{role}"
-        scaler = observed.named(ROLE_SCALERS, name)
+    for role in _external(set_view):
+        name = f"{set_view.name}-{role}"
+        scaler = observed.by_name(ROLE_SCALERS, name)
         owner = None if scaler is None else meta.controller_of(scaler)
-        if scaler is None or (owner or {}).get("uid") == meta.uid(chosen.object):
+        if scaler is None or (owner or {}).get("uid") == meta.uid(set_view.object):
             continue
         whose = f"is controlled by {owner['kind']} {owner['name']}" if owner else "has no controller"
         kind = ROLE_SCALERS.kind
         return Finding(
             subject=Subject(kind=kind, name=name),
-            sentence=f"role {role} cannot be scaled: {kind} {name} exists already and does not belong to {chosen.name}",
+            sentence=f"role {role} cannot be scaled: {kind} {name} exists already and does not belong to {set_view.name}",
             evidence=(f"{kind} {name} {whose}",),
             steps=(
                 f"if it is not needed: {observed.kubectl(f'delete {ROLE_SCALERS.plural} {name}')}",
@@ -62,22 +62,24 @@ def scaler_is_taken(observed: Observed) -> Finding | None:
 )
 def part_is_refused(observed: Observed) -> Finding | None:
     """Find a LeaderWorkerSet or a scaler of the set that the API server refuses to create."""
-    chosen = observed.of_set
-    if chosen is None or meta.is_deleting(chosen.object):
+    set_view = observed.of_set
+    if set_view is None or meta.is_deleting(set_view.object):
         return None
-    there = {part.view.name for part in chosen.parts} | {meta.name(one) for one in observed.get(ROLE_SCALERS)}
-    told = observed.warnings.about(chosen.namespace, "DisaggregatedSet", chosen.name)
-    for one in sorted(told, key=lambda warning: warning.last, reverse=True):
-        match = REFUSED.fullmatch(one.message)
-        is_over = observed.now - one.last > LONGEST_SILENCE or one.uid not in {"", meta.uid(chosen.object)}
-        if match is None or is_over or match[2] in there or match[1] == "Service":
+    existing = {part.view.name for part in set_view.parts} | {
+        meta.name(scaler) for scaler in observed.get(ROLE_SCALERS)
+    }
+    warnings = observed.warnings.about(set_view.namespace, "DisaggregatedSet", set_view.name)
+    for warning in sorted(warnings, key=lambda warning: warning.last, reverse=True):
+        match = REFUSED.fullmatch(warning.message)
+        is_over = observed.now - warning.last > LONGEST_SILENCE or warning.uid not in {"", meta.uid(set_view.object)}
+        if match is None or is_over or match[2] in existing or match[1] == "Service":
             continue
         kind, name, why = match.groups()
         return Finding(
             subject=Subject(kind=kind, name=name),
-            sentence=f"{kind} {name} of {chosen.name} cannot be created: {quote(why)}",
-            evidence=(f"event {one.reason} of DisaggregatedSet {chosen.name}",),
-            steps=(observed.lws(f"describe {chosen.name}"),),
+            sentence=f"{kind} {name} of {set_view.name} cannot be created: {quote(why)}",
+            evidence=(f"event {warning.reason} of DisaggregatedSet {set_view.name}",),
+            steps=(observed.lws(f"describe {set_view.name}"),),
         )
     return None
 
@@ -91,41 +93,39 @@ def part_is_refused(observed: Observed) -> Finding | None:
 )
 def set_goes_on(observed: Observed) -> Finding | None:
     """Find a set whose status does not yet report the desired state."""
-    chosen = observed.of_set
-    if chosen is None or chosen.is_settled:
+    set_view = observed.of_set
+    if set_view is None or set_view.is_settled:
         return None
-    if chosen.is_updating and chosen.updated >= chosen.desired:
+    if set_view.is_updating and set_view.updated >= set_view.desired:
         text = (
-            f"a rollout of {chosen.name} ends: all groups are updated, and those of older revisions are being deleted"
+            f"a rollout of {set_view.name} ends: all groups are updated, and those of older revisions are being deleted"
         )
-    elif chosen.is_updating:
-        text = (
-            f"a rollout of {chosen.name} is under way: {chosen.updated} of {counted(chosen.desired, 'group')} updated"
-        )
+    elif set_view.is_updating:
+        text = f"a rollout of {set_view.name} is under way: {set_view.updated} of {counted(set_view.desired, 'group')} updated"
     else:
-        text = f"not all roles of {chosen.name} have their groups yet: {', '.join(map(str, chosen.roles))} ready"
+        text = f"not all roles of {set_view.name} have their groups yet: {', '.join(map(str, set_view.roles))} ready"
     return Finding(
         subject=own(observed),
         sentence=text,
-        evidence=tuple(_told(chosen.object)),
-        steps=(observed.lws(f"rollout status {chosen.name}"),),
+        evidence=tuple(_status_facts(set_view.object)),
+        steps=(observed.lws(f"rollout status {set_view.name}"),),
     )
 
 
-def _external(chosen: SetView) -> Iterator[str]:
-    for role in meta.spec(chosen.object).get("roles") or []:
+def _external(set_view: SetView) -> Iterator[str]:
+    for role in meta.spec(set_view.object).get("roles") or []:
         if has_scaler(role):
             yield str(role["name"])
 
 
-def _told(obj: JSONObject) -> Iterator[str]:
+def _status_facts(obj: JSONObject) -> Iterator[str]:
     """Yield the facts of the status: the true condition, and the groups of each role."""
-    for one in meta.status(obj).get("conditions") or []:
-        if one.get("status") == "True" and one.get("type") in {"Available", "Progressing"}:
-            yield f"condition {one['type']}: {one.get('reason', '')}: {one.get('message', '')}"
-    for one in meta.status(obj).get("roleStatuses") or []:
-        counts = (f"{one.get(field, 0)} {word}" for field, word in COUNTS)
-        yield f"status of role {one.get('name')}: {', '.join(counts)}"
+    for condition in meta.status(obj).get("conditions") or []:
+        if condition.get("status") == "True" and condition.get("type") in {"Available", "Progressing"}:
+            yield f"condition {condition['type']}: {condition.get('reason', '')}: {condition.get('message', '')}"
+    for role in meta.status(obj).get("roleStatuses") or []:
+        counts = (f"{role.get(field, 0)} {word}" for field, word in COUNTS)
+        yield f"status of role {role.get('name')}: {', '.join(counts)}"
 
 
 COUNTS: Final = (("replicas", "groups"), ("readyReplicas", "ready"), ("updatedReplicas", "updated"))

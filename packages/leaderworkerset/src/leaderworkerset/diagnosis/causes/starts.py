@@ -59,7 +59,7 @@ def names_do_not_resolve(observed: Observed) -> Finding | None:
         name = str(meta.spec(rank.object or {}).get("subdomain") or "")
         if not name:
             continue
-        service = observed.named(SERVICES, name)
+        service = observed.by_name(SERVICES, name)
         spec = meta.spec(service or {})
         is_used = bool(spec.get("selector")) and services.selects(spec["selector"], observed.view.object)
         verdict = None
@@ -128,10 +128,10 @@ def rendezvous(observed: Observed) -> Finding | None:
 def awaits_leader(observed: Observed) -> Finding | None:
     """Find workers that are held back until their leader is ready."""
     for group in observed.view.groups:
-        held = [rank for rank in group.ranks if rank.why == AWAITS_LEADER]
+        workers = [rank for rank in group.ranks if rank.why == AWAITS_LEADER]
         leader = group.leader
-        wait = f"{counted(len(held), 'worker')} of group {group.name} {'waits' if len(held) == 1 else 'wait'}"
-        if held and leader is not None and leader.state == "Running" and not leader.is_ready:
+        wait = f"{counted(len(workers), 'worker')} of group {group.name} {'waits' if len(workers) == 1 else 'wait'}"
+        if workers and leader is not None and leader.state == "Running" and not leader.is_ready:
             return Finding(
                 subject=ranks.subject(leader),
                 sentence=f"{wait} until leader {leader.pod} is ready (startupPolicy LeaderReady)",
@@ -148,31 +148,31 @@ def awaits_leader(observed: Observed) -> Finding | None:
 def _recreated(observed: Observed) -> Iterator[tuple[Group, Recreations, Subject]]:
     """Yield the groups that were or will be recreated, with the record and the pod that failed."""
     for group in observed.view.groups:
-        told = group.recreations
-        if told is not None:
-            yield group, told, Subject(kind="Pod", name=told.failed_pod, group=group.name)
+        recreation = group.recreations
+        if recreation is not None:
+            yield group, recreation, Subject(kind="Pod", name=recreation.failed_pod, group=group.name)
 
 
-def _advice(observed: Observed, group: Group, told: Recreations) -> tuple[str, ...]:
+def _advice(observed: Observed, group: Group, recreation: Recreations) -> tuple[str, ...]:
     """Return the meaning of the recorded exit code, and the command for its log.
 
     Without a run, the command for events.
     """
-    run, rank = recreations.recorded_run(observed.view, told), _failed_rank(group, told)
+    run, rank = recreations.recorded_run(observed.view, recreation), _failed_rank(group, recreation)
     if run is None or rank is None:
         return (observed.lws(f"events {observed.view.name}/{group.name}"),)
     return (*exits.advice(observed, rank, run), exits.log_command(observed, rank, run))
 
 
-def _failed_rank(group: Group, told: Recreations) -> Rank | None:
-    return next((rank for rank in group.ranks if rank.pod == told.failed_pod), None)
+def _failed_rank(group: Group, recreation: Recreations) -> Rank | None:
+    return next((rank for rank in group.ranks if rank.pod == recreation.failed_pod), None)
 
 
-def _eviction(told: Recreations) -> tuple[str, ...]:
+def _eviction(recreation: Recreations) -> tuple[str, ...]:
     """Return a note if the failed pod was evicted through the API: its node is being drained."""
-    if EVICTED not in told.failure:
+    if EVICTED not in recreation.failure:
         return ()
-    return (f"{told.failed_pod} was evicted, as the drain of a node does: the group starts on other nodes",)
+    return (f"{recreation.failed_pod} was evicted, as the drain of a node does: the group starts on other nodes",)
 
 
 @cause(
@@ -184,16 +184,19 @@ def _eviction(told: Recreations) -> tuple[str, ...]:
 )
 def backs_off(observed: Observed) -> Finding | None:
     """Find a group that failed again and waits to be recreated."""
-    for group, told, subject in _recreated(observed):
-        if not told.is_waiting or group.is_ready:
+    for group, recreation, subject in _recreated(observed):
+        if not recreation.is_waiting or group.is_ready:
             continue
-        left = told.due - observed.now
+        left = recreation.due - observed.now
         return Finding(
             subject=subject,
-            sentence=f"group {group.name} {recreations.sentence(told, observed.now)}",
-            evidence=(f"recreation {told.count} in a row, due {timestamps.render(told.due)}", *_eviction(told)),
+            sentence=f"group {group.name} {recreations.sentence(recreation, observed.now)}",
+            evidence=(
+                f"recreation {recreation.count} in a row, due {timestamps.render(recreation.due)}",
+                *_eviction(recreation),
+            ),
             steps=(
-                *_advice(observed, group, told),
+                *_advice(observed, group, recreation),
                 f"wait {duration(left)}, or correct what fails: a new template is rolled out at once",
             ),
         )
@@ -212,12 +215,14 @@ def budget_is_spent(observed: Observed) -> Finding | None:
     for group in observed.view.groups:
         if not group.is_exhausted:
             continue
-        told, leader = group.recreations, group.ranks[0]
+        recreation, leader = group.recreations, group.ranks[0]
         why = (
-            recreations.sentence(told, observed.now) if told else "has no restart left: its pods are kept for diagnosis"
+            recreations.sentence(recreation, observed.now)
+            if recreation
+            else "has no restart left: its pods are kept for diagnosis"
         )
         return Finding(
-            subject=Subject(kind="Pod", name=told.failed_pod if told else leader.pod, group=group.name),
+            subject=Subject(kind="Pod", name=recreation.failed_pod if recreation else leader.pod, group=group.name),
             sentence=f"group {group.name} {why}",
             evidence=(f"{leader.pod}: annotation {labels.GROUP_RESTART_BUDGET_EXHAUSTED}",),
             steps=(
@@ -238,13 +243,13 @@ def budget_is_spent(observed: Observed) -> Finding | None:
 )
 def was_recreated(observed: Observed) -> Finding | None:
     """Find a group that starts after a failure whose pod is deleted."""
-    for group, told, subject in _recreated(observed):
-        if told.done and not (told.is_waiting or told.is_exhausted or group.is_ready):
+    for group, recreation, subject in _recreated(observed):
+        if recreation.done and not (recreation.is_waiting or recreation.is_exhausted or group.is_ready):
             return Finding(
                 subject=subject,
-                sentence=f"group {group.name} starts again: {recreations.sentence(told, observed.now)}",
-                evidence=(f"recreation {told.count} in a row", *_eviction(told)),
-                steps=_advice(observed, group, told),
+                sentence=f"group {group.name} starts again: {recreations.sentence(recreation, observed.now)}",
+                evidence=(f"recreation {recreation.count} in a row", *_eviction(recreation)),
+                steps=_advice(observed, group, recreation),
             )
     return None
 
@@ -277,13 +282,13 @@ def is_starting(observed: Observed) -> Finding | None:
 
 def _is_young(observed: Observed, rank: Rank, awaited: str) -> bool:
     """Return whether a rank is new; a rank without a pod is as old as its group, or as `awaited`."""
-    group = next(one for one in observed.view.groups if one.name == rank.group)
-    stamp = rank.created or max(one.created for one in group.ranks)
+    group = next(candidate for candidate in observed.view.groups if candidate.name == rank.group)
+    stamp = rank.created or max(member.created for member in group.ranks)
     age = observed.since(stamp or awaited)
     return age is not None and age < PATIENCE
 
 
 def _awaited_since(observed: Observed) -> str:
     """Return when somebody last created a pod of the set, or changed their number: hundreds of pods take minutes."""
-    written = [last_change(one) for one in (observed.view.object, observed.leader_statefulset) if one is not None]
-    return max([*written, *(rank.created for group in observed.view.groups for rank in group.ranks)])
+    changes = [last_change(obj) for obj in (observed.view.object, observed.leader_statefulset) if obj is not None]
+    return max([*changes, *(rank.created for group in observed.view.groups for rank in group.ranks)])

@@ -46,11 +46,11 @@ def own(observed: Observed) -> Subject:
 def held_by_finalizer(observed: Observed) -> Finding | None:
     """Find a LeaderWorkerSet whose deletion only a finalizer of another component blocks."""
     obj = observed.view.object
-    held = [name for name in meta.metadata(obj).get("finalizers") or [] if name not in OWN_FINALIZERS]
+    finalizers = [name for name in meta.metadata(obj).get("finalizers") or [] if name not in OWN_FINALIZERS]
     since = observed.since(meta.metadata(obj).get("deletionTimestamp"))
-    if since is None or since < BRIEF or not held:
+    if since is None or since < BRIEF or not finalizers:
         return None
-    names = ", ".join(held)
+    names = ", ".join(finalizers)
     return Finding(
         subject=own(observed),
         sentence=f"{observed.view.name} has been terminating for {duration(since)}, blocked by finalizer {names}",
@@ -72,9 +72,9 @@ def field_is_unreadable(observed: Observed) -> Finding | None:
         return None
     why, evidence = reading.unreadable(view.object), "the object as stored"
     if not why:
-        told = observed.warnings.about(view.namespace, "LeaderWorkerSet", view.name)
-        events = [one for one in told if one.reason == decisionevents.unreadable.reason]
-        newest = max(events, key=lambda one: one.last, default=None)
+        warnings = observed.warnings.about(view.namespace, "LeaderWorkerSet", view.name)
+        events = [warning for warning in warnings if warning.reason == decisionevents.unreadable.reason]
+        newest = max(events, key=lambda event: event.last, default=None)
         if newest is None or newest.uid != meta.uid(view.object) or observed.now - newest.last > LONGEST_SILENCE:
             return None
         why, evidence = newest.message, f"event {newest.reason} of LeaderWorkerSet {view.name}"
@@ -89,8 +89,8 @@ def field_is_unreadable(observed: Observed) -> Finding | None:
 def last_change(obj: JSONObject) -> str:
     """Return when the spec was last written or scaled, by the managed fields; otherwise the creation time."""
     entries = meta.metadata(obj).get("managedFields") or []
-    written = [str(entry.get("time") or "") for entry in entries if entry.get("subresource") != "status"]
-    return max([*written, meta.created(obj)])
+    times = [str(entry.get("time") or "") for entry in entries if entry.get("subresource") != "status"]
+    return max([*times, meta.created(obj)])
 
 
 def unobserved_for(observed: Observed) -> timedelta | None:
@@ -99,8 +99,8 @@ def unobserved_for(observed: Observed) -> timedelta | None:
     if meta.is_deleting(obj) or meta.is_observed(obj) or not observed.knows(resources.CORE_EVENTS):
         return None
     changed = last_change(obj)
-    told = observed.warnings.about(observed.view.namespace, own(observed).kind, observed.view.name)
-    if any(timestamps.render(one.last) >= changed for one in told if one.reason != "BackOff"):
+    warnings = observed.warnings.about(observed.view.namespace, own(observed).kind, observed.view.name)
+    if any(timestamps.render(warning.last) >= changed for warning in warnings if warning.reason != "BackOff"):
         return None
     since = observed.since(changed)
     return since if since is not None and since >= SILENCE else None
@@ -119,10 +119,10 @@ def unacted(observed: Observed) -> Undone | None:
     if silence is None:
         return None
     obj = observed.view.object
-    seen = meta.status(obj).get("observedGeneration", 0)
+    observed_generation = meta.status(obj).get("observedGeneration", 0)
     return Undone(
         f"the newest spec of {observed.view.name} has not been acted on for {duration(silence)}",
-        f"metadata.generation {meta.generation(obj)}, status.observedGeneration {seen}",
+        f"metadata.generation {meta.generation(obj)}, status.observedGeneration {observed_generation}",
     )
 
 
@@ -137,9 +137,9 @@ def unmade(observed: Observed) -> Undone | None:
         if leader is None or not missing or age is None or age < BUSY:
             continue
         if groupname.find_workers(leader.object or {}, observed.get(resources.STATEFULSETS)) is None:
-            made = f"the workers of group {group.name} have not been created for {duration(age)}"
+            sentence = f"the workers of group {group.name} have not been created for {duration(age)}"
             name = groupname.host(leader.object or {})
-            return Undone(made, f"leader {leader.pod} has a node, and there is no StatefulSet {name}")
+            return Undone(sentence, f"leader {leader.pod} has a node, and there is no StatefulSet {name}")
     return None
 
 
@@ -166,10 +166,10 @@ def manager_is_down(observed: Observed) -> Finding | None:
     undone = unacted(observed) or unmade(observed)
     if undone is None:
         return None
-    for one in observed.get(resources.DEPLOYMENTS):
-        if not meta.status(one).get("readyReplicas"):
-            wanted = meta.spec(one).get("replicas", 1)
-            evidence = (f"Deployment {meta.key(one)}: 0 of {wanted} replicas ready",)
+    for deployment in observed.get(resources.DEPLOYMENTS):
+        if not meta.status(deployment).get("readyReplicas"):
+            replicas = meta.spec(deployment).get("replicas", 1)
+            evidence = (f"Deployment {meta.key(deployment)}: 0 of {replicas} replicas ready",)
             return _silent(observed, undone, "the manager does not run", evidence)
     return None
 
@@ -196,7 +196,7 @@ def nobody_leads(observed: Observed) -> Finding | None:
     """Find a lease without a holder, which means that no replica of the manager acts."""
     undone = unacted(observed) or unmade(observed)
     leases = observed.get(resources.LEASES)
-    states = [lease_state(one, observed) for one in leases]
+    states = [lease_state(lease, observed) for lease in leases]
     if undone is None or not leases or not all(states):
         return None
     return _silent(observed, undone, "no manager is the leader", tuple(states))
@@ -213,10 +213,10 @@ def manager_is_silent(observed: Observed) -> Finding | None:
     undone = unacted(observed)
     if undone is None:
         return None
-    known = observed.knows(resources.DEPLOYMENTS) and observed.knows(resources.LEASES)
-    nothing = known and not observed.get(resources.DEPLOYMENTS) and not observed.get(resources.LEASES)
-    found = ("there is neither a Deployment nor a Lease of the manager",) if nothing else ()
-    return _silent(observed, undone, "no manager acts", found)
+    are_known = observed.knows(resources.DEPLOYMENTS) and observed.knows(resources.LEASES)
+    is_absent = are_known and not observed.get(resources.DEPLOYMENTS) and not observed.get(resources.LEASES)
+    evidence = ("there is neither a Deployment nor a Lease of the manager",) if is_absent else ()
+    return _silent(observed, undone, "no manager acts", evidence)
 
 
 @cause(
@@ -228,16 +228,16 @@ def manager_is_silent(observed: Observed) -> Finding | None:
 def outdated_definition(observed: Observed) -> Finding | None:
     """Find a definition on the server that lacks fields of this version, so that applied fields are dropped."""
     name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
-    stored = observed.named(resources.CUSTOM_RESOURCE_DEFINITIONS, name)
-    if stored is None:
+    definition = observed.by_name(resources.CUSTOM_RESOURCE_DEFINITIONS, name)
+    if definition is None:
         return None
-    lacking = sorted(_fields(leaderworkerset_crd()) - _fields(stored), key=lambda field: (field.count("."), field))
-    if not lacking:
+    missing = sorted(_fields(leaderworkerset_crd()) - _fields(definition), key=lambda field: (field.count("."), field))
+    if not missing:
         return None
     return Finding(
         subject=Subject(kind="CustomResourceDefinition", name=name),
-        sentence=f"the definition of LeaderWorkerSets is older than this lws: fields of specs are dropped, as {lacking[0]}",
-        evidence=(f"CustomResourceDefinition {name} has no {', '.join(lacking[:5])}",),
+        sentence=f"the definition of LeaderWorkerSets is older than this lws: fields of specs are dropped, as {missing[0]}",
+        evidence=(f"CustomResourceDefinition {name} has no {', '.join(missing[:5])}",),
         steps=(f"{observed.commands.lws} install",),
     )
 
@@ -265,18 +265,20 @@ def _properties(schema: JSONObject) -> JSONObject:
 )
 def statefulset_without_controller(observed: Observed) -> Finding | None:
     """Find a StatefulSet whose newest spec its controller has not observed; a deletion also raises the generation."""
-    for one in observed.get(resources.STATEFULSETS):
-        if meta.is_deleting(one):
+    for statefulset in observed.get(resources.STATEFULSETS):
+        if meta.is_deleting(statefulset):
             continue
-        seen = int(meta.status(one).get("observedGeneration") or 0)
-        age = observed.since(last_change(one))
-        if seen < meta.generation(one) and age is not None and age >= BUSY:
+        observed_generation = int(meta.status(statefulset).get("observedGeneration") or 0)
+        age = observed.since(last_change(statefulset))
+        if observed_generation < meta.generation(statefulset) and age is not None and age >= BUSY:
             return Finding(
-                subject=Subject(kind="StatefulSet", name=meta.name(one)),
-                sentence=f"the StatefulSet controller has not acted on StatefulSet {meta.name(one)} for {duration(age)}",
-                evidence=(f"metadata.generation {meta.generation(one)}, status.observedGeneration {seen}",),
+                subject=Subject(kind="StatefulSet", name=meta.name(statefulset)),
+                sentence=f"the StatefulSet controller has not acted on StatefulSet {meta.name(statefulset)} for {duration(age)}",
+                evidence=(
+                    f"metadata.generation {meta.generation(statefulset)}, status.observedGeneration {observed_generation}",
+                ),
                 steps=(
-                    observed.kubectl(f"describe statefulset {meta.name(one)}"),
+                    observed.kubectl(f"describe statefulset {meta.name(statefulset)}"),
                     "check that the StatefulSet controller (of kube-controller-manager) runs, and has not too much to do",
                 ),
             )
@@ -293,14 +295,14 @@ def revision_is_missing(observed: Observed) -> Finding | None:
     """Find a leader whose revision was deleted, so that its workers cannot be created."""
     if not observed.knows(resources.CONTROLLER_REVISIONS):
         return None
-    known = {
-        groupname.revision(one)
-        for one in revisions.owned(observed.get(resources.CONTROLLER_REVISIONS), observed.view.object)
+    keys = {
+        groupname.revision(revision)
+        for revision in revisions.owned(observed.get(resources.CONTROLLER_REVISIONS), observed.view.object)
     }
     for group in observed.view.groups:
         leader = group.leader
         lacks = any(rank.object is None and rank.why == NOT_CREATED for rank in group.ranks)
-        if leader is None or leader.object is None or not lacks or not group.revision or group.revision in known:
+        if leader is None or leader.object is None or not lacks or not group.revision or group.revision in keys:
             continue
         return Finding(
             subject=Subject(kind="Pod", name=leader.pod, group=group.name, rank=0),

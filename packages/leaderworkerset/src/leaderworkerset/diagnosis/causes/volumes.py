@@ -36,7 +36,7 @@ def claim_is_pending(observed: Observed) -> Finding | None:
     if not waiting:
         return None
     rank = waiting[0]
-    name = next((one for one in claims(rank) if _is_pending(observed, one)), next(iter(claims(rank)), "unknown"))
+    name = next((claim for claim in claims(rank) if _is_pending(observed, claim)), next(iter(claims(rank)), "unknown"))
     why, age = _why_pending(observed, name), observed.since(rank.created)
     may_come = not why.startswith("there is no") and age is not None and age < PATIENCE
     return Finding(
@@ -58,22 +58,22 @@ def claims(rank: Rank) -> list[str]:
 
 
 def _is_pending(observed: Observed, name: str) -> bool:
-    claim = observed.named(PERSISTENT_VOLUME_CLAIMS, name)
+    claim = observed.by_name(PERSISTENT_VOLUME_CLAIMS, name)
     return claim is not None and meta.status(claim).get("phase") != "Bound"
 
 
 def _why_pending(observed: Observed, name: str) -> str:
     """Return why a claim is not bound: its storage class is missing, or the message of its events."""
-    claim = observed.named(PERSISTENT_VOLUME_CLAIMS, name)
-    wanted = str(meta.spec(claim or {}).get("storageClassName") or "")
-    if wanted and observed.knows(STORAGE_CLASSES) and observed.named(STORAGE_CLASSES, wanted) is None:
-        return f"there is no StorageClass {wanted}"
-    told = observed.warnings.about(observed.view.namespace, "PersistentVolumeClaim", name)
-    if told:
-        return ranks.quote(max(told, key=lambda one: one.last).message)
-    if claim is not None and not wanted:
+    claim = observed.by_name(PERSISTENT_VOLUME_CLAIMS, name)
+    storage_class = str(meta.spec(claim or {}).get("storageClassName") or "")
+    if storage_class and observed.knows(STORAGE_CLASSES) and observed.by_name(STORAGE_CLASSES, storage_class) is None:
+        return f"there is no StorageClass {storage_class}"
+    warnings = observed.warnings.about(observed.view.namespace, "PersistentVolumeClaim", name)
+    if warnings:
+        return ranks.quote(max(warnings, key=lambda warning: warning.last).message)
+    if claim is not None and not storage_class:
         return "it names no StorageClass, and no volume suits it"
-    return f"StorageClass {wanted} has not created a volume" if wanted else ""
+    return f"StorageClass {storage_class} has not created a volume" if storage_class else ""
 
 
 VOLUME_ELSEWHERE: Final = Cause(
@@ -121,9 +121,9 @@ CANNOT_MOUNT: Final = Told(
 )
 def cannot_mount(observed: Observed) -> Finding | None:
     """Find a volume that cannot be mounted; the step creates its missing Secret or ConfigMap."""
-    found = CANNOT_MOUNT(observed)
-    absent = re.search(r"((?:secret|configmap) \S+) not found$", found.sentence) if found else None
-    if not found or not absent:
-        return found
+    finding = CANNOT_MOUNT(observed)
+    absent = re.search(r"((?:secret|configmap) \S+) not found$", finding.sentence) if finding else None
+    if not finding or not absent:
+        return finding
     step = f"create {absent[1]} in namespace {observed.view.namespace}, or correct the volume in the template of {observed.view.name}"
-    return replace(found, steps=(step,))
+    return replace(finding, steps=(step,))

@@ -222,10 +222,10 @@ def decode(document: JSON) -> Configuration:
     """Read a document strictly; every unknown field is named."""
     if not isinstance(document, dict):
         raise ConfigurationError(f"expected an object with apiVersion {API_VERSION} and kind {KIND}")
-    found = (document.get("apiVersion"), document.get("kind"))
-    if found not in ((API_VERSION, KIND), (DEPRECATED, KIND)):
+    type_meta = (document.get("apiVersion"), document.get("kind"))
+    if type_meta not in ((API_VERSION, KIND), (DEPRECATED, KIND)):
         raise ConfigurationError(
-            f'no kind "{found[1]}" is registered for version "{found[0]}": expected {KIND} of {API_VERSION}'
+            f'no kind "{type_meta[1]}" is registered for version "{type_meta[0]}": expected {KIND} of {API_VERSION}'
         )
     unknown = _unknown_fields(document, Configuration, "")
     if unknown:
@@ -249,8 +249,8 @@ def _unknown_fields(document: JSONObject, section: Sections, path: str) -> list[
 
 
 def _section_of(kind: Any) -> Sections | None:
-    candidates = get_args(kind) if isinstance(kind, UnionType) else (kind,)
-    return next((one for one in candidates if isinstance(one, type) and issubclass(one, msgspec.Struct)), None)
+    types = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    return next((cls for cls in types if isinstance(cls, type) and issubclass(cls, msgspec.Struct)), None)
 
 
 def _without_empty(value: JSON) -> JSON:

@@ -30,12 +30,12 @@ def parse(text: bytes) -> Configuration:
         raise ConfigurationError(f"not valid YAML: {error}") from error
 
 
-def check(chosen: Configuration) -> None:
+def check(settings: Configuration) -> None:
     """Raise an error for invalid values, such as those of leader election (R-CFG-1, R-CFG-2)."""
-    failures = configurationrules.validate(chosen)
+    failures = configurationrules.validate(settings)
     if failures:
         raise ConfigurationError(aggregate(failures))
-    configurationrules.check_tls(chosen.tls)
+    configurationrules.check_tls(settings.tls)
 
 
 def opted_in(configuration: Configuration) -> Configured:

@@ -149,9 +149,9 @@ def _restart_errors(restarts: GroupRestarts | None) -> list[FieldError]:
 
 
 def _recorder_errors(recorder: RecorderSettings) -> list[FieldError]:
-    kept, size, share = recorder.keep_for, recorder.mebibytes, recorder.mebibytes_per_set
+    age, size, share = recorder.keep_for, recorder.mebibytes, recorder.mebibytes_per_set
     failures = [
-        (not EPISODE_AGES.holds(kept), "keepFor", f"{kept:g}s", str(EPISODE_AGES)),
+        (not EPISODE_AGES.holds(age), "keepFor", f"{age:g}s", str(EPISODE_AGES)),
         (not 1 <= size <= MOST_MEBIBYTES, "mebibytes", size, f"from 1 to {MOST_MEBIBYTES}"),
         (not 1 <= share <= max(size, 1), "mebibytesPerSet", share, "from 1 to mebibytes"),
     ]

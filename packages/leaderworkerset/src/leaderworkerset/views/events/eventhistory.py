@@ -64,14 +64,18 @@ class History:
         self._foreign = re.compile(f"{stem}-(?P<group>{group})(?:-.+)?")
         self._generated = re.compile(stem + GENERATED)
 
-    def read(self, events: Iterable[JSONObject], chosen: Selection | None = None) -> list[Happening]:
+    def read(self, events: Iterable[JSONObject], selection: Selection | None = None) -> list[Happening]:
         """Return the events of the selection, the oldest first."""
-        found = (self.happening(event) for event in events)
-        kept = [one for one in found if one is not None and (chosen is None or is_about(one.place, chosen))]
-        return sorted(kept, key=lambda one: (one.last, one.ident))
+        occurrences = (self.happening(event) for event in events)
+        kept = [
+            occurrence
+            for occurrence in occurrences
+            if occurrence is not None and (selection is None or is_about(occurrence.place, selection))
+        ]
+        return sorted(kept, key=lambda occurrence: (occurrence.last, occurrence.ident))
 
     def happening(self, event: JSONObject) -> Happening | None:
-        """Read one event; return None if it regards another object."""
+        """Read one event; return None if it concerns another object."""
         place = self._place(event)
         return None if place is None else happening(event, place)
 
@@ -93,8 +97,8 @@ class History:
         match = self._patterns.get(kind, self._foreign).fullmatch(name)
         if match is None:
             return (None, None) if self._is_keyed and self._generated.fullmatch(name) else None
-        found = match.groupdict(default="")
-        group, rank = name_of(found.get("group", "")), decimals.natural(found.get("rank", ""))
+        captures = match.groupdict(default="")
+        group, rank = name_of(captures.get("group", "")), decimals.natural(captures.get("rank", ""))
         if kind == "Pod":
             return None if group is None else (group, rank or 0)
         return (group, rank)
@@ -125,40 +129,40 @@ def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObjec
     parts.
     """
     name = meta.name(obj)
-    found: list[Happening] = []
+    occurrences: list[Happening] = []
     for event in events:
         about = event.get("involvedObject") or {}
-        regarded = str(about.get("name") or "")
-        if about.get("kind") == SET_KIND and regarded == name:
-            found.append(happening(event))
-        elif f"{name}-" in regarded:
-            found += list(islice(filter(None, (part.happening(event) for part in parts)), 1))
-    return sorted(found, key=lambda one: (one.last, one.ident))
+        object_name = str(about.get("name") or "")
+        if about.get("kind") == SET_KIND and object_name == name:
+            occurrences.append(happening(event))
+        elif f"{name}-" in object_name:
+            occurrences += list(islice(filter(None, (part.happening(event) for part in parts)), 1))
+    return sorted(occurrences, key=lambda occurrence: (occurrence.last, occurrence.ident))
 
 
-def is_about(place: Place, chosen: Selection) -> bool:
+def is_about(place: Place, selection: Selection) -> bool:
     """Return whether an event at this place concerns the selection; events of a group concern each of its ranks."""
-    if chosen.group is None:
+    if selection.group is None:
         return True
-    return place[0] == chosen.group and (chosen.rank is None or place[1] in (None, chosen.rank))
+    return place[0] == selection.group and (selection.rank is None or place[1] in (None, selection.rank))
 
 
-def since(happened: Iterable[Happening], length: timedelta, now: datetime) -> list[Happening]:
+def since(occurrences: Iterable[Happening], length: timedelta, now: datetime) -> list[Happening]:
     """Return the events within a length of time before now."""
-    return [one for one in happened if now - one.last <= length]
+    return [occurrence for occurrence in occurrences if now - occurrence.last <= length]
 
 
-def document(one: Happening) -> JSONObject:
+def document(occurrence: Happening) -> JSONObject:
     """Return an event as a document with stable field names."""
-    group, rank = one.place
+    group, rank = occurrence.place
     return {
-        "last": one.last.isoformat(),
-        "count": one.count,
-        "type": "Warning" if one.is_warning else "Normal",
-        "reason": one.reason,
-        "object": one.object,
+        "last": occurrence.last.isoformat(),
+        "count": occurrence.count,
+        "type": "Warning" if occurrence.is_warning else "Normal",
+        "reason": occurrence.reason,
+        "object": occurrence.object,
         "group": group,
         "rank": rank,
-        "message": one.message,
-        "reporter": one.reporter,
+        "message": occurrence.message,
+        "reporter": occurrence.reporter,
     }

@@ -49,9 +49,9 @@ class Warnings:
         self._by_object: dict[tuple[str, str, str], list[WarningEvent]] = {}
         for event in events:
             if event.get("type") == "Warning":
-                about, found = event.get("involvedObject") or {}, _read(event)
-                key = (about.get("namespace") or meta.namespace(event), found.kind, found.name)
-                self._by_object.setdefault(key, []).append(found)
+                about, warning = event.get("involvedObject") or {}, _read(event)
+                key = (about.get("namespace") or meta.namespace(event), warning.kind, warning.name)
+                self._by_object.setdefault(key, []).append(warning)
 
     def about(self, namespace: str, kind: str, name: str) -> Sequence[WarningEvent]:
         """Return the warnings about an object of that name, whatever its UID."""
@@ -72,8 +72,8 @@ def explanation(view: View, group: Group, rank: Rank, warnings: Warnings, now: d
     """Return the message of the newest warning that explains why a rank is not ready; empty if there is none."""
     if not is_unexplained(rank):
         return ""
-    found = _of_missing(view, group, rank, warnings) if rank.object is None else _of_pod(view, rank, warnings)
-    current = [event for event in found if rank.object is not None or now - event.last < LONGEST_SILENCE]
+    candidates = _of_missing(view, group, rank, warnings) if rank.object is None else _of_pod(view, rank, warnings)
+    current = [event for event in candidates if rank.object is not None or now - event.last < LONGEST_SILENCE]
     newest = max(current, key=lambda event: event.last, default=None)
     return newest.message if newest else ""
 
@@ -90,7 +90,7 @@ def _of_pod(view: View, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
 def _started(rank: Rank) -> datetime:
     statuses = meta.status(rank.object or {}).get("containerStatuses") or []
     running = [(status.get("state") or {}).get("running") or {} for status in statuses]
-    return max((_moment(one.get("startedAt")) for one in running), default=BEGINNING)
+    return max((_moment(state.get("startedAt")) for state in running), default=BEGINNING)
 
 
 def _of_missing(view: View, group: Group, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
@@ -105,20 +105,22 @@ def _of_missing(view: View, group: Group, rank: Rank, warnings: Warnings) -> lis
     since = _moment(leader.created if rank.index and leader else view.created)
     siblings = group.ranks if rank.index else [other.leader for other in view.groups if other.leader]
     newest = max((_moment(sibling.created) for sibling in siblings), default=BEGINNING)
-    made = [event for event in warnings.about(view.namespace, "StatefulSet", owner) if event.last >= since]
-    own = [event for event in made if f"Pod {rank.pod} " in event.message]
+    events = [event for event in warnings.about(view.namespace, "StatefulSet", owner) if event.last >= since]
+    own = [event for event in events if f"Pod {rank.pod} " in event.message]
     if own:
         return own
-    others = [event for event in made if event.last >= newest]
+    others = [event for event in events if event.last >= newest]
     return others or [event for event in _of_set(view, rank, owner, warnings) if event.last >= max(since, newest)]
 
 
 def _of_set(view: View, rank: Rank, owner: str, warnings: Warnings) -> list[WarningEvent]:
     """Return the warnings of the LeaderWorkerSet: for a worker about its leader, for a leader about no group."""
-    told = warnings.about(view.namespace, "LeaderWorkerSet", view.name)
-    wanted = owner if rank.index else ""
+    events = warnings.about(view.namespace, "LeaderWorkerSet", view.name)
+    related_pod = owner if rank.index else ""
     uid = meta.metadata(view.object).get("uid", "")
-    return [event for event in told if event.uid == uid and event.related == wanted and event.reason not in OF_RUNS]
+    return [
+        event for event in events if event.uid == uid and event.related == related_pod and event.reason not in OF_RUNS
+    ]
 
 
 def _read(event: JSONObject) -> WarningEvent:
@@ -158,9 +160,9 @@ def wants_events(views: Iterable[View]) -> bool:
     return any(is_unexplained(rank) for view in views for group in view.groups for rank in group.ranks)
 
 
-def explained(views: Iterable[View], found: Evidence, now: datetime) -> list[View]:
+def explained(views: Iterable[View], evidence: Evidence, now: datetime) -> list[View]:
     """Return the views, with reasons and recreations from the evidence."""
-    warnings, records = Warnings(found.events), recreations.by_group(found.records)
+    warnings, records = Warnings(evidence.events), recreations.by_group(evidence.records)
     return [
         replace(view, groups=tuple(_group(view, group, warnings, records, now) for group in view.groups))
         for view in views
@@ -172,15 +174,20 @@ def _group(
 ) -> Group:
     leader = group.leader.object if group.leader else None
     record = records.get((view.namespace, view.name, groupname.label(leader) if leader else str(group.name)))
-    told = recreations.read(record, leader) if record is not None else None
+    recreation = recreations.read(record, leader) if record is not None else None
     runs = {
         rank.pod: tuple(deaths.of_pod(rank.object, now)) for rank in group.ranks if rank.object and not rank.is_ready
     }
-    if told and not group.is_ready and not any(runs.values()) and (run := recreations.failed_run(view, told, now)):
+    if (
+        recreation
+        and not group.is_ready
+        and not any(runs.values())
+        and (run := recreations.failed_run(view, recreation, now))
+    ):
         runs[run.pod] = (run,)
-    shown = [replace(rank, deaths=runs.get(rank.pod, ())) for rank in group.ranks]
-    ranks = (replace(rank, why=_why(view, group, rank, warnings, now)) for rank in shown)
-    return replace(group, ranks=tuple(ranks), recreations=told)
+    members = [replace(rank, deaths=runs.get(rank.pod, ())) for rank in group.ranks]
+    ranks = (replace(rank, why=_why(view, group, rank, warnings, now)) for rank in members)
+    return replace(group, ranks=tuple(ranks), recreations=recreation)
 
 
 def _why(view: View, group: Group, rank: Rank, warnings: Warnings, now: datetime) -> str:

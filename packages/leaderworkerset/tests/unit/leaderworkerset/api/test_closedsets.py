@@ -1,4 +1,4 @@
-"""Values of policies are decided about with `match` and `assert_never`, so that mypy names each place that a new value needs."""
+"""Values of policies are handled with `match` and `assert_never`, so that mypy names each place that a new value needs."""
 
 import ast
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def is_value(node: ast.AST) -> bool:
 
 
 def open_decisions(tree: ast.AST) -> Iterator[ast.expr | ast.stmt]:
-    """Yield the decisions that a new value of a policy would pass silently."""
+    """Yield the decisions that would silently ignore a new value of a policy."""
     for node in ast.walk(tree):
         match node:
             case ast.Compare(left=left, comparators=others) if any(map(is_value, (left, *others))):

@@ -68,7 +68,7 @@ def test_definition_has_no_validation_rules() -> None:
 
 
 def test_definition_has_printer_columns() -> None:
-    """The order, types and paths (R-API-3, N-API-4)."""
+    """The columns have the declared order, types and paths (R-API-3, N-API-4)."""
     assert [(c["name"], c["type"], c["jsonPath"]) for c in VERSION["additionalPrinterColumns"]] == [
         ("Ready", "integer", ".status.readyReplicas"),
         ("Desired", "integer", ".spec.replicas"),
@@ -106,12 +106,12 @@ def test_definition_has_printer_columns() -> None:
     ],
 )
 def test_own_fields_have_types_defaults_and_bounds(path: str, rules: dict[str, Any]) -> None:
-    """Types, defaults, enums, bounds (contract 1.2, R-KQ-2)."""
+    """Fields have types, defaults, enums and bounds (contract 1.2, R-KQ-2)."""
     assert at(f"spec.{path}") == rules
 
 
 def test_strategy_has_a_default_before_admission() -> None:
-    """Webhooks that decode and encode the object would write one without a type (R-KQ-2, R-KQ-10)."""
+    """Webhooks that decode and encode the object would write a strategy without a type (R-KQ-2, R-KQ-10)."""
     assert at("spec.rolloutStrategy")["default"] == {"type": "RollingUpdate"}
     assert "default" not in schema_of("LeaderWorkerSetSpec")["properties"]["rolloutStrategy"]
 
@@ -182,7 +182,7 @@ def test_pod_templates_have_defaults(path: str, default: Any) -> None:
 
 
 def test_pod_templates_have_no_other_defaults() -> None:
-    """No imagePullPolicy, dnsPolicy and the like (R-API-7)."""
+    """Templates get no imagePullPolicy, dnsPolicy or similar (R-API-7)."""
     names = {path.rsplit(".", 1)[1] for path, schema in walk(schema_of("PodTemplateSpec")) if "default" in schema}
     assert names == {
         *("protocol", "name", "optional", "service", "fsType", "readOnly", "iscsiInterface"),

@@ -1,4 +1,4 @@
-"""The full flavour of the definition: the slim one, with words."""
+"""The full version of the definition equals the slim one with descriptions."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def root(crd: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_words(value: Any) -> Any:
-    """Drop descriptions of schemas, but not fields that are called so."""
+    """Drop descriptions of schemas, but not fields of that name."""
     if isinstance(value, list):
         return [without_words(item) for item in value]
     if not isinstance(value, dict):
@@ -66,7 +66,7 @@ def test_full_definition_adds_descriptions_only() -> None:
 
 
 def test_every_field_is_described() -> None:
-    """`kubectl explain` has a line for all of them."""
+    """`kubectl explain` has a line for every field."""
     wordless = {path for path, field in fields(root(FULL)) if "description" not in field}
     undescribed = {path for path in wordless if ".metadata." not in path} - {".metadata"}
     assert undescribed == set(), "describe them in TEXTS of api/descriptions.py"
@@ -74,7 +74,7 @@ def test_every_field_is_described() -> None:
 
 
 def test_metadata_of_the_object_has_no_description() -> None:
-    """An API server refuses a definition that says anything of it."""
+    """An API server refuses a definition with a description there."""
     assert root(FULL)["properties"]["metadata"] == {"type": "object"}
 
 
@@ -91,5 +91,5 @@ def test_descriptions_belong_to_existing_fields() -> None:
 
 
 def test_full_definition_fits_into_etcd() -> None:
-    """etcd takes requests of 1.5 MiB."""
+    """etcd accepts requests of 1.5 MiB."""
     assert len(json.dumps(FULL)) < 1_000_000

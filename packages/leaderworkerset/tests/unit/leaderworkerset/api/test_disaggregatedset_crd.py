@@ -51,7 +51,7 @@ def test_definitions_have_names_and_columns() -> None:
 
 
 def test_role_scaler_has_a_scale_subresource() -> None:
-    """The number is always there (R-DS-2, R-DS-6)."""
+    """The number of replicas is always in the status (R-DS-2, R-DS-6)."""
     assert version(SCALERS)["subresources"]["scale"] == {
         "specReplicasPath": ".spec.replicas",
         "statusReplicasPath": ".status.replicas",
@@ -62,7 +62,7 @@ def test_role_scaler_has_a_scale_subresource() -> None:
 
 
 def test_roles_have_bounds_and_a_map_key() -> None:
-    """Two to ten, of different names; each has the spec of a LeaderWorkerSet (R-DS-3)."""
+    """A set has two to ten roles of different names, and each has the spec of a LeaderWorkerSet (R-DS-3)."""
     roles = at(SETS, "spec.roles")
     assert (roles["minItems"], roles["maxItems"]) == (2, 10)
     assert (roles["x-kubernetes-list-type"], roles["x-kubernetes-list-map-keys"]) == ("map", ["name"])

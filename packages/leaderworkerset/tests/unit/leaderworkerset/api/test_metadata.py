@@ -1,4 +1,4 @@
-"""Names and labels of installed objects: by them a manager is found, replaced in place, and removed."""
+"""Names and labels of installed objects, by which a manager is found, replaced in place, and removed."""
 
 from kuberuntime.objects.resources import CLUSTER_ROLES, DEPLOYMENTS
 from leaderworkerset.api import metadata

@@ -21,7 +21,7 @@ BY_MARKER = {("Condition", "reason"), ("Condition", "type"), ("Condition", "stat
 
 
 def structs() -> Iterator[str]:
-    """Yield every type that pod templates, claims and conditions are made of."""
+    """Yield every type that occurs in pod templates, claims and conditions."""
     seen, waiting = {"ObjectMeta", *schema.SCALARS}, ["PodTemplateSpec", "PersistentVolumeClaim", "Condition"]
     while waiting:
         name = waiting.pop().removeprefix("[]").removeprefix("map[string]").removeprefix("[]")
@@ -76,7 +76,7 @@ def test_fields_have_the_same_types_and_list_keys() -> None:
 
 
 def test_defaults_equal_the_document_except_zero_values() -> None:
-    """`default: ""`, `0` and `{}` of required fields say only that Go has no pointer there (R-API-7)."""
+    """`default: ""`, `0` and `{}` of required fields only state that Go has no pointer there (R-API-7)."""
     for struct, name, ours, theirs in pairs():
         required = name in schema.schema_of(struct).get("required", [])
         is_zero = "default" in theirs and theirs["default"] in ("", 0, {}) and not theirs["default"]
@@ -88,6 +88,6 @@ def test_defaults_equal_the_document_except_zero_values() -> None:
 
 
 def test_closed_sets_are_left_to_the_api_server() -> None:
-    """Upstream's definition takes any text; the API server refuses it when the pod is created (contract 1.2)."""
+    """Upstream's definition accepts any text, and the API server refuses it when the pod is created (contract 1.2)."""
     ours = {(struct, name) for struct, name, field, _ in pairs() if "enum" in field}
     assert ours <= BY_MARKER

@@ -75,7 +75,7 @@ def schema_of(definition: dict[str, Any]) -> dict[str, Any]:
     ids=["LeaderWorkerSet", "DisaggregatedSet"],
 )
 def test_structs_and_definitions_have_the_same_fields(struct: type[msgspec.Struct], definition: dict[str, Any]) -> None:
-    """`docs/how-to/extend.md` lists the files of a field."""
+    """`docs/how-to/extend.md` lists the files for a new field."""
     assert list(differences(struct, schema_of(definition))) == []
 
 

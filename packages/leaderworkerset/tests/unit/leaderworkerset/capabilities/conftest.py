@@ -1,4 +1,4 @@
-"""Decisions of capabilities are made again with what the caches keep, as those of the core are."""
+"""Decisions of capabilities are repeated with the fields that caches keep, like those of the core."""
 
 from tests.unit.leaderworkerset.core.conftest import _decide_again
 

@@ -106,7 +106,7 @@ def test_exclusive_hook_is_refused_to_two_capabilities() -> None:
 
 
 def test_every_attribute_of_a_capability_is_combined() -> None:
-    """No place is unused, and the table of all has each."""
+    """Every place is used by a capability, and the table combines all of them."""
     combined = {name for name in Extensions.__struct_fields__ if getattr(EXTENSIONS, name) != getattr(UPSTREAM, name)}
 
     assert combined == set(Extensions.__struct_fields__)

@@ -1,4 +1,4 @@
-"""Lengths of time as options take them."""
+"""Durations as options accept them."""
 
 import click
 import pytest

@@ -1,4 +1,4 @@
-"""A word that is not known is answered with the words most like it, and with none where none is like it."""
+"""An unknown word is answered with the most similar ones, or with none."""
 
 import pytest
 

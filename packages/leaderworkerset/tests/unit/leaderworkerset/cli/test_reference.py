@@ -15,5 +15,5 @@ PAGES: dict[str, Callable[[], dict[Path, str]]] = {
 
 @pytest.mark.parametrize("name", PAGES)
 def test_command_reference_is_up_to_date(name: str) -> None:
-    """If it is not: run `make generate`."""
+    """The reference equals the help of the commands; `make generate` writes it."""
     assert [path.name for path, text in PAGES[name]().items() if path.read_text(encoding="utf-8") != text] == []

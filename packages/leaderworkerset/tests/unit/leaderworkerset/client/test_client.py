@@ -201,7 +201,7 @@ def test_client_is_open_only_within_its_context() -> None:
 
 
 class Numbers(Client):
-    """A client without a cluster, to see how iterators are passed on."""
+    """A client without a cluster, which shows how iterators are passed on."""
 
     def __init__(self) -> None:
         super().__init__()

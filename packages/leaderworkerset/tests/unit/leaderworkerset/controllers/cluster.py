@@ -1,6 +1,6 @@
-"""A cluster in one process and virtual time: the embedded API server and controllers, ours, and a kubelet that says yes.
+"""A cluster in one process and virtual time: the embedded API server and controllers, ours, and a simulated kubelet.
 
-Pods are never bound to a node, so that a deletion takes effect at once, the hardest case for whoever has to notice it.
+Pods are never bound to a node, so a deletion takes effect immediately, which is hardest to notice.
 """
 
 import asyncio
@@ -173,7 +173,7 @@ class Cluster:
         await self.settle()
 
     async def end_together(self) -> None:
-        """Create a LeaderWorkerSet whose workers end with their leader, and scale it down while that takes its time."""
+        """Create a LeaderWorkerSet whose workers end with their leader, and scale it down slowly."""
         metadata = {"annotations": {labels.POD_TERMINATION_POLICY: "Parallel"}}
         await self.bring_up(builders.leaderworkerset_object("ending", metadata=metadata))
         lws = ObjectKey(NAMESPACE, "ending")
@@ -195,7 +195,7 @@ class Cluster:
         await self.settle()
 
     async def come_back(self) -> None:
-        """Create a LeaderWorkerSet whose groups come back to their nodes, let its only group fail, and delete the set."""
+        """Create a LeaderWorkerSet whose groups return to their nodes, let its only group fail, and delete the set."""
         metadata = {"annotations": {labels.STAY_ON_NODES: "Preferred"}}
         own = {"weight": 1, "preference": {"matchExpressions": [{"key": "zone", "operator": "Exists"}]}}
         pods = builders.pod_template()
@@ -218,7 +218,7 @@ class Cluster:
         await self.settle()
 
     async def bind(self, pod: str, node: str) -> None:
-        """Put a pod on a node, which is made for it with the label `rack`."""
+        """Bind a pod to a new node with the label `rack`."""
         await self.client.create(
             NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node, "labels": RACK}}
         )
@@ -228,7 +228,7 @@ class Cluster:
         await self.client.send(Request("POST", path, (), headers, msgspec.json.encode(binding)))
 
     async def restart_container(self, name: str) -> None:
-        """Tell that a container of the pod was restarted once."""
+        """Report that a container of the pod was restarted once."""
         pod = await self.get(PODS, name)
         statuses = [{"name": "main", "restartCount": 1, "ready": True, "image": "i", "imageID": "i"}]
         patch = {"status": meta.status(pod) | {"containerStatuses": statuses}}
@@ -272,7 +272,7 @@ class Cluster:
             group.create_task(GarbageCollector(self.client, definitions, self.clock).run())
 
     async def _run_pods(self) -> None:
-        """Make every pod run, and be ready where `ready_pods` says so."""
+        """Make every pod run, and ready if `ready_pods` permits it."""
         informer = Informer(self.client, PODS)
         async with asyncio.TaskGroup() as group:
 
@@ -305,7 +305,7 @@ class _Silence:
 
 @lru_cache(maxsize=1)
 def served_kinds() -> list[Kind]:
-    """Return the served kinds; pods are admitted by the same function that the webhook calls."""
+    """Return the served kinds; the webhook's function admits pods."""
     served = [_admitting(kind) if kind.resource == PODS else kind for kind in builtin.kinds()]
     return [*served, *map(kind_from_crd, MANAGED.definitions())]
 

@@ -1,4 +1,4 @@
-"""A cluster in one process for tests that ask for one."""
+"""A cluster in one process for tests that request one."""
 
 from contextlib import AbstractAsyncContextManager
 

@@ -31,7 +31,7 @@ SET = ObjectKey(builders.NAMESPACE, "web")
 
 
 def member(index: int = 0, *, node: str = "n", **metadata: Any) -> JSONObject:
-    """Return a pod of group 0; the one with index 0 leads it."""
+    """Return a pod of group 0; the pod with index 0 is the leader."""
     own = {labels.NAME: "web", labels.GROUP_INDEX: "0", labels.WORKER_INDEX: str(index)}
     fields = {"name": f"web-0-{index}", "namespace": builders.NAMESPACE, "uid": "u", "labels": own} | metadata
     return {"kind": "Pod", "metadata": fields, "spec": {"nodeName": node}}
@@ -76,7 +76,7 @@ def test_nodes_are_not_read_when_they_are_not_watched() -> None:
 
 
 def test_budget_permissions_are_used_by_budgets_only() -> None:
-    """The components and the chart add just these to the role of a manager."""
+    """The components and the chart add exactly these permissions to the role of a manager."""
     more = merge((*MANAGED.permissions, *ALL_OF_DISRUPTION))
     found = merge(managed(configured={names.DISRUPTION: DisruptionSettings()}).permissions)
     assert {*map(str, found)} == {*map(str, more)}

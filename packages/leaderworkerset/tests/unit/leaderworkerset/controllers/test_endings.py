@@ -1,4 +1,4 @@
-"""Groups with random keys that are terminating, while pods and worker StatefulSets come and go."""
+"""Terminating groups with random keys, while pods and worker StatefulSets are created and deleted."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""A namespace with much to do delays no other: the controllers on the embedded API server, with a quota of requests."""
+"""A busy namespace does not delay others: the controllers on the embedded API server, with a quota of requests."""
 
 import asyncio
 import re
@@ -30,7 +30,7 @@ def now() -> float:
 
 
 class Slow(LimitedTransport):
-    """Has a quota, takes a while, and notes when it was first asked to write something of each set."""
+    """Limits and delays requests, and records the first write of each set."""
 
     def __init__(self, inner: Transport, clock: Clock) -> None:
         super().__init__(inner, TokenBucket(RATE, RATE), clock)

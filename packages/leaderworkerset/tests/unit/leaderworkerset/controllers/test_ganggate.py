@@ -25,7 +25,7 @@ NODE: JSONObject = {
 
 
 def pod(index: int = 0, **spec: Any) -> JSONObject:
-    """Return a gated pod that has everything which counts, and more."""
+    """Return a gated pod that has every relevant field, and more."""
     made = member("web-0-x", index)
     made["kind"] = "Pod"
     made["spec"] |= {
@@ -136,7 +136,7 @@ def test_node_heartbeat_does_not_enqueue_the_gate() -> None:
 
 
 def test_only_the_built_in_gate_lists_nodes_and_patches_pods() -> None:
-    """All pods may be listed in any case: a selector does not limit permissions."""
+    """Permissions to list include all pods, because a selector does not limit them."""
     more = set(managed("built-in").permissions) - set(MANAGED.permissions)
 
     assert {(one.resource.plural, verb) for one in more for verb in one.verbs} == {

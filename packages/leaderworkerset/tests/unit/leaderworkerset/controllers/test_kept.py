@@ -33,7 +33,7 @@ OWN_SERVICES = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
 
 @pytest.fixture(name="reads", scope="module")
 def _reads() -> list[Reads]:
-    """Make caches keep everything while a cluster lives, and record what is read of it, whoever reads."""
+    """Make caches keep everything while a cluster runs, and record all fields that are read."""
     reads: list[Reads] = []
 
     def track(projection: Projection, content: bytes | msgspec.Raw) -> JSONObject:
@@ -51,7 +51,7 @@ def _reads() -> list[Reads]:
 
 
 async def live(cluster: Cluster) -> None:
-    """Create, place, fail, roll, scale and delete, with everything that makes the controllers read more."""
+    """Create, place, fail, roll, scale and delete, with every setting that makes the controllers read more."""
     async with cluster.managed():
         await cluster.live_with_random_keys()
         await cluster.exhaust_and_recover()
@@ -76,7 +76,7 @@ async def live(cluster: Cluster) -> None:
 
 
 def placed() -> JSONObject:
-    """Return a LeaderWorkerSet that wants TPUs, and a rack for its group."""
+    """Return a LeaderWorkerSet that requests TPUs, and a rack for its group."""
     pods = builders.pod_template()
     pods["spec"]["containers"][0]["resources"] = TPU
     pods["spec"]["initContainers"] = [{"name": "init", "image": "app:1", "resources": TPU}]
@@ -139,7 +139,7 @@ ENDS: tuple[JSONObject, ...] = (
 
 
 def decide_failure(lws: JSONObject, worker: JSONObject, status: JSONObject) -> None:
-    """Decide about a group with a failed worker that hangs on a deleted node."""
+    """Decide about a group with a failed worker on a deleted node."""
     release = {"annotations": {labels.RELEASE_LOST_PODS_AFTER: "1s"}}
     leader = builders.leader_pod(lws)
     observed = LiveGroup(
@@ -216,7 +216,7 @@ def test_undeclared_read_is_detected(
 
 
 def test_foreign_statefulset_with_a_worker_name_is_reported() -> None:
-    """Names may collide: the StatefulSet of another owner is not changed, and reported (docs/adr/0030)."""
+    """The StatefulSet of another owner with the same name is not changed, and is reported (docs/adr/0030)."""
     other = builders.leaderworkerset_object("web-0")
     workers = builders.worker_statefulset(builders.leader_pod(builders.leaderworkerset_object()))
     observed = ObservedLeaderWorkerSet(leaderworkerset=other, keeper=workers)
@@ -227,7 +227,7 @@ def test_foreign_statefulset_with_a_worker_name_is_reported() -> None:
 
 
 def test_leader_statefulset_keeps_its_template_for_any_labels() -> None:
-    """Labels of a LeaderWorkerSet are copied to its StatefulSet; they do not make it a set of workers."""
+    """Labels of a LeaderWorkerSet are copied to its StatefulSet, but do not make it one of workers."""
     lws = builders.leaderworkerset_object(metadata={"labels": {labels.GROUP_INDEX: "0"}})
     statefulset = builders.worker_statefulset(builders.leader_pod(lws))
     owned = statefulset["metadata"] | {"ownerReferences": [meta.controller_reference(lws)]}

@@ -60,12 +60,12 @@ def test_changed_leader_pod_enqueues_its_leaderworkerset(change: Change, keys: l
     ids=["added", "deleted", "got ready", "as ready", "leader set", "adopted", "foreign", "labeled leader set"],
 )
 def test_statefulset_enqueues_the_owner_in_its_name(change: Change, keys: set[ObjectKey]) -> None:
-    """A StatefulSet enqueues the owner in its name (R-ARC-7, Q-22)."""
+    """A StatefulSet enqueues its owner by name (R-ARC-7, Q-22)."""
     assert set(leaderworkerset.keys_of_statefulset(change)) == keys
 
 
 def test_new_or_deleted_revision_enqueues_its_leaderworkerset() -> None:
-    """One that is seen late may be unwanted by then. The record of a group's recreations does not."""
+    """A revision that is observed late may be unneeded. The record of a group's recreations enqueues nothing."""
     revision = builders.revision(LWS)
     record = revision | {"metadata": revision["metadata"] | {"labels": {labels.NAME: "web"}}}
 
@@ -127,7 +127,7 @@ def test_objects_are_indexed_by_leaderworkerset_and_group() -> None:
 
 
 def test_deleted_pod_with_a_random_key_enqueues_its_set() -> None:
-    """A gated leader may wait for it (N-HASH-4, N-GATE-4)."""
+    """A gated leader may wait for the deleted one (N-HASH-4, N-GATE-4)."""
     lws = builders.hash_object()
     leader = builders.hash_leader(lws)
     worker = builders.worker_pod(leader)

@@ -57,6 +57,6 @@ def test_group_with_a_worker_on_a_closed_node_must_leave() -> None:
 
 
 def test_workers_of_an_earlier_leader_do_not_move_the_new_one() -> None:
-    """They are about to go; the new leader was deleted once more, though it was nowhere yet."""
+    """The workers will be deleted; before, the new leader was deleted again although it had no node."""
     assert leaving(LEADER, WORKERS, worker("before")) == {}
     assert leaving(LEADER, BEFORE, worker("before")) == {}

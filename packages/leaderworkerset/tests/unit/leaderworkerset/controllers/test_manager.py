@@ -21,7 +21,7 @@ async def status_of(cluster: Cluster) -> JSONObject:
 
 
 async def test_groups_start_and_then_nothing_is_written(cluster: Cluster) -> None:
-    """R-ARC-2, R-WSTS-7, R-STAT-11, R-SVC-7; at rest: zero writes."""
+    """At rest there are no writes (R-ARC-2, R-WSTS-7, R-STAT-11, R-SVC-7)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=3))
         assert sorted(await cluster.uids()) == ["web-0", "web-0-1", "web-0-2", "web-1", "web-1-1", "web-1-2"]
@@ -37,7 +37,7 @@ async def test_groups_start_and_then_nothing_is_written(cluster: Cluster) -> Non
 
 
 async def test_new_manager_writes_nothing_at_rest(cluster: Cluster) -> None:
-    """It compares the leader StatefulSet, and writes nothing (docs/adr/0031-leases-and-drains.md)."""
+    """The manager compares the leader StatefulSet with the desired one (docs/adr/0031-leases-and-drains.md)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
     before, uids = cluster.transport.writes.total(), await cluster.uids()
@@ -78,7 +78,7 @@ async def test_edited_leader_statefulset_is_corrected_by_one_apply(cluster: Clus
 
 
 async def test_groups_are_added_and_removed(cluster: Cluster) -> None:
-    """From 2 to 5 to 1 groups; the remaining groups are not touched (R-ROLL-3, R-ARC-5)."""
+    """The set is scaled from 2 to 5 to 1 groups, and remaining groups do not change (R-ROLL-3, R-ARC-5)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
         first = await cluster.uids()
@@ -93,7 +93,7 @@ async def test_groups_are_added_and_removed(cluster: Cluster) -> None:
 
 
 async def test_template_is_rolled_out_group_by_group(cluster: Cluster) -> None:
-    """Every group is replaced once, never two away at a time, one revision is left (R-ROLL-10, R-REV-14)."""
+    """Every group is replaced once, one at a time, and one revision remains (R-ROLL-10, R-REV-14)."""
     unavailable: list[int] = []
 
     async def watch() -> None:
@@ -137,7 +137,7 @@ async def test_reverted_template_creates_no_third_revision(cluster: Cluster) -> 
 
 
 async def test_failed_worker_recreates_its_group_once(cluster: Cluster) -> None:
-    """All of the group is new, the other groups are not touched (R-POD-5, R-POD-9, R-POD-11)."""
+    """All pods of the group are new, and other groups do not change (R-POD-5, R-POD-9, R-POD-11)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=3, size=3))
         for group, fail in ((1, cluster.delete_pod), (2, cluster.restart_container)):
@@ -156,7 +156,7 @@ async def test_failed_worker_recreates_its_group_once(cluster: Cluster) -> None:
 
 
 async def test_simultaneous_failures_recreate_each_group_once(cluster: Cluster) -> None:
-    """The others are not touched (R-POD-5)."""
+    """Other groups do not change (R-POD-5)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=4, size=3))
         before = await cluster.uids()
@@ -172,7 +172,7 @@ async def test_simultaneous_failures_recreate_each_group_once(cluster: Cluster) 
 
 
 async def test_backoff_continues_under_the_next_manager(cluster: Cluster) -> None:
-    """The wait and its reason outlive the manager and the pod that failed (docs/adr/0003-recreation-backoff.md)."""
+    """The wait and its reason survive the manager and the failed pod (docs/adr/0003-recreation-backoff.md)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=1))
         await cluster.delete_pod("web-0-1")
@@ -219,7 +219,7 @@ async def test_workers_wait_for_their_leader(cluster: Cluster) -> None:
 
 
 async def test_workers_are_placed_in_the_rack_of_their_leader(cluster: Cluster) -> None:
-    """They wait until the leader is placed, and the node is read on demand (R-WSTS-6)."""
+    """Workers wait until the leader has a node, which is read on demand (R-WSTS-6)."""
     metadata = {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(metadata=metadata))
@@ -240,7 +240,7 @@ async def test_each_group_can_have_its_own_service(cluster: Cluster) -> None:
 
 
 async def test_objects_deleted_by_hand_are_recreated(cluster: Cluster) -> None:
-    """R-SVC-5, R-WSTS-5, R-ARC-7; a group whose worker StatefulSet is deleted keeps its leader."""
+    """A group whose worker StatefulSet was deleted keeps its leader (R-SVC-5, R-WSTS-5, R-ARC-7)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(template={"restartPolicy": "None"}))
         leader = (await cluster.uids())["web-1"]

@@ -1,4 +1,4 @@
-"""Metrics of LeaderWorkerSets: read from the cache when asked, or counted at the edges."""
+"""Metrics of LeaderWorkerSets: read from the cache on request, or counted at each change."""
 
 from typing import Any
 
@@ -102,7 +102,7 @@ async def test_metrics_cover_the_sets_of_a_cluster() -> None:
 
 
 async def test_failing_groups_have_metrics_only_while_they_exist() -> None:
-    """One LeaderWorkerSet, one line; none for those whose groups never failed."""
+    """A LeaderWorkerSet has one line, and none if its groups never failed."""
     cluster, metrics = Cluster(), Metrics()
     cluster.instruments = MANAGED.instruments(metrics)
     place = f'leaderworkerset="web",namespace="{NAMESPACE}"'
@@ -134,7 +134,7 @@ async def test_failing_groups_have_metrics_only_while_they_exist() -> None:
 
 
 async def test_waiting_moves_have_metrics_only_while_they_exist() -> None:
-    """None that is moved counts; it shows whether moves stand still."""
+    """Groups that are being moved do not count, so the metric shows whether moves make progress."""
     cluster, metrics = Cluster(), Metrics()
     cluster.kinds = managed(configured={names.MOVES: MaintenanceSettings()})
     cluster.instruments = cluster.kinds.instruments(metrics)

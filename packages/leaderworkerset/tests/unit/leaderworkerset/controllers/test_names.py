@@ -1,4 +1,4 @@
-"""The parts of the manager carry the names that logs, metrics and dashboards know them by."""
+"""The parts of the manager have the names that logs, metrics and dashboards use."""
 
 from leaderworkerset.kinds.managed import MANAGED
 

@@ -1,4 +1,4 @@
-"""When a status is written: changes of counts alone wait, and nothing else waits with them (R-STAT-3)."""
+"""When a status is written: changes of counts wait, and nothing else waits with them (R-STAT-3)."""
 
 import pytest
 from msgspec.structs import replace

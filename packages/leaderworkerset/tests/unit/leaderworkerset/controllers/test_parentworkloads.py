@@ -1,4 +1,4 @@
-"""The Workload of an owner: found upwards, or a reason why not."""
+"""The Workload of an owner is found through owner references, or there is a reason."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -148,7 +148,7 @@ def test_missing_workload_has_a_reason(make: Any, text: str) -> None:
 
 
 def test_unreadable_owner_is_a_failure_reason() -> None:
-    """Nothing waits for a kind that the manager may not read (N-AT-15)."""
+    """The controllers do not wait for a kind that the manager may not read (N-AT-15)."""
     found = found_by(upper_owner, stage=ForbiddenError({"code": 403, "message": "no get of configmaps"}))
 
     assert isinstance(found, SchedulingFailure)

@@ -78,7 +78,7 @@ async def roll_roles(cluster: Cluster) -> None:
 
 
 async def needs_of_controllers(cluster: Cluster, life: Life, *, is_old: bool) -> set[Need]:
-    """Run the controllers while things happen, and return what that took."""
+    """Run the controllers during some events; return the permissions that were needed."""
     transport = RecordingTransport(InProcessTransport(cluster.server, "manager"), is_old=is_old)
     async with asyncio.TaskGroup() as tasks:
         running = Controllers(MANAGED, Client(transport), clock=cluster.clock, instance="test")
@@ -90,7 +90,7 @@ async def needs_of_controllers(cluster: Cluster, life: Life, *, is_old: bool) ->
 
 @pytest.mark.slow
 async def test_controllers_use_exactly_the_declared_permissions() -> None:
-    """Contract 12.5, reduced; older API servers are listed, newer ones stream their lists."""
+    """The permissions equal a subset of contract 12.5; older API servers are listed, newer ones stream their lists."""
     async with Cluster().running() as cluster:
         needs = await needs_of_controllers(cluster, live_through_everything, is_old=False)
         needs |= await needs_of_controllers(cluster, Cluster.settle, is_old=True)
@@ -99,7 +99,7 @@ async def test_controllers_use_exactly_the_declared_permissions() -> None:
 
 
 def test_gang_schedulers_add_only_their_own_permissions() -> None:
-    """None of them without a provider, and only those of the provider (R-GANG-7)."""
+    """Without a provider no permission is added, and with one only its permissions (R-GANG-7)."""
     kinds = managed("volcano")
     own = {one for one in kinds.permissions if one.resource == VOLCANO.group_object}
 

@@ -1,4 +1,4 @@
-"""Controllers that are stopped finish their current work, and begin nothing new."""
+"""Stopped controllers finish their current work, and begin no new work."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -45,7 +45,7 @@ def controllers_of(cluster: Cluster, transport: Transport) -> Controllers:
 
 
 async def stop_in_the_middle(cluster: Cluster, seconds: float) -> float:
-    """Request the stop when the first write has begun; return how long it took."""
+    """Request the stop when the first write has begun; return the seconds it took."""
     transport = SlowTransport(cluster.transport, seconds)
     controllers = controllers_of(cluster, transport)
     loop = asyncio.get_running_loop()

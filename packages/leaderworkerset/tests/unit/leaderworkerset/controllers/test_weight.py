@@ -51,7 +51,7 @@ def test_facts_add_to_the_weight_of_documents() -> None:
 
 
 def test_weighing_stops_at_the_limit() -> None:
-    """The first document that is too large decides; the next ones would cost, and change nothing."""
+    """The first document that is too large is enough; reading others would take time."""
     documents = iter([{"a": "x" * LIMIT}, {}, {}])
     assert is_large(documents)
     assert len(list(documents)) <= 1
@@ -114,7 +114,7 @@ async def drivers_of(variables: int) -> tuple[int, int]:
 
 @pytest.mark.slow
 def test_loop_continues_while_a_large_object_is_decided() -> None:
-    """One LeaderWorkerSet must not stop all: decisions about large sets are made in a thread."""
+    """Decisions about large sets are made in a thread, so that one LeaderWorkerSet does not stop all."""
     whole, one = asyncio.run(drivers_of(12_000))
 
     assert whole > 0

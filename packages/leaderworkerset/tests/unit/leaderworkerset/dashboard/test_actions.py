@@ -1,4 +1,4 @@
-"""An action is one of a few commands, with names and numbers as its only parameters."""
+"""An action is one of a few commands, whose only parameters are names and numbers."""
 
 import pytest
 

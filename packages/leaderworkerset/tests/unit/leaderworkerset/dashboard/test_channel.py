@@ -19,7 +19,7 @@ def show(channel: Channel, number: int) -> str:
 
 
 def texts(sent: list[bytes]) -> list[str]:
-    """Return the HTML that each event puts."""
+    """Return the HTML that each event inserts."""
     found = []
     for one in sent:
         ident, event, data = one.decode().rstrip("\n").split("\n")

@@ -37,7 +37,7 @@ def test_browser_with_the_cookie_is_admitted(host: str, sites: list[str]) -> Non
     ],
 )
 def test_foreign_host_name_is_refused(hosts: list[str]) -> None:
-    """Rebinding: a page of evil.example asks its own name, which points to 127.0.0.1 meanwhile."""
+    """With DNS rebinding, a page of evil.example requests its own name, which meanwhile points to 127.0.0.1."""
     assert gate().refusal(replace(GOOD, hosts=hosts)) is Refusal.HOST
 
 

@@ -1,4 +1,4 @@
-"""The shared model: it finds its way back after the API server was unavailable, or the machine slept."""
+"""The shared model recovers after the API server was unavailable, or the machine slept."""
 
 import asyncio
 
@@ -24,7 +24,7 @@ def lws(name: str) -> JSONObject:
 
 @pytest.mark.parametrize("minutes", [1, 30])
 async def test_the_picture_is_current_after_an_outage(minutes: int) -> None:
-    """The connections of the watches died silently, and their back-off is long after an outage of minutes."""
+    """The connections of the watches ended silently, and their back-off is long after an outage of minutes."""
     async with api_server() as transport:
         client = Client(transport)
         model = LiveModel(client, "", Commands())

@@ -1,4 +1,4 @@
-"""A difference leads from any state of a page to any other; texts never become HTML."""
+"""A difference leads from any state of a page to any other, and texts never become HTML."""
 
 import doctest
 import re
@@ -38,7 +38,7 @@ def piece(key: str, version: int) -> Piece:
 
 
 def apply(shown: Mapping[str, Mapping[str, str]], change: JSONObject) -> dict[str, dict[str, str]]:
-    """Apply a difference to the regions in the same way as `static/stream.js`."""
+    """Apply a difference to the regions like `static/stream.js`."""
     gone = change.get("gone", ())
     regions = {region: {k: v for k, v in pieces.items() if k not in gone} for region, pieces in shown.items()}
     for region, key, html in change.get("put", ()):

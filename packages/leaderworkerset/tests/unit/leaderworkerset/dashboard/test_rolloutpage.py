@@ -1,4 +1,4 @@
-"""The rollout page: its course over time, and what the last change was."""
+"""The rollout page: its course over time, and the content of the last change."""
 
 from datetime import timedelta
 from typing import Any

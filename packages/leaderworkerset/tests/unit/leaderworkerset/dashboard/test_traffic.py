@@ -27,7 +27,7 @@ PENDING = {"phase": "Pending", "conditions": []}
 
 @asynccontextmanager
 async def looked_at(address: Address) -> AsyncIterator[tuple[House, list[bytes]]]:
-    """Show a page of a set of 60 groups of 2; yield the house, and the events of the page's stream as they are sent."""
+    """Show a page of a set of 60 groups of 2; yield the dashboard, and the sent events of the page's stream."""
     async with api_server() as transport:
         client = Client(transport)
         model = LiveModel(client, "", Commands())

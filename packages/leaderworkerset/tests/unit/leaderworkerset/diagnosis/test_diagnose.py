@@ -94,7 +94,7 @@ def test_group_and_rank_are_healthy_by_their_own_pods() -> None:
 
 
 def test_earlier_stage_is_the_cause() -> None:
-    """A worker that has no place explains a leader that crashes for want of it."""
+    """A worker without a node explains a leader that crashes because of it."""
     told_unplaced = pod(0, 1, status={"conditions": [unscheduled("0/1 nodes are available: 1 Insufficient cpu.")]})
     crashed = placed(status={"containerStatuses": [container(terminated=ended(1))]})
     assert told(observed([crashed, told_unplaced])).code == "LWS-E036"
@@ -159,7 +159,7 @@ def test_terminating_statefulset_is_not_a_controller_problem() -> None:
 
 
 def test_finished_workload_must_be_deleted() -> None:
-    """It stays Admitted, and its message would be the message of its admission."""
+    """The Workload remains Admitted, so its message would be the message of its admission."""
     queued = SCENARIOS["LWS-E030"]
     (workload,) = queued.objects[QUEUED_WORKLOADS]
     states = [{"type": kind, "status": "True", "message": "m"} for kind in ("QuotaReserved", "Admitted", "Finished")]
@@ -180,7 +180,7 @@ def test_scale_subresource_change_has_its_own_time() -> None:
 def test_groups_without_all_pods_are_starting_in_an_old_set(
     chosen: str, scaled: float, newest: float, code: str
 ) -> None:
-    """Of hundreds of groups the last ones wait for minutes; the StatefulSet was last written when they were wanted."""
+    """The last of hundreds of groups wait for minutes, and the StatefulSet was last written when they were requested."""
     written = [{"subresource": "scale", "time": ago(scaled)}, {"subresource": "status", "time": ago(1)}]
     obj = lws(3, 1, metadata={"managedFields": written})
     leaders = {"metadata": {"name": "web", "generation": 1, "managedFields": [{"time": ago(min(scaled, newest))}]}}
@@ -191,7 +191,7 @@ def test_groups_without_all_pods_are_starting_in_an_old_set(
 
 
 def test_quota_of_an_embedded_cluster_is_raised_by_its_option() -> None:
-    """There `kubectl describe resourcequota` finds nothing: the kind is not served."""
+    """The kind is not served there, so `kubectl describe resourcequota` finds nothing."""
     said = "exceeded quota: {}, requested: count/pods=1, used: count/pods=3, limited: count/pods=3"
     own, other = (told(refused(f'pods "web-0" is forbidden: {said.format(name)}')) for name in ("max-pods", "team"))
     assert (own.code, other.code) == ("LWS-E020", "LWS-E020")
@@ -345,7 +345,7 @@ def test_young_set_does_not_lack_its_service() -> None:
 
 
 def test_set_with_a_user_service_may_still_start() -> None:
-    """Its ranks may need no names: a model may still be loading (ADR 43)."""
+    """The ranks may need no names, and a model may still be loading (ADR 43)."""
     young = placed(made=2, spec={"subdomain": "web"})
     spec = {"clusterIP": "10.0.0.1", "selector": {labels.NAME: "web"}}
     found = told(observed([young], {SERVICES: [{"metadata": {"name": "web"}, "spec": spec}]}))
@@ -353,7 +353,7 @@ def test_set_with_a_user_service_may_still_start() -> None:
 
 
 def test_resize_that_the_api_server_rejects_is_quoted() -> None:
-    """The leader is marked; pods of a group that may be updated in no other way run on (ADR 24)."""
+    """The leader is marked; pods of a group that may only be updated in place continue to run (ADR 24)."""
     marked = {labels.IN_PLACE_REVISION: "new", labels.IN_PLACE_REFUSED: "new"}
     said = 'Cannot resize pod web-0-1: pods "web-0-1" is forbidden: exceeded quota: compute'
     leader = ready(metadata={"annotations": marked})

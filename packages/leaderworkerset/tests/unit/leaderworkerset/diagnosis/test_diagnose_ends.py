@@ -35,7 +35,7 @@ def test_old_crash_does_not_explain_an_unready_rank() -> None:
 
 
 def test_run_that_ended_with_its_node_is_not_a_crash() -> None:
-    """A kubelet that starts containers afresh after its own restart counts no restart."""
+    """A kubelet that recreates containers after its own restart counts no restart."""
     situation = running(container(last=ended(137, 30, "ClusterRestarted"), restarts=0, running={"startedAt": ago(20)}))
     assert told(situation).code != "LWS-E071"
     again = running(container(last=ended(137, 30), restarts=1, running={"startedAt": ago(20)}))
@@ -108,7 +108,7 @@ UNTIL_DONE = Commands(until_done=True)
 
 
 def test_completed_rank_is_healthy_while_waiting_for_completion() -> None:
-    """Like a batch job: the ranks of group 0 ended minutes ago, those of group 1 still run."""
+    """The ranks of group 0 ended minutes ago as in a batch job, and those of group 1 still run."""
     stays = container(terminated=ended(0, 100, "Completed"))
     pods = [*(placed(0, rank, status={"containerStatuses": [stays]}) for rank in (0, 1)), ready(1, 0), ready(1, 1)]
     situation = observed(pods, of=lws(2))
@@ -128,7 +128,7 @@ def test_crash_is_the_cause_while_waiting_for_completion() -> None:
 
 
 def test_rank_that_runs_to_completion_need_not_become_ready() -> None:
-    """Its readiness probe has failed for an hour, as the work has no server."""
+    """The readiness probe has failed for an hour, because the work has no server."""
     event_of = event("Pod", "web-0-1", "Unhealthy", "Readiness probe failed: connection refused")
     status: JSONObject = {"containerStatuses": [container(running={"startedAt": ago(3500)})]}
     situation = observed([ready(), placed(0, 1, made=3600, status=status)], {CORE_EVENTS: [event_of]})

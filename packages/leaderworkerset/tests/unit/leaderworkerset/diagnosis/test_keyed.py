@@ -23,7 +23,7 @@ def failing(message: str, status: str = "True") -> dict[str, Any]:
 
 
 def test_rejected_leader_is_explained_by_the_rejection() -> None:
-    """The ReplicaSet tries again in silence; the group has no key yet."""
+    """The ReplicaSet repeats the creation silently, and the group has no key yet."""
     found = diagnose(of_keys([keyed()], failing(QUOTA)), Selection("web"))
 
     assert found.code == "LWS-E020"

@@ -1,4 +1,4 @@
-"""The overview of a namespace: the worst first, a block each, and the healthy in one line."""
+"""The overview of a namespace: the worst first, one block each, and the healthy in one line."""
 
 from leaderworkerset.diagnosis.document import BLOCKS, NAMES, document, ordered, overview
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict

@@ -47,7 +47,10 @@ def texts(settings: InstallSettings) -> str:
 
 @pytest.mark.parametrize(("name", "settings"), [("default", DEFAULT), ("chosen", CHOSEN)])
 def test_objects_equal_the_golden_file(name: str, settings: InstallSettings) -> None:
-    """Contract 12.3 to 12.6. After a change on purpose: write `texts(settings)` to the golden file."""
+    """The objects equal the golden file (contract 12.3 to 12.6).
+
+    After an intended change, write `texts(settings)` to it.
+    """
     assert texts(settings) == (GOLDEN / f"{name}.yaml").read_text()
 
 
@@ -57,7 +60,7 @@ def test_every_object_has_the_installation_labels() -> None:
 
 
 def test_names_equal_those_of_the_go_manager() -> None:
-    """Contract 12.3 to 12.6, R-OP-46: an existing installation is replaced in place."""
+    """An existing installation is replaced in place (contract 12.3 to 12.6, R-OP-46)."""
     names = {kind.kind: [meta.name(obj) for each, obj in build_all(MANAGED, DEFAULT) if each == kind] for kind in KINDS}
     assert names == KINDS_AND_NAMES
     accounts = [meta.name(obj) for kind, obj in build_all(MANAGED, DEFAULT) if kind.kind == "ServiceAccount"]

@@ -25,12 +25,12 @@ def test_roles_reach_only_the_webhook_secret() -> None:
 
 
 def test_roles_only_read_nodes() -> None:
-    """Upstream may update and patch them, and never does."""
+    """Upstream has permissions to update and patch them, but never uses these."""
     assert verbs(RULES, "nodes") <= READING
 
 
 def test_roles_create_leaderworkersets_for_their_owners_only() -> None:
-    """Their own controllers write status and restart counts, and delete completed ones after their time to live.
+    """The controllers of these owners write status and restart counts, and delete completed sets after their time to live.
 
     Rules R-ARC-6, R-DS-106, N-KEY-3, N-RB-17, N-RBAC-2.
     """

@@ -116,7 +116,7 @@ def test_nodes_are_cached_once_for_all_features(client: Client) -> None:
 
 @pytest.mark.parametrize("spec", MANAGED.controllers, ids=lambda spec: spec.name)
 def test_controllers_watch_every_cache_that_they_read(spec: ControllerSpec, client: Client) -> None:
-    """Otherwise a key would be observed again before that cache shows its own writes."""
+    """Without the watch, a key would be decided again before that cache shows the manager's own writes."""
 
     async def watched() -> set[int]:
         caches = Caches(client, spec.caches)

@@ -31,7 +31,7 @@ async def test_metric_has_the_end_of_the_current_certificate() -> None:
 
 
 async def test_unparsable_certificate_does_not_end_the_manager() -> None:
-    """OpenSSL serves it; the error would end the manager when its files are replaced."""
+    """OpenSSL serves such a certificate, but the error would end the manager when its files are replaced."""
     metrics = Metrics()
     pair = certificates.issue(certificates.create_authority(NOW), ["web"], NOW)
     chain = pair.chain.replace(b"CERTIFICATE", b"TRUSTED CERTIFICATE")

@@ -41,13 +41,13 @@ class Slow:
         self._inner = inner
 
     async def request(self, request: Request) -> Response:
-        """Wait, and send."""
+        """Wait, and then send the request."""
         await asyncio.sleep(60)
         return await self._inner.request(request)
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Wait, and send."""
+        """Wait, and then send the request."""
         await asyncio.sleep(60)
         async with self._inner.stream(request) as response:
             yield response
@@ -160,7 +160,7 @@ def test_recording_permissions_are_added_when_enabled() -> None:
 
 
 def test_hang_on_a_cluster_blames_no_rank_for_others() -> None:
-    """The caches of a manager have no addresses of pods, and the nodes of a cluster do not say what ranks wait for."""
+    """The caches of a manager have no addresses of pods, and the nodes of a cluster do not report what ranks wait for."""
 
     async def scenario() -> None:
         async with Cluster().running() as cluster:

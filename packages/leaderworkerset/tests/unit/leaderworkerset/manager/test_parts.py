@@ -13,7 +13,7 @@ from leaderworkerset.manager.parts import background
 
 
 class Recorded:
-    """A part that records what happens to it; `drain` takes a second."""
+    """A part that records its calls; `drain` takes a second."""
 
     def __init__(self, name: str, happened: list[str], *, error: Exception | None = None) -> None:
         self._name = name

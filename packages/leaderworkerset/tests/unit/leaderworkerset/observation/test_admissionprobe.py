@@ -1,4 +1,4 @@
-"""Whether the API server reaches the webhooks, by its answer to a creation in a dry run."""
+"""The API server's answer to a creation in a dry run shows whether it reaches the webhooks."""
 
 import itertools
 

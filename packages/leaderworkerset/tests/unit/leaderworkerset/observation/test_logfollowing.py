@@ -115,7 +115,7 @@ def pod(name: str = "web-0", restarts: int = 0, *, running: bool = True) -> JSON
 async def followed(
     kubelet: Kubelet, informers: Informers, *, options: PodLogOptions | None = None, streams: Streams | None = None
 ) -> list[str]:
-    """Follow until the set is gone; return the lines."""
+    """Follow until the set is deleted; return the lines."""
     seen: list[str] = []
     follower = LogFollower(
         Client(kubelet), lambda _: True, options or PodLogOptions(), lambda _, line: seen.append(line.decode()), streams
@@ -177,7 +177,7 @@ async def test_stream_that_ends_before_its_container_is_opened_again() -> None:
 
 
 async def test_temporarily_unreadable_log_is_read_again() -> None:
-    """Such as the log of a pod that crashed immediately, and is recreated meanwhile."""
+    """The log of a pod that crashed immediately, and is being recreated, is an example."""
     informers = Informers(Store(pod()))
     kubelet = Kubelet([([], "not now"), ([], "not now"), ([1], "ends")])
     kubelet.before_end = lambda: None if kubelet.scripts else informers.end()
@@ -241,7 +241,7 @@ async def test_last_lines_are_awaited_for_ended_runs_only() -> None:
 
 
 async def ended(kubelet: Kubelet, informers: Informers, most: int | None = None) -> tuple[int, list[str]]:
-    """Follow a set that is over; return the number of lines, and the logs that are lost."""
+    """Follow a set that has ended; return the number of lines, and the lost logs."""
     seen: list[bytes] = []
     lost: list[str] = []
     streams = Streams(most, lost=lambda _, error: lost.append(str(error)))

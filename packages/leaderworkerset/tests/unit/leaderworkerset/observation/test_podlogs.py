@@ -19,7 +19,7 @@ async def lines(text: bytes) -> list[bytes]:
 
 @pytest.mark.parametrize("text", [REMOVED, UNLINKED])
 async def test_message_of_a_kubelet_is_not_a_line(text: bytes) -> None:
-    """A kubelet answers with 200 and its error, once it has removed the containers of a pod that a finalizer keeps."""
+    """A kubelet that has removed the containers of a kept pod answers with 200 and its error."""
     with pytest.raises(LogError, match="its node has no log of it any more"):
         await lines(text)
 

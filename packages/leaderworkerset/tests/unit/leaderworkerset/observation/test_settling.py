@@ -1,4 +1,4 @@
-"""DisaggregatedSets of several namespaces: lists are read once for all of them, and each set finds only its own in them."""
+"""DisaggregatedSets of several namespaces: lists are read once for all, and each set gets only its own objects."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ def a_set(
     status: JSONObject | None = None,
     generation: int = 1,
 ) -> SetView:
-    """Return a DisaggregatedSet as `lws get` reads it; by default it is in progress."""
+    """Return a DisaggregatedSet as `lws get` reads it; by default it is progressing."""
     whole = of_set(status=status, metadata={"generation": generation}).of_set
     assert whole is not None
     return set_view(named(whole.object, name, namespace), [view(named(one, name, namespace), ()) for one in parts])

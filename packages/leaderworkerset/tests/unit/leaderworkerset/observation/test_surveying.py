@@ -96,7 +96,7 @@ CLAIMING = pod(
 
 
 def situation() -> tuple[list[JSONObject], dict[Resource, list[JSONObject]]]:
-    """Return sets, one of each kind of failure and in two namespaces, and everything around them."""
+    """Return sets of two namespaces, one for each kind of failure, and all their objects."""
     sets, objects = (
         [],
         {one: list[JSONObject]() for one in (STATEFULSETS, CONTROLLER_REVISIONS, SERVICES, STORAGE_CLASSES)},

@@ -86,7 +86,7 @@ class Echo:
 
 
 def installed(found: JSONObject, secrets: Mapping[str, JSONObject] = ISSUED) -> Live:
-    """Return everything that the object requests, as an API server would have it, with all managers running."""
+    """Return every requested object as an API server has it, with all managers running."""
     wanted = desired.read(found)
     hashes = {name: operand.certificate_hash(secret) for name, secret in secrets.items()}
     if wanted.certificates == "internal":

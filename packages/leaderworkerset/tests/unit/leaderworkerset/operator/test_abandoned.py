@@ -35,7 +35,7 @@ class Heard(InProcessTransport):
 
 
 class Site:
-    """An API server with a namespace, and the operator's part that releases pods."""
+    """An API server with a namespace, and the part of the operator that releases pods."""
 
     def __init__(self, server: ApiServer) -> None:
         self.client = Client(InProcessTransport(server, "tests"))
@@ -51,7 +51,7 @@ class Site:
     async def keep(
         self, name: str, *, of: str, is_leader: bool = True, finalizer: str = FINALIZER, namespace: str = "default"
     ) -> None:
-        """Create a pod of a LeaderWorkerSet that ended, and that a finalizer keeps."""
+        """Create a terminated pod of a LeaderWorkerSet that a finalizer keeps."""
         marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"} if is_leader else {}
         pod = {
             "apiVersion": "v1",

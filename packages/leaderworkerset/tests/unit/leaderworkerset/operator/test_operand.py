@@ -40,7 +40,7 @@ def test_every_object_is_labeled_and_hashed() -> None:
 
 
 def test_every_kind_of_the_operand_has_a_position() -> None:
-    """Both choices of certificates: a kind without a position would never be watched."""
+    """This holds for both choices of certificates: a kind without a position would never be watched."""
     for annotations in ({}, {"lws.x-k8s.io/certificates": "internal"}):
         assert {kind for kind, _ in build(cluster(annotations))} <= set(operand.ORDER)
 
@@ -296,7 +296,7 @@ def test_two_managers_are_spread_and_evicted_one_by_one() -> None:
 
 
 def test_metrics_are_scraped_with_tls() -> None:
-    """There is one slash, the token of the scraper, and the authority of the certificate (R-OP-23, R-OP-82)."""
+    """The URL has one slash, and the request the scraper's token and the certificate's authority (R-OP-23, R-OP-82)."""
     (monitor,) = [obj for kind, obj in build(cluster()) if kind == SERVICE_MONITORS]
     (endpoint,) = monitor["spec"]["endpoints"]
     assert monitor["spec"]["selector"]["matchLabels"]["control-plane"] == "controller-manager"

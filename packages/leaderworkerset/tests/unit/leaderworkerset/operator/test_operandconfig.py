@@ -14,13 +14,13 @@ from leaderworkerset.operator.operandconfig import OverrideError
 
 
 def test_configuration_equals_an_installation_by_default() -> None:
-    """It is equal byte for byte, so that no pod is replaced for it (R-OP-56)."""
+    """The configurations are equal byte for byte, so that no pod is replaced (R-OP-56)."""
     assert operandconfig.text(Desired(certificates="internal"), {}) == CONFIGURATION
     assert operandconfig.text(Desired(certificates="cert-manager"), {}) == MOUNTED_CERTIFICATES
 
 
 def test_overrides_are_merged_and_take_precedence() -> None:
-    """A field may be added, replaced and removed (R-OP-41)."""
+    """A field can be added, replaced and removed (R-OP-41)."""
     tls = {"minVersion": "VersionTLS12", "cipherSuites": ["TLS_AES_128_GCM_SHA256"]}
     overrides = {
         "clientConnection": {"qps": 20},

@@ -79,7 +79,7 @@ def test_loss_of_an_optional_kind_is_an_event() -> None:
 
 
 def test_optional_kinds_do_not_block_the_caches() -> None:
-    """A cache that waits for them would keep back everything (R-OP-23c)."""
+    """A cache that waits for optional kinds would block everything (R-OP-23c)."""
     assert owned(SERVICE_MONITORS, "operators").optional
     assert owned(ISSUERS, "operators").optional
     assert not owned(SECRETS, "operators").optional
@@ -99,7 +99,7 @@ def test_operator_has_two_loops_that_watch_owned_objects() -> None:
 
 
 def test_operator_cannot_delete_definitions() -> None:
-    """There is no permission for it (R-OP-83 (D1))."""
+    """The operator has no permission to delete definitions (R-OP-83 (D1))."""
     allowed = [
         one.verbs
         for one in registry(MANAGED, PLACE, Verbosity()).permissions
@@ -109,7 +109,7 @@ def test_operator_cannot_delete_definitions() -> None:
 
 
 async def test_verbosity_follows_the_object_and_changes_are_reported() -> None:
-    """The first start is not reported. A level that the schema rejects means Normal (R-OP-27)."""
+    """The level at the start is not reported. A level that the schema rejects means Normal (R-OP-27)."""
     server = SmallServer()
     opened = Caches(Client(server), (operatorcontroller.CLUSTERS,))
     verbosity = Verbosity()

@@ -81,7 +81,7 @@ def test_spec_is_required_and_has_the_agreed_fields() -> None:
 
 
 def test_empty_spec_gets_default_levels() -> None:
-    """On an API server; unknown fields are pruned, free ones are kept whole, or null (R-OP-3, R-OP-4)."""
+    """Unknown fields are pruned on an API server; free fields are kept whole, or null (R-OP-3, R-OP-4)."""
 
     async def scenario(api: Api) -> None:
         assert (await api.create(CRDS, operator_crd())).code == 201

@@ -60,7 +60,7 @@ async def election_of(directory: Path, server: str) -> ElectionSettings:
 
 
 def settings_of(directory: Path, code: int, body: dict[str, Any]) -> tuple[ElectionSettings, list[str]]:
-    """Return the settings of the election if the API server answers so, and the requested paths."""
+    """Return the settings of the election for this answer of the API server, and the requested paths."""
     asked: list[str] = []
 
     async def serve(request: web.Request) -> web.Response:
@@ -77,7 +77,7 @@ def settings_of(directory: Path, code: int, body: dict[str, Any]) -> tuple[Elect
 
 
 def test_operator_starts_without_an_api_server(tmp_path: Path) -> None:
-    """Where the topology cannot be read, the usual times hold (R-OP-12)."""
+    """If the topology is unreadable, the usual times apply (R-OP-12)."""
     with socket.socket() as taken:  # bound, but nobody listens
         taken.bind(("127.0.0.1", 0))
         found = asyncio.run(election_of(tmp_path, f"http://127.0.0.1:{taken.getsockname()[1]}"))
@@ -86,7 +86,10 @@ def test_operator_starts_without_an_api_server(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_unresponsive_api_server_delays_the_start_by_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Meanwhile it answers neither probes nor a stop, so the delay must be shorter than the grace period (R-OP-13)."""
+    """Meanwhile the operator answers neither probes nor a stop, so the delay must be shorter than the grace period.
+
+    Rule R-OP-13.
+    """
     assert operatorprocess.TOPOLOGY_SECONDS < 10
     monkeypatch.setattr(operatorprocess, "TOPOLOGY_SECONDS", 0.2)
     with socket.socket() as silent:
@@ -101,7 +104,7 @@ def test_unresponsive_api_server_delays_the_start_by_seconds(tmp_path: Path, mon
 
 
 def test_failed_sync_is_retried_within_five_minutes(tmp_path: Path) -> None:
-    """A quota or webhook of others that rejected it is not watched, so no event reports its change (R-OP-13)."""
+    """The manager does not watch a foreign quota or webhook, so no event reports its change (R-OP-13)."""
     delays = [operatorprocess.RETRY.delay(failures) for failures in range(1, 100)]
     assert delays == sorted(delays)
     assert (delays[0], delays[-1]) == (0.005, 300.0)
@@ -126,7 +129,7 @@ REFUSED = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message":
 def test_lease_times_follow_the_topology_when_readable(
     tmp_path: Path, code: int, body: dict[str, Any], times: tuple[float, float, float]
 ) -> None:
-    """One object is read. A missing or forbidden object is not an error (R-OP-12)."""
+    """Only one object is read, which may be missing or forbidden (R-OP-12)."""
     found, asked = settings_of(tmp_path, code, body)
     assert asked == ["/apis/config.openshift.io/v1/infrastructures/cluster"]
     assert found.lease == ObjectKey("operators", "openshift-lws-operator-lock")
@@ -135,7 +138,7 @@ def test_lease_times_follow_the_topology_when_readable(
 
 @pytest.mark.virtual_time
 async def test_operator_ends_when_a_file_changes(tmp_path: Path) -> None:
-    """`--terminate-on-files`, also a file that appears (R-OP-9)."""
+    """The option `--terminate-on-files` also applies to a file that is created later (R-OP-9)."""
     file = tmp_path / "config"
 
     stopped = asyncio.Event()

@@ -77,7 +77,7 @@ def ask(
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
 def test_probes_need_no_authentication(path: str) -> None:
-    """No review is requested, and the certificate is self-signed if none is mounted (R-OP-11)."""
+    """Probes cause no review, and the certificate is self-signed if none is mounted (R-OP-11)."""
     assert ask(path) == (200, "ok")
 
 
@@ -97,7 +97,7 @@ def test_server_is_alive_before_it_is_ready() -> None:
     ids=["nobody", "may not", "may"],
 )
 def test_metrics_require_permission(headers: Mapping[str, str], script: tuple[Response, ...], status: int) -> None:
-    """The Go operator, by contrast, admits OpenShift's Prometheus without a review (R-OP-11)."""
+    """The Go operator admits OpenShift's Prometheus without a review (R-OP-11)."""
     assert ask("/metrics", *script, headers=headers)[0] == status
 
 

@@ -39,7 +39,7 @@ def test_available_requires_all_replicas(deployment: JSONObject | None, expected
 
 
 def test_differs_from_upstream_available_needs_webhooks() -> None:
-    """The first write after that is not refused; the network leads to managers after they are ready (R-OP-6, ADR 32)."""
+    """The first write after that is accepted, as the network leads to the managers (R-OP-6, ADR 32)."""
     found = conditions(refresh(cluster(), running(DEPLOYMENT), SyncOutcome(unreached="no endpoints")))
     assert found["Available"] == ("False", "WebhooksUnreachable")
 
@@ -50,7 +50,7 @@ def test_differs_from_upstream_available_needs_webhooks() -> None:
     ids=["managers run", "one is missing", "it is known already"],
 )
 def test_webhooks_are_tried_before_available_becomes_true(available: int, said: str, *, expected: bool) -> None:
-    """Later a Deployment with all managers is sufficient, so that no condition flaps with a slow API server."""
+    """Later, a Deployment with all managers is sufficient, so that a slow API server changes no condition."""
     observed = cluster() | {"status": {"conditions": [{"type": "Available", "status": said}]}}
     assert may_become_available(observed, running(DEPLOYMENT, available=available)) is expected
 
@@ -87,7 +87,7 @@ def test_unsupported_overrides_block_upgrades() -> None:
 
 
 def test_transition_times_change_with_the_status_only() -> None:
-    """Another message does not change them (R-OP-7)."""
+    """Another message does not change the times (R-OP-7)."""
     first = refresh(cluster(), None, SyncOutcome(error="one", complete=False))
     second = operatorstatus.refresh(
         cluster(status=first), None, Desired(), SyncOutcome(error="two", complete=False), place=PLACE, now=LATER
@@ -141,7 +141,7 @@ def test_missing_deployment_clears_the_version() -> None:
     ],
 )
 def test_condition_names_definitions_that_would_be_deleted(outcome: SyncOutcome, expected: tuple[str, str]) -> None:
-    """The message names also the objects that disagree (R-OP-30)."""
+    """The message also names the objects that disagree (R-OP-30)."""
     status = refresh(cluster(), None, outcome)
     assert conditions(status)["DeletesDefinitions"] == expected
     (text,) = [one["message"] for one in status["conditions"] if one["type"] == "DeletesDefinitions"]

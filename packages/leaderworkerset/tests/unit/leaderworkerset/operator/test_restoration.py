@@ -122,21 +122,21 @@ OWNED = "operator.openshift.io/owned-by"
 
 @pytest.mark.parametrize(("kind", "key", "edit"), REVERTED.values(), ids=REVERTED)
 def test_edit_is_reverted_by_one_sync(kind: Resource, key: ObjectKey, edit: Edit) -> None:
-    """It takes one sync, without an error (R-OP-25, R-OP-82)."""
+    """One sync reverts the edit, without an error (R-OP-25, R-OP-82)."""
     created, changed, after = edited(kind, key, edit)
     assert restoration.content(changed) != restoration.content(created)
     assert restoration.content(after) == restoration.content(created)
 
 
 def test_immutable_object_is_recreated() -> None:
-    """An object that a user made immutable does not stay so (R-OP-25)."""
+    """An object that a user made immutable becomes mutable again (R-OP-25)."""
     created, _, after = edited(CONFIG_MAPS, CONFIGURATION, lambda obj: obj.update(immutable=True))
     assert meta.uid(after) != meta.uid(created)
     assert {**after, "metadata": None} == {**created, "metadata": None}
 
 
 def test_immutable_field_causes_a_recreation() -> None:
-    """Such as the aggregation of roles, the role of a binding, the pods of a Deployment (R-OP-25)."""
+    """Examples are the aggregation of roles, the role of a binding, and the pods of a Deployment (R-OP-25)."""
     live = dict(installed(cluster()))
     role = CLUSTER_ROLES, ObjectKey("", "lws-manager-role")
     live[role] = live[role] | {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
@@ -181,7 +181,7 @@ KEPT: dict[str, tuple[Resource, ObjectKey, Edit]] = {
 
 @pytest.mark.parametrize(("kind", "key", "edit"), KEPT.values(), ids=KEPT)
 def test_fields_of_others_are_kept_and_not_a_difference(kind: Resource, key: ObjectKey, edit: Edit) -> None:
-    """Neither it, nor a default of the API server, is written again (R-OP-18, R-OP-25)."""
+    """Neither a foreign field nor a default of the API server is written again (R-OP-18, R-OP-25)."""
     created, changed, after = edited(kind, key, edit)
     assert changed != created
     assert after == changed
@@ -200,7 +200,7 @@ def test_fields_of_others_are_kept_when_drift_is_reverted() -> None:
 
 
 def test_injection_of_another_issuer_is_removed() -> None:
-    """Two writers of one authority would overwrite each other (R-OP-22)."""
+    """Two issuers of one authority would overwrite each other (R-OP-22)."""
     kind, key = VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING
     live = installed(cluster())[kind, key]
     assert certmanager.INJECT in live["metadata"]["annotations"]
@@ -241,7 +241,7 @@ def test_deployment_is_replaced_except_a_restart_by_kubectl(edit: Edit) -> None:
 
 
 async def test_dry_run_is_sent_once_for_every_object_version() -> None:
-    """At rest nothing is sent; after a refusal, the write itself reports why (R-OP-13)."""
+    """At rest, no request is sent; after a refusal, the write itself reports the reason (R-OP-13)."""
     place, asked = (CONFIG_MAPS, CONFIGURATION), []
 
     class Counting(Echo):

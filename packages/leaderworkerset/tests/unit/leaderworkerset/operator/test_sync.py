@@ -121,7 +121,7 @@ DRIFT: dict[str, tuple[Resource, str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("kind", "name", "change"), DRIFT.values(), ids=DRIFT)
 def test_drift_is_reverted(kind: Resource, name: str, change: dict[str, Any]) -> None:
-    """This includes the port of a service, which the Go operator does not notice (R-OP-14, R-OP-25, R-OP-82)."""
+    """The port of a service is an example, whose drift the Go operator ignores (R-OP-14, R-OP-25, R-OP-82)."""
     found = cluster()
     live = dict(installed(found))
     key = next(key for one, key in live if one == kind and key.name == name)
@@ -181,7 +181,7 @@ def test_removed_cert_manager_leaves_the_operand_running() -> None:
 
 
 def test_internal_certificates_need_no_cert_manager() -> None:
-    """An annotation selects them (R-OP-22, R-OP-83 (D4))."""
+    """An annotation selects internal certificates (R-OP-22, R-OP-83 (D4))."""
     again = plan(observed(cluster({CERTIFICATES: "internal"}), secrets={}, served=()))
     names = applied(again)
     assert "Secret/lws-webhook-server-cert" in names
@@ -244,7 +244,7 @@ def test_removed_state_deletes_the_operand_when_requested() -> None:
 
 
 def test_certificate_choice_removes_unused_objects() -> None:
-    """No issuer is left. Every deletion is an event, unlike in the Go operator (R-OP-14, R-OP-75)."""
+    """No issuer remains. Every deletion is an event, unlike in the Go operator (R-OP-14, R-OP-75)."""
     live = installed(cluster())
     again = plan(observed(cluster({CERTIFICATES: "internal"}), live))
     reasons = [event.reason for one in actions(again) if isinstance(one, Delete) for event in one.on_success]
@@ -267,7 +267,7 @@ def left_by_an_installer() -> dict[tuple[Resource, ObjectKey], dict[str, Any]]:
 
 
 def test_installation_by_the_command_is_adopted() -> None:
-    """Cert-manager issues from now on, so role and secret of the manager's own certificates go (R-OP-75)."""
+    """Cert-manager issues certificates from now on, so role and secret of the manager's own are deleted (R-OP-75)."""
     again = plan(observed(cluster(), left_by_an_installer()))
     assert sorted(deleted(again)) == [
         "Role/lws-certificates-role",
@@ -282,7 +282,7 @@ def test_installation_by_the_command_is_adopted() -> None:
 @pytest.mark.parametrize("owned", [{}, {OWNED_LABEL: OWNED_BY}])
 @pytest.mark.parametrize("found", [cluster(), cluster({REMOVE_OPERAND: "true"}, managementState="Removed")])
 def test_labeled_objects_of_others_are_kept(found: dict[str, Any], owned: dict[str, str]) -> None:
-    """Only objects of an installation may be deleted: a rejected deletion would end every sync."""
+    """Only objects of an installation may be deleted, because a rejected deletion would end every sync."""
     name = ObjectKey(PLACE.namespace, "theirs")
     labels = {**metadata.LABELS, **owned}
     theirs = {"metadata": {"name": name.name, "namespace": name.namespace, "labels": labels, "uid": "u"}}
@@ -291,7 +291,7 @@ def test_labeled_objects_of_others_are_kept(found: dict[str, Any], owned: dict[s
 
 
 def test_older_definitions_are_never_deleted() -> None:
-    """R-OP-83 (D1): every object of the kind would go with it."""
+    """Every object of the kind would be deleted with its definition (R-OP-83 (D1))."""
     found = cluster()
     live = dict(installed(found))
     old = {"metadata": {"name": "widgets.example.com", "uid": "u-9"}}
@@ -302,7 +302,7 @@ def test_older_definitions_are_never_deleted() -> None:
 @pytest.mark.parametrize("agrees", [False, True])
 @pytest.mark.parametrize("asked", [False, True])
 def test_definitions_are_owned_only_when_both_sides_agree(asked: bool, agrees: bool) -> None:
-    """A user who may edit the object alone cannot cause the deletion of definitions (R-OP-16, R-OP-30, R-OP-83 (D1))."""
+    """A user who may edit the object alone cannot cause their deletion (R-OP-16, R-OP-30, R-OP-83 (D1))."""
     live = dict(installed(cluster()))
     annotated = {"annotations": {DELETE_CRDS: "true"}} if agrees else {}
     for kind, key in [place for place in live if place[0] == CUSTOM_RESOURCE_DEFINITIONS]:
@@ -358,7 +358,7 @@ def test_rejected_write_is_reported_in_the_status() -> None:
 
 
 def test_definition_of_another_owner_is_adopted() -> None:
-    """Nothing is read of it, and no conversion is set (R-OP-18, R-OP-82)."""
+    """No field of the definition is read, and no conversion is set (R-OP-18, R-OP-82)."""
     for one in actions(plan(observed(cluster()))):
         if isinstance(one, Apply | Put) and one.resource == CUSTOM_RESOURCE_DEFINITIONS:
             assert "conversion" not in one.object["spec"]

@@ -30,7 +30,7 @@ def text_of(found: Plan) -> str:
 
 
 def test_tls_profile_is_recorded_and_then_applied() -> None:
-    """There is one write each, and none if it is recorded already (R-OP-28)."""
+    """Each step is one write, and none if the profile is recorded already (R-OP-28)."""
     state = replace(observed(cluster()), api_server=MODERN)
     (noted,) = actions(plan(state))
     assert isinstance(noted, Patch)

@@ -86,7 +86,7 @@ def test_first_rank_is_unknown_after_many_restarts() -> None:
 
 
 def test_rank_that_ended_with_its_group_did_not_fail() -> None:
-    """It was deleted at second 4, and ended by SIGTERM in the same second."""
+    """The rank was deleted at second 4, and ended by SIGTERM in the same second."""
     asked = pod(1, state=ended(143, 4))
     asked["metadata"] |= {"deletionTimestamp": "2026-11-25T08:59:34Z", "deletionGracePeriodSeconds": 30}
     found = build(traces(pod(0, restartCount=1, lastState=ended(9, 4)), asked), Mask())

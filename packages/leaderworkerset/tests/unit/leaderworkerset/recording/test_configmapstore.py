@@ -1,4 +1,4 @@
-"""Episodes as ConfigMaps: bounded in bytes and age, complete after a death at any request, next to any foreign object."""
+"""Episodes as ConfigMaps: limited in bytes and age, complete after a death at any request, next to foreign objects."""
 
 import asyncio
 import gzip
@@ -172,25 +172,25 @@ def test_decompression_bomb_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 class Dies:
-    """A transport that sends the given number of requests, and then none."""
+    """A transport that dies after the given number of requests."""
 
     def __init__(self, inner: Transport, sends: int) -> None:
         self._inner = inner
         self.sends = sends
 
     async def request(self, request: Request) -> Response:
-        """Send, or die."""
+        """Send the request, or die."""
         if not self.sends:
             raise asyncio.CancelledError
         self.sends -= 1
         return await self._inner.request(request)
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
-        """Pass on."""
+        """Pass the request on."""
         return self._inner.stream(request)
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing."""
 
 
 @pytest.mark.parametrize("sends", range(7))

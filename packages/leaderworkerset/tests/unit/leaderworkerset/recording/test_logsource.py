@@ -1,4 +1,4 @@
-"""Logs through the API: read immediately and within a deadline, kept after the deletion of their pod only for that pod."""
+"""Logs through the API: read at once and within a deadline; after the deletion of a pod kept for that pod only."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -32,7 +32,7 @@ def pod(
 
 @dataclass
 class Kubelet:
-    """Answers requests for logs: by previous or not; None says 404, a number hangs for so long."""
+    """Answers requests for logs, by `previous`: None means 404, and a number means that many seconds without an answer."""
 
     present: bytes | float | None = b"now\n"
     previous: bytes | float | None = b"before\n"
@@ -49,7 +49,7 @@ class Kubelet:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Answer."""
+        """Answer a request."""
         self.asked.append(dict(request.query))
         answer = self.previous if ("previous", "true") in request.query else self.present
         if self.slow and f"/namespaces/{self.slow}/" in request.path:
@@ -69,7 +69,7 @@ class Kubelet:
             self._open -= 1
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing."""
 
 
 async def _chunks(text: bytes, seconds: float) -> AsyncIterator[bytes]:

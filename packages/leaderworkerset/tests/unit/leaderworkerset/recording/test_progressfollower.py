@@ -43,7 +43,7 @@ class Talking(FakeNode):
         self.asked = 0
 
     def say(self, pod: str, text: str) -> None:
-        """Add a line at this moment."""
+        """Add a line with the current time."""
         self.said.setdefault(pod, []).append(f"{self.cluster.clock.now().isoformat()} {text}\n")
 
     async def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:

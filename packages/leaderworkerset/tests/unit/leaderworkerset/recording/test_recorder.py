@@ -104,11 +104,11 @@ class House:
             await self.client.delete(PODS, meta.key(pod), grace_period=0)
 
     def episodes(self) -> list[Episode]:
-        """Return what is kept."""
+        """Return the stored episodes."""
         return [found for place in store.places(self.directory) if (found := store.read(place))]
 
     async def until(self, check: Callable[[list[Episode]], Any]) -> list[Episode]:
-        """Wait until what is kept is as wanted; the time of the test is bounded."""
+        """Wait until the stored episodes satisfy the condition; the time of the test is limited."""
         while not check(self.episodes()):  # noqa: ASYNC110 - a file sends no notification
             await asyncio.sleep(0.02)
         return self.episodes()
@@ -116,7 +116,7 @@ class House:
 
 @asynccontextmanager
 async def furnished(directory: Path) -> AsyncIterator[House]:
-    """Run a house."""
+    """Run an API server with a set."""
     async with api() as client:
         for definition in MANAGED.definitions():
             await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="test")

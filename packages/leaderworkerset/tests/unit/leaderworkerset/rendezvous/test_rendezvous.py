@@ -40,7 +40,7 @@ def shell(*words: str, path: str = os.environ["PATH"], **group: str) -> "subproc
 
 
 def test_shell_form_has_the_same_codes_texts_and_advice() -> None:
-    """A code without its own text there is explained at its location."""
+    """A code without its own text in the reference is explained at its location."""
     text = SCRIPT.read_text()
     said = [
         dict(re.findall(r"^    (8\d)\) echo \"(.*)\" ;;$", part, re.MULTILINE)) for part in text.split("advice_of()")
@@ -141,7 +141,7 @@ NSLOOKUP: Final = (
 
 
 def test_shell_form_parses_the_output_of_nslookup(tmp_path: Path) -> None:
-    """All run at once, as each tries for a second."""
+    """All cases run at once, because each one waits for a second."""
 
     def told(number: int) -> tuple[int, list[str]]:
         said, code, _ = NSLOOKUP[number]

@@ -148,7 +148,7 @@ def exhausted_at(index: int, lws: dict[str, Any] = OLD) -> Situation:
 
 
 def test_rollout_skips_a_group_without_restarts_left() -> None:
-    """With the default of maxUnavailable the others are replaced one by one; it ends by itself (N-RB-8, N-AT-21)."""
+    """By default the other groups are replaced one by one, and the rollout completes (N-RB-8, N-AT-21)."""
     found = foresight.foresee(exhausted_at(0), NEW)
     told = foresight.lines(found)
     assert [line for line in told if "step" in line] == [
@@ -165,7 +165,7 @@ def test_rollout_skips_a_group_without_restarts_left() -> None:
 
 
 def test_exhausted_group_stays_when_nothing_rolls() -> None:
-    """It also stays below a partition, and is deleted when it is scaled down (N-RB-5, N-RB-6)."""
+    """The group also stays below a partition, and is deleted when it is scaled down (N-RB-5, N-RB-6)."""
     stays = "no restart left: group 1, which would stay terminated; to let it try again: lws recover web"
     partition = {"partition": 2}
     held = builders.leaderworkerset_object(image="app:2", replicas=3, size=1, rollout=partition)
@@ -273,7 +273,7 @@ def test_pods_in_place_and_recreated_are_counted() -> None:
 
 
 def test_cpu_and_memory_change_in_place() -> None:
-    """A pod without requests cannot get one: its QoS class would change."""
+    """A pod without requests cannot get any, because its QoS class would change."""
 
     def sized(**requests: str) -> dict[str, Any]:
         main = {"name": "main", "image": "app:1", "resources": {"requests": requests}}

@@ -44,7 +44,7 @@ def marked(leader: dict[str, Any], group: str) -> dict[str, Any]:
 
 
 def test_exhausted_groups_are_skipped_or_need_recovery() -> None:
-    """An older revision is not awaited; a user resumes groups of the newest one (N-RB-8, N-AT-21)."""
+    """A rollout does not wait for groups of an older revision; a user resumes those of the newest (N-RB-8, N-AT-21)."""
     found = measured("old!", "old", "new!", "new")
     assert pace.line(found) == (
         "web: 1 of 4 groups updated and ready, 1 starting; 2 ready in all;"

@@ -58,7 +58,7 @@ def test_terminating_and_missing_groups_are_not_counted() -> None:
 
 
 def test_exhausted_groups_are_listed_separately() -> None:
-    """Only a user who recovers them recreates them (N-RB-4)."""
+    """Only a recovery by a user recreates exhausted groups (N-RB-4)."""
     found = scaledown.foresee(groups(4, 0, 1, going=(0,), exhausted=(0,)), 2)
     assert found == ScaleDown(going=(2, 3), broken=(), staying=(1,), over=(0,))
     assert told("web", found) == [

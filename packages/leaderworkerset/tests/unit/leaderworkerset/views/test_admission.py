@@ -54,7 +54,7 @@ def test_quota_is_reported_first() -> None:
 
 
 def test_scheduler_message_replaces_the_group_reason() -> None:
-    """Its condition says more: how many nodes there are, and what they lack."""
+    """The condition of the pod says more: how many nodes there are, and why each of them is refused."""
     tried = pod(schedulingGroup={"podGroupName": "g"})
     tried["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "message": "0/4 nodes are available"}]
 

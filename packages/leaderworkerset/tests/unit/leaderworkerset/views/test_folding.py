@@ -1,4 +1,4 @@
-"""Groups that are alike share a row: problems come first, and none is lost."""
+"""Groups that are equal share a row: problems come first, and no group is lost."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Pods are arranged by group and rank; places without a pod say what they wait for."""
+"""Pods are arranged by group and rank; missing pods have the reason why they are missing."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Groups with random keys: the first characters of a key name a group wherever an index does."""
+"""Groups with random keys: the first characters of a key name a group instead of an index."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -55,7 +55,7 @@ def pod(key: str, rank: int, *, age: int = 0, ready: bool = True, revision: str 
 
 
 def two(*more: JSONObject) -> View:
-    """Return a set of two groups, and more pods."""
+    """Return a set of two groups, and additional pods."""
     return view(lws(), [pod(OLD, 0), pod(OLD, 1), pod(NEW, 0, age=9), *more])
 
 

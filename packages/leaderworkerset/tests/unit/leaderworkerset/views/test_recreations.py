@@ -1,4 +1,4 @@
-"""A recreated group shows how often, why, and when the next recreation is due (docs/adr/0003)."""
+"""A recreated group shows the count, the reason, and the time of the next recreation (docs/adr/0003)."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

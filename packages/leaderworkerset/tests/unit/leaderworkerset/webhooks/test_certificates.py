@@ -19,7 +19,7 @@ AUTHORITY = certificates.create_authority(NOW)
 
 
 def test_authority_can_only_sign() -> None:
-    """It has the expected names and a validity of ten years (R-CERT-1, R-OP-50)."""
+    """The authority has the expected names and a validity of ten years (R-CERT-1, R-OP-50)."""
     parsed = x509.load_pem_x509_certificate(AUTHORITY.certificate)
     assert parsed.subject.rfc4514_string() == "CN=lws-ca,O=lws"
     assert parsed.extensions.get_extension_for_class(x509.BasicConstraints).value.ca

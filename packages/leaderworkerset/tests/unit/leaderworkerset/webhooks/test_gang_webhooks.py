@@ -41,7 +41,7 @@ def group_in(response: JSONObject) -> Any:
 
 
 def test_each_admission_gives_a_leader_another_group() -> None:
-    """A pod that is created again never joins the group that ends (R-KQ-147)."""
+    """A pod that is created again never joins the terminating group (R-KQ-147)."""
     answers = [ask(handlers.MUTATE_POD, LEADER, lambda: ["native"], uid) for uid in ("a", "a", "b")]
 
     first, again, other = map(group_in, answers)

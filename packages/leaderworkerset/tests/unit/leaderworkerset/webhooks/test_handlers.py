@@ -38,7 +38,7 @@ def patched(obj: Any, response: dict[str, Any]) -> Any:
 
 
 def test_webhooks_have_the_expected_paths() -> None:
-    """There is no `/convert` (R-WHC-2, R-API-4)."""
+    """The path `/convert` does not exist (R-WHC-2, R-API-4)."""
     assert set(MANAGED.decisions) == {
         "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
         "/mutate--v1-pod",
@@ -95,7 +95,7 @@ def test_valid_object_is_allowed() -> None:
 
 
 def test_rejection_has_the_text_of_the_go_manager() -> None:
-    """The text is the Go manager's for this edit (R-VAL-15, contract 10.2)."""
+    """The Go manager has the same text for this edit (R-VAL-15, contract 10.2)."""
     rolling = {"maxUnavailable": "50%", "maxSurge": 0, "partition": 0}
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
     bad = LWS | {"spec": LWS["spec"] | {"replicas": 1, "rolloutStrategy": strategy}}
@@ -112,7 +112,7 @@ DELETING = {"deletionTimestamp": "2026-11-27T10:00:00Z", "finalizers": []}
 
 @pytest.mark.parametrize("path", sorted(MANAGED.decisions))
 def test_terminating_object_can_always_be_updated(path: str) -> None:
-    """Its finalizers must be removable, although other fields are invalid."""
+    """Finalizers must be removable, although other fields are invalid."""
     bad = LWS | {"metadata": LWS["metadata"] | DELETING, "spec": {"replicas": "many", "roles": "none"}}
     assert ask(path, bad, bad, "UPDATE") == {"uid": "u", "allowed": True}
 
@@ -134,7 +134,7 @@ DISAGGREGATED = {
     ],
 )
 def test_stored_wrong_type_blocks_no_update(path: str, stored: dict[str, Any], field: str) -> None:
-    """A definition without the schema of a field accepts anything while no webhook is there (ADR 29)."""
+    """A definition without the schema of a field accepts anything while the webhook is missing (ADR 29)."""
     wrong = stored | {"spec": stored["spec"] | {field: "many"}}
     worse = stored | {"spec": stored["spec"] | {field: "more"}}
     labeled = wrong | {"metadata": wrong["metadata"] | {"labels": {"team": "a"}}}
@@ -146,7 +146,7 @@ def test_stored_wrong_type_blocks_no_update(path: str, stored: dict[str, Any], f
 
 
 def test_ignored_labels_of_a_template_cause_a_warning() -> None:
-    """As in a template that was copied from a running pod (ADR 29)."""
+    """A template that was copied from a running pod is an example (ADR 29)."""
     metadata = {
         "labels": {P + "group-index": "0", P + "worker-index": "0", "team": "a"},
         "annotations": {P + "size": "9"},
@@ -162,7 +162,7 @@ def test_ignored_labels_of_a_template_cause_a_warning() -> None:
 
 
 def test_template_fields_that_prevent_pods_cause_warnings() -> None:
-    """Upstream accepts the set as well, and its pods are never created."""
+    """Upstream accepts the set as well, although its pods are never created."""
     spec = POD_TEMPLATE["spec"] | {"restartPolicy": "Never", "activeDeadlineSeconds": 60}
     template = {"size": 2, "workerTemplate": POD_TEMPLATE | {"spec": spec}}
     response = ask(handlers.VALIDATE_LEADERWORKERSET, LWS | {"spec": {"leaderWorkerTemplate": template}})
@@ -180,7 +180,7 @@ def test_deletions_are_allowed() -> None:
 
 
 def test_pod_of_a_group_is_patched_before_its_own_variables() -> None:
-    """The user's variables are not touched by the patch (R-ENV-1)."""
+    """The patch does not change the user's variables (R-ENV-1)."""
     pod = {
         "metadata": {
             "name": "test-0",
@@ -200,7 +200,7 @@ def test_pod_of_a_group_is_patched_before_its_own_variables() -> None:
 
 
 def test_pod_of_another_owner_is_allowed() -> None:
-    """Envtest sends every pod (R-WHC-1)."""
+    """Test environments send every pod (R-WHC-1)."""
     assert ask(handlers.MUTATE_POD, {"metadata": {"name": "web"}, "spec": {"containers": []}})["allowed"]
 
 
@@ -220,7 +220,7 @@ def test_malformed_pod_is_a_bad_request() -> None:
 
 
 def test_null_annotation_is_an_empty_text() -> None:
-    """Found by a fuzzer: the size of subgroups was null, and the answer 500."""
+    """A fuzzer found that a null size of subgroups caused the answer 500."""
     marks = {f"{P}name": "one", f"{P}worker-index": "1", f"{P}group-index": "0"}
     notes = {f"{P}size": "2", f"{P}subgroup-size": None, f"{P}subgroup-policy-type": None}
     pod = {"metadata": {"name": "one-0-1", "labels": marks, "annotations": notes}, "spec": POD_TEMPLATE["spec"]}
@@ -272,7 +272,7 @@ def test_new_scheduling_requires_its_feature_gate() -> None:
 
 
 def test_new_scheduling_of_a_role_requires_its_feature_gate() -> None:
-    """A changed role is a new one, as it creates other LeaderWorkerSets (N-SCH-VAL-2, N-DS-3)."""
+    """A renamed role counts as new, because it creates other LeaderWorkerSets (N-SCH-VAL-2, N-DS-3)."""
     kind = {"apiVersion": "disaggregatedset.x-k8s.io/v1", "kind": "DisaggregatedSet"}
 
     def using(scheduling: dict[str, Any]) -> dict[str, Any]:

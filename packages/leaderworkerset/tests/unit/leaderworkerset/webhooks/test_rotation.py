@@ -1,4 +1,4 @@
-"""When certificates are renewed, while every trusted certificate stays trusted (R-CERT-1)."""
+"""Certificates are renewed in time, while every trusted certificate stays trusted (R-CERT-1)."""
 
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -64,7 +64,7 @@ def test_rotation_step_follows_from_the_material(material: Material, step: Rotat
 
 
 def test_certificate_of_the_future_is_renewed() -> None:
-    """A clock was wrong by decades when it was created; a clock that was a year ahead is tolerated."""
+    """The clock was wrong by decades at its creation; a clock that was a year ahead is tolerated."""
     assert rotation.decide(GOOD, HOSTS, NOW - timedelta(days=400)) is RotationStep.KEEP
     assert rotation.decide(GOOD, HOSTS, NOW - timedelta(days=3651)) is RotationStep.RENEW_AUTHORITY
 
@@ -136,7 +136,7 @@ def _renew_fast(material: Material, step: RotationStep, now: datetime) -> Materi
 
 
 def _of_go(key: rsa.RSAPrivateKey) -> Certificate:
-    """Return an authority as Go's cert-controller made it: with the serial number 0, which no library makes any more."""
+    """Return an authority of Go's cert-controller, with the serial number 0, which libraries no longer create."""
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "lws-ca")])
     builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
     builder = builder.serial_number(1).not_valid_before(NOW).not_valid_after(NOW + timedelta(days=3650))
@@ -154,7 +154,7 @@ def _of_go(key: rsa.RSAPrivateKey) -> Certificate:
 
 @pytest.mark.filterwarnings("ignore:.*serial number")
 def test_differs_from_upstream_serial_zero_is_renewed() -> None:
-    """Libraries reject such certificates sooner or later; replicas of the Go manager stay trusted for a day."""
+    """Libraries will reject such certificates; replicas of the Go manager stay trusted for a day."""
     old = _of_go(rsa.generate_private_key(public_exponent=65537, key_size=2048))
     served = certificates.issue(old, HOSTS, NOW)
     assert rotation.decide(Material(old, served), HOSTS, NOW) is RotationStep.RENEW_AUTHORITY

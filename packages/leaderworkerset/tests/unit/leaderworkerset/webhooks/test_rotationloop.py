@@ -51,7 +51,7 @@ class Replica:
         self._changed.set()
 
     async def await_shown(self, count: int) -> bytes:
-        """Wait until it got the given number of certificates; return the last."""
+        """Wait until the given number of certificates was received; return the last."""
         while len(self.shown) < count:
             self._changed.clear()
             await self._changed.wait()
@@ -175,7 +175,7 @@ class LateSecrets:
 
 
 async def test_outdated_replica_does_not_revert_a_new_authority() -> None:
-    """Its watch of the secret may be late by minutes; API servers would distrust what the others serve meanwhile."""
+    """The replica's watch may be late by minutes, and API servers would distrust the other replicas' certificates."""
     async with api() as client:
         await install(client)
         late = LateSecrets(client._transport)
@@ -194,7 +194,7 @@ async def test_outdated_replica_does_not_revert_a_new_authority() -> None:
 
 
 async def until_renewed(client: Client) -> str:
-    """Wait until both configurations trust a new authority before another one; return the bundle."""
+    """Wait until both configurations trust a new authority before the previous one; return the bundle."""
     while True:
         bundle = rotation.write(await material(client))["ca.crt"]
         if len(certificates.split((await material(client)).bundle)) == 2 and await trusted(client) == {bundle}:
@@ -209,7 +209,7 @@ async def until_renewed(client: Client) -> str:
 )
 @pytest.mark.virtual_time
 async def test_rotation_waits_for_an_unreachable_api_server(outage: Response | Exception) -> None:
-    """Exiting would delay the restart of this pod by minutes after the outage."""
+    """After an exit, the restart of this pod would come minutes after the outage."""
     missing = failure(404, "NotFound")
     transport = ScriptedTransport(*[outage] * 20, missing)
     with pytest.raises(ConfigError, match="create it empty"):

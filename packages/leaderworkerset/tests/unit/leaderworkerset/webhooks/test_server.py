@@ -58,7 +58,7 @@ def server(*, body_seconds: float = SECONDS) -> WebhookServer:
 
 
 async def test_review_is_answered_over_https() -> None:
-    """It is ready when it answers, over HTTP/1.1 (R-OP-50, R-MGR-5)."""
+    """The server is ready when it answers, over HTTP/1.1 (R-OP-50, R-MGR-5)."""
     async with server() as running, aiohttp.ClientSession() as client:
         assert running.is_ready
         async with client.post(running.url + MUTATE_POD, json=review(), ssl=trust()) as answer:
@@ -179,7 +179,7 @@ async def test_large_reviews_beyond_two_are_answered_with_503() -> None:
 
 
 async def test_internal_error_is_a_denial_with_its_text() -> None:
-    """A request that panics upstream: here a null container, which no API server sends (contract 10.2)."""
+    """A request that panics upstream, here with a null container, which no API server sends (contract 10.2)."""
     prefix = "leaderworkerset.sigs.k8s.io/"
     metadata = {
         "name": "a-0",
@@ -235,7 +235,7 @@ async def test_every_request_is_observed_with_its_code() -> None:
 
 
 def test_failed_decision_is_observed_as_an_error() -> None:
-    """Its answer is sent as 200, so that users read its text; an alert on errors would not see it (R-OP-76)."""
+    """The answer has the code 200, so that users read its text, and an alert on errors would not see it (R-OP-76)."""
     seen: list[int] = []
 
     def broken(_review: Review) -> JSONObject:
@@ -282,7 +282,7 @@ def test_ipv6_address_is_bracketed() -> None:
 
 @pytest.mark.slow
 async def test_half_open_connections_do_not_block_api_servers() -> None:
-    """There are three hundred, and nobody has to wait for their timeout."""
+    """There are three hundred such connections, and API servers do not wait for their timeout."""
     async with server() as running, aiohttp.ClientSession() as client:
         with ExitStack() as crowd:
             port = int(running.url.rsplit(":", 1)[1])
@@ -320,7 +320,7 @@ async def test_missing_large_bodies_do_not_block_small_ones() -> None:
 
 @contextmanager
 def few_descriptors() -> Iterator[None]:
-    """Make a server start that takes half of so many connections: hundreds of TLS handshakes show nothing more."""
+    """Start a server with half of so many connections: hundreds of TLS handshakes would show nothing more."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, before[1]))
     try:
@@ -331,7 +331,7 @@ def few_descriptors() -> Iterator[None]:
 
 @pytest.mark.slow
 async def test_slow_bodies_do_not_block_api_servers() -> None:
-    """There are too many connections, each with a request whose headers are read, and most of a minute left."""
+    """There are too many connections, each with a request whose headers are read, and almost a minute left."""
     head = f"POST {MUTATE_POD} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{{".encode()
     async with AsyncExitStack() as stack:
         with few_descriptors():
@@ -354,7 +354,7 @@ async def test_slow_bodies_do_not_block_api_servers() -> None:
 
 
 async def test_rest_of_a_body_is_awaited_for_a_limited_time() -> None:
-    """The connection of a waiting client is closed. Nothing is kept of a client that leaves."""
+    """The connection of a waiting client is closed. Nothing is kept of a client that disconnects."""
     async with server() as running:
         loop, port = running._loop, int(running.url.rsplit(":", 1)[1])
         at_rest = len(asyncio.all_tasks(loop))

@@ -62,13 +62,13 @@ def namespace_labels(store: Store, namespace: str) -> Mapping[str, str]:
     return meta.labels(store.get(StoreKey(NAMESPACES.group_resource, "", namespace)) or {})
 
 
-def attempt_of(call: Call, old: JSONObject | None, new: JSONObject | None, chosen: WriteOptions) -> Attempt:
+def attempt_of(call: Call, old: JSONObject | None, new: JSONObject | None, write_options: WriteOptions) -> Attempt:
     """Return the attempt of a write (with `new`) or a deletion."""
     operation: AdmissionOperation = "DELETE" if new is None else "CREATE" if old is None else "UPDATE"
     options: JSONObject = {"kind": OPTIONS[operation], "apiVersion": "meta.k8s.io/v1"}
     if new is not None:
         options |= {name: call.query[name] for name in ("fieldManager", "fieldValidation") if call.query.get(name)}
-    if chosen.dry_run:
+    if write_options.dry_run:
         options["dryRun"] = ["All"]
     return Attempt(
         kind=call.served.kind,
@@ -78,10 +78,10 @@ def attempt_of(call: Call, old: JSONObject | None, new: JSONObject | None, chose
         object=new,
         old=old,
         user=call.user,
-        dry_run=chosen.dry_run,
+        dry_run=write_options.dry_run,
         subresource=call.subresource,
         options=options,
-        warnings=chosen.warnings,
+        warnings=write_options.warnings,
     )
 
 

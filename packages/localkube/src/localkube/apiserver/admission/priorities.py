@@ -26,8 +26,8 @@ SYSTEM: Final[dict[str, JSONObject]] = {
 def resolve(store: Store, pod: JSONObject) -> JSONObject:
     """Return the pod with its priority and preemption policy; refuse a pod that specifies different ones."""
     spec = pod["spec"]
-    name, chosen = _named(store, pod) if spec.get("priorityClassName") else _default(store)
-    value, policy = chosen["value"], chosen.get("preemptionPolicy", PREEMPT)
+    name, priority_class = _by_name(store, pod) if spec.get("priorityClassName") else _default(store)
+    value, policy = priority_class["value"], priority_class.get("preemptionPolicy", PREEMPT)
     computed = "must not be provided in pod spec; priority admission controller computed"
     if spec.get("priority", value) != value:
         why = f"the integer value of priority ({spec['priority']}) {computed} {value} from the given PriorityClass name"
@@ -38,11 +38,11 @@ def resolve(store: Store, pod: JSONObject) -> JSONObject:
             " PriorityClass name"
         )
         raise refusal.forbidden(PODS, meta.name(pod), why)
-    named = {"priorityClassName": name} if name else {}
-    return {**pod, "spec": {**spec, **named, "priority": value, "preemptionPolicy": policy}}
+    class_name = {"priorityClassName": name} if name else {}
+    return {**pod, "spec": {**spec, **class_name, "priority": value, "preemptionPolicy": policy}}
 
 
-def _named(store: Store, pod: JSONObject) -> tuple[str, JSONObject]:
+def _by_name(store: Store, pod: JSONObject) -> tuple[str, JSONObject]:
     name = pod["spec"]["priorityClassName"]
     priority_class = store.get(StoreKey(CLASSES, "", name)) or SYSTEM.get(name)
     if priority_class is None:
@@ -53,8 +53,8 @@ def _named(store: Store, pod: JSONObject) -> tuple[str, JSONObject]:
 def _default(store: Store) -> tuple[str, JSONObject]:
     """Return the default class with the lowest value, if there is one."""
     classes = [msgspec.json.decode(row) for row in store.list(CLASSES)]
-    defaults = [one for one in classes if one.get("globalDefault")]
+    defaults = [priority_class for priority_class in classes if priority_class.get("globalDefault")]
     if not defaults:
         return "", NONE
-    chosen = min(defaults, key=lambda one: int(one["value"]))
-    return meta.name(chosen), chosen
+    lowest = min(defaults, key=lambda priority_class: int(priority_class["value"]))
+    return meta.name(lowest), lowest

@@ -76,7 +76,7 @@ class Hook(Struct, frozen=True):
 def hooks_of(configurations: Iterable[JSONObject]) -> tuple[Hook, ...]:
     """Read configurations, in the order of their names."""
     ordered = sorted(configurations, key=meta.name)
-    return tuple(_hook(declaration) for one in ordered for declaration in one.get("webhooks") or ())
+    return tuple(_hook(declaration) for configuration in ordered for declaration in configuration.get("webhooks") or ())
 
 
 def _hook(declaration: JSONObject) -> Hook:
@@ -93,16 +93,16 @@ class HookIndex:
 
     def __init__(self, hooks: Sequence[Hook] = ()) -> None:
         self._hooks = tuple(hooks)
-        self._found: dict[tuple[Resource, AdmissionOperation, str], tuple[Hook, ...]] = {}
+        self._hooks_by_key: dict[tuple[Resource, AdmissionOperation, str], tuple[Hook, ...]] = {}
 
     def find(self, attempt: Attempt) -> tuple[Hook, ...]:
         """Return the hooks with a rule for the attempt."""
         if not self._hooks:
             return ()
         key = (attempt.kind.resource, attempt.operation, attempt.subresource)
-        hooks = self._found.get(key)
+        hooks = self._hooks_by_key.get(key)
         if hooks is None:
-            hooks = self._found[key] = tuple(hook for hook in self._hooks if _wants(hook, *key))
+            hooks = self._hooks_by_key[key] = tuple(hook for hook in self._hooks if _wants(hook, *key))
         return hooks
 
 
@@ -130,5 +130,5 @@ def _resource_matches(pattern: str, plural: str, subresource: str) -> bool:
     >>> _resource_matches("*", "pods", "status"), _resource_matches("pods/*", "pods", "status")
     (False, True)
     """
-    wanted, _, part = pattern.partition("/")
-    return wanted in {"*", plural} and part in ({subresource, "*"} if subresource else {"", "*"})
+    resource, _, part = pattern.partition("/")
+    return resource in {"*", plural} and part in ({subresource, "*"} if subresource else {"", "*"})

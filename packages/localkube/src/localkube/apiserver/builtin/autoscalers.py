@@ -34,8 +34,8 @@ def default_autoscaler(autoscaler: JSONObject) -> None:
     behavior = spec.get("behavior")
     if behavior is not None:
         for way, rules in RULES.items():
-            given = {name: value for name, value in (behavior.get(way) or {}).items() if value is not None}
-            behavior[way] = deepcopy(rules) | given
+            own_rules = {name: value for name, value in (behavior.get(way) or {}).items() if value is not None}
+            behavior[way] = deepcopy(rules) | own_rules
 
 
 def validate_autoscaler(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldError]:

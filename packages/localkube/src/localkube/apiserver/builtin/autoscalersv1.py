@@ -33,10 +33,10 @@ ANNOTATIONS: Final = {
 """The annotations of v1 objects, and the field of v2 that each contains."""
 
 
-def to_v2(shown: JSONObject) -> JSONObject:
+def to_v2(autoscaler_v1: JSONObject) -> JSONObject:
     """Return an autoscaler of v1 in the form of v2; an annotation that cannot be read counts as absent."""
-    notes = dict(meta.annotations(shown))
-    spec, status = dict(meta.spec(shown)), dict(meta.status(shown))
+    notes = dict(meta.annotations(autoscaler_v1))
+    spec, status = dict(meta.spec(autoscaler_v1)), dict(meta.status(autoscaler_v1))
     parts: dict[str, JSONObject] = {"spec": spec, "status": status}
     target, current = spec.pop(TARGET, None), status.pop(CURRENT, None)
     if current is not None:
@@ -50,8 +50,8 @@ def to_v2(shown: JSONObject) -> JSONObject:
         spec["metrics"] = [*(spec.get("metrics") or ()), _cpu("target", utilization)]
     if not spec.get("metrics"):
         spec["metrics"] = [deepcopy(HALF_BUSY)]
-    metadata = meta.metadata(shown) | {"annotations": notes}
-    autoscaler = {**shown, "apiVersion": AUTOSCALER.resource.api_version, "metadata": metadata, **parts}
+    metadata = meta.metadata(autoscaler_v1) | {"annotations": notes}
+    autoscaler = {**autoscaler_v1, "apiVersion": AUTOSCALER.resource.api_version, "metadata": metadata, **parts}
     return typed.normalize(AUTOSCALER.struct, autoscaler)
 
 
@@ -59,9 +59,9 @@ def from_v2(stored: JSONObject) -> JSONObject:
     """Return a stored autoscaler in the form of v1, without annotations of clients that have the same names."""
     spec, status = dict(meta.spec(stored)), dict(meta.status(stored))
     metrics, current = spec.get("metrics") or [], status.get("currentMetrics") or []
-    targets = [target for one in metrics if (target := _utilization(one, "target")) is not None]
-    values = [value for one in current if (value := _utilization(one, "current")) is not None]
-    spec["metrics"] = [one for one in metrics if _utilization(one, "target") is None]
+    targets = [target for metric in metrics if (target := _utilization(metric, "target")) is not None]
+    values = [value for metric in current if (value := _utilization(metric, "current")) is not None]
+    spec["metrics"] = [metric for metric in metrics if _utilization(metric, "target") is None]
     parts: dict[str, JSONObject] = {"spec": spec, "status": status}
     notes = {name: text for name, text in meta.annotations(stored).items() if name not in ANNOTATIONS}
     for name, (part, field) in ANNOTATIONS.items():
@@ -69,8 +69,10 @@ def from_v2(stored: JSONObject) -> JSONObject:
             notes[name] = msgspec.json.encode(value).decode()
     spec |= {TARGET: targets[0]} if targets else {}
     status |= {CURRENT: values[-1]} if values else {}
-    shown = {**stored, "apiVersion": AUTOSCALER_V1.resource.api_version, **parts}
-    return typed.normalize(AUTOSCALER_V1.struct, shown | {"metadata": meta.metadata(stored) | {"annotations": notes}})
+    autoscaler_v1 = {**stored, "apiVersion": AUTOSCALER_V1.resource.api_version, **parts}
+    return typed.normalize(
+        AUTOSCALER_V1.struct, autoscaler_v1 | {"metadata": meta.metadata(stored) | {"annotations": notes}}
+    )
 
 
 def _cpu(name: str, value: JSONObject) -> JSONObject:

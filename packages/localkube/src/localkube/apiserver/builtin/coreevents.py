@@ -45,8 +45,8 @@ def to_core(event: JSONObject) -> JSONObject:
 def from_core(event: JSONObject) -> JSONObject:
     """Return the event in the form of events.k8s.io."""
     renamed = {EVENT_NAMES.get(name, name): value for name, value in event.items()}
-    shown = {name: value for name, value in renamed.items() if value != "" or not name.startswith("reporting")}
-    return shown | {"apiVersion": "events.k8s.io/v1"}
+    fields = {name: value for name, value in renamed.items() if value != "" or not name.startswith("reporting")}
+    return fields | {"apiVersion": "events.k8s.io/v1"}
 
 
 def validate_core(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldError]:

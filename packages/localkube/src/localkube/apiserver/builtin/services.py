@@ -104,10 +104,10 @@ def service_warnings(service: JSONObject) -> Iterator[str]:
 
 def _not_forwarded(name: str, index: int, port: JSONObject) -> str:
     number, target = port["port"], port["targetPort"]
-    there = f"{name}:{target}" if isinstance(target, int) else f"{name}, at the port that the pods call {target}"
+    address = f"{name}:{target}" if isinstance(target, int) else f"{name}, at the port that the pods call {target}"
     return (
         f"spec.ports[{index}].targetPort: inside pods port {number} is not forwarded to {target} on this machine, as the "
-        f"name {name} leads straight to the pods: connect to {there}; "
+        f"name {name} leads straight to the pods: connect to {address}; "
         f"`kubectl port-forward service/{name} {number}` does forward it"
     )
 
@@ -124,7 +124,7 @@ def _is_address(text: str) -> bool:
 
 
 def _validate_ports(ports: list[JSONObject]) -> Iterator[FieldError]:
-    taken: set[str] = set()
+    seen_names: set[str] = set()
     numbers: set[tuple[int, str]] = set()
     for index, port in enumerate(ports):
         path = f"spec.ports[{index}]"
@@ -133,9 +133,9 @@ def _validate_ports(ports: list[JSONObject]) -> Iterator[FieldError]:
             yield required(f"{path}.name")
         if name:
             yield from all_invalid(f"{path}.name", name, names.dns_1123_label(name))
-            if name in taken:
+            if name in seen_names:
                 yield duplicate(f"{path}.name", name)
-            taken.add(name)
+            seen_names.add(name)
         yield from validate_port(port["port"], f"{path}.port")
         yield from must_be(port["protocol"], PROTOCOLS, f"{path}.protocol")
         target = port["targetPort"]

@@ -34,8 +34,8 @@ def default(statefulset: JSONObject) -> None:
         rolling.pop("maxUnavailable", None)
     pod_defaults.default_spec(spec["template"]["spec"])
     for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-        named = {"kind": "PersistentVolumeClaim", "apiVersion": "v1"} | claim
-        spec["volumeClaimTemplates"][index] = named | {"status": {"phase": "Pending"} | claim["status"]}
+        typed_claim = {"kind": "PersistentVolumeClaim", "apiVersion": "v1"} | claim
+        spec["volumeClaimTemplates"][index] = typed_claim | {"status": {"phase": "Pending"} | claim["status"]}
 
 
 def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:

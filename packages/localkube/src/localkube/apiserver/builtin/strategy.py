@@ -69,7 +69,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
     def kind(self) -> Kind:
         """Build the kind that the verbs work with."""
         schema_of = partial(schemas.of_struct, self.struct)
-        shown = self._shown()
+        table = self._table()
         return Kind(
             resource=self.resource,
             singular=self.resource.kind.lower(),
@@ -78,8 +78,8 @@ class Strategy(Struct, frozen=True, kw_only=True):
             validate=self.check,
             warnings=lambda obj: tuple(self.warnings(obj)),
             unknown_fields=lambda obj: unknown_fields(schema_of(), obj),
-            columns=shown.columns,
-            cells=shown.cells,
+            columns=table.columns,
+            cells=table.cells,
             short_names=self.short_names,
             categories=self.categories,
             has_status=self.has_status,
@@ -90,13 +90,13 @@ class Strategy(Struct, frozen=True, kw_only=True):
             description=self.description,
         )
 
-    def _shown(self) -> columns.Shown:
+    def _table(self) -> columns.TableColumns:
         """Return the columns and rows; another version of a kind has those of the stored version."""
         alias = self.alias
         if alias is None or alias.of.group_resource != self.resource.group_resource:
             return columns.of(self.resource)
         stored = columns.of(alias.of)
-        return columns.Shown(stored.columns, lambda obj, now: stored.cells(alias.to_stored(obj), now))
+        return columns.TableColumns(stored.columns, lambda obj, now: stored.cells(alias.to_stored(obj), now))
 
     def prepare(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:
         """Return the object in the form in which the operation stores it."""
@@ -134,12 +134,12 @@ class Strategy(Struct, frozen=True, kw_only=True):
             case "spec":
                 return bool(new.get("spec") != old.get("spec"))
             case "spec and annotations":
-                notes = [one["metadata"].get("annotations") or {} for one in (new, old)]
+                notes = [obj["metadata"].get("annotations") or {} for obj in (new, old)]
                 return bool(new.get("spec") != old.get("spec")) or notes[0] != notes[1]
             case "object":
                 return _content(new) != _content(old)
             case "object and labels":
-                labels = [one["metadata"].get("labels") or {} for one in (new, old)]
+                labels = [obj["metadata"].get("labels") or {} for obj in (new, old)]
                 return _content(new) != _content(old) or labels[0] != labels[1]
             case _:
                 return False

@@ -29,7 +29,7 @@ IDENTITY = ("apiVersion", "kind", "metadata")
 
 def kind_from_crd(crd: JSONObject) -> Kind:
     """Build the kind that the definition's stored version describes."""
-    resource, version, named = resource_of(crd), _stored_version(crd), crd["spec"]["names"]
+    resource, version, kind_names = resource_of(crd), _stored_version(crd), crd["spec"]["names"]
     subresources = version.get("subresources") or {}
     published = version["schema"]["openAPIV3Schema"]
     custom = CustomKind(
@@ -42,15 +42,15 @@ def kind_from_crd(crd: JSONObject) -> Kind:
     schema_of = cache(custom.schema)
     return Kind(
         resource=resource,
-        singular=named.get("singular") or named["kind"].lower(),
+        singular=kind_names.get("singular") or kind_names["kind"].lower(),
         schema_of=schema_of,
         prepare=custom.prepare,
         validate=custom.validate,
         unknown_fields=lambda obj: unknown_fields(schema_of(), obj),
         columns=columns,
         cells=cells,
-        short_names=tuple(named.get("shortNames") or ()),
-        categories=tuple(named.get("categories") or ()),
+        short_names=tuple(kind_names.get("shortNames") or ()),
+        categories=tuple(kind_names.get("categories") or ()),
         has_status=custom.has_status,
         scale=custom.scale,
         published=published,
@@ -60,8 +60,8 @@ def kind_from_crd(crd: JSONObject) -> Kind:
 def resource_of(crd: JSONObject) -> Resource:
     """Return the resource that the definition's stored version names."""
     spec = crd["spec"]
-    named, version = spec["names"], _stored_version(crd)["name"]
-    return Resource(spec["group"], version, named["plural"], named["kind"], spec["scope"] == "Namespaced")
+    kind_names, version = spec["names"], _stored_version(crd)["name"]
+    return Resource(spec["group"], version, kind_names["plural"], kind_names["kind"], spec["scope"] == "Namespaced")
 
 
 def _stored_version(crd: JSONObject) -> JSONObject:
@@ -123,8 +123,8 @@ class CustomKind(Struct, frozen=True):
         for path in (self.scale.spec_replicas, self.scale.status_replicas):
             for value in jsonpath.parse(path)(obj):
                 if not isinstance(value, int) or isinstance(value, bool):
-                    shown = int(value) if isinstance(value, float) and value.is_integer() else value
-                    text = f"{path} accessor error: {_text(shown)} is of the type {GO_TYPES.get(type(value), '<nil>')}, expected int64"
+                    number = int(value) if isinstance(value, float) and value.is_integer() else value
+                    text = f"{path} accessor error: {_text(number)} is of the type {GO_TYPES.get(type(value), '<nil>')}, expected int64"
                     yield invalid(path, 0, text)
                 elif value < 0:
                     yield invalid(path, value, "should be a non-negative integer")
@@ -142,10 +142,16 @@ def _columns(declared: Sequence[JSONObject]) -> tuple[tuple[Column, ...], Cells]
     if not declared:
         declared = ({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},)
     columns = tuple(
-        Column(one["name"], one["type"], one.get("description", ""), one.get("priority", 0), one.get("format", ""))
-        for one in declared
+        Column(
+            column["name"],
+            column["type"],
+            column.get("description", ""),
+            column.get("priority", 0),
+            column.get("format", ""),
+        )
+        for column in declared
     )
-    finders = [(jsonpath.parse(one["jsonPath"]), one["type"]) for one in declared]
+    finders = [(jsonpath.parse(column["jsonPath"]), column["type"]) for column in declared]
 
     def cells(obj: JSONObject, now: datetime) -> list[object]:
         return [meta.name(obj), *(_cell(find(obj), kind, now) for find, kind in finders)]
@@ -153,17 +159,17 @@ def _columns(declared: Sequence[JSONObject]) -> tuple[tuple[Column, ...], Cells]
     return (table.NAME, *columns), cells
 
 
-def _cell(found: list[JSON], kind: str, now: datetime) -> object:
+def _cell(values: list[JSON], kind: str, now: datetime) -> object:
     """Return the value of a column, None if the object has none."""
-    if not found or found[0] is None:
+    if not values or values[0] is None:
         return None
     match kind:
         case "date":
-            return table.age(str(found[0]), now)
-        case "integer" | "number" | "boolean" if isinstance(found[0], int | float):
-            return found[0]
+            return table.age(str(values[0]), now)
+        case "integer" | "number" | "boolean" if isinstance(values[0], int | float):
+            return values[0]
         case _:
-            return ",".join(map(_text, found))
+            return ",".join(map(_text, values))
 
 
 def _text(value: JSON) -> str:

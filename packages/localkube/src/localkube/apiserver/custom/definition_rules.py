@@ -21,14 +21,14 @@ RULES = "x-kubernetes-validations"
 def validate(crd: JSONObject) -> Iterator[FieldError]:
     """Yield every error of a definition."""
     spec = crd["spec"]
-    named = spec["names"]
-    expected = f"{named['plural']}.{spec['group']}"
+    kind_names = spec["names"]
+    expected = f"{kind_names['plural']}.{spec['group']}"
     name = crd["metadata"].get("name", "")
     if name != expected:
         yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     yield from _validate_group(spec["group"])
     yield from must_be(spec["scope"], SCOPES, "spec.scope")
-    yield from _validate_names(named)
+    yield from _validate_names(kind_names)
     yield from _validate_versions(spec["versions"] or [])
 
 
@@ -41,14 +41,14 @@ def _validate_group(group: str) -> Iterator[FieldError]:
         yield invalid("spec.group", group, "should be a domain with at least one dot")
 
 
-def _validate_names(named: JSONObject) -> Iterator[FieldError]:
+def _validate_names(kind_names: JSONObject) -> Iterator[FieldError]:
     for field in ("plural", "singular", "kind", "listKind"):
-        value = named.get(field, "")
+        value = kind_names.get(field, "")
         if not value:
             yield required(f"spec.names.{field}")
         yield from all_invalid(f"spec.names.{field}", value, names.dns_1035_label(value.lower()) if value else ())
-    if named.get("kind") and named.get("kind") == named.get("listKind"):
-        yield invalid("spec.names.listKind", named["listKind"], "kind and listKind may not be the same")
+    if kind_names.get("kind") and kind_names.get("kind") == kind_names.get("listKind"):
+        yield invalid("spec.names.listKind", kind_names["listKind"], "kind and listKind may not be the same")
 
 
 def _validate_versions(versions: list[JSONObject]) -> Iterator[FieldError]:
@@ -56,8 +56,8 @@ def _validate_versions(versions: list[JSONObject]) -> Iterator[FieldError]:
         yield required("spec.versions", "must have exactly one version marked as storage version")
         return
     if sum(version["storage"] for version in versions) != 1:
-        listed = [version["name"] for version in versions]
-        yield invalid("spec.versions", listed, "must have exactly one version marked as storage version")
+        version_names = [version["name"] for version in versions]
+        yield invalid("spec.versions", version_names, "must have exactly one version marked as storage version")
     for index, version in enumerate(versions):
         path = f"spec.versions[{index}]"
         yield from all_invalid(f"{path}.name", version["name"], names.dns_1035_label(version["name"]))
@@ -173,11 +173,11 @@ def ignored_rules(crd: JSONObject) -> list[str]:
     return rule_paths
 
 
-def _collect_rules(schema: Any, path: str, found: list[str]) -> None:
+def _collect_rules(schema: Any, path: str, paths: list[str]) -> None:
     if isinstance(schema, dict):
         if RULES in schema:
-            found.append(path)
+            paths.append(path)
         for name, child in (schema.get("properties") or {}).items():
-            _collect_rules(child, f"{path}.{name}", found)
-        _collect_rules(schema.get("items"), f"{path}[]", found)
-        _collect_rules(schema.get("additionalProperties"), f"{path}[]", found)
+            _collect_rules(child, f"{path}.{name}", paths)
+        _collect_rules(schema.get("items"), f"{path}[]", paths)
+        _collect_rules(schema.get("additionalProperties"), f"{path}[]", paths)

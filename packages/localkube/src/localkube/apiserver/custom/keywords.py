@@ -74,11 +74,11 @@ def join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def type_error(path: str, value: JSON, wanted: str) -> FieldError:
+def type_error(path: str, value: JSON, expected: str) -> FieldError:
     """Build the error of a value of another type."""
     actual = type_name(value)
-    wanted = "integer,string" if wanted == "x-kubernetes-int-or-string" else wanted
-    text = f"{path} in body must be of type {wanted}: {render(actual)}"
+    expected = "integer,string" if expected == "x-kubernetes-int-or-string" else expected
+    text = f"{path} in body must be of type {expected}: {render(actual)}"
     return FieldError(Kind.TYPE_INVALID, path or "<nil>", actual, text)
 
 
@@ -168,8 +168,8 @@ def _multiple_of(value: JSON, factor: JSON, path: str, _schema: JSONObject) -> F
 
 def _least(what: str) -> Rule:
     def rule(value: JSON, limit: JSON, path: str, _schema: JSONObject) -> FieldError | None:
-        shown = value if isinstance(value, str) else len(value)
-        return invalid(path, shown, f"{path} in body should {what.format(limit)}") if len(value) < limit else None
+        bad_value = value if isinstance(value, str) else len(value)
+        return invalid(path, bad_value, f"{path} in body should {what.format(limit)}") if len(value) < limit else None
 
     return rule
 

@@ -25,16 +25,16 @@ TYPES: Final[dict[str, Callable[[JSON], bool]]] = {
     "bool": lambda value: isinstance(value, bool),
     "int64": _is_integer,
     "float64": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-    "[]string": lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
+    "[]string": lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
     "[]v1.JSON": lambda value: isinstance(value, list),
     SCHEMA: lambda value: isinstance(value, dict),
-    f"[]{SCHEMA}": lambda value: isinstance(value, list) and all(isinstance(one, dict) for one in value),
+    f"[]{SCHEMA}": lambda value: isinstance(value, list) and all(isinstance(item, dict) for item in value),
     f"map[string]{SCHEMA}": lambda value: (
-        isinstance(value, dict) and all(isinstance(one, dict) for one in value.values())
+        isinstance(value, dict) and all(isinstance(item, dict) for item in value.values())
     ),
     "v1.JSONSchemaPropsOrArray": lambda _: True,
     "v1.JSONSchemaPropsOrBool": lambda value: isinstance(value, dict | bool),
-    "[]v1.ValidationRule": lambda value: isinstance(value, list) and all(isinstance(one, dict) for one in value),
+    "[]v1.ValidationRule": lambda value: isinstance(value, list) and all(isinstance(item, dict) for item in value),
 }
 
 KEYWORDS: Final[dict[str, str]] = {
@@ -95,9 +95,9 @@ def _normalized(value: JSON, go_type: str, path: str) -> JSON:
 def _without_nulls(value: JSON, go_type: str) -> JSON:
     """Return a list or a map of schemas with empty schemas in place of nulls, as Go reads it."""
     if isinstance(value, list):
-        return [{} if one is None else one for one in value]
+        return [{} if item is None else item for item in value]
     if isinstance(value, dict) and go_type.startswith("map"):
-        return {key: {} if one is None else one for key, one in value.items()}
+        return {key: {} if item is None else item for key, item in value.items()}
     return value
 
 

@@ -118,11 +118,11 @@ class Structural:
         properties, defaults = self.properties, self.defaults
         result: JSONObject = {}
         for name, child in value.items():
-            known = properties.get(name, self.values)
-            if known is not None:
-                if child is None and not known.nullable:
+            child_schema = properties.get(name, self.values)
+            if child_schema is not None:
+                if child is None and not child_schema.nullable:
                     continue
-                result[name] = known.normalize(child)
+                result[name] = child_schema.normalize(child)
             elif self.preserves or name in self.always_kept:
                 result[name] = child
         for name, default in defaults.items():
@@ -148,9 +148,9 @@ class Structural:
         missing = (name for name in self.schema.get("required") or () if name not in value)
         errors.extend(required(join(path, name)) for name in missing)
         for name, child in value.items():
-            known = self.properties.get(name, self.values)
-            if known is not None:
-                known.check(child, join(path, name), errors)
+            child_schema = self.properties.get(name, self.values)
+            if child_schema is not None:
+                child_schema.check(child, join(path, name), errors)
 
     def _check_list(self, value: list[JSON], path: str, errors: list[FieldError]) -> None:
         if self.items is not None:
@@ -168,6 +168,6 @@ class Structural:
                 continue  # a missing key is an error of its own: keys are required
             if element in seen:
                 keys = self.schema.get(LIST_KEYS)
-                found = {key: item[key] for key in keys if key in item} if keys else item
-                errors.append(FieldError(Kind.DUPLICATE, f"{path}[{index}]", found))
+                identity = {key: item[key] for key in keys if key in item} if keys else item
+                errors.append(FieldError(Kind.DUPLICATE, f"{path}[{index}]", identity))
             seen.add(element)

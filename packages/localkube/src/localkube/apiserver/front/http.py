@@ -100,9 +100,9 @@ class HttpServer:
             return await self._answer(request)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        refused = self._guard.check(request.headers)
-        if refused is not None:
-            return _refuse(refused)
+        error = self._guard.check(request.headers)
+        if error is not None:
+            return _refuse(error)
         try:
             with self._acceptor.receiving(request.transport, BODY_SECONDS + TO_REFUSE):
                 async with timeouts.within(BODY_SECONDS):
@@ -111,17 +111,17 @@ class HttpServer:
             return _refuse(refusal.RefusalError(408, "Timeout", f"the body was not sent within {BODY_SECONDS:.0f} s"))
         except web.HTTPRequestEntityTooLarge:
             return _refuse(refusal.too_large(BODY_LIMIT))
-        asked = _request(request, body)
+        api_request = _request(request, body)
         if sockets.is_upgrade(request):
-            return await self._upgrade(request, asked)
-        answer = await self._api.handle(asked, self._user)
+            return await self._upgrade(request, api_request)
+        answer = await self._api.handle(api_request, self._user)
         return _plain(answer) if isinstance(answer, Response) else await _stream(request, answer)
 
-    async def _upgrade(self, request: web.BaseRequest, asked: Request) -> web.StreamResponse:
+    async def _upgrade(self, request: web.BaseRequest, api_request: Request) -> web.StreamResponse:
         try:
-            call = self._api.call(asked, self._user)
+            call = self._api.call(api_request, self._user)
             if call.subresource not in podstreams.SERVED:
-                raise refusal.bad_request(f"{asked.path} cannot be spoken over a WebSocket")
+                raise refusal.bad_request(f"{api_request.path} cannot be spoken over a WebSocket")
             routes.require_served(call)
             return await podstreams.SERVED[call.subresource](self._api.backend, call, request)
         except RefusalError as refused:
@@ -148,9 +148,9 @@ def _request(request: web.BaseRequest, body: bytes) -> Request:
     return Request(request.method, path, pairs, request.headers, body)
 
 
-def _refuse(refused: RefusalError) -> web.Response:
+def _refuse(error: RefusalError) -> web.Response:
     """Respond with a refusal and close the connection, as the body may not have been read."""
-    response = _plain(representation.respond_refusal(refused))
+    response = _plain(representation.respond_refusal(error))
     response.force_close()
     return response
 

@@ -30,13 +30,13 @@ class Served(Struct, frozen=True):
         """Return the key under which an object of this kind is stored."""
         return StoreKey(self.stored_as, namespace if self.resource.namespaced else "", name)
 
-    def shown(self, stored: JSONObject) -> JSONObject:
+    def from_store(self, stored: JSONObject) -> JSONObject:
         """Return a stored object in the form of this kind."""
         return self.kind.alias.from_stored(stored) if self.kind.alias else stored
 
-    def to_store(self, shown: JSONObject) -> JSONObject:
+    def to_store(self, obj: JSONObject) -> JSONObject:
         """Return an object of this kind in its stored form, its identity first (`list.py` relies on it)."""
-        stored = self.kind.alias.to_stored(shown) if self.kind.alias else shown
+        stored = self.kind.alias.to_stored(obj) if self.kind.alias else obj
         return {"apiVersion": stored["apiVersion"], "kind": stored["kind"], **stored}
 
 

@@ -80,14 +80,14 @@ def not_served(what: str) -> RefusalError:
 
 def not_acceptable(accepted: Iterable[str]) -> RefusalError:
     """Build the refusal of a response format."""
-    listed = ", ".join(accepted)
-    return RefusalError(406, "NotAcceptable", f"only the following media types are accepted: {listed}")
+    types = ", ".join(accepted)
+    return RefusalError(406, "NotAcceptable", f"only the following media types are accepted: {types}")
 
 
 def unsupported_media_type(accepted: Iterable[str]) -> RefusalError:
     """Build the refusal of a request format."""
-    listed = ", ".join(accepted)
-    text = f"the body of the request was in an unknown format - accepted media types include: {listed}"
+    types = ", ".join(accepted)
+    text = f"the body of the request was in an unknown format - accepted media types include: {types}"
     return RefusalError(415, "UnsupportedMediaType", text)
 
 
@@ -138,9 +138,9 @@ def expired(message: str) -> RefusalError:
     return RefusalError(410, "Expired", message)
 
 
-def too_old(asked: int, oldest: int) -> RefusalError:
+def too_old(revision: int, oldest: int) -> RefusalError:
     """Build the refusal of a watch from a resourceVersion before the retained changes."""
-    return expired(f"too old resource version: {asked} ({oldest})")
+    return expired(f"too old resource version: {revision} ({oldest})")
 
 
 def internal_error(message: str) -> RefusalError:

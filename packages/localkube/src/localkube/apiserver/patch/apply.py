@@ -28,7 +28,7 @@ def apply(
     before = live if live is not None else kind.blank
     entries = _entries(kind, live, writer)
     try:
-        wanted = ownership.tracked(kind, fieldsof.of_applied(kind.schema, applied), writer.subresource)
+        fields = ownership.tracked(kind, fieldsof.of_applied(kind.schema, applied), writer.subresource)
         merged = _merge(kind.schema, _without_entries(before), applied)
     except granularity.DuplicateKeysError as error:
         place = granularity.place_of_duplicate(kind.schema, applied)
@@ -41,13 +41,13 @@ def apply(
     mine = next((entry for entry in entries if entry.same_owner(writer)), None)
     others = [entry for entry in entries if entry is not mine]
     if mine is not None:
-        merged = _without_abandoned(kind.schema, merged, mine.fields, [wanted, *(other.fields for other in others)])
+        merged = _without_abandoned(kind.schema, merged, mine.fields, [fields, *(other.fields for other in others)])
     allowed = ownership.own_fields(kind, before, writer.manager)
     others = _settle_conflicts(kind, (before, merged), others, allowed, force=force)
     merged = ownership.updated(merged, applied, writer.manager)
     if live is not None and merged == _without_entries(live):  # an apply that changes nothing keeps the time
         writer = replace(writer, time=mine.writer.time if mine is not None else "")
-    return ownership.with_entries(merged, [*others, Entry(writer, wanted)])
+    return ownership.with_entries(merged, [*others, Entry(writer, fields)])
 
 
 def _entries(kind: Kind, live: JSONObject | None, writer: Writer) -> list[Entry]:
@@ -128,16 +128,16 @@ def _merge(schema: Schema, live: JSON, applied: JSON) -> JSON:
 
 def _merge_items(schema: Schema, live: list[JSON], applied: list[JSON]) -> list[JSON]:
     """Merge by key, in the applied order; items of the live list keep their position only between shared items."""
-    wanted = granularity.keyed(schema, applied)
+    desired = granularity.keyed(schema, applied)
     try:
         present = granularity.keyed(schema, live)
     except granularity.DuplicateKeysError:
         return applied
     items = schema.items or granularity.OPEN
     result: dict[str, JSON] = {}
-    pending = iter(wanted.items())
+    pending = iter(desired.items())
     for element, item in present.items():
-        if element not in wanted:
+        if element not in desired:
             result[element] = item
             continue
         while element not in result:
@@ -162,8 +162,8 @@ def _prune(schema: Schema, value: JSON, last: FieldSet, kept: FieldSet) -> JSON:
     if isinstance(value, dict):
         result = {}
         for name, child in value.items():
-            described, named = granularity.child_schema(schema, name), granularity.is_named(schema, name)
-            rest = _prune_child(described, child, _Owners.of(f"f:{name}", last, kept, named=named))
+            described, is_named = granularity.child_schema(schema, name), granularity.is_named(schema, name)
+            rest = _prune_child(described, child, _Owners.of(f"f:{name}", last, kept, is_named=is_named))
             if rest is not _GONE:
                 result[name] = rest
         return result
@@ -173,7 +173,8 @@ def _prune(schema: Schema, value: JSON, last: FieldSet, kept: FieldSet) -> JSON:
         return value
     described = schema.items or granularity.OPEN
     rests = [
-        _prune_child(described, item, _Owners.of(element, last, kept, named=False)) for element, item in items.items()
+        _prune_child(described, item, _Owners.of(element, last, kept, is_named=False))
+        for element, item in items.items()
     ]
     return [rest for rest in rests if rest is not _GONE]
 
@@ -186,16 +187,16 @@ class _Owners(Struct, frozen=True):
 
     last: FieldSet | None
     kept: FieldSet
-    wanted: bool
+    is_owned: bool
     abandoned: bool
 
     @classmethod
-    def of(cls, element: str, last: FieldSet, kept: FieldSet, *, named: bool) -> "_Owners":
+    def of(cls, element: str, last: FieldSet, kept: FieldSet, *, is_named: bool) -> "_Owners":
         """Return the sets of a child. A named field is kept as long as anything in it is owned."""
         before, now = last.get(element), kept.get(element)
-        applied = before is not None and (named or fieldset.is_member(before))
-        wanted = now is not None and (named or fieldset.is_member(now))
-        return cls(before, now if now is not None else fieldset.NOTHING, wanted, applied and not wanted)
+        was_applied = before is not None and (is_named or fieldset.is_member(before))
+        is_owned = now is not None and (is_named or fieldset.is_member(now))
+        return cls(before, now if now is not None else fieldset.NOTHING, is_owned, was_applied and not is_owned)
 
 
 def _prune_child(schema: Schema, child: JSON, owners: _Owners) -> JSON:
@@ -204,4 +205,4 @@ def _prune_child(schema: Schema, child: JSON, owners: _Owners) -> JSON:
     if owners.abandoned:
         return _GONE
     rest = _prune(schema, child, owners.last, owners.kept)
-    return _GONE if child and rest in ({}, []) and not owners.wanted else rest
+    return _GONE if child and rest in ({}, []) and not owners.is_owned else rest

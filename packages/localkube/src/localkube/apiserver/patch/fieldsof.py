@@ -69,14 +69,14 @@ def _compare_parts(schema: Schema, old: Mapping[str, JSON], new: Mapping[str, JS
         for element, part in new.items()
         if element in old and old[element] != part
     }
-    inside = {element: found for element, found in changed.items() if found is not None}
-    whole: FieldSet = {element: {} for element, found in changed.items() if found is None}
+    inside = {element: difference for element, difference in changed.items() if difference is not None}
+    whole: FieldSet = {element: {} for element, difference in changed.items() if difference is None}
     added = _whole(schema, {element: part for element, part in new.items() if element not in old})
     removed = _whole(schema, {element: part for element, part in old.items() if element not in new})
     return Difference(
-        added | {element: found.added for element, found in inside.items() if found.added},
-        whole | {element: found.modified for element, found in inside.items() if found.modified},
-        removed | {element: found.removed for element, found in inside.items() if found.removed},
+        added | {element: difference.added for element, difference in inside.items() if difference.added},
+        whole | {element: difference.modified for element, difference in inside.items() if difference.modified},
+        removed | {element: difference.removed for element, difference in inside.items() if difference.removed},
     )
 
 

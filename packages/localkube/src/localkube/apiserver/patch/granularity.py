@@ -78,10 +78,10 @@ def place_of_duplicate(schema: Schema, value: JSON, path: str = "") -> str:
     if not is_granular(schema, value):
         return ""
     try:
-        found = parts(schema, value)
+        children = parts(schema, value)
     except DuplicateKeysError:
         return path
-    for element, child in found.items():
+    for element, child in children.items():
         name = f".{element[2:]}" if isinstance(value, dict) else label(element)
         if place := place_of_duplicate(part_schema(schema, element), child, f"{path}{name}"):
             return place

@@ -93,9 +93,9 @@ def _source(operation: dict[str, Any]) -> list[str]:
 
 
 def _test(document: JSON, path: Sequence[str], operation: dict[str, Any]) -> None:
-    found, expected = _get(document, path), operation.get("value")
-    if not equal(found, expected):
-        raise _unfit(f"testing {operation['path']}: found {render(found)}, expected {render(expected)}")
+    actual, expected = _get(document, path), operation.get("value")
+    if not equal(actual, expected):
+        raise _unfit(f"testing {operation['path']}: found {render(actual)}, expected {render(expected)}")
 
 
 def _get(document: JSON, path: Sequence[str]) -> JSON:

@@ -63,13 +63,13 @@ def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *
     if not entries and (old is not None or kind.lazily_owned):  # an object without entries has none until an apply
         return with_entries(new, ())
     difference = fieldsof.compare(kind.schema, before, new)
-    taken = tracked(kind, fieldset.union(difference.added, difference.modified), writer.subresource)
-    lost = fieldset.union(taken, difference.removed)
+    changed_fields = tracked(kind, fieldset.union(difference.added, difference.modified), writer.subresource)
+    lost = fieldset.union(changed_fields, difference.removed)
     kept = [replace(entry, fields=fieldset.difference(entry.fields, lost)) for entry in entries]
-    if taken:
+    if changed_fields:
         mine = next((entry for entry in kept if entry.same_owner(writer)), None)
         kept = [entry for entry in kept if entry is not mine]
-        kept.append(Entry(writer, fieldset.union(mine.fields, taken) if mine else taken))
+        kept.append(Entry(writer, fieldset.union(mine.fields, changed_fields) if mine else changed_fields))
     return with_entries(new, kept)
 
 
@@ -184,8 +184,10 @@ def own_fields(kind: Kind, live: JSONObject, manager: str) -> FieldSet:
         fields = fieldsof.of_applied(kind.schema, applied)
     except (msgspec.DecodeError, granularity.DuplicateKeysError):
         return {}
-    found = fieldsof.compare(kind.schema, applied, live)
-    return fieldset.difference(fields, fieldset.union(found.modified, fieldset.union(found.added, found.removed)))
+    difference = fieldsof.compare(kind.schema, applied, live)
+    return fieldset.difference(
+        fields, fieldset.union(difference.modified, fieldset.union(difference.added, difference.removed))
+    )
 
 
 def updated(obj: JSONObject, applied: JSONObject, manager: str) -> JSONObject:

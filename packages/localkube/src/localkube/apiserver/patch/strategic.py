@@ -50,10 +50,10 @@ def _merge_fields(target: JSONObject, patch: JSONObject, schema: Schema) -> JSON
             merged[name] = _merge(merged.get(name), change, child_schema(schema, name))
     for name, order in patch.items():
         field = name.removeprefix(ORDER)
-        wanted = _list(name, order) if field != name else []
+        ordered_values = _list(name, order) if field != name else []
         if field != name and isinstance(merged.get(field), list):
             key = child_schema(schema, field).patch_key
-            merged[field] = _ordered(merged[field], wanted, target.get(field) or [], key)
+            merged[field] = _ordered(merged[field], ordered_values, target.get(field) or [], key)
     return merged
 
 
@@ -95,18 +95,20 @@ def _merge_items(target: list[JSON], change: list[JSON], schema: Schema) -> list
 def _ordered(merged: list[JSON], order: list[JSON], original: list[JSON], key: str) -> list[JSON]:
     """Sort the items named by `order` in that order; the others stay before the items that they preceded originally."""
     key_of: Callable[[JSON], JSON] = (lambda item: _key_of(item, key)) if key else (lambda item: item)
-    wanted, before = [key_of(entry) for entry in order], [key_of(entry) for entry in original]
+    ordered_keys, before = [key_of(entry) for entry in order], [key_of(entry) for entry in original]
 
     def precedes(left: JSON, right: JSON) -> bool:
         return left in before and right in before and before.index(left) < before.index(right)
 
-    named = sorted((item for item in merged if key_of(item) in wanted), key=lambda item: wanted.index(key_of(item)))
+    in_order = sorted(
+        (item for item in merged if key_of(item) in ordered_keys), key=lambda item: ordered_keys.index(key_of(item))
+    )
     result: list[JSON] = []
-    for item in (item for item in merged if key_of(item) not in wanted):
-        while named and not precedes(key_of(item), key_of(named[0])):
-            result.append(named.pop(0))
+    for item in (item for item in merged if key_of(item) not in ordered_keys):
+        while in_order and not precedes(key_of(item), key_of(in_order[0])):
+            result.append(in_order.pop(0))
         result.append(item)
-    return result + named
+    return result + in_order
 
 
 def _retain(target: JSONObject, patch: JSONObject) -> JSONObject:

@@ -87,7 +87,7 @@ def read_struct(call: Call, struct: str, versions: Collection[str]) -> JSONObjec
 
 
 def require_identity(sent: JSONObject, kind: str, versions: Collection[str]) -> None:
-    """Return an object as Go reads it into a type; refuse values of wrong types."""
+    """Refuse an object of another kind or version."""
     if (sent.get("kind") or kind) != kind or (sent.get("apiVersion") or min(versions)) not in versions:
         raise refusal.bad_request(f"the body must be an object of the kind {kind} of {' or '.join(sorted(versions))}")
 
@@ -100,9 +100,9 @@ def normalized(call: Call, struct: str, sent: JSONObject) -> JSONObject:
         raise refusal.undecodable(call.method, call.body, str(error)) from error
 
 
-def _version_text(call: Call, found: str) -> str:
+def _version_text(call: Call, version: str) -> str:
     expected = call.served.resource.api_version
-    return f"the API version in the data ({found}) does not match the expected API version ({expected})"
+    return f"the API version in the data ({version}) does not match the expected API version ({expected})"
 
 
 def identified(call: Call, obj: JSONObject) -> JSONObject:

@@ -70,12 +70,12 @@ def parse(served: Served, namespace: str, query: Mapping[str, str]) -> Selection
 
 
 def _require_selectable(served: Served, path: str) -> None:
-    known = FIELDS.get(served.resource.plural) if served.resource.group == "" else None
-    if path == "metadata.namespace" and known is not None and not served.resource.namespaced:
+    selectable = FIELDS.get(served.resource.plural) if served.resource.group == "" else None
+    if path == "metadata.namespace" and selectable is not None and not served.resource.namespaced:
         raise refusal.bad_request(f"field label not supported: {path}")
-    if path in METADATA_FIELDS or path in (known or ()):
+    if path in METADATA_FIELDS or path in (selectable or ()):
         return
-    if known is not None or served.custom:
+    if selectable is not None or served.custom:
         raise refusal.bad_request(f"field label not supported: {path}")
     raise refusal.bad_request(f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"')
 

@@ -47,17 +47,17 @@ def manager_errors(name: str) -> list[FieldError]:
     """Return the errors of the name of a field manager."""
     if len(name.encode()) > LONGEST_MANAGER:
         return [FieldError(FieldKind.TOO_LONG, "fieldManager", detail=f"may not be more than {LONGEST_MANAGER} bytes")]
-    unprintable = ((index, one) for index, one in enumerate(name) if not one.isprintable())
+    unprintable = ((index, character) for index, character in enumerate(name) if not character.isprintable())
     return [
-        invalid("fieldManager", name, f"invalid character U+{ord(one):04X} (at position {index})")
-        for index, one in unprintable
+        invalid("fieldManager", name, f"invalid character U+{ord(character):04X} (at position {index})")
+        for index, character in unprintable
     ]
 
 
 def manager(call: Call) -> str:
     """Return the field manager: the requested one, else the first word of the user agent."""
-    named = call.query.get("fieldManager") or call.headers.get("user-agent", "").partition("/")[0]
-    return named[:LONGEST_MANAGER] or "unknown"
+    name = call.query.get("fieldManager") or call.headers.get("user-agent", "").partition("/")[0]
+    return name[:LONGEST_MANAGER] or "unknown"
 
 
 def check_fields(kind: Kind, obj: JSONObject, options: WriteOptions) -> None:

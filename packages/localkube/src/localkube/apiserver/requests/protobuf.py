@@ -135,9 +135,9 @@ def _message(name: str, content: bytes) -> JSONObject:
         elif kind in {"map", "bytes map"}:
             result[field] = {**result.get(field, {}), **_entry(kind, value)}
         else:
-            found = _value(kind, value)
-            if found or field in KEPT_ZEROES:
-                result[field] = found
+            item = _value(kind, value)
+            if item or field in KEPT_ZEROES:
+                result[field] = item
     return result
 
 
@@ -165,8 +165,8 @@ def _entry(kind: str, value: int | bytes) -> JSONObject:
     if isinstance(value, int):
         raise UnreadableError("an entry of a map is not a message")
     parts = dict(_fields(value))
-    key, found = parts.get(1, b""), parts.get(2, b"")
-    return {str(_value("string", key)): _value("bytes" if kind == "bytes map" else "string", found)}
+    key, content = parts.get(1, b""), parts.get(2, b"")
+    return {str(_value("string", key)): _value("bytes" if kind == "bytes map" else "string", content)}
 
 
 def _fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:

@@ -64,9 +64,9 @@ def respond(code: int, obj: JSONObject, media: str = JSON_TYPE, warnings: Sequen
     return respond_bytes(code, encode(obj), media, warnings)
 
 
-def respond_refusal(refused: RefusalError) -> Response:
+def respond_refusal(error: RefusalError) -> Response:
     """Build the response for a refusal."""
-    return respond(refused.code, refused.status())
+    return respond(error.code, error.status())
 
 
 def respond_store_error(error: StoreError) -> Response:

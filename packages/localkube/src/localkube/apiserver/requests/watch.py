@@ -112,9 +112,9 @@ class Watcher:
             self._wake = None
         if not self._chunks:
             return None if self._ended else b""
-        taken = self._take_piece()
-        self._size = max(self._size - len(taken), 0)  # the last line of a stream was not counted
-        return taken
+        piece = self._take_piece()
+        self._size = max(self._size - len(piece), 0)  # the last line of a stream was not counted
+        return piece
 
     def _take_piece(self) -> bytes:
         """Return as many whole chunks as fit into a piece, or a part of a larger chunk."""
@@ -224,9 +224,9 @@ class WatchHub:
 
     def attach(self, served: Served, selection: Selection, encoder: Encoder) -> tuple[Feed, Watcher]:
         """Return a watcher of all changes that are committed from now on. The caller must detach it."""
-        made = Feed(served, selection, encoder)
-        feed = self._feeds.setdefault(made.key, made)
-        if feed is made:
+        candidate = Feed(served, selection, encoder)
+        feed = self._feeds.setdefault(candidate.key, candidate)
+        if feed is candidate:
             self._by_resource.setdefault(served.stored_as, []).append(feed)
         feed.deliver()
         watcher = Watcher()

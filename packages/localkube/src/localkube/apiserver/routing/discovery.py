@@ -59,10 +59,10 @@ class Listed(NamedTuple):
 
 def listed(registry: Registry) -> list[Listed]:
     """Return all resources, also resources without objects, sorted by their names."""
-    served = [_served(one) for one in registry]
-    asked = [Listed(one, one.kind.lower(), ("create",), {}) for one in reviews.RESOURCES]
-    measured = [Listed(one, one.kind.lower(), ("get", "list"), {}) for one in loadmetrics.RESOURCES]
-    return sorted([*served, *asked, *measured], key=lambda one: one.resource.plural)
+    served = [_served(kind) for kind in registry]
+    of_reviews = [Listed(resource, resource.kind.lower(), ("create",), {}) for resource in reviews.RESOURCES]
+    of_metrics = [Listed(resource, resource.kind.lower(), ("get", "list"), {}) for resource in loadmetrics.RESOURCES]
+    return sorted([*served, *of_reviews, *of_metrics], key=lambda item: item.resource.plural)
 
 
 def _served(served: Served) -> Listed:
@@ -106,12 +106,12 @@ def answer(registry: Registry, parts: Sequence[str], accept: str) -> tuple[JSONO
 
 
 def _groups(registry: Registry) -> list[str]:
-    return sorted({one.resource.group for one in listed(registry)})
+    return sorted({item.resource.group for item in listed(registry)})
 
 
 def _versions(registry: Registry, group: str) -> list[str]:
     """Return the versions of a group, the preferred one first: the newest released version."""
-    versions = {one.resource.version for one in listed(registry) if one.resource.group == group}
+    versions = {item.resource.version for item in listed(registry) if item.resource.group == group}
     return sorted(sorted(versions), key=lambda version: -int(version[1:]) if version[1:].isdecimal() else 0)
 
 
@@ -121,22 +121,22 @@ def _group(registry: Registry, group: str) -> JSONObject:
 
 
 def _of(registry: Registry, group: str, version: str) -> list[Listed]:
-    return [one for one in listed(registry) if (one.resource.group, one.resource.version) == (group, version)]
+    return [item for item in listed(registry) if (item.resource.group, item.resource.version) == (group, version)]
 
 
 def _resources(registry: Registry, group: str, version: str) -> JSONObject:
-    entries = [entry for one in _of(registry, group, version) for entry in _entries(one)]
+    entries = [entry for item in _of(registry, group, version) for entry in _entries(item)]
     name = f"{group}/{version}" if group else version
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": entries}
 
 
-def _entries(one: Listed) -> Iterator[JSONObject]:
+def _entries(item: Listed) -> Iterator[JSONObject]:
     """Yield the entries of a resource and its subresources, in the form of one version."""
-    resource = one.resource
+    resource = item.resource
     place = {"singularName": "", "namespaced": resource.namespaced}
-    singular = {"singularName": one.singular} if one.verbs is VERBS else {}
-    yield {"name": resource.plural, **place, **singular, "kind": resource.kind, "verbs": list(one.verbs), **one.names}
-    for below in one.subresources:
+    singular = {"singularName": item.singular} if item.verbs is VERBS else {}
+    yield {"name": resource.plural, **place, **singular, "kind": resource.kind, "verbs": list(item.verbs), **item.names}
+    for below in item.subresources:
         address = {"group": below.group, "version": below.version} if below.group else {}
         name = f"{resource.plural}/{below.name}"
         yield {"name": name, **place, **address, "kind": below.kind, "verbs": list(below.verbs)}
@@ -150,7 +150,7 @@ def _aggregated(registry: Registry, *, core: bool) -> JSONObject:
             "versions": [
                 {
                     "version": version,
-                    "resources": [_discovered(one) for one in _of(registry, group, version)],
+                    "resources": [_discovered(item) for item in _of(registry, group, version)],
                     "freshness": "Current",
                 }
                 for version in _versions(registry, group)
@@ -161,23 +161,25 @@ def _aggregated(registry: Registry, *, core: bool) -> JSONObject:
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
 
-def _discovered(one: Listed) -> JSONObject:
-    resource = one.resource
+def _discovered(item: Listed) -> JSONObject:
+    resource = item.resource
     below = [
         {
-            "subresource": each.name,
-            "responseKind": _kind(each.group or resource.group, each.version or resource.version, each.kind),
-            "verbs": list(each.verbs),
+            "subresource": subresource.name,
+            "responseKind": _kind(
+                subresource.group or resource.group, subresource.version or resource.version, subresource.kind
+            ),
+            "verbs": list(subresource.verbs),
         }
-        for each in one.subresources
+        for subresource in item.subresources
     ]
     return {
         "resource": resource.plural,
         "responseKind": _kind(resource.group, resource.version, resource.kind),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
-        "singularResource": one.singular,
-        "verbs": list(one.verbs),
-        **one.names,
+        "singularResource": item.singular,
+        "verbs": list(item.verbs),
+        **item.names,
         **({"subresources": below} if below else {}),
     }
 

@@ -34,7 +34,7 @@ async def answer(backend: Backend, request: Request, user: str) -> Response:
     """Return the metrics at a path below `ROOT`: of all, selected or single pods or nodes."""
     core = replace(request, path=f"/api/v1/{request.path.removeprefix(ROOT)}")
     call = calls.parse(backend.registry, core, user)
-    resource = next((one for one in RESOURCES if one.plural == call.served.resource.plural), None)
+    resource = next((candidate for candidate in RESOURCES if candidate.plural == call.served.resource.plural), None)
     if resource is None or call.subresource:
         raise refusal.unknown_resource()
     if request.method != "GET" or call.flag("watch"):
@@ -43,21 +43,21 @@ async def answer(backend: Backend, request: Request, user: str) -> Response:
         objects = [get.get(backend, call)]
     else:
         objects = [msgspec.json.decode(item) for item in listing.list_page(backend, call).items]
-    shown = _shown(backend, resource, objects, await backend.node.current.measure())
+    items = _metrics(backend, resource, objects, await backend.node.current.measure())
     if not call.name:
         head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": {}}
-        return representation.respond(200, head | {"items": [*shown]})
-    one = next(shown, None)
-    if one is None:
+        return representation.respond(200, head | {"items": [*items]})
+    item = next(items, None)
+    if item is None:
         raise refusal.not_found(resource, call.name)
-    return representation.respond(200, one)
+    return representation.respond(200, item)
 
 
-def _shown(
-    backend: Backend, resource: Resource, found: Iterable[JSONObject], measured: Measured
+def _metrics(
+    backend: Backend, resource: Resource, objects: Iterable[JSONObject], measured: Measured
 ) -> Iterator[JSONObject]:
     if resource is resources.POD_METRICS:
-        for pod in found:
+        for pod in objects:
             loads, devices = measured.loads.get(meta.uid(pod), {}), measured.devices.get(meta.uid(pod), {})
             if loads and loads.keys() >= _measurable(pod):
                 containers = [
@@ -67,7 +67,7 @@ def _shown(
                 yield _head(resource, pod, measured) | {"containers": containers}
         return
     of_nodes = _by_node(backend, measured.loads)
-    for node in found:
+    for node in objects:
         yield _head(resource, node, measured) | {"usage": _usage(of_nodes.get(meta.name(node), ()))}
 
 
@@ -78,12 +78,12 @@ def _measurable(pod: JSONObject) -> set[str]:
 
 
 def _by_node(backend: Backend, loads: Mapping[UID, Mapping[str, Load]]) -> dict[str, list[Load]]:
-    found: dict[str, list[Load]] = {}
+    by_node: dict[str, list[Load]] = {}
     call = calls.parse(backend.registry, Request("GET", resources.PODS.path()), "")
     for item in listing.list_page(backend, call).items:
         pod = msgspec.json.decode(item)
-        found.setdefault(meta.spec(pod).get("nodeName", ""), []).extend(loads.get(meta.uid(pod), {}).values())
-    return found
+        by_node.setdefault(meta.spec(pod).get("nodeName", ""), []).extend(loads.get(meta.uid(pod), {}).values())
+    return by_node
 
 
 def _head(resource: Resource, obj: JSONObject, measured: Measured) -> JSONObject:

@@ -169,7 +169,7 @@ def _metadata() -> Schema:
 
 
 def _object(shape: Schema, description: str) -> JSONObject:
-    fields = {name: schema(one) for name, one in (shape.fields or {}).items()}
+    fields = {name: schema(field) for name, field in (shape.fields or {}).items()}
     properties = _described(fields, PARTS) if "metadata" in fields else fields
     return {"type": "object", "description": description, "properties": properties}
 

@@ -49,8 +49,8 @@ def require_served(call: Call) -> None:
 
 
 async def _create(backend: Backend, call: Call) -> Answer:
-    obj, chosen = await create.create(backend, call)
-    return present.show(backend, call, 201, obj, _warnings(call, obj, chosen))
+    obj, write_options = await create.create(backend, call)
+    return present.show(backend, call, 201, obj, _warnings(call, obj, write_options))
 
 
 async def _get(backend: Backend, call: Call) -> Answer:
@@ -59,25 +59,25 @@ async def _get(backend: Backend, call: Call) -> Answer:
 
 async def _list(backend: Backend, call: Call) -> Answer:
     if call.flag("watch"):
-        shown = representation.negotiate(call.headers.get("accept", ""))
-        return StreamResponse(200, {"content-type": shown.media}, watching.watch(backend, call, shown))
+        form = representation.negotiate(call.headers.get("accept", ""))
+        return StreamResponse(200, {"content-type": form.media}, watching.watch(backend, call, form))
     return present.show_page(backend, call, listing.list_page(backend, call))
 
 
 async def _update(backend: Backend, call: Call) -> Answer:
-    code, obj, chosen = await update.update(backend, call)
-    return present.show(backend, call, code, obj, _warnings(call, obj, chosen))
+    code, obj, write_options = await update.update(backend, call)
+    return present.show(backend, call, code, obj, _warnings(call, obj, write_options))
 
 
 async def _patch(backend: Backend, call: Call) -> Answer:
-    code, obj, chosen = await patch_verb.patch(backend, call)
-    return present.show(backend, call, code, obj, _warnings(call, obj, chosen))
+    code, obj, write_options = await patch_verb.patch(backend, call)
+    return present.show(backend, call, code, obj, _warnings(call, obj, write_options))
 
 
-def _warnings(call: Call, obj: JSONObject, chosen: WriteOptions) -> list[str]:
+def _warnings(call: Call, obj: JSONObject, write_options: WriteOptions) -> list[str]:
     """Return the warnings of a write: about the request, and about the object."""
     own = call.served.kind.warnings(obj) if not call.subresource else ()
-    return [*chosen.warnings, *own]
+    return [*write_options.warnings, *own]
 
 
 async def _delete(backend: Backend, call: Call) -> Answer:

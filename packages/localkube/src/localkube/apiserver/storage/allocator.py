@@ -29,5 +29,5 @@ def _malloc_trim() -> Callable[[int], int] | None:
     except (ImportError, OSError, AttributeError):
         return None
     function.argtypes = [ctypes.c_size_t]
-    found: Callable[[int], int] = function
-    return found
+    typed_function: Callable[[int], int] = function
+    return typed_function

@@ -92,11 +92,11 @@ def inspect(path: Path) -> None:
     """Refuse a damaged file, and one of another format."""
     try:
         with closing(connect_readonly(path)) as database:
-            (found,) = database.execute("PRAGMA user_version").fetchone()
-            if found > FORMAT:
-                wanted = f"(format {found}, this one reads {FORMAT})"
-                raise StoreError(f"{path}: made by a newer version {wanted}: use that")
-            problem = _problem(database) if found == FORMAT else f"not a file of this version (format {found})"
+            (version,) = database.execute("PRAGMA user_version").fetchone()
+            if version > FORMAT:
+                formats = f"(format {version}, this one reads {FORMAT})"
+                raise StoreError(f"{path}: made by a newer version {formats}: use that")
+            problem = _problem(database) if version == FORMAT else f"not a file of this version (format {version})"
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF not in DAMAGE:
             raise explain(str(path), error) from error

@@ -30,11 +30,11 @@ class Window:
         surplus = max(retained - self._revisions, 0)
         if self._size <= self._limit:
             return surplus if surplus >= every else 0
-        left, count = self._size, 0
+        remaining, count = self._size, 0
         for size in islice(self._sizes, len(self._sizes) - 1):
-            if left <= self._limit // 2:
+            if remaining <= self._limit // 2:
                 break
-            left -= size
+            remaining -= size
             count += 1
         return max(count, surplus)
 

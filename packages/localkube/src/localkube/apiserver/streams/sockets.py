@@ -33,10 +33,10 @@ def negotiate(request: web.BaseRequest, served: Sequence[str]) -> str:
     if ANY not in [clause.partition(";")[0].strip() for clause in accept.split(",")]:
         raise web.HTTPNotAcceptable(text=NOT_ACCEPTABLE)
     offered = [name.strip() for name in request.headers.get("sec-websocket-protocol", "").split(",")]
-    chosen = next((name for name in offered if name in served), "")
-    if not chosen:
+    subprotocol = next((name for name in offered if name in served), "")
+    if not subprotocol:
         raise refusal.bad_request(f"unable to upgrade: none of the subprotocols {', '.join(served)} is offered")
-    return chosen
+    return subprotocol
 
 
 async def upgrade(request: web.BaseRequest, protocol: str) -> web.WebSocketResponse:

@@ -21,18 +21,18 @@ SHOWN_ENDPOINTS = 3
 SHOWN_METRICS = 2
 
 
-class Shown(Struct, frozen=True):
+class TableColumns(Struct, frozen=True):
     """The columns of a kind and the function that fills one row."""
 
     columns: tuple[Column, ...]
     cells: Callable[[JSONObject, datetime], list[object]]
 
 
-def of(resource: Resource) -> Shown:
+def of(resource: Resource) -> TableColumns:
     """Return the columns of a resource: its own columns between name and age, or only these two."""
     pairs = COLUMNS.get(resource, (NAME, AGE))
     fillers = tuple(cell for _, cell in pairs)
-    return Shown(tuple(column for column, _ in pairs), lambda obj, now: [cell(obj, now) for cell in fillers])
+    return TableColumns(tuple(column for column, _ in pairs), lambda obj, now: [cell(obj, now) for cell in fillers])
 
 
 def _pod_ready(pod: JSONObject, _now: datetime) -> str:
@@ -72,10 +72,10 @@ def _scaled(autoscaler: JSONObject, _now: datetime) -> str:
 def _targets(autoscaler: JSONObject, _now: datetime) -> str:
     """Return the value and the target of each metric: `cpu: 35%/80%`."""
     now = meta.status(autoscaler).get("currentMetrics") or []
-    wanted = meta.spec(autoscaler).get("metrics") or []
-    shown = [_target(metric, now[index] if index < len(now) else {}) for index, metric in enumerate(wanted)]
-    more = f" + {len(shown) - SHOWN_METRICS} more..." if len(shown) > SHOWN_METRICS else ""
-    return listed(shown[:SHOWN_METRICS]).replace(",", ", ") + more
+    metrics = meta.spec(autoscaler).get("metrics") or []
+    texts = [_target(metric, now[index] if index < len(now) else {}) for index, metric in enumerate(metrics)]
+    more = f" + {len(texts) - SHOWN_METRICS} more..." if len(texts) > SHOWN_METRICS else ""
+    return listed(texts[:SHOWN_METRICS]).replace(",", ", ") + more
 
 
 def _target(metric: JSONObject, current: JSONObject) -> str:
@@ -110,9 +110,9 @@ def _endpoints(endpoints: JSONObject, _now: datetime) -> str:
     return _shortened(targets)
 
 
-def _shortened(found: list[str]) -> str:
-    more = len(found) - SHOWN_ENDPOINTS
-    return f"{listed(found[:SHOWN_ENDPOINTS])} + {more} more..." if more > 0 else listed(found)
+def _shortened(endpoints: list[str]) -> str:
+    more = len(endpoints) - SHOWN_ENDPOINTS
+    return f"{listed(endpoints[:SHOWN_ENDPOINTS])} + {more} more..." if more > 0 else listed(endpoints)
 
 
 def _slice_endpoints(endpoint_slice: JSONObject, _now: datetime) -> str:
@@ -270,7 +270,7 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
         column("External-IP", _external_address),
         column(
             "Port(s)",
-            lambda obj, _: listed(f"{one['port']}/{one['protocol']}" for one in meta.spec(obj).get("ports") or ()),
+            lambda obj, _: listed(f"{port['port']}/{port['protocol']}" for port in meta.spec(obj).get("ports") or ()),
         ),
         AGE,
         column(
@@ -281,7 +281,7 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
     resources.ENDPOINT_SLICES: (
         NAME,
         column("AddressType", at("addressType")),
-        column("Ports", lambda obj, _: listed((one.get("port", "*") for one in obj.get("ports") or ()), "<unset>")),
+        column("Ports", lambda obj, _: listed((port.get("port", "*") for port in obj.get("ports") or ()), "<unset>")),
         column("Endpoints", _slice_endpoints),
         AGE,
     ),

@@ -84,13 +84,13 @@ def _every(value: JSON) -> Iterator[JSON]:
 
 def _filter(match: re.Match[str]) -> Step:
     find = parse(f".{match['key']}")
-    wanted = match["literal"].strip("'\"")
+    literal = match["literal"].strip("'\"")
     equal = match["operator"] == "=="
 
     def step(value: JSON) -> Iterator[JSON]:
         for item in value if isinstance(value, list) else ():
             results = find(item)
-            if (bool(results) and str(results[0]) == wanted) is equal:
+            if (bool(results) and str(results[0]) == literal) is equal:
                 yield item
 
     return step

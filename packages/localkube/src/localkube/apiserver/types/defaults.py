@@ -118,4 +118,4 @@ def _fill(plan: _Plan, obj: JSONObject) -> None:
 def _plan(struct: str) -> _Plan:
     fields = ((name, field.shape, element_of(field.type)) for name, field in SERVED.fields(struct).items())
     below = ((name, shape, _plan(element)) for name, shape, element in fields if shape_of(element) == "struct")
-    return _Plan(tuple(DEFAULTS.get(struct, {}).items()), tuple(one for one in below if any(one[2])))
+    return _Plan(tuple(DEFAULTS.get(struct, {}).items()), tuple(field for field in below if any(field[2])))

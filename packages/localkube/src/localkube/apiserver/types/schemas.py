@@ -159,11 +159,11 @@ def _knows(schema: Schema, value: JSON) -> bool:
     if isinstance(value, dict):
         fields, others = schema.fields, schema.values
         for name, child in value.items():
-            known = others if fields is None else fields.get(name, others)
-            if known is None:
+            child_schema = others if fields is None else fields.get(name, others)
+            if child_schema is None:
                 if fields is not None:
                     return False
-            elif isinstance(child, CONTAINERS) and not _knows(known, child):
+            elif isinstance(child, CONTAINERS) and not _knows(child_schema, child):
                 return False
     elif isinstance(value, list) and schema.items is not None:
         items = schema.items
@@ -175,9 +175,9 @@ def _walk(schema: Schema, value: JSON, path: str) -> Iterator[str]:
     if isinstance(value, dict):
         for name, child in value.items():
             child_path = f"{path}.{name}" if path else name
-            known = (schema.fields or {}).get(name, schema.values)
-            if known is not None:
-                yield from _walk(known, child, child_path)
+            child_schema = (schema.fields or {}).get(name, schema.values)
+            if child_schema is not None:
+                yield from _walk(child_schema, child, child_path)
             elif schema.fields is not None:
                 yield child_path
     elif isinstance(value, list) and schema.items is not None:

@@ -86,11 +86,11 @@ def _validate_metric(metric: JSONObject, path: str) -> Iterator[FieldError]:
         yield not_supported(f"{path}.type", kind, sorted(SOURCES))
     if present:
         yield from _validate_source(present[0], metric[present[0]], f"{path}.{present[0]}")
-    wanted = SOURCES.get(kind, "")
-    if wanted and wanted not in present:
-        yield required(f"{path}.{wanted}", "must populate information for the given metric source")
+    source = SOURCES.get(kind, "")
+    if source and source not in present:
+        yield required(f"{path}.{source}", "must populate information for the given metric source")
     if len(present) > 1:
-        for field in sorted(set(present) - {wanted}):
+        for field in sorted(set(present) - {source}):
             yield forbidden(f"{path}.{field}", "must populate the given metric source only")
 
 
@@ -133,28 +133,28 @@ def _validate_target(target: JSONObject, path: str) -> Iterator[FieldError]:
 
 def _validate_choice(field: str, target: JSONObject, path: str) -> Iterator[FieldError]:
     """Yield the errors of a target that does not have exactly the one value of its source."""
-    given = {name for name in ("value", "averageValue", "averageUtilization") if target.get(name) is not None}
+    present = {name for name in ("value", "averageValue", "averageUtilization") if target.get(name) is not None}
     match field:
         case "resource" | "containerResource":
             shares = {"averageValue", "averageUtilization"}
-            if not given & shares:
+            if not present & shares:
                 yield required(
                     f"{path}.averageUtilization", "must set either a target raw value or a target utilization"
                 )
-            if given >= shares:
+            if present >= shares:
                 yield forbidden(f"{path}.averageValue", "may not set both a target raw value and a target utilization")
         case "pods":
             if not _is_positive(target.get("averageValue")):
                 yield required(f"{path}.averageValue", "must specify a positive target averageValue")
         case "object":
-            if not given & {"value", "averageValue"}:
+            if not present & {"value", "averageValue"}:
                 yield required(f"{path}.averageValue", "must set either a target value or averageValue")
         case _:
             values = {"value", "averageValue"}
-            if not given & values:
+            if not present & values:
                 text = "must set either a target value for metric or a per-pod target"
                 yield required(f"{path}.averageValue", text)
-            if given >= values:
+            if present >= values:
                 yield forbidden(f"{path}.value", "may not set both a target value for metric and a per-pod target")
 
 

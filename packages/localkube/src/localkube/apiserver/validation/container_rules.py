@@ -31,7 +31,7 @@ class Names(Struct, frozen=True):
     claims: Collection[str] = ()
 
 
-def validate(spec: JSONObject, known: Names, path: str) -> Iterator[FieldError]:
+def validate(spec: JSONObject, declared: Names, path: str) -> Iterator[FieldError]:
     """Yield every error of the containers and init containers."""
     if not spec.get("containers"):
         yield required(f"{path}.containers")
@@ -41,7 +41,7 @@ def validate(spec: JSONObject, known: Names, path: str) -> Iterator[FieldError]:
             where = f"{path}.{field}[{index}]"
             yield from _validate_name(container["name"], seen, f"{where}.name")
             seen.add(container["name"])
-            yield from _validate_container(container, known, where)
+            yield from _validate_container(container, declared, where)
             yield from restart_rules.validate(container, where, is_init=field == "initContainers")
             if field == "initContainers":
                 yield from _validate_init(container, where)
@@ -64,7 +64,7 @@ def _validate_init(container: JSONObject, where: str) -> Iterator[FieldError]:
             yield forbidden(f"{where}.{name}", "may not be set for init containers without restartPolicy=Always")
 
 
-def _validate_container(container: JSONObject, known: Names, where: str) -> Iterator[FieldError]:
+def _validate_container(container: JSONObject, declared: Names, where: str) -> Iterator[FieldError]:
     image = container.get("image", "")
     if not image:
         yield required(f"{where}.image")
@@ -79,9 +79,9 @@ def _validate_container(container: JSONObject, known: Names, where: str) -> Iter
     if "envFrom" in container:
         yield from validate_env_from(container["envFrom"], f"{where}.envFrom")
     if "volumeMounts" in container:
-        yield from _validate_mounts(container["volumeMounts"], known.volumes, f"{where}.volumeMounts")
+        yield from _validate_mounts(container["volumeMounts"], declared.volumes, f"{where}.volumeMounts")
     if container["resources"]:
-        yield from validate_resources(container["resources"], known.claims, f"{where}.resources")
+        yield from validate_resources(container["resources"], declared.claims, f"{where}.resources")
     yield from validate_probes(container, where)
 
 

@@ -50,8 +50,8 @@ def validate_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
         errors = list(volume_rules.validate(volume, volumes, f"{path}.volumes[{index}]"))
         yield from errors
         volumes |= set() if errors else {volume["name"]}
-    known = Names(volumes=volumes, claims={claim["name"] for claim in spec.get("resourceClaims") or ()})
-    yield from container_rules.validate(spec, known, path)
+    declared = Names(volumes=volumes, claims={claim["name"] for claim in spec.get("resourceClaims") or ()})
+    yield from container_rules.validate(spec, declared, path)
     yield from must_be(spec["restartPolicy"], RESTART_POLICIES, f"{path}.restartPolicy")
     yield from must_be(spec["dnsPolicy"], DNS_POLICIES, f"{path}.dnsPolicy")
     yield from _validate_numbers(spec, path)
@@ -109,13 +109,13 @@ def _validate_gate_names(gates: list[JSONObject], path: str) -> Iterator[FieldEr
 
 def _validate_host_port_uses(spec: JSONObject, path: str) -> Iterator[FieldError]:
     """Yield the errors of host ports that two containers use."""
-    taken: set[str] = set()
+    uses: set[str] = set()
     for index, container in enumerate(spec.get("containers") or ()):
         for number, port in enumerate(container.get("ports") or ()):
             use = f"{port['protocol']}/{port.get('hostIP', '')}/{port.get('hostPort')}"
-            if port.get("hostPort") and use in taken:
+            if port.get("hostPort") and use in uses:
                 yield duplicate(f"{path}.containers[{index}].ports[{number}].hostPort", use)
-            taken.add(use)
+            uses.add(use)
 
 
 def _validate_dns(spec: JSONObject, path: str) -> Iterator[FieldError]:
@@ -145,9 +145,9 @@ def validate_change(new: JSONObject, old: JSONObject) -> Iterator[FieldError]:
         return
     yield from _validate_gates(after, before)
     yield from _validate_deadline(after, before)
-    kept = [_untimed(toleration) for toleration in before.get("tolerations") or ()]
-    found = [_untimed(toleration) for toleration in after.get("tolerations") or ()]
-    if any(toleration not in found for toleration in kept):
+    tolerations_before = [_untimed(toleration) for toleration in before.get("tolerations") or ()]
+    tolerations_after = [_untimed(toleration) for toleration in after.get("tolerations") or ()]
+    if any(toleration not in tolerations_after for toleration in tolerations_before):
         yield forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
     gated = bool(before.get("schedulingGates"))
     bound = before.get("nodeName", after.get("nodeName")) != after.get("nodeName")

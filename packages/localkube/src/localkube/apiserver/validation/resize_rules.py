@@ -27,9 +27,9 @@ def resized(new: JSONObject, old: JSONObject) -> JSONObject:
     if _names(new) != _names(old):
         return new | {"metadata": metadata}
     lists = {
-        field: [_with_resources(before, after) for before, after in zip(old["spec"][field], found, strict=True)]
+        field: [_with_resources(before, after) for before, after in zip(old["spec"][field], containers, strict=True)]
         for field in CONTAINER_LISTS
-        if (found := new["spec"].get(field))
+        if (containers := new["spec"].get(field))
     }
     return old | {"metadata": metadata, "spec": old["spec"] | lists}
 
@@ -51,7 +51,7 @@ def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
 
 
 def _names(pod: JSONObject) -> list[list[str]]:
-    return [[one["name"] for one in pod["spec"].get(field) or ()] for field in CONTAINER_LISTS]
+    return [[container["name"] for container in pod["spec"].get(field) or ()] for field in CONTAINER_LISTS]
 
 
 def _with_resources(before: JSONObject, after: JSONObject) -> JSONObject:
@@ -63,7 +63,7 @@ def _is_supported(pod: JSONObject) -> bool:
     """Return whether the first running container reports resources, as on a node that can change them."""
     statuses = pod["status"].get("containerStatuses") or ()
     running = (status for status in statuses if (status.get("state") or {}).get("running") is not None)
-    return next(("resources" in one for one in running), True)
+    return next(("resources" in status for status in running), True)
 
 
 def _moved(new: JSONObject, old: JSONObject) -> Iterator[FieldError]:
@@ -97,5 +97,5 @@ def _change(before: JSONObject, after: JSONObject, where: str, *, is_init: bool)
             if is_init
             else forbidden("spec", f"{text} are mutable")
         )
-    if any(one.get("restartPolicy") == "RestartContainer" for one in before.get("resizePolicy") or ()):
+    if any(policy.get("restartPolicy") == "RestartContainer" for policy in before.get("resizePolicy") or ()):
         yield forbidden(f"{where}.resizePolicy", "the embedded cluster does not restart containers for a resize")

@@ -83,25 +83,25 @@ def _by_metrics(observed: Observed, pace: Pace, history: History, able: Conditio
     current, now = replicas_of(observed.scale), observed.now
     proposals, errors = _proposals(observed, pace)
     statuses = tuple(proposal.status for proposal in proposals)
-    wanted = max(proposals, key=lambda one: one.replicas, default=Proposal(current, "", {}))
+    largest = max(proposals, key=lambda proposal: proposal.replicas, default=Proposal(current, "", {}))
     events = tuple((error.reason, str(error)) for error in errors)
-    if errors and (not proposals or wanted.replicas < current):
+    if errors and (not proposals or largest.replicas < current):
         text = f"the HPA was unable to compute the replica count: {errors[0]}"
         total = len(meta.spec(observed.autoscaler)["metrics"])
         summary = f"invalid metrics ({len(errors)} invalid out of {total}), first error is: {errors[0]}"
         failures = (*events, ("FailedComputeMetricsReplicas", summary))
         refused = (able, (ACTIVE, "False", errors[0].reason, text))
         return Sizing(current, "", refused, statuses, history, failures)
-    stable = paces.stabilized(pace, wanted.replicas, current, history, now)
+    stable = paces.stabilized(pace, largest.replicas, current, history, now)
     limit = paces.limited(pace, stable.replicas, current, history, now)
-    text = f"the HPA was able to successfully calculate a replica count from {wanted.name}"
+    text = f"the HPA was able to successfully calculate a replica count from {largest.name}"
     conditions = (
         (ABLE, "True", stable.reason, stable.message),
         (ACTIVE, "True", "ValidMetricFound", text),
         (LIMITED, "False" if limit.replicas == stable.replicas else "True", limit.reason, limit.message),
     )
-    reason = f"{wanted.name} above target" if limit.replicas > current else "All metrics below target"
-    history = replace(history, recommended=(*history.recommended, Moment(now, wanted.replicas)))
+    reason = f"{largest.name} above target" if limit.replicas > current else "All metrics below target"
+    history = replace(history, recommended=(*history.recommended, Moment(now, largest.replicas)))
     return Sizing(limit.replicas, reason, conditions, statuses, history, events)
 
 
@@ -138,8 +138,8 @@ def plan(observed: Observed, decision: Sizing) -> Plan:
     actions: tuple[Action, ...] = (Emit(events=warnings),) if warnings else ()
     if decision.replicas == current:
         return Plan((*actions, *_write_status(autoscaler, counts, conditions, observed.now)), PERIOD)
-    done = f"the HPA controller was able to update the target scale to {decision.replicas}"
-    conditions = ((ABLE, "True", "SucceededRescale", done), *conditions[1:])
+    text = f"the HPA controller was able to update the target scale to {decision.replicas}"
+    conditions = ((ABLE, "True", "SucceededRescale", text), *conditions[1:])
     counts |= {"desiredReplicas": decision.replicas, "lastScaleTime": timestamps.render(observed.now)}
     note = f"New size: {decision.replicas}; reason: {decision.reason}"
     failed = f"New size: {decision.replicas}; reason: {decision.reason}; error: {{error}}"
@@ -151,20 +151,23 @@ def plan(observed: Observed, decision: Sizing) -> Plan:
         on_failure=(eventobjects.warning(autoscaler, "FailedRescale", RESCALE, failed),),
     )
     refused = (ABLE, "False", "FailedUpdateScale", "the HPA controller was unable to update the target scale: {error}")
-    told: JSONObject = {"conditions": _conditions(autoscaler, (refused,), observed.now)}
+    failed_status: JSONObject = {"conditions": _conditions(autoscaler, (refused,), observed.now)}
     report = Patch(
-        resource=HORIZONTAL_POD_AUTOSCALERS, key=meta.key(autoscaler), patch={"status": told}, subresource="status"
+        resource=HORIZONTAL_POD_AUTOSCALERS,
+        key=meta.key(autoscaler),
+        patch={"status": failed_status},
+        subresource="status",
     )
-    written = _write_status(autoscaler, counts, conditions, observed.now)
-    return Plan((*actions, Finally(actions=(put, *written), after=(), on_failure=(report,))), PERIOD)
+    status_actions = _write_status(autoscaler, counts, conditions, observed.now)
+    return Plan((*actions, Finally(actions=(put, *status_actions), after=(), on_failure=(report,))), PERIOD)
 
 
 def unreadable(autoscaler: JSONObject, why: str, now: datetime) -> Plan:
     """Return the plan for a target whose scale is unreadable."""
     text = f"the HPA controller was unable to get the target's current scale: {why}"
     event = eventobjects.warning(autoscaler, "FailedGetScale", RESCALE, why)
-    written = _write_status(autoscaler, {}, ((ABLE, "False", "FailedGetScale", text),), now)
-    return Plan((Emit(events=(event,)), *written), PERIOD)
+    status_actions = _write_status(autoscaler, {}, ((ABLE, "False", "FailedGetScale", text),), now)
+    return Plan((Emit(events=(event,)), *status_actions), PERIOD)
 
 
 def _write_status(
@@ -183,12 +186,12 @@ def _write_status(
     )
 
 
-def _conditions(autoscaler: JSONObject, found: Sequence[Condition], now: datetime) -> list[JSONObject]:
+def _conditions(autoscaler: JSONObject, changes: Sequence[Condition], now: datetime) -> list[JSONObject]:
     """Return the conditions of the status with the new ones; a time changes only with its status."""
     conditions = {condition["type"]: condition for condition in meta.status(autoscaler).get("conditions") or ()}
-    for name, status, reason, message in found:
-        known = conditions.get(name, {})
-        since = known["lastTransitionTime"] if known.get("status") == status else timestamps.render(now)
+    for name, status, reason, message in changes:
+        previous = conditions.get(name, {})
+        since = previous["lastTransitionTime"] if previous.get("status") == status else timestamps.render(now)
         conditions[name] = {
             "type": name,
             "status": status,

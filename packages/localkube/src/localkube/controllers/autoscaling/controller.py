@@ -81,10 +81,10 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
 
     def _memory(self, key: ObjectKey, autoscaler: JSONObject, now: datetime) -> Memory:
         """Return the memory of an autoscaler, empty for a new one."""
-        known = self.memories.get(key)
-        if known is None or known.uid != meta.uid(autoscaler):
+        memory = self.memories.get(key)
+        if memory is None or memory.uid != meta.uid(autoscaler):
             return Memory(now, meta.uid(autoscaler), {})
-        return known
+        return memory
 
     def _remember(self, key: ObjectKey, decided: Sizing, current: int) -> None:
         change = (current, decided.replicas) if decided.replicas != current else None

@@ -69,33 +69,33 @@ def of(autoscaler: JSONObject) -> Pace:
     return Pace(up, down, int(spec["minReplicas"]), int(spec["maxReplicas"]))
 
 
-def stabilized(pace: Pace, wanted: int, current: int, history: History, now: datetime) -> Verdict:
+def stabilized(pace: Pace, desired: int, current: int, history: History, now: datetime) -> Verdict:
     """Return the wanted replicas, or those recommended in the window that were fewer (scaling up) or more (down)."""
-    lowest = min([wanted, *_within(history.recommended, pace.up, now)])
-    highest = max([wanted, *_within(history.recommended, pace.down, now)])
+    lowest = min([desired, *_within(history.recommended, pace.up, now)])
+    highest = max([desired, *_within(history.recommended, pace.down, now)])
     replicas = min(max(current, lowest), highest)
-    if replicas == wanted:
+    if replicas == desired:
         return Verdict(replicas, "ReadyForNewScale", "recommended size matches current size")
-    if wanted >= current:
+    if desired >= current:
         text = "recent recommendations were lower than current one, applying the lowest recent recommendation"
         return Verdict(replicas, "ScaleUpStabilized", text)
     text = "recent recommendations were higher than current one, applying the highest recent recommendation"
     return Verdict(replicas, "ScaleDownStabilized", text)
 
 
-def limited(pace: Pace, wanted: int, current: int, history: History, now: datetime) -> Verdict:
+def limited(pace: Pace, desired: int, current: int, history: History, now: datetime) -> Verdict:
     """Return the wanted replicas, or the nearest number that bounds and policies allow."""
-    if wanted > current:
+    if desired > current:
         limit = max(_limit(pace.up, current, history, now, up=True), current)
         most = min(pace.most, limit)
-        if wanted > most:
+        if desired > most:
             return Verdict(most, *(_TOO_MANY if pace.most <= limit else _TOO_FAST_UP))
-    if wanted < current:
+    if desired < current:
         limit = min(_limit(pace.down, current, history, now, up=False), current)
         least = max(pace.least, limit)
-        if wanted < least:
+        if desired < least:
             return Verdict(least, *(_TOO_FEW if pace.least >= limit else _TOO_FAST_DOWN))
-    return Verdict(wanted, "DesiredWithinRange", "the desired count is within the acceptable range")
+    return Verdict(desired, "DesiredWithinRange", "the desired count is within the acceptable range")
 
 
 _TOO_MANY: Final = ("TooManyReplicas", "the desired replica count is more than the maximum replica count")

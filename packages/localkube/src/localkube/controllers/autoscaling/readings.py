@@ -113,16 +113,16 @@ def _replicas(target: WantedLoad, load: ScaledLoad) -> tuple[int, JSONObject]:
         text = f"unable to get metrics for resource {target.resource}: no metrics returned from resource metrics API"
         raise ReadingError("", text)
     groups = _grouped(target, load, samples)
-    used = {name: sample.milli for name, sample in samples.items() if name in groups.counted}
-    if not used:
+    usage = {name: sample.milli for name, sample in samples.items() if name in groups.counted}
+    if not usage:
         raise ReadingError("", "did not receive metrics for targeted pods (pods might be unready)")
     requests = _requests(target, load.pods) if target.utilization else {}
-    mean, ratio = _ratio(target, used, requests)
-    average = sum(used.values()) // len(used)
+    mean, ratio = _ratio(target, usage, requests)
+    average = sum(usage.values()) // len(usage)
     current: JSONObject = {"averageValue": str(Quantity(average * NANOS // MILLI))}
     if target.utilization:
         current["averageUtilization"] = mean
-    return _count(target, load, groups, used, requests, ratio), current
+    return _count(target, load, groups, usage, requests, ratio), current
 
 
 class Groups(NamedTuple):
@@ -165,7 +165,7 @@ def _count(
     target: WantedLoad,
     load: ScaledLoad,
     groups: Groups,
-    used: Mapping[str, int],
+    usage: Mapping[str, int],
     requests: Mapping[str, int],
     ratio: float,
 ) -> int:
@@ -177,7 +177,7 @@ def _count(
     starting = bool(groups.unready) and ratio > 1
     if not starting and not groups.missing:
         return load.current if _is_near(load, ratio) else math.ceil(ratio * len(groups.counted))
-    assumed = dict(used)
+    assumed = dict(usage)
     if ratio < 1:
         full = {name: requests.get(name, 0) * max(WHOLE, target.amount) // WHOLE for name in groups.missing}
         assumed |= full if target.utilization else dict.fromkeys(groups.missing, target.amount)
@@ -198,13 +198,13 @@ def _is_near(load: ScaledLoad, ratio: float) -> bool:
     return 1 - below <= ratio <= 1 + above
 
 
-def _ratio(target: WantedLoad, used: Mapping[str, int], requests: Mapping[str, int]) -> tuple[int, float]:
+def _ratio(target: WantedLoad, usage: Mapping[str, int], requests: Mapping[str, int]) -> tuple[int, float]:
     """Return the mean load of pods, in the unit of the target, and its ratio to the target."""
-    total = sum(used.values())
+    total = sum(usage.values())
     if not target.utilization:
-        mean = total // len(used)
+        mean = total // len(usage)
         return mean, mean / target.amount
-    requested = sum(requests[name] for name in used if name in requests)
+    requested = sum(requests[name] for name in usage if name in requests)
     if not requested:
         raise ReadingError("", "no metrics returned matched known pods")
     share = total * WHOLE // requested
@@ -213,35 +213,39 @@ def _ratio(target: WantedLoad, used: Mapping[str, int], requests: Mapping[str, i
 
 def _requests(target: WantedLoad, pods: Iterable[JSONObject]) -> dict[str, int]:
     """Return the requests of pods, by name; sidecars, which run for a pod's whole life, also count."""
-    return {meta.name(pod): sum(_request(target, pod, one) for one in _containers(target, pod)) for pod in pods}
+    return {
+        meta.name(pod): sum(_request(target, pod, container) for container in _containers(target, pod)) for pod in pods
+    }
 
 
 def _containers(target: WantedLoad, pod: JSONObject) -> list[JSONObject]:
     spec = meta.spec(pod)
-    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
-    return [one for one in (*spec["containers"], *sidecars) if target.container in {"", one["name"]}]
+    sidecars = [
+        container for container in spec.get("initContainers") or () if container.get("restartPolicy") == "Always"
+    ]
+    return [container for container in (*spec["containers"], *sidecars) if target.container in {"", container["name"]}]
 
 
 def _request(target: WantedLoad, pod: JSONObject, container: JSONObject) -> int:
-    asked = ((container.get("resources") or {}).get("requests") or {}).get(target.resource)
-    if asked is None:
+    amount = ((container.get("resources") or {}).get("requests") or {}).get(target.resource)
+    if amount is None:
         raise ReadingError(
             "", f"missing request for {target.resource} in container {container['name']} of Pod {meta.name(pod)}"
         )
-    return _milli(asked)
+    return _milli(amount)
 
 
 def _samples(target: WantedLoad, metrics: Iterable[JSONObject]) -> dict[str, Sample]:
     """Return the usage of pods, by name, except pods with an unmeasured container."""
-    found = {}
-    for one in metrics:
-        measured = [each for each in one["containers"] if target.container in {"", each["name"]}]
-        amounts = [each["usage"].get(target.resource) for each in measured]
+    samples = {}
+    for pod_metrics in metrics:
+        measured = [container for container in pod_metrics["containers"] if target.container in {"", container["name"]}]
+        amounts = [container["usage"].get(target.resource) for container in measured]
         if amounts and None not in amounts:
-            window = timedelta(seconds=float(one["window"].removesuffix("s")))
+            window = timedelta(seconds=float(pod_metrics["window"].removesuffix("s")))
             milli = sum(map(_milli, amounts))
-            found[meta.name(one)] = Sample(milli, timestamps.parse(one["timestamp"]), window)
-    return found
+            samples[meta.name(pod_metrics)] = Sample(milli, timestamps.parse(pod_metrics["timestamp"]), window)
+    return samples
 
 
 def _milli(amount: str) -> int:

@@ -45,12 +45,12 @@ class _Step(Struct, frozen=True, kw_only=True):
 def plan(observed: ObservedDeployment) -> Plan:
     """Return the next actions of a Deployment."""
     deployment = observed.deployment
-    replica_set = history.find_new(deployment, observed.sets)
-    old = [one for one in sizes.by_age(observed.sets) if one is not replica_set]
+    replicaset = history.find_new(deployment, observed.sets)
+    old = [candidate for candidate in sizes.by_age(observed.sets) if candidate is not replicaset]
     if meta.is_deleting(deployment):
-        return _acted(observed, old, replica_set, _Step(new=replica_set, sizes={}))
-    new = None if replica_set is None else _renewed(deployment, replica_set, old)
-    return _acted(observed, old, replica_set, _next_step(observed, new, old))
+        return _acted(observed, old, replicaset, _Step(new=replicaset, sizes={}))
+    new = None if replicaset is None else _renewed(deployment, replicaset, old)
+    return _acted(observed, old, replicaset, _next_step(observed, new, old))
 
 
 def _next_step(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[JSONObject]) -> _Step:
@@ -69,33 +69,33 @@ def _rolled(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[
     deployment = observed.deployment
     if new is not None:
         return _Step(new=new, sizes=sizes.rolled(deployment, new, old), rolling_out=True)
-    built = _built(observed, old)
-    built = _resized(deployment, built, sizes.surged(deployment, built, old))
-    return _Step(new=built, created=True, sizes=sizes.rolled(deployment, built, old), rolling_out=True)
+    replicaset = _built(observed, old)
+    replicaset = _resized(deployment, replicaset, sizes.surged(deployment, replicaset, old))
+    return _Step(new=replicaset, created=True, sizes=sizes.rolled(deployment, replicaset, old), rolling_out=True)
 
 
 def _recreated(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[JSONObject]) -> _Step:
     """Stop all old pods first; create or scale up the new ReplicaSet when none of them runs any more."""
     deployment = observed.deployment
-    leaving = {meta.name(one): 0 for one in old if sizes.size(one)}
+    leaving = {meta.name(replicaset): 0 for replicaset in old if sizes.size(replicaset)}
     if leaving or _do_old_pods_run(observed, old):
         return _Step(new=new, sizes=leaving, rolling_out=True)
-    wanted = sizes.size(deployment)
+    desired = sizes.size(deployment)
     if new is None:
-        built = _resized(deployment, _built(observed, old), wanted)
-        return _Step(new=built, created=True, sizes={}, rolling_out=True)
-    grown = {meta.name(new): wanted} if sizes.size(new) != wanted else {}
+        replicaset = _resized(deployment, _built(observed, old), desired)
+        return _Step(new=replicaset, created=True, sizes={}, rolling_out=True)
+    grown = {meta.name(new): desired} if sizes.size(new) != desired else {}
     return _Step(new=new, sizes=grown, rolling_out=True)
 
 
 def _do_old_pods_run(observed: ObservedDeployment, old: Sequence[JSONObject]) -> bool:
     owners = [(meta.controller_of(pod) or {}).get("uid") for pod in observed.pods if not podstate.has_ended(pod)]
-    return any(meta.status(one).get("replicas") or meta.uid(one) in owners for one in old)
+    return any(meta.status(replicaset).get("replicas") or meta.uid(replicaset) in owners for replicaset in old)
 
 
 def _built(observed: ObservedDeployment, old: Sequence[JSONObject]) -> JSONObject:
-    built = history.build(observed.deployment, observed.collisions)
-    return _annotated(built, history.annotated(observed.deployment, built, old))
+    replicaset = history.build(observed.deployment, observed.collisions)
+    return _annotated(replicaset, history.annotated(observed.deployment, replicaset, old))
 
 
 def _renewed(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> JSONObject:
@@ -114,7 +114,7 @@ def _annotated(replicaset: JSONObject, annotations: dict[str, str]) -> JSONObjec
     return replicaset | {"metadata": metadata | {"annotations": meta.annotations(replicaset) | annotations}}
 
 
-def _acted(observed: ObservedDeployment, old: Sequence[JSONObject], found: JSONObject | None, step: _Step) -> Plan:
+def _acted(observed: ObservedDeployment, old: Sequence[JSONObject], existing: JSONObject | None, step: _Step) -> Plan:
     """Return the actions of a step: write the changed ReplicaSets, then the status."""
     deployment = observed.deployment
 
@@ -133,18 +133,22 @@ def _acted(observed: ObservedDeployment, old: Sequence[JSONObject], found: JSONO
         now=observed.now,
     )
     created: list[Action] = [_create(situation, new)] if new and step.created else []
-    before = [*old, found] if found else old
+    before = [*old, existing] if existing else old
     changed = [_change(deployment, *pair) for pair in zip(before, situation.sets, strict=False) if pair[0] != pair[1]]
-    deleted = [Delete(resource=REPLICA_SETS, key=meta.key(one), uid=meta.uid(one)) for one in step.deleted]
+    deleted = [
+        Delete(resource=REPLICA_SETS, key=meta.key(replicaset), uid=meta.uid(replicaset)) for replicaset in step.deleted
+    ]
     status = progress.build(situation)
     noted = _noted(deployment, new) if not meta.is_deleting(deployment) else deployment
-    written: list[Action] = []
-    if noted != deployment or status != {name: one for name, one in meta.status(deployment).items() if one is not None}:
+    status_writes: list[Action] = []
+    if noted != deployment or status != {
+        name: value for name, value in meta.status(deployment).items() if value is not None
+    }:
         version = meta.resource_version(deployment)
         put = noted | {"status": status}
-        written = [PutStatus(resource=DEPLOYMENTS, object=put, resource_version=version, if_present=True)]
+        status_writes = [PutStatus(resource=DEPLOYMENTS, object=put, resource_version=version, if_present=True)]
     check = progress.next_check(deployment, status, observed.now) if step.rolling_out else None
-    return Plan((*created, *changed, *deleted, *written), requeue_after=check)
+    return Plan((*created, *changed, *deleted, *status_writes), requeue_after=check)
 
 
 def _noted(deployment: JSONObject, new: JSONObject | None) -> JSONObject:
@@ -157,8 +161,8 @@ def _create(situation: progress.Situation, new: JSONObject) -> Action:
     deployment = situation.deployment
     message = f'Failed to create new replica set "{meta.name(new)}": {{error}}'
     refused = eventobjects.warning(deployment, progress.CREATE_ERROR, "Create", message)
-    done = (_scaled(deployment, new, 0),) if sizes.size(new) else ()
-    create = Create(resource=REPLICA_SETS, object=new, if_absent=True, on_success=done, on_failure=(refused,))
+    events = (_scaled(deployment, new, 0),) if sizes.size(new) else ()
+    create = Create(resource=REPLICA_SETS, object=new, if_absent=True, on_success=events, on_failure=(refused,))
     change = {"status": progress.failed(situation, message)}
     report = guarded_patch(DEPLOYMENTS, deployment, change, subresource="status")
     return Finally(actions=(create,), after=(), on_failure=(report,))

@@ -32,7 +32,7 @@ UNLIMITED: Final = 2**31 - 1
 def find_new(deployment: JSONObject, sets: Iterable[JSONObject]) -> JSONObject | None:
     """Return the oldest ReplicaSet with the Deployment's template, None if there is none yet."""
     template = meta.spec(deployment)["template"]
-    return next((one for one in sizes.by_age(sets) if template_of(one) == template), None)
+    return next((replicaset for replicaset in sizes.by_age(sets) if template_of(replicaset) == template), None)
 
 
 def template_of(replicaset: JSONObject) -> JSONObject:
@@ -71,7 +71,7 @@ def annotated(deployment: JSONObject, new: JSONObject, old: Iterable[JSONObject]
     """Return the annotations of the new ReplicaSet: those of the Deployment, and the highest number of all."""
     copied = {name: value for name, value in meta.annotations(deployment).items() if name not in NOT_COPIED}
     annotations = meta.annotations(new) | copied
-    number = max((number_of(one) for one in old), default=0) + 1
+    number = max((number_of(replicaset) for replicaset in old), default=0) + 1
     if number_of(new) >= number or decimals.integer(annotations.get(REVISION, "0")) is None:
         return annotations
     return annotations | _former(annotations) | {REVISION: str(number)}
@@ -85,9 +85,9 @@ def number_of(replicaset: JSONObject) -> int:
 def obsolete(deployment: JSONObject, old: Iterable[JSONObject]) -> Sequence[JSONObject]:
     """Return the oldest ReplicaSets above the history limit that have no pods."""
     limit = int(meta.spec(deployment)["revisionHistoryLimit"])
-    alive = sorted(sizes.by_age(one for one in old if not meta.is_deleting(one)), key=number_of)
+    alive = sorted(sizes.by_age(replicaset for replicaset in old if not meta.is_deleting(replicaset)), key=number_of)
     surplus = alive[: max(0, len(alive) - limit)] if limit < UNLIMITED else []
-    return [one for one in surplus if _is_empty(one)]
+    return [replicaset for replicaset in surplus if _is_empty(replicaset)]
 
 
 def _is_empty(replicaset: JSONObject) -> bool:

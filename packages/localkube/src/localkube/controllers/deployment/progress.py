@@ -86,7 +86,7 @@ def next_check(deployment: JSONObject, status: JSONObject, now: datetime) -> flo
 
 def _counts(situation: Situation) -> JSONObject:
     def total(field: str, sets: Iterable[JSONObject] = situation.sets) -> int:
-        return sum(int(meta.status(replica_set).get(field) or 0) for replica_set in sets)
+        return sum(int(meta.status(replicaset).get(field) or 0) for replicaset in sets)
 
     available = total("availableReplicas")
     return {
@@ -177,31 +177,31 @@ def _deadline(deployment: JSONObject, progressing: JSONObject) -> datetime:
 
 def _failures(situation: Situation, conditions: Conditions) -> Conditions:
     sets = [situation.new, *situation.sets] if situation.new else situation.sets
-    failure = next(filter(None, (meta.find_condition(replica_set, FAILURE) for replica_set in sets)), None)
+    failure = next(filter(None, (meta.find_condition(replicaset, FAILURE) for replicaset in sets)), None)
     if failure is None:
         return _without(conditions, FAILURE)
     since = failure["lastTransitionTime"]
-    known = conditions.get(FAILURE, {})
-    if (known.get("status"), known.get("reason")) == (failure["status"], failure["reason"]):
+    previous = conditions.get(FAILURE, {})
+    if (previous.get("status"), previous.get("reason")) == (failure["status"], failure["reason"]):
         return conditions
     return _without(conditions, FAILURE) | {FAILURE: failure | {"lastUpdateTime": since}}
 
 
 def _conditions(deployment: JSONObject) -> Conditions:
-    return {one["type"]: one for one in meta.status(deployment).get("conditions") or ()}
+    return {condition["type"]: condition for condition in meta.status(deployment).get("conditions") or ()}
 
 
 def _without(conditions: Conditions, name: str) -> Conditions:
-    return {other: one for other, one in conditions.items() if other != name}
+    return {other: condition for other, condition in conditions.items() if other != name}
 
 
-def _set(conditions: Conditions, found: tuple[str, str, str, str], now: datetime) -> Conditions:
+def _set(conditions: Conditions, change: tuple[str, str, str, str], now: datetime) -> Conditions:
     """Return the conditions with one (type, status, reason, message); unchanged if status and reason are equal."""
-    name, status, reason, message = found
-    known = conditions.get(name, {})
-    if (known.get("status"), known.get("reason")) == (status, reason):
+    name, status, reason, message = change
+    previous = conditions.get(name, {})
+    if (previous.get("status"), previous.get("reason")) == (status, reason):
         return conditions
     moment = timestamps.render(now)
-    since = known["lastTransitionTime"] if known.get("status") == status else moment
+    since = previous["lastTransitionTime"] if previous.get("status") == status else moment
     condition = {"type": name, "status": status, "reason": reason, "message": message}
     return _without(conditions, name) | {name: condition | {"lastUpdateTime": moment, "lastTransitionTime": since}}

@@ -40,17 +40,17 @@ def bounds(deployment: JSONObject) -> tuple[int, int]:
     """Return maxSurge and maxUnavailable in pods; if both round to 0, one pod may be unavailable."""
     if not is_rolling(deployment):
         return 0, 0
-    wanted = size(deployment)
+    desired = size(deployment)
     rolling = meta.spec(deployment)["strategy"]["rollingUpdate"]
-    surge = intstr.scale_up(rolling["maxSurge"], wanted)
-    unavailable = intstr.scale_down(rolling["maxUnavailable"], wanted)
-    return surge, min(unavailable or int(not surge), wanted)
+    surge = intstr.scale_up(rolling["maxSurge"], desired)
+    unavailable = intstr.scale_down(rolling["maxUnavailable"], desired)
+    return surge, min(unavailable or int(not surge), desired)
 
 
 def annotations(deployment: JSONObject) -> dict[str, str]:
     """Return the annotations of a ReplicaSet with the size of the Deployment for which its own size was chosen."""
-    wanted = size(deployment)
-    return {DESIRED: str(wanted), MOST: str(wanted + bounds(deployment)[0])}
+    desired = size(deployment)
+    return {DESIRED: str(desired), MOST: str(desired + bounds(deployment)[0])}
 
 
 def is_scaled(deployment: JSONObject, sets: Sequence[JSONObject]) -> bool:
@@ -77,11 +77,15 @@ def _shrunk(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) 
     may_go = sum(map(size, (*old, new))) - least - (size(new) - available(new))
     if may_go <= 0:
         return {}
-    broken = _spread(may_go, [size(one) - available(one) for one in old])
+    broken = _spread(may_go, [size(replicaset) - available(replicaset) for replicaset in old])
     spare = sum(map(available, (*old, new))) - least
-    healthy = _spread(spare, [size(one) - gone for one, gone in zip(old, broken, strict=True)])
-    gone = map(sum, zip(broken, healthy, strict=True))
-    return {meta.name(one): size(one) - count for one, count in zip(old, gone, strict=True) if count}
+    healthy = _spread(spare, [size(replicaset) - removed for replicaset, removed in zip(old, broken, strict=True)])
+    removals = map(sum, zip(broken, healthy, strict=True))
+    return {
+        meta.name(replicaset): size(replicaset) - count
+        for replicaset, count in zip(old, removals, strict=True)
+        if count
+    }
 
 
 def _spread(count: int, limits: Sequence[int]) -> list[int]:
@@ -99,29 +103,29 @@ def _spread(count: int, limits: Sequence[int]) -> list[int]:
 def scaled(deployment: JSONObject, new: JSONObject | None, old: Sequence[JSONObject]) -> Sizes:
     """Return the sizes after the Deployment's own size changed; during a rollout in proportion, to keep its pace."""
     sets = [*old, new] if new is not None else [*old]
-    active = [replica_set for replica_set in sets if size(replica_set)]
-    wanted = size(deployment)
+    active = [replicaset for replicaset in sets if size(replicaset)]
+    desired = size(deployment)
     if len(active) <= 1:
         only = (active or sets)[-1:]
-        return {meta.name(one): wanted for one in only if size(one) != wanted}
+        return {meta.name(replicaset): desired for replicaset in only if size(replicaset) != desired}
     if new is not None and _is_saturated(deployment, new):
-        return {meta.name(one): 0 for one in active if one is not new}
+        return {meta.name(replicaset): 0 for replicaset in active if replicaset is not new}
     return _proportional(deployment, active) if is_rolling(deployment) else {}
 
 
 def _proportional(deployment: JSONObject, active: Sequence[JSONObject]) -> Sizes:
     most = size(deployment) + bounds(deployment)[0] if size(deployment) else 0
-    change = left = most - sum(map(size, active))
+    change = remaining = most - sum(map(size, active))
     aged = by_age(active)
     by_size = sorted(aged if change < 0 else reversed(aged), key=size, reverse=True)
     sizes = {}
-    for one in by_size:
-        share = _share(deployment, one) if change else 0
-        share = min(share, left) if change > 0 else max(share, left)
-        sizes[meta.name(one)] = size(one) + share
-        left -= share
+    for replicaset in by_size:
+        share = _share(deployment, replicaset) if change else 0
+        share = min(share, remaining) if change > 0 else max(share, remaining)
+        sizes[meta.name(replicaset)] = size(replicaset) + share
+        remaining -= share
     largest = meta.name(by_size[0])
-    return sizes | {largest: max(0, sizes[largest] + left)}
+    return sizes | {largest: max(0, sizes[largest] + remaining)}
 
 
 def _share(deployment: JSONObject, replicaset: JSONObject) -> int:
@@ -134,8 +138,8 @@ def _share(deployment: JSONObject, replicaset: JSONObject) -> int:
 
 
 def _is_saturated(deployment: JSONObject, new: JSONObject) -> bool:
-    wanted = size(deployment)
-    return size(new) == available(new) == _number(new, DESIRED) == wanted
+    desired = size(deployment)
+    return size(new) == available(new) == _number(new, DESIRED) == desired
 
 
 def _number(replicaset: JSONObject, annotation: str) -> int | None:

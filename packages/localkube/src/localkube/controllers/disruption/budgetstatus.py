@@ -39,15 +39,15 @@ def build(observed: ObservedBudget) -> JSONObject:
         return kept | {"conditions": _conditions(observed, ("False", "SyncFailed", observed.failure))}
     disrupted = _disrupted(observed)
     healthy = sum(_is_healthy(pod, disrupted) for pod in observed.pods)
-    expected, wanted = _amounts(observed)
-    allowed = max(healthy - wanted, 0) if expected > 0 else 0
+    expected, desired = _amounts(observed)
+    allowed = max(healthy - desired, 0) if expected > 0 else 0
     condition = ("True", "SufficientPods", "") if allowed > 0 else ("False", "InsufficientPods", "")
     status: JSONObject = {
         "observedGeneration": meta.generation(budget),
         "disruptedPods": disrupted,
         "disruptionsAllowed": allowed,
         "currentHealthy": healthy,
-        "desiredHealthy": wanted,
+        "desiredHealthy": desired,
         "expectedPods": expected,
         "conditions": _conditions(observed, condition),
     }
@@ -81,17 +81,19 @@ def _amounts(observed: ObservedBudget) -> tuple[int, int]:
 
 def _disrupted(observed: ObservedBudget) -> dict[str, str]:
     """Return the granted evictions whose pods are not yet deleted."""
-    known: Mapping[str, str] = meta.status(observed.budget).get("disruptedPods") or {}
-    names = [meta.name(pod) for pod in observed.pods if not meta.is_deleting(pod) and meta.name(pod) in known]
-    return {name: known[name] for name in names if timestamps.parse(known[name]) + DELETION_TIMEOUT >= observed.now}
+    evictions: Mapping[str, str] = meta.status(observed.budget).get("disruptedPods") or {}
+    names = [meta.name(pod) for pod in observed.pods if not meta.is_deleting(pod) and meta.name(pod) in evictions]
+    return {
+        name: evictions[name] for name in names if timestamps.parse(evictions[name]) + DELETION_TIMEOUT >= observed.now
+    }
 
 
 def _is_healthy(pod: JSONObject, disrupted: Mapping[str, str]) -> bool:
     return not meta.is_deleting(pod) and meta.name(pod) not in disrupted and meta.is_condition_true(pod, "Ready")
 
 
-def _conditions(observed: ObservedBudget, found: tuple[str, str, str]) -> list[JSONObject]:
-    status, reason, message = found
+def _conditions(observed: ObservedBudget, state: tuple[str, str, str]) -> list[JSONObject]:
+    status, reason, message = state
     condition = {
         "type": CONDITION,
         "status": status,

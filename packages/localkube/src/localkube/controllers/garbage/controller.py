@@ -124,9 +124,9 @@ class GarbageCollector:
         return decide(node, states, self._graph.dependents(node.uid))
 
     async def _state(self, node: GraphNode, owner: Owner) -> OwnerState:
-        known = self._graph.nodes.get(owner.uid)
-        if known is not None and known.is_meant_by(owner):
-            return OwnerState.WAITING if known.waits_for_dependents else OwnerState.SOLID
+        owner_node = self._graph.nodes.get(owner.uid)
+        if owner_node is not None and owner_node.is_meant_by(owner):
+            return OwnerState.WAITING if owner_node.waits_for_dependents else OwnerState.SOLID
         if self._graph.is_known_gone(owner.uid):
             return OwnerState.ABSENT
         return await self._read_state(node, owner)
@@ -142,14 +142,16 @@ class GarbageCollector:
         if live is None:
             self._graph.note_absent(owner.uid)
             return OwnerState.ABSENT
-        found = read_node(resource, live)
-        if found.uid != owner.uid:
+        owner_node = read_node(resource, live)
+        if owner_node.uid != owner.uid:
             return OwnerState.ABSENT
-        return OwnerState.WAITING if found.waits_for_dependents else OwnerState.SOLID
+        return OwnerState.WAITING if owner_node.waits_for_dependents else OwnerState.SOLID
 
     async def _orphan_dependents(self, node: GraphNode) -> Actions:
         """Release all dependents concurrently, so that they are partly released only briefly; then release the owner."""
-        patches = await asyncio.gather(*(self._orphan(one, node.uid) for one in self._graph.dependents(node.uid)))
+        patches = await asyncio.gather(
+            *(self._orphan(dependent, node.uid) for dependent in self._graph.dependents(node.uid))
+        )
         releases = tuple((patch,) for patch in patches if patch is not None)
         return (Together(sequences=releases, slow_start=False), *await self._remove_finalizer(node, ORPHAN))
 

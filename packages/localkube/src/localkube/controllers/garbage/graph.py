@@ -53,8 +53,8 @@ class GraphNode(Struct, frozen=True):
 
     def is_meant_by(self, owner: Owner) -> bool:
         """Return whether all parts of a reference match this object."""
-        named = (self.uid, self.resource.group, self.resource.kind, self.key.name)
-        return named == (owner.uid, owner.group, owner.kind, owner.name)
+        identity = (self.uid, self.resource.group, self.resource.kind, self.key.name)
+        return identity == (owner.uid, owner.group, owner.kind, owner.name)
 
 
 class Graph(Struct):
@@ -126,8 +126,8 @@ class Graph(Struct):
         return concerned
 
     def _waiting_owners(self, node: GraphNode) -> set[UID]:
-        known = (self.nodes.get(owner.uid) for owner in node.owners)
-        return {owner.uid for owner in known if owner is not None and owner.waits_for_dependents}
+        owners = (self.nodes.get(owner.uid) for owner in node.owners)
+        return {owner.uid for owner in owners if owner is not None and owner.waits_for_dependents}
 
     def _unlink(self, node: GraphNode) -> None:
         for owner in node.owners:

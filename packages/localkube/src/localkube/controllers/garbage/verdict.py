@@ -56,11 +56,11 @@ def decide(node: GraphNode, states: Mapping[UID, OwnerState], dependents: Sequen
     """Decide on one object; `states` contains each of its owners."""
     if not node.owners or node.deleting:
         return Keep()
-    found = {owner.uid: states[owner.uid] for owner in node.owners}
-    unsound = frozenset(uid for uid, state in found.items() if state is not OwnerState.SOLID)
-    if len(unsound) < len(found):
+    owner_states = {owner.uid: states[owner.uid] for owner in node.owners}
+    unsound = frozenset(uid for uid, state in owner_states.items() if state is not OwnerState.SOLID)
+    if len(unsound) < len(owner_states):
         return Disown(unsound) if unsound else Keep()
-    if dependents and OwnerState.WAITING in found.values():
+    if dependents and OwnerState.WAITING in owner_states.values():
         return Collect("Foreground", unblock=any(dependent.waits_for_dependents for dependent in dependents))
     return Collect(_own_propagation(node))
 

@@ -47,15 +47,15 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     @property
     def total(self) -> int:
         """Return the number of all nodes, including those of `also`."""
-        return self.count + sum(one.total for one in self.also)
+        return self.count + sum(group.total for group in self.also)
 
     def sort(self, index: int) -> "NodeSettings":
         """Return the settings of node number `index`."""
         first = self.count
-        for one in self.also:
-            if first <= index < first + one.total:
-                return one.sort(index - first)
-            first += one.total
+        for group in self.also:
+            if first <= index < first + group.total:
+                return group.sort(index - first)
+            first += group.total
         return self
 
     def with_gpus(self, number: int) -> "NodeSettings":
@@ -101,8 +101,8 @@ def build_node(settings: NodeSettings, index: int, now: datetime) -> JSONObject:
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": labels | {one.key: one.value(index) for one in settings.labels}},
-        "spec": {"taints": [one.taint(index) for one in settings.taints]} if settings.taints else {},
+        "metadata": {"name": name, "labels": labels | {label.key: label.value(index) for label in settings.labels}},
+        "spec": {"taints": [taint.taint(index) for taint in settings.taints]} if settings.taints else {},
         "status": {
             "capacity": capacity_of(settings),
             "allocatable": capacity_of(settings),
@@ -116,8 +116,8 @@ def build_node(settings: NodeSettings, index: int, now: datetime) -> JSONObject:
 
 async def ensure_nodes(client: Client, settings: NodeSettings, clock: Clock) -> None:
     """Create, update and delete simulated nodes until the cluster has exactly these; write only differences."""
-    wanted = [build_node(settings, index, clock.now()) for index in range(settings.total)]
-    for node in wanted:
+    nodes = [build_node(settings, index, clock.now()) for index in range(settings.total)]
+    for node in nodes:
         await _ensure_node(client, node)
     for node in (await client.list(NODES)).items:
         if is_simulated(node) and meta.name(node) not in node_names(settings):
@@ -129,19 +129,19 @@ def is_simulated(node: JSONObject) -> bool:
     return any(meta.labels(node).get(name) == "true" for name in (wellknown.SIMULATED, wellknown.FORMER_SIMULATED))
 
 
-async def _ensure_node(client: Client, wanted: JSONObject) -> None:
+async def _ensure_node(client: Client, node: JSONObject) -> None:
     try:
-        live = await client.create(NODES, wanted)
+        live = await client.create(NODES, node)
     except AlreadyExistsError:
-        live = await client.get(NODES, ObjectKey("", meta.name(wanted)))
-    labels, taints = meta.labels(wanted), meta.spec(wanted).get("taints") or []
+        live = await client.get(NODES, ObjectKey("", meta.name(node)))
+    labels, taints = meta.labels(node), meta.spec(node).get("taints") or []
     removed: dict[str, str | None] = dict.fromkeys(meta.labels(live).keys() - labels.keys())
     if removed or meta.labels(live) != labels or (meta.spec(live).get("taints") or []) != taints:
         change = {"metadata": {"labels": removed | labels}, "spec": {"taints": taints}}
         guarded = guarded_patch(NODES, live, change)
         live = await client.patch(NODES, guarded.key, guarded.patch, kind="merge")
-    if _status_differs(meta.status(live), meta.status(wanted)):
-        await client.update(NODES, live | {"status": meta.status(wanted)}, subresource="status")
+    if _status_differs(meta.status(live), meta.status(node)):
+        await client.update(NODES, live | {"status": meta.status(node)}, subresource="status")
 
 
 async def _remove_node(client: Client, node: JSONObject) -> None:
@@ -155,11 +155,11 @@ def _node_name(index: int) -> str:
     return f"node-{index}"
 
 
-def _status_differs(live: JSONObject, wanted: JSONObject) -> bool:
+def _status_differs(live: JSONObject, desired: JSONObject) -> bool:
     """Return whether a status must be written; the times in conditions do not count."""
     fields = ("capacity", "allocatable", "addresses", "nodeInfo", "declaredFeatures")
     ready = meta.is_condition_true({"status": live}, "Ready")
-    return not ready or any(live.get(name) != wanted[name] for name in fields)
+    return not ready or any(live.get(name) != desired[name] for name in fields)
 
 
 def _ready(now: datetime) -> JSONObject:

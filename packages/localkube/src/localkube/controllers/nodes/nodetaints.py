@@ -59,9 +59,9 @@ class NodeTaints(Struct, frozen=True, kw_only=True):
 def corrected(node: JSONObject, now: datetime) -> list[JSONObject] | None:
     """Return the taints that the node should have, including other taints; None if it has them."""
     live: list[JSONObject] = meta.spec(node).get("taints") or []
-    wanted = due(node)
-    kept = [taint for taint in live if taint["key"] not in OWN or _identity(taint) in wanted]
-    missing = [pair for pair in wanted if pair not in set(map(_identity, live))]
+    desired = due(node)
+    kept = [taint for taint in live if taint["key"] not in OWN or _identity(taint) in desired]
+    missing = [pair for pair in desired if pair not in set(map(_identity, live))]
     if len(kept) == len(live) and not missing:
         return None
     added = timestamps.render(now)
@@ -74,8 +74,8 @@ def due(node: JSONObject) -> list[tuple[str, str]]:
     >>> due({"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
     [('node.kubernetes.io/not-ready', 'NoSchedule'), ('node.kubernetes.io/not-ready', 'NoExecute')]
     """
-    said = [(condition["type"], condition["status"]) for condition in meta.status(node).get("conditions") or []]
-    names = [TAINTS[pair] for pair in said if pair in TAINTS]
+    conditions = [(condition["type"], condition["status"]) for condition in meta.status(node).get("conditions") or []]
+    names = [TAINTS[pair] for pair in conditions if pair in TAINTS]
     cordoned = [UNSCHEDULABLE] if meta.spec(node).get("unschedulable") else []
     return [(PREFIX + name, "NoSchedule") for name in (*names, *cordoned)] + [
         (PREFIX + name, "NoExecute") for name in names if name in EVICTING

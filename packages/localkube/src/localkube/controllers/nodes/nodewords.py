@@ -56,9 +56,9 @@ def parse_label(text: str) -> LabelTemplate:
         errors.append(f"a brace is not closed, or closes nothing; {FORM}")
     if errors:
         raise ValueError(f"Invalid value: {text!r}: {errors[0]}")
-    parsed = LabelTemplate(key, template)
-    parsed.value(0)
-    return parsed
+    label = LabelTemplate(key, template)
+    label.value(0)
+    return label
 
 
 def _parse(expression: str, text: str) -> ast.expr:
@@ -145,11 +145,11 @@ def _problem(name: str, amount: str) -> str:
     if not ("/" in name or name in CAPACITY or name.startswith("hugepages-")):
         return f"there is no resource {name!r}: want {', '.join(CAPACITY)}, hugepages-…, or a name with a domain"
     try:
-        parsed = quantity.parse(amount)
+        value = quantity.parse(amount)
     except quantity.QuantityError as error:
         return f"{name}: {error}"
-    if parsed < quantity.ZERO:
+    if value < quantity.ZERO:
         return f"{name}: must be greater than or equal to 0"
-    if parsed.fraction().denominator != 1 and ("/" in name or name == "pods"):
+    if value.fraction().denominator != 1 and ("/" in name or name == "pods"):
         return f"{name}: must be a whole number"
     return ""

@@ -51,9 +51,9 @@ class TaintEviction(Struct, frozen=True, kw_only=True):
         uid, since = self._since.get(key, ("", now))
         since = since if uid == meta.uid(pod) else now
         self._since[key] = (meta.uid(pod), since)
-        left = since + stay.total_seconds() - now
-        if left > 0:
-            return Plan(requeue_after=left)
+        remaining = since + stay.total_seconds() - now
+        if remaining > 0:
+            return Plan(requeue_after=remaining)
         deletion = Delete(
             resource=PODS, key=key, propagation="Background", uid=meta.uid(pod), on_success=(marked(pod),)
         )
@@ -83,7 +83,7 @@ def tolerated(pod: JSONObject, taints: Iterable[JSONObject]) -> timedelta | None
         matching = [toleration for toleration in tolerations if toleration.tolerates(taint)]
         if not matching:
             return AT_ONCE
-        limits += [one.seconds for one in matching if one.seconds is not None]
+        limits += [toleration.seconds for toleration in matching if toleration.seconds is not None]
     return duration.of_seconds(max(min(limits), 0)) if limits else None
 
 

@@ -80,11 +80,13 @@ def build_status(observed: ObservedReplicaSet) -> JSONObject:
     """Build the whole status; counts of 0 are omitted if the API type omits them."""
     replicaset = observed.replicaset
     active = [pod for pod in observed.pods if is_active(pod)]
-    wanted = meta.labels(meta.spec(replicaset)["template"]).items()
+    template_labels = meta.labels(meta.spec(replicaset)["template"]).items()
     seconds = _min_ready_seconds(replicaset)
-    failures = [one for one in meta.status(replicaset).get("conditions") or () if one["type"] == FAILURE]
+    failures = [
+        condition for condition in meta.status(replicaset).get("conditions") or () if condition["type"] == FAILURE
+    ]
     optional = {
-        "fullyLabeledReplicas": sum(wanted <= meta.labels(pod).items() for pod in active),
+        "fullyLabeledReplicas": sum(template_labels <= meta.labels(pod).items() for pod in active),
         "readyReplicas": sum(map(podhealth.is_ready, active)),
         "availableReplicas": sum(podhealth.is_available(pod, seconds, observed.now) for pod in active),
         "conditions": failures if missing(replicaset, observed.pods) else [],
@@ -110,16 +112,16 @@ def _changes(observed: ObservedReplicaSet) -> list[Create | Delete]:
 
 
 def _create(replicaset: JSONObject, name: str) -> Create:
-    done = eventobjects.normal(replicaset, "SuccessfulCreate", "Create", f"Created pod: {name}")
-    failed = eventobjects.warning(replicaset, "FailedCreate", "Create", "Error creating: {error}")
+    success = eventobjects.normal(replicaset, "SuccessfulCreate", "Create", f"Created pod: {name}")
+    failure = eventobjects.warning(replicaset, "FailedCreate", "Create", "Error creating: {error}")
     pod = build_pod(replicaset, name)
-    return Create(resource=PODS, object=pod, if_absent=True, on_success=(done,), on_failure=(failed,))
+    return Create(resource=PODS, object=pod, if_absent=True, on_success=(success,), on_failure=(failure,))
 
 
 def _delete(replicaset: JSONObject, pod: JSONObject) -> Delete:
-    done = eventobjects.normal(replicaset, "SuccessfulDelete", "Delete", f"Deleted pod: {meta.name(pod)}")
-    failed = eventobjects.warning(replicaset, "FailedDelete", "Delete", "Error deleting: {error}")
-    return Delete(resource=PODS, key=meta.key(pod), uid=meta.uid(pod), on_success=(done,), on_failure=(failed,))
+    success = eventobjects.normal(replicaset, "SuccessfulDelete", "Delete", f"Deleted pod: {meta.name(pod)}")
+    failure = eventobjects.warning(replicaset, "FailedDelete", "Delete", "Error deleting: {error}")
+    return Delete(resource=PODS, key=meta.key(pod), uid=meta.uid(pod), on_success=(success,), on_failure=(failure,))
 
 
 def _with_failure(observed: ObservedReplicaSet, status: JSONObject, reason: str) -> JSONObject:
@@ -150,13 +152,13 @@ def ranked(pods: Iterable[JSONObject], related: Iterable[JSONObject], now: datet
         phase = PHASES.get(podhealth.phase(pod), 0)
         return (bool(node), phase, meta.is_condition_true(pod, "Ready"), _cost(pod), -crowd[node])
 
-    def compare(one: JSONObject, other: JSONObject) -> int:
-        if state(one) != state(other):
-            return -1 if state(one) < state(other) else 1
-        ready = _compare_ages(_ready_since(one), _ready_since(other), now)
-        age = ready if ready is not None else (_restarts(other) - _restarts(one)) or None
-        age = age if age is not None else _compare_ages(_created(one), _created(other), now)
-        return -1 if (age or 0) < 0 or (not age and meta.uid(one) < meta.uid(other)) else 1
+    def compare(first: JSONObject, second: JSONObject) -> int:
+        if state(first) != state(second):
+            return -1 if state(first) < state(second) else 1
+        ready = _compare_ages(_ready_since(first), _ready_since(second), now)
+        age = ready if ready is not None else (_restarts(second) - _restarts(first)) or None
+        age = age if age is not None else _compare_ages(_created(first), _created(second), now)
+        return -1 if (age or 0) < 0 or (not age and meta.uid(first) < meta.uid(second)) else 1
 
     return sorted(pods, key=cmp_to_key(compare))
 
@@ -177,13 +179,13 @@ def _created(pod: JSONObject) -> datetime | None:
     return timestamps.parse(created) if created else None
 
 
-def _compare_ages(one: datetime | None, other: datetime | None, now: datetime) -> int | None:
-    """Return whether `one` is younger (negative), of the same order of magnitude (0), or of the same time (None)."""
-    if one == other:
+def _compare_ages(first: datetime | None, second: datetime | None, now: datetime) -> int | None:
+    """Return whether `first` is younger (negative), of the same order of magnitude (0), or of the same time (None)."""
+    if first == second:
         return None
-    if one is None or other is None:
-        return -1 if one is None else 1
-    return _magnitude(one, now) - _magnitude(other, now)
+    if first is None or second is None:
+        return -1 if first is None else 1
+    return _magnitude(first, now) - _magnitude(second, now)
 
 
 def _magnitude(moment: datetime, now: datetime) -> int:

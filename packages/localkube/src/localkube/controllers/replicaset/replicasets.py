@@ -66,15 +66,15 @@ class ReplicaSets(Struct, frozen=True, kw_only=True):
             now=self.clock.now(),
         )
 
-    def _names(self, replicaset: JSONObject, wanted: int) -> Sequence[str]:
+    def _names(self, replicaset: JSONObject, number: int) -> Sequence[str]:
         """Return names for new pods: first assigned names whose pods were not observed, then new ones."""
-        if wanted <= 0:
+        if number <= 0:
             return ()
         unseen = self._unseen[meta.uid(replicaset)]
-        while len(unseen) < wanted:
+        while len(unseen) < number:
             suffix = "".join(randomness.source().choices(SAFE_CHARACTERS, k=5))
             unseen[f"{meta.name(replicaset)[:LONGEST_PREFIX]}-{suffix}"] = None
-        return [*unseen][:wanted]
+        return [*unseen][:number]
 
     def _related(self, replicaset: JSONObject) -> list[JSONObject]:
         """Return the pods of all sets with the same controller, including its own."""

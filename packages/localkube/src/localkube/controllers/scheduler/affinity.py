@@ -17,7 +17,7 @@ from localkube.controllers.scheduler.predicates import Cause
 class Affinity(Struct, frozen=True):
     """The other pods that are relevant for the affinity of one pod."""
 
-    wanted: tuple[tuple[str, Mapping[str, int]], ...]
+    required: tuple[tuple[str, Mapping[str, int]], ...]
     """For each required affinity term: its topology key, and the number of pods in each domain that match all terms."""
     is_first: bool
     """No pod matches all affinity terms yet, but the pod itself does: it may run anywhere."""
@@ -37,21 +37,21 @@ class Affinity(Struct, frozen=True):
         return None
 
     def _is_near(self, node: NodeState) -> bool:
-        if any(key not in node.labels for key, _ in self.wanted):
+        if any(key not in node.labels for key, _ in self.required):
             return False
-        return self.is_first or all(domains.get(node.labels[key], 0) > 0 for key, domains in self.wanted)
+        return self.is_first or all(domains.get(node.labels[key], 0) > 0 for key, domains in self.required)
 
 
 def survey(cluster: ClusterState, pod: PodInfo) -> Affinity:
     """Count the other pods that affinity terms of, or against, this pod select."""
     scopes = tuple(term.scope for term in pod.affinity)
-    wanted: list[tuple[str, Counter[str]]] = [
+    required: list[tuple[str, Counter[str]]] = [
         (term.topology_key, cluster.count_domains(scopes, term.topology_key)) for term in pod.affinity
     ]
-    alone = not any(domains for _, domains in wanted)
+    alone = not any(domains for _, domains in required)
     return Affinity(
-        wanted=tuple(wanted),
-        is_first=bool(wanted) and alone and cluster.matches(scopes, pod),
+        required=tuple(required),
+        is_first=bool(required) and alone and cluster.matches(scopes, pod),
         avoided=frozenset(
             (term.topology_key, value)
             for term in pod.anti_affinity

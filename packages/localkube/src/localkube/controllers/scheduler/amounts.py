@@ -19,13 +19,13 @@ MILLI: Final = 1000
 NANOS_PER_MILLI: Final = quantity.NANOS // MILLI
 
 
-def parse(listed: Mapping[str, JSON] | None) -> dict[str, int]:
+def parse(resources: Mapping[str, JSON] | None) -> dict[str, int]:
     """Read a resource list.
 
     >>> parse({"cpu": "1500m", "memory": "1Ki", "nvidia.com/gpu": 8})
     {'cpu': 1500, 'memory': 1024, 'nvidia.com/gpu': 8}
     """
-    return {name: _amount(name, value) for name, value in (listed or {}).items()}
+    return {name: _amount(name, value) for name, value in (resources or {}).items()}
 
 
 def pod_requests(pod: JSONObject) -> dict[str, int]:
@@ -34,12 +34,12 @@ def pod_requests(pod: JSONObject) -> dict[str, int]:
     sidecars: dict[str, int] = {}
     starting: dict[str, int] = {}
     for container in spec.get("initContainers") or []:
-        asked = _container_requests(container)
+        requests = _container_requests(container)
         if container.get("restartPolicy") == "Always":
-            sidecars = add(sidecars, asked)
+            sidecars = add(sidecars, requests)
             starting = largest(starting, sidecars)
         else:
-            starting = largest(starting, add(sidecars, asked))
+            starting = largest(starting, add(sidecars, requests))
     running = sidecars
     for container in spec.get("containers") or []:
         running = add(running, _container_requests(container))
@@ -59,8 +59,8 @@ def largest(left: Amounts, right: Amounts) -> dict[str, int]:
 
 
 def _container_requests(container: JSONObject) -> dict[str, int]:
-    asked = container.get("resources") or {}
-    return parse(asked.get("limits")) | parse(asked.get("requests"))
+    resources = container.get("resources") or {}
+    return parse(resources.get("limits")) | parse(resources.get("requests"))
 
 
 def _amount(name: str, value: JSON) -> int:

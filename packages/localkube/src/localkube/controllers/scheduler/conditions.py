@@ -43,8 +43,8 @@ def report(pod: JSONObject, message: str, now: datetime) -> Patch | None:
 
 def unschedulable(pod: JSONObject, message: str, now: datetime) -> list[JSONObject] | None:
     """Return the pod's conditions with PodScheduled=False and the reason; None if it already has them."""
-    known = meta.find_condition(pod, SCHEDULED) or {}
-    if (known.get("status"), known.get("reason"), known.get("message")) == ("False", UNSCHEDULABLE, message):
+    previous = meta.find_condition(pod, SCHEDULED) or {}
+    if (previous.get("status"), previous.get("reason"), previous.get("message")) == ("False", UNSCHEDULABLE, message):
         return None
     condition = {
         "type": SCHEDULED,

@@ -62,10 +62,10 @@ def _objections(
 ) -> list[tuple[Cause, str]]:
     """Return the reasons of the first rule that rejects the node."""
     for cause, check in NODE_CHECKS:
-        if found := check(pod, node):
-            return [(cause, reason) for reason in found]
-    for one in spreads:
-        if reason := one.objection(node):
+        if reasons := check(pod, node):
+            return [(cause, reason) for reason in reasons]
+    for topology_spread in spreads:
+        if reason := topology_spread.objection(node):
             return [(Cause.SPREAD, reason)]
     objection = near.objection(node)
     return [objection] if objection else []

@@ -42,15 +42,15 @@ class Term(Struct, frozen=True):
 
 def read_terms(pod: JSONObject, kind: str) -> tuple[Term, ...]:
     """Read the required terms of `podAffinity` or `podAntiAffinity`."""
-    listed = _affinity(pod, kind).get("requiredDuringSchedulingIgnoredDuringExecution") or []
-    return tuple(_read_term(pod, term) for term in listed)
+    terms = _affinity(pod, kind).get("requiredDuringSchedulingIgnoredDuringExecution") or []
+    return tuple(_read_term(pod, term) for term in terms)
 
 
 def read_preferred_terms(pod: JSONObject, kind: str) -> tuple[Term, ...]:
     """Read the preferred terms of `podAffinity` or `podAntiAffinity`."""
-    listed = _affinity(pod, kind).get("preferredDuringSchedulingIgnoredDuringExecution") or []
+    entries = _affinity(pod, kind).get("preferredDuringSchedulingIgnoredDuringExecution") or []
     return tuple(
-        replace(_read_term(pod, entry["podAffinityTerm"]), weight=int(entry.get("weight") or 0)) for entry in listed
+        replace(_read_term(pod, entry["podAffinityTerm"]), weight=int(entry.get("weight") or 0)) for entry in entries
     )
 
 
@@ -152,7 +152,9 @@ def read_pod(pod: JSONObject) -> PodInfo:
 
 
 def _host_ports(spec: JSONObject) -> Iterator[Port]:
-    sidecars = [one for one in spec.get("initContainers") or [] if one.get("restartPolicy") == "Always"]
+    sidecars = [
+        container for container in spec.get("initContainers") or [] if container.get("restartPolicy") == "Always"
+    ]
     for container in [*sidecars, *(spec.get("containers") or [])]:
         for port in container.get("ports") or []:
             number = port.get("hostPort") or (port.get("containerPort") if spec.get("hostNetwork") else 0)

@@ -36,7 +36,9 @@ def unschedulable(pod: PodInfo, node: NodeState) -> list[str]:
 def untolerated_taint(pod: PodInfo, node: NodeState) -> list[str]:
     """TaintToleration: a taint repels the pod."""
     for taint in node.taints:
-        if taint.get("effect") in placement.REPELLING and not any(one.tolerates(taint) for one in pod.tolerations):
+        if taint.get("effect") in placement.REPELLING and not any(
+            toleration.tolerates(taint) for toleration in pod.tolerations
+        ):
             return [f"node(s) had untolerated taint {{{taint.get('key')}: {taint.get('value') or ''}}}"]
     return []
 
@@ -55,14 +57,16 @@ def matches_affinity(pod: PodInfo, node: NodeState) -> bool:
 
 def free_ports(pod: PodInfo, node: NodeState) -> list[str]:
     """NodePorts: a host port is in use."""
-    taken = any(number and _clash(port, wanted) for port, number in node.ports.items() for wanted in pod.ports)
-    return ["node(s) didn't have free ports for the requested pod ports"] if taken else []
+    is_in_use = any(
+        number and _clash(port, host_port) for port, number in node.ports.items() for host_port in pod.ports
+    )
+    return ["node(s) didn't have free ports for the requested pod ports"] if is_in_use else []
 
 
 def fit(pod: PodInfo, node: NodeState) -> list[str]:
     """NodeResourcesFit: return every resource that the node lacks."""
-    asked = [(name, amount) for name, amount in pod.requests.items() if amount]
-    short = (name for name, amount in asked if amount + node.used[name] > node.allocatable.get(name, 0))
+    requests = [(name, amount) for name, amount in pod.requests.items() if amount]
+    short = (name for name, amount in requests if amount + node.used[name] > node.allocatable.get(name, 0))
     return ["Too many pods" if name == "pods" else f"Insufficient {name}" for name in short]
 
 

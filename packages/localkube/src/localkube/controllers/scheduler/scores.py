@@ -59,7 +59,13 @@ def even_spread(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeState])
     """PodTopologySpread: the fewer matching pods in the node's domains, the better."""
     soft = spread.survey(cluster, pod, hard=False)
     return normalize(
-        [-sum(one.domains[node.labels.get(one.constraint.topology_key, "")] for one in soft) for node in nodes]
+        [
+            -sum(
+                topology_spread.domains[node.labels.get(topology_spread.constraint.topology_key, "")]
+                for topology_spread in soft
+            )
+            for node in nodes
+        ]
     )
 
 
@@ -88,4 +94,6 @@ def _share_left(node: NodeState, pod: PodInfo, name: str) -> float:
 
 
 def _is_unwelcome(pod: PodInfo, taint: dict[str, str]) -> bool:
-    return taint.get("effect") == "PreferNoSchedule" and not any(one.tolerates(taint) for one in pod.tolerations)
+    return taint.get("effect") == "PreferNoSchedule" and not any(
+        toleration.tolerates(taint) for toleration in pod.tolerations
+    )

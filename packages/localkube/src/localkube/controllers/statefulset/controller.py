@@ -26,8 +26,8 @@ BY_PARENT = "orphans by the set in their names"
 
 def orphan_pod_index(pod: JSONObject) -> Iterable[str]:
     """Index a pod without controller by the set in its name."""
-    parsed = identity.parse_pod_name(meta.name(pod))
-    return [f"{meta.namespace(pod)}/{parsed[0]}"] if parsed and not meta.controller_of(pod) else []
+    parts = identity.parse_pod_name(meta.name(pod))
+    return [f"{meta.namespace(pod)}/{parts[0]}"] if parts and not meta.controller_of(pod) else []
 
 
 class StatefulSets(Struct, frozen=True, kw_only=True):
@@ -134,8 +134,10 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
     def _claims_of(self, statefulset: JSONObject, pods: Iterable[JSONObject]) -> dict[str, JSONObject]:
         if not podclaims.templates(statefulset):
             return {}
-        wanted = {identity.pod_name(statefulset, ordinal) for ordinal in missing(statefulset, pods)}
-        names = [name for pod in wanted.union(map(meta.name, pods)) for name in podclaims.claim_names(statefulset, pod)]
+        missing_pods = {identity.pod_name(statefulset, ordinal) for ordinal in missing(statefulset, pods)}
+        names = [
+            name for pod in missing_pods.union(map(meta.name, pods)) for name in podclaims.claim_names(statefulset, pod)
+        ]
         claims = {name: self.claims.store.get(ObjectKey(meta.namespace(statefulset), name)) for name in names}
         return {name: claim for name, claim in claims.items() if claim is not None}
 

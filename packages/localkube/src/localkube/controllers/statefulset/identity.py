@@ -20,8 +20,8 @@ LARGEST_ORDINAL: Final = 2**31 - 1
 
 def replicas(statefulset: JSONObject) -> int:
     """Return `spec.replicas`, 1 if absent."""
-    wanted = meta.spec(statefulset).get("replicas")
-    return 1 if wanted is None else int(wanted)
+    number = meta.spec(statefulset).get("replicas")
+    return 1 if number is None else int(number)
 
 
 def start_ordinal(statefulset: JSONObject) -> int:
@@ -54,14 +54,14 @@ def parse_pod_name(name: str) -> tuple[str, int] | None:
 
 def ordinal_of(pod: JSONObject) -> int:
     """Return the ordinal in the pod's name, -1 if there is none."""
-    parsed = parse_pod_name(meta.name(pod))
-    return parsed[1] if parsed else -1
+    parts = parse_pod_name(meta.name(pod))
+    return parts[1] if parts else -1
 
 
 def is_member(statefulset: JSONObject, pod: JSONObject) -> bool:
     """Return whether the pod's name belongs to this set."""
-    parsed = parse_pod_name(meta.name(pod))
-    return parsed is not None and parsed[0] == meta.name(statefulset)
+    parts = parse_pod_name(meta.name(pod))
+    return parts is not None and parts[0] == meta.name(statefulset)
 
 
 def revision_of(pod: JSONObject) -> str:

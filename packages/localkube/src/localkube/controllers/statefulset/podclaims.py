@@ -36,8 +36,8 @@ def build(statefulset: JSONObject, pod_name: str) -> list[JSONObject]:
     """Build all claims of a wanted pod, with the owners that the policy requires."""
     namespace = meta.namespace(statefulset)
     labels = (meta.spec(statefulset).get("selector") or {}).get("matchLabels") or {}
-    owned = _policy(statefulset, "whenDeleted") == DELETE
-    owners = {"ownerReferences": [meta.controller_reference(statefulset)]} if owned else {}
+    is_owned = _policy(statefulset, "whenDeleted") == DELETE
+    owners = {"ownerReferences": [meta.controller_reference(statefulset)]} if is_owned else {}
     return [
         {
             "apiVersion": "v1",
@@ -81,24 +81,24 @@ def deleting_claim(statefulset: JSONObject, pod_name: str, claims: Mapping[str, 
 
 
 def retention_patches(
-    statefulset: JSONObject, pod: JSONObject, *, wanted: bool, claims: Mapping[str, JSONObject]
+    statefulset: JSONObject, pod: JSONObject, *, is_desired: bool, claims: Mapping[str, JSONObject]
 ) -> list[Patch]:
-    """Return the patches that set the owners of the pod's claims by the policy; `wanted`: the ordinal is kept."""
+    """Return the patches that set the owners of the pod's claims by the policy; with `is_desired` the set keeps its ordinal."""
     patches = []
     for name in claim_names(statefulset, meta.name(pod)):
         claim = claims.get(name)
         if claim is None or _has_foreign_controller(claim, statefulset, pod):
             continue
-        owners = _desired_owners(statefulset, pod, wanted=wanted, references=_owners(claim))
+        owners = _desired_owners(statefulset, pod, is_desired=is_desired, references=_owners(claim))
         if owners != _owners(claim):
             patches.append(guarded_patch(PERSISTENT_VOLUME_CLAIMS, claim, {"metadata": {"ownerReferences": owners}}))
     return patches
 
 
 def _desired_owners(
-    statefulset: JSONObject, pod: JSONObject, *, wanted: bool, references: list[OwnerReference]
+    statefulset: JSONObject, pod: JSONObject, *, is_desired: bool, references: list[OwnerReference]
 ) -> list[OwnerReference]:
-    by_pod = not wanted and _policy(statefulset, "whenScaled") == DELETE
+    by_pod = not is_desired and _policy(statefulset, "whenScaled") == DELETE
     by_set = not by_pod and _policy(statefulset, "whenDeleted") == DELETE
     for owner, owns in ((statefulset, by_set), (pod, by_pod)):
         references = _with_owner(references, owner) if owns else _without_owner(references, owner)

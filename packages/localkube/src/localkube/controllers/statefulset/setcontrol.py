@@ -119,8 +119,8 @@ def build_pod(observed: ObservedStatefulSet, ordinal: int) -> JSONObject:
 
 def missing(statefulset: JSONObject, pods: Iterable[JSONObject]) -> list[int]:
     """Return the lowest wanted ordinals without a pod, at most `AT_ONCE`."""
-    taken = set(map(identity.ordinal_of, pods))
-    return list(islice((ordinal for ordinal in identity.ordinals(statefulset) if ordinal not in taken), AT_ONCE))
+    present = set(map(identity.ordinal_of, pods))
+    return list(islice((ordinal for ordinal in identity.ordinals(statefulset) if ordinal not in present), AT_ONCE))
 
 
 def _truncation(observed: ObservedStatefulSet) -> Actions:
@@ -133,19 +133,19 @@ def _truncation(observed: ObservedStatefulSet) -> Actions:
 
 
 def _phases(observed: ObservedStatefulSet) -> tuple[Phase, ...]:
-    wanted, condemned = _sort(observed)
-    candidates = wanted | dict.fromkeys(missing(observed.statefulset, wanted.values()))
+    desired, condemned = _sort(observed)
+    candidates = desired | dict.fromkeys(missing(observed.statefulset, desired.values()))
     replicas = (_replica(observed, ordinal, candidates[ordinal]) for ordinal in sorted(candidates))
-    retention = (Need(_claim_actions(observed, pod, wanted=False), blocks=False) for pod in condemned)
-    removals = _condemned_needs(observed, wanted, condemned)
+    retention = (Need(_claim_actions(observed, pod, is_desired=False), blocks=False) for pod in condemned)
+    removals = _condemned_needs(observed, desired, condemned)
     if _is_ordered(observed.statefulset):
         actions, blocked = _until_blocked(chain(replicas, retention, removals))
-        update: Actions = () if blocked else _update_actions(observed, wanted)
+        update: Actions = () if blocked else _update_actions(observed, desired)
         return ((actions,) if actions else (), (update,) if update else ())
     burst: list[Phase] = [
         tuple(need.actions for need in needs if need.actions) for needs in (replicas, retention, removals)
     ]
-    update = _update_actions(observed, wanted)
+    update = _update_actions(observed, desired)
     return (*burst, (update,) if update else ())
 
 
@@ -153,9 +153,9 @@ def _sort(observed: ObservedStatefulSet) -> tuple[dict[int, JSONObject], list[JS
     """Return the pods of wanted ordinals, from the lowest, and the condemned pods from the highest ordinal."""
     ordinals = identity.ordinals(observed.statefulset)
     by_ordinal = {identity.ordinal_of(pod): pod for pod in observed.pods}
-    wanted = {ordinal: by_ordinal[ordinal] for ordinal in sorted(by_ordinal) if ordinal in ordinals}
+    desired = {ordinal: by_ordinal[ordinal] for ordinal in sorted(by_ordinal) if ordinal in ordinals}
     condemned = [pod for ordinal, pod in by_ordinal.items() if ordinal >= 0 and ordinal not in ordinals]
-    return wanted, sorted(condemned, key=identity.ordinal_of, reverse=True)
+    return desired, sorted(condemned, key=identity.ordinal_of, reverse=True)
 
 
 def _until_blocked(needs: Iterable[Need]) -> tuple[Actions, bool]:
@@ -193,7 +193,7 @@ def _create_actions(observed: ObservedStatefulSet, ordinal: int) -> Actions:
         on_success=(pod_done(statefulset, "create", meta.name(pod)),),
         on_failure=(pod_failed(statefulset, "create", meta.name(pod)),),
     )
-    return (*_claim_creations(observed, pod), create, *_claim_actions(observed, pod, wanted=True))
+    return (*_claim_creations(observed, pod), create, *_claim_actions(observed, pod, is_desired=True))
 
 
 def _claim_creations(observed: ObservedStatefulSet, pod: JSONObject) -> Actions:
@@ -221,17 +221,17 @@ def _repair_actions(observed: ObservedStatefulSet, pod: JSONObject) -> Actions:
     if not identity.has_identity(statefulset, pod):
         labels = meta.labels(pod) | identity.identity_labels(statefulset, identity.ordinal_of(pod))
         actions = (guarded_patch(PODS, pod, {"metadata": {"labels": labels}}),)
-    return actions + _claim_actions(observed, pod, wanted=True)
+    return actions + _claim_actions(observed, pod, is_desired=True)
 
 
-def _claim_actions(observed: ObservedStatefulSet, pod: JSONObject, *, wanted: bool) -> Actions:
-    return tuple(podclaims.retention_patches(observed.statefulset, pod, wanted=wanted, claims=observed.claims))
+def _claim_actions(observed: ObservedStatefulSet, pod: JSONObject, *, is_desired: bool) -> Actions:
+    return tuple(podclaims.retention_patches(observed.statefulset, pod, is_desired=is_desired, claims=observed.claims))
 
 
 def _condemned_needs(
-    observed: ObservedStatefulSet, wanted: Mapping[int, JSONObject], condemned: Sequence[JSONObject]
+    observed: ObservedStatefulSet, desired: Mapping[int, JSONObject], condemned: Sequence[JSONObject]
 ) -> list[Need]:
-    first_unhealthy = _first_unhealthy(wanted, condemned)
+    first_unhealthy = _first_unhealthy(desired, condemned)
     return [
         Need((), blocks=True)
         if meta.is_deleting(pod) or _waits_its_turn(observed, pod, first_unhealthy)
@@ -242,23 +242,23 @@ def _condemned_needs(
 
 def _waits_its_turn(observed: ObservedStatefulSet, pod: JSONObject, first_unhealthy: JSONObject | None) -> bool:
     """Return whether OrderedReady keeps an unavailable condemned pod, because a lower pod is also unhealthy."""
-    held = pod is not first_unhealthy and not _is_available(observed, pod)
-    return held and _is_ordered(observed.statefulset)
+    waits = pod is not first_unhealthy and not _is_available(observed, pod)
+    return waits and _is_ordered(observed.statefulset)
 
 
-def _first_unhealthy(wanted: Mapping[int, JSONObject], condemned: Sequence[JSONObject]) -> JSONObject | None:
-    candidates = [*wanted.values(), *reversed(condemned)]
+def _first_unhealthy(desired: Mapping[int, JSONObject], condemned: Sequence[JSONObject]) -> JSONObject | None:
+    candidates = [*desired.values(), *reversed(condemned)]
     return next((pod for pod in candidates if meta.is_deleting(pod) or not podhealth.is_ready(pod)), None)
 
 
-def _update_actions(observed: ObservedStatefulSet, wanted: Mapping[int, JSONObject]) -> Actions:
+def _update_actions(observed: ObservedStatefulSet, desired: Mapping[int, JSONObject]) -> Actions:
     """Delete the highest outdated pod at or above the partition, once all pods above it are available."""
     strategy = meta.spec(observed.statefulset).get("updateStrategy") or {}
     if strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return ()
     partition = _partition(strategy.get("rollingUpdate") or {})
     for ordinal in reversed(identity.ordinals(observed.statefulset)[partition:]):
-        pod = wanted.get(ordinal)
+        pod = desired.get(ordinal)
         if pod is None:
             return ()
         if meta.is_deleting(pod) or podstate.has_ended(pod):

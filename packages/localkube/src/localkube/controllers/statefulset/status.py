@@ -32,17 +32,17 @@ def min_ready_seconds(statefulset: JSONObject) -> int:
 
 
 def count(
-    statefulset: JSONObject, owned: Sequence[JSONObject], revisions: tuple[JSONObject, JSONObject], now: datetime
+    statefulset: JSONObject, pods: Sequence[JSONObject], revisions: tuple[JSONObject, JSONObject], now: datetime
 ) -> Counts:
     """Count the pods of a set; `revisions` are the current and the update revision."""
     seconds = min_ready_seconds(statefulset)
     current, update = (meta.name(revision) for revision in revisions)
-    created = [pod for pod in owned if podhealth.phase(pod)]  # the API server has set the phase of each it took
+    created = [pod for pod in pods if podhealth.phase(pod)]  # the API server has set the phase of each it took
     living = [identity.revision_of(pod) for pod in created if not meta.is_deleting(pod)]
     return Counts(
         replicas=len(created),
-        ready=sum(map(podhealth.is_ready, owned)),
-        available=sum(podhealth.is_available(pod, seconds, now) for pod in owned),
+        ready=sum(map(podhealth.is_ready, pods)),
+        available=sum(podhealth.is_available(pod, seconds, now) for pod in pods),
         current=living.count(current),
         updated=living.count(update),
         current_revision=current,
@@ -68,6 +68,6 @@ def build(statefulset: JSONObject, counts: Counts, collisions: int) -> JSONObjec
 
 def _is_complete(statefulset: JSONObject, counts: Counts) -> bool:
     strategy = meta.spec(statefulset).get("updateStrategy") or {}
-    wanted = identity.replicas(statefulset)
+    desired = identity.replicas(statefulset)
     rolling = strategy.get("type", "RollingUpdate") == "RollingUpdate"
-    return rolling and wanted == counts.updated == counts.ready == counts.replicas
+    return rolling and desired == counts.updated == counts.ready == counts.replicas

@@ -64,8 +64,8 @@ def plan(observed: ObservedClaim) -> Actions:
 def is_abandoned(volume: JSONObject, claim: JSONObject | None) -> bool:
     """Return whether a provisioned volume lost its claim."""
     reference = meta.spec(volume).get("claimRef") or {}
-    made = meta.annotations(volume).get(PROVISIONED_BY) in wellknown.PROVISIONERS
-    return made and bool(reference) and (claim is None or meta.uid(claim) != reference.get("uid"))
+    is_provisioned = meta.annotations(volume).get(PROVISIONED_BY) in wellknown.PROVISIONERS
+    return is_provisioned and bool(reference) and (claim is None or meta.uid(claim) != reference.get("uid"))
 
 
 def directory_of(volume: JSONObject, root: Path) -> Path | None:
@@ -132,7 +132,12 @@ def class_of(observed: ObservedClaim) -> str:
     if name is not None:
         return str(name)
     return next(
-        (one for one, found in observed.classes.items() if meta.annotations(found).get(IS_DEFAULT) == "true"), ""
+        (
+            class_name
+            for class_name, storage_class in observed.classes.items()
+            if meta.annotations(storage_class).get(IS_DEFAULT) == "true"
+        ),
+        "",
     )
 
 
@@ -169,16 +174,16 @@ def _is_free_for(volume: JSONObject, claim: JSONObject) -> bool:
 
 def _is_reserved_for(volume: JSONObject, claim: JSONObject) -> bool:
     reference = meta.spec(volume).get("claimRef") or {}
-    named = (reference.get("namespace"), reference.get("name")) == tuple(meta.key(claim))
-    return named and reference.get("uid") in (None, "", meta.uid(claim))
+    is_match = (reference.get("namespace"), reference.get("name")) == tuple(meta.key(claim))
+    return is_match and reference.get("uid") in (None, "", meta.uid(claim))
 
 
 def _fits(volume: JSONObject, observed: ObservedClaim) -> bool:
-    spec, wanted = meta.spec(volume), meta.spec(observed.claim)
+    spec, claim_spec = meta.spec(volume), meta.spec(observed.claim)
     return (
         (spec.get("storageClassName") or "") == class_of(observed)
-        and not wanted.get("selector")
-        and set(wanted.get("accessModes") or ()) <= set(spec.get("accessModes") or ())
+        and not claim_spec.get("selector")
+        and set(claim_spec.get("accessModes") or ()) <= set(spec.get("accessModes") or ())
         and _capacity(volume) >= quantity.parse(_request(observed.claim))
     )
 

@@ -66,15 +66,15 @@ class VolumeBinder(Struct, frozen=True, kw_only=True):
         return rules.ObservedClaim(
             claim=claim,
             volumes={meta.name(volume): volume for volume in self.volumes.store.list()},
-            classes={meta.name(one): one for one in self.classes.store.list()},
+            classes={meta.name(storage_class): storage_class for storage_class in self.classes.store.list()},
             root=self.root,
         )
 
     async def _reclaim(self, volume: JSONObject, key: ObjectKey) -> Actions:
         """Release or delete a volume whose claim no longer exists; its directory is deleted before its object."""
-        wanted = (meta.spec(volume).get("claimRef") or {}).get("uid")
+        claim_uid = (meta.spec(volume).get("claimRef") or {}).get("uid")
         with suppress(NotFoundError):
-            if meta.uid(await self.client.get(PERSISTENT_VOLUME_CLAIMS, key)) == wanted:
+            if meta.uid(await self.client.get(PERSISTENT_VOLUME_CLAIMS, key)) == claim_uid:
                 return ()
         if meta.spec(volume).get("persistentVolumeReclaimPolicy") != "Delete":
             return _release(volume)
@@ -99,8 +99,8 @@ class VolumeBinder(Struct, frozen=True, kw_only=True):
 
     def _claims_of_lost_pod(self, change: Change) -> Iterator[ObjectKey]:
         """Yield the claims that a pod no longer mounts; their provisioned volumes may wait for that."""
-        left = set(pod_claim_index(change.old or {})) - set(pod_claim_index(change.new or {}))
-        for key in left:
+        keys = set(pod_claim_index(change.old or {})) - set(pod_claim_index(change.new or {}))
+        for key in keys:
             yield ObjectKey(*key.split("/"))
 
 

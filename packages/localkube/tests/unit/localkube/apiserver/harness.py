@@ -134,7 +134,7 @@ class Watch:
 
 @lru_cache
 def served() -> tuple[Kind, ...]:
-    """Return the built-in kinds, made once."""
+    """Return the built-in kinds, which are built once."""
     return tuple(kinds())
 
 

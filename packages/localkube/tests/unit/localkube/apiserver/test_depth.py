@@ -34,7 +34,7 @@ def nested(depth: int, end: Any = "end") -> Any:
 
 
 def deep_widget(depth: int, name: str = "a") -> dict[str, Any]:
-    """Build a widget of that depth."""
+    """Build a widget of this depth."""
     return widget(name, data=nested(depth - 2))
 
 

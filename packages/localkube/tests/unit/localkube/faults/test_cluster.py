@@ -34,7 +34,7 @@ def pod(name: str, **spec: object) -> JSONObject:
 
 
 async def begin(client: Client, kind: str, *targets: str, seconds: float = 60, **more: object) -> int:
-    """Ask for a fault; return its number."""
+    """Request a fault; return its number."""
     body = {"kind": kind, "seconds": seconds, "targets": targets} | more
     response = await client.send(Request("POST", FAULTS_PATH, body=json.dumps(body).encode()))
     return int(json.loads(response.body)["number"])
@@ -161,7 +161,7 @@ async def test_manager_fault_restarts_the_manager() -> None:
 
 
 async def test_manager_that_cannot_restart_blocks_no_other_fault() -> None:
-    """Such a manager starts while the API server is unavailable."""
+    """The other manager starts while the API server is unavailable."""
     free = asyncio.Event()
 
     @asynccontextmanager

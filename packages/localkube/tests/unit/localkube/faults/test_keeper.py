@@ -1,4 +1,4 @@
-"""The keeper of faults: deadlines, undoing, refusals; effects are only recorded."""
+"""The keeper of faults: deadlines, undoing and refusals; effects are only recorded."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ class Noting:
 
 
 def keeping(scenario: Callable[[FaultKeeper, Noting], Awaitable[None]]) -> Noting:
-    """Run a scenario with a keeper in virtual time, and end the keeper; return what was noted."""
+    """Run a scenario with a keeper in virtual time, and end the keeper; return the records."""
     effect = Noting()
 
     async def main() -> None:

@@ -108,7 +108,7 @@ class ModeledKubelet:
         await self.client.delete(PODS, ObjectKey("default", name), grace_period=grace_period)
 
     async def until(self, wanted: Callable[[JSONObject], bool], name: str = "web-0") -> JSONObject:
-        """Wait until the pod is as wanted, for `LONGEST` of virtual time; return it."""
+        """Wait until the pod satisfies the condition, for `LONGEST` of virtual time; return it."""
         found: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
 
         def look(change: Change) -> None:

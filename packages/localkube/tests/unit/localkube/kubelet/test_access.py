@@ -21,7 +21,7 @@ async def logs(it: ModeledKubelet, found: JSONObject, name: str = "main", **opti
 
 
 def counting(*programs: Program) -> Any:
-    """Play the programs in turn, the last one forever."""
+    """Run the programs in turn, the last one forever."""
     left = list(programs)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
@@ -190,7 +190,7 @@ async def test_missing_pod_is_unreachable(tmp_path: Path) -> None:
 
 
 async def test_broken_pod_worker_refuses_requests(tmp_path: Path) -> None:
-    """Its pod is retried after ten seconds; until then none of its containers runs."""
+    """The pod is retried after ten seconds, and until then none of its containers runs."""
     starts = iter(range(3))
 
     def script(spec: ContainerSpec) -> Program:

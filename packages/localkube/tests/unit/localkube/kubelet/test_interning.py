@@ -1,6 +1,6 @@
 """Names that come and go with pods stay out of the interpreter's table of interned texts.
 
-`pathlib` interns each part of a path. Python 3.12 never frees an interned text; elsewhere the table doubles after so many.
+`pathlib` interns each part of a path. Python 3.12 never frees an interned text; in other versions the table grows.
 """
 
 import asyncio

@@ -119,7 +119,7 @@ def test_group_that_runs_again_loses_its_finalizer() -> None:
     ],
 )
 def test_rank_that_exited_0_and_restarted_has_not_failed(statuses: dict[str, Any], *, has_failed: bool) -> None:
-    """Differs from R-POD-4, where every restart is a failure, for sets that run to completion alone."""
+    """For sets that run to completion, this differs from R-POD-4, where every restart is a failure."""
     worker = WORKER | {"status": WORKER["status"] | statuses}
     members = LiveGroup(now=builders.NOW, leader=LEADER, pods=(LEADER, worker), statefulsets=(SET,))
     assert (failures.failed_pod(leaderworkerset.decode(LWS), members, [finishing.excuses]) is not None) is has_failed

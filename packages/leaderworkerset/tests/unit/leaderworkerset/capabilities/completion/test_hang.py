@@ -1,4 +1,4 @@
-"""Groups that hang are recreated where their set asks for it, as after any other failure."""
+"""Groups that hang are recreated if their set requests it, as after any other failure."""
 
 import pytest
 from tests import builders

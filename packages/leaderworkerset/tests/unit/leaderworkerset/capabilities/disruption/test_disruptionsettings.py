@@ -48,6 +48,6 @@ def test_manager_setting_applies_without_the_annotation() -> None:
 
 
 def test_surge_only_rollout_permits_one_eviction() -> None:
-    """Nothing surges for an eviction, so 0 would let no node be emptied."""
+    """Evictions get no surge groups, so with 0 no node could be drained."""
     only_surge = spec(maxUnavailable=0, maxSurge=1)
     assert settings.limit(DisruptionSettings(budget="rollout"), {}, only_surge) == 1

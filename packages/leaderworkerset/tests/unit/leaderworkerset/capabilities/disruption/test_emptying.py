@@ -1,4 +1,4 @@
-"""The nodes that are being emptied, for each pod."""
+"""The nodes that are being drained, for each pod."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Marks by which autoscalers leave a group alone while it starts."""
+"""The marks that keep autoscalers from evicting a group while it starts."""
 
 from datetime import timedelta
 from typing import Any

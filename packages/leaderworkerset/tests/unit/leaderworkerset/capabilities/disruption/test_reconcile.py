@@ -1,4 +1,4 @@
-"""The budgets of a LeaderWorkerSet as writes (ADR 22): made, closed, opened, corrected and removed."""
+"""The budgets of a LeaderWorkerSet as writes (ADR 22): created, closed, opened, corrected and removed."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -128,7 +128,7 @@ def test_terminating_leader_counts_as_absent_unless_replaced(going: dict[str, An
 
 
 def test_growing_group_is_protected_with_its_next_size() -> None:
-    """Otherwise it would be open between its growth and the write that closes it."""
+    """With the previous size, the group would be open between its growth and the next write."""
     obj = lws(size=4)
     leaders = [leader("0"), leader("1", size="2")]
     assert told(plan(obj, leaders, [stored(obj, "0", least=0), stored(obj, "1", least=2)])) == ["set web-1 4"]

@@ -49,7 +49,7 @@ def test_unavailable_group_uses_the_budget_and_stays_open() -> None:
 
 
 def test_failed_closed_group_replaces_an_open_one() -> None:
-    """First that one is closed, and when it is quiet, the broken group is opened: it has nothing to lose."""
+    """The open group is closed first. The broken group is opened when no eviction is pending, as it serves nobody."""
     assert decide(opened("0"), group("1", healthy=1)) == ("0", "")
     assert decide(group("0"), group("1", healthy=1)) == ("", "1")
     assert decide(group("0", healthy=1), group("1", healthy=1)) == ("", "")
@@ -79,7 +79,7 @@ def new(found: ProtectedGroup, age: float) -> ProtectedGroup:
 
 
 def test_new_open_group_stays_open_while_drains_retry() -> None:
-    """`kubectl drain` evicts by name, and tries again after 5 s: the pods may have left the node meanwhile."""
+    """`kubectl drain` evicts by name, and repeats after 5 s, when the pods may already be on another node."""
     young = new(opened("0"), 3.0)
     assert decide(young, group("1", wanted=True)) == ("", "")
     assert window.decide([young], window.Allowance(limit=1, missing=0), DisruptionSettings(), NOW).again == 12.0
@@ -151,7 +151,7 @@ def any_groups(draw: some.DrawFn) -> list[ProtectedGroup]:
 def test_window_never_exceeds_the_budget(
     groups: list[ProtectedGroup], limit: int, missing: int, watches: bool, minutes: int
 ) -> None:
-    """Those that are open, away or not proved, and those opened now, are at most as many; or none is opened."""
+    """Open, missing, unconfirmed and newly opened groups are at most as many as permitted, or none is opened."""
     settings = DisruptionSettings(watches_nodes=watches)
     found = window.decide(groups, window.Allowance(limit=limit, missing=missing), settings, NOW + minutes * MINUTE)
     at_risk = {one.label for one in groups if not one.is_quiet} | {one.label for one in found.open}

@@ -35,7 +35,7 @@ def test_invalid_in_place_value_is_rejected_unless_stored() -> None:
 
 
 def test_in_place_update_rejects_random_keys() -> None:
-    """A ReplicaSet knows its pods by the hash of its template, which a selector of it names."""
+    """A ReplicaSet selects its pods by the hash of its template, so a pod cannot change to another revision."""
     text = "groups are updated in place with groupIdentity Ordinal only: remove this annotation"
     assert errors("Only", spec={"groupIdentity": "Hash"}) == [f'{PATH}: Invalid value: "Only": {text}']
 

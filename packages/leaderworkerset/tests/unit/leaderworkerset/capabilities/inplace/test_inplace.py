@@ -37,7 +37,7 @@ KEY = builders.key_of(NEW)
 def facts(index: int, letter: str, key: str = KEY) -> GroupFacts:
     """Return a group: O old, N new, o and n the same and not ready, M marked for `key`, m for another revision.
 
-    R is marked and has the labels of `key`, and its nodes do not resize it.
+    R is marked and has the labels of `key`, and its nodes cannot resize it.
     """
     is_new = letter in "NnR"
     revision, is_ready = builders.key_of(NEW if is_new else OLD), letter in "ON"
@@ -104,13 +104,13 @@ def partitions(observed: ObservedLeaderWorkerSet) -> list[int]:
 def test_rollout_marks_groups_in_order_before_the_partition(
     letters: str, partition: int, marks: list[str], written: list[int]
 ) -> None:
-    """As many groups as the partition would have released (R-ROLL-6, R-ROLL-7)."""
+    """As many groups are marked as the partition would have released (R-ROLL-6, R-ROLL-7)."""
     observed = rolling(letters, partition=partition)
     assert (marked(observed), partitions(observed)) == (marks, written)
 
 
 def test_partition_waits_until_the_leader_is_counted() -> None:
-    """Its caches may show the partition before the leader's label: it would delete what looks outdated to it."""
+    """With the partition before the leader's label in its caches, the StatefulSet controller would delete the leader."""
     observed = rolling("OOON")
     (observed.keeper or {})["status"]["updatedReplicas"] = 0
     assert (marked(observed), partitions(observed)) == (["web-2"], [])
@@ -146,7 +146,7 @@ def test_first_marks_of_an_update_read_leaders_from_the_server() -> None:
 
 
 def test_partition_releases_groups_without_the_annotation() -> None:
-    """The same holds for a value that no webhook has rejected."""
+    """A value that no webhook has rejected is treated alike."""
     for way in ("", "Sometimes"):
         plain = rolling("OOOO", lws("app:2", way))
         assert (marked(plain), partitions(plain)) == ([], [3])
@@ -168,7 +168,7 @@ def test_only_policy_still_recreates_unready_groups() -> None:
 
 
 def test_group_between_revisions_is_recreated_immediately() -> None:
-    """It is between two revisions: no image alone leads from there to another size, whatever the setting."""
+    """The group is between two revisions, and a change of images alone cannot give it another size."""
     for way in ("", "Only"):
         actions = flat(decide(rolling("OmOO", lws("app:2", way, size=3)), builders.NOW).plan.actions)
         assert [one.key.name for one in actions if isinstance(one, Delete)] == ["web-1"]
@@ -187,7 +187,7 @@ def test_group_between_revisions_is_recreated_immediately() -> None:
 def test_group_that_cannot_be_resized_gets_the_new_revision(
     way: str, partition: int, written: list[int], deleted: list[str]
 ) -> None:
-    """First the partition moves below it: a leader that was deleted earlier would return unchanged."""
+    """The partition moves below the group first, because an earlier deleted leader would return unchanged."""
     observed = rolling("OOOR", lws("app:2", way), partition=partition)
     actions = list(flat(decide(observed, builders.NOW).plan.actions))
     assert (partitions(observed), [one.key.name for one in actions if isinstance(one, Delete)]) == (written, deleted)
@@ -233,7 +233,7 @@ def content(**changes: Any) -> Any:
     ids=["same", "image", "field gone", "field added", "list", "init container", "within a container"],
 )  # fmt: skip
 def test_container_images_are_the_only_change_without_obstacle(new: Any, expected: str) -> None:
-    """Init containers do not run again in a pod that is there."""
+    """Init containers do not run again in an existing pod."""
     prefix = "spec.leaderWorkerTemplate.workerTemplate."
     assert inplace.obstacle(content(), new) == (prefix + expected if expected else "")
 

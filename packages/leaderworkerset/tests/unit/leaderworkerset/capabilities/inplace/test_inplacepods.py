@@ -96,7 +96,7 @@ def test_restarts_up_to_the_recorded_count_are_no_failures(restarts: int, expect
     ids=["it continues", "ended twice", "once more", "much later"],
 )
 def test_restarts_are_excused_when_an_image_is_reverted(restarts: int, started: str, expected: bool) -> None:
-    """The kubelet was ending the container: it starts it with the image that was taken back, and with the first one."""
+    """The kubelet stopped the container and starts it again, with the reverted image or the first one."""
     found = pod(f"main=0==={UNTIL}", restarts=restarts)
     found["status"]["containerStatuses"][0]["state"] = {"running": {"startedAt": started}}
     assert failures.has_failed(found, excuses=[updating.excuses]) is expected

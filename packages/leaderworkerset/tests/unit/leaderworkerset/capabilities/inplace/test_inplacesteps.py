@@ -205,7 +205,7 @@ def test_cpu_and_memory_are_resized_after_the_labels() -> None:
 
 
 def test_rejected_resize_is_repeated_only_without_alternative() -> None:
-    """An infeasible amount, a quota, or the right that is missing: the leader is marked, as by the kubelet's word."""
+    """After an infeasible amount, a quota or a missing permission, the leader is marked, as after a report of the kubelet."""
     observed = WALK[InPlaceStep.RESIZE]
     (together,) = inplacesteps.decide(observed).actions
     assert isinstance(together, Together)

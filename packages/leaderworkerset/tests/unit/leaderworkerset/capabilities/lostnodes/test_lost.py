@@ -61,7 +61,7 @@ def test_worker_on_a_lost_node_is_released(found: JSONObject | None, why: str) -
 
 
 def test_worker_on_a_reporting_node_is_not_released() -> None:
-    """Its program ends slowly, or a finalizer holds it: that is not for us to end."""
+    """The program ends slowly, or a finalizer keeps the pod, so the manager does not delete it by force."""
     assert lost.release(stuck(WORKER), {"n1": node("True")}) == PolicyDecision(actions=(), requeue_after=30.0)
 
 
@@ -74,7 +74,7 @@ def test_leader_is_released_when_its_node_is_certainly_down(found: JSONObject | 
 
 
 def test_leader_that_may_run_is_not_released() -> None:
-    """Two leaders of one identity could serve at once. The reason of the delay is reported once."""
+    """Two leaders of one identity could run. The reason of the delay is reported once."""
     note = (
         "Pod web-0 is Terminating on node n1, which is not Ready (Unknown, NodeStatusUnknown):"
         " a leader is released when its node is deleted or has the taint node.kubernetes.io/out-of-service"

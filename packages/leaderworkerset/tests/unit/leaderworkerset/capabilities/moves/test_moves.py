@@ -104,7 +104,7 @@ def test_move_names_the_node_and_needs_fresh_leaders() -> None:
 
 
 def test_condition_names_nodes_until_no_group_must_leave() -> None:
-    """It is absent until the first group has to leave a node (ADR 23)."""
+    """The condition is absent until the first group has to leave a node (ADR 23)."""
     assert reported(decided(lws(), "")) == []
     assert reported(decided(lws(), "13")) == [("True", "GroupsMoving", "Groups have to leave nodes: node-7")]
     (write,) = [one for one in flat(decided(lws(), "13").plan.actions) if isinstance(one, PutStatus)]

@@ -1,4 +1,4 @@
-"""The nodes that a group had: how they are recorded, who prefers them, and which of them is avoided."""
+"""The previous nodes of a group: how they are recorded, which pods prefer them, and which node is avoided."""
 
 from datetime import timedelta
 from typing import Any
@@ -57,7 +57,7 @@ def applied(observed: LiveGroup) -> list[JSONObject]:
 
 
 def test_nodes_are_recorded_when_all_pods_have_one() -> None:
-    """They are in the record of the group's recreations, with their own field manager."""
+    """The nodes are in the record of the group's recreations, with their own field manager."""
     (action,) = reconcile(group(WORKER)).actions
     assert isinstance(action, Apply)
     assert (action.resource, action.manager) == (CONTROLLER_REVISIONS, "lws-places")
@@ -120,7 +120,7 @@ def test_record_of_an_earlier_set_is_ignored() -> None:
 
 @pytest.mark.parametrize(("text", "nodes"), [("", ()), (",,", ()), ("a,B!,c", ("a", "", "c")), ("x" * 300, ())])
 def test_invalid_node_names_are_ignored(text: str, nodes: tuple[str, ...]) -> None:
-    """A user who may write the annotation can write anything; the API server would reject the pod."""
+    """Users who may write the annotation can write any text, and the API server would reject the pod."""
     assert formernodes.of(LWS, record(text)).nodes == nodes
 
 
@@ -182,7 +182,7 @@ def test_gated_leader_gets_its_preference_when_the_gate_opens() -> None:
 
 
 def test_leaders_are_marked_with_a_new_revision_only() -> None:
-    """The mark changes their template, and would replace all groups by itself."""
+    """The mark changes the template of the leaders, and would replace all groups."""
 
     def marked(obj: JSONObject, living: JSONObject | None, key: str = "new") -> bool:
         lws = leaderworkerset.decode(obj)

@@ -1,4 +1,4 @@
-"""Restarts of all containers of a pod in place are tolerated where the set says so, and no longer than it says."""
+"""Restarts of all containers of a pod in place are tolerated if the set permits it, for the permitted time."""
 
 from datetime import timedelta
 from typing import Any
@@ -66,7 +66,7 @@ def test_restart_in_place_is_a_failure_without_the_annotation() -> None:
 
 @pytest.mark.parametrize("note", ["1", f"1={at(-500)}"], ids=["was ready", "is not ready"])
 def test_noted_restart_stays_excused_without_the_annotation(note: str) -> None:
-    """Otherwise all groups with such pods would be recreated when the annotation is removed."""
+    """Without this, all groups with such pods would be recreated when the annotation is removed."""
     without = builders.leaderworkerset_object()
     assert not recreates(reconcile(group(restarted(note=note), obj=without)))
     assert recreates(reconcile(group(restarted(2, note=note), obj=without)))

@@ -70,7 +70,7 @@ def test_terminating_and_foreign_workers_are_not_deleted() -> None:
 
 
 def test_invalid_termination_value_is_rejected() -> None:
-    """N-VAL-7, for the annotation."""
+    """The rule for the field also applies to the annotation (N-VAL-7)."""
     key = labels.POD_TERMINATION_POLICY
     (error,) = termination.errors(builders.annotated({key: "Fast"}))
     assert str(error) == (f'metadata.annotations.{key}: Invalid value: "Fast": must be Default or Parallel')

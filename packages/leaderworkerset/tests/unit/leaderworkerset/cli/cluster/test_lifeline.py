@@ -1,4 +1,4 @@
-"""Clients of a local cluster end with it; a remote cluster has no such end."""
+"""Clients of a local cluster stop with it; a remote cluster never stops them."""
 
 from pathlib import Path
 

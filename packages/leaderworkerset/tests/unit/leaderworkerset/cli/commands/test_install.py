@@ -74,7 +74,7 @@ def test_unreadable_configuration_file_is_named(
 @pytest.mark.parametrize("form", ["yaml", "json"])
 @pytest.mark.slow
 def test_dry_run_prints_every_object(form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """No cluster is asked: the objects can be kept in a repository and applied by other means."""
+    """No cluster is needed: the objects can be kept in a repository and applied by other means."""
     words = [
         "install",
         "--dry-run=client",
@@ -195,7 +195,7 @@ def test_role_follows_the_configured_gang_schedulers(
 
 
 def test_uninstall_names_pods_that_would_be_stranded() -> None:
-    """However many there are (N-RB-5)."""
+    """The message lists all pods, regardless of their number (N-RB-5)."""
     pods: list[JSONObject] = [
         {"metadata": {"namespace": "ns", "name": f"{name}-{group}", "labels": {labels.NAME: name}}}
         for name in "abcd"

@@ -116,7 +116,7 @@ def test_errors_of_a_group_are_reported_separately() -> None:
 
 @pytest.mark.slow
 def test_manager_process_imports_only_what_it_needs() -> None:
-    """As the entry of its image starts it; `lws manager` also has the command line."""
+    """The process is started like the entrypoint of the image; `lws manager` also has the command line."""
     script = (
         "import atexit, runpy, sys\n"
         "def tell():\n"

@@ -58,7 +58,7 @@ def test_operator_namespace_is_read_from_the_account_or_default(tmp_path: Path) 
     ],
 )
 def test_operator_namespace_is_set_by_the_option(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever the flag stands; `lws` moves it before its command (R-OP-10)."""
+    """`lws` moves the option before its command, regardless of its position (R-OP-10)."""
     started: list[operatorprocess.OperatorProcessSettings] = []
 
     async def run(settings: operatorprocess.OperatorProcessSettings, _verbosity: Verbosity) -> None:

@@ -1,4 +1,4 @@
-"""Every fault that the checks know has a finding of its own code, and a healthy cluster and machine have none."""
+"""Every fault that the checks find has a code of its own, and a healthy cluster and machine have none."""
 
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
@@ -47,7 +47,7 @@ HEALTHY = Facts(
     namespace="lws-system",
     lws="lws",
     definitions={meta.name(one): established(one) for one in WANTED},
-    wanted=WANTED,
+    own_definitions=WANTED,
     configurations={MUTATING_NAME: configuration(), VALIDATING_NAME: configuration()},
     probe=None,
     certificates=[Expiry("the webhook's certificate", NOW + timedelta(days=300))],
@@ -65,7 +65,7 @@ HEALTHY = Facts(
 
 
 def without_field(definition: JSONObject) -> JSONObject:
-    """Return a definition of an older version: a field of the spec is not there."""
+    """Return a definition of an older version, without one field of the spec."""
     older = deepcopy(definition)
     properties = older["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
     properties.pop(min(properties))

@@ -8,7 +8,7 @@ from leaderworkerset.kinds.managed import MANAGED
 
 
 def test_every_installable_object_is_removed_once() -> None:
-    """This includes the issuer, the certificates and the monitor of the overlays (R-OP-47)."""
+    """The objects include the issuer, the certificates and the monitor of the overlays (R-OP-47)."""
     found = installable("lws-system")
     assert len(found) == len(set(found))
     for chosen in (
@@ -22,7 +22,7 @@ def test_every_installable_object_is_removed_once() -> None:
 
 
 def test_webhooks_are_removed_first() -> None:
-    """They would reject writes of users after the manager is deleted (R-OP-31)."""
+    """Remaining webhooks would reject writes of users after the manager is deleted (R-OP-31)."""
     kinds = [kind.kind for kind, _ in reversed(installable("lws-system"))]
     assert kinds[:3] == ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "Deployment"]
 

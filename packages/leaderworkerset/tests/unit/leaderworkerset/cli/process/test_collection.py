@@ -1,4 +1,4 @@
-"""Garbage is collected by what runs a cluster once the cluster runs, and not before."""
+"""The process that runs a cluster collects garbage once the cluster runs, and not before."""
 
 import gc
 import subprocess

@@ -1,4 +1,4 @@
-"""The end of a command's process: nothing that was registered or printed is lost, and nothing is taken apart."""
+"""At the end of a command's process, all registered functions run and all output is printed, and nothing is freed."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""aiohttp is loaded without certificates of its own, and what is made afterwards has those of the system."""
+"""aiohttp is loaded without certificates of its own, and contexts that are created later have those of the system."""
 
 import subprocess
 import sys

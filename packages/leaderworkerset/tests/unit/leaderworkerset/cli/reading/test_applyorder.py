@@ -1,4 +1,4 @@
-"""Objects that others need are applied first, in any order of the files."""
+"""Required objects are applied first, in any order of the files."""
 
 from leaderworkerset.cli.reading.manifests import Document, batches, ordered
 

@@ -1,4 +1,4 @@
-"""From manifests to nodes: every requested pod gets a node with everything that it requires."""
+"""From manifests to nodes: every requested pod gets a node with all required resources."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -109,7 +109,7 @@ def test_pool_has_enough_nodes_when_pods_may_use_others(
 
 
 def test_undemanding_pod_leaves_nodes_for_the_others() -> None:
-    """As the embedded scheduler places them: it went to the emptiest node, which another pod could not do without."""
+    """The embedded scheduler would otherwise choose the emptiest node, which another pod needs."""
     near, plain = pod(GPUS, affinity={"podAffinity": NEAR}), pod()
     objects = [lws(near, replicas=4), lws(pod(GPUS)), lws(plain)]
     settings = nodes_in(pools([demand for obj in objects for demand in demands_of(obj)])).parsed()
@@ -153,7 +153,7 @@ def test_group_domains_consist_of_whole_subgroup_domains() -> None:
 
 
 def test_excluded_leader_keeps_its_topology_label() -> None:
-    """A published manifest: the leader is on CPU nodes, which also have the topology label."""
+    """In this published manifest, the leader is on CPU nodes, which also have the topology label."""
     annotations = {"leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology": "nodepool"}
     leader = pod(nodeSelector={"nodepool": "cpus"})
     group = {"subGroupPolicy": {"subGroupSize": 2, "subGroupPolicyType": "LeaderExcluded"}}

@@ -1,4 +1,4 @@
-"""Objects that a manifest counts on are added where they are missing, and only there."""
+"""Objects that a manifest requires are added if they are missing."""
 
 from typing import Any
 

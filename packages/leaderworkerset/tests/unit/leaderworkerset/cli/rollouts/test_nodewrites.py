@@ -26,7 +26,7 @@ THEIRS = {"key": "dedicated", "value": "a", "effect": "NoSchedule"}
 
 
 class LosingTransport(InProcessTransport):
-    """Loses the answer to the first write: the caller sees the end of the connection, or the refusal of a second sending."""
+    """Loses the answer to the first write: the caller gets the end of the connection, or a rejected retry."""
 
     def __init__(self, server: ApiServer, *, sends_again: bool) -> None:
         super().__init__(server, "tester")

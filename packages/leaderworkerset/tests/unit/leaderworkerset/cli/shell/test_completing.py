@@ -1,4 +1,4 @@
-"""Names that a shell is offered; and nothing, not even an error, where no cluster answers."""
+"""Names that a shell completes; without an answer of a cluster none, and no error."""
 
 import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -82,7 +82,7 @@ class SmallApiServer:
 
     @property
     def kubeconfig(self) -> str:
-        """Return the way here."""
+        """Return the path."""
         cluster = {"name": "small", "cluster": {"server": f"http://127.0.0.1:{self._server.server_port}"}}
         context = {"name": "small", "context": {"cluster": "small", "user": "small"}}
         users = [{"name": "small", "user": {}}]

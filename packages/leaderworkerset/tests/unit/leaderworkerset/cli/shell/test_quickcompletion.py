@@ -103,7 +103,7 @@ def test_completion_imports_no_module_of_a_command(config: Path) -> None:
 
 @pytest.mark.parametrize(("word", "found"), [("ge", ["get"]), ("--nam", ["--namespace"])])
 def test_completion_imports_no_slow_modules(word: str, found: list[str]) -> None:
-    """A shell waits for it: asyncio, TLS, YAML and the command itself took half of the processor time."""
+    """The shell waits for the completion: asyncio, TLS, YAML and the command itself took half of the processor time."""
     program = (
         "import sys; from leaderworkerset.cli import app; from leaderworkerset.cli.shell import quickcompletion as q;"
         "q.register(); from click.shell_completion import get_completion_class as of;"

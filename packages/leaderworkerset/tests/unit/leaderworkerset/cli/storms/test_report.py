@@ -31,7 +31,7 @@ def pod(uid: str = "a", rank: int = 1, *, ready: bool = True, restarts: int = 0,
 
 
 def seen(*changes: tuple[JSONObject | None, JSONObject | None]) -> list[tuple[str, str]]:
-    """Return what a witness says of changes."""
+    """Return the report of a witness about changes."""
     witness = Witness()
     for index, change in enumerate(changes):
         witness.see(float(index), *change)

@@ -1,4 +1,4 @@
-"""An editor's messages about manifests, by the schema that `lws schema` prints."""
+"""The messages of an editor about manifests, by the schema that `lws schema` prints."""
 
 from collections.abc import Iterator
 from typing import Any

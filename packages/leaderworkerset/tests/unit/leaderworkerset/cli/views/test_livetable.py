@@ -1,4 +1,4 @@
-"""The live view keeps reasons at every width, shows what is not ready first, and counts what it leaves out."""
+"""The live view keeps reasons at every width, shows unready groups first, and counts the omitted ones."""
 
 import re
 from datetime import UTC, datetime

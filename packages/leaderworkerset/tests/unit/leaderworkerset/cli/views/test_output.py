@@ -1,4 +1,4 @@
-"""Tables line up, ages read as kubectl's, documents keep their names."""
+"""Tables are aligned, ages are read like those of kubectl, and documents keep their names."""
 
 from datetime import UTC, datetime, timedelta
 

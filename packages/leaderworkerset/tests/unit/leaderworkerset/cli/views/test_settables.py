@@ -9,7 +9,7 @@ from leaderworkerset.cli.views import tables
 
 
 def squeezed(lines: list[str]) -> list[str]:
-    """Return the lines with columns apart by three spaces, however long the cells are."""
+    """Return the lines with columns separated by three spaces, for cells of any length."""
     return [re.sub(" {3,}", "   ", line) for line in lines]
 
 

@@ -36,7 +36,7 @@ def paths(struct: str, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def with_value(path: str, value: Any) -> Any:
-    """Return a spec that sets the path alone."""
+    """Return a spec that sets only this path."""
     for name in reversed(path.split(".")):
         value = {name.removesuffix("[]"): [value] if name.endswith("[]") else value}
     return value
@@ -44,7 +44,7 @@ def with_value(path: str, value: Any) -> Any:
 
 def described(spec: dict[str, Any], annotations: dict[str, str]) -> list[str]:
     obj = leaderworkerset_object(metadata={"annotations": annotations})
-    shown = Described(chosen=Selection("web"), view=groups.view(obj | {"spec": spec}, []))
+    shown = Described(selection=Selection("web"), view=groups.view(obj | {"spec": spec}, []))
     return description.lines(shown, NOW)
 
 

@@ -40,7 +40,7 @@ CONFIGURATION = "spec.roles[0].spec.rolloutStrategy.rollingUpdateConfiguration"
     ],
 )
 def test_invalid_budgets_are_rejected(entry: JSONObject, path: str, words: str) -> None:
-    """The budgets are invalid by themselves (R-DS-9 b to d)."""
+    """The budgets alone are invalid (R-DS-9 b to d)."""
     (error,) = errors_of(entry)
     assert error.startswith(f"{CONFIGURATION}.{path}: ")
     assert words in error

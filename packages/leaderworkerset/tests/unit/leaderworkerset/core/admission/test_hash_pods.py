@@ -69,7 +69,7 @@ def test_group_service_has_the_host_name_as_subdomain() -> None:
 
 @pytest.mark.parametrize("given", [{labels.GROUP_KEY: "mine"}, {labels.GROUP_KEY: "a", labels.GROUP_INDEX: "b"}])
 def test_group_key_of_a_template_is_replaced(given: dict[str, str]) -> None:
-    """Otherwise all groups would have the same key (N-ADM-2)."""
+    """With the key of the template, all groups would have the same key (N-ADM-2)."""
     posted = pod()
     posted["metadata"]["labels"] |= given
 
@@ -110,7 +110,7 @@ def test_second_admission_changes_nothing(other: str) -> None:
 
 
 def test_workers_share_the_subgroup_key_of_their_leader() -> None:
-    """It derives from the group's key, since leaders have no name at admission (N-ADM-5)."""
+    """The key derives from the group's key, because leaders have no name at admission (N-ADM-5)."""
     halves = {labels.SUBGROUP_SIZE: "2"}
     leader = admit_pod(pod(halves), request="one")
     first, last = (admit_pod(worker(leader, index, halves)) for index in (1, 3))
@@ -141,7 +141,7 @@ SLICES: list[tuple[dict[str, str], list[str]]] = [
 
 @pytest.mark.parametrize(("subgroups", "hosts"), SLICES, ids=["group", "subgroup"])
 def test_leader_and_workers_agree_on_tpu_host_names(subgroups: dict[str, str], hosts: list[str]) -> None:
-    """Both use the host name of the leader (N-AT-2, N-ADM-10)."""
+    """The variables of both use the host name of the leader (N-AT-2, N-ADM-10)."""
     leader = admit_pod(pod(subgroups, container=TPU), request="one")
     second = admit_pod(worker(leader, 1, {labels.LEADER_REQUESTS_TPUS: "true"} | subgroups))
     host = meta.spec(leader)["hostname"]

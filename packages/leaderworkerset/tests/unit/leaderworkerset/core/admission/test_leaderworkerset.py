@@ -120,7 +120,7 @@ def test_group_identity_and_replacement_have_defaults(empty: str | None) -> None
 
 
 def test_defaults_of_newer_fields_are_left_to_the_schema() -> None:
-    """A definition of v0.10 does not have them, and prunes the webhook's defaults (N-DEF-1)."""
+    """A definition of v0.10 lacks the fields, and prunes the webhook's defaults (N-DEF-1)."""
     assert not {"groupIdentity", "groupReplacementPolicy"} & default_leaderworkerset(lws())["spec"].keys()
     fields = crd.leaderworkerset_crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     assert {name: fields["properties"][name]["default"] for name in NEWER_DEFAULTS} == NEWER_DEFAULTS
@@ -315,7 +315,7 @@ def test_valid_object_is_accepted(obj: dict[str, Any]) -> None:
     ],
 )
 def test_invalid_object_is_rejected_on_create_and_update(obj: dict[str, Any], expected: list[str]) -> None:
-    """R-VAL-3 to R-VAL-21, N-VAL-10, N-AT-24; the numbers are those of the rules."""
+    """The errors are those of R-VAL-3 to R-VAL-21, N-VAL-10 and N-AT-24."""
     assert errors(obj) == expected
     assert set(expected) <= set(errors(obj, lws()))
 

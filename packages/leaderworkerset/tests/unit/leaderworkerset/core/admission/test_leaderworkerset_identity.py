@@ -87,7 +87,7 @@ def test_random_keys_reject_unsupported_fields(obj: dict[str, Any], text: str) -
 
 @pytest.mark.parametrize("field", ["leaderTemplate", "workerTemplate"])
 def test_random_keys_reject_a_fixed_leader_host_name(field: str) -> None:
-    """Workers are named after it (N-ADM-3). A StatefulSet gives its pods their own names."""
+    """Workers are named after the host name (N-ADM-3). A StatefulSet gives its pods their own names."""
     named = {field: {"spec": POD["spec"] | {"hostname": "head"}}}
     text = "a hostname in the leaders' template is not supported with groupIdentity Hash: all groups would have it"
     assert errors(lws(template=named, **HASH)) == [f'{IDENTITY}: Invalid value: "Hash": {text}']

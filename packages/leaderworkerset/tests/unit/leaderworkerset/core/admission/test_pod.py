@@ -82,7 +82,7 @@ def test_size_must_be_a_number(annotations: dict[str, str], message: str) -> Non
 
 
 def test_pod_without_a_worker_index_is_a_worker() -> None:
-    """If it is named like a leader, it becomes worker 0 (R-ADM-2, Q-1)."""
+    """A pod with the name of a leader becomes worker 0 (R-ADM-2, Q-1)."""
     admitted = admit_pod(pod("test-pod-0", labels={"group-index": "0"}))
     assert own_labels(admitted)["worker-index"] == "0"
     assert "group-key" not in own_labels(admitted)
@@ -198,7 +198,7 @@ def test_worker_joins_its_subgroup() -> None:
 
 
 def test_worker_shares_its_subgroup_key_with_its_leader() -> None:
-    """Both hash the leader's name and the index (R-ADM-9, R-ADM-13)."""
+    """Both keys are a hash of the leader's name and the index (R-ADM-9, R-ADM-13)."""
     annotations = {"subgroup-size": "2"}
     first = own_labels(admit_pod(leader("test-1", annotations=annotations)))
     second = own_labels(admit_pod(worker("test-1-2", annotations=annotations)))
@@ -223,7 +223,7 @@ INJECTED = ["LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX", "LWS_GRO
 
 
 def test_injected_variables_are_first_in_every_container() -> None:
-    """The group index follows them (R-ENV-1, R-ENV-2)."""
+    """The group index follows the variables of the group (R-ENV-1, R-ENV-2)."""
     spec = {
         "containers": [{"name": "a", "env": [{"name": "X", "value": "1"}]}, {"name": "b"}],
         "initContainers": [{"name": "i", "env": None}],
@@ -239,7 +239,7 @@ def test_injected_variables_are_first_in_every_container() -> None:
 
 
 def test_injected_variables_override_those_of_the_user() -> None:
-    """Of equal names of the user, the first one is kept (R-ENV-3)."""
+    """If the user has equal names, the first one is kept (R-ENV-3)."""
     env = [
         {"name": "X", "value": "1"},
         {"name": "LWS_GROUP_SIZE", "value": "99"},

@@ -1,4 +1,4 @@
-"""Pods as the Go manager admitted them: `vectors/pod-admission.json` holds one for each observed mix of features."""
+"""Pods as the Go manager admitted them: `vectors/pod-admission.json` has one for each observed combination of features."""
 
 import json
 from pathlib import Path

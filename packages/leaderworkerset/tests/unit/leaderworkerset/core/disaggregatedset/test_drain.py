@@ -1,4 +1,4 @@
-"""The old revisions that give up groups (R-DS-62, R-DS-63)."""
+"""The old revisions whose groups are removed (R-DS-62, R-DS-63)."""
 
 import pytest
 
@@ -40,12 +40,12 @@ def test_revision_beyond_the_budget_drains_no_further() -> None:
 
 
 def test_drain_keeps_a_revision_above_the_floor() -> None:
-    """Prefill needs its three groups, so decode keeps its last one, and an older revision gives instead (Q-4)."""
+    """Prefill needs its three groups, so decode keeps its last one, and a group of an older revision is removed (Q-4)."""
     assert drain([pair(3, 1), pair(1, 2)], pair(1, 1), pair(1, 1)) == [pair(2, 1), pair(1, 1)]
 
 
 def test_role_without_groups_limits_no_other_role() -> None:
-    """Such as an External role that is scaled to zero (Q-5)."""
+    """An External role that is scaled to zero is an example (Q-5)."""
     assert drain([pair(4, 0)], pair(1, 0), {}) == [pair(3, 0)]
 
 

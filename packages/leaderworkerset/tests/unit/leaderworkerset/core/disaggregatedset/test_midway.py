@@ -1,4 +1,4 @@
-"""A pass while something else changes during a rollout, and the order of its actions."""
+"""A pass during a rollout while other parts change, and the order of its actions."""
 
 from collections.abc import Iterable
 
@@ -108,7 +108,7 @@ class TestOrder:
         assert [type(action) for action in work.after] == [PutStatus]
 
     def test_services_follow_leaderworkersets_within_a_slice(self) -> None:
-        """So they are not created if a LeaderWorkerSet failed (R-DS-30)."""
+        """After a failed write of a LeaderWorkerSet, services are not created (R-DS-30)."""
         done = writes(plan_for(SET, *both(SET, 4, 3)))
         kinds = [action.resource.plural for action in done if isinstance(action, Patch | Create)]
         assert kinds.index("leaderworkersets") < kinds.index("services")
@@ -127,7 +127,7 @@ class TestForeign:
         assert not [line for line in lines if line.startswith("scale")]
 
     def test_services_of_others_are_not_deleted(self) -> None:
-        """Unlike the Go controller, which compares no owners (R-DS-75, Q-9)."""
+        """The Go controller does not compare owners (R-DS-75, Q-9)."""
         foreign = service(SET, "prefill")
         foreign["metadata"]["ownerReferences"] = []
         foreign["metadata"]["name"] = "of-a-user"
@@ -145,7 +145,7 @@ class TestNothingThatServes:
 
 class TestLegacy:
     def test_new_template_gets_names_with_a_slice(self) -> None:
-        """Old objects are drained under the names that they have (R-DS-88)."""
+        """Old objects are drained under their old names (R-DS-88)."""
         first = decided(NEXT, *both(SET, 4, 4, legacy=True))
         assert "create LeaderWorkerSet split-0-B-prefill 0" in first
         later = scaled(decided(NEXT, *both(SET, 4, 4, legacy=True, initial=4), *both(NEXT, 1, 1)))
@@ -154,7 +154,7 @@ class TestLegacy:
 
 class TestPlacement:
     def test_placement_change_does_not_touch_existing_groups(self) -> None:
-        """It applies to objects that are created later (R-DS-91)."""
+        """The placement applies to objects that are created later (R-DS-91)."""
         placed = SET | {"spec": SET["spec"] | {"placementPolicy": {"type": "PreferredSlice", "topology": "rack"}}}
         assert revision_of(placed) == revision_of(SET)
         assert scaled(decided(placed, *both(SET, 4, 4))) == []
@@ -175,7 +175,7 @@ class TestWire:
             assert plan_for(obj, *both(SET, 4, 4)).error is None
 
     def test_set_of_another_controller_is_adopted_without_a_write(self) -> None:
-        """The revision has equal bytes, so nothing is old (R-DS-24)."""
+        """The revision has equal bytes, so no object is outdated (R-DS-24)."""
         parts = both(SET, 4, 4)
         assert {meta.labels(one)["disaggregatedset.x-k8s.io/revision"] for one in parts} == {
             rolehash.revision_of(SET["spec"]["roles"])
@@ -200,7 +200,7 @@ class TestWire:
     def test_events_have_types_reasons_and_actions_of_the_contract(
         self, event: Event, expected: tuple[str, str, str]
     ) -> None:
-        """They regard the set, and come from its own controller (R-DS-102)."""
+        """The events regard the set, and have the name of its controller (R-DS-102)."""
         assert (event.type, event.reason, event.action) == expected
         assert (event.reporter, event.regarding["name"], event.related) == ("disaggregatedset", "split", None)
 

@@ -74,7 +74,7 @@ def test_upstream_rollouts_equal_the_recorded_ones() -> None:
 
 
 def test_upstream_steps_equal_the_recorded_ones() -> None:
-    """The steps include the middle of rollouts, and dead ends (R-DS-44 to R-DS-53)."""
+    """The cases include the middle of rollouts, and dead ends (R-DS-44 to R-DS-53)."""
     for vector in STEPS:
         step = upstream_step(state_of(vector))
         expected = vector["expect"] and recorded([vector["expect"]])[0]
@@ -82,7 +82,7 @@ def test_upstream_steps_equal_the_recorded_ones() -> None:
 
 
 def test_rollouts_equal_upstream_when_every_role_may_surge() -> None:
-    """No bound is left in this case, so the result is the same (docs/adr/0011)."""
+    """No limit applies in this case, so the result is the same (docs/adr/0011)."""
     surging = [one for one in ROLLOUTS if all(config["surge"] >= 1 for config in one["config"])]
     assert len(surging) > 150
     wrong = [one["id"] for one in surging if list(simulate(state_of(one))) != recorded(one["expect"])]
@@ -159,7 +159,7 @@ def test_number_of_batches_follows_from_sizes_and_budgets(
 
 
 def test_drain_is_limited_when_the_next_batch_has_no_space() -> None:
-    """A role without surge and space for a batch gives up only what its floor permits."""
+    """A role without surge and space for a batch loses only as many groups as its floor permits."""
     found = 0
     for new in range(10):
         for old in range(10):

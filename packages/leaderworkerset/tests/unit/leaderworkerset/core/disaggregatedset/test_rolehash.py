@@ -74,7 +74,7 @@ def test_defaults_and_replacement_policy_keep_the_revision(change: dict[str, Any
 
 @pytest.mark.parametrize("change", [{"groupIdentity": "Hash"}, {"scheduling": {}}, {"scheduling": {"replica": {}}}])
 def test_immutable_fields_change_the_revision(change: dict[str, Any]) -> None:
-    """Its LeaderWorkerSets are replaced (N-DS-1)."""
+    """The LeaderWorkerSets of the role are replaced (N-DS-1)."""
     first, second = disaggregatedset_object()["spec"]["roles"]
     changed = [first, second | {"spec": second["spec"] | change}]
     assert revision_of(changed) != revision_of([first, second])

@@ -71,7 +71,7 @@ def test_placement_policy_none_adds_no_affinity(kind: PlacementType | None) -> N
 
 
 def test_first_slice_avoids_labeled_slices() -> None:
-    """Pods from before the existence of slices belong to slice 0 (R-DS-90)."""
+    """Pods that are older than slices belong to slice 0 (R-DS-90)."""
     found = affinity(PlacementType.EXCLUSIVE_SLICE)
     assert expressions(found["podAffinity"]) == [[(SET_NAME, "In", "split"), (SLICE, "In", "0")]]
     assert expressions(found["podAntiAffinity"]) == [

@@ -32,7 +32,7 @@ def role(name: str, replicas: int) -> Role:
 
 
 def test_next_batch_starts_when_no_revision_can_drain() -> None:
-    """Both old revisions keep their last groups, as neither role may be emptied; the rollout does not stop permanently.
+    """Each old revision keeps its last groups, as neither role may become empty, and the rollout continues.
 
     Rule Q-4.
     """

@@ -57,7 +57,7 @@ class TestServices:
         assert not any(line.startswith("delete Service") for line in lines)
 
     def test_services_of_others_are_never_deleted(self) -> None:
-        """Such as a service of the user with the name of the set (Q-9)."""
+        """A service of the user with the name of the set is an example (Q-9)."""
         front: JSONObject = {"metadata": {"name": "front", "namespace": "default", "labels": {SET_NAME: "split"}}}
         services = [front, service(SET, "prefill"), service(SET, "decode")]
         assert decided(SET, *both(SET, 4, 4), services=services) == []
@@ -81,7 +81,7 @@ def scaler(replicas: int, *, owner: JSONObject = EXTERNAL, name: str = "prefill"
 
 class TestScalers:
     def test_external_role_gets_a_scaler_of_one_group(self) -> None:
-        """It has one group, since autoscalers do nothing at 0 (R-DS-96, R-DS-97)."""
+        """The scaler has one group, because autoscalers do nothing at 0 (R-DS-96, R-DS-97)."""
         lines = decided(EXTERNAL)
         assert lines[0] == "create DisaggregatedSetRoleScaler split-prefill 1"
         assert lines[1].endswith("-prefill 1")

@@ -109,7 +109,7 @@ class TestSizes:
         assert "DisaggregatedSet default/split: spec.roles[0].spec.leaderWorkerTemplate.size" in plan.error
 
     def test_set_without_roles_creates_nothing(self) -> None:
-        """A foreign definition may have accepted it."""
+        """Another definition may have accepted the value."""
         assert decided({name: value for name, value in SET.items() if name != "spec"}) == []
 
     def test_leaderworkerset_of_another_owner_counts_as_absent(self) -> None:
@@ -140,7 +140,7 @@ class TestRollout:
         assert decided(NEXT, *both(SET, 4, 4, initial=4), *both(NEXT, 2, 2, ready=0)) == []
 
     def test_missing_leaderworkerset_is_recreated(self) -> None:
-        """The Go controller waits for it forever (Q-3)."""
+        """The Go controller waits for such a group forever (Q-3)."""
         found = decided(NEXT, *both(SET, 4, 4, initial=4), lws(NEXT, "prefill", 1))
         assert found == ["create LeaderWorkerSet split-0-B-decode 0"]
 
@@ -178,7 +178,7 @@ class TestRollout:
         assert lines[:2] == ["scale split-0-B-decode 1", "scale split-0-B-prefill 1"]
 
     def test_all_roles_can_be_replaced_in_one_rollout(self) -> None:
-        """The Go controller never deletes the old ones (Q-8)."""
+        """The Go controller never deletes the old objects (Q-8)."""
         renamed = disaggregatedset_object([role("first", 2), role("second", 2)])
         lines = decided(renamed, *both(SET, 4, 4))
         assert "record split-0-A-prefill 4" in lines
@@ -221,7 +221,7 @@ class TestSlices:
         assert decided(SET, odd, *both(SET, 4, 4, ready=0)) == []
 
     def test_slices_roll_independently(self) -> None:
-        """An error in one does not stop another (R-DS-86)."""
+        """An error of one slice does not stop another (R-DS-86)."""
         obj = NEXT | {"spec": NEXT["spec"] | {"slices": 2}}
         plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=obj, leaderworkersets=both(SET, 4, 4)), NOW)
         (whole,) = plan.actions
@@ -265,7 +265,7 @@ class TestLegacy:
         assert deleted == ["delete LeaderWorkerSet split-A-decode"]
 
     def test_revert_to_a_legacy_revision_uses_its_names(self) -> None:
-        """The Go controller asks for a name that is not there (Q-7)."""
+        """The Go controller requests a name that does not exist (Q-7)."""
         lines = decided(SET, *both(SET, 3, 3, initial=4, legacy=True), *both(NEXT, 1, 1))
         assert lines[:2] == ["scale split-A-prefill 4", "scale split-A-decode 4"]
         assert not any(line.startswith("create Leader") for line in lines)

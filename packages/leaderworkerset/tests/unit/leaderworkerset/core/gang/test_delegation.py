@@ -65,7 +65,7 @@ def created(plan: Plan) -> list[JSONObject]:
 
 
 def test_pod_group_of_the_set_belongs_to_the_owners_workload() -> None:
-    """It copies the template, and the LeaderWorkerSet alone owns it (N-K8S-16)."""
+    """The PodGroup copies the template, and only the LeaderWorkerSet owns it (N-K8S-16)."""
     obj = delegated(WHOLE)
 
     (made,) = created(plan_for(obj, parent()))

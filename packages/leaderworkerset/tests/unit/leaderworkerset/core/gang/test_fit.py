@@ -54,7 +54,7 @@ def test_node_accepts_no_more_pods_than_its_capacity() -> None:
 
 
 def test_overused_node_has_no_space() -> None:
-    """Such as a node that shrank."""
+    """A node that shrank is an example."""
     assert not fit.free_space([node()], {"n": {"cpu": 9 * NANOS}}).place({need(): 1})
 
 
@@ -91,7 +91,7 @@ def test_selectors_and_required_affinity_select_nodes() -> None:
 
 
 def test_most_restricted_pods_are_placed_first() -> None:
-    """Otherwise a pod that fits anywhere would take the only node of another pod of its group."""
+    """Otherwise, an unrestricted pod would take the only node of another pod of its group."""
     space = fit.free_space([node("a", "1", {"gpu": "yes"}), node("b", "1")], {})
 
     assert space.place({need(): 1, need(nodeSelector={"gpu": "yes"}): 1})

@@ -66,7 +66,7 @@ def test_volcano_links_equal_those_of_the_go_controller() -> None:
 
 
 def test_volcano_link_replaces_any_other() -> None:
-    """It replaces an existing link (R-GANG-2)."""
+    """The link replaces an existing one (R-GANG-2)."""
     pod = created()
     pod["metadata"]["annotations"][GROUP_NAME] = "users"
 
@@ -198,7 +198,7 @@ def test_stored_scheduler_choice_blocks_no_update() -> None:
 
 
 def test_volcano_uses_its_own_pod_groups_for_scheduling() -> None:
-    """The leader owns them, so that they are deleted with it (N-K8S-19)."""
+    """The leader owns its objects, so that they are deleted with it (N-K8S-19)."""
     gang, obj = Gangs(default="volcano", is_enabled=True), scheduled.lws(scheduled.REPLICA)
     leader = admit_pod(scheduled.leader(obj), gang, "r1")
     live = LiveGroup(obj=obj, leader=leader, now=builders.NOW)
@@ -265,7 +265,7 @@ def test_gang_objects_are_created_once(provider: str) -> None:
     ids=["Kubernetes 1.37", "Kubernetes 1.36", "neither"],
 )
 def test_native_objects_have_the_served_version(served: list[Resource], version: str) -> None:
-    """If none is served, the newest is tried, and the rejection is reported (N-117-5)."""
+    """If no version is served, the newest is tried, and the rejection is reported (N-117-5)."""
     gang = Gangs(default="native")
     leader = admit_pod(created(), gang, "r1")
 
@@ -297,7 +297,7 @@ def test_object_of_an_earlier_leader_is_deleted_first() -> None:
 
 
 def test_leader_without_a_mark_has_no_group() -> None:
-    """It was created before gang scheduling was configured, or chose none."""
+    """The leader was created before gang scheduling was configured, or chose none."""
     assert decide(Gangs(default="native"), created()) == PolicyDecision()
     assert decide(Gangs(default="volcano"), created()) == PolicyDecision()
     assert decide(Gangs(default="volcano"), created(choice="none")) == PolicyDecision()

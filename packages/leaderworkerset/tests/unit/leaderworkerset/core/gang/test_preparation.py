@@ -129,7 +129,7 @@ def test_workload_has_the_priority_of_the_pods() -> None:
 
 
 def test_leaders_are_annotated_with_level_and_workload() -> None:
-    """The only change of their template, and none without the field (N-K8S-2, N-AT-18) (section 2)."""
+    """The label is the only change of the template, and sets without the field have none (N-K8S-2, N-AT-18)."""
 
     def annotations(obj: JSONObject) -> JSONObject:
         (apply,) = (one for one in plan_for(obj).actions if isinstance(one, Apply))
@@ -189,7 +189,7 @@ def test_set_level_has_one_pod_group() -> None:
 
 @pytest.mark.parametrize("scheduling", [WHOLE, {"schedulingPolicy": {"basic": {}}}])
 def test_pod_group_of_the_set_is_deleted_without_replicas(scheduling: JSONObject) -> None:
-    """It is created again with the first group (N-K8S-8)."""
+    """The PodGroup is created again with the first group (N-K8S-8)."""
     obj, none = (scheduled.lws(scheduling, replicas=count) for count in (2, 0))
     workload, made = scheduled.workload_of(none), pod_group(obj)
     policy = workload["spec"]["podGroupTemplates"][0]["schedulingPolicy"]
@@ -219,7 +219,7 @@ def test_pod_group_of_the_set_is_deleted_without_replicas(scheduling: JSONObject
 def test_minimum_of_the_set_is_limited_to_possible_pods(
     replicas: int, size: int, sizes: Sequence[int], minimum: int
 ) -> None:
-    """While another size rolls out, old groups keep their number of pods (N-AT-10, N-K8S-8)."""
+    """During a rollout to another size, old groups keep their number of pods (N-AT-10, N-K8S-8)."""
     before = scheduled.lws(WHOLE, replicas=1, size=1)
     obj = scheduled.lws(WHOLE, replicas=replicas, size=size)
 
@@ -231,7 +231,10 @@ def test_minimum_of_the_set_is_limited_to_possible_pods(
 
 
 def test_minimum_of_the_set_excludes_gated_old_leaders() -> None:
-    """N-AT-10, N-AT-22: they stay gated, and a Deployment without budget keeps them until the new group is ready."""
+    """Old leaders stay gated, and a Deployment without budget keeps them until the new group is ready.
+
+    Rules N-AT-10, N-AT-22.
+    """
     before = scheduled.lws(WHOLE, replicas=1, size=1)
     obj = scheduled.lws(WHOLE, replicas=3, size=2, spec={"groupIdentity": "Hash"})
     old = [builders.hash_leader(obj, name, gated=True, key="old") for name in "ab"]

@@ -61,7 +61,7 @@ def test_unchanged_condition_keeps_its_time() -> None:
 
 
 def test_rejected_scheduling_object_is_reported_once() -> None:
-    """It is reported once, although it is retried (N-K8S-10)."""
+    """The rejection is reported once, although the write is repeated (N-K8S-10)."""
     (refused,) = (one for one in plan_for(OBJ).actions if isinstance(one, Finally))
 
     (patch,) = refused.on_failure
@@ -76,7 +76,7 @@ def test_rejected_scheduling_object_is_reported_once() -> None:
 
 
 def test_workloads_of_the_native_provider_are_not_deleted() -> None:
-    """They belong to sets without the field, but a stored object may be older than the support of the field."""
+    """Workloads belong to sets without the field, but a stored object may be older than the support of the field."""
     older = scheduled.stored(WORKLOAD, name="web-rev-2", labels={labels.TEMPLATE_REVISION_HASH: builders.key_of(OBJ)})
 
     assert created(plan_for(OBJ, older)).keys() == {f"Workload {NAME}"}

@@ -127,7 +127,7 @@ def test_coscheduling_minimum_is_one_when_workers_wait() -> None:
     ids=["of Kubernetes 1.37", "of Kubernetes 1.36"],
 )
 def test_native_objects_equal_the_contract(provider: Provider, version: str, reference: JSONObject) -> None:
-    """Nothing waits for the end of a PodGroup that waits for its pods.
+    """Nothing waits for the deletion of a PodGroup that waits for its pods.
 
     Rules R-KQ-141, R-KQ-142, R-KQ-147, R-KQ-148, N-117-5.
     """

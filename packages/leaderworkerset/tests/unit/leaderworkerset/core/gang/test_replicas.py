@@ -68,7 +68,7 @@ def test_ordinal_leader_gets_an_incarnation_and_a_gate() -> None:
     ("obj", "suffix"), [(scheduled.lws(WHOLE), "lws"), (HASH, f"{'a' * 40}-{KEY}")], ids=["whole", "Hash"]
 )
 def test_other_leaders_get_no_incarnation(obj: JSONObject, suffix: str) -> None:
-    """Their PodGroup is one for all, or already has a random name (N-ADM-9, N-K8S-5)."""
+    """The PodGroup of these leaders is shared, or already has a random name (N-ADM-9, N-K8S-5)."""
     leader, name = hash_leader() if obj is HASH else scheduled.leader(obj), meta.name(scheduled.workload_of(obj))
 
     assert meta.annotations(leader)[labels.WORKLOAD_NAME] == name
@@ -78,7 +78,7 @@ def test_other_leaders_get_no_incarnation(obj: JSONObject, suffix: str) -> None:
 
 @pytest.mark.parametrize(("scheduling", "names"), [(REPLICA, ["", ""]), (ROLES, ["leader-", "worker-"])])
 def test_workers_are_linked_like_their_leader(scheduling: JSONObject, names: list[str]) -> None:
-    """Level and incarnation are in their template (N-ADM-8, N-K8S-4, N-K8S-12)."""
+    """Level and incarnation are in the template of the workers (N-ADM-8, N-K8S-4, N-K8S-12)."""
     obj = scheduled.lws(scheduling)
     leader = scheduled.leader(obj)
     base = meta.annotations(leader)[labels.WORKLOAD_NAME]
@@ -94,7 +94,7 @@ def test_workers_are_linked_like_their_leader(scheduling: JSONObject, names: lis
 
 
 def test_pod_of_an_earlier_version_names_no_workload() -> None:
-    """It has the LeaderWorkerSet's name, and that version's value for replicas (N-ADM-8)."""
+    """The PodGroup has the name of the LeaderWorkerSet, and the value of that version for replicas (N-ADM-8)."""
     annotations = {labels.SIZE: "2", labels.WORKLOAD_AWARE_SCHEDULING: "true"}
     worker = builders.worker_pod(LEADER)
     worker = worker | {"metadata": worker["metadata"] | {"annotations": annotations}}
@@ -113,7 +113,10 @@ def test_unknown_level_is_rejected() -> None:
 
 @pytest.mark.parametrize(("scheduling", "counts"), [(REPLICA, {"": 3}), (ROLES, {"leader": 1, "worker": 2})])
 def test_gated_group_creates_its_pod_groups(scheduling: JSONObject, counts: dict[str, int]) -> None:
-    """They are created before the gate opens, and before the workers (N-K8S-8a, N-K8S-11, N-HASH-22, N-GATE-12)."""
+    """The PodGroups are created before the gate opens, and before the workers.
+
+    Rules N-K8S-8a, N-K8S-11, N-HASH-22, N-GATE-12.
+    """
     obj = scheduled.lws(scheduling, size=3)
     workload, leader = scheduled.workload_of(obj), scheduled.leader(obj)
     base = meta.annotations(leader)[labels.WORKLOAD_NAME]
@@ -153,7 +156,7 @@ def test_set_level_and_unlinked_leaders_create_no_pod_groups() -> None:
 
 
 def test_group_of_an_older_revision_keeps_its_size() -> None:
-    """Its PodGroup is created and compared by its own revision (N-AT-25, N-K8S-8)."""
+    """The PodGroup of the group is created and compared by its own revision (N-AT-25, N-K8S-8)."""
     old, new = (scheduled.lws(REPLICA, size=size) for size in (2, 4))
     leader = scheduled.leader(old)
     revisions = [builders.revision(old), builders.revision(new, number=2)]
@@ -167,7 +170,7 @@ def test_group_of_an_older_revision_keeps_its_size() -> None:
 
 
 def test_deleted_pod_group_is_recreated_for_its_revision() -> None:
-    """It has the leader's own revision, also below a partition (N-AT-11)."""
+    """The new PodGroup has the leader's own revision, also below a partition (N-AT-11)."""
     old = scheduled.lws(REPLICA)
     new = scheduled.lws(REPLICA, image="app:2", rollout={"partition": 1})
     leader = opened(scheduled.leader(old))
@@ -288,7 +291,7 @@ def linked(worker: JSONObject, name: str) -> JSONObject:
     [("theirs", "", True), ("", "", True), ("theirs", "n1", False), ("own", "", False)],
 )
 def test_group_with_workers_in_another_pod_group_is_recreated(link: str, node: str, is_recreated: bool) -> None:
-    """A worker with a node prevents it (N-K8S-17)."""
+    """A worker with a node prevents the change (N-K8S-17)."""
     leader = opened(LEADER)
     (made,) = created(plan_for(OBJ, leader))
     worker = linked(builders.worker_pod(leader, node=node), link_of(leader) if link == "own" else link)
@@ -323,7 +326,10 @@ def test_earlier_workers_do_not_end_the_leader_of_their_name() -> None:
 
 
 def test_leader_of_an_earlier_set_gets_no_pod_group() -> None:
-    """Its PodGroup has the name of another Workload; a new one, which no pod names, would be deleted as unused again and again."""
+    """The leader's PodGroup has the name of another Workload.
+
+    A new PodGroup, which no pod names, would be deleted as unused again and again.
+    """
     earlier = scheduled.lws(REPLICA, metadata={"uid": "earlier"})
 
     plan = plan_for(OBJ, opened(scheduled.leader(earlier)))

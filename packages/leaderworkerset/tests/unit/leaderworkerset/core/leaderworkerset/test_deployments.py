@@ -36,7 +36,7 @@ def deployment(lws: JSONObject = LWS, *, observed: bool = True, **counts: int) -
 
 
 def observe(lws: JSONObject, live: JSONObject | None, leaders: str = "abc", **fields: Any) -> ObservedLeaderWorkerSet:
-    """Return what is observed of a set whose leaders, by letters, are of the Deployment's revision."""
+    """Return the observation of a set whose leaders, given by letters, have the Deployment's revision."""
     key = "" if live is None else groupname.revision(live)
     pods = [builders.hash_leader(lws, letter, key=key) for letter in leaders]
     known: dict[str, Any] = {"revisions": [builders.revision(lws)], "service": builders.SETTLED} | fields
@@ -126,7 +126,7 @@ def test_terminating_deployment_is_awaited() -> None:
 
 
 def test_deleted_set_is_not_reconciled() -> None:
-    """Its gated leaders stay behind their gates (N-GATE-6)."""
+    """The gated leaders of the set stay behind their gates (N-GATE-6)."""
     going = LWS | {"metadata": LWS["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
     gated = GatedLeaders(leaders=[builders.hash_leader(LWS, "d", gated=True)])
 

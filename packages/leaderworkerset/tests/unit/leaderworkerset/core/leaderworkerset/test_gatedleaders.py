@@ -104,7 +104,7 @@ def test_replacement_waits_for_a_terminating_group() -> None:
 
 
 def test_older_leader_is_admitted_when_fewer_groups_end() -> None:
-    """There is exactly one Deferred event, for the younger (N-AT-5, N-GATE-8)."""
+    """Exactly one Deferred event is recorded, for the younger leader (N-AT-5, N-GATE-8)."""
     found = decide(live="ab", gated=[waiting("y"), waiting("x")], ending={"gone": "~"})
 
     assert (found.ahead, found.named["y"]) == ("x", "gone")
@@ -118,7 +118,7 @@ def test_single_leader_does_not_wait_for_unrelated_groups() -> None:
 
 
 def test_groups_that_were_scaled_down_delay_no_leader() -> None:
-    """They are known while no leader is missing, and found again by the names on leaders (N-AT-5)."""
+    """The groups are known while no leader is missing, and found later by the names on leaders (N-AT-5)."""
     small = builders.hash_object(replicas=2)
     ending = {"one": "~", "two": "~"}
 
@@ -148,7 +148,7 @@ def test_surge_capacity_is_used_and_not_exceeded() -> None:
 
 
 def test_last_group_of_a_rollout_occupies_a_place_until_deleted() -> None:
-    """After a revert, nothing replaces the last group while it terminates, but it still exists (N-AT-5)."""
+    """After a revert, the last terminating group has no replacement, but still exists (N-AT-5)."""
     one = builders.hash_object(replicas=1, rollout={"maxSurge": 1})
     left = decide(one, live="b", ending={"a": "~"}).surplus
     assert left == {"a": False}
@@ -166,7 +166,7 @@ def test_leader_of_an_older_revision_is_never_admitted() -> None:
 
 
 def test_admitted_leaders_are_limited_per_revision() -> None:
-    """The others are held without an event (N-GATE-9)."""
+    """The other leaders wait without an event (N-GATE-9)."""
     found = decide(live="abc", gated=[waiting("x"), waiting("y")])
 
     assert (found.ahead, found.notes) == ("x", ["Leader pod web-7d9f8b6c4-xxxxx admitted for scheduling"])
@@ -200,7 +200,7 @@ def test_leader_continues_the_record_of_a_deleted_group() -> None:
 
 
 def ends(letters: str) -> dict[str, str]:
-    """Return groups that end, by letters."""
+    """Return terminating groups, by letters."""
     return {meta.name(builders.hash_leader(LWS, letter)): "2026-03-01T12:00:00Z" for letter in letters}
 
 

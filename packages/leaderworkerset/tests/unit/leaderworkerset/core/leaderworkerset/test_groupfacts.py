@@ -41,7 +41,10 @@ def test_leader_has_the_size_of_its_creation(text: str, expected: int) -> None:
 
 
 def test_differs_from_upstream_workers_of_old_leader_are_ignored() -> None:
-    """They are ready until the garbage collector deletes them, but no group may be replaced because of them (unlike R-STAT-6)."""
+    """Old workers are ready until the garbage collector deletes them, but no group may be replaced because of them.
+
+    This differs from R-STAT-6.
+    """
     earlier, leader = builders.leader_pod(LWS, uid="earlier"), builders.leader_pod(LWS)
 
     assert groupfacts.describe(leader, builders.worker_statefulset(earlier)).workers is None
@@ -82,7 +85,7 @@ def test_statefulset_is_ready_when_all_pods_have_one_revision(
 
 
 def test_statefulset_of_another_owner_is_ignored() -> None:
-    """`meet-1` exists, and `meet` grows to two groups; the workers of group 1 are not created (docs/adr/0030)."""
+    """`meet-1` exists, and `meet` grows to two groups; the workers of its group 1 are not created (docs/adr/0030)."""
     leader = builders.leader_pod(LWS, 1)
     other = builders.leaderworkerset_object("web-1", metadata={"uid": "other"})
     owner = builders.as_applied(builders.worker_statefulset(leader))

@@ -86,7 +86,7 @@ def names(actions: Sequence[Action]) -> list[str]:
 
 
 def test_exhausted_group_is_kept() -> None:
-    """Its annotation has another value; the StatefulSet may be missing for a while (N-RB-6) (N-RB-5)."""
+    """The annotation has another value, and the StatefulSet may be missing for a while (N-RB-5, N-RB-6)."""
     assert sort_out(evidence(recover="yes"), living=statefulset()) == ([], set())
     assert sort_out(evidence()) == ([], set())
 
@@ -131,7 +131,7 @@ def record_of(leader: JSONObject) -> JSONObject:
     ids=["kept", "scaled away", "below the partition", "rolled", "without revision", "of another StatefulSet"],
 )
 def test_evidence_is_deleted_when_its_group_would_be(living: JSONObject, stays: bool) -> None:
-    """Its count is kept for a rollback (N-RB-6, N-RB-7, N-AT-21)."""
+    """The count of the group is kept for a rollback (N-RB-6, N-RB-7, N-AT-21)."""
     assert sort_out(evidence(), living=living) == ([] if stays else ["web-1-1", "web-1"], set())
 
 
@@ -142,7 +142,7 @@ def test_group_without_a_number_is_never_scaled_down() -> None:
 
 
 def test_workers_without_an_exhausted_leader_are_released() -> None:
-    """Without the finalizer of the leader, which a user removed, the workers are not evidence."""
+    """If a user removed the finalizer of the leader, its workers are not kept as evidence."""
     _, worker = evidence()
     unmarked = kept(builders.leader_pod(LWS, 2))
 
@@ -173,7 +173,7 @@ LIVE = [keyed("c"), keyed("d")]
     ids=["one too many", "enough places", "none", "others are recreated", "more are", "scaled to none"],
 )
 def test_oldest_evidence_is_kept_while_there_is_a_place(replicas: int, groups: list[JSONObject], left: str) -> None:
-    """Leaders that wait for other groups than the exhausted ones count (N-RB-6, N-AT-14)."""
+    """Leaders count if they wait for groups that are not exhausted (N-RB-6, N-AT-14)."""
     obj = builders.hash_object(replicas=replicas)
     going = keyed("q", deleting=True)
     pods = [exhausted(keyed(letter)) for letter in "ba"]
@@ -226,7 +226,7 @@ def test_ordinal_counts_are_deleted_with_their_groups() -> None:
 
 
 def test_admitted_leader_takes_the_highest_count() -> None:
-    """It takes the highest count of its revision without a leader; of equal ones the smaller key (N-RB-13)."""
+    """The count is the highest one of its revision without a leader; of equal counts that with the smaller key (N-RB-13)."""
     counts = {f"{KEY}/a": 2, f"{KEY}/b": 3, f"{KEY}/e": 3, f"{KEY}/c": 9, "old/f": 8}
     new = [keyed("x", gated=True), keyed("y", gated=True)]
 
@@ -236,7 +236,7 @@ def test_admitted_leader_takes_the_highest_count() -> None:
 
 
 def test_leader_with_a_count_takes_no_other() -> None:
-    """A leader with a count takes no other (N-RB-13)."""
+    """A leader with a count takes no other count (N-RB-13)."""
     new = keyed("x", gated=True)
     counts = {f"{KEY}/a": 2, f"{KEY}/x": 1}
 
@@ -281,7 +281,7 @@ def counted(text: str) -> JSONObject:
 
 
 def test_recovered_group_is_released_after_its_count_is_cleared() -> None:
-    """A manager that dies in between leaves nothing undone (N-RB-5)."""
+    """The next manager completes the work of a manager that died in between (N-RB-5)."""
     pods = evidence(recover="true")
 
     first = reconcile(observe(counted(f'{{"{KEY}/1":2}}'), statefulset(), evidence=pods), builders.NOW)

@@ -75,7 +75,7 @@ def ready_groups(obj: dict[str, Any], count: int, *, key: str | None = None) -> 
 
 
 def settled(obj: dict[str, Any], observed: ObservedLeaderWorkerSet) -> dict[str, Any]:
-    """Return the LeaderWorkerSet with the status that `observed` leads to."""
+    """Return the LeaderWorkerSet with the status that follows from `observed`."""
     lws = leaderworkerset.decode(obj)
     counts = status.count(lws, fold(observed.groups.values(), lws.name), builders.key_of(obj))
     built = status.build(lws, observed.keeper or {}, counts, builders.NOW)
@@ -108,7 +108,7 @@ def kinds(plan: Plan) -> list[type[Action]]:
 
 
 def test_new_set_gets_revision_statefulset_and_service() -> None:
-    """R-REV-10, R-LSTS-1, R-LSTS-7, R-SVC-1, and R-STAT-2: the status waits until the StatefulSet is seen."""
+    """The status waits until the StatefulSet is observed (R-REV-10, R-LSTS-1, R-LSTS-7, R-SVC-1, R-STAT-2)."""
     revision = revisions.build(LWS, key=KEY, number=1, data=revisions.build_data(LWS))
     created_note = f"Creating revision with key {KEY} for a newly created LeaderWorkerSet"
     related = {
@@ -320,7 +320,7 @@ def test_changed_counts_record_no_event() -> None:
     ],
 )
 def test_invalid_field_is_reported_as_an_error(obj: dict[str, Any], failure: str) -> None:
-    """A plain error instead of a panic (R-ROLL-1, Q-23)."""
+    """The value causes an error instead of a panic (R-ROLL-1, Q-23)."""
     plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW)
 
     (told,) = plan.actions
@@ -350,7 +350,7 @@ def test_invalid_leader_index_prevents_only_the_status() -> None:
 
 
 def test_statefulset_is_applied_once_after_a_start() -> None:
-    """Nothing else is remembered of it, and the next decision follows immediately, as no watch reports it (R-LSTS-1)."""
+    """No further fact is remembered, and the next decision follows immediately, as no watch reports it (R-LSTS-1)."""
     unknown = structs.replace(at_rest(), known=NOTHING_KNOWN)
 
     decision = decide(unknown, builders.NOW)
@@ -395,7 +395,7 @@ def test_edited_leaderworkerset_is_applied_once(metadata: dict[str, Any]) -> Non
 
 
 def test_objects_are_created_in_the_namespace_of_the_set() -> None:
-    """All objects live in its namespace (R-ARC-10)."""
+    """All objects are in the namespace of the LeaderWorkerSet (R-ARC-10)."""
     obj = builders.leaderworkerset_object(metadata={"namespace": "elsewhere"})
     actions = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW).actions
 
@@ -413,7 +413,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("observed", REFUSALS.values(), ids=REFUSALS)
 def test_differs_from_upstream_rejected_write_updates_status(observed: ObservedLeaderWorkerSet) -> None:
-    """The Go controller leaves it empty or old, and `Available` stays True (R-STAT-2, docs/adr/0030)."""
+    """The Go controller leaves the status empty or old, with `Available` True (R-STAT-2, docs/adr/0030)."""
     (held,) = reconcile(observed, builders.NOW).on_failure
     assert isinstance(held, PutStatus)
     new = held.object["status"]
@@ -426,14 +426,14 @@ def test_differs_from_upstream_rejected_write_updates_status(observed: ObservedL
 
 
 def test_conflicting_service_makes_a_set_unavailable() -> None:
-    """The names of its groups resolve nowhere (docs/adr/0030)."""
+    """The names of the groups do not resolve (docs/adr/0030)."""
     plan = reconcile(replace(at_rest(), service=HeadlessService(is_settled=True, conflict="taken")), builders.NOW)
     (status,) = [one.object["status"] for one in plan.actions if isinstance(one, PutStatus)]
     assert {one["type"] for one in status["conditions"] if one["status"] == "True"} == {"Progressing"}
 
 
 def test_orphans_of_an_earlier_set_are_adopted() -> None:
-    """The set was deleted with `--cascade=orphan`, and created again under its name."""
+    """The set was deleted with `--cascade=orphan`, and created again with the same name."""
     service = services.build_shared(LWS)
     orphans = [
         one | {"metadata": one["metadata"] | {"ownerReferences": []}} for one in (service, builders.revision(LWS))

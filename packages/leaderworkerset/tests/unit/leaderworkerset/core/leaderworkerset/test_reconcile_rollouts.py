@@ -176,7 +176,7 @@ def rolling(
 
 
 def test_outdated_leaders_are_deleted_within_the_budget() -> None:
-    """The deletions are in the foreground, by UID, and a few at once (R-ROLL-1, docs/adr/0004-max-unavailable.md)."""
+    """Leaders are deleted in the foreground, by UID, and a few at once (R-ROLL-1, docs/adr/0004-max-unavailable.md)."""
     plan = reconcile(rolling(ready_groups(LWS, 4, key="older")), builders.NOW)
 
     assert plan == Plan((Together(sequences=tuple((deletion_of(index),) for index in (3, 2))),))
@@ -184,7 +184,7 @@ def test_outdated_leaders_are_deleted_within_the_budget() -> None:
 
 @pytest.mark.parametrize("has_service", [True, False])
 def test_status_is_written_before_leaders_are_deleted(has_service: bool) -> None:
-    """Deletions of many leaders take long, and they happen although the status is rejected (R-STAT-3)."""
+    """Deletions of many leaders take long, and are made although the status is rejected (R-STAT-3)."""
     observed = rolling(ready_groups(LWS, 4, key="older"))
     obj = observed.leaderworkerset or {}
     behind = replace(observed, leaderworkerset=obj | {"status": {}}, service=HeadlessService(is_settled=has_service))
@@ -224,7 +224,7 @@ def deletion_of(index: int) -> Delete:
 
 @pytest.mark.parametrize(("held", "needs"), [(4, {OnDemand.LEADERS}), (3, set())], ids=["the first", "the second"])
 def test_first_step_of_an_update_needs_known_leaders(held: int, needs: set[OnDemand]) -> None:
-    """Docs/adr/0010-bounds.md: leaders that the previous update released may be on their way."""
+    """Leaders that the previous update released may be terminating (docs/adr/0010-bounds.md)."""
     observed = rolling(ready_groups(LWS, 4, key="older"), partition=held)
 
     decision = decide(observed, builders.NOW)
@@ -234,21 +234,21 @@ def test_first_step_of_an_update_needs_known_leaders(held: int, needs: set[OnDem
 
 
 def test_no_leader_is_deleted_when_the_partition_moves() -> None:
-    """The StatefulSet controller has not seen the new partition then (R-ARC-4)."""
+    """The StatefulSet controller has not observed the new partition then (R-ARC-4)."""
     observed = rolling(ready_groups(LWS, 4, key="older"), partition=4)
 
     assert kinds(reconcile(observed, builders.NOW)) == [Apply]
 
 
 def test_leaders_are_kept_without_a_statefulset_controller() -> None:
-    """Docs/adr/0004-max-unavailable.md: a leader is not deleted if no controller would recreate it."""
+    """A leader is not deleted if no controller would recreate it (docs/adr/0004-max-unavailable.md)."""
     observed = rolling(ready_groups(LWS, 4, key="older"), observedGeneration=7)
 
     assert reconcile(observed, builders.NOW) == Plan()
 
 
 def test_next_step_waits_for_the_statefulset_controller() -> None:
-    """Docs/adr/0010-bounds.md: groups that were released earlier may be in progress without being observed."""
+    """Groups that were released earlier may be in progress without being observed (docs/adr/0010-bounds.md)."""
     observed = rolling(ready_groups(LWS, 4, key="older"), partition=4, generation=2, observedGeneration=1)
     assert kinds(reconcile(observed, builders.NOW)) == []
 

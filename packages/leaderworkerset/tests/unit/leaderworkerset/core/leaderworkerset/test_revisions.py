@@ -115,7 +115,7 @@ def test_highest_revision_of_equal_keys_is_used() -> None:
 
 
 def test_key_of_an_older_controller_is_kept() -> None:
-    """The adoption path rolls nothing; the name uses the content's hash (R-REV-10)."""
+    """The adoption replaces no pod, and the name uses the content's hash (R-REV-10)."""
     resolution = revisions.resolve(LWS, leader_statefulset("legacy"), [])
 
     assert (resolution.key, resolution.is_new, resolution.inherited) == ("legacy", False, True)
@@ -175,7 +175,7 @@ def test_other_changes_create_no_revision(changed: dict[str, Any]) -> None:
 
 
 def test_equivalent_stored_bytes_create_no_revision() -> None:
-    """Such as the data of an older controller (R-REV-12, R-REV-13)."""
+    """The data of an older controller is an example (R-REV-12, R-REV-13)."""
     stored = builders.revision(LWS)
     template = stored["data"]["spec"]["leaderWorkerTemplate"]
     worker = template["workerTemplate"] | {"metadata": {"creationTimestamp": None}}
@@ -276,7 +276,7 @@ def test_restore_replaces_only_the_template() -> None:
 
 
 def test_restore_keeps_the_restart_limit() -> None:
-    """Revisions do not hold it, so an earlier template returns with the current limit (N-API-3)."""
+    """Revisions do not contain the limit, so an earlier template returns with the current limit (N-API-3)."""
     live = builders.leaderworkerset_object(template={"maxGroupRestarts": 3})
 
     assert revisions.restore(live, builders.revision(LWS))["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] == 3

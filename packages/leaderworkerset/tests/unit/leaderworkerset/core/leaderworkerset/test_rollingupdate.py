@@ -62,7 +62,7 @@ def test_every_recorded_step_is_reproduced() -> None:
     ids=["it is not ready either", "one on its way", "taken back", "the surge group itself", "at rest"],
 )
 def test_differs_from_upstream_new_update_keeps_surge_groups(states: str, partition: int) -> None:
-    """If all of them are needed, the surge group stays until the group that it replaces exists (R-ROLL-10)."""
+    """The surge group stays until the replaced group exists, if all of them are needed (R-ROLL-10)."""
     limits = Budget(replicas=2, partition=0, unavailable=0, surge=1)
 
     held = rollingupdate.next_step(limits, Current(3, 1, "2"), seen(states), is_new_revision=True)
@@ -110,7 +110,7 @@ def test_differs_from_upstream_needed_surge_groups_are_kept(states: str, partiti
     ids=["two of three go", "one is available", "none is, but the surge group"],
 )
 def test_removed_surge_keeps_groups_that_are_needed(states: str, partition: int, expected: RolloutStep) -> None:
-    """Found by simulation: maxSurge became 0, and all three were deleted together with the group that replaced one."""
+    """In a simulation, maxSurge became 0, and all three were deleted together with the group that replaced one."""
     limits = Budget(replicas=3, partition=0, unavailable=2, surge=0)
 
     assert rollingupdate.next_step(limits, Current(4, partition, "3"), seen(states)) == expected
@@ -198,7 +198,7 @@ def test_missing_replicas_annotation_counts_as_edited() -> None:
     [("...", 3, (2, 4)), ("nnn.", 4, (2, 4)), ("NNN.", 4, (2, 3)), ("NNN", 3, (2, 3))],
 )
 def test_partition_with_a_surge_bursts_at_creation(states: str, replicas: int, expected: tuple[int, int]) -> None:
-    """With a partition the set is never at rest, so that unready groups cost a surge group (Q-9, W-25)."""
+    """A set with a partition is never at rest, so unready groups cost a surge group (Q-9, W-25)."""
     limits = budget.Budget(replicas=3, partition=2, unavailable=1, surge=1)
 
     step = rollingupdate.next_step(limits, Current(replicas, 2, "3"), seen(states))
@@ -251,9 +251,9 @@ def test_workers_of_a_group_of_one_are_ignored() -> None:
     ids=["two on their way", "one below", "one above", "two that are broken", "nothing to lose"],
 )
 def test_differs_from_upstream_pending_groups_always_count(states: str, broken: int, partition: int) -> None:
-    """An update was reverted (R-ROLL-7).
+    """Groups of a reverted update may stay broken, and do not block the update that repairs them.
 
-    Broken groups may stay broken, and do not block the update that repairs them.
+    Rule R-ROLL-7.
     """
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=1)
 
@@ -269,7 +269,7 @@ def test_differs_from_upstream_pending_groups_always_count(states: str, broken: 
 def test_differs_from_upstream_group_has_its_original_size(
     own_size: int, size: int, *, has_workers: bool, expected: str
 ) -> None:
-    """Docs/adr/0010-bounds.md: an edit from or to a size of one takes no group for ready or missing (unlike Q-12)."""
+    """While the size changes from or to one, no group counts as ready or missing (unlike Q-12, docs/adr/0010-bounds.md)."""
     workers = Workers(is_ready=True, revision="old", group_index="0") if has_workers else None
     made = GroupFacts("web-0", "0", 0, is_leader_ready=True, revision="old", workers=workers, own_size=own_size)
     folded = fold([made], "web")
@@ -349,7 +349,7 @@ BROKEN = {
 def test_differs_from_upstream_broken_old_groups_use_no_budget(
     wanted: LeaderWorkerSetSpec, steps: list[tuple[str, bool, tuple[int, int]]]
 ) -> None:
-    """The Go controller waits for ever for a group that only the update would repair (R-ROLL-7, docs/adr/0030)."""
+    """The Go controller waits forever for a group that only the update would repair (R-ROLL-7, docs/adr/0030)."""
     limits = budget.read(wanted)
     current = Current(wanted.replicas, limits.partition, str(wanted.replicas))
     for letters, is_new, expected in steps:

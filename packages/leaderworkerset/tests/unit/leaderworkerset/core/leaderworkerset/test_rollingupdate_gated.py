@@ -31,7 +31,7 @@ def gated(total: int, *indexes: int, updated: frozenset[int] = frozenset()) -> S
     ],
 )
 def test_queued_groups_are_released_first(waiting: tuple[int, ...], is_new: bool, expected: int) -> None:
-    """They are released by the write of the new template, before an unpaid pod of the old one is (R-KQ-61)."""
+    """The new template releases queued groups before an unpaid pod of the old template exists (R-KQ-61)."""
     limits = budget.read(spec(4))
 
     step = rollingupdate.next_step(limits, Current(4, 4, "4"), gated(4, *waiting), is_new_revision=is_new)
@@ -73,7 +73,7 @@ def test_differs_from_upstream_terminating_group_is_not_ready() -> None:
     [("NooO", 4), ("NoOO", 3), ("NOOO", 2), ("NooN", 1), ("Nooo", 2)],
 )
 def test_differs_from_upstream_unready_replaced_groups_count(letters: str, expected: int) -> None:
-    """Docs/adr/0010-bounds.md: after an update was taken back, two are on their way, and the last ready one stays."""
+    """After an update was reverted, two groups are terminating, and the last ready one stays (docs/adr/0010-bounds.md)."""
     step = rollingupdate.next_step(budget.read(spec(3, 1, 1)), Current(4, 4, "3"), seen(letters))
 
     assert step.partition == expected
@@ -89,7 +89,7 @@ def test_differs_from_upstream_unready_replaced_groups_count(letters: str, expec
     ],
 )
 def test_differs_from_upstream_step_waits_for_the_previous_one(step: RolloutStep, expected: RolloutStep) -> None:
-    """Docs/adr/0010-bounds.md: no further group is replaced, and no surge group deleted; edits take effect."""
+    """No further group is replaced, and no surge group deleted; edits take effect (docs/adr/0010-bounds.md)."""
     assert rollingupdate.wait(step, Current(4, 2, "4")) == expected
 
 
@@ -98,7 +98,7 @@ def test_differs_from_upstream_step_waits_for_the_previous_one(step: RolloutStep
     [(0b010, "OoO", 3, 2), (0b010, "Oon", 2, 2), (0b010, "OoN", 2, 1), (0b001, "oOO", 3, 2), (0b011, "ooO", 3, 2)],
 )
 def test_exhausted_groups_are_skipped(exhausted: int, states: str, partition: int, expected: int) -> None:
-    """Only the new template helps them, and one other is replaced at a time (N-RB-8, N-AT-21)."""
+    """Only the new template helps exhausted groups, and one other group is replaced at a time (N-RB-8, N-AT-21)."""
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=0)
     now = seen(states)._replace(broken=exhausted, exhausted=exhausted)
 

@@ -101,7 +101,7 @@ def test_leaders_are_selected_within_the_budget(
 def test_differs_from_upstream_abandoned_groups_block_no_others(
     letters: str, partition: int, expected: list[int]
 ) -> None:
-    """It counts as unavailable (R-ROLL-7), so that no other group could be replaced, permanently if it is broken."""
+    """An abandoned group counts as unavailable (R-ROLL-7), and if it is broken, no other would ever be replaced."""
     assert chosen(letters, limits(2, 0, 1), partition=partition, maxUnavailable=1) == expected
 
 
@@ -138,7 +138,7 @@ def test_surplus_groups_are_left_to_the_statefulset() -> None:
     ids=["not observed", "no revision", "empty revision", "never seen", "honoured"],
 )
 def test_leaders_are_kept_when_others_would_replace_them(changes: dict[str, Any]) -> None:
-    """Without an active StatefulSet controller nothing returns.
+    """Without an active StatefulSet controller no leader returns.
 
     A controller that knows the field replaces leaders itself (R-ARC-4).
     """
@@ -153,7 +153,7 @@ def test_set_without_a_strategy_needs_help() -> None:
     ("revision", "of_set"), [("new", "web-old"), ("old", "web-new")], ids=["key is current", "made from the update"]
 )
 def test_updated_leader_is_kept(revision: str, of_set: str) -> None:
-    """A leader that would come back the same is not deleted, nor one of the right revision (Q-8, R-ROLL-8)."""
+    """A leader that would return unchanged is not deleted, nor one of the right revision (Q-8, R-ROLL-8)."""
     one = GroupFacts("web-0", "0", 0, True, revision, None, UID("u"), statefulset_revision=of_set)
 
     found = rollingupdate.choose(statefulset(1), fold([one], "web"), limits=limits(1, 1), size=1, key="new")
@@ -169,7 +169,7 @@ def test_leader_without_an_index_is_kept() -> None:
 
 
 def test_new_leader_with_previous_workers_is_unavailable() -> None:
-    """R-STAT-6 counts it as ready; the bound does not."""
+    """The group counts as ready by R-STAT-6, but not for the limit of unavailable groups."""
     between = replace(group(0, "N"), workers=group(0, "O").workers)
     found = rollingupdate.choose(
         statefulset(2), fold([between, group(1, "O")], "web"), limits=limits(2, 1), size=2, key="new"
@@ -201,7 +201,7 @@ def test_percentage_below_one_replaces_one_group() -> None:
 def test_exhausted_groups_of_older_revisions_do_not_block(
     letters: str, budget: Budget, partition: int, expected: list[int], rolling: dict[str, Any]
 ) -> None:
-    """A StatefulSet controller that counts them as unavailable would replace none (N-RB-8, N-AT-21)."""
+    """A StatefulSet controller that counts exhausted groups as unavailable would replace none (N-RB-8, N-AT-21)."""
     assert chosen(letters, budget, partition=partition, **rolling) == (
         [] if "e" not in letters and rolling else expected
     )
@@ -222,7 +222,7 @@ def test_exhausted_groups_of_older_revisions_do_not_block(
 def test_broken_groups_below_the_partition_block_no_leader(
     letters: str, budget: Budget, partition: int, expected: list[int], rolling: dict[str, Any]
 ) -> None:
-    """Docs/adr/0030: a StatefulSet controller that knows maxUnavailable counts broken leaders, and would replace none."""
+    """A StatefulSet controller with maxUnavailable counts broken leaders, and would replace none (docs/adr/0030)."""
     assert chosen(letters, budget, partition=partition, **rolling) == expected
 
 
@@ -240,6 +240,6 @@ def test_broken_groups_below_the_partition_block_no_leader(
 def test_highest_broken_groups_are_replaced_once(
     letters: str, partition: int, current: str, expected: list[int]
 ) -> None:
-    """A broken update was scaled up, then corrected: the rollout reaches these groups first in any case."""
+    """A broken update was scaled up and then corrected, so the rollout reaches these groups first in any case."""
     status = SEEN | {"currentRevision": current}
     assert chosen(letters, limits(6, 1), partition=partition, status=status, maxUnavailable=1) == expected

@@ -108,7 +108,7 @@ def test_service_selects_leaders_or_workers(selector: dict[str, str], is_matchin
 
 @pytest.mark.parametrize("policy", ["Shared", "UniquePerReplica"])
 def test_service_conflict_is_an_error_of_the_set_or_the_pod(policy: str) -> None:
-    """Both identities: groups continue, and the creation is retried (N-HASH-24)."""
+    """With both identities, groups continue and the creation is repeated (N-HASH-24)."""
     lws = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": policy}})
     leader = builders.leader_pod(lws)
     of_set = ObservedLeaderWorkerSet(

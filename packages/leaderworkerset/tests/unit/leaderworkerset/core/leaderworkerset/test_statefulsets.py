@@ -61,7 +61,7 @@ COPIED = {
 
 
 def test_differs_from_upstream_labels_of_a_pod_are_not_copied() -> None:
-    """Upstream passes them on, so that all workers get the index of the pod that was copied (ADR 29)."""
+    """Upstream passes the labels on, so that all workers get the index of the copied pod (ADR 29)."""
     template = builders.pod_template() | {"metadata": COPIED}
     plain = builders.pod_template() | {"metadata": {"labels": {"team": "x"}, "annotations": {"note": "n"}}}
 
@@ -116,7 +116,7 @@ def test_rollout_position_is_read_from_the_statefulset() -> None:
     ids=["never", "never, as zero", "before the change", "as it is"],
 )
 def test_statefulset_controller_is_behind_until_it_observes(status: dict[str, Any], *, is_behind: bool) -> None:
-    """R-ROLL-7. Where no StatefulSet controller ever reported, none is waited for."""
+    """Without any report of a StatefulSet controller, none is waited for (R-ROLL-7)."""
     built = build(builders.leaderworkerset_object(replicas=4), partition=3, replicas=5)
     living = built | {"metadata": built["metadata"] | {"generation": 3}, "status": status}
 
@@ -138,7 +138,7 @@ def test_statefulset_controller_is_behind_until_it_observes(status: dict[str, An
 def test_older_pods_are_possible_until_the_controller_is_done(
     status: dict[str, Any], key: str, *, expected: bool
 ) -> None:
-    """Their revisions are needed until then (R-REV-14)."""
+    """The revisions of older pods are needed until then (R-REV-14)."""
     built = build(builders.leaderworkerset_object(replicas=4))
     living = built | {"metadata": built["metadata"] | {"generation": 3}, "status": status}
 

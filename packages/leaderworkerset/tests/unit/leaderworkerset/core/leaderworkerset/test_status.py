@@ -91,7 +91,7 @@ def as_expected(generation: int = 1) -> Condition:
     ],
 )
 def test_groups_are_counted(letters: str, fields: dict[str, Any], expected: Counts) -> None:
-    """Surge counts as ready, groups without workers not at all (R-STAT-5 to R-STAT-7)."""
+    """Surge groups count as ready, groups without workers do not (R-STAT-5 to R-STAT-7)."""
     assert status.count(lws(**fields), fold(groups(letters), "web"), "new") == expected
 
 
@@ -175,7 +175,7 @@ def test_excluded_conditions_become_false_and_keep_their_text() -> None:
 
 
 def test_progressing_does_not_exclude_an_update() -> None:
-    """Nothing else ends an update than being available (R-STAT-12b, R-STAT-14)."""
+    """Only a condition Available ends an update (R-STAT-12b, R-STAT-14)."""
     before = (condition(UPDATE_IN_PROGRESS, "True"),)
 
     assert status.set_true(before, PROGRESSING, 1, builders.NOW) == (

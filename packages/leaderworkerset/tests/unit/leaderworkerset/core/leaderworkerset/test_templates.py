@@ -61,7 +61,7 @@ def test_subgroups_and_topologies_are_annotated() -> None:
 
 
 def test_unset_fields_of_a_subgroup_policy_have_defaults() -> None:
-    """R-VAL-20 makes a size required; without admission nothing breaks."""
+    """Admission requires a size (R-VAL-20); without admission, the default prevents an error."""
     annotations = statefulsets.group_annotations(LeaderWorkerTemplate(sub_group_policy=SubGroupPolicy()), {})
 
     assert annotations == {labels.SIZE: "1", labels.SUBGROUP_POLICY_TYPE: "LeaderWorker"}
@@ -97,7 +97,7 @@ def test_claims_keep_the_fields_of_the_go_controller() -> None:
 
 
 def test_both_retention_policies_are_sent_when_one_is_set() -> None:
-    """The unset one as the API server would fill it (R-LSTS-2)."""
+    """The unset policy has the value that the API server would fill in (R-LSTS-2)."""
     policy = PersistentVolumeClaimRetentionPolicy(when_scaled="Delete")
 
     assert statefulsets.claim_fields(LeaderWorkerTemplate(persistent_volume_claim_retention_policy=policy), "ns") == {

@@ -68,7 +68,7 @@ def _applied(observed: ObservedLeaderWorkerSet) -> dict[str, Any]:
 @pytest.mark.parametrize("honors", [True, False])
 @pytest.mark.parametrize("count", [50, 100, 200])
 def test_rollout_step_visits_no_group(count: int, *, honors: bool) -> None:
-    """Earlier, it visited every group three times: 150, 300 and 600, so that a rollout cost their square."""
+    """Earlier, the rollout visited every group three times in each step (150, 300 and 600), so its cost was quadratic."""
     observed = rolling(count, count // 2, honors_max_unavailable=honors)
     Counted.visits = 0
 
@@ -83,7 +83,7 @@ def test_rollout_step_visits_no_group(count: int, *, honors: bool) -> None:
 
 @pytest.mark.parametrize("count", [50, 100, 200])
 def test_step_visits_no_group_while_a_leader_terminates(count: int) -> None:
-    """Earlier, it visited every group as long as the outdated leader was above the partition."""
+    """Earlier, every group was visited while the outdated leader was above the partition."""
     observed = with_outdated(rolling(count, count // 2, honors_max_unavailable=False), count - 1, is_deleting=True)
     Counted.visits = 0
 
@@ -109,7 +109,7 @@ def test_step_visits_only_the_groups_that_it_replaces(count: int) -> None:
 
 
 def with_outdated(observed: ObservedLeaderWorkerSet, index: int, *, is_deleting: bool) -> ObservedLeaderWorkerSet:
-    """Return the same with one leader above the partition of the revision before, and the partition as it is to be."""
+    """Return the same with one leader of the previous revision above the partition, and the desired partition."""
     groups = list(observed.groups.values())
     groups[index] = replace(groups[0], leader=f"web-{index}", group_index=str(index), index=index)
     groups[index] = replace(groups[index], is_deleting=is_deleting)

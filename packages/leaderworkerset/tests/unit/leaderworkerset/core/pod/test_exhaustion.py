@@ -87,7 +87,7 @@ EXHAUSTION = ["confirm", "exhausted", "keep web-0", "keep web-0-1", "delete web-
 
 
 def test_restart_is_counted_before_it_happens() -> None:
-    """It is recorded before that, so that it counts once despite interruptions (N-RB-1, N-RB-3)."""
+    """The restart is recorded first, so that it counts once despite interruptions (N-RB-1, N-RB-3)."""
     first = reconcile(group(limited(), FAILED))
 
     assert steps(first) == ["recreated", f'{{"{KEY}/0":1}}', "delete web-0: RecreateGroup"]
@@ -162,7 +162,7 @@ def test_smaller_limit_applies_to_a_delayed_restart() -> None:
 
 @pytest.mark.parametrize("obj", [limited(1, 1), limited(9, 1), limited(None)])
 def test_recorded_exhaustion_is_completed_by_the_next_manager(obj: JSONObject) -> None:
-    """No larger limit stops it (N-RB-5)."""
+    """A larger limit does not stop the recorded exhaustion (N-RB-5)."""
     begun = group(obj, FAILED, record=record(RecreationState.EXHAUSTED))
 
     assert steps(reconcile(begun)) == EXHAUSTION[2:]
@@ -177,7 +177,7 @@ def test_new_recovery_value_resumes_an_unfinished_exhaustion() -> None:
 
 
 def test_marked_leader_is_deleted_and_its_pods_are_kept() -> None:
-    """The deletion is repeated until it is done; then nothing happens (N-RB-4)."""
+    """The deletion is repeated until it succeeds; then nothing happens (N-RB-4)."""
     assert steps(reconcile(group(limited(), FAILED, leader=EXHAUSTED))) == EXHAUSTION[3:]
     assert steps(reconcile(group(limited(), FAILED, leader=TERMINATED))) == ["keep web-0-1"]
     kept = FAILED | {"metadata": FAILED["metadata"] | {"finalizers": [FINALIZER]}}
@@ -208,7 +208,7 @@ def test_restart_policy_change_does_not_recover_a_group() -> None:
 
 
 def test_differs_from_upstream_deleted_leader_uses_no_restart() -> None:
-    """Rollouts also delete leaders, and are not distinguishable from a user (N-RB-9)."""
+    """Rollouts also delete leaders, and look like a user (N-RB-9)."""
     going = builders.leader_pod(limited(), deleting=True)
 
     assert reconcile(group(limited(0), leader=going)) == Plan()

@@ -105,7 +105,7 @@ def test_group_of_one_has_no_worker_statefulset() -> None:
 
 
 def test_differs_from_upstream_group_has_the_size_of_its_leader() -> None:
-    """Docs/adr/0010-bounds.md: while the size is edited from or to one, groups of both sizes come back."""
+    """While the size changes from or to one, groups of both sizes return (docs/adr/0010-bounds.md)."""
     small, large = builders.leaderworkerset_object(size=1), builders.leaderworkerset_object(size=3)
     revisions_ = [builders.revision(small, number=1), builders.revision(large, number=2)]
     of_small = builders.leader_pod(small, annotations={labels.SIZE: "1"})
@@ -206,7 +206,7 @@ def test_differs_from_upstream_pod_without_labels_is_reported(label: str) -> Non
 
 
 def test_worker_creates_no_objects() -> None:
-    """No object is created for it (R-POD-2)."""
+    """A worker causes no objects (R-POD-2)."""
     worker = builders.worker_pod(builders.leader_pod(LWS))
 
     assert reconcile(LiveGroup(now=builders.NOW, leader=worker, obj=LWS)) == Plan()
@@ -289,7 +289,7 @@ def test_failed_worker_deletes_its_leader_and_is_recorded() -> None:
 
 
 def test_several_failures_of_a_group_cause_one_recreation() -> None:
-    """One key, one plan; and a record condemns its leader once (R-POD-5)."""
+    """A group has one key and one plan, and a record condemns its leader once (R-POD-5)."""
     observed = group(FAILED, builders.worker_pod(LEADER, 2, deleting=True))
 
     assert len([a for a in reconcile(observed).actions if isinstance(a, Delete)]) == 1

@@ -66,7 +66,7 @@ def test_workers_are_named_after_the_host_of_their_leader() -> None:
 
 
 def test_gated_leader_has_a_service_and_no_workers() -> None:
-    """Its own subdomain decides, not the current spec (N-HASH-22, N-HASH-23, N-AT-8)."""
+    """The subdomain of the leader decides, not the current spec (N-HASH-22, N-HASH-23, N-AT-8)."""
     own = builders.hash_leader(LWS, gated=True)
     own["spec"]["subdomain"] = "web-aaaaaaaa"
 
@@ -127,7 +127,7 @@ def test_leader_without_a_host_name_creates_no_objects(field: str) -> None:
 
 @pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
 def test_terminated_leader_ends_its_group(phase: str) -> None:
-    """A ReplicaSet has replaced it under any restart policy, and would leave it and its workers (N-HASH-6)."""
+    """A ReplicaSet has replaced the leader under any restart policy, and would not delete it and its workers (N-HASH-6)."""
     kept = builders.hash_object(template={"restartPolicy": "None"})
 
     (delete,) = reconcile(group(builders.hash_leader(kept, phase=phase), kept)).actions
@@ -137,7 +137,7 @@ def test_terminated_leader_ends_its_group(phase: str) -> None:
 
 
 def test_failed_worker_ends_its_group() -> None:
-    """The worker is its leader's by owner (R-POD-4, R-POD-8)."""
+    """The owner of the worker belongs to its leader (R-POD-4, R-POD-8)."""
     worker = builders.worker_pod(LEADER, restarts=1)
     owned = worker["metadata"] | {
         "name": "web-aaaaaaaa-1",

@@ -28,7 +28,7 @@ from leaderworkerset.core.policies.recreation import RestartSettings
 
 
 def test_group_that_fails_again_waits() -> None:
-    """The record is written first, so that nothing is forgotten."""
+    """The record is written first, so that it is never lost."""
     again = reconcile(group(FAILED, record=record(1, -60, leader=EARLIER)))
 
     note = "Pod web-0-1 failed again, group 0 is recreated in 10 s (number 2 in a row)"
@@ -37,7 +37,7 @@ def test_group_that_fails_again_waits() -> None:
 
 
 def test_delayed_group_is_deleted_when_due() -> None:
-    """This includes a failed pod that was replaced, and another manager."""
+    """The failed pod may have been replaced, and another manager may be active."""
     whole = builders.worker_pod(LEADER)
 
     waiting = record(2, 10, RecreationState.WAITING)
@@ -57,7 +57,7 @@ def test_recorded_future_time_does_not_delay_a_group() -> None:
 
 
 def test_record_of_an_earlier_set_is_ignored() -> None:
-    """It has the name of our record until the garbage collector deletes it."""
+    """The old record has the same name until the garbage collector deletes it."""
     known = record(1, -60, leader=EARLIER)
     (owner,) = known["metadata"]["ownerReferences"]
     known["metadata"]["ownerReferences"] = [owner | {"uid": "uid-of-predecessor"}]
@@ -76,7 +76,7 @@ def annotated(**found: str) -> dict[str, Any]:
 
 
 def test_failures_recreate_immediately_without_backoff() -> None:
-    """This equals the Go controller (R-POD-5)."""
+    """The Go controller behaves alike (R-POD-5)."""
     off = annotated(restart_backoff="off")
     earlier = record(7, -1, leader=EARLIER)
 
@@ -132,7 +132,7 @@ def test_release_and_recreation_are_one_plan() -> None:
 
 
 def test_lost_pods_are_not_released_by_default() -> None:
-    """This equals the Go controller."""
+    """The Go controller behaves alike."""
     observed = group(stuck_worker(), leader=builders.leader_pod(LWS, deleting=True))
 
     assert wants_nodes(observed) == set()
@@ -178,7 +178,7 @@ def test_unreadable_spec_is_an_error() -> None:
 
 
 def test_new_leader_waits_until_previous_workers_are_deleted() -> None:
-    """Its StatefulSet cannot be created while the name is in use. The deletion is observed (N-PT-4)."""
+    """The StatefulSet cannot be created while the name is used. Its deletion is observed (N-PT-4)."""
     before = builders.worker_statefulset(EARLIER)
     going = before | {"metadata": before["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
 

@@ -76,7 +76,7 @@ def test_workers_reach_their_leader_by_its_host_name() -> None:
 
 
 def test_pods_follow_the_revision_and_metadata_the_set() -> None:
-    """A group that is rebuilt during an update keeps its revision (R-WSTS-4)."""
+    """A group that is recreated during an update keeps its revision (R-WSTS-4)."""
     live = builders.leaderworkerset_object(
         size=2,
         image="app:2",

@@ -116,7 +116,7 @@ def test_hosts_and_id_equal_the_contract(pod: dict[str, Any], hosts: str, worker
 
 
 def test_two_processes_per_host_get_ports_and_ids() -> None:
-    """Each host twice, ports alternate, ids count processes (R-TPU-3, R-TPU-4)."""
+    """Each host occurs twice, with alternating ports, and ids count processes (R-TPU-3, R-TPU-4)."""
     containers: list[dict[str, Any]] = [{"name": "a", "resources": TPU}, {"name": "x"}, {"name": "b", "resources": TPU}]
     pod = tpu_pod("test-sample-0-1", size=2, leader_requests_tpus="true", containers=containers)
     first, other, second = admit_pod(pod)["spec"]["containers"]
@@ -204,7 +204,7 @@ def test_tpu_requests_are_detected(resources: Any, requests: bool) -> None:
 
 
 def test_excluded_leader_with_tpus_is_denied() -> None:
-    """It has no subgroup (Q-16)."""
+    """An excluded leader is in no subgroup (Q-16)."""
     pod = tpu_pod("s-0", size=5, leader=True, subgroup_size="2", subgroup_policy_type="LeaderExcluded")
     with pytest.raises(DeniedError, match=r'strconv\.Atoi: parsing "": invalid syntax'):
         admit_pod(pod)

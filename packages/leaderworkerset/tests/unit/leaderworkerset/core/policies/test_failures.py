@@ -91,7 +91,7 @@ def test_failed_leader_is_detected() -> None:
 
 
 def test_deleted_worker_has_failed_in_any_state() -> None:
-    """Deleted without grace, it may never have been seen terminating (R-POD-11)."""
+    """A pod that is deleted without grace may never have been observed terminating (R-POD-11)."""
     gone = builders.worker_pod(LEADER)
 
     assert failures.failed_pod(lws(), members(gone=(gone,))) == gone
@@ -119,7 +119,7 @@ def test_worker_of_an_earlier_leader_is_ignored(worker: dict[str, Any], sets: tu
 
 
 def test_worker_of_another_revision_counts_during_an_update() -> None:
-    """The pods of such a group get the new revision one after the other (docs/adr/0024-update-in-place.md) (R-POD-5)."""
+    """The pods of such a group get the new revision one after the other (R-POD-5, docs/adr/0024-update-in-place.md)."""
     marked = builders.leader_pod(OBJECT, annotations={labels.IN_PLACE_REVISION: "new"})
     gone = builders.worker_pod(builders.leader_pod(OBJECT, key="new"))
 
@@ -160,7 +160,7 @@ def test_failures_before_the_group_has_started_are_ignored(fields: dict[str, Any
 
 
 def test_deleted_pod_counts_in_its_last_state() -> None:
-    """Its successor is pending, the group was not (N-MGR-1, R-POD-5.1, R-POD-11)."""
+    """The successor of the deleted pod is pending, but the group was not (N-MGR-1, R-POD-5.1, R-POD-11)."""
     gone = builders.worker_pod(LEADER, uid="first", deleting=True)
     successor = builders.worker_pod(LEADER, uid="second", phase="Pending")
 

@@ -1,4 +1,4 @@
-"""The interface of gang schedulers: when one is called, what it may do, and that nothing happens without one."""
+"""The interface of gang schedulers: when it is called, what it may do, and that nothing happens without one."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -100,14 +100,14 @@ def test_group_has_the_size_of_its_revision() -> None:
 
 
 def test_group_of_one_pod_has_a_gang_object() -> None:
-    """It is created before the size is considered (R-GANG-3)."""
+    """The object is created before the size is considered (R-GANG-3)."""
     obj = builders.leaderworkerset_object(size=1)
 
     assert kinds(deciding.reconcile_group(group(obj), EveryPod()).actions) == [f"{GROUP_KIND.kind} web-0"]
 
 
 def test_existing_gang_object_is_not_created_again() -> None:
-    """It is never updated (R-GANG-3)."""
+    """The object is never updated (R-GANG-3)."""
     known = [{"kind": "Other", "metadata": {"name": "web-0"}}]
 
     plan = deciding.reconcile_group(group(objects=known), EveryPod())
@@ -176,7 +176,7 @@ def test_combinations_that_never_start_are_rejected() -> None:
 
 
 def test_nothing_is_added_without_a_gang_scheduler() -> None:
-    """This is the default (R-GANG-1)."""
+    """No gang scheduler is the default (R-GANG-1)."""
     assert kinds(deciding.reconcile_group(group(), NO_GANG).actions) == [f"{STATEFULSETS.kind} web-0"]
 
 

@@ -23,7 +23,7 @@ def test_default_policy_changes_nothing() -> None:
 
 
 def test_every_policy_is_in_the_lists_that_call_it() -> None:
-    """A policy that is in no list would have no effect."""
+    """A policy without an entry in the list would have no effect."""
     modules = [import_module(f"{policies.__name__}.{found.name}") for found in iter_modules(policies.__path__)]
     declared = [value for module in modules for value in vars(module).values() if isinstance(value, Policy)]
     plain = Policy()

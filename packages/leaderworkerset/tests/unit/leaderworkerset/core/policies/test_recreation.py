@@ -59,7 +59,7 @@ def test_recreation_by_others_is_not_counted() -> None:
 
 
 def test_group_without_restarts_left_is_exhausted() -> None:
-    """However long ago they were; without a limit nothing is counted (N-RB-1)."""
+    """Recreations count regardless of their age; without a limit nothing is counted (N-RB-1)."""
     settings = RestartSettings(max_restarts=2)
 
     spent = following(replace(FIRST, count=2), 30, settings, used=2)
@@ -92,7 +92,7 @@ def test_new_revision_restarts_the_count() -> None:
 
 @given(st.lists(st.floats(0, 599), min_size=1, max_size=30))
 def test_delays_double_up_to_five_minutes_and_never_shrink(gaps: list[float]) -> None:
-    """There is at most one recreation per delay, and never a longer delay than 5 minutes."""
+    """A group is recreated at most once per delay, and the longest delay is 5 minutes."""
     previous, waits = FIRST, []
     for gap in gaps:
         now = previous.due + timedelta(seconds=gap)
@@ -163,7 +163,7 @@ def test_unreadable_record_is_ignored(record: dict[str, Any] | None) -> None:
 
 
 def test_record_of_an_earlier_version_counts_as_completed() -> None:
-    """It has no state, and only the pod's name of the failure."""
+    """The record has no state, and only the pod's name of the failure."""
     names = (labels.RECREATION_STATE, labels.FAILED_POD_UID, labels.FAILED_POD_RESTARTS, labels.FAILURE, labels.RESUMED)
     annotations = {key: text for key, text in meta.annotations(RECORD).items() if key not in names}
     record = RECORD | {"metadata": RECORD["metadata"] | {"annotations": annotations}}

@@ -41,7 +41,7 @@ def test_workload_name_derives_from_the_uid(uid: str, suffix: str) -> None:
 def test_pod_group_name_derives_from_its_workload(
     level: SchedulingLevel, role: str, workload: str, expected: str
 ) -> None:
-    """N-K8S-4, and N-ADM-8: the LeaderWorkerSet's name where an older pod names no Workload."""
+    """A pod of an older version names no Workload, and gets the LeaderWorkerSet's name (N-K8S-4, N-ADM-8)."""
     assert workloadnames.group_name(LEADER, workload, level, role) == expected
 
 
@@ -77,7 +77,7 @@ def test_annotation_of_another_workload_is_not_accepted(annotated: str) -> None:
 
 
 def test_pod_group_of_workers_is_used_by_their_leader() -> None:
-    """It is created before them (N-K8S-13)."""
+    """The PodGroup is created before the workers (N-K8S-13)."""
     own = {labels.ROLE: labels.WORKER, labels.TEMPLATE_REVISION_HASH: "rev"}
     workers: JSONObject = {"metadata": {"name": "web-h.bcdfg-1-worker-rev", "labels": own}}
     leader: JSONObject = {"metadata": {"name": "web-h.bcdfg-1-leader-rev", "labels": {labels.ROLE: labels.LEADER}}}

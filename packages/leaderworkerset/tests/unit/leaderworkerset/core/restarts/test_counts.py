@@ -39,14 +39,14 @@ def test_empty_annotation_has_no_counts(text: str) -> None:
     ],
 )
 def test_unreadable_counts_are_an_error(text: str, error: str) -> None:
-    """Also numbers of any length (N-RB-10)."""
+    """Numbers of any length are an error as well (N-RB-10)."""
     with pytest.raises(ValueError, match="invalid group restart") as caught:
         counts.read(counted(text))
     assert error in str(caught.value)
 
 
 def test_counts_round_trip() -> None:
-    """At the version that was read, so that no count of another writer is lost (N-RB-1, N-RB-3)."""
+    """The write has the version that was read, so that no count of another writer is lost (N-RB-1, N-RB-3)."""
     found = {Key("b", "1"): 2, Key("a", "0"): 1}
 
     patch = counts.write(builders.leaderworkerset_object(), found)

@@ -80,7 +80,7 @@ def test_deletion_reason_is_described(status: dict[str, Any], what: str) -> None
 
 
 def test_long_message_is_truncated_at_the_end() -> None:
-    """It must fit into an event, whatever a program wrote."""
+    """The message must fit into an event, regardless of the output of a program."""
     pod = with_status(containerStatuses=[container(exitCode=1, message="error: " + "x" * 4000)])
 
     what = failure.describe(pod).what

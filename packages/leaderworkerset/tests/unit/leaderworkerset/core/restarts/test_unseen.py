@@ -39,7 +39,7 @@ def test_status_has_the_time_since_all_groups_are_complete(lws: JSONObject, sinc
 
 @pytest.mark.parametrize(("index", "extra"), [(1, False), (2, True)])
 def test_surge_group_may_be_new(index: int, *, extra: bool) -> None:
-    """Moves and rollouts with a surge make one while the set is available."""
+    """Moves and rollouts with a surge delete workers while the set is available."""
     obj = builders.leaderworkerset_object(replicas=2)
     assert unseen.may_be_new(obj, builders.leader_pod(obj, index)) is extra
 

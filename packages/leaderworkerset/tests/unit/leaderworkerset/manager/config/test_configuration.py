@@ -62,7 +62,7 @@ def test_feature_gate_is_off_by_default() -> None:
 
 
 def test_null_empty_and_zero_mean_the_default() -> None:
-    """As in Go, which cannot distinguish them."""
+    """Go cannot distinguish these values either."""
     empty = {
         "webhook": None,
         "metrics": {"bindAddress": ""},
@@ -205,7 +205,7 @@ def test_disabled_and_wildcard_addresses_are_accepted() -> None:
 
 
 def test_group_restart_settings_have_defaults() -> None:
-    """Without the section, and with an empty one, the defaults of the product hold."""
+    """Without the section, or with an empty one, the defaults of the product apply."""
     assert decode().restarts == decode(groupRestarts={}).restarts == RestartSettings()
     section = {
         "backoff": False,

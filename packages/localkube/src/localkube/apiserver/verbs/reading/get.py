@@ -9,7 +9,7 @@ from localkube.apiserver.verbs.backend import Backend
 def get(backend: Backend, call: Call) -> JSONObject:
     """Return the committed object."""
     backend.store.flush()
-    return call.served.shown(stored(backend, call))
+    return call.served.from_store(stored(backend, call))
 
 
 def stored(backend: Backend, call: Call) -> JSONObject:

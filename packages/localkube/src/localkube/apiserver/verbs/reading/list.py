@@ -67,14 +67,14 @@ class Page(msgspec.Struct, frozen=True):
 
 def list_page(backend: Backend, call: Call) -> Page:
     """Read the page that the call requests."""
-    chosen = filters.parse(call.served, call.namespace, call.query)
+    selection = filters.parse(call.served, call.namespace, call.query)
     backend.store.flush()
     limit = max(call.number("limit") or 0, 0)
     call.number("timeoutSeconds")  # has no effect on a list, but must be a number
     try:
         revision, after = _start(backend, call)
         rows = _rows(backend, call, revision, after)
-        return _page(_selected(rows, chosen), revision, limit, counted=chosen.is_everything)
+        return _page(_selected(rows, selection), revision, limit, counted=selection.is_everything)
     except CompactedError as error:
         if call.query.get("continue"):
             raise refusal.expired(EXPIRED_LIST) from error
@@ -84,13 +84,13 @@ def list_page(backend: Backend, call: Call) -> Page:
 def _start(backend: Backend, call: Call) -> tuple[int, tuple[str, str]]:
     """Return the revision of the list and the key after which it continues."""
     check_match(call.query)
-    match, asked = call.query.get("resourceVersionMatch", ""), call.query.get("resourceVersion", "")
+    match, resource_version = call.query.get("resourceVersionMatch", ""), call.query.get("resourceVersion", "")
     if call.query.get("continue"):
-        if asked not in {"", "0"}:
+        if resource_version not in {"", "0"}:
             raise refusal.bad_request("specifying resource version is not allowed when using continue")
         token = Token.decode(call.query["continue"])
         return token.revision, (token.namespace, token.name)
-    revision = version(asked)
+    revision = version(resource_version)
     if revision > backend.store.revision:
         raise too_new(revision, backend.store.revision)
     return (revision if match == "Exact" else backend.store.revision), ("", "")
@@ -101,16 +101,16 @@ def check_match(query: Mapping[str, str]) -> None:
     if "sendInitialEvents" in query:
         failure = FieldError(Kind.FORBIDDEN, "sendInitialEvents", detail="sendInitialEvents is forbidden for list")
         raise refusal.invalid("meta.k8s.io", "ListOptions", "", [failure])
-    match, asked = query.get("resourceVersionMatch", ""), query.get("resourceVersion", "")
+    match, resource_version = query.get("resourceVersionMatch", ""), query.get("resourceVersion", "")
     if not match:
         return
-    if not asked:
+    if not resource_version:
         failure = _forbidden_match("resourceVersionMatch is forbidden unless resourceVersion is provided")
     elif query.get("continue"):
         failure = _forbidden_match("resourceVersionMatch is forbidden when continue is provided")
     elif match not in MATCHES:
         failure = not_supported("resourceVersionMatch", match, (*MATCHES, ""))
-    elif match == "Exact" and asked == "0":
+    elif match == "Exact" and resource_version == "0":
         failure = _forbidden_match('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
     else:
         return
@@ -128,13 +128,13 @@ def version(text: str) -> int:
     return int(text or "0")
 
 
-def too_new(asked: int, current: int) -> refusal.RefusalError:
+def too_new(revision: int, current: int) -> refusal.RefusalError:
     """Build the refusal of a resourceVersion that does not exist yet."""
     details = {
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1,
     }
-    return refusal.RefusalError(504, "Timeout", f"Too large resource version: {asked}, current: {current}", details)
+    return refusal.RefusalError(504, "Timeout", f"Too large resource version: {revision}, current: {current}", details)
 
 
 def _rows(backend: Backend, call: Call, revision: int, after: tuple[str, str]) -> Iterator[bytes]:
@@ -143,10 +143,10 @@ def _rows(backend: Backend, call: Call, revision: int, after: tuple[str, str]) -
     return backend.store.list_at(revision, call.served.stored_as, call.namespace, after=after)
 
 
-def _selected(rows: Iterator[bytes], chosen: Selection) -> Iterator[bytes]:
-    if chosen.is_everything:
+def _selected(rows: Iterator[bytes], selection: Selection) -> Iterator[bytes]:
+    if selection.is_everything:
         return rows
-    return (row for row in rows if chosen.matches(msgspec.json.decode(row)))
+    return (row for row in rows if selection.matches(msgspec.json.decode(row)))
 
 
 def _page(rows: Iterator[bytes], revision: int, limit: int, *, counted: bool) -> Page:
@@ -186,8 +186,8 @@ def head_of(page: Page) -> JSONObject:
 def _item(served: Served, item: bytes) -> bytes:
     """Return an item without apiVersion and kind, because the items of built-in lists do not have these fields."""
     if served.kind.alias is not None:
-        shown = served.shown(msgspec.json.decode(item))
-        return encode({name: value for name, value in shown.items() if name not in {"apiVersion", "kind"}})
+        obj = served.from_store(msgspec.json.decode(item))
+        return encode({name: value for name, value in obj.items() if name not in {"apiVersion", "kind"}})
     if served.custom:
         return item
     resource = served.resource

@@ -21,9 +21,9 @@ AT_LEAST = {"tailLines": 0, "sinceSeconds": 1, "limitBytes": 1}
 
 async def logs(backend: Backend, call: Call) -> AsyncIterator[bytes] | None:
     """Return the parts of the log, None for a pod without a node; raise a refusal of the node first."""
-    asked = read_options(call)
+    sent_options = read_options(call)
     pod = get(backend, call)
-    options = replace(asked, container=podtarget.container_of(pod, asked.container))
+    options = replace(sent_options, container=podtarget.container_of(pod, sent_options.container))
     if not meta.spec(pod).get("nodeName"):
         return None
     pieces = backend.node.current.logs(pod, options)

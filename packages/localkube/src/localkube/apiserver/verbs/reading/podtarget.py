@@ -16,21 +16,21 @@ def running_pod(backend: Backend, call: Call) -> JSONObject:
     return pod
 
 
-def container_of(pod: JSONObject, asked: str) -> str:
+def container_of(pod: JSONObject, container: str) -> str:
     """Return the requested container; without a name the pod must have exactly one."""
     spec, name = meta.spec(pod), meta.name(pod)
     ordinary = _names(spec, "containers")
     initial = _names(spec, "initContainers")
-    if not asked and len(ordinary) == 1:
+    if not container and len(ordinary) == 1:
         return ordinary[0]
-    if not asked:
+    if not container:
         others = f" or one of the init containers: [{' '.join(initial)}]" if initial else ""
         raise refusal.bad_request(
             f"a container name must be specified for pod {name}, choose one of: [{' '.join(ordinary)}]{others}"
         )
-    if asked not in (*ordinary, *initial, *_names(spec, "ephemeralContainers")):
-        raise refusal.bad_request(f"container {asked} is not valid for pod {name}")
-    return asked
+    if container not in (*ordinary, *initial, *_names(spec, "ephemeralContainers")):
+        raise refusal.bad_request(f"container {container} is not valid for pod {name}")
+    return container
 
 
 def _names(spec: JSONObject, field: str) -> list[str]:

@@ -30,27 +30,27 @@ from localkube.apiserver.verbs.reading.list import Page, encode_list, head_of
 
 def show(backend: Backend, call: Call, code: int, obj: JSONObject, warnings: Sequence[str] = ()) -> Response:
     """Build the response with one object (or a Status), in the form that the client accepts."""
-    shown = negotiate(call.headers.get("accept", ""))
+    form = negotiate(call.headers.get("accept", ""))
     if obj.get("kind") != "Status":
-        match shown.shape:
+        match form.shape:
             case "Table":
                 obj = table.render(call.served.kind, [obj], backend.clock.now(), include_object(call))
             case "PartialObjectMetadata":
                 obj = metadata_only(obj)
-    return respond(code, obj, shown.media, warnings)
+    return respond(code, obj, form.media, warnings)
 
 
 def show_page(backend: Backend, call: Call, page: Page) -> Response:
     """Build the response with a page of a list, in the form that the client accepts."""
-    shown = negotiate(call.headers.get("accept", ""))
-    if not shown.shape:
-        return respond_bytes(200, encode_list(call.served, page), shown.media)
-    objects = [call.served.shown(msgspec.json.decode(item)) for item in page.items]
-    if shown.shape == "Table":
+    form = negotiate(call.headers.get("accept", ""))
+    if not form.shape:
+        return respond_bytes(200, encode_list(call.served, page), form.media)
+    objects = [call.served.from_store(msgspec.json.decode(item)) for item in page.items]
+    if form.shape == "Table":
         rows = table.render(call.served.kind, objects, backend.clock.now(), include_object(call))
-        return respond(200, {**rows, "metadata": head_of(page)}, shown.media)
+        return respond(200, {**rows, "metadata": head_of(page)}, form.media)
     head = {"kind": "PartialObjectMetadataList", "apiVersion": META_API, "metadata": head_of(page)}
-    return respond(200, head | {"items": [metadata_only(obj) for obj in objects]}, shown.media)
+    return respond(200, head | {"items": [metadata_only(obj) for obj in objects]}, form.media)
 
 
 def include_object(call: Call) -> str:
@@ -58,17 +58,17 @@ def include_object(call: Call) -> str:
     return call.query.get("includeObject", "")
 
 
-def encoder_of(backend: Backend, call: Call, shown: Representation) -> Encoder:
+def encoder_of(backend: Backend, call: Call, form: Representation) -> Encoder:
     """Return the encoder of watch events in a representation."""
     served = call.served
     identity = {"kind": served.resource.kind, "apiVersion": served.resource.api_version}
-    match shown.shape:
+    match form.shape:
         case "PartialObjectMetadata":
-            return Encoder("metadata", METADATA_ONLY, lambda obj, _: encode(metadata_only(served.shown(obj))))
+            return Encoder("metadata", METADATA_ONLY, lambda obj, _: encode(metadata_only(served.from_store(obj))))
         case "Table":
             return Encoder(f"table {backend.identities.uid()}", TABLE, _rows(backend, call))
         case _ if served.kind.alias is not None:
-            return Encoder("object", identity, lambda obj, _: encode(served.shown(obj)))
+            return Encoder("object", identity, lambda obj, _: encode(served.from_store(obj)))
         case _:
             return Encoder("object", identity, lambda obj, value: encode(obj) if value is None else value)
 
@@ -82,7 +82,7 @@ def _rows(backend: Backend, call: Call) -> Callable[[JSONObject, bytes | None], 
 
     def encode_row(obj: JSONObject, _: bytes | None) -> bytes:
         nonlocal columns_sent
-        rows = table.render(call.served.kind, [call.served.shown(obj)], backend.clock.now(), include_object(call))
+        rows = table.render(call.served.kind, [call.served.from_store(obj)], backend.clock.now(), include_object(call))
         if columns_sent:
             rows["columnDefinitions"] = None
         columns_sent = True

@@ -43,7 +43,7 @@ class WatchPlan(msgspec.Struct, frozen=True):
     timeout: float
 
 
-def watch(backend: Backend, call: Call, shown: Representation) -> AsyncIterator[bytes]:
+def watch(backend: Backend, call: Call, form: Representation) -> AsyncIterator[bytes]:
     """Check the request and return the lines of the watch."""
     check(call)
     revision = listing.version(call.query.get("resourceVersion", ""))
@@ -60,7 +60,7 @@ def watch(backend: Backend, call: Call, shown: Representation) -> AsyncIterator[
     if revision > backend.store.revision:
         raise listing.too_new(revision, backend.store.revision)
     try:
-        return WatchLines(backend, call, plan, shown)
+        return WatchLines(backend, call, plan, form)
     except CompactedError as error:
         raise refusal.too_old(revision, error.oldest) from error
 
@@ -87,8 +87,8 @@ class WatchLines:
     It must be closed; otherwise the hub keeps it.
     """
 
-    def __init__(self, backend: Backend, call: Call, plan: WatchPlan, shown: Representation) -> None:
-        encoder = encoder_of(backend, call, shown)
+    def __init__(self, backend: Backend, call: Call, plan: WatchPlan, form: Representation) -> None:
+        encoder = encoder_of(backend, call, form)
         self._store, self._hub, self._plan = backend.store, backend.hub, plan
         self._feed, self._watcher = backend.hub.attach(call.served, plan.selection, encoder)
         try:
@@ -130,8 +130,8 @@ def _first(store: Store, feed: Feed, plan: WatchPlan) -> bytes:
     return b""
 
 
-def _present(rows: Iterator[bytes], chosen: Selection) -> Iterator[tuple[JSONObject, bytes]]:
+def _present(rows: Iterator[bytes], selection: Selection) -> Iterator[tuple[JSONObject, bytes]]:
     for row in rows:
         obj = msgspec.json.decode(row)
-        if chosen.matches(obj):
+        if selection.matches(obj):
             yield obj, row

@@ -42,7 +42,9 @@ def _require_unbound(call: Call, pod: JSONObject) -> None:
 
 def _bound(pod: JSONObject, node: str, sent: JSONObject, now: str) -> JSONObject:
     scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
-    conditions = [one for one in meta.status(pod).get("conditions") or [] if one.get("type") != "PodScheduled"]
+    conditions = [
+        condition for condition in meta.status(pod).get("conditions") or [] if condition.get("type") != "PodScheduled"
+    ]
     metadata = meta.metadata(pod)
     added = meta.annotations(sent)
     if added:

@@ -25,11 +25,11 @@ ATTEMPTS: Final = 8
 
 async def create(backend: Backend, call: Call) -> tuple[JSONObject, WriteOptions]:
     """Create the object of the body; return it as stored."""
-    chosen = options.parse(call, "CreateOptions")
+    write_options = options.parse(call, "CreateOptions")
     sent = body.read_object(call)
-    options.check_fields(call.served.kind, sent, chosen)
+    options.check_fields(call.served.kind, sent, write_options)
     try:
-        return await create_object(backend, call, sent, chosen), chosen
+        return await create_object(backend, call, sent, write_options), write_options
     except ExistsError as error:
         name = meta.name(sent) or error.name
         stored = backend.store.get(call.served.key(call.namespace, name))
@@ -38,7 +38,7 @@ async def create(backend: Backend, call: Call) -> tuple[JSONObject, WriteOptions
 
 
 async def create_object(
-    backend: Backend, call: Call, sent: JSONObject, chosen: WriteOptions, *, owned: bool = False
+    backend: Backend, call: Call, sent: JSONObject, write_options: WriteOptions, *, owned: bool = False
 ) -> JSONObject:
     """Create `sent`, and try further names if the name is generated; with `owned` its managedFields are already set.
 
@@ -49,26 +49,28 @@ async def create_object(
     generated = not meta.name(sent) and bool(meta.metadata(sent).get("generateName"))
     for _ in range(ATTEMPTS - 1 if generated else 0):
         with suppress(ExistsError):
-            return await _attempt(backend, call, sent, chosen, owned=owned)
-    return await _attempt(backend, call, sent, chosen, owned=owned)
+            return await _attempt(backend, call, sent, write_options, owned=owned)
+    return await _attempt(backend, call, sent, write_options, owned=owned)
 
 
-async def _attempt(backend: Backend, call: Call, sent: JSONObject, chosen: WriteOptions, *, owned: bool) -> JSONObject:
+async def _attempt(
+    backend: Backend, call: Call, sent: JSONObject, write_options: WriteOptions, *, owned: bool
+) -> JSONObject:
     resource, store = call.served.resource, backend.store
     fresh = metadata.created(meta.metadata(sent), backend.identities, backend.clock.now())
     name, before = str(fresh.get("name") or ""), store.revision
     namespacelifecycle.require_open(store, resource, call.namespace, name)
     change = writing.Write(call, "create", {**sent, "metadata": fresh}, None, owned=owned)
-    obj = await writing.complete(backend, change, chosen)
+    obj = await writing.complete(backend, change, write_options)
     if store.revision != before:  # there were other writes while webhooks were called
         namespacelifecycle.require_open(store, resource, call.namespace, name)
     if resource == PODS and backend.max_pods is not None:
         admission.require_quota(store, meta.name(obj), backend.max_pods)
     key = call.served.key(call.namespace, meta.name(obj))
-    if chosen.dry_run:
+    if write_options.dry_run:
         if store.get(key) is not None:
             raise ExistsError(key.name)
         return obj
     stored = store.create(key, call.served.to_store(obj))
     await store.settle()
-    return call.served.shown(stored)
+    return call.served.from_store(stored)

@@ -91,33 +91,33 @@ class Outcome(msgspec.Struct, frozen=True):
 
 async def delete(backend: Backend, call: Call) -> tuple[int, JSONObject, Sequence[str]]:
     """Delete the object; return the code, body and warnings of the response."""
-    chosen = read_options(call)
-    outcome = await delete_object(backend, call, chosen)
-    code = 202 if not outcome.removed and chosen.orphan_dependents is False else 200
+    delete_options = read_options(call)
+    outcome = await delete_object(backend, call, delete_options)
+    code = 202 if not outcome.removed and delete_options.orphan_dependents is False else 200
     if outcome.removed and call.served.stored_as not in RETURNS_OBJECT:
         return code, success(call, outcome.object), outcome.warnings
     return code, outcome.object, outcome.warnings
 
 
-async def delete_object(backend: Backend, call: Call, chosen: DeleteOptions) -> Outcome:
+async def delete_object(backend: Backend, call: Call, delete_options: DeleteOptions) -> Outcome:
     """Mark or remove one object according to the options."""
     namespacelifecycle.require_mortal(call.served.resource, call.name)
     stored = get.stored(backend, call)
-    options = WriteOptions(dry_run=chosen.dry_run)
-    attempt = admission.attempt_of(call, call.served.shown(stored), None, options)
+    options = WriteOptions(dry_run=delete_options.dry_run)
+    attempt = admission.attempt_of(call, call.served.from_store(stored), None, options)
     await backend.admission.mutate(attempt)
     await backend.admission.validate(attempt)
-    outcome = delete_now(backend, call, chosen)
+    outcome = delete_now(backend, call, delete_options)
     await backend.store.settle()
-    return replace(outcome, object=call.served.shown(outcome.object), warnings=options.warnings)
+    return replace(outcome, object=call.served.from_store(outcome.object), warnings=options.warnings)
 
 
-def delete_now(backend: Backend, call: Call, chosen: DeleteOptions) -> Outcome:
+def delete_now(backend: Backend, call: Call, delete_options: DeleteOptions) -> Outcome:
     """Mark or remove one object in the current transaction."""
     stored = get.stored(backend, call)
-    _require_preconditions(call, stored, chosen)
-    marked = mark(call, stored, chosen, backend.clock.now())
-    return _write(backend, call, stored, marked, dry_run=chosen.dry_run)
+    _require_preconditions(call, stored, delete_options)
+    marked = mark(call, stored, delete_options, backend.clock.now())
+    return _write(backend, call, stored, marked, dry_run=delete_options.dry_run)
 
 
 def _write(backend: Backend, call: Call, stored: JSONObject, marked: JSONObject, *, dry_run: bool) -> Outcome:
@@ -132,13 +132,13 @@ def _write(backend: Backend, call: Call, stored: JSONObject, marked: JSONObject,
     return Outcome(current, removed=False)
 
 
-def mark(call: Call, obj: JSONObject, chosen: DeleteOptions, now: datetime) -> JSONObject:
+def mark(call: Call, obj: JSONObject, delete_options: DeleteOptions, now: datetime) -> JSONObject:
     """Return the object with the marks of a deletion; remove it if it `is_finished`."""
     metadata = meta.metadata(obj)
     if meta.is_deleting(obj) and metadata.get("deletionGracePeriodSeconds"):
-        return _shortened(obj, chosen)
-    finalizers = _finalizers(metadata.get("finalizers") or [], chosen)
-    grace = _grace(obj, chosen) if _is_graceful(call) and not meta.is_deleting(obj) else 0
+        return _shortened(obj, delete_options)
+    finalizers = _finalizers(metadata.get("finalizers") or [], delete_options)
+    grace = _grace(obj, delete_options) if _is_graceful(call) and not meta.is_deleting(obj) else 0
     kept = {name: value for name, value in metadata.items() if name != "finalizers"}
     marks: JSONObject = {"finalizers": finalizers} if finalizers else {}
     marks["deletionGracePeriodSeconds"] = grace
@@ -150,14 +150,14 @@ def mark(call: Call, obj: JSONObject, chosen: DeleteOptions, now: datetime) -> J
     return namespacelifecycle.marked(marked) if call.served.resource == resources.NAMESPACES else marked
 
 
-def _shortened(obj: JSONObject, chosen: DeleteOptions) -> JSONObject:
+def _shortened(obj: JSONObject, delete_options: DeleteOptions) -> JSONObject:
     """Return a pod that is being deleted with a shorter grace period, if one is requested."""
     metadata = meta.metadata(obj)
     before = metadata["deletionGracePeriodSeconds"]
-    if chosen.grace_period is None or chosen.grace_period >= before:
+    if delete_options.grace_period is None or delete_options.grace_period >= before:
         return obj
-    moment = _after(timestamps.parse(metadata["deletionTimestamp"]), chosen.grace_period - before)
-    marks = {"deletionTimestamp": timestamps.render(moment), "deletionGracePeriodSeconds": chosen.grace_period}
+    moment = _after(timestamps.parse(metadata["deletionTimestamp"]), delete_options.grace_period - before)
+    marks = {"deletionTimestamp": timestamps.render(moment), "deletionGracePeriodSeconds": delete_options.grace_period}
     return {**obj, "metadata": {**metadata, **marks}}
 
 
@@ -167,39 +167,39 @@ def _after(moment: datetime, seconds: int) -> datetime:
     return moment + timedelta(microseconds=nanoseconds // 1000)
 
 
-def _finalizers(present: list[str], chosen: DeleteOptions) -> list[str]:
+def _finalizers(present: list[str], delete_options: DeleteOptions) -> list[str]:
     """Return the finalizers; the propagation policy adds or removes those of the garbage collector."""
-    if chosen.orphan_dependents is None and chosen.propagation is None:
+    if delete_options.orphan_dependents is None and delete_options.propagation is None:
         return present
     others = [name for name in present if name not in {ORPHAN, FOREGROUND}]
-    wanted = ORPHAN if chosen.orphan_dependents else FINALIZER_OF.get(chosen.propagation or "")
-    return [*others, wanted] if wanted else others
+    finalizer = ORPHAN if delete_options.orphan_dependents else FINALIZER_OF.get(delete_options.propagation or "")
+    return [*others, finalizer] if finalizer else others
 
 
 def _is_graceful(call: Call) -> bool:
     return call.served.stored_as == resources.PODS.group_resource
 
 
-def _grace(pod: JSONObject, chosen: DeleteOptions) -> int:
+def _grace(pod: JSONObject, delete_options: DeleteOptions) -> int:
     """Return the grace period of a pod in seconds, 0 if no node runs it or it has ended."""
     if not meta.spec(pod).get("nodeName") or podstate.has_ended(pod):
         return 0
-    asked = chosen.grace_period
-    period = int(meta.spec(pod).get("terminationGracePeriodSeconds") or 0) if asked is None else asked
+    grace = delete_options.grace_period
+    period = int(meta.spec(pod).get("terminationGracePeriodSeconds") or 0) if grace is None else grace
     return period if period >= 0 else 1
 
 
-def _require_preconditions(call: Call, stored: JSONObject, chosen: DeleteOptions) -> None:
+def _require_preconditions(call: Call, stored: JSONObject, delete_options: DeleteOptions) -> None:
     uid, version = meta.uid(stored), meta.resource_version(stored)
-    if chosen.uid is not None and chosen.uid != uid:
+    if delete_options.uid is not None and delete_options.uid != uid:
         why = (
-            f"the UID in the precondition ({chosen.uid}) does not match the UID in record ({uid})."
+            f"the UID in the precondition ({delete_options.uid}) does not match the UID in record ({uid})."
             " The object might have been deleted and then recreated"
         )
         raise refusal.conflict(replace(call.served.resource, plural=call.served.resource.kind), call.name, why)
-    if chosen.resource_version is not None and chosen.resource_version != version:
+    if delete_options.resource_version is not None and delete_options.resource_version != version:
         why = (
-            f"the ResourceVersion in the precondition ({chosen.resource_version}) does not match the"
+            f"the ResourceVersion in the precondition ({delete_options.resource_version}) does not match the"
             f" ResourceVersion in record ({version}). The object might have been modified"
         )
         raise refusal.conflict(replace(call.served.resource, plural=call.served.resource.kind), call.name, why)
@@ -209,39 +209,43 @@ def read_options(call: Call) -> DeleteOptions:
     """Read the options of a deletion; those of the body override those of the query."""
     sent = body.parse(call.body, body.media_type(call.headers)) if call.body else {}
     try:
-        wanted = msgspec.convert(sent, SentOptions)
+        sent_options = msgspec.convert(sent, SentOptions)
     except msgspec.ValidationError as error:
         raise refusal.bad_request(f"the body of a deletion must be DeleteOptions: {error}") from error
-    if wanted.kind != "DeleteOptions":
+    if sent_options.kind != "DeleteOptions":
         raise refusal.bad_request(
-            f'no kind "{wanted.kind}" is registered for deletions: the body must be DeleteOptions'
+            f'no kind "{sent_options.kind}" is registered for deletions: the body must be DeleteOptions'
         )
-    query, conditions = call.query, wanted.preconditions or Preconditions()
+    query, conditions = call.query, sent_options.preconditions or Preconditions()
     in_query = call.flag("orphanDependents") if "orphanDependents" in query else None
-    chosen = DeleteOptions(
-        grace_period=call.number("gracePeriodSeconds") if wanted.grace is None else wanted.grace,
-        propagation=wanted.propagation_policy
-        if wanted.propagation_policy is not None
+    delete_options = DeleteOptions(
+        grace_period=call.number("gracePeriodSeconds") if sent_options.grace is None else sent_options.grace,
+        propagation=sent_options.propagation_policy
+        if sent_options.propagation_policy is not None
         else query.get("propagationPolicy"),
-        orphan_dependents=in_query if wanted.orphan_dependents is None else wanted.orphan_dependents,
+        orphan_dependents=in_query if sent_options.orphan_dependents is None else sent_options.orphan_dependents,
         uid=conditions.uid,
         resource_version=conditions.resource_version,
-        dry_run=bool(wanted.dry_run or "dryRun" in query),
+        dry_run=bool(sent_options.dry_run or "dryRun" in query),
     )
-    errors, dry_run = _errors(chosen), wanted.dry_run or [query.get("dryRun", "All")]
+    errors, dry_run = _errors(delete_options), sent_options.dry_run or [query.get("dryRun", "All")]
     if dry_run != ["All"]:
         errors.append(not_supported("dryRun", [*dry_run], ["All"]))
     if errors:
         raise refusal.invalid("meta.k8s.io", "DeleteOptions", "", errors)
-    return chosen
+    return delete_options
 
 
-def _errors(chosen: DeleteOptions) -> list[FieldError]:
-    if chosen.propagation is not None and chosen.orphan_dependents is not None:
+def _errors(delete_options: DeleteOptions) -> list[FieldError]:
+    if delete_options.propagation is not None and delete_options.orphan_dependents is not None:
         text = "orphanDependents and deletionPropagation cannot be both set"
-        return [invalid("propagationPolicy", chosen.propagation, text)]
-    if chosen.propagation is not None and chosen.propagation not in FINALIZER_OF:
-        return [not_supported("propagationPolicy", chosen.propagation, ["Foreground", "Background", "Orphan", "nil"])]
+        return [invalid("propagationPolicy", delete_options.propagation, text)]
+    if delete_options.propagation is not None and delete_options.propagation not in FINALIZER_OF:
+        return [
+            not_supported(
+                "propagationPolicy", delete_options.propagation, ["Foreground", "Background", "Orphan", "nil"]
+            )
+        ]
     return []
 
 
@@ -268,13 +272,13 @@ async def delete_collection(backend: Backend, call: Call) -> Page:
     They are selected before any is deleted, as in kube-apiserver. A collection may be large: it is read in batches,
     between which other requests are served, and only the keys of selected objects are kept.
     """
-    chosen = read_options(call)
+    delete_options = read_options(call)
     selected = filters.parse(call.served, call.namespace, call.query)
     backend.store.flush()
     deleted: list[bytes] = []
     for key in await _select(backend, call, selected):
         obj = backend.store.get(key)
-        if obj is not None and await _delete(backend, call, obj, chosen):
+        if obj is not None and await _delete(backend, call, obj, delete_options):
             deleted.append(encode(obj))
         await asyncio.sleep(0)
     return Page(deleted, backend.store.revision)
@@ -292,13 +296,13 @@ async def _select(backend: Backend, call: Call, selected: Selection) -> list[Sto
     return keys
 
 
-async def _delete(backend: Backend, call: Call, obj: JSONObject, chosen: DeleteOptions) -> bool:
+async def _delete(backend: Backend, call: Call, obj: JSONObject, delete_options: DeleteOptions) -> bool:
     """Delete one object; return whether it still existed: another request may have deleted it."""
-    one = replace(call, namespace=meta.namespace(obj), name=meta.name(obj))
+    object_call = replace(call, namespace=meta.namespace(obj), name=meta.name(obj))
     try:
-        await delete_object(backend, one, chosen)
-    except RefusalError as refused:
-        if refused.code != 404:
+        await delete_object(backend, object_call, delete_options)
+    except RefusalError as error:
+        if error.code != 404:
             raise
         return False
     return True

@@ -35,19 +35,19 @@ async def evict(backend: Backend, call: Call) -> JSONObject:
     """Delete the pod if its budget allows it."""
     sent = body.read_struct(call, "Eviction", {"policy/v1", "policy/v1beta1"})
     options = msgspec.json.encode(sent.get("deleteOptions") or {})
-    chosen = delete.read_options(replace(call, body=options, headers={}))
+    delete_options = delete.read_options(replace(call, body=options, headers={}))
     pod = backend.store.get(call.key)
     is_protected = pod is not None and not meta.is_deleting(pod) and meta.status(pod).get("phase") not in UNPROTECTED
     if pod is not None and is_protected and (budget := _find_budget(backend, pod)) is not None:
         if _is_unguarded(pod, budget):
-            chosen = replace(chosen, resource_version=meta.resource_version(pod))
+            delete_options = replace(delete_options, resource_version=meta.resource_version(pod))
         else:
             granted = _granted(budget, pod, timestamps.render(backend.clock.now()))
-            if not chosen.dry_run:
+            if not delete_options.dry_run:
                 key = StoreKey(BUDGETS, meta.namespace(budget), meta.name(budget))
                 backend.store.update(key, granted, budget)
                 await backend.store.settle()
-    await delete.delete_object(backend, call, chosen)
+    await delete.delete_object(backend, call, delete_options)
     return SUCCESS
 
 
@@ -72,8 +72,8 @@ def _is_unguarded(pod: JSONObject, budget: JSONObject) -> bool:
     if meta.is_condition_true(pod, "Ready"):
         return False
     status = meta.status(budget)
-    wanted = status["desiredHealthy"]
-    is_healthy = bool(status["currentHealthy"] >= wanted > 0)
+    desired = status["desiredHealthy"]
+    is_healthy = bool(status["currentHealthy"] >= desired > 0)
     return is_healthy or meta.spec(budget).get("unhealthyPodEvictionPolicy") == ALWAYS_ALLOW
 
 
@@ -90,8 +90,8 @@ def _granted(budget: JSONObject, pod: JSONObject, now: str) -> JSONObject:
         raise refusal.forbidden(POD_DISRUPTION_BUDGETS, name, why)
     if allowed == 0:
         raise _too_many(_why_none(status, name))
-    left = {"disruptionsAllowed": allowed - 1, "disruptedPods": {**disrupted, meta.name(pod): now}}
-    return {**budget, "status": {**status, **left}}
+    counts = {"disruptionsAllowed": allowed - 1, "disruptedPods": {**disrupted, meta.name(pod): now}}
+    return {**budget, "status": {**status, **counts}}
 
 
 def _why_none(status: JSONObject, name: str) -> str:
@@ -99,8 +99,8 @@ def _why_none(status: JSONObject, name: str) -> str:
     if condition.get("reason") == "SyncFailed":
         why = condition.get("message", "")
         return f"The disruption budget {name} does not allow evicting pods currently because it failed sync: {why}"
-    wanted, healthy = status["desiredHealthy"], status["currentHealthy"]
-    return f"The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently"
+    desired, healthy = status["desiredHealthy"], status["currentHealthy"]
+    return f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
 
 
 def _too_many(why: str, *, seconds: int = 0) -> refusal.RefusalError:

@@ -32,21 +32,25 @@ ACCEPTED: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 async def patch(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOptions]:
     """Patch the object; return the code and object of the response."""
-    chosen = options.parse(call, "PatchOptions")
+    write_options = options.parse(call, "PatchOptions")
     if body.media_type(call.headers) == APPLY_PATCH:
-        return await _apply(backend, call, chosen)
+        return await _apply(backend, call, write_options)
     patched = patcher(call)
 
-    def wanted(old: JSONObject) -> JSONObject:
+    def patched_object(old: JSONObject) -> JSONObject:
         obj = patched(old)
         if not isinstance(obj, dict):
             raise refusal.undecodable("PATCH", call.body, "the patch turns the object into something else")
-        _check_fields(call, obj, chosen)
+        _check_fields(call, obj, write_options)
         obj = body.identified(call, obj)
         body.require_name(call, obj)
         return obj
 
-    return 200, await update.edit_object(backend, call, Edit(update.operation_of(call), wanted), chosen), chosen
+    return (
+        200,
+        await update.edit_object(backend, call, Edit(update.operation_of(call), patched_object), write_options),
+        write_options,
+    )
 
 
 def patcher(call: Call) -> Patcher:
@@ -55,7 +59,7 @@ def patcher(call: Call) -> Patcher:
         error = FieldError(FieldKind.FORBIDDEN, "force", detail="may not be specified for non-apply patch")
         raise refusal.invalid("meta.k8s.io", "PatchOptions", "", [error])
     media = body.media_type(call.headers)
-    accepted = [one for one in ACCEPTED if not (call.served.custom and one == STRATEGIC_PATCH)]
+    accepted = [media_type for media_type in ACCEPTED if not (call.served.custom and media_type == STRATEGIC_PATCH)]
     if media not in accepted:
         raise refusal.unsupported_media_type(accepted)
     content = body.parse_json(call.body)
@@ -68,29 +72,29 @@ def patcher(call: Call) -> Patcher:
     return lambda old: strategic.apply(old, content, call.served.kind.schema)
 
 
-def _check_fields(call: Call, obj: JSONObject, chosen: WriteOptions) -> None:
-    texts = options.unknown_fields(call.served.kind, obj, chosen)
-    if texts and chosen.validation == "Strict":
+def _check_fields(call: Call, obj: JSONObject, write_options: WriteOptions) -> None:
+    texts = options.unknown_fields(call.served.kind, obj, write_options)
+    if texts and write_options.validation == "Strict":
         raise refusal.undecodable("PATCH", call.body, f"strict decoding error: {', '.join(texts)}")
-    chosen.warnings.extend(texts)
+    write_options.warnings.extend(texts)
 
 
-async def _apply(backend: Backend, call: Call, chosen: WriteOptions) -> tuple[int, JSONObject, WriteOptions]:
+async def _apply(backend: Backend, call: Call, write_options: WriteOptions) -> tuple[int, JSONObject, WriteOptions]:
     """Apply server-side; create the object if it does not exist."""
     if not call.query.get("fieldManager"):
         error = required("fieldManager", "is required for apply patch")
         raise refusal.invalid("meta.k8s.io", "PatchOptions", "", [error])
     applied = _applied(call)
     force = call.flag("force")
-    writer = writing.writer(backend, call, chosen, "Apply")
+    writer = writing.writer(backend, call, write_options, "Apply")
 
-    def wanted(old: JSONObject | None) -> JSONObject:
+    def applied_object(old: JSONObject | None) -> JSONObject:
         return apply.apply(call.served.kind, old, applied, writer, force=force)
 
     while True:
         if backend.store.get(call.key) is not None:
-            edit = Edit(update.operation_of(call), wanted, owned=True)
-            return 200, await update.edit_object(backend, call, edit, chosen), chosen
+            edit = Edit(update.operation_of(call), applied_object, owned=True)
+            return 200, await update.edit_object(backend, call, edit, write_options), write_options
         if call.subresource:
             raise refusal.not_found(call.served.resource, call.name)
         if meta.uid(applied):
@@ -99,7 +103,11 @@ async def _apply(backend: Backend, call: Call, chosen: WriteOptions) -> tuple[in
             )
             raise refusal.conflict(call.served.resource, call.name, why)
         try:
-            return 201, await create.create_object(backend, call, wanted(None), chosen, owned=True), chosen
+            return (
+                201,
+                await create.create_object(backend, call, applied_object(None), write_options, owned=True),
+                write_options,
+            )
         except ExistsError:
             continue
 
@@ -127,7 +135,7 @@ def _applied(call: Call) -> JSONObject:
     if unknown:
         place = f"{(content.get('metadata') or {}).get('namespace', '')}/{call.name}"
         errors = [f".{path}: field not declared in schema" for path in unknown]
-        listed = errors[0] if len(errors) == 1 else "errors:\n" + "\n".join(f"  {error}" for error in errors)
+        details = errors[0] if len(errors) == 1 else "errors:\n" + "\n".join(f"  {error}" for error in errors)
         what = f"({place}; {resource.group}/{resource.version}, Kind={resource.kind})"
-        raise refusal.RefusalError(500, "", f"failed to create typed patch object {what}: {listed}")
+        raise refusal.RefusalError(500, "", f"failed to create typed patch object {what}: {details}")
     return applied

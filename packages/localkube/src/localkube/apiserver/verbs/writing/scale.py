@@ -54,27 +54,27 @@ async def get_scale(backend: Backend, call: Call) -> JSONObject:
 
 async def update_scale(backend: Backend, call: Call) -> JSONObject:
     """Set the replicas of an object to those of the Scale in the body."""
-    chosen = options.parse(call, "UpdateOptions")
+    write_options = options.parse(call, "UpdateOptions")
     sent = body.parse(call.body, body.media_type(call.headers))
     _read(call, sent)
     body.require_name(call, cast("JSONObject", sent))
-    return await _scale(backend, call, chosen, lambda _: sent)
+    return await _scale(backend, call, write_options, lambda _: sent)
 
 
 async def patch_scale(backend: Backend, call: Call) -> JSONObject:
     """Patch the Scale of an object, and set its replicas accordingly."""
-    chosen = options.parse(call, "PatchOptions")
-    return await _scale(backend, call, chosen, patch_verb.patcher(call))
+    write_options = options.parse(call, "PatchOptions")
+    return await _scale(backend, call, write_options, patch_verb.patcher(call))
 
 
-async def _scale(backend: Backend, call: Call, chosen: WriteOptions, wanted: patch_verb.Patcher) -> JSONObject:
+async def _scale(backend: Backend, call: Call, write_options: WriteOptions, patcher: patch_verb.Patcher) -> JSONObject:
     def apply(old: JSONObject) -> JSONObject:
-        scale = _read(call, wanted(build_scale(call, old)))
+        scale = _read(call, patcher(build_scale(call, old)))
         sent = {"uid": scale.metadata.uid, "resourceVersion": scale.metadata.resource_version}
         scaled: JSONObject = _with(old, _parts(_paths(call).spec_replicas), scale.replicas)
         return {**scaled, "metadata": meta.metadata(old) | {name: value for name, value in sent.items() if value}}
 
-    return build_scale(call, await update.edit_object(backend, call, Edit("update", apply), chosen))
+    return build_scale(call, await update.edit_object(backend, call, Edit("update", apply), write_options))
 
 
 def build_scale(call: Call, obj: JSONObject) -> JSONObject:

@@ -55,15 +55,15 @@ class Edit(Struct, frozen=True):
 
 async def update(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOptions]:
     """Replace the object by the body; return the code and object of the response."""
-    chosen = options.parse(call, "UpdateOptions")
+    write_options = options.parse(call, "UpdateOptions")
     sent = body.read_object(call)
     body.require_name(call, sent)
-    options.check_fields(call.served.kind, sent, chosen)
+    options.check_fields(call.served.kind, sent, write_options)
     exists = backend.store.get(call.key) is not None
     if not exists and call.served.stored_as in CREATED_BY_PUT and not call.subresource:
-        return 201, await create_object(backend, call, sent, chosen), chosen
+        return 201, await create_object(backend, call, sent, write_options), write_options
     edit = Edit(operation_of(call), lambda _: sent, conditional=is_conditional(call))
-    return 200, await edit_object(backend, call, edit, chosen), chosen
+    return 200, await edit_object(backend, call, edit, write_options), write_options
 
 
 def operation_of(call: Call) -> Operation:
@@ -80,21 +80,21 @@ def is_conditional(call: Call) -> bool:
     return call.served.custom or call.served.stored_as in CONDITIONAL
 
 
-async def edit_object(backend: Backend, call: Call, edit: Edit, chosen: WriteOptions) -> JSONObject:
+async def edit_object(backend: Backend, call: Call, edit: Edit, write_options: WriteOptions) -> JSONObject:
     """Perform the edit; return the object as stored afterwards."""
     for _ in range(ATTEMPTS):
         stored = get.stored(backend, call)
-        old = call.served.shown(stored)
-        wanted = edit.apply(old)
-        require_preconditions(call, wanted, old)
-        if edit.conditional and meta.resource_version(wanted) in {"", "0"}:
+        old = call.served.from_store(stored)
+        desired = edit.apply(old)
+        require_preconditions(call, desired, old)
+        if edit.conditional and meta.resource_version(desired) in {"", "0"}:
             error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
             resource = call.served.resource
             raise refusal.invalid(resource.group, resource.plural, call.name, [error])
-        placed = {**wanted, "metadata": metadata.updated(meta.metadata(wanted), meta.metadata(old))}
+        placed = {**desired, "metadata": metadata.updated(meta.metadata(desired), meta.metadata(old))}
         change = writing.Write(call, edit.operation, placed, old, owned=edit.owned)
-        new = await writing.complete(backend, change, chosen)
-        if chosen.dry_run or new == old:
+        new = await writing.complete(backend, change, write_options)
+        if write_options.dry_run or new == old:
             await backend.store.settle()
             return new
         try:
@@ -111,21 +111,21 @@ async def _store(backend: Backend, call: Call, new: JSONObject, stored: JSONObje
         return new
     written = backend.store.update(call.key, call.served.to_store(new), stored)
     await backend.store.settle()
-    return call.served.shown(written)
+    return call.served.from_store(written)
 
 
 def is_finished(obj: JSONObject) -> bool:
     """Return whether an object that is being deleted can be removed: no finalizer or grace period is left."""
     metadata_ = meta.metadata(obj)
     waits = metadata_.get("finalizers") or metadata_.get("deletionGracePeriodSeconds")
-    held = obj.get("kind") == "Namespace" and meta.spec(obj).get("finalizers")
-    return meta.is_deleting(obj) and not waits and not held
+    spec_finalizers = obj.get("kind") == "Namespace" and meta.spec(obj).get("finalizers")
+    return meta.is_deleting(obj) and not waits and not spec_finalizers
 
 
-def require_preconditions(call: Call, wanted: JSONObject, old: JSONObject) -> None:
+def require_preconditions(call: Call, new: JSONObject, old: JSONObject) -> None:
     """Refuse an edit whose preconditions name another object or another version of it."""
     resource = call.served.resource
-    uid, version = meta.uid(wanted), meta.resource_version(wanted)
+    uid, version = meta.uid(new), meta.resource_version(new)
     if uid and uid != meta.uid(old):
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {meta.uid(old)}"
         raise refusal.conflict(resource, call.name, why)
@@ -140,10 +140,10 @@ async def finalize(backend: Backend, call: Call) -> JSONObject:
     stored = get.stored(backend, call)
     require_preconditions(call, sent, stored)
     spec = {**meta.spec(stored), "finalizers": meta.spec(sent).get("finalizers") or []}
-    wanted = {**stored, "spec": spec}
-    if is_finished(wanted):
+    namespace = {**stored, "spec": spec}
+    if is_finished(namespace):
         backend.store.delete(call.key, stored)
     else:
-        wanted = backend.store.update(call.key, wanted, stored)
+        namespace = backend.store.update(call.key, namespace, stored)
     await backend.store.settle()
-    return wanted
+    return namespace

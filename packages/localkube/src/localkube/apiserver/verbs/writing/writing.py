@@ -30,7 +30,7 @@ class Write(Struct, frozen=True):
     owned: bool = False
 
 
-async def complete(backend: Backend, change: Write, chosen: WriteOptions) -> JSONObject:
+async def complete(backend: Backend, change: Write, write_options: WriteOptions) -> JSONObject:
     """Return the object to store; the stored one itself if the write changes nothing."""
     call, kind = change.call, change.call.served.kind
     obj = prepare(change)
@@ -38,8 +38,8 @@ async def complete(backend: Backend, change: Write, chosen: WriteOptions) -> JSO
         obj = priorities.resolve(backend.store, obj)
     if not change.owned:
         anew = ownership.is_reset(change.new)
-        obj = ownership.track(kind, change.old, obj, writer(backend, call, chosen, "Update"), anew=anew)
-    attempt = admission.attempt_of(call, change.old, obj, chosen)
+        obj = ownership.track(kind, change.old, obj, writer(backend, call, write_options, "Update"), anew=anew)
+    attempt = admission.attempt_of(call, change.old, obj, write_options)
     if is_admitted(call):
         obj = await backend.admission.mutate(attempt) or obj  # changes by webhooks do not change ownership
     validate(change, obj)
@@ -53,10 +53,10 @@ def is_admitted(call: Call) -> bool:
     return call.subresource != "scale"
 
 
-def writer(backend: Backend, call: Call, chosen: WriteOptions, operation: WriteType) -> Writer:
+def writer(backend: Backend, call: Call, write_options: WriteOptions, operation: WriteType) -> Writer:
     """Return the writer: the manager and operation for managedFields."""
     version, now = call.served.resource.api_version, timestamps.render(backend.clock.now())
-    return Writer(chosen.manager, operation, version, now, call.subresource)
+    return Writer(write_options.manager, operation, version, now, call.subresource)
 
 
 def prepare(change: Write) -> JSONObject:

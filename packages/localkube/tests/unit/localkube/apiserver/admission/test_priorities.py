@@ -12,7 +12,7 @@ from localkube.apiserver.storage.store import MEMORY, Store, StoreKey
 
 
 def resolve(given: dict[str, Any], **classes: dict[str, Any]) -> dict[str, Any]:
-    """Return the spec of a pod that was resolved where these classes are."""
+    """Return the spec of a pod that was resolved with these classes."""
 
     async def scenario() -> dict[str, Any]:
         with closing(Store(MEMORY)) as kept:

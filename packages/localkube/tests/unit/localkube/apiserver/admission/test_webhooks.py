@@ -35,7 +35,7 @@ def _authority() -> trustme.CA:
 
 
 class Hooks:
-    """Webhooks on a port of this machine; a function answers each path, and requests are kept."""
+    """Webhooks on a port of this machine; a function answers each path, and requests are recorded."""
 
     def __init__(self, authority: trustme.CA) -> None:
         self.authority = authority

@@ -22,7 +22,7 @@ def _kinds_fixture() -> dict[str, Kind]:
 
 
 class Api:
-    """One kind, as the verbs use it."""
+    """One kind, with the verbs of the API."""
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind

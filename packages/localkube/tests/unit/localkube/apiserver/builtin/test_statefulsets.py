@@ -40,7 +40,7 @@ def test_new_statefulset_receives_defaults(api: Make) -> None:
 
 
 def test_max_unavailable_is_dropped_without_its_feature_gate(api: Make) -> None:
-    """The API server drops the field as upstream does (T-11)."""
+    """The API server drops the field like upstream (T-11)."""
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2, "maxUnavailable": 3}}
     found = api(STATEFULSETS).create(statefulset(updateStrategy=strategy))
     assert found["spec"]["updateStrategy"]["rollingUpdate"] == {"partition": 2}
@@ -107,7 +107,7 @@ def test_only_some_fields_may_change(api: Make) -> None:
 
 
 def test_applying_the_same_leader_set_writes_nothing(api: Make) -> None:
-    """The set is applied on every reconcile; only a change may cost a new version (R-LSTS-1)."""
+    """The set is applied at every reconcile; only a change may create a new version (R-LSTS-1)."""
     kind = api(STATEFULSETS).kind
     rolling = {"partition": 0, "maxUnavailable": 1}
     applied = statefulset(replicas=2, updateStrategy={"type": "RollingUpdate", "rollingUpdate": rolling})
@@ -127,7 +127,7 @@ def test_generation_counts_spec_changes(api: Make) -> None:
 
 
 def test_revision_data_is_kept_and_immutable(api: Make) -> None:
-    """Order, nulls and texts are kept; the data encodes to the bytes that were sent (R-REV-7)."""
+    """Order, nulls and texts are kept, so the data is encoded to the bytes that were sent (R-REV-7)."""
     revisions = api("controllerrevisions.apps")
     data = {"spec": {"leaderWorkerTemplate": {"$patch": "replace", "workerTemplate": {"spec": {"containers": None}}}}}
     stored = revisions.create({"data": data, "revision": 1})

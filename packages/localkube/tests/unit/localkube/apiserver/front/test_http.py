@@ -145,7 +145,10 @@ async def test_certificate_enables_https() -> None:
 
 
 async def test_hanging_client_does_not_delay_the_shutdown() -> None:
-    """It never answers the TLS farewell. asyncio waits 30 s for it; so does closing a server from Python 3.12.1 on."""
+    """The client never answers the TLS closing message.
+
+    asyncio waits 30 s for it; so does closing a server from Python 3.12.1 on.
+    """
     certificate, key = build_certificate(datetime.now(UTC))
 
     def connect(port: int) -> ssl.SSLSocket:
@@ -165,7 +168,7 @@ async def test_hanging_client_does_not_delay_the_shutdown() -> None:
 
 @pytest.mark.slow
 async def test_idle_connections_keep_no_client_out() -> None:
-    """There are more connections than the limit. The oldest one is closed for the next one."""
+    """With more connections than the limit, the oldest one is closed for the next one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (CROWD, hard))
     try:
@@ -181,7 +184,7 @@ async def test_idle_connections_keep_no_client_out() -> None:
 
 
 async def test_rest_of_a_request_body_is_awaited_for_a_bounded_time() -> None:
-    """If the client stays, the connection is closed. If it leaves, nothing of it is kept."""
+    """The connection of a waiting client is closed, and nothing is kept of a client that disconnects."""
     async with door() as opened:
         loop = asyncio.get_running_loop()
         at_rest = len(asyncio.all_tasks())

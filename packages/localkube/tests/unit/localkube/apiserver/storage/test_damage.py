@@ -274,14 +274,14 @@ except StoreError as error:
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """Return a directory that every user gets to."""
+    """Return a directory that every user can reach."""
     with tempfile.TemporaryDirectory() as directory:
         Path(directory).chmod(0o755)
         yield Path(directory) / "state"
 
 
 def refused_to_nobody(path: Path) -> str:
-    """Return why a user without privileges is refused; root may read and write anything."""
+    """Return why a user without privileges is refused; root may read and write everything."""
     path.parent.chmod(0o755)
     done = subprocess.run([sys.executable, "-c", AS_NOBODY, path], capture_output=True, text=True, check=True)
     return done.stdout

@@ -110,7 +110,7 @@ def test_pods_being_deleted_are_not_counted(other: Any) -> None:
     ],
 )
 def test_starting_pods_count_as_idle_when_scaling_up(other: Any) -> None:
-    """One of two pods is at 100 %: the average is at the target; alone it would require two more pods."""
+    """With the starting pod, the average of the two is at the target; without it, two more pods would be required."""
     assert replicas([ONE, other], [measured("a", "2"), measured("b", "0")]) == 4
     assert replicas([ONE, other], [measured("a", "1"), measured("b", "0")]) == 2
     assert replicas([ONE, other], [measured("a", "100m"), measured("b", "0")]) == 1
@@ -132,7 +132,7 @@ def test_pods_without_metrics_never_reverse_the_direction() -> None:
 
 
 def test_high_load_never_scales_down() -> None:
-    """The proposal is below the current replicas, though the load is above its target: nothing changes."""
+    """If the proposal is below the current replicas although the load is above its target, nothing changes."""
     pods = [ONE, TWO]
     found = readings.propose(metric(), load(pods, [measured("a", "2")], current=9))
     assert found.replicas == 9

@@ -74,7 +74,7 @@ class Model:
         return plan
 
     def settle(self, available: Any = None) -> None:
-        """Plan until nothing is left to do; ReplicaSets run `available(set)` of their pods, by default all."""
+        """Plan until no work is left; ReplicaSets run `available(set)` of their pods, by default all."""
         for _ in range(100):
             if not self.step().actions and not self.run_pods(available or size_of):
                 return

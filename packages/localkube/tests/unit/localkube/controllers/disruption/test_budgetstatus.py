@@ -24,7 +24,7 @@ def build(spec: dict[str, Any], *pods: dict[str, Any], scale: int = 4, **kept: A
 
 
 def numbers(status: dict[str, Any]) -> tuple[int, int, int, int]:
-    """Return the counts: expected, wanted, healthy, allowed."""
+    """Return the counts: expected, desired, healthy, allowed."""
     fields = ("expectedPods", "desiredHealthy", "currentHealthy", "disruptionsAllowed")
     expected, wanted, healthy, allowed = (status[field] for field in fields)
     return expected, wanted, healthy, allowed

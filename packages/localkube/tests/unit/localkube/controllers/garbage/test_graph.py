@@ -15,7 +15,7 @@ def node(name: str, *owners: str, blocks: bool = True) -> GraphNode:
 
 
 def deleting(one: GraphNode, *finalizers: str) -> GraphNode:
-    """Return the object on its way out."""
+    """Return the object with a deletion timestamp."""
     return replace(one, deleting=True, finalizers=frozenset(finalizers))
 
 

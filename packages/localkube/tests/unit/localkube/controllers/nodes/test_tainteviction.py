@@ -69,7 +69,7 @@ class TaintedNode:
     eviction: TaintEviction
 
     async def left(self) -> timedelta | None:
-        """Return how long the controller lets the pod stay; None: it is evicted now."""
+        """Return how long the controller lets the pod stay; None if it is evicted now."""
         plan = await self.eviction.plan(POD)
         if plan.actions:
             [action] = plan.actions

@@ -148,7 +148,7 @@ def test_pods_without_requests_spread_over_equal_nodes() -> None:
 
 
 def exclusive(name: str, group: str) -> JSONObject:
-    """Build a leader that wants a rack for its group alone, as exclusive topology writes it."""
+    """Build a leader that requests a rack for its group alone, as exclusive topology writes it."""
 
     def term(operator: str) -> JSONObject:
         expressions = [{"key": "group-key", "operator": operator, "values": [group]}]

@@ -16,7 +16,7 @@ def pod(name: str, **spec: Any) -> PodInfo:
 
 
 def drain(waiting: SchedulingQueue) -> list[str]:
-    """Take everything out, by name."""
+    """Remove all pods, and return their names."""
     names = []
     while (found := waiting.pop()) is not None:
         names.append(found.key.name)

@@ -1,4 +1,4 @@
-"""Whether the volume claims of a pod are ready."""
+"""The state of the volume claims of a pod: ready or not."""
 
 import pytest
 from tests.unit.localkube.controllers.objects import build_pod

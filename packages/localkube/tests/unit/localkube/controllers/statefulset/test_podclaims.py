@@ -58,16 +58,16 @@ def test_retention_policy_sets_the_owners_of_claims(
     *, scaled: str, deleted: str, wanted: bool, before: list[JSONObject], after: list[JSONObject]
 ) -> None:
     known = {"data-web-0": build_claim(*before)}
-    [patch] = podclaims.retention_patches(build_set(scaled, deleted), POD, wanted=wanted, claims=known)
+    [patch] = podclaims.retention_patches(build_set(scaled, deleted), POD, is_desired=wanted, claims=known)
     assert patch.patch["metadata"] == {"uid": "claim", "resourceVersion": "3", "ownerReferences": after}
 
 
 def test_correct_claims_are_not_patched() -> None:
     known = {"data-web-0": build_claim(dict(BY_SET))}
-    assert podclaims.retention_patches(build_set(deleted="Delete"), POD, wanted=True, claims=known) == []
+    assert podclaims.retention_patches(build_set(deleted="Delete"), POD, is_desired=True, claims=known) == []
 
 
 def test_claims_of_another_controller_are_not_patched() -> None:
     foreign = {"kind": "Other", "name": "x", "uid": "other", "controller": True}
     known = {"data-web-0": build_claim(foreign)}
-    assert podclaims.retention_patches(build_set(deleted="Delete"), POD, wanted=True, claims=known) == []
+    assert podclaims.retention_patches(build_set(deleted="Delete"), POD, is_desired=True, claims=known) == []

@@ -69,9 +69,9 @@ FINISHED: list[JSONObject] = [{"phase": "Failed"}, {"phase": "Succeeded"}]
 
 @st.composite
 def worlds(draw: st.DrawFn) -> ModeledSet:
-    """Draw a set and whatever pods it may have at some moment.
+    """Draw a set with pods in any state.
 
-    Condemned pods are alive: as in Kubernetes, two finished ones block an ordered scale-down for ever.
+    Pods to be deleted are alive: as in Kubernetes, two finished ones block an ordered scale-down for ever.
     """
     partition = draw(st.integers(0, 6))
     spec = {

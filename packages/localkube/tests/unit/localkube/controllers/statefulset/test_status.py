@@ -31,7 +31,7 @@ def pod(revision: str, *, since: float | None = None, **metadata: Any) -> JSONOb
 
 
 def counts(**change: Any) -> status.Counts:
-    """Build the counts of a rollout of 3 that is through."""
+    """Build the counts of a completed rollout of 3."""
     done: dict[str, Any] = {"replicas": 3, "ready": 3, "available": 3, "current": 0, "updated": 3}
     names = {"current_revision": OLD_NAME, "update_revision": NEW_NAME}
     return status.Counts(**(done | names | change))

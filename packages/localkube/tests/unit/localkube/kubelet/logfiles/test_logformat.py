@@ -36,7 +36,7 @@ def test_long_line_is_split_and_joined_when_read(length: int, cut: int) -> None:
 
 
 def test_time_is_formatted_once_for_many_lines() -> None:
-    """Otherwise a rank that writes short lines quickly would slow down the whole cluster."""
+    """Formatting each line would slow down the whole cluster if a rank writes many short lines."""
     formatted: list[str] = []
 
     class Counted(datetime):

@@ -25,7 +25,7 @@ def test_running_container_has_its_requested_resources() -> None:
 
 
 def test_ended_container_has_its_requested_resources() -> None:
-    """As a real kubelet reports it: `tests/node` compares both."""
+    """A real kubelet reports the same status; `tests/node` compares both."""
     found = sized("1")
     status = status_of(found | {"status": podstatus.build(found, set_up(found, ended(3)), after(5), NODE)})
     assert status["resources"] == {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}}

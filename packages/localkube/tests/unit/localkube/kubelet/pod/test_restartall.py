@@ -25,7 +25,7 @@ def steps(current: PodState, seconds: float = 0, found: JSONObject = POD) -> tup
 
 
 def begun(*, by: str = "watcher") -> PodState:
-    """Return the pod when its watcher has ended, and that has been noticed."""
+    """Return the pod when its watcher has ended, and its end was observed."""
     watcher = replace(ended(88, "watcher"), passed=True)
     current = set_up(POD, ended(0, "init"), watcher, running("main"))
     return replace(current, restarted_by=by)

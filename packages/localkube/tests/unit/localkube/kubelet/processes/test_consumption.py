@@ -21,7 +21,7 @@ def add(
 
 
 def test_container_includes_all_descendants_of_its_keeper(tmp_path: Path) -> None:
-    """An orphan is reparented to the keeper; a neighbor under the same launcher does not count."""
+    """An orphan gets the keeper as its parent; a neighbor under the same launcher does not count."""
     add(tmp_path, 1, 0, "launcher", (100, 0, 0, 0), 50)
     add(tmp_path, 2, 1, consumption.KEEPER, (1, 1, 0, 0), 1)
     add(tmp_path, 3, 2, "python) 3", (10, 20, 30, 40), 5)

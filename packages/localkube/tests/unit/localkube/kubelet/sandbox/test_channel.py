@@ -1,4 +1,4 @@
-"""The kubelet's end of the connection, with a launcher that the test plays."""
+"""The kubelet's end of the connection, with a launcher that the test simulates."""
 
 import asyncio
 import os

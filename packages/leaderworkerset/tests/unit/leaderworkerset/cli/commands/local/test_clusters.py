@@ -1,4 +1,4 @@
-"""The clusters of a user: which there are, and which `lws down --all` means."""
+"""The clusters of a user: their list, and the ones that `lws down --all` stops."""
 
 import json
 from pathlib import Path

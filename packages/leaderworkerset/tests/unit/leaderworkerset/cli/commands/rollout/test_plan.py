@@ -75,7 +75,7 @@ def test_plan_of_too_many_groups_is_rejected_by_name(
 
 
 def test_invalid_value_stored_in_the_snapshot_is_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """25 % of 2 groups, after a scale (ADR 29)."""
+    """25 % of 2 groups is zero after a scale-down, and stored values do not block a plan (ADR 29)."""
     scaled = builders.leaderworkerset_object(rollout={"maxUnavailable": "25%"})
     path = tmp_path / "scaled.yaml"
     path.write_text(yaml.safe_dump(snapshots.build([foresight.situation(scaled, [], None)])))

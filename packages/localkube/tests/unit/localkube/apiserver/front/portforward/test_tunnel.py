@@ -185,7 +185,7 @@ async def test_unreachable_port_is_an_error_and_the_next_one_works(port: int, te
 
 
 def greeting(broken: asyncio.Event) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
-    """Return a server that greets, and records when its client has left."""
+    """Return a server that sends a greeting, and records when its client has disconnected."""
 
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"hello")
