@@ -18,10 +18,10 @@ ROWS: Final = "ranks"
 """The regions of the table, which no other page has: a saved page has the table below the grid."""
 
 
-def frame(name: str, shown: Rendering) -> Safe:
+def frame(name: str, rendering: Rendering) -> Safe:
     """Return the table with its regions."""
     caption = f"All ranks of {name}"
-    parts = [tag("caption", caption), region("thead", COLUMNS, shown), region("tbody", ROWS, shown)]
+    parts = [tag("caption", caption), region("thead", COLUMNS, rendering), region("tbody", ROWS, rendering)]
     return cells.scrolling(tag("table", parts, id="plain", class_="plain"), caption)
 
 
