@@ -46,5 +46,5 @@ async def test_top_shows_the_usage_of_each_rank(space: Space, running: Running) 
     async with serving(space.client) as api:
         api.load = lambda pod: 1250 if meta.name(pod) == "web-0" else 10
         shown = await lines()
-        assert sorted((await usage()).cells.values()) == [["0.01", "1Mi"], ["1.25", "1Mi"]]
+        assert sorted(map(list, (await usage()).cells.values())) == [["0.01", "1Mi"], ["1.25", "1Mi"]]
     assert [line.split()[-2:] for line in shown[1:]] == [["1.25", "1Mi"], ["0.01", "1Mi"], ["1.26", "2Mi"]]
