@@ -32,8 +32,8 @@ ENABLED: Final[tuple[Capability, ...]] = (
 )
 
 
-EXTENSIONS: Final = together({one.name: one for one in ENABLED})
+EXTENSIONS: Final = together({capability.name: capability for capability in ENABLED})
 """All capabilities together."""
 
-WAKING_GROUPS: Final = tuple(name for one in ENABLED if one.wakes_groups for name in one.settings)
+WAKING_GROUPS: Final = tuple(name for capability in ENABLED if capability.wakes_groups for name in capability.settings)
 """The annotations of a LeaderWorkerSet whose change concerns each of its groups."""

@@ -22,14 +22,21 @@ from leaderworkerset.core.policies.policy import LiveGroup
 STEPS: Final = ("set_ends", "set_folds", "find_route", "set_steps", "group_steps", "fault_finders", "nodes")
 """The places at which each decision asks. At other places it asks only if it needs an answer, and then all."""
 
-POD_MARKS: Final = tuple(mark for one in ENABLED for mark in one.pod_marks)
+POD_MARKS: Final = tuple(mark for capability in ENABLED for mark in capability.pod_marks)
 
-STATEFULSET_MARKS: Final = tuple(mark for one in ENABLED for mark in one.statefulset_marks)
+STATEFULSET_MARKS: Final = tuple(mark for capability in ENABLED for mark in capability.statefulset_marks)
 
-CONDITIONS: Final = tuple(kind for one in ENABLED for kind in one.conditions)
+CONDITIONS: Final = tuple(kind for capability in ENABLED for kind in capability.conditions)
 
 SIGNS: Final = {
-    one.name: {one.name, *one.settings, *one.pod_marks, *one.statefulset_marks, *one.conditions} for one in ENABLED
+    capability.name: {
+        capability.name,
+        *capability.settings,
+        *capability.pod_marks,
+        *capability.statefulset_marks,
+        *capability.conditions,
+    }
+    for capability in ENABLED
 }
 
 ALL_SIGNS: Final = frozenset(chain.from_iterable(SIGNS.values()))
@@ -54,5 +61,7 @@ def concerning_group(group: LiveGroup) -> Extensions:
 
 @lru_cache(maxsize=1024)
 def _with_signs(signs: frozenset[str]) -> Extensions:
-    asked = together({one.name: one for one in ENABLED if not SIGNS[one.name].isdisjoint(signs)})
+    asked = together(
+        {capability.name: capability for capability in ENABLED if not SIGNS[capability.name].isdisjoint(signs)}
+    )
     return replace(EXTENSIONS, **{place: getattr(asked, place) for place in STEPS})
