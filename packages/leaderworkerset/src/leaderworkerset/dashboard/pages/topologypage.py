@@ -154,10 +154,10 @@ def text(picture: Picture, _: Address, facts: PageFacts) -> Iterator[str]:
 
 
 def _nodes(picture: Picture, facts: PageFacts) -> Nodes:
-    listed = sorted(facts.get(NODES), key=meta.name)
+    nodes = sorted(facts.get(NODES), key=meta.name)
     pods = nodeamounts.by_node(facts.get(PODS))
-    held = {name: _held(pods.get(name, ())) for name in map(meta.name, listed)} if facts.knows(PODS) else None
-    return Nodes(listed, held, domain_key(picture.views, listed))
+    resources = {name: _held(pods.get(name, ())) for name in map(meta.name, nodes)} if facts.knows(PODS) else None
+    return Nodes(nodes, resources, domain_key(picture.views, nodes))
 
 
 def domain_key(views: Sequence[View], nodes: Sequence[JSONObject]) -> str:
@@ -220,9 +220,9 @@ def _bar(nodes: Nodes, node: JSONObject, name: str) -> Safe | None:
     whole = nodeamounts.allocatable(node).get(name, ZERO)
     if nodes.held is None or not whole:
         return None
-    held = [part.get(name, ZERO) for part in nodes.held[meta.name(node)]]
-    ours, others = (min(100, round(100 * amount.nanos / whole.nanos)) for amount in held)
-    words = f"{name}: sets {nodeamounts.amount(name, held[0])}, others {nodeamounts.amount(name, held[1])}"
+    amounts = [part.get(name, ZERO) for part in nodes.held[meta.name(node)]]
+    ours, others = (min(100, round(100 * amount.nanos / whole.nanos)) for amount in amounts)
+    words = f"{name}: sets {nodeamounts.amount(name, amounts[0])}, others {nodeamounts.amount(name, amounts[1])}"
     return tag(
         "svg",
         tag("title", words),
@@ -236,12 +236,14 @@ def _bar(nodes: Nodes, node: JSONObject, name: str) -> Safe | None:
 
 
 def _fits(
-    picture: Picture, domains: Mapping[str, Sequence[JSONObject]], held: Mapping[str, Sequence[Demand]]
+    picture: Picture, domains: Mapping[str, Sequence[JSONObject]], resources: Mapping[str, Sequence[Demand]]
 ) -> list[Piece]:
-    sums = {node: demand.add(*parts) for node, parts in held.items()}
+    sums = {node: demand.add(*parts) for node, parts in resources.items()}
     used = {node: {name: amount.nanos for name, amount in amounts.items()} for node, amounts in sums.items()}
-    taken = {(view.namespace, rank.node) for view in picture.views for group in view.groups for rank in group.ranks}
-    space = Space(domains, used, taken)
+    nodes_of_groups = {
+        (view.namespace, rank.node) for view in picture.views for group in view.groups for rank in group.ranks
+    }
+    space = Space(domains, used, nodes_of_groups)
     return [_fit_row(view, space) for view in picture.views[:MOST_SETS]]
 
 
@@ -268,14 +270,18 @@ def _fitting(group: Sequence[JSONObject], nodes: Sequence[JSONObject], used: Map
 
 
 def _untaken(
-    view: View, key: str, nodes: Sequence[JSONObject], taken: AbstractSet[tuple[str, str]]
+    view: View, key: str, nodes: Sequence[JSONObject], nodes_of_groups: AbstractSet[tuple[str, str]]
 ) -> list[Sequence[JSONObject]]:
     """Return the nodes of each exclusive domain that no group of the namespace is in."""
     domains: dict[str, list[JSONObject]] = {}
     for node in nodes:
         if name := meta.labels(node).get(key, ""):
             domains.setdefault(name, []).append(node)
-    return [part for part in domains.values() if not any((view.namespace, meta.name(node)) in taken for node in part)]
+    return [
+        part
+        for part in domains.values()
+        if not any((view.namespace, meta.name(node)) in nodes_of_groups for node in part)
+    ]
 
 
 def _fitting_alone(
