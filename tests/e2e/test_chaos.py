@@ -230,12 +230,11 @@ def test_storm_from_a_file_reports_failures_and_recreations(squad: Cluster, tmp_
     url = "http://127.0.0.1:9/nobody-listens"
     ended = squad.lws("chaos", "run", "-f", str(storm), "-o", "json", f"--probe={url}", code=1)
     report = json.loads(ended)
-    assert [one["fault"] for one in report["faults"]] == [
-        "manager for 1 s",
-        "kill web/0/1",
-        "delay web/7/0 1s for 10 s",
-    ]
-    assert report["faults"][2]["refused"] == "web/7/0 has no pod now; there are web/0/0, web/0/1"
+    refused = {
+        one["fault"]: one.get("refused") for one in report["faults"]
+    }  # two of them start at nearly the same time
+    assert refused.keys() == {"manager for 1 s", "kill web/0/1", "delay web/7/0 1s for 10 s"}
+    assert refused["delay web/7/0 1s for 10 s"] == "web/7/0 has no pod now; there are web/0/0, web/0/1"
     assert report["firstFailed"]["rank"] == "web/0/1"
     assert report["firstFailed"]["why"] == "Error (exit code 137)"
     assert report["recreated"] == {"web/0": 1}
