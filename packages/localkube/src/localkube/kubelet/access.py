@@ -73,7 +73,9 @@ def _choose(runs: list[int], pod: JSONObject, options: LogOptions) -> int:
 
 def _reason(pod: JSONObject, container: str) -> str:
     """Return the reason why the container waits, in the format of the kubelet (`validateContainerLogStatus`)."""
-    status: JSONObject = next((one for one in podstate.container_statuses(pod) if one["name"] == container), {})
+    status: JSONObject = next(
+        (status for status in podstate.container_statuses(pod) if status["name"] == container), {}
+    )
     reason = ((status.get("state") or {}).get("waiting") or {}).get("reason")
     return f": {reason}" if reason else ""
 

@@ -119,11 +119,11 @@ class Kubelet:
     async def measure(self) -> Measured:
         """Return the resource usage of the running containers."""
         measured = await self._meter.measure(self._running)
-        if not (owned := self._node.devices.records):
+        if not (records := self._node.devices.records):
             return measured
         from localkube.kubelet.node import devicemetering  # loads NVML: only where devices are real
 
-        return replace(measured, devices=await devicemetering.measure(owned, self._running()))
+        return replace(measured, devices=await devicemetering.measure(records, self._running()))
 
     @property
     def devices(self) -> Ledger:
@@ -174,7 +174,7 @@ class Kubelet:
 
     async def _supervise(self, cell: PodCell) -> None:
         """Run the worker of one pod. An internal error is reported on that pod, and does not affect other pods."""
-        known = ""
+        last_failure = ""
         while not cell.is_finished:
             is_broken = False
             try:
@@ -185,7 +185,7 @@ class Kubelet:
                 cell.recover(recovery.NODE_RESTARTED)
                 self._node.hosts.set_pod(cell.pod, cell.address)
             except* Exception as errors:  # noqa: BLE001 - the loop edge of a pod: its error must not end other pods
-                known, is_broken = self._report_error(cell, errors, known), True
+                last_failure, is_broken = self._report_error(cell, errors, last_failure), True
             finally:
                 self._workers.pop(cell.uid, None)
             if is_broken:  # not above: until Python 3.11.4 a cancellation in `except*` comes out in a group
@@ -193,10 +193,10 @@ class Kubelet:
                 cell.recover(recovery.NODE_RESTARTED)
                 await asyncio.sleep(SYNC_RETRY.total_seconds())
 
-    def _report_error(self, cell: PodCell, errors: ExceptionGroup[Exception], known: str) -> str:
+    def _report_error(self, cell: PodCell, errors: ExceptionGroup[Exception], last_failure: str) -> str:
         """Log an internal error, with its traceback the first time; return it in one line."""
         failure, pod = repr(errors.exceptions[0]), str(meta.key(cell.pod))
-        if failure == known:
+        if failure == last_failure:
             log.error("pod worker failed again", pod=pod, failure=failure)
         else:
             log.critical("pod worker failed", pod=pod, failure=traceback.format_exception(errors))
@@ -248,10 +248,10 @@ class Kubelet:
         self._trash.add(directory)
 
     def _discard_orphans(self) -> None:
-        known = {meta.uid(pod) for pod in self._pods.store.list()}
+        uids = {meta.uid(pod) for pod in self._pods.store.list()}
         directory = self._settings.state_directory / "pods"
         for path in directory.iterdir() if directory.is_dir() else ():
-            if path.name not in known:
+            if path.name not in uids:
                 self._trash.add(path)
 
     def _holder_of(self, port: int, uid: str) -> str:

@@ -165,9 +165,9 @@ class Containers:
         return launch.plan(container, await cell.context(), around)
 
     def _refuse(self, name: str, waiting: Waiting) -> None:
-        shown = self._cell.state.containers[name].waiting
+        previous = self._cell.state.containers[name].waiting
         self._cell.update(name, partial(state.refused, waiting=waiting, not_before=self._cell.now() + RETRY))
-        if waiting != shown:
+        if waiting != previous:
             self._cell.emit("Failed", f"{waiting.reason}: {waiting.message}", name)
 
     async def _launch(self, plan: Launch) -> None:
