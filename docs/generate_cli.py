@@ -14,7 +14,7 @@ import click
 from docs import generatedpage, manpages
 
 from leaderworkerset.cli import app
-from leaderworkerset.cli.commandtable import COMMANDS, named
+from leaderworkerset.cli.commandtable import COMMANDS, by_name
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
 
@@ -109,7 +109,7 @@ def section(command: click.Command, context: click.Context, name: str) -> str:
 def examples(name: str) -> str:
     """Return the examples of a command as a block; a test parses them, but does not run them."""
     command, _, verb = name.partition(" ")
-    entry = named(COMMANDS[command].verbs)[verb] if verb else COMMANDS[command]
+    entry = by_name(COMMANDS[command].verbs)[verb] if verb else COMMANDS[command]
     lines = entry.examples
     return "\n".join(["", "```text", *lines, "```", ""]) if lines else ""
 

@@ -13,7 +13,7 @@ from typing import Final
 import click
 
 from leaderworkerset.cli import app
-from leaderworkerset.cli.commandtable import COMMANDS, Command, named
+from leaderworkerset.cli.commandtable import COMMANDS, Command, by_name
 
 FOLDER: Final = Path(__file__).parents[1] / "packages/leaderworkerset/man"
 
@@ -80,7 +80,7 @@ def _page(command: click.Command, root: click.Context, entry: Command) -> Iterat
     yield from _options(context)
     if isinstance(command, click.Group):
         yield ".SH COMMANDS"
-        verbs = named(entry.verbs)
+        verbs = by_name(entry.verbs)
         for verb in command.list_commands(context):
             yield from _verb(_command(command, context, verb), context, f"{name} {verb}", verbs[verb].examples)
     if entry.examples:

@@ -97,22 +97,22 @@ def report(error: Exception) -> int:
 
     if isinstance(error, click.ClickException):
         error.message = terminal.lines(error.message)  # type: ignore[misc]  # declared final, but only its display changes
-        shown = io.StringIO()
-        error.show(shown)
-        click.echo(shown.getvalue().replace("Error: ", "error: ", 1), err=True, nl=False)  # as for all other errors
+        output = io.StringIO()
+        error.show(output)
+        click.echo(output.getvalue().replace("Error: ", "error: ", 1), err=True, nl=False)  # as for all other errors
         return errors.USAGE if isinstance(error, click.UsageError) else errors.FAILED
-    found = errors.leaves(error)
-    if not all(isinstance(leaf, errors.CommandError | KubeError | OSError) for leaf in found):
+    leaves = errors.leaves(error)
+    if not all(isinstance(leaf, errors.CommandError | KubeError | OSError) for leaf in leaves):
         raise error
-    if any(isinstance(leaf, OSError) for leaf in found) and (broken := streams.drop_output()) is not None:
+    if any(isinstance(leaf, OSError) for leaf in leaves) and (broken := streams.drop_output()) is not None:
         if isinstance(broken, BrokenPipeError):  # as for `lws get | head -1`: no message
             return errors.PIPE_CLOSED
-        found = [broken]
-    elif any(isinstance(leaf, BrokenPipeError) for leaf in found) and streams.is_unread():
+        leaves = [broken]
+    elif any(isinstance(leaf, BrokenPipeError) for leaf in leaves) and streams.is_unread():
         return errors.PIPE_CLOSED
-    for text in dict.fromkeys(map(errors.describe, found)):
+    for text in dict.fromkeys(map(errors.describe, leaves)):
         terminal.say(f"error: {text}", err=True)
-    codes = [leaf.exit_code for leaf in found if isinstance(leaf, errors.CommandError)]
+    codes = [leaf.exit_code for leaf in leaves if isinstance(leaf, errors.CommandError)]
     return codes[0] if codes else errors.FAILED
 
 

@@ -64,12 +64,12 @@ class Command:
         return "\n\n".join([*parts, GLOBAL_OPTIONS] if Needs.CLUSTER in self.needs else parts)
 
 
-def named(commands: Iterable[Command]) -> Mapping[str, Command]:
+def by_name(commands: Iterable[Command]) -> Mapping[str, Command]:
     """Return commands by their names, in their order."""
     return {command.name: command for command in commands}
 
 
-COMMANDS: Final = named(
+COMMANDS: Final = by_name(
     (
         Command(
             "run",
@@ -309,8 +309,13 @@ COMMANDS: Final = named(
             needs=Needs.CLUSTER | Needs.LOGS,
             verbs=(
                 *(
-                    Command(one.name, one.summary, (one.example,), at=f"local.chaosfaults:{one.name.replace('-', '_')}")
-                    for one in FAULTS.values()
+                    Command(
+                        fault.name,
+                        fault.summary,
+                        (fault.example,),
+                        at=f"local.chaosfaults:{fault.name.replace('-', '_')}",
+                    )
+                    for fault in FAULTS.values()
                 ),
                 Command(
                     "run", "Play a storm from a file.", ("lws chaos run -f storm.yaml",), at="local.chaosfaults:run"

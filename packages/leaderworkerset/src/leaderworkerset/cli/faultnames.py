@@ -57,8 +57,8 @@ class FaultName:
 
 
 FAULTS: Final = {
-    one.name: one
-    for one in (
+    fault.name: fault
+    for fault in (
         FaultName("kill", "Kill the program of a rank (SIGKILL).", Of.RANK, is_moment=True),
         FaultName("stop", "Stop a rank: it keeps its connections and answers nothing (SIGSTOP).", Of.RANK),
         FaultName("starve", "Let a rank have a share of CPU time only.", Of.RANK, Amount.SHARE, "5%"),

@@ -13,8 +13,8 @@ from leaderworkerset.manager.goflags import Flag, FlagError, HelpRequestedError
 class GoCommand(click.Command):
     """A command whose arguments click does not parse; `flags` returns its flags, new for each parsing."""
 
-    def __init__(self, *given: Any, flags: Callable[[], Sequence[Flag]], **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, *args: Any, flags: Callable[[], Sequence[Flag]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self._flags = flags
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

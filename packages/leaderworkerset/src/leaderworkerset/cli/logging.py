@@ -51,11 +51,11 @@ def render_line(_logger: object, _method: str, event: EventDict) -> str:
     >>> render_line(None, "", {"timestamp": "12:00", "level": "warning", "event": "failed", "error": "no", "key": "a/b"})
     '12:00 warning: failed: no (key=a/b)'
     """
-    told = dict(event)
-    stack = told.pop("exception", "")
-    head = f"{told.pop('timestamp', '')} {told.pop('level', '')}: {told.pop('event', '')}"
-    error = f": {told.pop('error')}" if "error" in told else ""
-    rest = f" ({', '.join(f'{name}={_short(value)}' for name, value in told.items())})" if told else ""
+    fields = dict(event)
+    stack = fields.pop("exception", "")
+    head = f"{fields.pop('timestamp', '')} {fields.pop('level', '')}: {fields.pop('event', '')}"
+    error = f": {fields.pop('error')}" if "error" in fields else ""
+    rest = f" ({', '.join(f'{name}={_short(value)}' for name, value in fields.items())})" if fields else ""
     return escaped(f"{head}{error}{rest}") + (f"\n{stack}" if stack else "")
 
 

@@ -19,8 +19,8 @@ def nearest(word: str, known: Iterable[str]) -> list[str]:
     >>> nearest("gte", ["get", "delete", "run"])
     ['get']
     """
-    scored = sorted((-_likeness(word.lower(), one.lower()), one) for one in set(known) - {word})
-    return [one for score, one in scored if -score >= CLOSE][:MOST]
+    scored = sorted((-_likeness(word.lower(), candidate.lower()), candidate) for candidate in set(known) - {word})
+    return [candidate for score, candidate in scored if -score >= CLOSE][:MOST]
 
 
 def hint(word: str, known: Iterable[str]) -> str:
@@ -29,15 +29,15 @@ def hint(word: str, known: Iterable[str]) -> str:
     >>> hint("replica", ["replicas"])
     ', did you mean "replicas"?'
     """
-    found = nearest(word, known)
-    if not found:
+    matches = nearest(word, known)
+    if not matches:
         return ""
-    quoted = [f'"{one}"' for one in found]
+    quoted = [f'"{name}"' for name in matches]
     return f", did you mean {' or '.join([', '.join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)}?"
 
 
-def _likeness(one: str, other: str) -> float:
+def _likeness(word: str, other: str) -> float:
     """Return the similarity of two words; two neighboring letters in the wrong order count as one error."""
-    if sorted(one) == sorted(other) and sum(a != b for a, b in zip(one, other, strict=True)) <= 2:
+    if sorted(word) == sorted(other) and sum(a != b for a, b in zip(word, other, strict=True)) <= 2:
         return 1.0
-    return SequenceMatcher(None, one, other).ratio()
+    return SequenceMatcher(None, word, other).ratio()

@@ -27,10 +27,10 @@ def limit(value: str) -> float:
     (90.0, 90.0)
     """
     try:
-        found = float(value)
+        seconds = float(value)
     except ValueError:
-        found = _parsed(str(value), "write 30s, 5m, 1h30m, or a number of seconds")
-    return _checked(value, found)
+        seconds = _parsed(str(value), "write 30s, 5m, 1h30m, or a number of seconds")
+    return _checked(value, seconds)
 
 
 def _parsed(value: str, hint: str) -> float:
@@ -40,10 +40,10 @@ def _parsed(value: str, hint: str) -> float:
         raise click.BadParameter(f"{value!r}: {hint}") from error
 
 
-def _checked(value: str | float, found: float) -> float:
-    if not 0 <= found <= duration.LONGEST.total_seconds():  # this also excludes "nan"
+def _checked(value: str | float, seconds: float) -> float:
+    if not 0 <= seconds <= duration.LONGEST.total_seconds():  # this also excludes "nan"
         raise click.BadParameter(f"{value!r}: must be between 0 and a hundred years")
-    return found
+    return seconds
 
 
 container_option: Final = click.option(

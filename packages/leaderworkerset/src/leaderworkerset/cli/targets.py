@@ -66,10 +66,10 @@ def parse(words: str) -> Selection:
 
 def whole(words: str, command: str) -> str:
     """Return the name of a LeaderWorkerSet or DisaggregatedSet; a command that concerns all groups refuses one of them."""
-    chosen = parse(words)
-    if chosen.group is not None:
-        raise UsageError(f"lws {command} takes a LeaderWorkerSet, not a group: use {chosen.name}")
-    return chosen.name
+    selection = parse(words)
+    if selection.group is not None:
+        raise UsageError(f"lws {command} takes a LeaderWorkerSet, not a group: use {selection.name}")
+    return selection.name
 
 
 def shape(replicas: int, size: int) -> str:
@@ -90,9 +90,9 @@ async def nothing_found(session: Session, namespace: str, selector: str = "") ->
 
 async def find(session: Session, name: str) -> JSONObject:
     """Return the LeaderWorkerSet of that name; an error lists the existing ones."""
-    resource, found = await find_either(session, name)
+    resource, obj = await find_either(session, name)
     if resource == LEADERWORKERSETS:
-        return found
+        return obj
     raise _is_set(name, await list_parts(session, session.namespace, name))
 
 
@@ -143,10 +143,10 @@ async def _namespaces_of(session: Session, **selectors: str) -> str:
         page = await session.client.list_page(Query(LEADERWORKERSETS, **selectors))
     except APIError:  # usually not permitted
         return ""
-    return listed(sorted({meta.namespace(one) for one in page.items} - {session.namespace}), FEW_NAMES)
+    return listed(sorted({meta.namespace(lws) for lws in page.items} - {session.namespace}), FEW_NAMES)
 
 
-class Found(Struct, frozen=True):
+class TargetObjects(Struct, frozen=True):
     """LeaderWorkerSets and DisaggregatedSets that were found."""
 
     leaderworkersets: Sequence[JSONObject]
@@ -156,11 +156,11 @@ class Found(Struct, frozen=True):
     def names(self) -> list[str]:
         """Return the names of the DisaggregatedSets, and of the LeaderWorkerSets that none of them owns."""
         owners = {meta.uid(whole) for whole in self.sets}
-        free = (one for one in self.leaderworkersets if (meta.controller_of(one) or {}).get("uid") not in owners)
+        free = (lws for lws in self.leaderworkersets if (meta.controller_of(lws) or {}).get("uid") not in owners)
         return [*map(meta.name, self.sets), *map(meta.name, free)]
 
 
-async def all_of(session: Session, namespace: str, selector: str) -> Found:
+async def all_of(session: Session, namespace: str, selector: str) -> TargetObjects:
     """Return all objects with the required labels; a DisaggregatedSet's own objects whatever their labels."""
     async with asyncio.TaskGroup() as tasks:
         listed = tasks.create_task(session.client.list(LEADERWORKERSETS, namespace=namespace, label_selector=selector))
@@ -169,8 +169,8 @@ async def all_of(session: Session, namespace: str, selector: str) -> Found:
     parts = await list_parts(session, namespace) if sets and selector else []
     owners = {meta.uid(whole) for whole in sets}
     owned = [part for part in parts if (meta.controller_of(part) or {}).get("uid") in owners]
-    sets_by_key = {meta.key(one): one for one in (*listing.items, *owned)}
-    return Found([sets_by_key[key] for key in sorted(sets_by_key)], sets)
+    sets_by_key = {meta.key(lws): lws for lws in (*listing.items, *owned)}
+    return TargetObjects([sets_by_key[key] for key in sorted(sets_by_key)], sets)
 
 
 async def list_sets(session: Session, namespace: str, label_selector: str) -> list[JSONObject]:
@@ -189,11 +189,11 @@ async def list_parts(session: Session, namespace: str, name: str = "") -> list[J
     return sorted(listing.items, key=meta.key)
 
 
-async def parts_of(session: Session, chosen: Selection) -> list[JSONObject]:
+async def parts_of(session: Session, selection: Selection) -> list[JSONObject]:
     """Return the LeaderWorkerSets of a DisaggregatedSet, which has no groups of its own: one of these is refused."""
-    parts = await list_parts(session, session.namespace, chosen.name)
-    if chosen.group is not None:
-        raise _is_set(chosen.name, parts)
+    parts = await list_parts(session, session.namespace, selection.name)
+    if selection.group is not None:
+        raise _is_set(selection.name, parts)
     return parts
 
 
@@ -202,12 +202,12 @@ def _is_set(name: str, parts: Sequence[JSONObject]) -> UsageError:
     return UsageError(f"{name} is a DisaggregatedSet: name one of its LeaderWorkerSets ({names})")
 
 
-def refuse_missing(whole: View, chosen: Selection) -> None:
+def refuse_missing(whole: View, selection: Selection) -> None:
     """Refuse a group or rank that a LeaderWorkerSet does not have, neither with nor without a pod."""
-    if chosen.group is None or any(group.ranks for group in narrow(whole, chosen).groups):
+    if selection.group is None or any(group.ranks for group in narrow(whole, selection).groups):
         return
     size = max((len(group.ranks) for group in whole.groups), default=0)
-    raise CommandError(f"{chosen} does not exist: {whole.name} has {shape(len(whole.groups) + whole.more, size)}")
+    raise CommandError(f"{selection} does not exist: {whole.name} has {shape(len(whole.groups) + whole.more, size)}")
 
 
 async def view_of(session: Session, lws: JSONObject) -> View:
@@ -215,19 +215,19 @@ async def view_of(session: Session, lws: JSONObject) -> View:
     return (await views_of(session, [lws]))[0]
 
 
-async def views_of(session: Session, found: Sequence[JSONObject]) -> list[View]:
+async def views_of(session: Session, leaderworkersets: Sequence[JSONObject]) -> list[View]:
     """Read the pods of LeaderWorkerSets, and return the views: few are read by name, many in one list."""
-    if len(found) <= FEW_NAMES:
-        wanted = [(meta.namespace(lws), f"{labels.NAME}={meta.name(lws)}") for lws in found]
+    if len(leaderworkersets) <= FEW_NAMES:
+        queries = [(meta.namespace(lws), f"{labels.NAME}={meta.name(lws)}") for lws in leaderworkersets]
     else:
-        namespaces = {meta.namespace(lws) for lws in found}
-        wanted = [(namespaces.pop() if len(namespaces) == 1 else "", labels.NAME)]
+        namespaces = {meta.namespace(lws) for lws in leaderworkersets}
+        queries = [(namespaces.pop() if len(namespaces) == 1 else "", labels.NAME)]
     members: dict[ObjectKey, list[JSONObject]] = {}
-    for place, selector in dict.fromkeys(wanted):
+    for place, selector in dict.fromkeys(queries):
         listing = await session.client.list(PODS, namespace=place, label_selector=selector)
         for pod in listing.items:
             members.setdefault(ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME]), []).append(pod)
-    return [view(lws, members.get(meta.key(lws), ())) for lws in found]
+    return [view(lws, members.get(meta.key(lws), ())) for lws in leaderworkersets]
 
 
 async def pods_of(session: Session, selection: Selection) -> list[JSONObject]:

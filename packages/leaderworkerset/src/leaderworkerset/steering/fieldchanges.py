@@ -98,8 +98,8 @@ def _members(value: JSON) -> dict[str, JSON] | None:
     if not isinstance(value, list):
         return None
     names = [item.get("name") if isinstance(item, dict) else None for item in value]
-    named = all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
-    return {f"[{names[number] if named else number}]": inner for number, inner in enumerate(value)}
+    has_names = all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+    return {f"[{names[number] if has_names else number}]": inner for number, inner in enumerate(value)}
 
 
 def _text(value: JSON) -> str:

@@ -82,10 +82,10 @@ def forecast(limits: Budget, world: World, *, is_new_revision: bool) -> Forecast
         last = state
         waves.append(wave)
     outdated = below(last.members & ~last.updated, limits.replicas)
-    held = below(outdated, limits.partition).bit_count()
-    has_room = last.current.replicas == limits.replicas or held > 0  # surge groups replace those that are held
-    is_done = outdated.bit_count() == held and has_room
-    return Forecast(waves=tuple(waves), held=held, is_stuck=not is_done)
+    held_count = below(outdated, limits.partition).bit_count()
+    has_room = last.current.replicas == limits.replicas or held_count > 0  # surge groups replace those that are held
+    is_done = outdated.bit_count() == held_count and has_room
+    return Forecast(waves=tuple(waves), held=held_count, is_stuck=not is_done)
 
 
 def _waves(world: World, limits: Budget, *, is_new_revision: bool) -> Iterator[tuple[World, Wave]]:
@@ -101,18 +101,18 @@ def _waves(world: World, limits: Budget, *, is_new_revision: bool) -> Iterator[t
     for _ in range(4 * LARGEST):
         decided = _decide(world, limits, is_new_revision=is_new)
         is_new = False
-        kept = decided.members & ~_chosen(decided, limits, current=OLD if has_old else NEW)
+        kept = decided.members & ~_replaceable(decided, limits, current=OLD if has_old else NEW)
         whole = (1 << decided.current.replicas) - 1
-        made = whole & ~kept
-        outdated = below(made, decided.current.partition) if has_old else 0
-        updated = (decided.updated & kept) | (made & ~outdated)
+        creations = whole & ~kept
+        outdated = below(creations, decided.current.partition) if has_old else 0
+        updated = (decided.updated & kept) | (creations & ~outdated)
         exhausted = decided.exhausted & kept
-        ready = ((decided.ready & kept) | made | updated) & ~exhausted
+        ready = ((decided.ready & kept) | creations | updated) & ~exhausted
         ended = replace(decided, members=whole, ready=ready, updated=updated, exhausted=exhausted)
-        if made or world.members & ~whole:
+        if creations or world.members & ~whole:
             extra = max(decided.current.replicas - limits.replicas, 0)
             available = (decided.ready & kept).bit_count()
-            yield ended, Wave(groups=tuple(highest(made)), extra=extra, available=available)
+            yield ended, Wave(groups=tuple(highest(creations)), extra=extra, available=available)
         elif ended == world:
             return
         world = ended
@@ -142,7 +142,7 @@ def _decide(world: World, limits: Budget, *, is_new_revision: bool) -> World:
             return world
 
 
-def _chosen(world: World, limits: Budget, *, current: str) -> int:
+def _replaceable(world: World, limits: Budget, *, current: str) -> int:
     """Return the groups whose leaders are replaced now; `current` is the revision of groups below the partition."""
     folded = Folded(
         members=world.members,
@@ -151,10 +151,10 @@ def _chosen(world: World, limits: Budget, *, current: str) -> int:
         leaders={NEW: world.updated, OLD: world.members & ~world.updated},
         statefulset_revisions={NEW: world.updated, OLD: world.members & ~world.updated},
     )
-    chosen = 0
+    selection = 0
     for index in rollingupdate.choose(_statefulset(world.current, current), folded, limits=limits, size=1, key=NEW):
-        chosen |= 1 << index
-    return chosen
+        selection |= 1 << index
+    return selection
 
 
 def _statefulset(current: Current, revision: str) -> JSONObject:

@@ -118,50 +118,50 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
     )
 
 
-def startups(shown: View) -> list[timedelta]:
+def startups(lws_view: View) -> list[timedelta]:
     """Return how long groups took from the creation of their leader until every rank was ready, without restarts."""
-    return [length for group in shown.groups if (length := _startup(group)) is not None]
+    return [length for group in lws_view.groups if (length := _startup(group)) is not None]
 
 
-def lines(found: Foreseen) -> list[str]:
+def lines(plan: Foreseen) -> list[str]:
     """Return the effects as text for people."""
-    told = [f"{found.name}: {verdict(found.changes, is_new=found.is_new)}", *change_lines(found.changes)]
+    head = [f"{plan.name}: {verdict(plan.changes, is_new=plan.is_new)}", *change_lines(plan.changes)]
     return [
-        *told,
-        _summary(found),
-        *_in_place(found),
-        *_steps(found),
-        *_exhausted(found),
-        *_bounds(found),
-        *_warnings(found),
+        *head,
+        _summary(plan),
+        *_in_place(plan),
+        *_steps(plan),
+        *_exhausted(plan),
+        *_bounds(plan),
+        *_warnings(plan),
     ]
 
 
-def document(found: Foreseen) -> JSONObject:
+def document(plan: Foreseen) -> JSONObject:
     """Return the document with stable field names, as `-o json` prints it."""
-    takes = found.takes
+    takes = plan.takes
     return {
         "apiVersion": VERSION,
         "kind": "RolloutPlan",
-        "leaderWorkerSet": found.name,
-        "created": found.is_new,
-        "newRevision": found.rolls,
-        "paused": found.is_paused,
-        "changes": [{"field": change.path, "before": change.before, "after": change.after} for change in found.changes],
+        "leaderWorkerSet": plan.name,
+        "created": plan.is_new,
+        "newRevision": plan.rolls,
+        "paused": plan.is_paused,
+        "changes": [{"field": change.path, "before": change.before, "after": change.after} for change in plan.changes],
         "steps": [
             {"groups": sorted(wave.groups), "extraGroups": wave.extra, "availableGroups": wave.available}
-            for wave in found.forecast.waves
+            for wave in plan.forecast.waves
         ],
-        "inPlacePods": found.in_place * found.size,
-        "recreatedPods": _recreated(found) * found.size,
-        "notInPlace": found.obstacle,
-        "heldGroups": found.forecast.held,
-        "peakExtraPods": found.forecast.extra * found.size,
-        "lowestAvailableGroups": found.forecast.available,
+        "inPlacePods": plan.in_place * plan.size,
+        "recreatedPods": _recreated(plan) * plan.size,
+        "notInPlace": plan.obstacle,
+        "heldGroups": plan.forecast.held,
+        "peakExtraPods": plan.forecast.extra * plan.size,
+        "lowestAvailableGroups": plan.forecast.available,
         "estimatedSeconds": None if takes is None else int(takes.total_seconds()),
-        "exhaustedGroups": [group.name for group in found.exhausted],
-        "endsByItself": not found.forecast.is_stuck,
-        "warnings": list(found.warnings),
+        "exhaustedGroups": [group.name for group in plan.exhausted],
+        "endsByItself": not plan.forecast.is_stuck,
+        "warnings": list(plan.warnings),
     }
 
 
@@ -171,14 +171,15 @@ def _read(obj: JSONObject) -> JSONObject:
     return revisions.restore(obj, {"data": {"spec": content}})
 
 
-def _world(before: Situation | None, wanted: str) -> World:
-    """Return the current groups; `wanted` is the key of the revision after the change, empty if it stays."""
+def _world(before: Situation | None, revision: str) -> World:
+    """Return the current groups; `revision` is the key of the revision after the change, empty if it stays."""
     if before is None:
         return World(Current(0, 0, ""))
-    shown, found = before.view, before.statefulset
-    key = wanted or (groupname.revision(found) if found else "")
-    existing = [group for group in shown.groups if group.leader and group.leader.object is not None]
-    current = Current(shown.desired, 0, str(shown.desired)) if found is None else rollingupdate.position(found)
+    lws_view, statefulset = before.view, before.statefulset
+    key = revision or (groupname.revision(statefulset) if statefulset else "")
+    existing = [group for group in lws_view.groups if group.leader and group.leader.object is not None]
+    desired = lws_view.desired
+    current = Current(desired, 0, str(desired)) if statefulset is None else rollingupdate.position(statefulset)
     return World(
         current,
         members=_bits(existing),
@@ -192,7 +193,7 @@ def _obstacle(old: JSONObject, new: JSONObject) -> str:
     """Return the first field for which groups cannot be updated in place; empty if there is none."""
     if meta.spec(new).get("scheduling") is not None:
         return "spec.scheduling"
-    return inplace.obstacle(*(revisions.build_content(one)["spec"] for one in (old, new)))
+    return inplace.obstacle(*(revisions.build_content(obj)["spec"] for obj in (old, new)))
 
 
 def _bits(groups: list[Group]) -> int:
@@ -213,75 +214,75 @@ def _startup(group: Group) -> timedelta | None:
     return max(datetime.fromisoformat(max(ends)) - datetime.fromisoformat(began), timedelta())
 
 
-def _summary(found: Foreseen) -> str:
-    making = sum(len(wave.groups) for wave in found.forecast.waves)
-    if found.is_new:
-        return f"{counted(found.budget.replicas, 'group')} of {counted(found.size, 'pod')} would be created"
-    if found.is_open and found.rolls:
-        bounds = f"at most {found.budget.unavailable} unavailable, at most {found.budget.surge} more than wanted"
+def _summary(plan: Foreseen) -> str:
+    making = sum(len(wave.groups) for wave in plan.forecast.waves)
+    if plan.is_new:
+        return f"{counted(plan.budget.replicas, 'group')} of {counted(plan.size, 'pod')} would be created"
+    if plan.is_open and plan.rolls:
+        bounds = f"at most {plan.budget.unavailable} unavailable, at most {plan.budget.surge} more than wanted"
         return f"a new revision: the Deployment controller replaces all groups, in an order of its own; {bounds}"
-    if found.is_open:
-        return f"no new revision: {counted(found.budget.replicas, 'group')} of {counted(found.size, 'pod')} wanted"
-    if not found.forecast.waves:
-        return "no group is created or removed" + (_held(found) if found.rolls else "")
-    has = "has" if found.kept == 1 else "have"
-    back = f"the revision that {counted(found.kept, 'group')} {has} already" if found.kept else "a new revision"
-    reason = back if found.rolls else "no new revision"
-    done = "updated" if found.in_place else "created"
-    return f"{reason}: {counted(making, 'group')} of {counted(found.size, 'pod')} would be {done}{_held(found)}"
+    if plan.is_open:
+        return f"no new revision: {counted(plan.budget.replicas, 'group')} of {counted(plan.size, 'pod')} wanted"
+    if not plan.forecast.waves:
+        return "no group is created or removed" + (_held_note(plan) if plan.rolls else "")
+    has = "has" if plan.kept == 1 else "have"
+    back = f"the revision that {counted(plan.kept, 'group')} {has} already" if plan.kept else "a new revision"
+    reason = back if plan.rolls else "no new revision"
+    action = "updated" if plan.in_place else "created"
+    return f"{reason}: {counted(making, 'group')} of {counted(plan.size, 'pod')} would be {action}{_held_note(plan)}"
 
 
-def _held(found: Foreseen) -> str:
-    if not found.forecast.held:
+def _held_note(plan: Foreseen) -> str:
+    if not plan.forecast.held:
         return ""
-    if found.is_barred:
-        return f"; {counted(found.forecast.held, 'group')} would keep the old revision"
-    why = "the rollout is paused" if found.is_paused else f"partition {found.budget.partition}"
-    return f"; {counted(found.forecast.held, 'group')} would keep the old revision ({why})"
+    if plan.is_barred:
+        return f"; {counted(plan.forecast.held, 'group')} would keep the old revision"
+    why = "the rollout is paused" if plan.is_paused else f"partition {plan.budget.partition}"
+    return f"; {counted(plan.forecast.held, 'group')} would keep the old revision ({why})"
 
 
-def _recreated(found: Foreseen) -> int:
-    return sum(len(wave.groups) for wave in found.forecast.waves) - found.in_place
+def _recreated(plan: Foreseen) -> int:
+    return sum(len(wave.groups) for wave in plan.forecast.waves) - plan.in_place
 
 
-def _in_place(found: Foreseen) -> Iterator[str]:
+def _in_place(plan: Foreseen) -> Iterator[str]:
     """Yield how many pods stay, or the field that prevents it."""
-    if found.is_barred:
-        yield f"in place: impossible, and the rollout is held: {found.obstacle} cannot change in a pod that runs"
-    elif found.obstacle:
-        yield f"in place: 0 pods: {found.obstacle} cannot change in a pod that runs"
-    elif found.in_place:
-        yield f"in place: {counted(found.in_place * found.size, 'pod')}, recreated: {_recreated(found) * found.size}"
+    if plan.is_barred:
+        yield f"in place: impossible, and the rollout is held: {plan.obstacle} cannot change in a pod that runs"
+    elif plan.obstacle:
+        yield f"in place: 0 pods: {plan.obstacle} cannot change in a pod that runs"
+    elif plan.in_place:
+        yield f"in place: {counted(plan.in_place * plan.size, 'pod')}, recreated: {_recreated(plan) * plan.size}"
 
 
-def _steps(found: Foreseen) -> Iterator[str]:
-    waves = found.forecast.waves
+def _steps(plan: Foreseen) -> Iterator[str]:
+    waves = plan.forecast.waves
     for number, wave in enumerate(waves, start=1):
         if number < WAVES_SHOWN or number == len(waves):
-            yield f"  step {number}: {_made(wave)}; {wave.available} available{_extra(wave, found.size)}"
+            yield f"  step {number}: {_wave_text(wave)}; {wave.available} available{_extra(wave, plan.size)}"
         elif number == WAVES_SHOWN:
             yield f"  … {counted(len(waves) - WAVES_SHOWN, 'more step')}"
 
 
-def _exhausted(found: Foreseen) -> Iterator[str]:
+def _exhausted(plan: Foreseen) -> Iterator[str]:
     """Yield the effect on groups without remaining restarts: they are replaced in their turn, scaled away, or stay."""
-    made = {index for wave in found.forecast.waves for index in wave.groups}
-    if found.is_open and found.rolls:
-        made = {group.index for group in found.exhausted}
-    in_turn = [group.name for group in found.exhausted if group.index in made]
+    indexes = {index for wave in plan.forecast.waves for index in wave.groups}
+    if plan.is_open and plan.rolls:
+        indexes = {group.index for group in plan.exhausted}
+    in_turn = [group.name for group in plan.exhausted if group.index in indexes]
     staying = [
-        group.name for group in found.exhausted if group.index not in made and group.index < found.budget.replicas
+        group.name for group in plan.exhausted if group.index not in indexes and group.index < plan.budget.replicas
     ]
     if in_turn:
         yield (
             f"no restart left: {groups_named(in_turn)}, passed over and outside maxUnavailable until replaced; read why it failed"
-            f" before: lws explain {found.name}"
+            f" before: lws explain {plan.name}"
         )
     if staying:
-        yield f"no restart left: {groups_named(staying)}, which would stay terminated; to let it try again: lws recover {found.name}"
+        yield f"no restart left: {groups_named(staying)}, which would stay terminated; to let it try again: lws recover {plan.name}"
 
 
-def _made(wave: Wave) -> str:
+def _wave_text(wave: Wave) -> str:
     if not wave.groups:
         return "groups that are not wanted any more go"
     return f"group{'s' if len(wave.groups) > 1 else ''} {ranges(wave.groups)}"
@@ -291,21 +292,21 @@ def _extra(wave: Wave, size: int) -> str:
     return f", {counted(wave.extra * size, 'extra pod')}" if wave.extra else ""
 
 
-def _bounds(found: Foreseen) -> Iterator[str]:
-    if found.forecast.is_stuck:
+def _bounds(plan: Foreseen) -> Iterator[str]:
+    if plan.forecast.is_stuck:
         yield "  it would not end by itself: groups that are not ready use up what may be unavailable"
-    if found.forecast.available is None or found.is_new:
+    if plan.forecast.available is None or plan.is_new:
         return
-    pods = counted(found.forecast.extra * found.size, "extra pod")
-    yield f"at most {pods}; at least {found.forecast.available} of {counted(found.budget.replicas, 'group')} available"
-    if (takes := found.takes) is not None and found.startup is not None:
-        yield f"about {duration(takes)}: {counted(found.samples, 'group')} started in {duration(found.startup)} each"
+    pods = counted(plan.forecast.extra * plan.size, "extra pod")
+    yield f"at most {pods}; at least {plan.forecast.available} of {counted(plan.budget.replicas, 'group')} available"
+    if (takes := plan.takes) is not None and plan.startup is not None:
+        yield f"about {duration(takes)}: {counted(plan.samples, 'group')} started in {duration(plan.startup)} each"
 
 
-def _warnings(found: Foreseen) -> Iterator[str]:
-    yield from (f"warning: {text}" for text in found.warnings)
+def _warnings(plan: Foreseen) -> Iterator[str]:
+    yield from (f"warning: {text}" for text in plan.warnings)
 
 
-def situation(lws: JSONObject, pods: list[JSONObject], found: JSONObject | None) -> Situation:
+def situation(lws: JSONObject, pods: list[JSONObject], statefulset: JSONObject | None) -> Situation:
     """Return the situation of a LeaderWorkerSet whose objects were read."""
-    return Situation(view=view(lws, pods), statefulset=found)
+    return Situation(view=view(lws, pods), statefulset=statefulset)

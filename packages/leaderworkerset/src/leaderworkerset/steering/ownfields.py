@@ -36,4 +36,4 @@ def _causes(error: ConflictError) -> list[JSONObject]:
 def _owner(cause: JSONObject) -> str:
     """Return the command that owns the field of a conflict, empty if another manager owns it."""
     message = str(cause.get("message", ""))
-    return next((told for manager, told in OWN.items() if message.startswith(f'conflict with "{manager}"')), "")
+    return next((command for manager, command in OWN.items() if message.startswith(f'conflict with "{manager}"')), "")

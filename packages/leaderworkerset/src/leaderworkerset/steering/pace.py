@@ -52,106 +52,108 @@ def progress(view: View, statefulset: JSONObject | None, now: datetime) -> Rollo
     """Measure the rollout of a LeaderWorkerSet by its groups."""
     lws = view.object
     key = groupname.revision(statefulset) if statefulset else ""
-    held = min(partition(lws), view.desired)
-    rolled = [group for group in view.groups if held <= group.index < view.desired]
+    held_count = min(partition(lws), view.desired)
+    rolled = [group for group in view.groups if held_count <= group.index < view.desired]
     updated = [group for group in rolled if key and group.revision == key]
     done = [group for group in updated if group.is_ready or group.end is GroupEnd.COMPLETE]
     is_observed = meta.is_observed(lws)
-    wanted = view.desired - held
-    is_complete = is_observed and statefulset is not None and len(done) >= wanted and not view.is_updating
+    desired = view.desired - held_count
+    is_complete = is_observed and statefulset is not None and len(done) >= desired and not view.is_updating
     return RolloutProgress(
         name=view.name,
         done=len(done),
         updated=len(updated),
         ready=view.ready_by_pods,
-        wanted=wanted,
-        held=held,
+        wanted=desired,
+        held=held_count,
         is_complete=is_complete,
         is_paused=is_paused(lws),
-        left=None if is_complete else _left(lws, len(done), wanted, now),
+        left=None if is_complete else _remaining(lws, len(done), desired, now),
         why=reasons(view).removeprefix("; "),
         passed=tuple(group.name for group in rolled if group.is_exhausted and group not in updated),
         exhausted=tuple(group.name for group in updated if group.is_exhausted),
     )
 
 
-def line(found: RolloutProgress) -> str:
+def line(rollout: RolloutProgress) -> str:
     """Return the progress of a rollout in one line.
 
     >>> line(RolloutProgress(name="web", done=1, updated=2, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
     ...     left=timedelta(seconds=90), why=""))
     'web: 1 of 4 groups updated and ready, 1 starting; 3 ready in all; about 90s left'
     """
-    parts = [f"{found.done} of {counted(found.wanted, 'group')} updated and ready"]
-    if starting := found.updated - found.done:
+    parts = [f"{rollout.done} of {counted(rollout.wanted, 'group')} updated and ready"]
+    if starting := rollout.updated - rollout.done:
         parts[0] += f", {starting} starting"
-    parts.append(f"{found.ready} ready in all")
-    if found.held:
-        parts.append(f"the partition holds {counted(found.held, 'group')}")
-    if found.passed:
+    parts.append(f"{rollout.ready} ready in all")
+    if rollout.held:
+        parts.append(f"the partition holds {counted(rollout.held, 'group')}")
+    if rollout.passed:
         parts.append(
-            f"no restart left: {groups_named(found.passed)}, passed over and outside maxUnavailable until replaced"
+            f"no restart left: {groups_named(rollout.passed)}, passed over and outside maxUnavailable until replaced"
         )
-    if found.exhausted:
-        parts.append(f"no restart left: {groups_named(found.exhausted)}; to let it try again: lws recover {found.name}")
-    if found.is_paused:
+    if rollout.exhausted:
+        parts.append(
+            f"no restart left: {groups_named(rollout.exhausted)}; to let it try again: lws recover {rollout.name}"
+        )
+    if rollout.is_paused:
         parts.append("paused")
-    elif found.left is not None:
-        parts.append(f"about {duration(found.left)} left")
-    return f"{found.name}: {'; '.join(parts)}"
+    elif rollout.left is not None:
+        parts.append(f"about {duration(rollout.left)} left")
+    return f"{rollout.name}: {'; '.join(parts)}"
 
 
-def brief_line(found: RolloutProgress) -> str:
+def brief_line(rollout: RolloutProgress) -> str:
     """Return the line for a terminal, which truncates it at the end: the most important facts come first.
 
     >>> brief_line(RolloutProgress(name="web", done=1, updated=2, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
     ...     left=timedelta(seconds=90), why="web-1 is Pending: no node"))
     'web: 1 of 4; about 90s left; web-1 is Pending: no node; 1 starting; 3 ready in all'
     """
-    parts = [f"{found.done} of {found.wanted}"]
-    if found.is_paused:
+    parts = [f"{rollout.done} of {rollout.wanted}"]
+    if rollout.is_paused:
         parts.append("paused")
-    elif found.left is not None:
-        parts.append(f"about {duration(found.left)} left")
-    parts += [found.why] if found.why else []
-    parts += [f"{starting} starting"] if (starting := found.updated - found.done) else []
-    return f"{found.name}: {'; '.join(parts)}; {found.ready} ready in all"
+    elif rollout.left is not None:
+        parts.append(f"about {duration(rollout.left)} left")
+    parts += [rollout.why] if rollout.why else []
+    parts += [f"{starting} starting"] if (starting := rollout.updated - rollout.done) else []
+    return f"{rollout.name}: {'; '.join(parts)}; {rollout.ready} ready in all"
 
 
-def document(found: RolloutProgress) -> JSONObject:
+def document(rollout: RolloutProgress) -> JSONObject:
     """Return the document with stable field names, as `-o json` prints it."""
     return {
         "apiVersion": VERSION,
         "kind": "RolloutStatus",
-        "leaderWorkerSet": found.name,
-        "complete": found.is_complete,
-        "paused": found.is_paused,
-        "doneGroups": found.done,
-        "updatedGroups": found.updated,
-        "readyGroups": found.ready,
-        "wantedGroups": found.wanted,
-        "heldGroups": found.held,
-        "exhaustedGroups": [*found.passed, *found.exhausted],
-        "estimatedSeconds": None if found.left is None else int(found.left.total_seconds()),
-        "reason": found.why,
+        "leaderWorkerSet": rollout.name,
+        "complete": rollout.is_complete,
+        "paused": rollout.is_paused,
+        "doneGroups": rollout.done,
+        "updatedGroups": rollout.updated,
+        "readyGroups": rollout.ready,
+        "wantedGroups": rollout.wanted,
+        "heldGroups": rollout.held,
+        "exhaustedGroups": [*rollout.passed, *rollout.exhausted],
+        "estimatedSeconds": None if rollout.left is None else int(rollout.left.total_seconds()),
+        "reason": rollout.why,
     }
 
 
-def bar(found: RolloutProgress) -> str:
+def bar(rollout: RolloutProgress) -> str:
     """Return a bar of the groups: done, starting, and still to come.
 
     >>> bar(RolloutProgress(name="web", done=2, updated=3, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
     ...     left=None, why=""))
     '[##########=====-----]'
     """
-    wanted = max(found.wanted, 1)
-    done = BAR * min(found.done, wanted) // wanted if found.wanted else BAR
-    starting = BAR * min(found.updated, wanted) // wanted - done if found.wanted else 0
+    total = max(rollout.wanted, 1)
+    done = BAR * min(rollout.done, total) // total if rollout.wanted else BAR
+    starting = BAR * min(rollout.updated, total) // total - done if rollout.wanted else 0
     return f"[{'#' * done}{'=' * starting}{'-' * (BAR - done - starting)}]"
 
 
-def _left(lws: JSONObject, done: int, wanted: int, now: datetime) -> timedelta | None:
+def _remaining(lws: JSONObject, done: int, desired: int, now: datetime) -> timedelta | None:
     began = (meta.find_condition(lws, UPDATE_IN_PROGRESS.type) or {}).get("lastTransitionTime")
     if not began or not done or not meta.is_condition_true(lws, UPDATE_IN_PROGRESS.type):
         return None
-    return max(now - datetime.fromisoformat(began), timedelta()) / done * (wanted - done)
+    return max(now - datetime.fromisoformat(began), timedelta()) / done * (desired - done)

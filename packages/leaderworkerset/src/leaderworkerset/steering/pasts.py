@@ -35,46 +35,50 @@ def selector(name: str) -> str:
     return revisionhistory.selector(name)
 
 
-def entries(view: View, found: Iterable[JSONObject]) -> list[Entry]:
+def entries(view: View, objects: Iterable[JSONObject]) -> list[Entry]:
     """Return the revisions of a LeaderWorkerSet, the oldest first; the newest of several with one key.
 
     The current one is the newest that is not history: the controllers give it the highest number.
     """
     lws = view.object
-    own = [one for one in found if (meta.controller_of(one) or {}).get("uid", meta.uid(lws)) == meta.uid(lws)]
-    by_key = {key: one for one in sorted(own, key=_rank) if (key := revisionhistory.key_of(one))}
+    own = [
+        revision
+        for revision in objects
+        if (meta.controller_of(revision) or {}).get("uid", meta.uid(lws)) == meta.uid(lws)
+    ]
+    by_key = {key: revision for revision in sorted(own, key=_rank) if (key := revisionhistory.key_of(revision))}
     running: dict[str, list[GroupName]] = {}
     for group in view.groups:
         running.setdefault(group.revision, []).append(group.name)
-    living = [one for one in by_key.values() if not _is_history(one)]
+    living = [revision for revision in by_key.values() if not _is_history(revision)]
     current = max(living, key=revisions.number_of, default=None)
     return [
         Entry(
-            number=revisions.number_of(one),
+            number=revisions.number_of(revision),
             key=key,
-            created=meta.created(one),
-            cause=revisions.change_cause(one),
+            created=meta.created(revision),
+            cause=revisions.change_cause(revision),
             groups=tuple(running.get(key, ())),
-            is_current=one is current,
-            revision=one,
+            is_current=revision is current,
+            revision=revision,
         )
-        for key, one in sorted(by_key.items(), key=lambda item: revisions.number_of(item[1]))
+        for key, revision in sorted(by_key.items(), key=lambda item: revisions.number_of(item[1]))
     ]
 
 
-def find(found: Sequence[Entry], number: int) -> Entry | None:
+def find(history: Sequence[Entry], number: int) -> Entry | None:
     """Return the entry with the number."""
-    return next((entry for entry in found if entry.number == number), None)
+    return next((entry for entry in history if entry.number == number), None)
 
 
-def current(found: Sequence[Entry]) -> Entry | None:
+def current(history: Sequence[Entry]) -> Entry | None:
     """Return the entry from which new groups are created."""
-    return next((entry for entry in found if entry.is_current), None)
+    return next((entry for entry in history if entry.is_current), None)
 
 
-def before(found: Sequence[Entry]) -> Entry | None:
+def before(history: Sequence[Entry]) -> Entry | None:
     """Return the newest entry that is not the current one."""
-    return next((entry for entry in reversed(found) if not entry.is_current), None)
+    return next((entry for entry in reversed(history) if not entry.is_current), None)
 
 
 def content(entry: Entry) -> JSONObject:
@@ -83,7 +87,7 @@ def content(entry: Entry) -> JSONObject:
     return spec
 
 
-def document(name: str, found: Sequence[Entry]) -> JSONObject:
+def document(name: str, history: Sequence[Entry]) -> JSONObject:
     """Return the document of the entries with stable field names, as `-o json` prints it."""
     return {
         "apiVersion": VERSION,
@@ -99,7 +103,7 @@ def document(name: str, found: Sequence[Entry]) -> JSONObject:
                 "current": entry.is_current,
                 "spec": content(entry),
             }
-            for entry in found
+            for entry in history
         ],
     }
 

@@ -50,7 +50,7 @@ def pausing(view: View, statefulset: JSONObject | None) -> JSONObject | None:
         return None
     before = partition(lws)
     annotations = {labels.PAUSED_PARTITION: str(before)}
-    return _with_partition(lws, max(_held(view, statefulset), before), annotations)
+    return _with_partition(lws, max(_lowest_partition(view, statefulset), before), annotations)
 
 
 def resuming(lws: JSONObject) -> JSONObject | None:
@@ -77,7 +77,7 @@ def partition(lws: JSONObject) -> int:
     return int((strategy.get("rollingUpdateConfiguration") or {}).get("partition") or 0)
 
 
-def _held(view: View, statefulset: JSONObject | None) -> int:
+def _lowest_partition(view: View, statefulset: JSONObject | None) -> int:
     """Return the lowest partition that releases no further group."""
     if statefulset is None or not view.is_updating:
         return view.desired

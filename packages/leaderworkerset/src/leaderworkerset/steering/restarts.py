@@ -26,12 +26,12 @@ def pods_to_delete(view: View, names: Sequence[GroupName], rank: int | None = No
 
     Groups without that pod are omitted: it is being created.
     """
-    found: dict[GroupName, str] = {}
+    uids: dict[GroupName, str] = {}
     for group in view.groups:
         member = _member(group, rank or 0)
         if group.name in names and member is not None and member.object is not None:
-            found[group.name] = member.uid
-    return found
+            uids[group.name] = member.uid
+    return uids
 
 
 def takes_group(lws: LeaderWorkerSet, group: Group) -> bool:
@@ -48,11 +48,11 @@ def turn(view: View, old: Mapping[GroupName, str], budget: int, *, rank: int | N
 
     Groups that have ended for good do not count against the budget: they do not restart by themselves.
     """
-    wanted = [group for group in view.groups if group.index < view.desired and not group.is_over]
-    unavailable = view.more + sum(not group.is_ready for group in wanted)
-    chosen: list[Rank] = []
+    groups = [group for group in view.groups if group.index < view.desired and not group.is_over]
+    unavailable = view.more + sum(not group.is_ready for group in groups)
+    ranks: list[Rank] = []
     left: list[GroupName] = []
-    for group in sorted(view.groups, key=lambda one: one.index, reverse=True):
+    for group in sorted(view.groups, key=lambda group: group.index, reverse=True):
         if group.name not in old:
             if group.key and group.index < view.desired and not group.is_ready:
                 left.append(group.name)  # it may replace one that was restarted
@@ -66,9 +66,9 @@ def turn(view: View, old: Mapping[GroupName, str], budget: int, *, rank: int | N
         if group.is_ready and unavailable >= budget:
             continue
         unavailable += group.is_ready
-        chosen.append(member)
-    return Turn(tuple(chosen), tuple(sorted(left, key=str)))
+        ranks.append(member)
+    return Turn(tuple(ranks), tuple(sorted(left, key=str)))
 
 
 def _member(group: Group, rank: int) -> Rank | None:
-    return next((one for one in group.ranks if one.index == rank), None)
+    return next((member for member in group.ranks if member.index == rank), None)

@@ -43,9 +43,9 @@ def foresee(before: JSONObject | None, after: JSONObject) -> RolesForeseen:
     old = None if before is None else disaggregatedset.decode(before)
     revisions = [rolehash.revision_of(meta.spec(obj).get("roles") or []) for obj in (before or after, after)]
     rolls = revisions[0] != revisions[1]
-    known = {role.name: role for role in new.roles}
+    roles = {role.name: role for role in new.roles}
     present = {} if old is None else _present(old)
-    names = (*known, *sorted(present.keys() - known.keys()))
+    names = (*roles, *sorted(present.keys() - roles.keys()))
     states = tuple(_state(name, new, present.get(name, 0)) for name in names)
     return RolesForeseen(
         name=new.name,
@@ -59,61 +59,61 @@ def foresee(before: JSONObject | None, after: JSONObject) -> RolesForeseen:
     )
 
 
-def lines(found: RolesForeseen) -> Iterator[str]:
+def lines(plan: RolesForeseen) -> Iterator[str]:
     """Yield the effects as text for people."""
-    yield f"{found.name}: {fieldchanges.verdict(found.changes, is_new=found.is_new)}"
-    yield from fieldchanges.change_lines(found.changes)
-    each = f" in each of {found.slices} slices" if found.slices > 1 else ""
-    for name, state in zip(found.roles, found.states, strict=True):
-        if found.is_new or found.rolls or state.initial != state.target:
-            now = "" if found.is_new else f", now {state.initial}"
+    yield f"{plan.name}: {fieldchanges.verdict(plan.changes, is_new=plan.is_new)}"
+    yield from fieldchanges.change_lines(plan.changes)
+    each = f" in each of {plan.slices} slices" if plan.slices > 1 else ""
+    for name, state in zip(plan.roles, plan.states, strict=True):
+        if plan.is_new or plan.rolls or state.initial != state.target:
+            now = "" if plan.is_new else f", now {state.initial}"
             yield f"  role {name}: {counted(state.target, 'group')} wanted{now}{each}"
-    if not found.is_new:
-        yield "a new revision: the groups of all roles would be replaced" if found.rolls else "no new revision"
-    for number, step in enumerate(found.steps, start=1):
-        if number < WAVES_SHOWN or number == len(found.steps):
-            yield f"  step {number}: {_counts(found, step)}"
+    if not plan.is_new:
+        yield "a new revision: the groups of all roles would be replaced" if plan.rolls else "no new revision"
+    for number, step in enumerate(plan.steps, start=1):
+        if number < WAVES_SHOWN or number == len(plan.steps):
+            yield f"  step {number}: {_counts(plan, step)}"
         elif number == WAVES_SHOWN:
-            yield f"  … {counted(len(found.steps) - WAVES_SHOWN, 'more step')}"
+            yield f"  … {counted(len(plan.steps) - WAVES_SHOWN, 'more step')}"
 
 
-def document(found: RolesForeseen) -> JSONObject:
+def document(plan: RolesForeseen) -> JSONObject:
     """Return the document with stable field names, as `-o json` prints it."""
     return {
         "apiVersion": VERSION,
         "kind": "RolloutPlan",
-        "disaggregatedSet": found.name,
-        "created": found.is_new,
-        "newRevision": found.rolls,
-        "slices": found.slices,
-        "changes": [{"field": change.path, "before": change.before, "after": change.after} for change in found.changes],
+        "disaggregatedSet": plan.name,
+        "created": plan.is_new,
+        "newRevision": plan.rolls,
+        "slices": plan.slices,
+        "changes": [{"field": change.path, "before": change.before, "after": change.after} for change in plan.changes],
         "roles": [
             {"name": name, "groups": state.initial, "wantedGroups": state.target}
-            for name, state in zip(found.roles, found.states, strict=True)
+            for name, state in zip(plan.roles, plan.states, strict=True)
         ],
         "steps": [
             {
-                "oldGroups": dict(zip(found.roles, step.old, strict=True)),
-                "newGroups": dict(zip(found.roles, step.new, strict=True)),
+                "oldGroups": dict(zip(plan.roles, step.old, strict=True)),
+                "newGroups": dict(zip(plan.roles, step.new, strict=True)),
             }
-            for step in found.steps
+            for step in plan.steps
         ],
     }
 
 
 def _present(old: DisaggregatedSet) -> dict[str, int]:
     """Return the groups of each role that a slice has."""
-    status = {one.name: one.replicas for one in old.status.role_statuses or ()} if old.status else {}
+    status = {role.name: role.replicas for role in old.status.role_statuses or ()} if old.status else {}
     return {role.name: status[role.name] // old.slices if role.name in status else role.replicas for role in old.roles}
 
 
 def _state(name: str, new: DisaggregatedSet, present: int) -> RoleState:
-    role = next((one for one in new.roles if one.name == name), None)
+    role = next((role for role in new.roles if role.name == name), None)
     target = 0 if role is None else roletargets.target(role, {}, present)
     limits = roletargets.budget(role, target)
     return RoleState(present, present, 0, target, limits.surge, limits.unavailable)
 
 
-def _counts(found: RolesForeseen, step: PlannerStep) -> str:
-    rows = zip(found.roles, step.old, step.new, strict=True)
+def _counts(plan: RolesForeseen, step: PlannerStep) -> str:
+    rows = zip(plan.roles, step.old, step.new, strict=True)
     return "; ".join(f"{name} {old} old, {new} new" for name, old, new in rows)

@@ -45,20 +45,20 @@ def foresee(view: View, replicas: int) -> ScaleDown:
     )
 
 
-def lines(name: str, found: ScaleDown) -> Iterator[str]:
+def lines(name: str, scale_down: ScaleDown) -> Iterator[str]:
     """Yield the removed and the remaining groups, as sentences."""
-    if found.others < 0:
-        count = len(found.going) + found.others
-        yield f"{name}: {count} of {groups_named(found.going)} {_go(count)}: not ready, and Kubernetes deletes such first"
+    if scale_down.others < 0:
+        count = len(scale_down.going) + scale_down.others
+        yield f"{name}: {count} of {groups_named(scale_down.going)} {_go(count)}: not ready, and Kubernetes deletes such first"
         return
-    ready = [group for group in found.going if group not in found.broken]
-    if found.broken:
-        yield f"{name}: {groups_named(found.broken)} {_go(len(found.broken))}: not ready"
+    ready = [group for group in scale_down.going if group not in scale_down.broken]
+    if scale_down.broken:
+        yield f"{name}: {groups_named(scale_down.broken)} {_go(len(scale_down.broken))}: not ready"
     if ready:
         yield f"{name}: {groups_named(ready)} {_go(len(ready))}, ready: groups with an index go from the highest"
-    if found.others > 0:
-        yield f"{name}: {counted(found.others, 'group')} that {_is(found.others)} ready {_go(found.others)}"
-    for stays, what in ((found.staying, ""), (found.over, ", and not recreated")):
+    if scale_down.others > 0:
+        yield f"{name}: {counted(scale_down.others, 'group')} that {_is(scale_down.others)} ready {_go(scale_down.others)}"
+    for stays, what in ((scale_down.staying, ""), (scale_down.over, ", and not recreated")):
         if stays:
             verb = "stay" if len(stays) > 1 else "stays"
             yield f"{name}: {groups_named(stays)} {verb}, not ready{what}"

@@ -23,9 +23,9 @@ KINDS: Final = (LEADERWORKERSETS.kind, STATEFULSETS.kind, PODS.kind)
 def build(situations: Iterable[Situation]) -> JSONObject:
     """Return the snapshot of LeaderWorkerSets."""
     items: list[JSONObject] = []
-    for one in situations:
-        found = [one.view.object, *([one.statefulset] if one.statefulset else []), *one.view.pods]
-        items += [without_managed_fields(obj) for obj in found]
+    for state in situations:
+        objects = [state.view.object, *([state.statefulset] if state.statefulset else []), *state.view.pods]
+        items += [without_managed_fields(obj) for obj in objects]
     return {"apiVersion": "v1", "kind": "List", "items": items}
 
 
@@ -36,7 +36,9 @@ def find(objects: Sequence[JSONObject], name: str, namespace: str) -> Situation 
             place = meta.namespace(lws)
             pods = [pod for pod in _of(objects, PODS.kind) if _belongs(pod, name, place)]
             sets = [
-                one for one in _of(objects, STATEFULSETS.kind) if meta.name(one) == name and _belongs(one, name, place)
+                statefulset
+                for statefulset in _of(objects, STATEFULSETS.kind)
+                if meta.name(statefulset) == name and _belongs(statefulset, name, place)
             ]
             served = admission.default_leaderworkerset(lws)  # the snapshot may be older than the definition
             return situation(served, pods, sets[0] if sets else None)

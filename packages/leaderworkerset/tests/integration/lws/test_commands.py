@@ -22,7 +22,7 @@ from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.commands import logs, wait
 from leaderworkerset.cli.commands.inspect import describe, nodes
 from leaderworkerset.cli.commands.rollout import diff, plan
-from leaderworkerset.cli.commands.scale import Wanted, scale, scale_role
+from leaderworkerset.cli.commands.scale import ScaleRequest, scale, scale_role
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.reading import manifests
 from leaderworkerset.cli.reading.manifests import Document
@@ -65,7 +65,7 @@ async def apply_documents(space: Space, documents: list[Document]) -> list[str]:
 
 async def test_scaled_set_can_be_applied_again(space: Space) -> None:
     assert await apply(space, lws(replicas=1, size=1)) == ["leaderworkerset/web created"]
-    assert (await scale(session_of(space), "web", Wanted(2))).before == 1
+    assert (await scale(session_of(space), "web", ScaleRequest(2))).before == 1
     told = "leaderworkerset/web configured (taken over from lws scale: spec.replicas 2 -> 1)"
     assert await apply(space, lws(replicas=1, size=1)) == [told]
     assert await apply(space, lws(replicas=1, size=1)) == ["leaderworkerset/web unchanged"]
@@ -210,13 +210,13 @@ async def test_disaggregated_set_is_listed_with_its_parts(space: Space) -> None:
     second = await set_that_is(space, lambda shown: shown.is_ready)
     assert revision_of(second) != revision_of(first)
 
-    found = await shown.chosen_of(session, [Selection("split")])
+    found = await shown.objects_of(session, [Selection("split")])
     assert [meta.name(one) for one in found.sets] == ["split"]
     assert [meta.name(one) for one in found.leaderworkersets] == [one.view.name for one in second.parts]
     assert await targets.all_of(session, space.namespace, "") == found
     assert found.names == ["split"]
     with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
-        await shown.chosen_of(session, [Selection("split", 0)])
+        await shown.objects_of(session, [Selection("split", 0)])
 
 
 async def test_disaggregated_set_is_described_with_its_parts(space: Space) -> None:
@@ -247,20 +247,20 @@ async def test_role_of_a_disaggregated_set_is_scaled_by_name(space: Space) -> No
     session = session_of(space)
     await set_that_is(space, lambda shown: shown.is_ready)
     with pytest.raises(UsageError, match=r"say which of its roles to scale, --role NAME \(prefill, decode\)"):
-        await scale(session, "split", Wanted(2))
+        await scale(session, "split", ScaleRequest(2))
     with pytest.raises(UsageError, match=r"split has no role 'encode' \(there: prefill, decode\)"):
-        await scale_role(session, "split", "encode", Wanted(2))
+        await scale_role(session, "split", "encode", ScaleRequest(2))
     with pytest.raises(CommandError, match="split prefill has 1 group, not 7"):
-        await scale_role(session, "split", "prefill", Wanted(2, 7))
-    assert (await scale_role(session, "split", "prefill", Wanted(2))).before == 1
-    assert (await scale_role(session, "split", "decode", Wanted(3))).before == 1
+        await scale_role(session, "split", "prefill", ScaleRequest(2, 7))
+    assert (await scale_role(session, "split", "prefill", ScaleRequest(2))).before == 1
+    assert (await scale_role(session, "split", "decode", ScaleRequest(3))).before == 1
     whole = await set_that_is(space, lambda shown: shown.is_ready and shown.ready == 5)
     with pytest.raises(CommandError, match="scale split --role decode"):
-        await scale(session, whole.parts[0].view.name, Wanted(1))
+        await scale(session, whole.parts[0].view.name, ScaleRequest(1))
     with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
         await targets.pods_of(session, Selection("split", 0))
     wanted = logs.LogsRequest(
-        chosen=(Selection("split"),),
+        selections=(Selection("split"),),
         groups=frozenset(),
         ranks=frozenset({0}),
         pattern=None,

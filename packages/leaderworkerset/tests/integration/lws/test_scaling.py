@@ -12,7 +12,7 @@ from tests.integration.lws.test_commands import session_of
 from kuberuntime.objects import meta
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli.commands.scale import Wanted, scale_broken_first
+from leaderworkerset.cli.commands.scale import ScaleRequest, scale_broken_first
 from leaderworkerset.cli.errors import CommandError
 
 
@@ -78,7 +78,7 @@ async def test_scaling_down_reports_and_recreates_unready_groups(
     broken = "web-0-1" if stays else "web-1-1"
     await space.close(broken)
     await space.until(lambda state: _assert_unready(state, broken))
-    session, wanted = session_of(space), Wanted(1, prefer_broken=True, is_trial=True)
+    session, wanted = session_of(space), ScaleRequest(1, prefer_broken=True, is_trial=True)
     await scale_broken_first(session, "web", wanted)
     said = capsys.readouterr().out.splitlines()
     goes = (
@@ -112,4 +112,4 @@ def _assert_gone(state: State, uid: str) -> None:
 async def test_prefer_broken_is_rejected_when_scaling_up(space: Space) -> None:
     await space.bring_up(lws(replicas=1, size=1))
     with pytest.raises(CommandError, match="web has 1 group: --prefer-broken is about fewer than there are"):
-        await scale_broken_first(session_of(space), "web", Wanted(2, prefer_broken=True))
+        await scale_broken_first(session_of(space), "web", ScaleRequest(2, prefer_broken=True))

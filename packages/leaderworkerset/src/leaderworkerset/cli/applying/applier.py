@@ -39,17 +39,17 @@ ANY: Final = NoGang(Support(is_enabled=True, provider="kubernetes"))
 
 
 def check_here(
-    documents: Sequence[Document], namespace: str, stored: Callable[[JSONObject], JSONObject | None] = lambda _: None
+    documents: Sequence[Document], namespace: str, find: Callable[[JSONObject], JSONObject | None] = lambda _: None
 ) -> None:
     """Run the checks that need no API server: those of LeaderWorkerSets, like the admission webhook.
 
-    `stored` returns the stored object.
+    `find` returns the stored object of the cluster, None if there is none.
     """
     failures = [
         f"{document.place}: {document.title}: {error}"
         for document in documents
         if document.object["kind"] == LEADERWORKERSETS.kind
-        for error in _errors(place_in(document.object, namespace), stored(document.object))
+        for error in _errors(place_in(document.object, namespace), find(document.object))
     ]
     if failures:
         raise CommandError("\n".join(failures))
@@ -72,9 +72,9 @@ def place_in(obj: JSONObject, namespace: str) -> JSONObject:
 class Applier:
     """Applies documents through one session."""
 
-    def __init__(self, session: Session, *, force: bool = False, done: Sequence[str] = ()) -> None:
-        """Apply documents after `done`, lines about objects that the command has created for them."""
-        self._done = tuple(done)
+    def __init__(self, session: Session, *, force: bool = False, previous_lines: Sequence[str] = ()) -> None:
+        """Apply documents after `previous_lines`, which report the objects that the command has created for them."""
+        self._previous_lines = tuple(previous_lines)
         self._client: Client = session.client
         self._kubectl = session.kubectl
         self._namespace = session.namespace
@@ -92,7 +92,7 @@ class Applier:
         for batch in batches(documents):
             async with asyncio.TaskGroup() as tasks:
                 checks = [tasks.create_task(self._fault(document, documents)) for document in batch]
-            failures += filter(None, (one.result() for one in checks))
+            failures += filter(None, (check.result() for check in checks))
         if failures:
             raise CommandError("\n".join([*failures, self._summary([])]))
 
@@ -106,24 +106,24 @@ class Applier:
             lines += [result for result in results if isinstance(result, str)]
             for document, error in zip(batch, results, strict=True):
                 if isinstance(error, APIError | UnknownKindError):
-                    told = await self._described(document, error)
-                    raise CommandError(f"{told}\n{self._summary(lines)}") from error
+                    description = await self._described(document, error)
+                    raise CommandError(f"{description}\n{self._summary(lines)}") from error
                 if isinstance(error, BaseException):
                     raise error
         return lines
 
     def _summary(self, lines: Sequence[str]) -> str:
         """Return what an error leaves on the cluster."""
-        applied = [*self._done, *lines]
-        return f"applied before: {', '.join(applied)}" if applied else "nothing was applied"
+        results = [*self._previous_lines, *lines]
+        return f"applied before: {', '.join(results)}" if results else "nothing was applied"
 
-    async def tried(self, document: Document) -> "Tried":
+    async def trial(self, document: Document) -> "Trial":
         """Return the result of applying a document, without writing it."""
         try:
-            applied = await self._send(document, dry_run=True)
+            result = await self._send(document, dry_run=True)
         except (APIError, UnknownKindError) as error:
             raise CommandError(await self._described(document, error, "lws apply --create-namespace")) from error
-        return Tried(document, applied.before, applied.object)
+        return Trial(document, result.before, result.object)
 
     async def _send(self, document: Document, *, dry_run: bool = False) -> Applied:
         resource = await self._discovery.resource_of(document.object)
@@ -131,11 +131,11 @@ class Applier:
         return await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force, dry_run=dry_run)
 
     async def _apply(self, document: Document) -> str:
-        applied = await self._send(document)
-        if applied.object["kind"] == CUSTOM_RESOURCE_DEFINITIONS.kind:
-            await until_established(self._client, meta.key(applied.object))
-        self.stored.append(applied.object)
-        return f"{document.title} {applied.word}{_taken(applied)}"
+        result = await self._send(document)
+        if result.object["kind"] == CUSTOM_RESOURCE_DEFINITIONS.kind:
+            await until_established(self._client, meta.key(result.object))
+        self.stored.append(result.object)
+        return f"{document.title} {result.word}{_takeover_note(result)}"
 
     async def _fault(self, document: Document, documents: Sequence[Document]) -> str | None:
         try:
@@ -155,12 +155,12 @@ class Applier:
         )
 
 
-def _taken(applied: Applied) -> str:
+def _takeover_note(result: Applied) -> str:
     """Return a note about fields taken over from other commands of the same user."""
-    if not applied.taken:
+    if not result.taken:
         return ""
-    fields = ", ".join(f"{path.removeprefix('.')} {change}".rstrip() for path, change in applied.taken.items())
-    return f" (taken over from {' and '.join(applied.owners)}: {fields})"
+    fields = ", ".join(f"{path.removeprefix('.')} {change}".rstrip() for path, change in result.taken.items())
+    return f" (taken over from {' and '.join(result.owners)}: {fields})"
 
 
 def describe(document: Document, error: Exception, kubectl: str, creator: str = "") -> str:
@@ -178,16 +178,16 @@ def describe(document: Document, error: Exception, kubectl: str, creator: str = 
     return f"{document.place}: {document.title}: {error}{advice}"
 
 
-def brings_kind(documents: Sequence[Document], wanted: Document) -> bool:
-    """Return whether a CRD among the documents defines the wanted document's kind."""
-    return wanted.object["kind"] in {defined_kind(document.object) for document in documents}
+def brings_kind(documents: Sequence[Document], candidate: Document) -> bool:
+    """Return whether a CRD among the documents defines the kind of the candidate."""
+    return candidate.object["kind"] in {defined_kind(document.object) for document in documents}
 
 
 def defined_kind(obj: JSONObject) -> str | None:
     """Return the kind that an object defines, None if it is not a (valid) definition."""
     spec: JSON = meta.spec(obj) if obj["kind"] == "CustomResourceDefinition" else {}
-    named = spec.get("names") if isinstance(spec, dict) else None
-    kind = named.get("kind") if isinstance(named, dict) else None
+    names = spec.get("names") if isinstance(spec, dict) else None
+    kind = names.get("kind") if isinstance(names, dict) else None
     return kind if isinstance(kind, str) else None
 
 
@@ -219,13 +219,16 @@ async def until_established(client: Client, key: ObjectKey) -> None:
             await objects.until(established)
     except TimeoutError as error:
         conditions = meta.status(informer.store.get(key) or {}).get("conditions") or []
-        told = "; ".join(f"{one.get('type')} is {one.get('status')}: {one.get('message')}" for one in conditions)
+        states = "; ".join(
+            f"{condition.get('type')} is {condition.get('status')}: {condition.get('message')}"
+            for condition in conditions
+        )
         raise TimedOutError(
-            f"customresourcedefinition/{key.name} is not established after {PATIENCE:g} s: {told or 'no controller acts'}"
+            f"customresourcedefinition/{key.name} is not established after {PATIENCE:g} s: {states or 'no controller acts'}"
         ) from error
 
 
-class Tried(Struct, frozen=True):
+class Trial(Struct, frozen=True):
     """One document, the current object (None: absent), and the object that the API server would store."""
 
     document: Document
@@ -233,10 +236,10 @@ class Tried(Struct, frozen=True):
     after: JSONObject
 
 
-async def try_out(session: Session, documents: Sequence[Document], *, force: bool) -> list[Tried]:
+async def try_out(session: Session, documents: Sequence[Document], *, force: bool) -> list[Trial]:
     """Apply documents without writing; raise the error of the first document that the API server refuses."""
     applier = Applier(session, force=force)
-    return [await applier.tried(document) for document in documents]
+    return [await applier.trial(document) for document in documents]
 
 
 async def create_namespaces(session: Session, documents: Sequence[Document]) -> list[str]:
@@ -258,8 +261,8 @@ async def missing_namespaces(session: Session, documents: Sequence[Document]) ->
     brought = {
         document.object["metadata"].get("name") for document in documents if document.object["kind"] == "Namespace"
     }
-    wanted = {await _namespace_of(session, discovery, document): None for document in documents}
-    lacking = (name for name in wanted if name and name not in brought)
+    namespaces = {await _namespace_of(session, discovery, document): None for document in documents}
+    lacking = (name for name in namespaces if name and name not in brought)
     return [name for name in lacking if await session.client.find(NAMESPACES, ObjectKey("", name)) is None]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kuberuntime.client.client import Client
 from leaderworkerset.cli.applying import applier, idlegroups
-from leaderworkerset.cli.applying.applier import Tried, brings_kind
+from leaderworkerset.cli.applying.applier import Trial, brings_kind
 from leaderworkerset.cli.applying.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.reading.manifests import Document
@@ -28,7 +28,7 @@ async def without_unserved(client: Client, documents: Sequence[Document]) -> tup
     return kept, skipped
 
 
-async def try_out(session: Session, documents: Sequence[Document], *, force: bool, skip: bool) -> list[Tried]:
+async def try_out(session: Session, documents: Sequence[Document], *, force: bool, skip: bool) -> list[Trial]:
     """Return what applying documents would store; with `skip` without idle kinds that are not served, which it prints."""
     if skip:
         documents, skipped = await without_unserved(session.client, documents)

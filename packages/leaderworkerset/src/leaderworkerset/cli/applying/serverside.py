@@ -27,7 +27,7 @@ async def apply(
 ) -> Applied:
     """Apply an object as `manager`, and compare it with the previous one."""
     before = await client.find(resource, meta.key(obj))
-    taken: dict[str, str] = {}
+    changes: dict[str, str] = {}
     owners: tuple[str, ...] = ()
     try:
         after = await client.apply(resource, obj, manager=manager, force=force, dry_run=dry_run)
@@ -35,12 +35,12 @@ async def apply(
         if before is None or not ownfields.is_with_own_only(error):
             raise
         after = await client.apply(resource, obj, manager=manager, force=True, dry_run=dry_run)
-        taken = {path: _change(path, before, after) for path in ownfields.conflicting_fields(error)}
+        changes = {path: _change(path, before, after) for path in ownfields.conflicting_fields(error)}
         owners = ownfields.owners(error)
     if before is None:
         return Applied("created", None, after)
     word = "unchanged" if _content(before) == _content(after) else "configured"
-    return Applied(word, before, after, taken, owners)
+    return Applied(word, before, after, changes, owners)
 
 
 def _change(path: str, before: JSONObject, after: JSONObject) -> str:
@@ -49,10 +49,10 @@ def _change(path: str, before: JSONObject, after: JSONObject) -> str:
 
 
 def _value(obj: JSONObject, path: str) -> object:
-    found: object = obj
+    value: object = obj
     for name in path.strip(".").split("."):
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def _content(obj: JSONObject) -> JSONObject:

@@ -37,8 +37,8 @@ async def advice(client: Client, obj: JSONObject, message: str) -> str:
         return f": {ADVICE}"
     if len(unknown) == 1:
         return f": unknown field{hints[0]}"
-    told = [f'unknown field "{path}"{hint}' for path, hint in zip(unknown, hints, strict=True)]
-    return "".join(f"\n  {line}" for line in told)
+    lines = [f'unknown field "{path}"{hint}' for path, hint in zip(unknown, hints, strict=True)]
+    return "".join(f"\n  {line}" for line in lines)
 
 
 def unknown_fields(message: str) -> list[str]:
@@ -58,7 +58,11 @@ class Schema:
         self._types: JSONObject = (document.get("components") or {}).get("schemas") or {}
         group, _, version = obj["apiVersion"].rpartition("/")
         identity = {"group": group, "version": version, "kind": obj["kind"]}
-        types = (one for one in self._types.values() if identity in one.get("x-kubernetes-group-version-kind", ()))
+        types = (
+            definition
+            for definition in self._types.values()
+            if identity in definition.get("x-kubernetes-group-version-kind", ())
+        )
         self._root: JSON = next(types, {})
 
     def hint(self, path: str) -> str:

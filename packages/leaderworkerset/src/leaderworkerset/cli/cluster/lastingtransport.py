@@ -68,23 +68,23 @@ class LastingTransport(Transport):
 
     async def close(self) -> None:
         """Release all connections."""
-        for one in (*self._earlier, self._current):
-            await one.close()
+        for transport in (*self._earlier, self._current):
+            await transport.close()
 
     async def _renew(self, used: "HTTPTransport") -> bool:
         """Read the files again; return whether the transport differs from the transport that was used."""
         if self._current is not used:
             return True  # another request, which failed at the same time, was first
         try:
-            found = content(self._files())
-            if found == self._content:
+            new_content = content(self._files())
+            if new_content == self._content:
                 return False
-            made = self._make()
+            transport = self._make()
         except (ConfigError, OSError):  # written only half, or deleted with its cluster
             return False
-        self._content = found
+        self._content = new_content
         self._earlier.append(self._current)
-        self._current = made
+        self._current = transport
         while len(self._earlier) > KEPT:
             await self._earlier.pop(0).close()
         for callback in self.on_renewal:

@@ -102,10 +102,10 @@ class ClusterDirectory(Struct, frozen=True):
     def mapped_images(self) -> tuple[str, ...] | None:
         """Return the images that the cluster maps to directories; None if its options are not known."""
         try:
-            kept = msgspec.json.decode((self.directory / OPTIONS).read_bytes(), type=_Mapped)
+            options = msgspec.json.decode((self.directory / OPTIONS).read_bytes(), type=_Mapped)
         except (OSError, msgspec.MsgspecError):
             return None
-        return tuple(name for name, _ in kept.images)
+        return tuple(name for name, _ in options.images)
 
     def pid(self) -> int | None:
         """Return the ID of the process that runs the cluster, None if none does."""
@@ -113,8 +113,8 @@ class ClusterDirectory(Struct, frozen=True):
             with self.lock.open() as file:
                 if _try_lock(file.fileno()):
                     return None
-                found = int(file.read(LONGEST_PID).strip() or 0)
-                return found if 0 < found < LARGEST_PID else None
+                pid = int(file.read(LONGEST_PID).strip() or 0)
+                return pid if 0 < pid < LARGEST_PID else None
         except (FileNotFoundError, NotADirectoryError, ValueError):
             return None
         except OSError as error:
@@ -253,47 +253,54 @@ def place(name: str) -> ClusterDirectory:
             f"cluster name: Invalid value: {name!r}: use up to 40 lower-case letters, digits and '-', "
             "beginning and ending with a letter or digit"
         )
-    named = ClusterDirectory(name, home() / name)
-    named.require_private()
-    return named
+    directory = ClusterDirectory(name, home() / name)
+    directory.require_private()
+    return directory
 
 
 def of_kubeconfig(path: Path) -> ClusterDirectory | None:
     """Return the directory of the cluster of this user to which a kubeconfig belongs, None if there is none."""
     if path.name != "kubeconfig":  # as clusters of this machine call it
         return None
-    named = ClusterDirectory(path.parent.name, path.parent)
+    directory = ClusterDirectory(path.parent.name, path.parent)
     try:
-        named.require_private()
+        directory.require_private()
     except (KubeError, CommandError):
         return None
-    return named
+    return directory
 
 
 def all_places() -> list[ClusterDirectory]:
     """Return the directories of all clusters of this user, running or not."""
     try:
-        found = [ClusterDirectory(path.name, path) for path in sorted(home().iterdir()) if path.is_dir()]
+        directories = [ClusterDirectory(path.name, path) for path in sorted(home().iterdir()) if path.is_dir()]
     except FileNotFoundError:
         return []
     except OSError as error:
         raise unusable(error) from error
-    return [one for one in found if of_kubeconfig(one.kubeconfig)]
+    return [directory for directory in directories if of_kubeconfig(directory.kubeconfig)]
 
 
 def ephemeral() -> ClusterDirectory:
     """Create a directory for one `lws run`; first remove directories of killed runs, and old records of failed ones."""
-    ended = [one for one in all_places() if one.name.startswith(EPHEMERAL) and one.mark.is_file() and one.pid() is None]
+    ended = [
+        directory
+        for directory in all_places()
+        if directory.name.startswith(EPHEMERAL) and directory.mark.is_file() and directory.pid() is None
+    ]
     for stale in ended:
         stale.keep_record()
-    recorded = sorted((one for one in ended if one.has_record), key=lambda one: one.history.stat().st_mtime_ns)
+    recorded = sorted(
+        (directory for directory in ended if directory.has_record),
+        key=lambda directory: directory.history.stat().st_mtime_ns,
+    )
     for old in recorded[:-KEPT_RUNS]:
         old.remove()
     names = (f"{EPHEMERAL}{os.getpid()}" + (f"-{number}" if number else "") for number in count())
-    return next(fresh for fresh in map(_made, names) if fresh is not None)
+    return next(fresh for fresh in map(_create, names) if fresh is not None)
 
 
-def _made(name: str) -> ClusterDirectory | None:
+def _create(name: str) -> ClusterDirectory | None:
     """Create a directory for one run; None if a cluster of the user has its name."""
     fresh = ClusterDirectory(name, home() / name, is_ephemeral=True)
     try:

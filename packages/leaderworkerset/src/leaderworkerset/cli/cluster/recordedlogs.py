@@ -36,61 +36,63 @@ class RecordedLog(Struct, frozen=True):
         return f"note: the recorded last lines of {self.rank.pod}, of {self.episode.time}; {shows} shows all of that failure"
 
 
-class WantedRanks(Struct, frozen=True):
+class RankRequest(Struct, frozen=True):
     """The ranks (none: all) of a set, and the container (None: the first one with lines)."""
 
-    chosen: Selection
+    selection: Selection
     groups: frozenset[GroupName] = frozenset()
     ranks: frozenset[int] = frozenset()
     container: str | None = None
 
     def covers(self, group: str, rank: int) -> bool:
         """Return whether a rank is wanted."""
-        is_chosen = self.chosen.group is None or str(self.chosen.group) == group
+        is_selected = self.selection.group is None or str(self.selection.group) == group
         is_named = not self.groups or group in map(str, self.groups)
-        return is_chosen and is_named and self.chosen.rank in (None, rank) and (not self.ranks or rank in self.ranks)
+        return (
+            is_selected and is_named and self.selection.rank in (None, rank) and (not self.ranks or rank in self.ranks)
+        )
 
 
-def is_specified(resource: Resource, obj: JSONObject, chosen: Selection) -> bool:
+def is_specified(resource: Resource, obj: JSONObject, selection: Selection) -> bool:
     """Return whether the chosen groups or ranks are part of the specification: without a pod, they are about to be created."""
     spec = meta.spec(obj)
     count = spec.get("replicas", 1) if resource == LEADERWORKERSETS else 0
     size = (spec.get("leaderWorkerTemplate") or {}).get("size", 1)
-    is_known = chosen.group < count if isinstance(chosen.group, int) else bool(count)
-    return is_known and (chosen.rank is None or chosen.rank < size)
+    is_known = selection.group < count if isinstance(selection.group, int) else bool(count)
+    return is_known and (selection.rank is None or selection.rank < size)
 
 
-async def read(target: Target, session: Session, wanted: WantedRanks) -> list[RecordedLog]:
+async def read(target: Target, session: Session, request: RankRequest) -> list[RecordedLog]:
     """Return the recorded logs of the requested ranks; nothing if the cluster has no readable records."""
     try:
-        found = await recordings.of_session(target, session.client, session.namespace, wanted.chosen)
+        episodes = await recordings.of_session(target, session.client, session.namespace, request.selection)
     except APIError:
         return []
-    return newest(found, wanted)
+    return newest(episodes, request)
 
 
-def newest(found: Sequence[Episode], wanted: WantedRanks) -> list[RecordedLog]:
-    """Return of each wanted rank the newest lines, by group and rank; the episodes are in order of time.
+def newest(episodes: Sequence[Episode], request: RankRequest) -> list[RecordedLog]:
+    """Return the newest lines of each requested rank, by group and rank; the episodes are in order of time.
 
     A rank that never printed anything has no lines: the log of its program is empty, and not missing.
     """
-    chosen: dict[tuple[str, int], RecordedLog] = {}
-    for one in found:
-        for rank in one.ranks:
-            lines = next(_lines(rank, wanted.container), None)
-            key = one.group, rank.rank
-            is_newer = bool(lines) or (lines is not None and key not in chosen)
-            if lines is not None and is_newer and wanted.covers(*key):
-                chosen[key] = RecordedLog(one, rank, lines)
-    return [chosen[key] for key in sorted(chosen)]
+    logs: dict[tuple[str, int], RecordedLog] = {}
+    for episode in episodes:
+        for rank in episode.ranks:
+            lines = next(_lines(rank, request.container), None)
+            key = episode.group, rank.rank
+            is_newer = bool(lines) or (lines is not None and key not in logs)
+            if lines is not None and is_newer and request.covers(*key):
+                logs[key] = RecordedLog(episode, rank, lines)
+    return [logs[key] for key in sorted(logs)]
 
 
 def _lines(rank: RankEnd, container: str | None) -> Iterator[Sequence[str]]:
     """Yield the lines of the last run of each container that has some, failed containers first; none if it printed nothing."""
-    own = [one for one in rank.containers if container in (None, one.name)]
-    for one in sorted(own, key=lambda one: not _failed(one)):
-        yield from [run for run in one.logs if run][-1:]
-    if any(one.ends for one in own):
+    own = [container_end for container_end in rank.containers if container in (None, container_end.name)]
+    for container_end in sorted(own, key=lambda container_end: not _failed(container_end)):
+        yield from [run for run in container_end.logs if run][-1:]
+    if any(container_end.ends for container_end in own):
         yield ()
 
 

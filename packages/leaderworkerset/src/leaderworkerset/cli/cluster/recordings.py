@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -31,54 +32,61 @@ def directory(target: Target) -> Path | None:
     return own.history if own and (own.is_cluster or own.has_record) else None
 
 
-async def read(target: Target, *, everywhere: bool, chosen: Selection | None) -> list[Recorded]:
+async def read(target: Target, *, everywhere: bool, selection: Selection | None) -> list[Recorded]:
     """Return the episodes of the addressed cluster: of its namespace or of all, or of one set or group."""
     root = directory(target)
     if root is not None:
-        return of_files(root, "" if everywhere else target.namespace or NAMESPACE, chosen)
+        return of_files(root, "" if everywhere else target.namespace or NAMESPACE, selection)
     if target.local:
         raise CommandError(f"there is no cluster {target.local} on this machine; `lws clusters` lists all names")
     async with target.session() as session:
-        return await of_cluster(session.client, "" if everywhere else session.namespace, chosen)
+        return await of_cluster(session.client, "" if everywhere else session.namespace, selection)
 
 
-async def of_session(target: Target, client: Client, namespace: str, chosen: Selection | None = None) -> list[Episode]:
+async def of_session(
+    target: Target, client: Client, namespace: str, selection: Selection | None = None
+) -> list[Episode]:
     """Return the readable episodes of a namespace (empty: of all), or of one set or group; the newest is last.
 
     Raise `APIError` if the user may not read ConfigMaps.
     """
     root = directory(target)
-    found = (
-        await of_cluster(client, namespace, chosen)
+    records = (
+        await of_cluster(client, namespace, selection)
         if root is None
-        else await asyncio.to_thread(of_files, root, namespace, chosen)
+        else await asyncio.to_thread(of_files, root, namespace, selection)
     )
-    return sorted((one for _, one in found if one is not None), key=lambda one: (one.time, one.number))
+    return in_order(records)
 
 
-def of_run(place: ClusterDirectory, namespace: str | None, chosen: Selection) -> list[Episode]:
+def of_run(place: ClusterDirectory, namespace: str | None, selection: Selection) -> list[Episode]:
     """Return the readable episodes of a run that has ended; the newest is last."""
-    found = of_files(place.history, namespace or NAMESPACE, chosen)
-    return sorted((one for _, one in found if one is not None), key=lambda one: (one.time, one.number))
+    return in_order(of_files(place.history, namespace or NAMESPACE, selection))
 
 
-def of_files(root: Path, namespace: str, chosen: Selection | None = None) -> list[Recorded]:
+def in_order(records: Sequence[Recorded]) -> list[Episode]:
+    """Return the readable episodes of records; the newest is last."""
+    episodes = (episode for _, episode in records if episode is not None)
+    return sorted(episodes, key=lambda episode: (episode.time, episode.number))
+
+
+def of_files(root: Path, namespace: str, selection: Selection | None = None) -> list[Recorded]:
     """Return the episodes of files."""
-    return [(place, store.read(place)) for place in store.places(root) if _is_chosen(place, namespace, chosen)]
+    return [(place, store.read(place)) for place in store.places(root) if _is_selected(place, namespace, selection)]
 
 
-async def of_cluster(client: Client, namespace: str, chosen: Selection | None = None) -> list[Recorded]:
+async def of_cluster(client: Client, namespace: str, selection: Selection | None = None) -> list[Recorded]:
     """Return the episodes of ConfigMaps."""
     return [
         (place, configmapstore.unpacked(obj))
-        async for obj in configmapstore.stored(client, namespace, chosen.name if chosen else "")
-        if (place := configmapstore.place_of(obj)) and _is_chosen(place, namespace, chosen)
+        async for obj in configmapstore.stored(client, namespace, selection.name if selection else "")
+        if (place := configmapstore.place_of(obj)) and _is_selected(place, namespace, selection)
     ]
 
 
-def _is_chosen(place: Place, namespace: str, chosen: Selection | None) -> bool:
+def _is_selected(place: Place, namespace: str, selection: Selection | None) -> bool:
     return (
         namespace in ("", place.namespace)
-        and (chosen is None or chosen.name == place.lws)
-        and (chosen is None or chosen.group is None or str(chosen.group) == place.group)
+        and (selection is None or selection.name == place.lws)
+        and (selection is None or selection.group is None or str(selection.group) == place.group)
     )

@@ -168,8 +168,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     def options(self) -> list[str]:
         """Return the options of `lws` that address the same cluster."""
-        given = {"--kubeconfig": self.kubeconfig, "--context": self.context_name, "--local": self.local}
-        return [f"{option}={value}" for option, value in given.items() if value]
+        values = {"--kubeconfig": self.kubeconfig, "--context": self.context_name, "--local": self.local}
+        return [f"{option}={value}" for option, value in values.items() if value]
 
     def run(self, act: Callable[[Session], Awaitable[T]]) -> T:
         """Connect, and return the result of a function of the session."""
@@ -223,7 +223,7 @@ def _running() -> list[ClusterDirectory]:
 
 def _on_this_machine() -> str:
     """Return how to address a cluster of this machine, or how to start one."""
-    running = [place.words for place in _running()]
-    if not running:
+    addresses = [place.words for place in _running()]
+    if not addresses:
         return "or start a cluster on this machine: `lws up`"
-    return f"or address {'the cluster' if len(running) == 1 else 'a cluster'} of this machine: {', '.join(running)}"
+    return f"or address {'the cluster' if len(addresses) == 1 else 'a cluster'} of this machine: {', '.join(addresses)}"

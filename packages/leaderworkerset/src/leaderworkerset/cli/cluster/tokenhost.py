@@ -54,14 +54,16 @@ class TokenHost(Struct, frozen=True):
             async with self._client(token) as client:
                 review = await client.create(WHO, {"apiVersion": WHO.api_version, "kind": WHO.kind, "metadata": {}})
                 user = str((meta.status(review).get("userInfo") or {}).get("username") or "")
-                lacking = [one for one in NEEDED if not await is_allowed(client, one, self.namespace)]
+                lacking = [
+                    permission for permission in NEEDED if not await is_allowed(client, permission, self.namespace)
+                ]
         except UnauthorizedError as error:
             raise NotAdmittedError("The API server does not know this token: it may have expired.") from error
         except (APIError, ConfigError) as error:
             raise NotAdmittedError(f"The token cannot be used: {error}") from error
         if not user or lacking:
             where = f"namespace {self.namespace}" if self.namespace else "all namespaces"
-            missing = ", ".join(f"{one.verb} {one.title}" for one in lacking)
+            missing = ", ".join(f"{permission.verb} {permission.title}" for permission in lacking)
             raise NotAdmittedError(f"{user or 'this user'} may not {missing} in {where}.")
         return user
 

@@ -49,7 +49,7 @@ def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, fo
             say(*skipped, err=True)
         created = await create_namespaces(session, documents) if create_namespace and not dry_run else []
         say(*created, err=bool(form))
-        applier = Applier(session, force=force_conflicts, done=[line.partition(" (")[0] for line in created])
+        applier = Applier(session, force=force_conflicts, previous_lines=[line.partition(" (")[0] for line in created])
         await applier.check(documents)
         if dry_run:
             say("\n".join(f"{document.title} accepted (dry run)" for document in documents))
@@ -73,4 +73,4 @@ def image_notes(target: Target, documents: Sequence[Document]) -> Iterator[str]:
 
     options = keptoptions.load(places.place(target.local))
     if options and not options.stub:
-        yield from notes((one.object for one in documents), dict(options.images), is_typed=False)
+        yield from notes((document.object for document in documents), dict(options.images), is_typed=False)

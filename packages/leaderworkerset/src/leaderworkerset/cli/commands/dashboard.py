@@ -67,27 +67,27 @@ class DashboardRequest(Struct, frozen=True, kw_only=True):
     help="Print one page as a file that works without a server: of a set, or of all.",
 )
 @click.pass_obj
-def command(target: Target, /, *, export: str | None, **given: Any) -> None:
+def command(target: Target, /, *, export: str | None, **options: Any) -> None:
     """Show every group and rank in a browser: what is wrong and why, what a rollout does, and the logs.
 
     Serves on this machine only, until Ctrl-C, and opens one browser: the link that is printed works once. It has your
     rights on the cluster, and is read-only unless --allow-actions; an action shows its command and a dry run first.
     With --listen it serves all who log in: they see what you may read, and act with their own rights.
     """
-    wanted = DashboardRequest(**given)
-    if export is not None and (wanted.allows_actions or wanted.port or wanted.listen):
+    request = DashboardRequest(**options)
+    if export is not None and (request.allows_actions or request.port or request.listen):
         raise UsageError("--export prints a file: it cannot be combined with --allow-actions, --port or --listen")
-    asyncio.run(_export(target, wanted, export) if export is not None else _serve(target, wanted))
+    asyncio.run(_export(target, request, export) if export is not None else _serve(target, request))
 
 
-async def _export(target: Target, wanted: DashboardRequest, name: str) -> None:
+async def _export(target: Target, request: DashboardRequest, name: str) -> None:
     from leaderworkerset.dashboard.address import Address, PageKind
     from leaderworkerset.dashboard.exporting import exported
     from leaderworkerset.dashboard.hub import Hub
     from leaderworkerset.dashboard.livemodel import LiveModel, live
 
     async with target.session() as session:
-        namespace = "" if wanted.everywhere else session.namespace
+        namespace = "" if request.everywhere else session.namespace
         address = Address(kind=PageKind.NOW)
         if name != EVERYTHING:
             resource, _ = await targets.find_either(session, targets.whole(name, "dashboard --export"))
@@ -98,7 +98,7 @@ async def _export(target: Target, wanted: DashboardRequest, name: str) -> None:
             click.echo(exported(model.picture, address, await Hub(model).facts(address)))
 
 
-async def _serve(target: Target, wanted: DashboardRequest) -> None:
+async def _serve(target: Target, request: DashboardRequest) -> None:
     from leaderworkerset.cli import logging
     from leaderworkerset.dashboard.livemodel import LiveModel
     from leaderworkerset.dashboard.pages.header import ClusterIdentity
@@ -106,7 +106,7 @@ async def _serve(target: Target, wanted: DashboardRequest) -> None:
 
     async with target.session(outlives=True) as session:
         logging.configure_default(session.lifeline.log_level)
-        namespace = "" if wanted.everywhere else session.namespace
+        namespace = "" if request.everywhere else session.namespace
 
         async def read(key: ObjectKey) -> Sequence[Episode]:
             return await recordings.of_session(target, session.client, key.namespace, Selection(key.name))
@@ -116,30 +116,30 @@ async def _serve(target: Target, wanted: DashboardRequest) -> None:
         about = ClusterIdentity(
             cluster=session.cluster, context=session.context, user=session.user, version=__version__
         )
-        if wanted.listen is not None:
-            await _share(model, target, wanted, about)
+        if request.listen is not None:
+            await _share(model, target, request, about)
             return
-        runner = CommandRunner(target.options()).run if wanted.allows_actions else None
-        async with opened(model, runner, wanted.port, about=about) as served:
+        runner = CommandRunner(target.options()).run if request.allows_actions else None
+        async with opened(model, runner, request.port, about=about) as served:
             with TemporaryDirectory(prefix="lws-dashboard-") as directory:
                 async with until_stopped() as stopped:
-                    await _announce(served, Path(directory), wanted)
+                    await _announce(served, Path(directory), request)
                     await stopped.wait()
 
 
-async def _share(model: "LiveModel", target: Target, wanted: DashboardRequest, about: "ClusterIdentity") -> None:
+async def _share(model: "LiveModel", target: Target, request: DashboardRequest, about: "ClusterIdentity") -> None:
     from kuberuntime.serving.bindaddresses import Address
     from leaderworkerset.cli.cluster.tokenhost import TokenHost
     from leaderworkerset.dashboard.webserver import shared
 
-    host = TokenHost(target.access(), model.namespace, allows_actions=wanted.allows_actions)
-    where = Address(wanted.listen or "", wanted.port)
+    host = TokenHost(target.access(), model.namespace, allows_actions=request.allows_actions)
+    where = Address(request.listen or "", request.port)
     async with shared(model, host, where, about) as served, until_stopped() as stopped:
         say(f"The dashboard listens on {Address(where.host, served.port)}; users log in with tokens. Ctrl-C ends it.")
         await stopped.wait()
 
 
-async def _announce(served: "Dashboard", directory: Path, wanted: DashboardRequest) -> None:
+async def _announce(served: "Dashboard", directory: Path, request: DashboardRequest) -> None:
     """Print the link, and open it.
 
     The browser gets the name of a private file that redirects to the link, because all users of the machine can see
@@ -147,7 +147,7 @@ async def _announce(served: "Dashboard", directory: Path, wanted: DashboardReque
     """
     say(f"The dashboard is open for one browser: {served.link}")
     say("Ctrl-C ends it.")
-    if not wanted.opens_browser:
+    if not request.opens_browser:
         return
     path = directory / "open.html"
     path.touch(mode=0o600)

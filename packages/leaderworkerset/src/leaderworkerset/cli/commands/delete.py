@@ -42,20 +42,20 @@ CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Fo
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, form: str | None, **options: Any) -> None:
     """Delete LeaderWorkerSets, DisaggregatedSets or the objects of manifests."""
-    given = manifestoptions.collect(options)
-    if bool(names) == bool(given):
+    sources = manifestoptions.collect(options)
+    if bool(names) == bool(sources):
         raise UsageError("give either names or manifests with -f")
-    documents = ordered(given.load()) if given else []
+    documents = ordered(sources.load()) if sources else []
     cascade, waits, timeout = CASCADE[str(options["cascade"])], bool(options["waits"]), float(str(options["timeout"]))
 
     async def act(session: Session) -> None:
-        wanted, unknown = await _of_documents(session, documents)
-        wanted += [await _of_name(session, name) for name in names]
+        objects, unknown = await _of_documents(session, documents)
+        objects += [await _of_name(session, name) for name in names]
         if options["is_trial"]:
-            for resource, key in wanted:
+            for resource, key in objects:
                 await _try(session, resource, key, form)
-            wanted = []
-        for part in parts(wanted):
+            objects = []
+        for part in parts(objects):
             deleted = [
                 (resource, key) for resource, key in part if await _delete(session, resource, key, cascade, form)
             ]
@@ -67,20 +67,20 @@ def command(target: Target, /, names: tuple[str, ...], *, form: str | None, **op
     target.run(act)
 
 
-def parts(wanted: Sequence[tuple[Resource, ObjectKey]]) -> list[list[tuple[Resource, ObjectKey]]]:
+def parts(objects: Sequence[tuple[Resource, ObjectKey]]) -> list[list[tuple[Resource, ObjectKey]]]:
     """Return the batches of a deletion: definitions last, since without them the end of their objects is not visible."""
-    definitions = [one for one in wanted if one[0] == CUSTOM_RESOURCE_DEFINITIONS]
-    return [[one for one in wanted if one not in definitions], definitions]
+    definitions = [pair for pair in objects if pair[0] == CUSTOM_RESOURCE_DEFINITIONS]
+    return [[pair for pair in objects if pair not in definitions], definitions]
 
 
 async def _of_name(session: Session, name: str) -> tuple[Resource, ObjectKey]:
-    chosen = targets.parse(name)
-    if chosen.group is not None:
+    selection = targets.parse(name)
+    if selection.group is not None:
         raise UsageError(
             f"lws delete takes a LeaderWorkerSet, not a group: `{session.lws} restart {name}` recreates it"
         )
-    resource, found = await targets.find_either(session, chosen.name)
-    return resource, meta.key(found)
+    resource, obj = await targets.find_either(session, selection.name)
+    return resource, meta.key(obj)
 
 
 async def _of_documents(
@@ -88,17 +88,17 @@ async def _of_documents(
 ) -> tuple[list[tuple[Resource, ObjectKey]], list[str]]:
     """Return the objects to delete, and a note on each object of an unserved kind, which cannot exist."""
     discovery = Discovery(session.client)
-    wanted: list[tuple[Resource, ObjectKey]] = []
+    objects: list[tuple[Resource, ObjectKey]] = []
     unknown: list[str] = []
     for document in reversed(documents):
         try:
-            wanted.append(await _of_document(session, discovery, document))
+            objects.append(await _of_document(session, discovery, document))
         except UnknownKindError as error:
             if why := idlegroups.reason(document.object["apiVersion"]):  # skipped when it was applied, too
                 say(f"{document.title} is skipped: {why}", err=True)
                 continue
             unknown.append(f"{document.place}: {document.title}: {error}")
-    return wanted, unknown
+    return objects, unknown
 
 
 async def _of_document(
@@ -143,11 +143,11 @@ async def _delete(
     return True
 
 
-async def until_gone(session: Session, wanted: Sequence[tuple[Resource, ObjectKey]], timeout: float) -> None:
+async def until_gone(session: Session, objects: Sequence[tuple[Resource, ObjectKey]], timeout: float) -> None:
     """Wait for the deletion of every object; an error names the objects that remain after `timeout` seconds."""
     progress = ProgressLine(between=BETWEEN_LINES)
     try:
-        for resource, key in wanted:
+        for resource, key in objects:
             progress.show(f"waiting for the end of {resource.kind.lower()}/{key.name}")
             await _until_gone(session, resource, key, timeout)
     finally:
@@ -160,7 +160,7 @@ async def _until_gone(session: Session, resource: Resource, key: ObjectKey, time
         async with timeouts.within(timeout), following(informer, session.lifeline) as objects:
             await objects.until(lambda: None if informer.store.list() else True)
     except TimeoutError as error:
-        left = informer.store.get(key) or {}
-        finalizers = meta.metadata(left).get("finalizers")
-        held = f": held by finalizers {', '.join(finalizers)}" if finalizers else ""
-        raise TimedOutError(f"{resource.kind.lower()}/{key.name} is still there after {timeout:g} s{held}") from error
+        obj = informer.store.get(key) or {}
+        finalizers = meta.metadata(obj).get("finalizers")
+        reason = f": held by finalizers {', '.join(finalizers)}" if finalizers else ""
+        raise TimedOutError(f"{resource.kind.lower()}/{key.name} is still there after {timeout:g} s{reason}") from error

@@ -43,11 +43,11 @@ KILLED = 128 + signal.SIGKILL
 @click.pass_obj
 def command(target: Target, /, name: str, words: tuple[str, ...], container: str | None, **flags: bool) -> int:
     """Run a command in a rank (without a rank: the leader; without a group: group 0)."""
-    chosen = targets.parse(name)
+    selection = targets.parse(name)
     has_terminal = flags["terminal"] and sys.stdin.isatty()
 
     async def act(session: Session) -> int:
-        pod = await targets.one_pod(session, chosen)
+        pod = await targets.one_pod(session, selection)
         say_choice([pod], container)
         rank = RankContainer(session, pod, container or default_container(pod))
         opened = rank.opened(words, with_input=flags["passes_input"], has_terminal=flags["terminal"])
@@ -63,12 +63,12 @@ def command(target: Target, /, name: str, words: tuple[str, ...], container: str
 async def cause(session: Session, pod: JSONObject) -> str:
     """Return why a command was killed, if its pod or its cluster has ended."""
     try:
-        found = await session.client.get(PODS, meta.key(pod))
+        current = await session.client.get(PODS, meta.key(pod))
     except NotFoundError:
         return f": pod {meta.name(pod)} is gone"
     except KubeError as error:
         return f": {error}"
-    is_over = meta.is_deleting(found) or meta.uid(found) != meta.uid(pod) or podstate.has_ended(found)
+    is_over = meta.is_deleting(current) or meta.uid(current) != meta.uid(pod) or podstate.has_ended(current)
     return f": pod {meta.name(pod)} has ended" if is_over else ""
 
 

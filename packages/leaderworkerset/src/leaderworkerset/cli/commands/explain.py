@@ -50,42 +50,42 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
     """
     if name and (everywhere or selector):
         raise UsageError("a name cannot be combined with --all-namespaces or --selector")
-    chosen = targets.parse(name) if name else None
+    selection = targets.parse(name) if name else None
 
     async def act(session: Session) -> tuple[list[Diagnosis], list[str]]:
         namespace = "" if everywhere else session.namespace
-        say(*await service_notes(session, namespace, chosen.name if chosen else ""), err=True)
-        if chosen is None:
-            found = await survey(session, namespace, selector)
-            if not found:
+        say(*await service_notes(session, namespace, selection.name if selection else ""), err=True)
+        if selection is None:
+            diagnoses = await survey(session, namespace, selector)
+            if not diagnoses:
                 say(await targets.nothing_found(session, namespace, selector), err=True)
-            return found, []
-        found = await explain(session, chosen)
-        return found, [] if form else await recorded(target, session, chosen, worst(found))
+            return diagnoses, []
+        diagnoses = await explain(session, selection)
+        return diagnoses, [] if form else await failure_lines(target, session, selection, worst(diagnoses))
 
-    found, last_failure = target.run(act)
+    diagnoses, last_failure = target.run(act)
     if form is None:
-        say_states(*(render(found) if chosen else overview(found, with_namespace=everywhere)), *last_failure)
+        say_states(*(render(diagnoses) if selection else overview(diagnoses, with_namespace=everywhere)), *last_failure)
     else:
-        value = document(found)
+        value = document(diagnoses)
         click.echo(output.as_json(value) if form == "json" else output.as_yaml(value))
-    if not found:
+    if not diagnoses:
         return 0
-    return EXIT_CODES[worst(found).verdict]
+    return EXIT_CODES[worst(diagnoses).verdict]
 
 
-async def recorded(target: Target, session: Session, chosen: Selection, found: Diagnosis) -> list[str]:
+async def failure_lines(target: Target, session: Session, selection: Selection, diagnosis: Diagnosis) -> list[str]:
     """Return lines about the last recorded failure of unhealthy objects, if no failed container shows it.
 
     The result is empty on clusters that record no failures.
     """
-    if found.verdict is Verdict.HEALTHY or found.log is not None:
+    if diagnosis.verdict is Verdict.HEALTHY or diagnosis.log is not None:
         return []
     try:
-        known = await recordings.of_session(target, session.client, session.namespace, chosen)
+        episodes = await recordings.of_session(target, session.client, session.namespace, selection)
     except APIError:  # what was found does not depend on it
         return []
-    return ["", *episodetable.brief(known[-1], SystemClock().now(), session.lws)] if known else []
+    return ["", *episodetable.brief(episodes[-1], SystemClock().now(), session.lws)] if episodes else []
 
 
 async def service_notes(session: Session, namespace: str, name: str) -> list[str]:
@@ -94,28 +94,33 @@ async def service_notes(session: Session, namespace: str, name: str) -> list[str
     A set that is scaled to zero has no pods to match. With a name, only Services of that set are checked. The result is
     empty if Services, pods or LeaderWorkerSets may not be read.
     """
-    found = []
+    notes = []
     try:
-        listed = (await session.client.list(SERVICES, namespace=namespace)).items
-        sets = (await session.client.list(LEADERWORKERSETS, namespace=namespace)).items if listed else []
+        services = (await session.client.list(SERVICES, namespace=namespace)).items
+        sets = (await session.client.list(LEADERWORKERSETS, namespace=namespace)).items if services else []
         empty = [lws for lws in sets if meta.spec(lws).get("replicas") == 0]
         own = [lws for lws in sets if not name or meta.name(lws) == name]
-        others = [one for one in listed if not meta.controller_of(one) and any(is_meant(one, of) for of in own)]
-        for one in others[:MOST_SERVICES]:
-            if not is_settled(one) and any(meta.key(one) == meta.key(of) for of in own):
-                found.append(f"note: {UNRESOLVED.format(name=meta.key(one))}")
+        others = [
+            service
+            for service in services
+            if not meta.controller_of(service) and any(is_meant(service, lws) for lws in own)
+        ]
+        for service in others[:MOST_SERVICES]:
+            if not is_settled(service) and any(meta.key(service) == meta.key(lws) for lws in own):
+                notes.append(f"note: {UNRESOLVED.format(name=meta.key(service))}")
             if any(
-                meta.namespace(of) == meta.namespace(one) and selects(meta.spec(one)["selector"], of) for of in empty
+                meta.namespace(lws) == meta.namespace(service) and selects(meta.spec(service)["selector"], lws)
+                for lws in empty
             ):
                 continue
-            wanted = selectors.format_labels(meta.spec(one)["selector"])
-            if not (await session.client.list_page(Query(PODS, meta.namespace(one), wanted), limit=1)).items:
-                found.append(
-                    f"note: Service {meta.key(one)}: spec.selector {wanted} matches no pod, so nothing answers behind it"
+            selector = selectors.format_labels(meta.spec(service)["selector"])
+            if not (await session.client.list_page(Query(PODS, meta.namespace(service), selector), limit=1)).items:
+                notes.append(
+                    f"note: Service {meta.key(service)}: spec.selector {selector} matches no pod, so nothing answers behind it"
                 )
     except APIError:
         return []
-    return found
+    return notes
 
 
 def is_meant(service: JSONObject, lws: JSONObject) -> bool:
@@ -127,8 +132,8 @@ def is_meant(service: JSONObject, lws: JSONObject) -> bool:
     return meta.namespace(service) == meta.namespace(lws) and bool(own & set(selector.items()))
 
 
-def render(found: list[Diagnosis]) -> list[str]:
+def render(diagnoses: list[Diagnosis]) -> list[str]:
     """Return the text: the worst diagnosis in full, and one line for each other diagnosis."""
-    chosen = worst(found)
-    others = [f"  {headline(one)}" for one in found if one is not chosen]
-    return [*lines(chosen), *(["", "Others:", *others] if others else [])]
+    first = worst(diagnoses)
+    others = [f"  {headline(diagnosis)}" for diagnosis in diagnoses if diagnosis is not first]
+    return [*lines(first), *(["", "Others:", *others] if others else [])]

@@ -58,60 +58,60 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
     The formats json, yaml, jsonpath and custom-columns print objects of the API, as in kubectl. For a group or rank these
     are its pods. The format view prints groups and ranks as JSON, with the reasons of the table.
     """
-    wanted = GetRequest(tuple(targets.parse(name) for name in names), **options)
-    if wanted.chosen and (wanted.everywhere or wanted.selector):
+    request = GetRequest(tuple(targets.parse(name) for name in names), **options)
+    if request.selections and (request.everywhere or request.selector):
         raise UsageError("names cannot be combined with --all-namespaces or --selector")
-    if watches and wanted.form == "name":
+    if watches and request.form == "name":
         raise UsageError("--watch cannot be combined with -o name: names do not change")
-    if watches and wanted.managed_fields:
+    if watches and request.managed_fields:
         raise UsageError("--watch cannot be combined with --show-managed-fields: a watch does not read them")
-    if wanted.form in formats.OBJECTS[:2] and wanted.not_ready:
-        raise UsageError(f"-o {wanted.form} prints objects, not ranks: leave out --not-ready, or use -o view")
-    if formats.is_template(wanted.form) or (wanted.form in formats.OBJECTS[:2] and not watches):
-        if watches or wanted.not_ready:
-            raise UsageError(f"-o {wanted.form} prints objects once: leave out --watch and --not-ready")
-        asyncio.run(show_objects(target, wanted, str(wanted.form)))
+    if request.form in formats.OBJECTS[:2] and request.not_ready:
+        raise UsageError(f"-o {request.form} prints objects, not ranks: leave out --not-ready, or use -o view")
+    if formats.is_template(request.form) or (request.form in formats.OBJECTS[:2] and not watches):
+        if watches or request.not_ready:
+            raise UsageError(f"-o {request.form} prints objects once: leave out --watch and --not-ready")
+        asyncio.run(show_objects(target, request, str(request.form)))
         return
-    asyncio.run(watch(target, wanted) if watches else show(target, wanted))
+    asyncio.run(watch(target, request) if watches else show(target, request))
 
 
-async def show(target: Target, wanted: GetRequest) -> None:
+async def show(target: Target, request: GetRequest) -> None:
     """Print the current state."""
     async with target.session() as session:
         with collection.put_off():
-            seen = await observe(session, wanted)
-        shows_groups = wanted.form in TABLES and not wanted.table.is_brief(len(seen.shown))
+            seen = await observe(session, request)
+        shows_groups = request.form in TABLES and not request.table.is_brief(len(seen.shown))
         quoted = await quotations(session.client, seen.shown) if shows_groups else []
-        show_lines = say_states if wanted.form in TABLES else say
-        show_lines(*render(seen.shown, wanted, seen.sets, terminal.columns(sys.stdout)), *quoted)
-        if wanted.form in TABLES:
+        show_lines = say_states if request.form in TABLES else say
+        show_lines(*render(seen.shown, request, seen.sets, terminal.columns(sys.stdout)), *quoted)
+        if request.form in TABLES:
             if not shows_groups:
                 say(
                     f"`{session.lws} get NAME` shows groups and ranks of one, --not-ready all that are not ready",
                     err=True,
                 )
             say(*seen.behind, err=True)
-            await say_causes(session, seen, wanted)
-        await say_if_empty(session, seen, wanted)
+            await say_causes(session, seen, request)
+        await say_if_empty(session, seen, request)
 
 
-async def show_objects(target: Target, wanted: GetRequest, form: str) -> None:
+async def show_objects(target: Target, request: GetRequest, form: str) -> None:
     """Print the result of a template: of one named object, otherwise of the list of objects."""
     async with target.session() as session:
-        found: list[JSONObject] = []
-        for one in wanted.chosen:
-            whole = one.group is None
-            found += (
-                [(await targets.find_either(session, one.name))[1]] if whole else await targets.pods_of(session, one)
-            )
-        if not wanted.chosen:
-            listed = await targets.all_of(session, "" if wanted.everywhere else session.namespace, wanted.selector)
-            found += [*listed.sets, *listed.leaderworkersets]
-    is_one = len(wanted.chosen) == 1 and (wanted.chosen[0].group is None or wanted.chosen[0].rank is not None)
-    click.echo(formats.filled(form, found, is_one=is_one, managed_fields=wanted.managed_fields), nl=False)
+        objects: list[JSONObject] = []
+        for selection in request.selections:
+            if selection.group is None:
+                objects.append((await targets.find_either(session, selection.name))[1])
+            else:
+                objects += await targets.pods_of(session, selection)
+        if not request.selections:
+            listing = await targets.all_of(session, "" if request.everywhere else session.namespace, request.selector)
+            objects += [*listing.sets, *listing.leaderworkersets]
+    is_one = [selection.group is None or selection.rank is not None for selection in request.selections] == [True]
+    click.echo(formats.filled(form, objects, is_one=is_one, managed_fields=request.managed_fields), nl=False)
 
 
-async def say_causes(session: Session, seen: Seen, wanted: GetRequest) -> None:
+async def say_causes(session: Session, seen: Seen, request: GetRequest) -> None:
     """Print the causes of the first stuck sets on standard error, like `lws explain`, and count the others."""
     from leaderworkerset.cli.sets import diagnoses  # the whole catalogue of causes: only for sets that are not ready
 
@@ -119,11 +119,11 @@ async def say_causes(session: Session, seen: Seen, wanted: GetRequest) -> None:
     sets, waiting = [whole for whole in seen.sets if not whole.is_ready][:QUOTED], unready[:QUOTED]
     if not waiting and not sets:
         return
-    asked = {view.key for view in waiting}
-    whole = [view for view in seen.whole if view.key in asked]
-    namespace = "" if wanted.everywhere else session.namespace
+    keys = {view.key for view in waiting}
+    whole = [view for view in seen.whole if view.key in keys]
+    namespace = "" if request.everywhere else session.namespace
     say(*await diagnoses.notes(session, seen.lists, namespace, sets, whole), err=True)
-    where = " -A" if wanted.everywhere else f" -n {session.namespace}"
+    where = " -A" if request.everywhere else f" -n {session.namespace}"
     if more := len(unready) - len(waiting):
         say(
             f"{more} more {'is' if more == 1 else 'are'} not ready; `{session.lws} explain{where}` explains all",
@@ -136,32 +136,32 @@ async def quotations(client: Client, views: Sequence[View]) -> list[str]:
     return [line for text in await silent_lines(client, views, QUOTED) for line in ("", *text.splitlines())]
 
 
-async def watch(target: Target, wanted: GetRequest) -> None:
+async def watch(target: Target, request: GetRequest) -> None:
     """Print the current state, and then the changes."""
     from leaderworkerset.cli.watchwarnings import following
     from leaderworkerset.observation.following import AllSets
 
-    screen = watcher(wanted)
+    screen = watcher(request)
     async with target.session() as session:
-        for one in wanted.chosen:
-            await targets.find_either(session, one.name)
-        everything = AllSets(session.client, "" if wanted.everywhere else session.namespace, wanted.selector)
+        for selection in request.selections:
+            await targets.find_either(session, selection.name)
+        everything = AllSets(session.client, "" if request.everywhere else session.namespace, request.selector)
         try:
             async with following(*everything.all, session.lifeline) as objects:
-                await objects.until(lambda: screen.update(cut(everything.views(), wanted)), every=screen.refresh)
+                await objects.until(lambda: screen.update(cut(everything.views(), request)), every=screen.refresh)
         finally:
             screen.close()
 
 
-def watcher(wanted: GetRequest) -> "Watcher":
+def watcher(request: GetRequest) -> "Watcher":
     """Return the watcher for the output format: on a terminal a table that is redrawn, elsewhere lines."""
-    if wanted.form in VIEWS:
-        return ViewWatcher(wanted.form)
-    if wanted.form in {"json", "yaml"}:
-        return ObjectWatcher(wanted.form)
+    if request.form in VIEWS:
+        return ViewWatcher(request.form)
+    if request.form in {"json", "yaml"}:
+        return ObjectWatcher(request.form)
     if terminal.is_colored(sys.stdout):
-        return live.TerminalDisplay(with_namespace=wanted.everywhere)
-    return LineWatcher(wanted)
+        return live.TerminalDisplay(with_namespace=request.everywhere)
+    return LineWatcher(request)
 
 
 class Watcher(Protocol):
@@ -224,8 +224,8 @@ class LineWatcher:
 
     refresh: float | None = live.REFRESH
 
-    def __init__(self, wanted: GetRequest, clock: Clock | None = None) -> None:
-        self._wanted = wanted
+    def __init__(self, request: GetRequest, clock: Clock | None = None) -> None:
+        self._request = request
         self._clock = clock or SystemClock()
         self._views: Sequence[View] = ()
         self._shown: dict[str, ViewSubject] | None = None
@@ -236,7 +236,7 @@ class LineWatcher:
         self._views = views
         if self._shown is None:
             self._shown = self._subjects()
-            say(*render(views, self._wanted))
+            say(*render(views, self._request))
         else:
             self._print(self._shown, live.BETWEEN_LINES)
 
@@ -245,34 +245,34 @@ class LineWatcher:
         if self._shown is not None:
             self._print(self._shown, timedelta())
 
-    def _print(self, shown: dict[str, ViewSubject], distance: timedelta) -> None:
+    def _print(self, previous: dict[str, ViewSubject], distance: timedelta) -> None:
         now, current = self._clock.now(), self._subjects()
         self._last = {pace: then for pace, then in self._last.items() if now - then < distance}
-        new, known = changes.lines(shown, current, self._last), shown | current
+        new, known = changes.lines(previous, current, self._last), previous | current
         say(*changes.shared(new, known, now))
-        waiting = {name: one for name, one in shown.items() if one.pace in self._last}
-        self._shown = {name: one for name, one in current.items() if one.pace not in self._last} | waiting
+        waiting = {name: subject for name, subject in previous.items() if subject.pace in self._last}
+        self._shown = {name: subject for name, subject in current.items() if subject.pace not in self._last} | waiting
         self._last |= {known[name].pace: now for name in new}
 
     def _subjects(self) -> dict[str, ViewSubject]:
-        return changes.subjects(self._views, self._clock.now(), with_namespace=self._wanted.everywhere)
+        return changes.subjects(self._views, self._clock.now(), with_namespace=self._request.everywhere)
 
 
 def render(
-    views: Sequence[View], wanted: GetRequest, sets: Sequence[SetView] = (), columns: int | None = None
+    views: Sequence[View], request: GetRequest, sets: Sequence[SetView] = (), columns: int | None = None
 ) -> list[str]:
     """Return the lines in the chosen format; a table that is wider than `columns` has its reasons below the rows."""
-    form = wanted.form
+    form = request.form
     if form in VIEWS:
-        return [VIEWS[form](document(views, sets, managed_fields=wanted.managed_fields))]
+        return [VIEWS[form](document(views, sets, managed_fields=request.managed_fields))]
     if form == "name":
         return [
             *(f"disaggregatedset.disaggregatedset.x-k8s.io/{whole.name}" for whole in sets),
             *(f"leaderworkerset.leaderworkerset.x-k8s.io/{view.name}" for view in views),
         ]
     now = SystemClock().now()
-    below = tables.tables(views, now, wanted.table)
-    if columns is not None and form is None and not wanted.shows_ranks and max(map(len, below), default=0) > columns:
-        below = livetable.lines(views, now, livetable.Size(columns), with_namespace=wanted.everywhere)[1:]
-    above = tables.set_tables(sets, now, with_namespace=wanted.everywhere, is_brief=wanted.table.is_brief(len(sets)))
+    below = tables.tables(views, now, request.table)
+    if columns is not None and form is None and not request.shows_ranks and max(map(len, below), default=0) > columns:
+        below = livetable.lines(views, now, livetable.Size(columns), with_namespace=request.everywhere)[1:]
+    above = tables.set_tables(sets, now, with_namespace=request.everywhere, is_brief=request.table.is_brief(len(sets)))
     return [*above, "", *below] if above and below else [*above, *below]

@@ -79,7 +79,7 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
 @click.pass_obj
 def command(target: Target, /, **options: Any) -> None:
     """Install the manager on a cluster, or update it in place. The default namespace is lws-system."""
-    chosen = InstallSettings(
+    settings = InstallSettings(
         namespace=place(target),
         image=options["image"],
         replicas=options["replicas"],
@@ -87,28 +87,28 @@ def command(target: Target, /, **options: Any) -> None:
         log_format=options["log_format"],
         pod=read_pod(options["pod"]) if options["pod"] else {},
     )
-    check_usage(chosen, options)
-    if chosen.image.startswith(UNPULLABLE):
+    check_usage(settings, options)
+    if settings.image.startswith(UNPULLABLE):
         terminal.say(
-            f"warning: no cluster can pull {chosen.image}, unless every node has it: name another image by --image",
+            f"warning: no cluster can pull {settings.image}, unless every node has it: name another image by --image",
             err=True,
         )
     if options["dry_run"] == "client" and options["flavour"] == "slim":
-        click.echo(text([obj for _, obj in build_all(kinds_of(chosen), chosen)], options["form"]))
+        click.echo(text([obj for _, obj in build_all(kinds_of(settings), settings)], options["form"]))
     else:
-        asyncio.run(act(target, chosen, options))
+        asyncio.run(act(target, settings, options))
 
 
-def check_usage(chosen: InstallSettings, options: dict[str, Any]) -> None:
+def check_usage(settings: InstallSettings, options: dict[str, Any]) -> None:
     """Refuse contradicting options before any request is sent."""
     if options["form"] and not options["dry_run"]:
         raise UsageError("-o needs --dry-run=client or --dry-run=server")
     if options["waits"] and options["dry_run"]:
         raise UsageError("--wait cannot be combined with --dry-run: nothing will run")
-    if not chosen.image.strip():
+    if not settings.image.strip():
         raise UsageError('--image: Invalid value: "": name the image of the manager')
-    if failures := names.dns_1123_label(chosen.namespace):
-        raise UsageError(f'--namespace: Invalid value: "{chosen.namespace}": {failures[0]}')
+    if failures := names.dns_1123_label(settings.namespace):
+        raise UsageError(f'--namespace: Invalid value: "{settings.namespace}": {failures[0]}')
 
 
 def read_configuration(path: str) -> str:
@@ -129,52 +129,54 @@ def read_configuration(path: str) -> str:
 def read_pod(path: str) -> JSONObject:
     """Return the fields of a file for the managers' pods; the API server checks their values."""
     try:
-        found = yamltext.load(Path(path).read_bytes(), unique_keys=True)
+        fields = yamltext.load(Path(path).read_bytes(), unique_keys=True)
     except (OSError, yamltext.YamlError) as error:
         raise CommandError(f"--pod: {path}: {error}") from error
-    if not isinstance(found, dict) or (unknown := sorted(found.keys() - set(POD_FIELDS))):
+    if not isinstance(fields, dict) or (unknown := sorted(fields.keys() - set(POD_FIELDS))):
         raise CommandError(
             f"--pod: {path}: expected an object with fields of {', '.join(POD_FIELDS)}"
-            + (f", not {', '.join(unknown)}" if isinstance(found, dict) else "")
+            + (f", not {', '.join(unknown)}" if isinstance(fields, dict) else "")
         )
-    return found
+    return fields
 
 
-def kinds_of(chosen: InstallSettings) -> Registry:
+def kinds_of(settings: InstallSettings) -> Registry:
     """Return the kinds that a manager with this configuration serves; its permissions depend on them."""
     try:
-        decoded = configurationfile.parse(chosen.configuration.encode())
+        decoded = configurationfile.parse(settings.configuration.encode())
     except ConfigurationError as error:
         raise CommandError(f"the manager's configuration: {error}") from error
     return managed(decoded.gang_provider, configured=opted_in(decoded))
 
 
-async def act(target: Target, chosen: InstallSettings, options: dict[str, Any]) -> None:
+async def act(target: Target, settings: InstallSettings, options: dict[str, Any]) -> None:
     """Read the installed objects, check or apply the new ones, and wait."""
     async with target.session() as session:
         # Lines about single objects have another stream than printed objects.
-        installer = Installer(session.client, chosen.namespace, partial(terminal.say, err=bool(options["form"])))
+        installer = Installer(session.client, settings.namespace, partial(terminal.say, err=bool(options["form"])))
         await installer.check_operator()
         await installer.check_place()
         if not options["config"]:
             installed = await installer.configuration()
-            chosen = replace(chosen, configuration=chosen.configuration if installed is None else installed)
+            settings = replace(settings, configuration=settings.configuration if installed is None else installed)
         definitions = await full_definitions(session.client) if options["flavour"] == "full" else None
-        objects = await installer.without_foreign_namespace(build_all(kinds_of(chosen), chosen, definitions))
+        objects = await installer.without_foreign_namespace(build_all(kinds_of(settings), settings, definitions))
         if options["dry_run"] == "client":
             click.echo(text([obj for _, obj in objects], options["form"]))
             return
         checked = await installer.check(objects)
         if options["dry_run"] == "server":
-            click.echo(text([one.object for one in checked], options["form"], [one.word for one in checked]))
+            click.echo(
+                text([result.object for result in checked], options["form"], [result.word for result in checked])
+            )
             return
         await installer.apply(objects)
         if options["waits"]:
-            key = ObjectKey(chosen.namespace, metadata.MANAGER)
+            key = ObjectKey(settings.namespace, metadata.MANAGER)
             latest = asyncio.get_running_loop().time() + options["timeout"]
             await until_rolled_out(session.client, key, SELECTOR, options["timeout"])
             click.echo(f"deployment/{key.name} rolled out")
-            await until_admitted(session.client, chosen.namespace, latest)
+            await until_admitted(session.client, settings.namespace, latest)
             click.echo("webhooks reached")
 
 

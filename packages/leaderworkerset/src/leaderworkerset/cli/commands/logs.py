@@ -19,7 +19,7 @@ from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import sharedoptions, targets
 from leaderworkerset.cli.cluster import places, recordedlogs, recordings
-from leaderworkerset.cli.cluster.recordedlogs import RecordedLog, WantedRanks, is_specified
+from leaderworkerset.cli.cluster.recordedlogs import RankRequest, RecordedLog, is_specified
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.sharedoptions import container_option, say_choice
@@ -52,7 +52,7 @@ NO_EARLIER_RUN: Final = "previous terminated"
 class LogsRequest(Struct, frozen=True, kw_only=True):
     """The logs to print, and the filter of their lines: of named targets, or of pods with these labels."""
 
-    chosen: tuple[Selection, ...]
+    selections: tuple[Selection, ...]
     groups: frozenset[GroupName]
     ranks: frozenset[int]
     pattern: re.Pattern[str] | None
@@ -63,15 +63,15 @@ class LogsRequest(Struct, frozen=True, kw_only=True):
     @property
     def is_one_rank(self) -> bool:
         """Return whether one rank of one LeaderWorkerSet was named."""
-        return len(self.chosen) == 1 and self.chosen[0].rank is not None
+        return len(self.selections) == 1 and self.selections[0].rank is not None
 
-    def covering(self, one: Selection) -> Filter:
+    def covering(self, selection: Selection) -> Filter:
         """Return the filter for the pods of one target."""
-        return Filter(one, self.groups, self.ranks, self.labels)
+        return Filter(selection, self.groups, self.ranks, self.labels)
 
     def sink(self) -> Sink:
         """Return the sink for the lines."""
-        sink = printer(bare=self.is_one_rank, named=len({one.name for one in self.chosen}) > 1)
+        sink = printer(bare=self.is_one_rank, with_name=len({selection.name for selection in self.selections}) > 1)
         if self.pattern is None:
             return sink
         return matching(sink, self.pattern, stamped=self.options.timestamps)
@@ -126,28 +126,28 @@ def group_name(text: str) -> GroupName:
     help="The maximum of logs that are followed at once.",
 )
 @click.pass_obj
-def command(target: Target, /, names: tuple[str, ...], **given: Any) -> None:
+def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
     """Print the logs of ranks, each line after its group/rank; a single rank's lines are printed unchanged.
 
     With several LeaderWorkerSets each line begins with the name of its own. A DisaggregatedSet stands for all of its
     roles.
     """
-    selector = given.pop("selector")
+    selector = options.pop("selector")
     if bool(names) == bool(selector):
         raise UsageError("give names or -l LABELS: exactly one of them")
-    wanted = LogsRequest(
+    request = LogsRequest(
         labels=labels_of(selector),
-        chosen=tuple(dict.fromkeys(targets.parse(name) for name in names)),
-        groups=frozenset(given.pop("groups")),
-        ranks=frozenset(given.pop("ranks")),
-        pattern=compiled(given.pop("grep")),
-        most=given.pop("most"),
-        options=PodLogOptions(**given),
+        selections=tuple(dict.fromkeys(targets.parse(name) for name in names)),
+        groups=frozenset(options.pop("groups")),
+        ranks=frozenset(options.pop("ranks")),
+        pattern=compiled(options.pop("grep")),
+        most=options.pop("most"),
+        options=PodLogOptions(**options),
     )
-    if wanted.options.follow and wanted.options.previous:
+    if request.options.follow and request.options.previous:
         raise UsageError("--previous cannot be combined with --follow: a run that has ended has no new lines")
-    if not of_ended_run(target, wanted):
-        asyncio.run(follow(target, wanted) if wanted.options.follow else show(target, wanted))
+    if not of_ended_run(target, request):
+        asyncio.run(follow(target, request) if request.options.follow else show(target, request))
 
 
 def labels_of(selector: str) -> LabelSelector:
@@ -166,32 +166,35 @@ def compiled(pattern: str | None) -> re.Pattern[str] | None:
         raise UsageError(f"--grep: Invalid value: {pattern!r}: {error}") from error
 
 
-async def show(target: Target, wanted: LogsRequest) -> None:
+async def show(target: Target, request: LogsRequest) -> None:
     """Print the logs so far."""
     async with target.session() as session:
-        await show_past(target, session, await named(session, wanted))
+        await show_past(target, session, await with_selections(session, request))
 
 
-async def show_past(target: Target, session: Session, wanted: LogsRequest) -> None:
+async def show_past(target: Target, session: Session, request: LogsRequest) -> None:
     """Print the logs so far, rank by rank; unreadable logs are skipped, and reported at the end."""
     errors: list[LogError | NotFoundError] = []
-    sink = wanted.sink()
+    sink = request.sink()
     try:
-        pods = await pods_of(session, wanted)
+        pods = await pods_of(session, request)
     except NoPodsError:
-        specified = [is_specified(*await targets.find_either(session, one.name), one) for one in wanted.chosen]
-        read_recorded = recorded_soon if any(specified) else recorded
-        if not await read_recorded(target, session, wanted):
+        specified = [
+            is_specified(*await targets.find_either(session, selection.name), selection)
+            for selection in request.selections
+        ]
+        print_lines = print_recorded_soon if any(specified) else print_recorded
+        if not await print_lines(target, session, request):
             raise
         return
-    say_choice(pods, wanted.options.container)
+    say_choice(pods, request.options.container)
     for pod in pods:
         try:
-            async for line in read(session.client, pod, wanted.options):
+            async for line in read(session.client, pod, request.options):
                 sink(pod, line)
         except (LogError, NotFoundError) as error:
-            read_recorded = recorded_soon if isinstance(error, NotFoundError) else recorded
-            if not (await before(session, pod, wanted, error) or await read_recorded(target, session, wanted, pod)):
+            print_lines = print_recorded_soon if isinstance(error, NotFoundError) else print_recorded
+            if not (await before(session, pod, request, error) or await print_lines(target, session, request, pod)):
                 errors.append(error)
     report(errors, len(pods))
 
@@ -200,126 +203,130 @@ class NoPodsError(CommandError):
     """No pod matches at this moment; the pods of a group that is recreated are missing for a while."""
 
 
-async def before(session: Session, pod: JSONObject, wanted: LogsRequest, error: Exception) -> bool:
+async def before(session: Session, pod: JSONObject, request: LogsRequest, error: Exception) -> bool:
     """Print the log of the previous run of a container that has not started; return whether it exists."""
-    if not isinstance(error, NotStartedError) or wanted.options.previous:
+    if not isinstance(error, NotStartedError) or request.options.previous:
         return False
     try:
-        lines = [line async for line in read(session.client, pod, replace(wanted.options, previous=True))]
+        lines = [line async for line in read(session.client, pod, replace(request.options, previous=True))]
     except (LogError, NotFoundError):
         return False
     if lines:
         say(f"note: {error}; this is the log of the run before", err=True)
-    sink = wanted.sink()
+    sink = request.sink()
     for line in lines:
         sink(pod, line)
     return bool(lines)
 
 
-async def recorded_soon(target: Target, session: Session, wanted: LogsRequest, pod: JSONObject | None = None) -> bool:
+async def print_recorded_soon(
+    target: Target, session: Session, request: LogsRequest, pod: JSONObject | None = None
+) -> bool:
     """Print the recorded last lines of what was deleted a moment ago: the recorder may still be writing them."""
     for _ in range(RECORDED_WITHIN):
-        if await recorded(target, session, wanted, pod):
+        if await print_recorded(target, session, request, pod):
             return True
         await asyncio.sleep(PAUSE)
     return False
 
 
-async def recorded(target: Target, session: Session, wanted: LogsRequest, pod: JSONObject | None = None) -> bool:
+async def print_recorded(target: Target, session: Session, request: LogsRequest, pod: JSONObject | None = None) -> bool:
     """Print the recorded last lines of a pod without a log (None: of all selected pods).
 
     Return whether there are some.
     """
     place = place_of(pod) if pod is not None else None
     name = meta.labels(pod).get(labels.NAME, "") if pod is not None else ""
-    chosen = (Selection(name, *place),) if place is not None else wanted.chosen
-    found = [
+    selections = (Selection(name, *place),) if place is not None else request.selections
+    logs = [
         log
-        for one in chosen
+        for selection in selections
         for log in await recordedlogs.read(
-            target, session, WantedRanks(one, wanted.groups, wanted.ranks, wanted.options.container)
+            target, session, RankRequest(selection, request.groups, request.ranks, request.options.container)
         )
     ]
-    show_recorded(found, wanted, session.lws)
-    return bool(found)
+    show_recorded(logs, request, session.lws)
+    return bool(logs)
 
 
-def show_recorded(found: Sequence[RecordedLog], wanted: LogsRequest, lws: str) -> None:
+def show_recorded(logs: Sequence[RecordedLog], request: LogsRequest, lws: str) -> None:
     """Print recorded lines, each after its group/rank unless one rank was named."""
-    for log in found:
-        if log.lines or wanted.is_one_rank:
+    for log in logs:
+        if log.lines or request.is_one_rank:
             say(log.note(lws), err=True)
-        lines = log.lines if wanted.options.tail is None else log.lines[len(log.lines) - wanted.options.tail :]
-        matches = [line for line in lines if wanted.pattern is None or wanted.pattern.search(line)]
-        say(*(line if wanted.is_one_rank else f"{log.place} {line}" for line in matches))
+        lines = log.lines if request.options.tail is None else log.lines[len(log.lines) - request.options.tail :]
+        matches = [line for line in lines if request.pattern is None or request.pattern.search(line)]
+        say(*(line if request.is_one_rank else f"{log.place} {line}" for line in matches))
 
 
-def of_ended_run(target: Target, wanted: LogsRequest) -> bool:
+def of_ended_run(target: Target, request: LogsRequest) -> bool:
     """Print the records of the requested ranks from an ended `lws run`; return whether there are some."""
     place = places.place(target.local) if target.local else None
     if place is None or place.is_cluster or not place.has_record:
         return False
-    found = [
+    logs = [
         log
-        for one in wanted.chosen
+        for selection in request.selections
         for log in recordedlogs.newest(
-            recordings.of_run(place, target.namespace, one),
-            WantedRanks(one, wanted.groups, wanted.ranks, wanted.options.container),
+            recordings.of_run(place, target.namespace, selection),
+            RankRequest(selection, request.groups, request.ranks, request.options.container),
         )
     ]
-    show_recorded(found, wanted, f"lws {place.words}")
-    return bool(found)
+    show_recorded(logs, request, f"lws {place.words}")
+    return bool(logs)
 
 
 def report(errors: Sequence[LogError | NotFoundError], count: int) -> None:
     """Raise the errors of reading the logs of `count` ranks; omit missing earlier runs if there are other errors."""
-    failed = [one for one in errors if NO_EARLIER_RUN not in str(one)]
+    failed = [error for error in errors if NO_EARLIER_RUN not in str(error)]
     if len(errors) == count and not failed:
         raise CommandError(f"none of {counted(count, 'rank')} was restarted: there is no earlier log")
-    said = summed([(one.pod, one.reason) for one in failed if isinstance(one, NotStartedError)])
-    said += [str(one) for one in failed if not isinstance(one, NotStartedError)]
-    if len(said) == 1 and len(failed) == count:
-        raise CommandError(said[0])
-    for sentence in said:
+    sentences = summed([(error.pod, error.reason) for error in failed if isinstance(error, NotStartedError)])
+    sentences += [str(error) for error in failed if not isinstance(error, NotStartedError)]
+    if len(sentences) == 1 and len(failed) == count:
+        raise CommandError(sentences[0])
+    for sentence in sentences:
         say(f"error: {sentence}", err=True)
     if failed:
         raise CommandError(f"the logs of {len(failed)} of {counted(count, 'rank')} could not be read")
 
 
-async def named(session: Session, wanted: LogsRequest) -> LogsRequest:
+async def with_selections(session: Session, request: LogsRequest) -> LogsRequest:
     """Return the request with the LeaderWorkerSets of the pods that its labels select, unless it names some already."""
-    if wanted.chosen:
-        return wanted
-    selector = f"{labels.NAME},{wanted.labels}"
+    if request.selections:
+        return request
+    selector = f"{labels.NAME},{request.labels}"
     listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
     names = sorted({meta.labels(pod)[labels.NAME] for pod in listing.items})
     if not names:
-        raise CommandError(f"no pods of LeaderWorkerSets in namespace {session.namespace} have labels {wanted.labels}")
-    return replace(wanted, chosen=tuple(map(Selection, names)))
+        raise CommandError(f"no pods of LeaderWorkerSets in namespace {session.namespace} have labels {request.labels}")
+    return replace(request, selections=tuple(map(Selection, names)))
 
 
-async def pods_of(session: Session, wanted: LogsRequest) -> list[JSONObject]:
+async def pods_of(session: Session, request: LogsRequest) -> list[JSONObject]:
     """Return the selected pods, each once; with --previous only restarted pods, or all pods if none was restarted."""
-    found: dict[str, JSONObject] = {}
-    for one in wanted.chosen:
-        resource, _ = await targets.find_either(session, one.name)
-        for pod in await members(session, resource, one):
-            if wanted.covering(one).covers(pod):
-                found.setdefault(meta.uid(pod), pod)
-    if not found:
-        names = ", ".join(map(str, wanted.chosen))
+    pods: dict[str, JSONObject] = {}
+    for selection in request.selections:
+        resource, _ = await targets.find_either(session, selection.name)
+        for pod in await members(session, resource, selection):
+            if request.covering(selection).covers(pod):
+                pods.setdefault(meta.uid(pod), pod)
+    if not pods:
+        names = ", ".join(map(str, request.selections))
         raise NoPodsError(
-            f"no pods of {names} match now: `{session.lws} get {wanted.chosen[0].name}` shows which there are"
+            f"no pods of {names} match now: `{session.lws} get {request.selections[0].name}` shows which there are"
         )
-    if not wanted.options.previous or len(found) == 1:
-        return [*found.values()]
-    restarted = [pod for pod in found.values() if has_previous(pod, wanted.options.container)]
-    return restarted or [*found.values()]
+    if not request.options.previous or len(pods) == 1:
+        return [*pods.values()]
+    restarted = [pod for pod in pods.values() if has_previous(pod, request.options.container)]
+    return restarted or [*pods.values()]
 
 
-async def members(session: Session, resource: Resource, one: Selection) -> list[JSONObject]:
+async def members(session: Session, resource: Resource, selection: Selection) -> list[JSONObject]:
     """Return the pods of a LeaderWorkerSet or of a DisaggregatedSet, by LeaderWorkerSet, group and rank."""
-    selector = one.label_selector() if resource == LEADERWORKERSETS else f"{SET_NAME}={one.name},{labels.NAME}"
+    selector = (
+        selection.label_selector() if resource == LEADERWORKERSETS else f"{SET_NAME}={selection.name},{labels.NAME}"
+    )
     listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
     return sorted(listing.items, key=lambda pod: (meta.labels(pod).get(labels.NAME, ""), order_of(pod)))
 
@@ -331,7 +338,7 @@ def has_previous(pod: JSONObject, container: str | None) -> bool:
     return any(status.get("name") == name and status.get("restartCount", 0) for status in statuses)
 
 
-async def follow(target: Target, wanted: LogsRequest) -> None:
+async def follow(target: Target, request: LogsRequest) -> None:
     """Print new lines until everything that is followed was deleted or has run to its end."""
     from leaderworkerset.cli.watchwarnings import following
     from leaderworkerset.observation.following import informers_of
@@ -343,39 +350,43 @@ async def follow(target: Target, wanted: LogsRequest) -> None:
         lost.append(pod)
         say(f"note: {error}", err=True)
 
-    streams = Streams(wanted.most, lambda: say(FULL.format(most=wanted.most), err=True), note_lost)
+    streams = Streams(request.most, lambda: say(FULL.format(most=request.most), err=True), note_lost)
     async with target.session() as session:
-        wanted = await named(session, wanted)
-        sink = wanted.sink()
+        request = await with_selections(session, request)
+        sink = request.sink()
         followed, is_past = [], True
-        for one in wanted.chosen:
-            resource, obj = await targets.find_either(session, one.name)
-            pods = [*filter(wanted.covering(one).covers, await members(session, resource, one))]
-            refuse_too_many(len(pods), wanted, one)
-            refuse_unknown_container(pods, wanted.options.container)
-            say_choice(pods, wanted.options.container)
-            is_past &= is_over(obj) and not any(runs(container_status(pod, wanted.options.container)) for pod in pods)
-            followed.append((one, informers_of(session.client, resource, ObjectKey(session.namespace, one.name))))
+        for selection in request.selections:
+            resource, obj = await targets.find_either(session, selection.name)
+            pods = [*filter(request.covering(selection).covers, await members(session, resource, selection))]
+            refuse_too_many(len(pods), request, selection)
+            refuse_unknown_container(pods, request.options.container)
+            say_choice(pods, request.options.container)
+            is_past &= is_over(obj) and not any(runs(container_status(pod, request.options.container)) for pod in pods)
+            followed.append(
+                (selection, informers_of(session.client, resource, ObjectKey(session.namespace, selection.name)))
+            )
         if is_past:
-            await show_past(target, session, replace(wanted, options=replace(wanted.options, follow=False)))
+            await show_past(target, session, replace(request, options=replace(request.options, follow=False)))
             return
         everything = [part for _, informers in followed for part in informers.all]
         async with following(*everything, session.lifeline) as objects, asyncio.TaskGroup() as tasks:
-            for one, informers in followed:
-                follower = LogFollower(session.client, wanted.covering(one).covers, wanted.options, sink, streams)
+            for selection, informers in followed:
+                follower = LogFollower(
+                    session.client, request.covering(selection).covers, request.options, sink, streams
+                )
                 tasks.create_task(follower.run(objects, informers, is_over))
-                tasks.create_task(note_waiting(objects, informers, one, wanted))
-        unread = [pod for pod in lost if not await recorded(target, session, wanted, pod)]
+                tasks.create_task(note_waiting(objects, informers, selection, request))
+        unread = [pod for pod in lost if not await print_recorded(target, session, request, pod)]
         if unread:
             raise CommandError(f"the logs of {counted(len(unread), 'rank')} could not be read")
 
 
-async def note_waiting(objects: "Following", informers: "OneSet", one: Selection, wanted: LogsRequest) -> None:
+async def note_waiting(objects: "Following", informers: "OneSet", selection: Selection, request: LogsRequest) -> None:
     """Report ranks without a log and why, until the set is over: their lines follow once they start."""
-    notes = WaitingNotes(str(one), wanted.options.container)
+    notes = WaitingNotes(str(selection), request.options.container)
 
     def look() -> bool | None:
-        notes.update([*filter(wanted.covering(one).covers, informers.pods.store.list())])
+        notes.update([*filter(request.covering(selection).covers, informers.pods.store.list())])
         return True if is_over(informers.object) else None
 
     await objects.until(look)
@@ -390,10 +401,10 @@ def refuse_unknown_container(pods: Sequence[JSONObject], container: str | None) 
         )
 
 
-def refuse_too_many(count: int, wanted: LogsRequest, one: Selection) -> None:
+def refuse_too_many(count: int, request: LogsRequest, selection: Selection) -> None:
     """Refuse to follow more logs than the maximum number of streams."""
-    if count > wanted.most:
+    if count > request.most:
         raise UsageError(
-            f"{one} has {counted(count, 'rank')}, and {wanted.most} logs are followed at once: choose some with "
+            f"{selection} has {counted(count, 'rank')}, and {request.most} logs are followed at once: choose some with "
             f"--group or --rank (as in --rank 0, the leaders), or allow more with --max-streams {count}"
         )

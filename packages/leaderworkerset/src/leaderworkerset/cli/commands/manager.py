@@ -18,10 +18,10 @@ from leaderworkerset.manager import buildinfo, managerflags
 @click.pass_context
 def command(ctx: click.Context, words: Sequence[str]) -> int:
     """Run the controllers and webhooks for a Kubernetes cluster."""
-    given = gocommand.read(ctx, words, managerflags.FLAGS)
-    if given is None:
+    values = gocommand.read(ctx, words, managerflags.FLAGS)
+    if values is None:
         return 0
-    if given.get("version"):
+    if values.get("version"):
         click.echo(buildinfo.describe())
         return 0
-    return managing.run(given, given.get("kubeconfig") or (ctx.obj.kubeconfig if ctx.obj else None) or "")
+    return managing.run(values, values.get("kubeconfig") or (ctx.obj.kubeconfig if ctx.obj else None) or "")

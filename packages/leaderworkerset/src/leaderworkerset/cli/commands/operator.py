@@ -43,11 +43,11 @@ def flags() -> tuple[Flag, ...]:
 
 
 def _collecting() -> Callable[[str], tuple[str, ...]]:
-    found: list[str] = []
+    texts: list[str] = []
 
     def collect(text: str) -> tuple[str, ...]:
-        found.append(text)
-        return tuple(found)
+        texts.append(text)
+        return tuple(texts)
 
     return collect
 
@@ -56,27 +56,28 @@ def _collecting() -> Callable[[str], tuple[str, ...]]:
 @click.pass_context
 def command(ctx: click.Context, words: Sequence[str]) -> int:
     """Keep the manager installed as the object `cluster` of LeaderWorkerSetOperators specifies."""
-    given = gocommand.read(ctx, words, flags())
-    if given is None:
+    values = gocommand.read(ctx, words, flags())
+    if values is None:
         return 0
-    verbosity = Verbosity(given.get("v", 2))
-    managerlog.configure(LogSettings(encoder=given.get("zap-encoder", "json"), level="debug"))
+    verbosity = Verbosity(values.get("v", 2))
+    managerlog.configure(LogSettings(encoder=values.get("zap-encoder", "json"), level="debug"))
     verbosity.install()
     # `lws` reads these two at any position; `lws-operator operator` leaves them here.
     above = {"kubeconfig": ctx.obj.kubeconfig, "namespace": ctx.obj.namespace} if ctx.obj else {}
-    return run({**{name: text for name, text in above.items() if text}, **given}, verbosity)
+    return run({**{name: text for name, text in above.items() if text}, **values}, verbosity)
 
 
-def run(given: Mapping[str, Any], verbosity: Verbosity) -> int:
+def run(values: Mapping[str, Any], verbosity: Verbosity) -> int:
     """Run the operator until it is asked to stop; return the exit code."""
     from leaderworkerset.operator import operatorprocess
 
     settings = operatorprocess.OperatorProcessSettings(
-        namespace=given.get("namespace") or clusterprocess.namespace(incluster.SERVICE_ACCOUNT / "namespace", OPERATOR),
+        namespace=values.get("namespace")
+        or clusterprocess.namespace(incluster.SERVICE_ACCOUNT / "namespace", OPERATOR),
         image=os.environ.get(IMAGE_VARIABLE) or installed.IMAGE,
-        kubeconfig=given.get("kubeconfig", ""),
-        listen=given.get("listen", LISTEN),
-        terminate_on=given.get("terminate-on-files", ()),
+        kubeconfig=values.get("kubeconfig", ""),
+        listen=values.get("listen", LISTEN),
+        terminate_on=values.get("terminate-on-files", ()),
     )
     try:
         asyncio.run(operatorprocess.run_until_stopped(settings, verbosity))

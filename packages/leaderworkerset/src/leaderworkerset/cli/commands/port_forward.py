@@ -41,12 +41,12 @@ DATA, ERROR = 0, 1
 @click.pass_obj
 def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> None:
     """Reach ports of a rank (without a rank: the leader) until Ctrl-C. LOCAL 0 or :REMOTE takes any free port."""
-    chosen = targets.parse(name)
+    selection = targets.parse(name)
     pairs = [parse(words) for words in ports]
 
     async def act(session: Session) -> None:
         async with until_stopped() as stopped, AsyncExitStack() as servers:
-            pod = await targets.one_pod(session, chosen)
+            pod = await targets.one_pod(session, selection)
             refuse_unplaced(pod)
             for local, remote in pairs:
                 server = await servers.enter_async_context(listening(session, pod, (address, local), remote))
@@ -81,7 +81,7 @@ async def until_lost(client: Client, pod: JSONObject) -> str:
     while True:
         await asyncio.sleep(BETWEEN_CHECKS)
         try:
-            found = await client.get(PODS, meta.key(pod))
+            current = await client.get(PODS, meta.key(pod))
         except NotFoundError:
             return f"pod {name} is gone"
         except ConnectionFailedError as error:
@@ -92,9 +92,9 @@ async def until_lost(client: Client, pod: JSONObject) -> str:
         except APIError:
             continue  # the server answers: its error may be temporary
         failures = 0
-        if meta.uid(found) != meta.uid(pod):
+        if meta.uid(current) != meta.uid(pod):
             return f"pod {name} was replaced by another"
-        if podstate.has_ended(found):
+        if podstate.has_ended(current):
             return f"pod {name} has ended"
 
 

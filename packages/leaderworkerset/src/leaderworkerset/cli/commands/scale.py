@@ -43,30 +43,30 @@ MOST_REPLICAS: Final = 2**31 - 1
 @dry_run_option("Let the API server check the change; write nothing.")
 @formats.output_option("Print the changed objects instead.")
 @click.pass_obj
-def command(target: Target, /, names: tuple[str, ...], role: str | None, form: str | None, **given: Any) -> None:
+def command(target: Target, /, names: tuple[str, ...], role: str | None, form: str | None, **options: Any) -> None:
     """Change the number of groups of LeaderWorkerSets, or of a role of DisaggregatedSets.
 
     Groups with indexes are removed from the highest index, ready or not. Of groups with random keys, unready ones are
     removed first.
     """
-    wanted = Wanted(**given)
-    if wanted.prefers_broken and (role is not None or form):
+    request = ScaleRequest(**options)
+    if request.prefers_broken and (role is not None or form):
         raise UsageError("--prefer-broken and --recreate-broken are for LeaderWorkerSets, and without --output")
-    chosen = [targets.whole(name, "scale") for name in names]
+    set_names = [targets.whole(name, "scale") for name in names]
 
     async def act(session: Session) -> list[JSONObject]:
         changed: list[JSONObject] = []
-        for name in chosen:
-            if wanted.prefers_broken:
-                await scale_broken_first(session, name, wanted)
+        for name in set_names:
+            if request.prefers_broken:
+                await scale_broken_first(session, name, request)
                 continue
             if role is not None:
-                scaled = await scale_role(session, name, role, wanted)
+                scaled = await scale_role(session, name, role, request)
             else:
-                scaled = await scale(session, name, wanted)
+                scaled = await scale(session, name, request)
             changed.append(scaled.object)
             if not form:
-                say(conclusion(f"{name} {role}" if role else name, scaled.before, wanted))
+                say(conclusion(f"{name} {role}" if role else name, scaled.before, request))
         return changed
 
     changed = target.run(act)
@@ -74,7 +74,7 @@ def command(target: Target, /, names: tuple[str, ...], role: str | None, form: s
         click.echo(formats.filled(form, changed, is_one=len(changed) == 1), nl=False)
 
 
-class Wanted(Struct, frozen=True):
+class ScaleRequest(Struct, frozen=True):
     """The desired number of groups, the expected current number (None: any), and whether the change is only checked.
 
     `prefer_broken` lists the removed groups; `recreate_broken` recreates remaining unready groups within `timeout`
@@ -101,42 +101,42 @@ class Rescaled(Struct, frozen=True):
     object: JSONObject
 
 
-async def scale(session: Session, name: str, wanted: Wanted) -> Rescaled:
+async def scale(session: Session, name: str, request: ScaleRequest) -> Rescaled:
     """Set the number of groups, with a field manager that `lws apply` recognizes."""
-    resource, found = await targets.find_either(session, name)
+    resource, obj = await targets.find_either(session, name)
     if resource == DISAGGREGATED_SETS:
-        names = ", ".join(str(one.get("name")) for one in meta.spec(found).get("roles") or [])
+        names = ", ".join(str(role.get("name")) for role in meta.spec(obj).get("roles") or [])
         raise UsageError(f"{name} is a DisaggregatedSet: say which of its roles to scale, --role NAME ({names})")
-    refuse_part(session, found)
-    now = int(meta.spec(found).get("replicas", 1))
-    refuse_other(name, now, wanted.current_replicas)
+    refuse_part(session, obj)
+    now = int(meta.spec(obj).get("replicas", 1))
+    refuse_other(name, now, request.current_replicas)
     key = ObjectKey(session.namespace, name)
-    return Rescaled(now, await _rescale(session.client, LEADERWORKERSETS, key, wanted))
+    return Rescaled(now, await _rescale(session.client, LEADERWORKERSETS, key, request))
 
 
-async def _rescale(client: Client, resource: Resource, key: ObjectKey, wanted: Wanted) -> JSONObject:
+async def _rescale(client: Client, resource: Resource, key: ObjectKey, request: ScaleRequest) -> JSONObject:
     """Set the number of groups by the subresource scale.
 
     Return the object after it (in a dry run, the expected one).
     """
-    change = {"spec": {"replicas": wanted.replicas}}
-    if wanted.is_trial:
+    change = {"spec": {"replicas": request.replicas}}
+    if request.is_trial:
         return await client.try_patch(resource, key, change, kind="merge", manager=labels.SCALE_MANAGER)
     await client.patch(resource, key, change, kind="merge", subresource="scale", manager=labels.SCALE_MANAGER)
     return await client.get(resource, key)
 
 
-async def scale_broken_first(session: Session, name: str, wanted: Wanted) -> None:
+async def scale_broken_first(session: Session, name: str, request: ScaleRequest) -> None:
     """Scale a LeaderWorkerSet down, and print the removed groups; recreate remaining unready groups if requested."""
     # Following objects is what the rest of the command does not need.
     from leaderworkerset.cli.rollouts import brokenfirst
 
-    found = await brokenfirst.foresee(session, name, wanted.replicas)
-    scaled = await scale(session, name, wanted)
-    say(conclusion(name, scaled.before, wanted))
-    say(*brokenfirst.said(session, name, found, recreates=wanted.recreate_broken))
-    if wanted.recreate_broken and not wanted.is_trial:
-        say(await brokenfirst.recreate(session, name, found, wanted.timeout))
+    scale_down = await brokenfirst.foresee(session, name, request.replicas)
+    scaled = await scale(session, name, request)
+    say(conclusion(name, scaled.before, request))
+    say(*brokenfirst.report(session, name, scale_down, recreates=request.recreate_broken))
+    if request.recreate_broken and not request.is_trial:
+        say(await brokenfirst.recreate(session, name, scale_down, request.timeout))
 
 
 def refuse_part(session: Session, lws: JSONObject) -> None:
@@ -155,45 +155,45 @@ def refuse_other(name: str, now: int, current: int | None) -> None:
         raise CommandError(f"{name} has {counted(now, 'group')}, not {current}: nothing was changed")
 
 
-async def scale_role(session: Session, name: str, role: str, wanted: Wanted) -> Rescaled:
+async def scale_role(session: Session, name: str, role: str, request: ScaleRequest) -> Rescaled:
     """Set the number of groups of a role: in the set, or in its scaler if it has one."""
-    resource, found = await targets.find_either(session, name)
+    resource, obj = await targets.find_either(session, name)
     if resource == LEADERWORKERSETS:
         raise UsageError(f"{name} is a LeaderWorkerSet, which has no roles: leave out --role")
-    index, one = role_of(found, role)
-    if has_scaler(one):
+    index, role_object = role_of(obj, role)
+    if has_scaler(role_object):
         key = ObjectKey(session.namespace, scaler_name(name, role))
         now = int(meta.spec(await session.client.get(ROLE_SCALERS, key)).get("replicas", 1))
-        refuse_other(f"{name} {role}", now, wanted.current_replicas)
-        return Rescaled(now, await _rescale(session.client, ROLE_SCALERS, key, wanted))
-    now = int((one.get("spec") or {}).get("replicas", 1))
-    refuse_other(f"{name} {role}", now, wanted.current_replicas)
+        refuse_other(f"{name} {role}", now, request.current_replicas)
+        return Rescaled(now, await _rescale(session.client, ROLE_SCALERS, key, request))
+    now = int((role_object.get("spec") or {}).get("replicas", 1))
+    refuse_other(f"{name} {role}", now, request.current_replicas)
     change: JSON = [
         {"op": "test", "path": f"/spec/roles/{index}/name", "value": role},
-        {"op": "add", "path": f"/spec/roles/{index}/spec/replicas", "value": wanted.replicas},
+        {"op": "add", "path": f"/spec/roles/{index}/spec/replicas", "value": request.replicas},
     ]
     key = ObjectKey(session.namespace, name)
-    write = session.client.try_patch if wanted.is_trial else session.client.patch
+    write = session.client.try_patch if request.is_trial else session.client.patch
     return Rescaled(now, await write(DISAGGREGATED_SETS, key, change, kind="json", manager=labels.SCALE_MANAGER))
 
 
 def role_of(obj: JSONObject, role: str) -> tuple[int, JSONObject]:
     """Return the index of a role in the spec, and the role; an error lists the existing ones."""
     roles = meta.spec(obj).get("roles") or []
-    for index, one in enumerate(roles):
-        if one.get("name") == role:
-            return index, one
-    names = ", ".join(str(one.get("name")) for one in roles)
+    for index, role_object in enumerate(roles):
+        if role_object.get("name") == role:
+            return index, role_object
+    names = ", ".join(str(role_object.get("name")) for role_object in roles)
     raise UsageError(f"{meta.name(obj)} has no role {role!r} (there: {names})")
 
 
-def conclusion(name: str, before: int, wanted: Wanted) -> str:
+def conclusion(name: str, before: int, request: ScaleRequest) -> str:
     """Return the line that reports the change.
 
-    >>> conclusion("web", 2, Wanted(1)), conclusion("web", 1, Wanted(1)), conclusion("web", 1, Wanted(2, is_trial=True))
+    >>> conclusion("web", 2, ScaleRequest(1)), conclusion("web", 1, ScaleRequest(1)), conclusion("web", 1, ScaleRequest(2, is_trial=True))
     ('web scaled from 2 to 1 group', 'web has 1 group already', 'web scaled from 1 to 2 groups (dry run)')
     """
-    groups = counted(wanted.replicas, "group")
-    if before == wanted.replicas:
+    groups = counted(request.replicas, "group")
+    if before == request.replicas:
         return f"{name} has {groups} already"
-    return f"{name} scaled from {before} to {groups}{DRY if wanted.is_trial else ''}"
+    return f"{name} scaled from {before} to {groups}{DRY if request.is_trial else ''}"

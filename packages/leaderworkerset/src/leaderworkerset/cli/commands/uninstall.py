@@ -107,15 +107,15 @@ class Remover:
 
     async def remove_manager(self) -> None:
         """Remove everything except the definitions and the namespace, in reverse order."""
-        known = installable(self._namespace)
-        for resource, key in reversed(known):
+        objects = installable(self._namespace)
+        for resource, key in reversed(objects):
             await self._remove(resource, key)
         for resource in (
             resources.CLUSTER_ROLE_BINDINGS,
             resources.CLUSTER_ROLES,
         ):  # also those for users, and of other installers
             for obj in filter(metadata.is_installed, await self._list(resource)):
-                if (resource, meta.key(obj)) not in known:
+                if (resource, meta.key(obj)) not in objects:
                     await self._remove(resource, meta.key(obj))
         lease = await self._client.find(resources.LEASES, ObjectKey(self._namespace, metadata.LEASE))
         if lease is not None:
@@ -189,17 +189,17 @@ class Remover:
         await self._until_none(informer, resource, informer.store.list)
 
     async def _until_none(
-        self, informer: Informer, resource: Resource, left: Callable[[], Iterable[JSONObject]]
+        self, informer: Informer, resource: Resource, remaining: Callable[[], Iterable[JSONObject]]
     ) -> None:
         try:
             async with timeouts.within(self._timeout), following(informer) as objects:
-                await objects.until(lambda: None if any(True for _ in left()) else True)
+                await objects.until(lambda: None if any(True for _ in remaining()) else True)
         except TimeoutError as error:
-            first = next(iter(left()), {})
+            first = next(iter(remaining()), {})
             finalizers = meta.metadata(first).get("finalizers") if first else None
-            held = f": held by finalizers {', '.join(finalizers)}" if finalizers else ""
+            reason = f": held by finalizers {', '.join(finalizers)}" if finalizers else ""
             name = title(resource, str(meta.key(first))) if first else resource.kind
-            raise TimedOutError(f"{name} is still there after {self._timeout:g} s{held}; uninstall again") from error
+            raise TimedOutError(f"{name} is still there after {self._timeout:g} s{reason}; uninstall again") from error
 
 
 def is_dependent(obj: JSONObject) -> bool:
@@ -217,10 +217,10 @@ def installable(namespace: str) -> list[tuple[Resource, ObjectKey]]:
         InstallSettings(namespace=namespace, certificates="cert-manager", prometheus="monitoring"),
         InstallSettings(namespace=namespace),
     )
-    found = [(kind, meta.key(obj)) for chosen in choices for kind, obj in build_all(MANAGED, chosen)]
-    kept = {resources.NAMESPACES, resources.CUSTOM_RESOURCE_DEFINITIONS}
+    objects = [(kind, meta.key(obj)) for settings in choices for kind, obj in build_all(MANAGED, settings)]
+    excluded = {resources.NAMESPACES, resources.CUSTOM_RESOURCE_DEFINITIONS}
     # The last position counts: the webhook configurations are removed before anything else.
-    latest = dict.fromkeys(reversed([one for one in found if one[0] not in kept]))
+    latest = dict.fromkeys(reversed([pair for pair in objects if pair[0] not in excluded]))
     return list(reversed(latest))
 
 
@@ -246,10 +246,10 @@ def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
     if deletes and keeps:
         raise UsageError("--delete-workloads and --keep-crd cannot be combined")
 
-    said: list[str] = []
+    lines: list[str] = []
 
     def say(line: str) -> None:
-        said.append(line)
+        lines.append(line)
         terminal.say(line)
 
     async def act(session: Session) -> None:
@@ -266,7 +266,7 @@ def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
             refuse_stranding(await remover.evidence(), session.lws)
 
     target.run(act)
-    if not said:
+    if not lines:
         click.echo("there is nothing to remove")
 
 

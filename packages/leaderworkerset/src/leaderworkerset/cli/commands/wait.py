@@ -70,63 +70,63 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: 
     """
     if options.pop("fail_fast"):
         options["stuck_after"] = 0.0
-    wanted = WaitRequest(**options)
-    parse(wanted.condition)
-    if wanted.form and wanted.condition == "delete":
+    request = WaitRequest(**options)
+    parse(request.condition)
+    if request.form and request.condition == "delete":
         raise UsageError("-o cannot be combined with --for delete: nothing is left to print")
     if [bool(names), bool(selector), every].count(True) != 1:
         raise UsageError("give names, -l LABELS or --all: exactly one of them")
-    chosen = [targets.whole(name, "wait") for name in dict.fromkeys(names)]
+    set_names = [targets.whole(name, "wait") for name in dict.fromkeys(names)]
 
     async def act(session: Session) -> None:
         logging.configure_default(session.lifeline.log_level)
-        found = chosen
-        if not found:
-            found = (await targets.all_of(session, session.namespace, selector)).names
-        if not found:
+        object_names = set_names
+        if not object_names:
+            object_names = (await targets.all_of(session, session.namespace, selector)).names
+        if not object_names:
             raise CommandError(await targets.nothing_found(session, session.namespace, selector))
-        await wait_all(session, found, wanted)
+        await wait_all(session, object_names, request)
 
     target.run(act)
 
 
-async def wait_all(session: Session, names: Sequence[str], wanted: WaitRequest) -> None:
+async def wait_all(session: Session, names: Sequence[str], request: WaitRequest) -> None:
     """Wait for every object, and print which reached the condition; one error names what the others lack."""
     turns, loop, progress = asyncio.Semaphore(AT_ONCE), asyncio.get_running_loop(), ProgressLine(between=BETWEEN_LINES)
-    end = loop.time() + wanted.timeout
-    found: dict[str, JSONObject] = {}
+    end = loop.time() + request.timeout
+    objects: dict[str, JSONObject] = {}
 
     async def wait(name: str) -> str:
         async with turns:
-            left = max(round(end - loop.time(), 1), min(wanted.timeout, LAST_LOOK))
+            remaining = max(round(end - loop.time(), 1), min(request.timeout, LAST_LOOK))
             try:
-                view = await wait_one(session, name, replace(wanted, timeout=left), progress)
+                view = await wait_for_object(session, name, replace(request, timeout=remaining), progress)
             except TimedOutError as error:
                 return str(error)
-            if view is not None and wanted.form:
-                found[name] = view.object
+            if view is not None and request.form:
+                objects[name] = view.object
             else:
-                say(f"{name} {reached(wanted.condition)}")
+                say(f"{name} {reached(request.condition)}")
             return ""
 
     async with asyncio.TaskGroup() as tasks:
-        waiting = [tasks.create_task(wait(name)) for name in names]
-    if wanted.form:
-        shown = [found[name] for name in names if name in found]
-        click.echo(formats.filled(wanted.form, shown, is_one=len(names) == len(shown) == 1), nl=False)
-    if late := [text for one in waiting if (text := one.result())]:
+        waits = [tasks.create_task(wait(name)) for name in names]
+    if request.form:
+        matches = [objects[name] for name in names if name in objects]
+        click.echo(formats.filled(request.form, matches, is_one=len(names) == len(matches) == 1), nl=False)
+    if late := [text for task in waits if (text := task.result())]:
         raise TimedOutError("\n".join(late))
 
 
-async def wait_one(session: Session, name: str, wanted: WaitRequest, progress: ProgressLine) -> Shown | None:
+async def wait_for_object(session: Session, name: str, request: WaitRequest, progress: ProgressLine) -> Shown | None:
     """Wait for the condition of one object; return its view, None if it is deleted."""
-    resource = await resource_of(session, name, wanted.condition)
+    resource = await resource_of(session, name, request.condition)
     informers = informers_of(session.client, resource, meta.ObjectKey(session.namespace, name))
-    asking = replace(session, until_done=session.until_done or WAIT_WORDS.get(wanted.condition) is COMPLETE)
-    causes = Causes(asking, name, progress.note, stuck_after=wanted.stuck_after)
-    beside = (session.lifeline,) if wanted.condition == "delete" else (session.lifeline, causes)
+    cause_session = replace(session, until_done=session.until_done or WAIT_WORDS.get(request.condition) is COMPLETE)
+    causes = Causes(cause_session, name, progress.note, stuck_after=request.stuck_after)
+    beside = (session.lifeline,) if request.condition == "delete" else (session.lifeline, causes)
     try:
-        return await wait_for(informers, parse(wanted.condition), wanted.timeout, report=progress.show, beside=beside)
+        return await wait_for(informers, parse(request.condition), request.timeout, report=progress.show, beside=beside)
     except WaitTimeoutError as error:
         quoted = await quotation(session.client, error.view)
         raise TimedOutError(f"{error}{quoted}{await causes.conclude()}") from error

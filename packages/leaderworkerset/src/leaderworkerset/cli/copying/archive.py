@@ -165,11 +165,11 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path, root
 def _link(member: tarfile.TarInfo, target: Path, root: Path) -> None:
     """Make a symbolic link, if its target is inside of the destination."""
     place = _free(target, root, member.name)
-    wanted = PurePosixPath(member.linkname)
-    pointed = Path(os.path.realpath(place.parent / wanted))
+    link = PurePosixPath(member.linkname)
+    pointed = Path(os.path.realpath(place.parent / link))
     is_inside = pointed == root or root in pointed.parents
-    downwards = dropwhile("..".__eq__, wanted.parts)
-    if wanted.is_absolute() or ".." in downwards or not is_inside:
+    downwards = dropwhile("..".__eq__, link.parts)
+    if link.is_absolute() or ".." in downwards or not is_inside:
         raise CommandError(
             f"{_shown(member.name)} is a link to {_shown(member.linkname)}, out of the destination: it is not unpacked"
         )

@@ -61,11 +61,11 @@ class RankContainer(Struct, frozen=True):
         return self.session.channels(path, tuple(query), channels.EXEC_PROTOCOL)
 
 
-class Ended(Struct, frozen=True):
+class CommandEnd(Struct, frozen=True):
     """The exit code of a command, and its standard error."""
 
     code: int
-    said: str
+    stderr: str
 
 
 async def nothing(_: bytes) -> None:
@@ -75,14 +75,14 @@ async def nothing(_: bytes) -> None:
 async def run(rank: RankContainer, words: tuple[str, ...]) -> int:
     """Run a small command; return its exit code."""
     async with rank.opened(words) as streams:
-        return (await ended(rank, streams, nothing)).code
+        return (await relay(rank, streams, nothing)).code
 
 
 async def upload(rank: RankContainer, words: tuple[str, ...], write: Callable[[IO[bytes]], None]) -> None:
     """Start tar, and pass it as input what `write` writes."""
     async with rank.opened(words, with_input=True) as streams:
         sending = Sending(asyncio.get_running_loop(), streams)
-        ending = asyncio.create_task(ended(rank, streams, nothing))
+        ending = asyncio.create_task(relay(rank, streams, nothing))
         writing = asyncio.create_task(asyncio.to_thread(write, cast("IO[bytes]", sending)))
         try:
             await asyncio.wait({ending, writing}, return_when=asyncio.FIRST_COMPLETED)
@@ -99,13 +99,13 @@ async def upload(rank: RankContainer, words: tuple[str, ...], write: Callable[[I
 
 async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[IO[bytes]], T]) -> T:
     """Start tar, and let `read` read its output; return the result of `read`."""
-    waiting: queue.Queue[bytes] = queue.Queue(AHEAD)
-    reading = asyncio.create_task(asyncio.to_thread(read, cast("IO[bytes]", Pieces(_until_empty(waiting)))))
+    pieces: queue.Queue[bytes] = queue.Queue(AHEAD)
+    reading = asyncio.create_task(asyncio.to_thread(read, cast("IO[bytes]", Pieces(_until_empty(pieces)))))
 
     async def put(piece: bytes) -> None:
         while not reading.done():
             try:
-                waiting.put_nowait(piece)
+                pieces.put_nowait(piece)
             except queue.Full:
                 await asyncio.sleep(BETWEEN_TRIES)
             else:
@@ -113,7 +113,7 @@ async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[
 
     try:
         async with rank.opened(words) as streams:
-            ending = asyncio.create_task(ended(rank, streams, put))
+            ending = asyncio.create_task(relay(rank, streams, put))
             try:
                 await asyncio.wait({ending, reading}, return_when=asyncio.FIRST_COMPLETED)
                 # What is not an archive may be the words of a tar that fails, and its error explains more.
@@ -136,8 +136,8 @@ def _failed(reading: "asyncio.Task[T]") -> bool:
     return reading.done() and reading.exception() is not None
 
 
-def _until_empty(waiting: "queue.Queue[bytes]") -> Iterator[bytes]:
-    while piece := waiting.get():
+def _until_empty(pieces: "queue.Queue[bytes]") -> Iterator[bytes]:
+    while piece := pieces.get():
         yield piece
 
 
@@ -163,30 +163,30 @@ class Sending:
         self._is_stopped = True
 
 
-async def ended(rank: RankContainer, streams: Channels, take: Callable[[bytes], Awaitable[None]]) -> Ended:
+async def relay(rank: RankContainer, streams: Channels, take: Callable[[bytes], Awaitable[None]]) -> CommandEnd:
     """Pass on the output of a command until it ends."""
-    said = bytearray()
+    stderr = bytearray()
     while piece := await streams.receive():
         channel, data = piece
         if channel == channels.STDOUT:
             await take(data)
         elif channel == channels.STDERR:
-            said += data[: SAID - len(said)]
+            stderr += data[: SAID - len(stderr)]
         elif channel == channels.STATUS:
             try:
                 code = channels.exit_code(data)
             except ConnectionFailedError as error:  # the command was not started
-                return Ended(NOT_STARTED, str(error))
-            return Ended(code, said.decode(errors="replace").strip())
+                return CommandEnd(NOT_STARTED, str(error))
+            return CommandEnd(code, stderr.decode(errors="replace").strip())
     raise CommandError(f"{rank}: the connection ended before the command did")
 
 
-def refuse_failure(rank: RankContainer, end: Ended) -> None:
+def refuse_failure(rank: RankContainer, end: CommandEnd) -> None:
     """Raise an error if tar failed, or is not installed."""
     if end.code in NOT_THERE:
         raise CommandError(
             f"{rank} has no program tar, which copying needs: put it into the image, or pass a file through a shell, "
-            f"as in `lws exec -i … -- sh -c 'cat > FILE' < FILE` ({end.said or f'exit code {end.code}'})"
+            f"as in `lws exec -i … -- sh -c 'cat > FILE' < FILE` ({end.stderr or f'exit code {end.code}'})"
         )
     if end.code:
-        raise CommandError(f"{rank}: {end.said or f'tar exited with code {end.code}'}")
+        raise CommandError(f"{rank}: {end.stderr or f'tar exited with code {end.code}'}")

@@ -45,21 +45,23 @@ def is_healthy(findings: Iterable[CheckResult]) -> bool:
 
 def ordered(findings: Iterable[CheckResult]) -> list[CheckResult]:
     """Return the results by severity, otherwise in their order."""
-    return sorted(findings, key=lambda one: ORDER.index(one.level))
+    return sorted(findings, key=lambda result: ORDER.index(result.level))
 
 
 def lines(findings: Sequence[CheckResult]) -> list[str]:
     """Return the report: numbered results, problems first, and a summary."""
-    shown = ordered(findings)
-    width = max((len(one.check) for one in shown), default=0)
+    results = ordered(findings)
+    width = max((len(result.check) for result in results), default=0)
     report = []
-    for number, one in enumerate(shown, 1):
-        report.append(f"{number:>3}  {one.level.upper():<7}  {one.check:<{width}}  {one.text}  [{one.code}]")
-        if one.fix:
-            report.append(f"{'':>14}{'':<{width}}  fix: {one.fix}")
-    counts = {level: sum(one.level == level for one in shown) for level in ORDER}
-    told = ", ".join(f"{count} {level}" for level, count in counts.items() if count)
-    return [*report, "", f"{len(shown)} findings: {told}"]
+    for number, result in enumerate(results, 1):
+        report.append(
+            f"{number:>3}  {result.level.upper():<7}  {result.check:<{width}}  {result.text}  [{result.code}]"
+        )
+        if result.fix:
+            report.append(f"{'':>14}{'':<{width}}  fix: {result.fix}")
+    counts = {level: sum(result.level == level for result in results) for level in ORDER}
+    totals = ", ".join(f"{count} {level}" for level, count in counts.items() if count)
+    return [*report, "", f"{len(results)} findings: {totals}"]
 
 
 def document(findings: Sequence[CheckResult]) -> JSONObject:
@@ -71,12 +73,12 @@ def document(findings: Sequence[CheckResult]) -> JSONObject:
         "findings": [
             {
                 "number": number,
-                "code": one.code,
-                "level": one.level,
-                "check": one.check,
-                "text": one.text,
-                "fix": one.fix,
+                "code": result.code,
+                "level": result.level,
+                "check": result.check,
+                "text": result.text,
+                "fix": result.fix,
             }
-            for number, one in enumerate(ordered(findings), 1)
+            for number, result in enumerate(ordered(findings), 1)
         ],
     }

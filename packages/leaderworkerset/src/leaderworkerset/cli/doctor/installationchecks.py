@@ -72,7 +72,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     namespace: str
     lws: str
     definitions: Mapping[str, Read]
-    wanted: Sequence[JSONObject]
+    own_definitions: Sequence[JSONObject]
     configurations: Mapping[str, Read]
     probe: str | None
     """The API server's error about a LeaderWorkerSet in a dry run, None if it accepted it."""
@@ -125,31 +125,31 @@ def _server(facts: Facts) -> Iterator[CheckResult]:
 
 def _definitions(facts: Facts) -> Iterator[CheckResult]:
     good = 0
-    for wanted in facts.wanted:
-        name, found = meta.name(wanted), facts.definitions.get(meta.name(wanted))
-        if isinstance(found, Unread):
-            yield _unread("LWS-D201", "definitions", f"{name} cannot be read: {found.why}")
-        elif found is None:
+    for definition in facts.own_definitions:
+        name, existing = meta.name(definition), facts.definitions.get(meta.name(definition))
+        if isinstance(existing, Unread):
+            yield _unread("LWS-D201", "definitions", f"{name} cannot be read: {existing.why}")
+        elif existing is None:
             yield CheckResult("LWS-D202", Level.ERROR, "definitions", f"{name} is missing", _install(facts))
-        elif not meta.is_condition_true(found, "Established"):
-            refused = (meta.find_condition(found, "NamesAccepted") or {}).get("message", "")
+        elif not meta.is_condition_true(existing, "Established"):
+            refused = (meta.find_condition(existing, "NamesAccepted") or {}).get("message", "")
             text = f"{name} is not established{f': {refused}' if refused else ''}"
             fix = f"{'remove the definition that has these names, then ' if refused else ''}{_install(facts)}"
             yield CheckResult("LWS-D203", Level.ERROR, "definitions", text, fix)
-        elif (difference := skew(found, wanted)) is not None:
+        elif (difference := skew(existing, definition)) is not None:
             text = f"{name} is of another version: {difference}"
             yield CheckResult("LWS-D204", Level.WARNING, "definitions", text, _install(facts))
         else:
             good += 1
     if good:
-        text = f"{good} of {len(facts.wanted)} are as this version has them"
+        text = f"{good} of {len(facts.own_definitions)} are as this version has them"
         yield CheckResult("LWS-D205", Level.OK, "definitions", text)
 
 
-def skew(found: JSONObject, wanted: JSONObject) -> str | None:
+def skew(existing: JSONObject, definition: JSONObject) -> str | None:
     """Return how a definition differs from ours, in versions or fields of the spec; None if it does not."""
-    theirs = {one["name"]: one for one in meta.spec(found).get("versions") or []}
-    for version in meta.spec(wanted)["versions"]:
+    theirs = {version["name"]: version for version in meta.spec(existing).get("versions") or []}
+    for version in meta.spec(definition)["versions"]:
         other = theirs.get(version["name"])
         if other is None or not other.get("served"):
             return f"it does not serve {version['name']}"
@@ -166,29 +166,31 @@ def _fields(version: JSONObject) -> set[str]:
     """Return the paths of the fields of spec and status, without those of pod templates, which are Kubernetes' own."""
     schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
     paths: set[str] = set()
-    left = [(name, (schema.get("properties") or {}).get(name) or {}) for name in ("spec", "status")]
-    while left:
-        path, one = left.pop()
+    queue = [(name, (schema.get("properties") or {}).get(name) or {}) for name in ("spec", "status")]
+    while queue:
+        path, node = queue.pop()
         if path.endswith(("emplate.spec", "emplate.metadata")):
             continue
         paths.add(path)
-        inner = one.get("items") if one.get("type") == "array" else one
-        left += [(f"{path}.{name}", value) for name, value in ((inner or {}).get("properties") or {}).items()]
+        inner = node.get("items") if node.get("type") == "array" else node
+        queue += [(f"{path}.{name}", value) for name, value in ((inner or {}).get("properties") or {}).items()]
     return paths
 
 
 def _webhooks(facts: Facts) -> Iterator[CheckResult]:
     there = True
     for name in (MUTATING_NAME, VALIDATING_NAME):
-        found = facts.configurations.get(name)
-        if isinstance(found, Unread):
-            yield _unread("LWS-D301", "webhooks", f"{name} cannot be read: {found.why}")
-        elif found is None:
+        configuration = facts.configurations.get(name)
+        if isinstance(configuration, Unread):
+            yield _unread("LWS-D301", "webhooks", f"{name} cannot be read: {configuration.why}")
+        elif configuration is None:
             there = False
             text = f"{name} is missing: LeaderWorkerSets and pods are neither checked nor completed"
             yield CheckResult("LWS-D302", Level.ERROR, "webhooks", text, _install(facts))
         elif without := [
-            hook["name"] for hook in found.get("webhooks") or [] if not (hook.get("clientConfig") or {}).get("caBundle")
+            hook["name"]
+            for hook in configuration.get("webhooks") or []
+            if not (hook.get("clientConfig") or {}).get("caBundle")
         ]:
             there = False
             text = f"{name} has no caBundle for {', '.join(without)}: the API server cannot trust them"
@@ -210,16 +212,18 @@ def _certificates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
     if isinstance(facts.certificates, Unread):
         yield _unread("LWS-D401", "certificates", f"not readable: {facts.certificates.why}")
         return
-    for one in facts.certificates:
-        ends = f"{one.ends:%Y-%m-%d %H:%M} UTC"
-        if one.ends <= now:
+    for certificate in facts.certificates:
+        ends = f"{certificate.ends:%Y-%m-%d %H:%M} UTC"
+        if certificate.ends <= now:
             fix = "restart the manager, which renews it; or see the Certificate of cert-manager"
-            yield CheckResult("LWS-D402", Level.ERROR, "certificates", f"{one.what} has expired at {ends}", fix)
-        elif one.ends - now <= SOON:
+            yield CheckResult("LWS-D402", Level.ERROR, "certificates", f"{certificate.what} has expired at {ends}", fix)
+        elif certificate.ends - now <= SOON:
             fix = "see the manager's logs: it should have been renewed by now"
-            yield CheckResult("LWS-D403", Level.WARNING, "certificates", f"{one.what} ends soon, at {ends}", fix)
+            yield CheckResult(
+                "LWS-D403", Level.WARNING, "certificates", f"{certificate.what} ends soon, at {ends}", fix
+            )
         else:
-            yield CheckResult("LWS-D404", Level.OK, "certificates", f"{one.what} is valid until {ends}")
+            yield CheckResult("LWS-D404", Level.OK, "certificates", f"{certificate.what} is valid until {ends}")
 
 
 def _unread(code: str, subject: str, text: str) -> CheckResult:
@@ -236,32 +240,33 @@ def _manager(facts: Facts, now: datetime) -> Iterator[CheckResult]:
 
 
 def _deployment(facts: Facts) -> CheckResult:
-    found, name = facts.deployment, f"deployment {facts.namespace}/{metadata.MANAGER}"
-    if isinstance(found, Unread):
-        return _unread("LWS-D501", "manager", f"{name} cannot be read: {found.why}")
-    if found is None:
+    deployment, name = facts.deployment, f"deployment {facts.namespace}/{metadata.MANAGER}"
+    if isinstance(deployment, Unread):
+        return _unread("LWS-D501", "manager", f"{name} cannot be read: {deployment.why}")
+    if deployment is None:
         text = f"{name} is missing: nothing reconciles, unless a manager runs elsewhere"
         return CheckResult("LWS-D502", Level.WARNING, "manager", text, _install(facts))
-    ready, wanted = int(meta.status(found).get("readyReplicas") or 0), int(meta.spec(found).get("replicas", 1))
-    text = f"{name} has {ready} of {wanted} pods ready"
-    if ready >= wanted:
+    ready = int(meta.status(deployment).get("readyReplicas") or 0)
+    desired = int(meta.spec(deployment).get("replicas", 1))
+    text = f"{name} has {ready} of {desired} pods ready"
+    if ready >= desired:
         return CheckResult("LWS-D504", Level.OK, "manager", text)
-    waiting = [(meta.name(pod), why) for pod in facts.managers if (why := podstate.why(pod))]
-    text += "".join(f"; {pod}: {why}" for pod, why in waiting[:1])
+    reasons = [(meta.name(pod), why) for pod in facts.managers if (why := podstate.why(pod))]
+    text += "".join(f"; {pod}: {why}" for pod, why in reasons[:1])
     fix = f"`{facts.lws} must-gather` writes what its pods say: their states, events and logs"
     code, level = ("LWS-D504", Level.WARNING) if ready else ("LWS-D503", Level.ERROR)
     return CheckResult(code, level, "manager", text, fix)
 
 
 def _lease(facts: Facts, now: datetime) -> CheckResult:
-    found, name = facts.lease, f"lease {facts.namespace}/{metadata.LEASE}"
-    if isinstance(found, Unread):
-        return _unread("LWS-D511", "leader", f"{name} cannot be read: {found.why}")
-    if found is None:
+    lease, name = facts.lease, f"lease {facts.namespace}/{metadata.LEASE}"
+    if isinstance(lease, Unread):
+        return _unread("LWS-D511", "leader", f"{name} cannot be read: {lease.why}")
+    if lease is None:
         text = f"{name} is missing: no manager has ever led here"
         fix = "see the manager's logs; with leader election off this is right"
         return CheckResult("LWS-D512", Level.WARNING, "leader", text, fix)
-    spec = meta.spec(found)
+    spec = meta.spec(lease)
     holder = spec.get("holderIdentity") or ""
     if not holder:
         text = f"{name} has no holder: nothing reconciles"

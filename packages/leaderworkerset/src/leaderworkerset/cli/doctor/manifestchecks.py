@@ -44,7 +44,7 @@ FIX_GUARD: Final = (
 
 def guards(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
     """Yield a warning for each container with a guard, or that there is none."""
-    results = [one for obj in objects for one in _of_object(obj)]
+    results = [result for obj in objects for result in _of_object(obj)]
     yield from results or [CheckResult("LWS-D010", Level.OK, "guards", "no loop waits for a name or a port")]
 
 
@@ -79,7 +79,7 @@ def _containers(node: JSON) -> Iterator[JSONObject]:
     children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
     if isinstance(node, dict):
         for name in ("initContainers", "containers"):
-            yield from (one for one in node.get(name) or () if isinstance(one, dict))
+            yield from (container for container in node.get(name) or () if isinstance(container, dict))
     for child in children:
         yield from _containers(child)
 
@@ -104,7 +104,7 @@ FIX_UNUSED: Final = f"add a rule with action: {RESTART_ALL}, or remove the annot
 
 def contradictions(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
     """Yield a warning for each contradiction, or that there is none."""
-    results = [one for obj in objects for spec in _sets(obj) for one in _of_set(obj, spec)]
+    results = [result for obj in objects for spec in _sets(obj) for result in _of_set(obj, spec)]
     yield from results or [
         CheckResult(CODE, Level.OK, SUBJECT, "no restart rule contradicts the restart policy of a group")
     ]
@@ -119,13 +119,13 @@ def _sets(node: JSON) -> Iterator[JSONObject]:
         yield from _sets(child)
 
 
-def _of_set(obj: JSONObject, found: JSONObject) -> Iterator[CheckResult]:
-    template = found["spec"]["leaderWorkerTemplate"]
+def _of_set(obj: JSONObject, part: JSONObject) -> Iterator[CheckResult]:
+    template = part["spec"]["leaderWorkerTemplate"]
     if not isinstance(template, dict):
         return
     policy = template.get("restartPolicy") or RestartPolicy.RECREATE_GROUP_ON_POD_RESTART.value
     recreates = policy in tuple(RestartPolicy) and RestartPolicy(policy).recreates
-    tolerates = labels.IN_PLACE_RESTARTS in meta.annotations(found)
+    tolerates = labels.IN_PLACE_RESTARTS in meta.annotations(part)
     where, actions = f"{obj.get('kind')} {meta.name(obj)}", [*_actions(template)]
     for container, action in actions:
         text = (
@@ -158,4 +158,4 @@ def _dict(value: JSON) -> JSONObject:
 
 
 def _dicts(value: JSON) -> list[JSONObject]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -83,9 +83,9 @@ async def observe(session: Session) -> Facts:
         VALIDATING_NAME: await _read(client, resources.VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING_NAME),
     }
     namespace = _namespace(configurations.values())
-    wanted = MANAGED.definitions()
-    kinds = {name: one.group_objects for name, one in PROVIDERS.items()} | {KUBERNETES: (POD_GROUPS,)}
-    served = {name: not some or any([await _is_served(client, one) for one in some]) for name, some in kinds.items()}
+    definitions = MANAGED.definitions()
+    kinds = {name: provider.group_objects for name, provider in PROVIDERS.items()} | {KUBERNETES: (POD_GROUPS,)}
+    served = {name: not some or any([await _is_served(client, kind) for kind in some]) for name, some in kinds.items()}
     served["kueue"] = await _is_served(client, LOCAL_QUEUES)
     refused = await admissionprobe.refusal(client, session.namespace)
     return Facts(
@@ -94,9 +94,10 @@ async def observe(session: Session) -> Facts:
         namespace=namespace,
         lws=session.lws,
         definitions={
-            meta.name(one): await _read(client, resources.CUSTOM_RESOURCE_DEFINITIONS, meta.name(one)) for one in wanted
+            meta.name(definition): await _read(client, resources.CUSTOM_RESOURCE_DEFINITIONS, meta.name(definition))
+            for definition in definitions
         },
-        wanted=wanted,
+        own_definitions=definitions,
         configurations=configurations,
         probe=None if refused is None else str(refused),
         certificates=await _certificates(client, namespace, configurations),
@@ -122,9 +123,9 @@ async def _read(client: Client, kind: Resource, name: str, namespace: str = "") 
 
 def _namespace(configurations: Iterable[Read]) -> str:
     """Return the namespace of the webhooks' Service, else the usual one."""
-    for found in configurations:
-        if isinstance(found, dict):
-            for hook in found.get("webhooks") or []:
+    for configuration in configurations:
+        if isinstance(configuration, dict):
+            for hook in configuration.get("webhooks") or []:
                 service = (hook.get("clientConfig") or {}).get("service") or {}
                 if service.get("namespace"):
                     return str(service["namespace"])
@@ -133,33 +134,33 @@ def _namespace(configurations: Iterable[Read]) -> str:
 
 async def _certificates(client: Client, namespace: str, configurations: Mapping[str, Read]) -> list[Expiry] | Unread:
     """Return the ends of the authorities that the webhooks' clients trust, and of the certificate that they serve."""
-    found: dict[bytes, str] = {}
+    pems: dict[bytes, str] = {}
     for name, configuration in configurations.items():
         for hook in (configuration.get("webhooks") or []) if isinstance(configuration, dict) else []:
             bundle = (hook.get("clientConfig") or {}).get("caBundle") or ""
             for pem in certificates.split(base64.b64decode(bundle)) if bundle else ():
-                found.setdefault(pem, f"an authority in {name}")
+                pems.setdefault(pem, f"an authority in {name}")
     secret = await _read(client, resources.SECRETS, SECRET_NAME, namespace)
     if isinstance(secret, dict) and (chain := (secret.get("data") or {}).get("tls.crt")):
         for pem in certificates.split(base64.b64decode(chain))[:1]:
-            found[pem] = "the webhook's certificate"
-    if not found:
+            pems[pem] = "the webhook's certificate"
+    if not pems:
         return Unread(secret.why) if isinstance(secret, Unread) else []
     try:
-        return [Expiry(what, certificates.expires_at(pem)) for pem, what in found.items()]
+        return [Expiry(what, certificates.expires_at(pem)) for pem, what in pems.items()]
     except ValueError as error:
         return Unread(str(error))
 
 
 async def _accesses(client: Client, namespace: str) -> list[Access] | Unread:
-    found = []
+    accesses = []
     for permission in NEEDED:
         try:
             allowed = await is_allowed(client, permission, namespace)
         except APIError as error:
             return Unread(str(error))
-        found.append(Access(permission.verb, permission.title, allowed))
-    return found
+        accesses.append(Access(permission.verb, permission.title, allowed))
+    return accesses
 
 
 async def _gates(client: Client) -> dict[str, bool] | Unread:
@@ -167,32 +168,34 @@ async def _gates(client: Client) -> dict[str, bool] | Unread:
         answer = await client.send(Request("GET", "/metrics"))
     except APIError as error:
         return Unread(str(error))
-    found = {}
+    gates = {}
     for line in answer.body.splitlines():
         if line.startswith(b'kubernetes_feature_enabled{name="'):
             name = line.split(b'"')[1].decode(errors="replace")
-            found[name] = line.rstrip().endswith(b" 1")
-    return found
+            gates[name] = line.rstrip().endswith(b" 1")
+    return gates
 
 
 async def _all(
     client: Client, kinds: Iterable[Resource], namespace: str, selector: str = labels.NAME
 ) -> list[JSONObject]:
     """Return the objects of these kinds (of LeaderWorkerSets); none of a kind that is unserved or unreadable."""
-    found: list[JSONObject] = []
+    objects: list[JSONObject] = []
     for kind in kinds:
         with suppress(APIError):
-            found += (await client.list(kind, namespace=namespace, label_selector=selector)).items
-    return found
+            objects += (await client.list(kind, namespace=namespace, label_selector=selector)).items
+    return objects
 
 
 async def _provider(client: Client, namespace: str) -> str | Unread:
     """Return the gang scheduler of the manager's configuration, empty if there is none."""
-    found = await _read(client, resources.CONFIG_MAPS, metadata.CONFIGURATION, namespace)
-    if not isinstance(found, dict):
-        return found if isinstance(found, Unread) else ""
+    config_map = await _read(client, resources.CONFIG_MAPS, metadata.CONFIGURATION, namespace)
+    if not isinstance(config_map, dict):
+        return config_map if isinstance(config_map, Unread) else ""
     try:
-        return configurationfile.parse(str((found.get("data") or {}).get(CONFIGURATION_KEY, "")).encode()).gang_provider
+        return configurationfile.parse(
+            str((config_map.get("data") or {}).get(CONFIGURATION_KEY, "")).encode()
+        ).gang_provider
     except ConfigurationError as error:
         return Unread(str(error))
 
@@ -202,8 +205,8 @@ async def _is_served(client: Client, kind: Resource) -> bool:
         answer = await client.send(Request("GET", f"/apis/{kind.api_version}"))
     except (NotFoundError, ForbiddenError, UnauthorizedError):
         return False
-    listed = msgspec.json.decode(answer.body, type=JSONObject)
-    return any(one.get("name") == kind.plural for one in listed.get("resources") or [])
+    listing = msgspec.json.decode(answer.body, type=JSONObject)
+    return any(api_resource.get("name") == kind.plural for api_resource in listing.get("resources") or [])
 
 
 async def _queues(client: Client, namespace: str, *, has_kueue: bool) -> list[str]:
@@ -216,7 +219,7 @@ async def _queues(client: Client, namespace: str, *, has_kueue: bool) -> list[st
     except KubeError:
         return []
     names = {meta.name(queue) for queue in queues.items} if queues else set()
-    return [meta.name(one) for one in sets.items if meta.labels(one)[labels.QUEUE_NAME] not in names]
+    return [meta.name(lws) for lws in sets.items if meta.labels(lws)[labels.QUEUE_NAME] not in names]
 
 
 def observe_machine() -> Machine:

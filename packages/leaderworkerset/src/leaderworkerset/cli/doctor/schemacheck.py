@@ -41,13 +41,13 @@ def faults(schema: JSONObject, value: JSON, path: str = "") -> Iterator[str]:
     >>> list(faults(shape, {"a": 0, "b": 1}, "spec"))
     ['spec.b: unknown field', 'spec.a: Invalid value: 0: must be at least 1']
     """
-    wanted = schema.get("type")
+    type_name = schema.get("type")
     if schema.get(INT_OR_STRING):
         if not isinstance(value, int | str) or isinstance(value, bool):
             yield f"{path}: Invalid value: {render(value)}: must be an integer or a string"
         return
-    if wanted in TYPES and not TYPES[wanted](value):
-        yield f"{path}: Invalid value: {render(value)}: must be of type {wanted}"
+    if type_name in TYPES and not TYPES[type_name](value):
+        yield f"{path}: Invalid value: {render(value)}: must be of type {type_name}"
         return
     for keyword, (text, is_kept) in LIMITS.items():
         if keyword in schema and not is_kept(value, schema[keyword]):
@@ -59,16 +59,16 @@ def faults(schema: JSONObject, value: JSON, path: str = "") -> Iterator[str]:
 
 
 def _object(schema: JSONObject, value: JSONObject, path: str) -> Iterator[str]:
-    known, values = schema.get("properties") or {}, schema.get("additionalProperties")
-    is_open = not known or values is not None or schema.get("x-kubernetes-preserve-unknown-fields")
+    properties, values = schema.get("properties") or {}, schema.get("additionalProperties")
+    is_open = not properties or values is not None or schema.get("x-kubernetes-preserve-unknown-fields")
     for name in value if not is_open else ():
-        if name not in known:
-            yield f"{_join(path, name)}: unknown field{nearmisses.hint(name, known)}"
+        if name not in properties:
+            yield f"{_join(path, name)}: unknown field{nearmisses.hint(name, properties)}"
     for name in schema.get("required") or ():
-        if name not in value and "default" not in known.get(name, {}):
+        if name not in value and "default" not in properties.get(name, {}):
             yield f"{_join(path, name)}: Required value"
     for name, child in value.items():
-        shape = known.get(name, values)
+        shape = properties.get(name, values)
         if isinstance(shape, dict):
             yield from faults(shape, child, _join(path, name))
 

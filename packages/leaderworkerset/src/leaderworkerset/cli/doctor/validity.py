@@ -29,7 +29,7 @@ ANY: Final = Support(is_enabled=True, provider="kubernetes")
 
 def validity(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
     """Yield an error for each refused field, or that there is none, and a note about unchecked objects."""
-    found: list[CheckResult] = []
+    results: list[CheckResult] = []
     others: dict[str, None] = {}
     checked = 0
     schemas = {
@@ -43,12 +43,14 @@ def validity(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
             continue
         checked += 1
         title = f"{obj.get('kind')} {meta.name(obj)}"
-        found += [CheckResult(CODE, Level.ERROR, SUBJECT, f"{title}: {text}", FIX) for text in refusals(obj, versions)]
-    if checked and not found:
-        found.append(
+        results += [
+            CheckResult(CODE, Level.ERROR, SUBJECT, f"{title}: {text}", FIX) for text in refusals(obj, versions)
+        ]
+    if checked and not results:
+        results.append(
             CheckResult(CODE, Level.OK, SUBJECT, "schema and admission accept the objects of LeaderWorkerSets")
         )
-    yield from found
+    yield from results
     if others:
         text = f"not checked, as only an API server can: {', '.join(others)}"
         yield CheckResult("LWS-D013", Level.NOTE, SUBJECT, text, FIX_UNCHECKED)
@@ -58,7 +60,7 @@ def refusals(obj: JSONObject, versions: list[JSONObject]) -> list[str]:
     """Return why an API server would refuse an object; admission is asked only if the schema accepts it."""
     obj = obj | {"metadata": {"namespace": "default"} | meta.metadata(obj)}
     version = str(obj["apiVersion"]).rpartition("/")[2]
-    served = {one["name"]: one["schema"]["openAPIV3Schema"] for one in versions}
+    served = {entry["name"]: entry["schema"]["openAPIV3Schema"] for entry in versions}
     if version not in served:
         return [f"apiVersion: Unsupported value: {version!r}: served: {', '.join(served)}"]
     return list(faults(served[version], obj)) or [str(error) for error in _admission(obj)]

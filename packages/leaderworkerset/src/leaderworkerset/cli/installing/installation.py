@@ -135,10 +135,10 @@ class Installer:
         """Apply the objects in order. After an error, the applied objects stay, and a repeated call continues there."""
         for resource, obj in objects:
             try:
-                applied = await self._apply(resource, obj)
+                result = await self._apply(resource, obj)
             except APIError as error:
                 raise CommandError(f"{describe(resource, obj, error)}\nfix it and install again") from error
-            self._say(f"{title(resource, meta.name(obj))} {applied.word}")
+            self._say(f"{title(resource, meta.name(obj))} {result.word}")
 
     async def _apply(self, resource: Resource, obj: JSONObject, *, dry_run: bool = False) -> Applied:
         """Apply an object; retry a few times while the API server is overloaded or restarts."""

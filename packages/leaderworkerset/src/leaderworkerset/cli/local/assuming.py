@@ -33,23 +33,25 @@ def rehearsed(documents: Sequence[Document], *, provisioner: str, there: Collect
     objects = [document.object for document in documents]
     classes = dict.fromkeys(name for obj in objects for name in values(obj, "storageClassName"))
     own = [_local(document, provisioner) for document in documents]
-    lines = [f"storage class {_name(one.object)}: makes directories" for one in own if one not in documents]
-    made: list[JSONObject] = []
+    lines = [
+        f"storage class {_name(document.object)}: makes directories" for document in own if document not in documents
+    ]
+    additions: list[JSONObject] = []
     for name in classes:
         if name not in there and not _brings(objects, "StorageClass", name):
-            made.append(_of("storage.k8s.io/v1", "StorageClass", name, provisioner=provisioner))
+            additions.append(_of("storage.k8s.io/v1", "StorageClass", name, provisioner=provisioner))
             lines.append(f"storage class {name}: makes directories")
     for name in dict.fromkeys(name for obj in objects for name in values(obj, "priorityClassName")):
         if not _brings(objects, "PriorityClass", name) and not name.startswith("system-"):
-            made.append(_of("scheduling.k8s.io/v1", "PriorityClass", name, value=1000))
+            additions.append(_of("scheduling.k8s.io/v1", "PriorityClass", name, value=1000))
             lines.append(f"priority class {name}: value 1000")
     for namespace, name in _claims(objects):
         claim = _of("v1", "PersistentVolumeClaim", name)
         claim["metadata"] |= {"namespace": namespace} if namespace else {}
         claim["spec"] = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
-        made.append(claim)
+        additions.append(claim)
         lines.append(f"volume claim {name}: an empty directory")
-    added = [Document("--nodes auto", number, 1, obj) for number, obj in enumerate(made, 1)]
+    added = [Document("--nodes auto", number, 1, obj) for number, obj in enumerate(additions, 1)]
     return Rehearsed((*added, *own), tuple(lines))
 
 
@@ -58,8 +60,8 @@ def _local(document: Document, provisioner: str) -> Document:
     obj = document.object
     if obj["kind"] != "StorageClass" or obj.get("provisioner") == provisioner:
         return document
-    kept = {name: value for name, value in obj.items() if name not in {"parameters", "allowedTopologies"}}
-    changed = kept | {"provisioner": provisioner, "volumeBindingMode": "Immediate"}
+    fields = {name: value for name, value in obj.items() if name not in {"parameters", "allowedTopologies"}}
+    changed = fields | {"provisioner": provisioner, "volumeBindingMode": "Immediate"}
     return Document(document.source, document.number, document.line, changed)
 
 
@@ -67,7 +69,7 @@ def _claims(objects: Sequence[JSONObject]) -> list[tuple[str, str]]:
     """Return namespace and name of the claims that pods mount and that do not exist."""
     brought = {(_namespace(obj), _name(obj)) for obj in objects if obj["kind"] == "PersistentVolumeClaim"}
     mounted = {(_namespace(obj), name): None for obj in objects for name in values(obj, "claimName")}
-    return [one for one in mounted if one not in brought]
+    return [claim for claim in mounted if claim not in brought]
 
 
 def values(node: JSON, field: str) -> Iterator[str]:
@@ -126,25 +128,25 @@ def assume(documents: Sequence[Document], options: ClusterOptions) -> Assumed:
     demands = [demand for document in documents for demand in demands_of(document.object)]
     if AUTO not in (options.nodes, options.gpus_per_node):
         return Assumed(documents, nodes_of(options), (*counts, *_offer(demands, options)))
-    found = [_combined(pool, options) for pool in _pools(demands, options)]
-    total = sum(pool.count for pool in found)
+    pools = [_combined(pool, options) for pool in _pools(demands, options)]
+    total = sum(pool.count for pool in pools)
     if total > nodepools.MOST:
         raise CommandError(
             f"--nodes auto: the manifest needs {total} nodes, and at most {nodepools.MOST} are simulated: "
             "give fewer replicas, or --nodes with a number"
         )
-    lines = (*counts, *(f"assumed: {pool}" for pool in found))
+    lines = (*counts, *(f"assumed: {pool}" for pool in pools))
     if options.nodes != AUTO:
-        return Assumed(documents, nodes_in(found), lines)
+        return Assumed(documents, nodes_in(pools), lines)
     around = rehearsed(documents, provisioner=PROVISIONER, there=(DEFAULT_CLASS_NAME,))
-    return Assumed(around.documents, nodes_in(found), (*lines, *(f"assumed: {line}" for line in around.assumptions)))
+    return Assumed(around.documents, nodes_in(pools), (*lines, *(f"assumed: {line}" for line in around.assumptions)))
 
 
 def _pools(demands: Sequence[Demand], options: ClusterOptions) -> list[Pool]:
     """Return the pools before the options of the command line are added."""
     if options.nodes == AUTO:
-        found = nodepools.pools(demands) or [Pool(count=1)]
-        return found if options.gpus_per_node == AUTO else list(map(nodepools.without_resources, found))
+        pools = nodepools.pools(demands) or [Pool(count=1)]
+        return pools if options.gpus_per_node == AUTO else list(map(nodepools.without_resources, pools))
     capacity = tuple(f"{name}={amount}" for name, amount in sorted(nodepools.largest(demands).items()))
     return [Pool(count=options.nodes, capacity=capacity, sources=tuple(demand.source for demand in demands))]
 

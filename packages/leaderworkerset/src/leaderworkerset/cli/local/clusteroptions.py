@@ -69,7 +69,7 @@ class ClusterOptions(Struct, frozen=True, kw_only=True):
         words += [f"--image={name}={directory}" for name, directory in self.images]
         words += [f"--max-pods={self.max_pods}"]
         words += [f"--port={self.port}", f"--log-level={self.log_level}", f"--log-format={self.log_format}"]
-        return [*words, *("--stub" if one == MISSING else f"--stub={one}" for one in self.stub)]
+        return [*words, *("--stub" if name == MISSING else f"--stub={name}" for name in self.stub)]
 
 
 OPTIONS = (

@@ -22,10 +22,10 @@ def load(place: ClusterDirectory) -> ClusterOptions | None:
     """Return the options of the last start, None if there are none."""
     path = place.directory / OPTIONS
     try:
-        kept: Any = msgspec.json.decode(path.read_bytes())
-        if isinstance(kept, dict) and isinstance(kept.get("stub"), bool):  # as it was kept before --stub took values
-            kept["stub"] = (MISSING,) if kept["stub"] else ()
-        return msgspec.convert(kept, ClusterOptions, dec_hook=_decode)
+        value: Any = msgspec.json.decode(path.read_bytes())
+        if isinstance(value, dict) and isinstance(value.get("stub"), bool):  # as it was kept before --stub took values
+            value["stub"] = (MISSING,) if value["stub"] else ()
+        return msgspec.convert(value, ClusterOptions, dec_hook=_decode)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -52,17 +52,17 @@ def save(place: ClusterDirectory, options: ClusterOptions) -> None:
         raise CommandError(f"{path}: {error.strerror}") from error
 
 
-def combined(typed: ClusterOptions, given: Collection[str], kept: ClusterOptions | None) -> ClusterOptions:
+def combine(typed: ClusterOptions, names: Collection[str], previous: ClusterOptions | None) -> ClusterOptions:
     """Return the options of the command line, and the kept ones for the rest."""
-    if kept is None:
+    if previous is None:
         return typed
-    return replace(kept, **{name: getattr(typed, name) for name in {*given, *SINGLE}})
+    return replace(previous, **{name: getattr(typed, name) for name in {*names, *SINGLE}})
 
 
 def difference(options: ClusterOptions, base: ClusterOptions) -> list[str]:
     """Return the command line words for the options that differ from others."""
-    known = set(base.words())
-    return [word for word in options.words() if word not in known]
+    base_words = set(base.words())
+    return [word for word in options.words() if word not in base_words]
 
 
 def _decode(kind: Any, text: Any) -> Any:

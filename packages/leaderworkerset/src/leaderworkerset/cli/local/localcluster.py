@@ -107,7 +107,7 @@ async def local_cluster(
                     with collection.resumed(lasting=keep):
                         notes = tuple(f"note: {note}" for note in settings.nodes.devices.notes)
                         yield LocalCluster(
-                            own, transport.channels, (*notes, *noted(server.notes, places.home() / SAID))
+                            own, transport.channels, (*notes, *sandbox_note(server.notes, places.home() / SAID))
                         )
             finally:
                 await client.close()
@@ -118,16 +118,16 @@ def read_logs(server: RunningCluster) -> ReadFiles:
     return lambda pod, container, lines, size: server.last_lines(meta.uid(pod), container, lines, size)
 
 
-def noted(lost: Sequence[str], said: Path) -> tuple[str, ...]:
+def sandbox_note(missing: Sequence[str], path: Path) -> tuple[str, ...]:
     """Return the missing features of this machine's sandboxes as one note.
 
-    Empty if the file `said` contains the same note.
+    Empty if the file `path` contains the same note.
     """
-    note = f"Note: without {'; without '.join(lost)}" if lost else ""
+    note = f"Note: without {'; without '.join(missing)}" if missing else ""
     try:
-        if said.exists() and said.read_text() == note:
+        if path.exists() and path.read_text() == note:
             return ()
-        said.write_text(note)
+        path.write_text(note)
     except OSError:  # said again at the next start
         pass
     return (note,) if note else ()

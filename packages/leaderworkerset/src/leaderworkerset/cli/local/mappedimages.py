@@ -38,8 +38,8 @@ class MappedImages(Mapping[str, Path]):
         if (time := self._time()) != self._changed:
             self._changed = time
             with suppress(CommandError):  # it is unreadable: the mappings so far remain
-                kept = keptoptions.load(self._place)
-                self._images = dict(kept.images) if kept is not None else self._images
+                options = keptoptions.load(self._place)
+                self._images = dict(options.images) if options is not None else self._images
         return self._images
 
     def _time(self) -> int:

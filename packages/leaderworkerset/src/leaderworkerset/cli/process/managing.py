@@ -29,35 +29,35 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 def start(words: Sequence[str]) -> None:
     """Run the manager and end the process; return if `lws` must print a text about the flags."""
     try:
-        given = goflags.parse(words, managerflags.FLAGS)
+        values = goflags.parse(words, managerflags.FLAGS)
     except (goflags.FlagError, goflags.HelpRequestedError):
         return
-    if given.get("version"):
+    if values.get("version"):
         return
     streams.prepare()
     try:
-        code = run(given, given.get("kubeconfig", ""))
+        code = run(values, values.get("kubeconfig", ""))
     except KeyboardInterrupt:
         code = errors.INTERRUPTED
     streams.leave(code)
 
 
-def run(given: Mapping[str, Any], kubeconfig: str) -> int:
+def run(values: Mapping[str, Any], kubeconfig: str) -> int:
     """Run the manager until it is asked to stop; return the exit code."""
-    threshold = managerlog.configure(managerflags.log_settings(given))
+    threshold = managerlog.configure(managerflags.log_settings(values))
     try:
-        chosen = managerflags.override(configurationfile.load(given.get("config", "")), given)
-        configurationfile.check(chosen)
+        configuration = managerflags.override(configurationfile.load(values.get("config", "")), values)
+        configurationfile.check(configuration)
     except ConfigurationError as error:
         log.error("unable to load the configuration", logger="setup", error=str(error))  # noqa: TRY400 - no stack
         return errors.FAILED
-    if chosen.api_version == DEPRECATED:
+    if configuration.api_version == DEPRECATED:
         log.warning("the version of the configuration is deprecated", logger="setup", found=DEPRECATED, use=API_VERSION)
     lightaiohttp.load()
     from leaderworkerset.manager import managerprocess
 
     settings = managerprocess.ManagerSettings(
-        configuration=chosen,
+        configuration=configuration,
         kubeconfig=kubeconfig,
         namespace=clusterprocess.namespace(incluster.SERVICE_ACCOUNT / "namespace", NAMESPACE),
         webhooks=os.environ.get(ENABLE_WEBHOOKS) != "false",

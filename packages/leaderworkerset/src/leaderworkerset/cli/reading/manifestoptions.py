@@ -41,7 +41,7 @@ def skip_unserved(*, default: bool) -> Callable[[Command], Command]:
     )
 
 
-class Given(Struct, frozen=True):
+class ManifestOptions(Struct, frozen=True):
     """The typed values of the options."""
 
     files: tuple[str, ...]
@@ -62,11 +62,11 @@ class Given(Struct, frozen=True):
             raise UsageError("give manifests: -f FILE, -f - for standard input, or -k DIR")
         documents = manifests.load(self.files, recursive=self.recursive) if self.files else []
         for directory in self.kustomizations:
-            found = manifests.parse(build_kustomization(directory), directory)
-            if not found:
+            batch = manifests.parse(build_kustomization(directory), directory)
+            if not batch:
                 raise manifests.nothing_in([directory])
-            documents += found
-        return [_unprinted(one) for one in documents]
+            documents += batch
+        return [_unprinted(document) for document in documents]
 
 
 def manifest_options(command: Command) -> Command:
@@ -81,9 +81,9 @@ def manifest_arguments(command: Command) -> Command:
     return click.argument("paths", nargs=-1, metavar="[FILE]...")(manifest_options(command))
 
 
-def collect(options: dict[str, Any]) -> Given:
+def collect(options: dict[str, Any]) -> ManifestOptions:
     """Remove the options of manifests from a command's keyword arguments, and return them."""
-    return Given(
+    return ManifestOptions(
         options.pop("files") + options.pop("paths", ()), options.pop("kustomizations"), options.pop("recursive")
     )
 
@@ -103,10 +103,10 @@ def build_kustomization(directory: str) -> bytes:
             "elsewhere and give them with -f"
         )
     try:
-        done = subprocess.run([*words, directory], capture_output=True, timeout=PATIENCE, check=False)
+        process = subprocess.run([*words, directory], capture_output=True, timeout=PATIENCE, check=False)
     except subprocess.TimeoutExpired as error:
         raise CommandError(f"-k {directory}: {' '.join(words)} did not end within {PATIENCE:g} s") from error
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip() or f"it exited with code {done.returncode}"
-        raise CommandError(f"-k {directory}: {' '.join(words)}: {said}")
-    return done.stdout
+    if process.returncode:
+        message = process.stderr.decode(errors="replace").strip() or f"it exited with code {process.returncode}"
+        raise CommandError(f"-k {directory}: {' '.join(words)}: {message}")
+    return process.stdout

@@ -164,10 +164,10 @@ def _files(path: Path, *, recursive: bool) -> list[Path]:
 def _documents(text: str | bytes, source: str) -> Iterator[Document]:
     number = 0
     try:
-        for found in yamltext.documents(text, unique_keys=True):
-            if found.value is not None:
+        for document in yamltext.documents(text, unique_keys=True):
+            if document.value is not None:
                 number += 1
-                yield _checked(found.value, source, number, found.line)
+                yield _checked(document.value, source, number, document.line)
     except YamlError as error:
         value = _json_of(text, error)
         if value is not None:

@@ -92,11 +92,12 @@ def _of_set(source: str, lws: JSONObject, slices: int) -> Iterator[Demand]:
 def _demand(source: str, pod: JSONObject, pods: int, domains: tuple[Domain, ...] = ()) -> Demand:
     labels, spread = _topologies(pod)
     resources = _extended(pod)
-    wanted = labels | _affinity(pod) | {key: str(value) for key, value in _map(pod.get("nodeSelector")).items()}
+    labels |= _affinity(pod) | {key: str(value) for key, value in _map(pod.get("nodeSelector")).items()}
+    topologies = {domain.key for domain in domains}
     return Demand(
         source=source,
         pods=pods,
-        labels=tuple(sorted((key, value) for key, value in wanted.items() if key not in {one.key for one in domains})),
+        labels=tuple(sorted((key, value) for key, value in labels.items() if key not in topologies)),
         taints=tuple(sorted(set(_taints(pod)))),
         resources=resources,
         spread=spread or bool(resources),
@@ -110,9 +111,9 @@ def _affinity(pod: JSONObject) -> dict[str, str]:
     terms = _list(_map(node.get("requiredDuringSchedulingIgnoredDuringExecution")).get("nodeSelectorTerms"))
     required: dict[str, str] = {}
     for expression in _list(_map(next(iter(terms), None)).get("matchExpressions")):
-        one = _map(expression)
-        key, values = str(one.get("key")), [str(value) for value in _list(one.get("values"))]
-        match one.get("operator"):
+        requirement = _map(expression)
+        key, values = str(requirement.get("key")), [str(value) for value in _list(requirement.get("values"))]
+        match requirement.get("operator"):
             case "In" if values:
                 required[key] = values[0]
             case "Exists":

@@ -55,11 +55,14 @@ def counted(documents: Sequence[Document]) -> Counted:
             lines.append(f"{document.title} is skipped: a claim that pods share is not counted")
         else:
             lines.append(f"{document.title} is skipped: devices are counted by their class")
-    changed = [replace(one, object=_rewritten(one.object, _Known(one.place, templates, shared))) for one in kept]
+    changed = [
+        replace(document, object=_rewritten(document.object, _Claims(document.place, templates, shared)))
+        for document in kept
+    ]
     return Counted(tuple(changed), tuple(lines))
 
 
-class _Known(Struct, frozen=True):
+class _Claims(Struct, frozen=True):
     place: str
     templates: dict[str, Devices]
     shared: set[str]
@@ -71,26 +74,26 @@ class _Known(Struct, frozen=True):
             return self.templates[template]
         if template is None and name in self.shared:
             return {}
-        wanted = f"resourceClaimTemplateName {template}" if template else f"resourceClaimName {name}"
+        reference = f"resourceClaimTemplateName {template}" if template else f"resourceClaimName {name}"
         raise CommandError(
-            f"{self.place}: resourceClaims[{claim.get('name')}]: {wanted}: not in the manifests: devices of claims are "
+            f"{self.place}: resourceClaims[{claim.get('name')}]: {reference}: not in the manifests: devices of claims are "
             "counted in a rehearsal, so give the object as well, or leave resourceClaims out"
         )
 
 
-def _rewritten(node: JSON, known: _Known) -> JSON:
+def _rewritten(node: JSON, claims: _Claims) -> JSON:
     """Return a value whose pods request devices in place of claims, at any depth."""
     if isinstance(node, list):
-        return [_rewritten(child, known) for child in node]
+        return [_rewritten(child, claims) for child in node]
     if not isinstance(node, dict):
         return node
     if not (node.get("resourceClaims") and isinstance(node.get("containers"), list)):
-        return {name: _rewritten(child, known) for name, child in node.items()}
+        return {name: _rewritten(child, claims) for name, child in node.items()}
     total: Devices = {}
     for claim in node["resourceClaims"]:
-        for name, number in known.devices_of(claim).items():
+        for name, number in claims.devices_of(claim).items():
             total[name] = total.get(name, 0) + number
-    first, *others = (_without_claims(one) for one in node["containers"])
+    first, *others = (_without_claims(container) for container in node["containers"])
     resources = first.get("resources") or {}
     first = first | {"resources": resources | {"limits": (resources.get("limits") or {}) | total}}
     rest = {name: value for name, value in node.items() if name != "resourceClaims"}
@@ -123,9 +126,9 @@ def _devices(document: Document) -> Devices:
 def _requests(requests: Sequence[JSONObject]) -> Iterator[tuple[str, int]]:
     """Yield the class and the number of devices of each request; the first one if there are alternatives."""
     for request in requests:
-        one = request.get("exactly") or next(iter(request.get("firstAvailable") or ()), request)
-        if one.get("deviceClassName"):
-            yield str(one["deviceClassName"]), int(one.get("count") or 1)
+        subrequest = request.get("exactly") or next(iter(request.get("firstAvailable") or ()), request)
+        if subrequest.get("deviceClassName"):
+            yield str(subrequest["deviceClassName"]), int(subrequest.get("count") or 1)
 
 
 def _channel(obj: JSONObject) -> str:

@@ -37,6 +37,6 @@ def _containers(node: JSON) -> Iterator[JSONObject]:
     elif isinstance(node, dict):
         for key, child in node.items():
             if key in {"containers", "initContainers"} and isinstance(child, list):
-                yield from (one for one in child if isinstance(one, dict) and one.get("image"))
+                yield from (container for container in child if isinstance(container, dict) and container.get("image"))
             else:
                 yield from _containers(child)

@@ -54,10 +54,10 @@ def pools(demands: Iterable[Demand]) -> list[Pool]:
         return (demand.labels, demand.taints, tuple(sorted(domain.key for domain in demand.domains)))
 
     node_pools: list[Pool] = []
-    listed = sorted(demands, key=sort)
-    for _, group in groupby(listed, key=sort):
+    ordered_demands = sorted(demands, key=sort)
+    for _, group in groupby(ordered_demands, key=sort):
         members = list(group)
-        others = sum(one.pods for one in listed if one not in members and _may_take(one, members))
+        others = sum(demand.pods for demand in ordered_demands if demand not in members and _may_take(demand, members))
         node_pools.append(_pool(members, first=sum(pool.count for pool in node_pools), others=others))
     return node_pools
 
@@ -96,7 +96,7 @@ def _domains(members: Sequence[Demand], key: str) -> tuple[int, int]:
             if domain.key == key:
                 owner = demand.source.partition(" ")[0]
                 of_key.setdefault(owner, []).append((domain.number, domain.pods if demand.spread else 0))
-    number = sum(max(one for one, _ in parts) for parts in of_key.values())
+    number = sum(max(count for count, _ in parts) for parts in of_key.values())
     size = max(sum(pods for _, pods in parts) for parts in of_key.values())
     return max(size, 1), number
 

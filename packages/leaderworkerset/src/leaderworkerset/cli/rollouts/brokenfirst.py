@@ -33,29 +33,29 @@ async def foresee(session: Session, name: str, replicas: int) -> ScaleDown:
     return scaledown.foresee(view, replicas)
 
 
-def said(session: Session, name: str, found: ScaleDown, *, recreates: bool) -> list[str]:
+def report(session: Session, name: str, scale_down: ScaleDown, *, recreates: bool) -> list[str]:
     """Return lines about the groups that are removed and that remain, and what the user can do about unready groups."""
-    told = list(scaledown.lines(name, found))
-    if found.over:
-        told.append(f"`{session.lws} recover {name}/{found.over[0]}` lets it try again")
-    if found.staying and not recreates:
-        told.append("--recreate-broken recreates what stays and is not ready, once the others are gone")
-    return told
+    lines = list(scaledown.lines(name, scale_down))
+    if scale_down.over:
+        lines.append(f"`{session.lws} recover {name}/{scale_down.over[0]}` lets it try again")
+    if scale_down.staying and not recreates:
+        lines.append("--recreate-broken recreates what stays and is not ready, once the others are gone")
+    return lines
 
 
-async def recreate(session: Session, name: str, found: ScaleDown, timeout: float) -> str:
+async def recreate(session: Session, name: str, scale_down: ScaleDown, timeout: float) -> str:
     """Recreate the remaining unready groups once the removed groups are deleted; return a description."""
-    if not found.staying:
+    if not scale_down.staying:
         return f"{name}: no group that stays has to be recreated"
     loop = asyncio.get_running_loop()
     begin = loop.time()
-    await _await_end(session, name, found.going, timeout)
+    await _await_end(session, name, scale_down.going, timeout)
     view = await targets.view_of(session, await subjects.read(session, name))
-    still = tuple(group.name for group in view.groups if group.name in found.staying and not group.is_ready)
+    still = tuple(group.name for group in view.groups if group.name in scale_down.staying and not group.is_ready)
     if not still:
-        return f"{name}: {groups_named(found.staying)} got ready meanwhile"
-    left = max(timeout - (loop.time() - begin), 0)
-    return await Restart(session, RestartRequest(name, still)).run(left)
+        return f"{name}: {groups_named(scale_down.staying)} got ready meanwhile"
+    remaining = max(timeout - (loop.time() - begin), 0)
+    return await Restart(session, RestartRequest(name, still)).run(remaining)
 
 
 async def _await_end(session: Session, name: str, going: Sequence[GroupName], timeout: float) -> None:

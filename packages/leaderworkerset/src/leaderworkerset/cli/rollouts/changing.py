@@ -56,9 +56,9 @@ async def _preview(session: Session, change: Change) -> str:
         LEADERWORKERSETS, meta.key(change.lws), change.patch, kind=change.kind, manager=subjects.MANAGER
     )
     try:
-        found = foresight.foresee(await subjects.situation_of(session, change.lws), after)
+        foreseen = foresight.foresee(await subjects.situation_of(session, change.lws), after)
     except ValueError as error:
         raise CommandError(f"{change.name}: {error}") from error
     titles = (f"{change.name}, now", f"{change.name}, then")
-    differences = diffs.unified(diffs.shown(change.lws), diffs.shown(after), titles)
-    return "\n".join([*differences, "", *foresight.lines(found), DRY])
+    differences = diffs.unified(diffs.comparable(change.lws), diffs.comparable(after), titles)
+    return "\n".join([*differences, "", *foresight.lines(foreseen), DRY])

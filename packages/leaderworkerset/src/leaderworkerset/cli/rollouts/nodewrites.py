@@ -47,14 +47,14 @@ async def repelled(session: Session, nodes: Collection[str]) -> AsyncIterator[No
 async def _set_taint(session: Session, name: str, own: JSONObject, *, is_tainted: bool) -> None:
     async def attempt() -> str:
         node = await session.client.get(NODES, ObjectKey("", name))
-        known = meta.spec(node).get("taints") or []
-        others = [one for one in known if one != own]
+        taints = meta.spec(node).get("taints") or []
+        others = [taint for taint in taints if taint != own]
         if is_tainted and any(other.get("key") == labels.MOVING for other in others):
             raise CommandError(
                 f"node {name} has the taint {labels.MOVING} already: another move is under way, or was killed; "
                 f"then remove it: `{session.kubectl or 'kubectl'} taint nodes {name} {labels.MOVING}-`"
             )
-        if (own in known) != is_tainted:
+        if (own in taints) != is_tainted:
             guard = {"uid": meta.uid(node), "resourceVersion": meta.resource_version(node)}
             patch = {"metadata": guard, "spec": {"taints": [*others, own] if is_tainted else others}}
             await session.client.patch(NODES, meta.key(node), patch, kind="merge", manager=subjects.MANAGER)

@@ -38,13 +38,18 @@ class RestartRequest(Struct, frozen=True):
     @classmethod
     def parse(cls, words: tuple[str, ...]) -> "RestartRequest":
         """Read the names; all of them must belong to one LeaderWorkerSet."""
-        chosen = [targets.parse(word) for word in words]
-        if len({one.name for one in chosen}) > 1:
+        selections = [targets.parse(word) for word in words]
+        if len({selection.name for selection in selections}) > 1:
             raise UsageError("name groups of one LeaderWorkerSet")
-        if len(chosen) > 1 and any(one.group is None or one.rank is not None for one in chosen):
+        if len(selections) > 1 and any(
+            selection.group is None or selection.rank is not None for selection in selections
+        ):
             raise UsageError("name a LeaderWorkerSet, or some of its groups, or one rank")
-        first: Selection = chosen[0]
-        groups = sorted({one.group for one in chosen if one.group is not None}, key=lambda one: (str(type(one)), one))
+        first: Selection = selections[0]
+        groups = sorted(
+            {selection.group for selection in selections if selection.group is not None},
+            key=lambda name: (str(type(name)), name),
+        )
         return cls(first.name, tuple(groups), first.rank)
 
     def __str__(self) -> str:
@@ -57,15 +62,15 @@ class Restart(Struct):
     """The restart of some groups, a few at a time."""
 
     session: Session
-    wanted: RestartRequest
+    request: RestartRequest
     force: bool = False
     _old: dict[GroupName, str] = field(default_factory=dict)
     _progress: ProgressLine = field(default_factory=ProgressLine)
 
     async def run(self, timeout: float) -> str:
         """Delete the pods in turns; return when all groups are ready again."""
-        await subjects.read(self.session, self.wanted.name)
-        informers = SetInformers(self.session.client, ObjectKey(self.session.namespace, self.wanted.name))
+        await subjects.read(self.session, self.request.name)
+        informers = SetInformers(self.session.client, ObjectKey(self.session.namespace, self.request.name))
         try:
             async with timeouts.within(timeout), following(*informers.all, self.session.lifeline) as objects:
                 self._old = self._pods_to_delete(present(informers))
@@ -75,56 +80,56 @@ class Restart(Struct):
         except TimeoutError as error:
             view = informers.view()
             raise TimedOutError(
-                f"{self.wanted.name} {self.wanted} not restarted after {timeout:g} s{reasons(view) if view else ''}"
+                f"{self.request.name} {self.request} not restarted after {timeout:g} s{reasons(view) if view else ''}"
             ) from error
         finally:
             self._progress.clear()
-        return f"{self.wanted.name} {self.wanted} restarted"
+        return f"{self.request.name} {self.request} restarted"
 
     async def preview(self) -> str:
         """Return which pods would be deleted, and how many groups at once."""
-        obj = await subjects.read(self.session, self.wanted.name)
+        obj = await subjects.read(self.session, self.request.name)
         view = await targets.view_of(self.session, obj)
-        chosen = self._pods_to_delete(view)
+        uids = self._pods_to_delete(view)
         pace = "all at once" if self.force else f"at most {counted(self._budget(view), 'group')} unavailable at a time"
-        lines = [f"{self.wanted.name} {self.wanted} would be recreated, {pace}, in this order:"]
-        ordered = sorted(view.groups, key=lambda one: one.index, reverse=True)
-        groups = [group for group in ordered if group.name in chosen]
+        lines = [f"{self.request.name} {self.request} would be recreated, {pace}, in this order:"]
+        ordered = sorted(view.groups, key=lambda group: group.index, reverse=True)
+        groups = [group for group in ordered if group.name in uids]
         lines += [f"  {self._what(group)}" for group in groups]
         lws = leaderworkerset.decode(obj)
-        if self.wanted.rank and restarts.takes_group(lws, groups[0]):
+        if self.request.rank and restarts.takes_group(lws, groups[0]):
             policy = lws.spec.leader_worker_template.restart_policy
             lines.append(f"with the restart policy {policy}, all ranks of the group with it")
         return "\n".join([*lines, changing.DRY])
 
     def _what(self, group: Group) -> str:
-        if self.wanted.rank:
-            return f"rank {group.name}/{self.wanted.rank}: pod {group.ranks[self.wanted.rank].pod}"
+        if self.request.rank:
+            return f"rank {group.name}/{self.request.rank}: pod {group.ranks[self.request.rank].pod}"
         workers = sum(rank.object is not None for rank in group.ranks[1:])
         return f"group {group.name}: pod {group.ranks[0].pod} and {counted(workers, 'worker')}"
 
     def _pods_to_delete(self, view: View) -> dict[GroupName, str]:
-        if over := [one for one in view.groups if one.is_over and one.name in self.wanted.groups]:
-            named = f"{self.wanted.name}/{over[0].name}"
+        if over := [group for group in view.groups if group.is_over and group.name in self.request.groups]:
+            place = f"{self.request.name}/{over[0].name}"
             why = "has no restart left, and its pods are kept for diagnosis" if over[0].is_exhausted else "has ended"
             raise CommandError(
-                f"group {named} {why}: nothing was restarted; `{self.session.lws} recover {named}` lets it try again"
+                f"group {place} {why}: nothing was restarted; `{self.session.lws} recover {place}` lets it try again"
             )
-        found = restarts.pods_to_delete(view, self.wanted.groups, self.wanted.rank)
-        lacking = [index for index in self.wanted.groups if index not in found]
+        uids = restarts.pods_to_delete(view, self.request.groups, self.request.rank)
+        lacking = [index for index in self.request.groups if index not in uids]
         if lacking:
             raise CommandError(
-                f"{self.wanted.name} has no pod for {RestartRequest(self.wanted.name, tuple(lacking), self.wanted.rank)} now: "
-                f"nothing was restarted; {self.wanted.name} has {counted(len(view.groups) + view.more, 'group')}"
+                f"{self.request.name} has no pod for {RestartRequest(self.request.name, tuple(lacking), self.request.rank)} now: "
+                f"nothing was restarted; {self.request.name} has {counted(len(view.groups) + view.more, 'group')}"
             )
-        return found
+        return uids
 
     def _next(self, view: View) -> Turn | None:
         """Return the next batch of groups, or that all are done; None if the command must wait."""
-        turn = restarts.turn(view, self._old, self._budget(view), rank=self.wanted.rank)
+        turn = restarts.turn(view, self._old, self._budget(view), rank=self.request.rank)
         done = max(0, len(self._old) - len(turn.left))  # a group that takes a place of one is waited for, too
         self._progress.show(
-            f"{self.wanted.name}: {done} of {counted(len(self._old), 'group')} restarted{reasons(view)}"
+            f"{self.request.name}: {done} of {counted(len(self._old), 'group')} restarted{reasons(view)}"
         )
         return turn if turn.now or not turn.left else None
 
@@ -135,7 +140,7 @@ class Restart(Struct):
 
     async def _delete(self, pod: str, uid: str) -> None:
         key = ObjectKey(self.session.namespace, pod)
-        propagation = None if self.wanted.rank else "Foreground"
+        propagation = None if self.request.rank else "Foreground"
         try:
             await self.session.client.delete(PODS, key, propagation=propagation, uid=uid)  # type: ignore[arg-type]  # a literal
         except (NotFoundError, ConflictError):

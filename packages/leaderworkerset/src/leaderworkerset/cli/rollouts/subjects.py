@@ -73,12 +73,12 @@ async def situation_of(session: Session, lws: JSONObject) -> Situation:
 
 async def entries(session: Session, view: View) -> list[Entry]:
     """Return the revisions of a LeaderWorkerSet, the oldest first."""
-    found: list[JSONObject] = []
+    revisions: list[JSONObject] = []
     own = f"{labels.NAME}={view.name},{labels.TEMPLATE_REVISION_HASH},!{OF_STATEFULSETS}"
     for selector in (own, pasts.selector(view.name)):
         listing = await session.client.list(CONTROLLER_REVISIONS, namespace=view.namespace, label_selector=selector)
-        found += listing.items
-    return pasts.entries(view, found)
+        revisions += listing.items
+    return pasts.entries(view, revisions)
 
 
 async def past(session: Session, name: str) -> list[Entry]:
@@ -86,11 +86,11 @@ async def past(session: Session, name: str) -> list[Entry]:
     return await entries(session, await targets.view_of(session, await read(session, name)))
 
 
-def entry_of(session: Session, name: str, found: list[Entry], number: int) -> Entry:
+def entry_of(session: Session, name: str, history: list[Entry], number: int) -> Entry:
     """Return the revision with the number; an error lists the existing ones."""
-    entry = pasts.find(found, number)
+    entry = pasts.find(history, number)
     if entry is None:
-        numbers = ", ".join(str(one.number) for one in found) or "none"
+        numbers = ", ".join(str(entry.number) for entry in history) or "none"
         raise CommandError(
             f"{name} has no revision {number} (there: {numbers}): see `{session.lws} rollout history {name}`"
         )

@@ -79,8 +79,8 @@ class Causes:
 
     async def conclude(self) -> str:
         """Return the cause in lines that end an error, and the command that explains it; empty if none is found."""
-        found = await self.last()
-        return found and f"\n{found}\n{diagnoses.more(self._session, self._name)}"
+        cause = await self.last()
+        return cause and f"\n{cause}\n{diagnoses.more(self._session, self._name)}"
 
     async def last(self) -> str:
         """Return the current or the previous cause; empty if there is none.
@@ -88,9 +88,9 @@ class Causes:
         A program that crashes repeatedly is not stuck while its group restarts: then the last cause explains more than
         that moment.
         """
-        told = await diagnoses.in_time(self._session, self._name)
-        found = "" if told is None or told.verdict is Verdict.HEALTHY else headline(told)
-        return found if told is not None and told.verdict is Verdict.STUCK else self._last or found
+        diagnosis = await diagnoses.in_time(self._session, self._name)
+        cause = "" if diagnosis is None or diagnosis.verdict is Verdict.HEALTHY else headline(diagnosis)
+        return cause if diagnosis is not None and diagnosis.verdict is Verdict.STUCK else self._last or cause
 
     async def run(self) -> None:
         """Diagnose repeatedly while the command waits; raise once it has been stuck for too long."""
@@ -101,19 +101,19 @@ class Causes:
             pause = self._first if is_new else min(2 * pause, LONGEST)
             if self.is_stuck and self._stuck_after is not None:
                 since = clock.monotonic() if is_new else since
-                left = since + self._stuck_after - clock.monotonic()
-                if left <= 0:
+                remaining = since + self._stuck_after - clock.monotonic()
+                if remaining <= 0:
                     raise StuckError(self._last)
-                pause = min(pause, left)
+                pause = min(pause, remaining)
 
-    def say(self, told: Diagnosis | None) -> bool:
+    def say(self, diagnosis: Diagnosis | None) -> bool:
         """Print a cause and its first step unless it was printed last; return whether it changed or disappeared."""
-        is_stuck = told is not None and told.verdict is Verdict.STUCK
-        found = (told.code, str(told.subject)) if told is not None and is_stuck else None
-        is_new = found != self._said
-        if told is not None and is_stuck:
-            self._last = headline(told)
-            for line in (self._last, *(f"next: {step}" for step in told.steps[:1])) if is_new else ():
+        is_stuck = diagnosis is not None and diagnosis.verdict is Verdict.STUCK
+        identity = (diagnosis.code, str(diagnosis.subject)) if diagnosis is not None and is_stuck else None
+        is_new = identity != self._said
+        if diagnosis is not None and is_stuck:
+            self._last = headline(diagnosis)
+            for line in (self._last, *(f"next: {step}" for step in diagnosis.steps[:1])) if is_new else ():
                 self._note(line)
-        self._said = found
+        self._said = identity
         return is_new

@@ -32,18 +32,18 @@ REASON_SECONDS: Final = 5.0
 
 async def survey(session: Session, namespace: str, selector: str = "") -> list[Diagnosis]:
     """Return the diagnoses of all LeaderWorkerSets of a namespace (empty: of all namespaces), the most urgent first."""
-    found = await targets.all_of(session, namespace, selector)
+    objects = await targets.all_of(session, namespace, selector)
     with collection.put_off():
-        views = await targets.views_of(session, found.leaderworkersets)
-        told = await surveying.survey(Lists(session.client), views, namespace, commands_of(session))
-    shown = ordered(await with_sets(session, namespace, found.sets, list(zip(views, told, strict=True))))
+        views = await targets.views_of(session, objects.leaderworkersets)
+        diagnoses = await surveying.survey(Lists(session.client), views, namespace, commands_of(session))
+    ranking = ordered(await with_sets(session, namespace, objects.sets, list(zip(views, diagnoses, strict=True))))
     async with asyncio.TaskGroup() as tasks:
-        first = [tasks.create_task(quoted(session.client, one)) for one in shown[:BLOCKS]]
-    return [*(task.result() for task in first), *shown[BLOCKS:]]
+        first = [tasks.create_task(with_last_lines(session.client, diagnosis)) for diagnosis in ranking[:BLOCKS]]
+    return [*(task.result() for task in first), *ranking[BLOCKS:]]
 
 
 async def with_sets(
-    session: Session, namespace: str, sets: Sequence[meta.JSONObject], told: Sequence[tuple[View, Diagnosis]]
+    session: Session, namespace: str, sets: Sequence[meta.JSONObject], diagnoses: Sequence[tuple[View, Diagnosis]]
 ) -> list[Diagnosis]:
     """Return the diagnoses of LeaderWorkerSets.
 
@@ -53,32 +53,32 @@ async def with_sets(
     plain: list[Diagnosis] = []
     views: dict[str, list[View]] = {uid: [] for uid in owners}
     parts: dict[str, list[Diagnosis]] = {uid: [] for uid in owners}
-    for shown, one in told:
-        uid = meta.UID((meta.controller_of(shown.object) or {}).get("uid", ""))
+    for view, diagnosis in diagnoses:
+        uid = meta.UID((meta.controller_of(view.object) or {}).get("uid", ""))
         if uid in owners:
-            views[uid].append(shown)
-            parts[uid].append(replace(one, owner=owners[uid]))
+            views[uid].append(view)
+            parts[uid].append(replace(diagnosis, owner=owners[uid]))
         else:
-            plain.append(one)
+            plain.append(diagnosis)
     arranged = [set_view(whole, views[meta.uid(whole)]) for whole in sets]
     wholes = await surveying.diagnose_sets(Lists(session.client), arranged, namespace, commands_of(session))
     by_set = [of_whole(whole, parts[meta.uid(obj)]) for obj, whole in zip(sets, wholes, strict=True)]
-    return [*plain, *(one for group in by_set for one in group)]
+    return [*plain, *(diagnosis for group in by_set for diagnosis in group)]
 
 
-async def explain(session: Session, chosen: Selection) -> list[Diagnosis]:
+async def explain(session: Session, selection: Selection) -> list[Diagnosis]:
     """Return the diagnosis of the selection; for a DisaggregatedSet also the diagnoses of its LeaderWorkerSets."""
-    resource, obj = await targets.find_either(session, chosen.name)
+    resource, obj = await targets.find_either(session, selection.name)
     lists, commands = Lists(session.client), commands_of(session)
     if resource == LEADERWORKERSETS:
         whole = await targets.view_of(session, obj)
-        targets.refuse_missing(whole, chosen)
-        return [await quoted(session.client, await diagnosing.diagnose_one(lists, whole, chosen, commands))]
-    views = await targets.views_of(session, await targets.parts_of(session, chosen))
-    told = await surveying.survey(lists, views, session.namespace, commands)
-    found = [replace(await quoted(session.client, one), owner=chosen.name) for one in told]
+        targets.refuse_missing(whole, selection)
+        return [await with_last_lines(session.client, await diagnosing.diagnose_one(lists, whole, selection, commands))]
+    views = await targets.views_of(session, await targets.parts_of(session, selection))
+    diagnoses = await surveying.survey(lists, views, session.namespace, commands)
+    parts = [replace(await with_last_lines(session.client, diagnosis), owner=selection.name) for diagnosis in diagnoses]
     (own,) = await surveying.diagnose_sets(lists, [set_view(obj, views)], session.namespace, commands)
-    return of_whole(own, found)
+    return of_whole(own, parts)
 
 
 def commands_of(session: Session) -> Commands:
@@ -102,21 +102,25 @@ async def notes(
     async with asyncio.TaskGroup() as tasks:
         wholes = tasks.create_task(_in_time(surveying.diagnose_sets(lists, sets, namespace, commands)))
         own = tasks.create_task(_in_time(surveying.survey(lists, views, namespace, commands, is_brief=True)))
-    shown: list[SetView | View] = [*(sets if wholes.result() else ()), *(views if own.result() else ())]
-    told = [*(wholes.result() or ()), *(own.result() or ())]
-    return [line for of, one in zip(shown, told, strict=True) if (line := _noted(session, of.namespace, of.name, one))]
+    subjects: list[SetView | View] = [*(sets if wholes.result() else ()), *(views if own.result() else ())]
+    diagnoses = [*(wholes.result() or ()), *(own.result() or ())]
+    return [
+        line
+        for subject, diagnosis in zip(subjects, diagnoses, strict=True)
+        if (line := _note(session, subject.namespace, subject.name, diagnosis))
+    ]
 
 
-def _noted(session: Session, namespace: str, name: str, told: Diagnosis) -> str:
-    if told.verdict is not Verdict.STUCK:
+def _note(session: Session, namespace: str, name: str, diagnosis: Diagnosis) -> str:
+    if diagnosis.verdict is not Verdict.STUCK:
         return ""
-    return f"{name} is stuck: {told.code} ({told.title}); {more(session, name, namespace)}"
+    return f"{name} is stuck: {diagnosis.code} ({diagnosis.title}); {more(session, name, namespace)}"
 
 
 async def in_time(session: Session, name: str) -> Diagnosis | None:
     """Return the worst diagnosis for this name; None if there is none in time."""
-    found = await _in_time(explain(session, Selection(name)))
-    return worst(found) if found else None
+    diagnoses = await _in_time(explain(session, Selection(name)))
+    return worst(diagnoses) if diagnoses else None
 
 
 async def _in_time(diagnoses: Coroutine[None, None, list[Diagnosis]]) -> list[Diagnosis] | None:
@@ -129,9 +133,9 @@ async def _in_time(diagnoses: Coroutine[None, None, list[Diagnosis]]) -> list[Di
         raise
 
 
-async def quoted(client: Client, told: Diagnosis) -> Diagnosis:
+async def with_last_lines(client: Client, diagnosis: Diagnosis) -> Diagnosis:
     """Return a diagnosis with the last lines of its container, if they explain more."""
-    if told.log is None:
-        return told
-    text = await last_lines(client, told.log)
-    return replace(told, evidence=(*told.evidence, *text.splitlines()))
+    if diagnosis.log is None:
+        return diagnosis
+    text = await last_lines(client, diagnosis.log)
+    return replace(diagnosis, evidence=(*diagnosis.evidence, *text.splitlines()))

@@ -11,13 +11,13 @@ from leaderworkerset.views.events.eventhistory import Happening, History
 from leaderworkerset.views.selection import Selection
 
 
-async def read(session: Session, lws: JSONObject, pods: Sequence[JSONObject], chosen: Selection) -> list[Happening]:
+async def read(session: Session, lws: JSONObject, pods: Sequence[JSONObject], selection: Selection) -> list[Happening]:
     """Read the events of a namespace, and return the events about the selection."""
     events = await session.client.list(CORE_EVENTS, namespace=session.namespace)
-    return History(lws, pods, await other_names(session, lws)).read(events.items, chosen)
+    return History(lws, pods, await other_names(session, lws)).read(events.items, selection)
 
 
 async def other_names(session: Session, lws: JSONObject) -> list[str]:
     """Return the names of the other LeaderWorkerSets."""
     listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
-    return [meta.name(one) for one in listing.items if meta.name(one) != meta.name(lws)]
+    return [meta.name(other) for other in listing.items if meta.name(other) != meta.name(lws)]

@@ -24,7 +24,7 @@ QUOTED = 3
 class GetRequest(Struct, frozen=True):
     """The selected objects and the output format."""
 
-    chosen: tuple[Selection, ...]
+    selections: tuple[Selection, ...]
     form: str | None
     everywhere: bool
     selector: str
@@ -48,7 +48,7 @@ class GetRequest(Struct, frozen=True):
             wide=self.form == "wide",
             everywhere=self.everywhere,
             every_rank=self.shows_ranks,
-            is_chosen=bool(self.chosen),
+            is_chosen=bool(self.selections),
         )
 
 
@@ -66,61 +66,61 @@ class Seen(Struct, frozen=True):
     """The places where the numbers of a status differ from the current pods."""
 
 
-async def observe(session: Session, wanted: GetRequest) -> Seen:
+async def observe(session: Session, request: GetRequest) -> Seen:
     """Read the objects, their pods, and the evidence that explains them."""
-    namespace = wanted.namespace(session)
-    found, plain = await read(session, wanted)
+    namespace = request.namespace(session)
+    objects, plain = await read(session, request)
     lists = Lists(session.client)
     views = await with_evidence(lists, plain, namespace)
-    sets = [set_view(obj, views) for obj in found.sets]
+    sets = [set_view(obj, views) for obj in objects.sets]
     late = [text for view in views if (text := behind(view))]
     is_empty = not views and not sets
-    return Seen(cut(views, wanted), sets, is_empty, lists, whole=plain, behind=late[:QUOTED])
+    return Seen(cut(views, request), sets, is_empty, lists, whole=plain, behind=late[:QUOTED])
 
 
-async def read(session: Session, wanted: GetRequest) -> tuple[targets.Found, list[View]]:
+async def read(session: Session, request: GetRequest) -> tuple[targets.TargetObjects, list[View]]:
     """Return the selected objects, and views of the LeaderWorkerSets; raise an error for a group or rank that is missing."""
-    found = (
-        await chosen_of(session, wanted.chosen)
-        if wanted.chosen
-        else await targets.all_of(session, wanted.namespace(session), wanted.selector)
+    objects = (
+        await objects_of(session, request.selections)
+        if request.selections
+        else await targets.all_of(session, request.namespace(session), request.selector)
     )
-    views = await targets.views_of(session, found.leaderworkersets)
-    for one in wanted.chosen:
-        for view in (view for view in views if view.name == one.name):
-            targets.refuse_missing(view, one)
-    return found, views
+    views = await targets.views_of(session, objects.leaderworkersets)
+    for selection in request.selections:
+        for view in (view for view in views if view.name == selection.name):
+            targets.refuse_missing(view, selection)
+    return objects, views
 
 
-async def say_if_empty(session: Session, seen: Seen, wanted: GetRequest) -> None:
+async def say_if_empty(session: Session, seen: Seen, request: GetRequest) -> None:
     """Print on standard error why the output is empty."""
     if seen.is_empty:
-        click.echo(await targets.nothing_found(session, wanted.namespace(session), wanted.selector), err=True)
-    elif wanted.not_ready and not seen.shown:
+        click.echo(await targets.nothing_found(session, request.namespace(session), request.selector), err=True)
+    elif request.not_ready and not seen.shown:
         click.echo("Every rank is ready.", err=True)
 
 
-async def chosen_of(session: Session, chosen: Sequence[Selection]) -> targets.Found:
+async def objects_of(session: Session, selections: Sequence[Selection]) -> targets.TargetObjects:
     """Return the named objects, and the objects that a named DisaggregatedSet owns."""
     leaderworkersets, sets = [], []
-    for one in chosen:
-        resource, obj = await targets.find_either(session, one.name)
+    for selection in selections:
+        resource, obj = await targets.find_either(session, selection.name)
         if resource == LEADERWORKERSETS:
             leaderworkersets.append(obj)
             continue
-        leaderworkersets += await targets.parts_of(session, one)
+        leaderworkersets += await targets.parts_of(session, selection)
         sets.append(obj)
-    return targets.Found(leaderworkersets, sets)
+    return targets.TargetObjects(leaderworkersets, sets)
 
 
-def cut(views: Sequence[View], wanted: GetRequest) -> list[View]:
+def cut(views: Sequence[View], request: GetRequest) -> list[View]:
     """Return the views selected by their name or a DisaggregatedSet's; all without a name."""
-    chosen = wanted.chosen
-    named = [narrow(view, one) for one in chosen for view in _meant(views, one)] if chosen else list(views)
-    return list(filter(None, map(not_ready, named))) if wanted.not_ready else named
+    if request.selections:
+        views = [narrow(view, selection) for selection in request.selections for view in _meant(views, selection)]
+    return list(filter(None, map(not_ready, views))) if request.not_ready else list(views)
 
 
-def _meant(views: Sequence[View], one: Selection) -> list[View]:
+def _meant(views: Sequence[View], selection: Selection) -> list[View]:
     """Return the LeaderWorkerSet of that name, or else those of the DisaggregatedSet of that name."""
-    own = [view for view in views if view.name == one.name]
-    return own or [view for view in views if meta.labels(view.object).get(SET_NAME) == one.name]
+    own = [view for view in views if view.name == selection.name]
+    return own or [view for view in views if meta.labels(view.object).get(SET_NAME) == selection.name]

@@ -57,7 +57,7 @@ def _nodes(lists: "_Lists", start: str) -> list[str]:
     return matching(map(meta.name, lists.read("/api/v1/nodes")), start)
 
 
-def _named(lists: "_Lists", start: str) -> list[str]:
+def _names(lists: "_Lists", start: str) -> list[str]:
     name, *rest = start.split("/")
     if not rest:
         groups = (
@@ -65,7 +65,7 @@ def _named(lists: "_Lists", start: str) -> list[str]:
             ("disaggregatedset.x-k8s.io/v1", "disaggregatedsets"),
         )
         paths = [f"/apis/{group}/namespaces/{quote(lists.namespace)}/{kind}" for group, kind in groups]
-        return matching({meta.name(one) for path in paths for one in lists.read(path)}, start)
+        return matching({meta.name(obj) for path in paths for obj in lists.read(path)}, start)
     from leaderworkerset.views.groups import name_of, place_of
     from leaderworkerset.views.selection import Selection
 
@@ -116,7 +116,7 @@ def _credentials(access: Access) -> Credentials:
 
 
 LISTS: Final[Mapping[str, Callable[[_Lists, str], list[str]]]] = {
-    "names": _named,
+    "names": _names,
     "namespaces": _namespaces,
     "nodes": _nodes,
 }

@@ -46,7 +46,7 @@ def names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[
 
 def matching(names: Iterable[str], start: str) -> list[str]:
     """Return the names that begin with the typed text, as far as they are suggested."""
-    return [one for one in sorted(names) if one.startswith(start)][:MOST]
+    return [name for name in sorted(names) if name.startswith(start)][:MOST]
 
 
 def typed() -> list[str]:
@@ -65,14 +65,14 @@ def where(words: Sequence[str], root: click.Command) -> dict[str, str]:
     {'namespace': 'prod', 'local': 'gpus'}
     """
     options = {word: str(param.name) for param in root.params if param.expose_value for word in param.opts}
-    found: dict[str, str] = {}
-    left = iter(hoist(words, root))
-    for word in left:
+    values: dict[str, str] = {}
+    rest = iter(hoist(words, root))
+    for word in rest:
         name, _, value = word.partition("=")
         if name not in options:
             break
-        found[options[name]] = value or next(left, "")
-    return found
+        values[options[name]] = value or next(rest, "")
+    return values
 
 
 async def _names(session: "Session", incomplete: str) -> list[str]:
@@ -91,11 +91,11 @@ async def _names(session: "Session", incomplete: str) -> list[str]:
         return places(name, [place for pod in listing.items if (place := place_of(pod))], incomplete)
     sets = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
     others = await targets.list_sets(session, session.namespace, "")
-    found = sorted({meta.name(one) for one in (*sets.items, *others)})
-    return [one for one in found if one.startswith(incomplete)][:MOST]
+    names = sorted({meta.name(obj) for obj in (*sets.items, *others)})
+    return [name for name in names if name.startswith(incomplete)][:MOST]
 
 
-def places(name: str, found: Sequence[tuple[int | str, int]], incomplete: str) -> list[str]:
+def places(name: str, pairs: Sequence[tuple[int | str, int]], incomplete: str) -> list[str]:
     """Return groups, or the ranks of the typed group.
 
     >>> places("web", [(0, 0), (0, 1), (1, 0)], "web/")
@@ -104,7 +104,8 @@ def places(name: str, found: Sequence[tuple[int | str, int]], incomplete: str) -
     ['web/0/0', 'web/0/1']
     """
     depth = incomplete.count("/")
-    shown = {
-        f"{name}/{group}" if depth == 1 else f"{name}/{group}/{rank}": (group, rank) for group, rank in sorted(found)
+    positions = {
+        f"{name}/{group}" if depth == 1 else f"{name}/{group}/{rank}": (group, rank) for group, rank in sorted(pairs)
     }
-    return [place for place in sorted(shown, key=lambda one: shown[one]) if place.startswith(incomplete)][:MOST]
+    in_order = sorted(positions, key=lambda place: positions[place])
+    return [place for place in in_order if place.startswith(incomplete)][:MOST]

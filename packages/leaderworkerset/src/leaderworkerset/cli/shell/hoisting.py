@@ -117,7 +117,7 @@ def _awaits_value(words: Sequence[str], root: click.Command) -> bool:
             awaits = False
         elif word.startswith("-"):
             options = (param for param in command.params if isinstance(param, click.Option) and word in param.opts)
-            awaits = any(not one.is_flag and not one.count for one in options)
+            awaits = any(not option.is_flag and not option.count for option in options)
         elif isinstance(command, click.Group):
             command = command.get_command(context, word)
     return awaits

@@ -66,7 +66,9 @@ class LazyGroup(click.Group):
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         return [
-            CompletionItem(one.name, help=one.summary) for one in self.table.values() if one.name.startswith(incomplete)
+            CompletionItem(command.name, help=command.summary)
+            for command in self.table.values()
+            if command.name.startswith(incomplete)
         ]
 
     def make_context(self, *words: Any, **options: Any) -> click.Context:

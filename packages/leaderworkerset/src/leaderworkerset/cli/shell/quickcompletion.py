@@ -26,7 +26,9 @@ NAMED: Final = frozenset({
 })  # fmt: skip
 """The commands whose arguments are LeaderWorkerSets, groups or ranks."""
 
-OF_NODES: Final = frozenset({"nodes", "drain", *(f"chaos {one.name}" for one in FAULTS.values() if one.of is Of.NODE)})
+OF_NODES: Final = frozenset(
+    {"nodes", "drain", *(f"chaos {fault.name}" for fault in FAULTS.values() if fault.of is Of.NODE)}
+)
 OF_CLUSTERS: Final = frozenset({"up", "down"})
 VERBS: Final = frozenset({"rollout", "chaos"})
 
@@ -42,10 +44,10 @@ def register() -> None:
 class _Quick(ShellComplete):
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
         """Return suggestions."""
-        found = suggestions(args, incomplete, self.cli)
-        if found is None:
+        texts = suggestions(args, incomplete, self.cli)
+        if texts is None:
             return super().get_completions(args, incomplete)
-        return [CompletionItem(one) for one in found]
+        return [CompletionItem(text) for text in texts]
 
 
 def suggestions(args: Sequence[str], incomplete: str, root: click.Command) -> list[str] | None:
@@ -97,10 +99,10 @@ def _command(args: Sequence[str], root: click.Command) -> str:
 def _without_options(args: Sequence[str], root: click.Command) -> list[str]:
     """Return the words without the options that select a cluster, and their values."""
     options = {word for param in root.params if param.expose_value for word in param.opts} - {completing.LOCAL}
-    left, found = iter(args), []
-    for word in left:
+    rest, words = iter(args), []
+    for word in rest:
         if word in options:
-            next(left, None)
+            next(rest, None)
         elif word != "=" and not word.startswith("-"):
-            found.append(word)
-    return found
+            words.append(word)
+    return words

@@ -82,8 +82,8 @@ class Play:
         """Play the steps, then wait until all previously ready ranks are ready again, for at most `settle` seconds."""
         self.report.before = sorted(map(place_of_problem, self._problems()))
         async with asyncio.TaskGroup() as tasks:
-            for one in steps:
-                tasks.create_task(self._take(one))
+            for step in steps:
+                tasks.create_task(self._take(step))
         ended = self._elapsed()
         await self._undo()
         await asyncio.sleep(MOMENT)
@@ -147,11 +147,11 @@ class Play:
         """Return the target's name in the cluster: for a rank, its current pod."""
         if step.fault.of is Of.NODE:
             return words
-        chosen = targets.parse(words)
-        if chosen.rank is None:
+        selection = targets.parse(words)
+        if selection.rank is None:
             raise CommandError(f"{words} is not a rank: write LWS/GROUP/RANK, as in {words.partition('/')[0]}/0/1")
         for pod in self._sets.pods.store.list():
-            if rank_of(pod) == str(chosen):
+            if rank_of(pod) == str(selection):
                 return str(meta.key(pod))
         raise CommandError(f"{words} has no pod now; there are {', '.join(self.ranks) or 'no ranks'}")
 

@@ -72,8 +72,8 @@ def lines(report: StormReport) -> Iterator[str]:
         if first
         else "Nothing failed."
     )
-    if made := witness.recreated():
-        yield f"Recreated: {_times(made)}."
+    if recreations := witness.recreated():
+        yield f"Recreated: {_times(recreations)}."
     if failed := witness.failures():
         yield f"Failures of ranks: {_times(failed)}."
     if report.before:

@@ -27,7 +27,7 @@ CALM: Final = (3.0, 8.0)
 LASTING: Final = (2.0, 10.0)
 """The minimum and maximum seconds that a fault of a random storm lasts."""
 
-DRAWN: Final = tuple(one for one in FAULTS.values() if one.of is not Of.NODE and one.name != "delay")
+DRAWN: Final = tuple(fault for fault in FAULTS.values() if fault.of is not Of.NODE and fault.name != "delay")
 """The faults of random storms, which every cluster of this machine supports.
 
 Such a cluster may have only one node, and not every kernel can delay packets.
@@ -51,8 +51,8 @@ class Step(Struct, frozen=True, kw_only=True):
         return " ".join(filter(None, (self.fault.name, *self.targets, self.words))) + lasting
 
 
-def step(at: float, name: str, targets: Sequence[str], seconds: float, written: str = "") -> Step:
-    """Return a step; `written` is the amount or path as typed, empty for the default.
+def step(at: float, name: str, targets: Sequence[str], seconds: float, value: str = "") -> Step:
+    """Return a step; `value` is the amount or path as typed, empty for the default.
 
     Raise `UsageError` if one is invalid.
 
@@ -64,9 +64,9 @@ def step(at: float, name: str, targets: Sequence[str], seconds: float, written: 
         raise UsageError(f"{name!r} is not a fault: use {', '.join(FAULTS)}{hint(name, FAULTS)}")
     if len(targets) not in fault.of.numbers:
         raise UsageError(f"{name} takes {fault.of.words}, and {len(targets)} were named")
-    if written and not fault.usual:
-        raise UsageError(f"{name} has no amount and no path: leave {written!r} out")
-    words = written or fault.usual
+    if value and not fault.usual:
+        raise UsageError(f"{name} has no amount and no path: leave {value!r} out")
+    words = value or fault.usual
     if fault.has_path and not words.startswith("/"):
         raise UsageError(f"{name}: path: {words!r}: must begin with /")
     return Step(
@@ -86,19 +86,19 @@ def amount_of(fault: FaultName, words: str) -> float:
     >>> amount_of(FAULTS["lose"], "30%"), amount_of(FAULTS["throttle"], "1.5M"), amount_of(FAULTS["delay"], "50ms")
     (0.3, 1500000.0, 0.05)
     """
-    found = NUMBER.fullmatch(words)
+    amount_match = NUMBER.fullmatch(words)
     match fault.amount:
         case Amount.NONE:
             return 0.0
         case Amount.DURATION:
             return _duration(fault.name, "amount", words)
         case Amount.SHARE:
-            if found and found[2] == "%" and 0 < float(found[1]) <= 100:
-                return float(found[1]) / 100
+            if amount_match and amount_match[2] == "%" and 0 < float(amount_match[1]) <= 100:
+                return float(amount_match[1]) / 100
             raise UsageError(f"{fault.name}: amount: {words!r}: write a share, as 30%")
         case Amount.RATE:
-            if found and found[2] in UNITS:
-                return float(found[1]) * UNITS[found[2]]
+            if amount_match and amount_match[2] in UNITS:
+                return float(amount_match[1]) * UNITS[amount_match[2]]
             raise UsageError(f"{fault.name}: amount: {words!r}: write bytes per second, as 100k or 2M")
         case _:
             assert_never(fault.amount)
@@ -111,7 +111,9 @@ def parse(document: JSON, place: str) -> list[Step]:
         raise UsageError(f"{place}: write `steps:`, a list of faults, and nothing else")
     if len(steps) > MOST_STEPS:
         raise UsageError(f"{place}: steps: {len(steps)}: at most {MOST_STEPS}")
-    return sorted((_read(one, f"{place}: steps[{index}]") for index, one in enumerate(steps)), key=lambda one: one.at)
+    return sorted(
+        (_read(item, f"{place}: steps[{index}]") for index, item in enumerate(steps)), key=lambda step: step.at
+    )
 
 
 def draw(seed: int, seconds: float, ranks: Sequence[str]) -> list[Step]:
@@ -124,36 +126,36 @@ def draw(seed: int, seconds: float, ranks: Sequence[str]) -> list[Step]:
         lasting = min(round(random.uniform(*LASTING), 1), seconds - at)
         if lasting < LASTING[0]:
             return steps
-        faults = [one for one in DRAWN if one.of is Of.PART or len(ranks) >= max(one.of.numbers)]
+        faults = [fault for fault in DRAWN if fault.of is Of.PART or len(ranks) >= max(fault.of.numbers)]
         fault = random.choice(faults)
         targets = random.sample(ranks, max(fault.of.numbers))
         steps.append(step(round(at, 1), fault.name, targets, lasting))
         at += lasting
 
 
-def _read(one: JSON, place: str) -> Step:
-    if not isinstance(one, dict) or not set(one) <= FIELDS:
-        unknown = ", ".join(sorted(set(one) - FIELDS)) if isinstance(one, dict) else one
+def _read(item: JSON, place: str) -> Step:
+    if not isinstance(item, dict) or not set(item) <= FIELDS:
+        unknown = ", ".join(sorted(set(item) - FIELDS)) if isinstance(item, dict) else item
         raise UsageError(f"{place}: {unknown!r}: the fields of a step are {', '.join(sorted(FIELDS))}")
-    targets = one.get("targets") or []
+    targets = item.get("targets") or []
     if not isinstance(targets, list) or not all(isinstance(target, str) for target in targets):
         raise UsageError(f"{place}: targets: {targets!r}: write a list of ranks or nodes, as [web/0/1]")
-    written = one.get("amount") or one.get("path") or ""
-    lasting = _duration(place, "for", _text(one, "for") or f"{USUAL_SECONDS:g}")
+    value = item.get("amount") or item.get("path") or ""
+    lasting = _duration(place, "for", _text(item, "for") or f"{USUAL_SECONDS:g}")
     try:
         return step(
-            _duration(place, "at", _text(one, "at") or "0"),
-            _text(one, "fault"),
+            _duration(place, "at", _text(item, "at") or "0"),
+            _text(item, "fault"),
             list(map(str, targets)),
             lasting,
-            str(written),
+            str(value),
         )
     except UsageError as error:
         raise UsageError(error.args[0] if str(error).startswith(place) else f"{place}: {error}") from error
 
 
-def _text(one: Mapping[str, Any], name: str) -> str:
-    value = one.get(name)
+def _text(item: Mapping[str, Any], name: str) -> str:
+    value = item.get(name)
     return "" if value is None else str(value)
 
 

@@ -113,11 +113,11 @@ def _faults(report: StormReport) -> Iterator[tuple[str, ...]]:
 
 def _sightings(report: StormReport) -> Iterator[tuple[str, ...]]:
     seen = report.witness.sightings
-    return ((f"{one.at:.1f} s", one.rank, reports.WORDS[one.what], one.why) for one in seen)
+    return ((f"{sighting.at:.1f} s", sighting.rank, reports.WORDS[sighting.what], sighting.why) for sighting in seen)
 
 
 def _table(header: Iterable[str], lines: Iterable[Iterable[str]]) -> Safe:
-    told = [tag("tr", [tag("td", cell) for cell in line]) for line in lines]
-    if not told:
+    rows = [tag("tr", [tag("td", cell) for cell in line]) for line in lines]
+    if not rows:
         return tag("p", "None.")
-    return tag("table", tag("tr", [tag("th", name, scope="col") for name in header]), joined(told))
+    return tag("table", tag("tr", [tag("th", name, scope="col") for name in header]), joined(rows))

@@ -44,10 +44,10 @@ class Witness(Struct):
     def _explain(self, rank: str, why: str) -> None:
         """Add how its container ended to the last failure of a rank: kubelets report it after the pod is unready."""
         for index in range(len(self.sightings) - 1, -1, -1):
-            one = self.sightings[index]
-            if one.rank == rank:
-                if one.what == "failed" and not one.why:
-                    self.sightings[index] = replace(one, why=why)
+            sighting = self.sightings[index]
+            if sighting.rank == rank:
+                if sighting.what == "failed" and not sighting.why:
+                    self.sightings[index] = replace(sighting, why=why)
                 return
 
     def last_ready(self) -> float:
@@ -60,16 +60,16 @@ class Witness(Struct):
         >>> Witness([Sighting(1.0, "web/0/0", "failed"), Sighting(3.5, "web/0/0", "ready")]).unready(9.0)
         {'web/0/0': [(1.0, 3.5)]}
         """
-        found: dict[str, list[tuple[float, float]]] = {}
+        times: dict[str, list[tuple[float, float]]] = {}
         since: dict[str, float] = {}
         for sighting in self.sightings:
             if sighting.what != "ready":
                 since.setdefault(sighting.rank, sighting.at)
             elif sighting.rank in since:
-                found.setdefault(sighting.rank, []).append((since.pop(sighting.rank), sighting.at))
+                times.setdefault(sighting.rank, []).append((since.pop(sighting.rank), sighting.at))
         for rank, at in since.items():
-            found.setdefault(rank, []).append((at, until))
-        return dict(sorted(found.items()))
+            times.setdefault(rank, []).append((at, until))
+        return dict(sorted(times.items()))
 
     def recreated(self) -> dict[str, int]:
         """Return how often each group was recreated, by its leader's pods.
@@ -77,8 +77,8 @@ class Witness(Struct):
         >>> Witness([Sighting(1.0, "web/0/0", "made"), Sighting(1.0, "web/0/1", "made")]).recreated()
         {'web/0': 1}
         """
-        made = (sighting.rank for sighting in self.sightings if sighting.what == "made")
-        return _counted(rank.removesuffix("/0") for rank in made if rank.endswith("/0"))
+        ranks = (sighting.rank for sighting in self.sightings if sighting.what == "made")
+        return _counted(rank.removesuffix("/0") for rank in ranks if rank.endswith("/0"))
 
     def failures(self) -> dict[str, int]:
         """Return how often each rank failed."""

@@ -33,35 +33,35 @@ class Described(Struct, frozen=True, kw_only=True):
     `events` is None if the user may not list them. `lws` is the command in hints, for this cluster.
     """
 
-    chosen: Selection
+    selection: Selection
     view: Shown
     events: Sequence[Happening] | None = ()
     logs: Sequence[str] = ()
     lws: str = "lws"
 
 
-def lines(shown: Described, now: datetime) -> list[str]:
+def lines(content: Described, now: datetime) -> list[str]:
     """Return the whole description."""
-    view, chosen, hint = shown.view, shown.chosen, f"{shown.lws} events {shown.chosen}"
+    view, selection, hint = content.view, content.selection, f"{content.lws} events {content.selection}"
     if isinstance(view, SetView):
-        head, hint = _whole(view, now), f"{shown.lws} events LWS shows those of one LeaderWorkerSet"
-    elif chosen.rank is not None:
+        head, hint = _whole(view, now), f"{content.lws} events LWS shows those of one LeaderWorkerSet"
+    elif selection.rank is not None:
         rank = next((rank for group in view.groups for rank in group.ranks), None)
         head = _rank(view, rank, now) if rank else []
-    elif chosen.group is not None:
+    elif selection.group is not None:
         head = _group(view, view.groups[0], now) if view.groups else []
     else:
         head = _set(view, now)
-    return [*head, *logs(shown.logs), *events(shown.events, hint, now)]
+    return [*head, *logs(content.logs), *events(content.events, hint, now)]
 
 
-def facts(found: Sequence[Fact]) -> list[str]:
+def facts(rows: Sequence[Fact]) -> list[str]:
     """Align names and values; names without a value are omitted.
 
     >>> facts([("Name", "web"), ("Node", "")])
     ['Name:           web']
     """
-    return [f"{name + ':':<{WIDTH - 1}} {value}" for name, value in found if value]
+    return [f"{name + ':':<{WIDTH - 1}} {value}" for name, value in rows if value]
 
 
 def _set(view: View, now: datetime) -> list[str]:
@@ -100,24 +100,26 @@ def containers_of(title: str, template: JSONObject | None) -> Iterator[str]:
     """Yield the containers of a template: image, command and requests."""
     for container in ((template or {}).get("spec") or {}).get("containers") or []:
         command = " ".join([*(container.get("command") or []), *(container.get("args") or [])])
-        asked = container.get("resources") or {}
+        resources = container.get("resources") or {}
         yield from facts([(title, f"container {container.get('name')}, image {container.get('image') or '-'}")])
         yield from facts([("  runs", command if len(command) <= 100 else f"{command[:99]}…")])
-        yield from facts([("  requests", pairs(asked.get("requests"))), ("  limits", pairs(asked.get("limits")))])
+        yield from facts(
+            [("  requests", pairs(resources.get("requests"))), ("  limits", pairs(resources.get("limits")))]
+        )
 
 
 def conditions(obj: JSONObject, now: datetime) -> list[str]:
     """Return the conditions of an object as a table."""
-    found = meta.status(obj).get("conditions") or []
+    items = meta.status(obj).get("conditions") or []
     rows = [
         (
-            str(one.get("type")),
-            str(one.get("status")),
-            wording.age(one.get("lastTransitionTime") or "", now),
-            str(one.get("reason") or ""),
-            str(one.get("message") or ""),
+            str(condition.get("type")),
+            str(condition.get("status")),
+            wording.age(condition.get("lastTransitionTime") or "", now),
+            str(condition.get("reason") or ""),
+            str(condition.get("message") or ""),
         )
-        for one in found
+        for condition in items
     ]
     if not rows:
         return ["", "Conditions:     none"]
@@ -161,7 +163,7 @@ def _rank(view: View, rank: Rank, now: datetime) -> list[str]:
 
 
 def _containers(pod: JSONObject, now: datetime) -> Iterator[str]:
-    statuses = {one.get("name"): one for one in meta.status(pod).get("containerStatuses") or []}
+    statuses = {status.get("name"): status for status in meta.status(pod).get("containerStatuses") or []}
     for container in meta.spec(pod).get("containers") or [] if pod else []:
         status = statuses.get(container["name"]) or {}
         before = (status.get("lastState") or {}).get("terminated") or {}
@@ -211,9 +213,9 @@ def when(created: str, now: datetime) -> str:
     return f"{wording.age(created, now)} ago ({created})" if created else ""
 
 
-def pairs(found: JSONObject | None) -> str:
+def pairs(values: JSONObject | None) -> str:
     """Return names and values on one line."""
-    return ", ".join(f"{key}={value}" for key, value in (found or {}).items())
+    return ", ".join(f"{key}={value}" for key, value in (values or {}).items())
 
 
 ROLES = ("ROLE", "READY", "DESIRED", "UPDATED", "SIZE", "SCALING", "ROLLOUT", "IMAGES")
@@ -250,9 +252,9 @@ def _whole(view: SetView, now: datetime) -> list[str]:
 
 def _role(view: SetView, role: JSONObject) -> tuple[str, ...]:
     name, spec = str(role.get("name")), role.get("spec") or {}
-    count = next(one for one in view.roles if one.name == name)
+    count = next(role_count for role_count in view.roles if role_count.name == name)
     statuses = meta.status(view.object).get("roleStatuses") or []
-    updated = next((int(one.get("updatedReplicas", 0)) for one in statuses if one.get("name") == name), 0)
+    updated = next((int(status.get("updatedReplicas", 0)) for status in statuses if status.get("name") == name), 0)
     template = spec.get("leaderWorkerTemplate") or {}
     return (
         name,
@@ -267,12 +269,12 @@ def _role(view: SetView, role: JSONObject) -> tuple[str, ...]:
 
 
 def _images(template: JSONObject) -> list[str]:
-    found = [
+    images = [
         str(container.get("image") or "-")
-        for one in ("leaderTemplate", "workerTemplate")
-        for container in ((template.get(one) or {}).get("spec") or {}).get("containers") or []
+        for field in ("leaderTemplate", "workerTemplate")
+        for container in ((template.get(field) or {}).get("spec") or {}).get("containers") or []
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(images))
 
 
 def _revisions(view: SetView) -> list[str]:

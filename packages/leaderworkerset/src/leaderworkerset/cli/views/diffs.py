@@ -23,7 +23,7 @@ def unified(old: JSON, new: JSON, names: tuple[str, str]) -> list[str]:
     return list(difflib.unified_diff(_lines(old), _lines(new), *names, lineterm=""))
 
 
-def shown(obj: JSONObject | None) -> JSONObject | None:
+def comparable(obj: JSONObject | None) -> JSONObject | None:
     """Return an object without fields that are irrelevant in a diff: added by the API server, or empty."""
     if obj is None:
         return None
@@ -39,8 +39,8 @@ def without_empty(value: JSON) -> JSON:
     {'containers': [{'name': 'a'}], 'volumes': [{'emptyDir': {}}]}
     """
     if isinstance(value, dict):
-        kept = {name: inner for name, inner in value.items() if inner != {} or name not in EMPTY_IS_ABSENT}
-        return {name: without_empty(inner) for name, inner in kept.items()}
+        fields = {name: inner for name, inner in value.items() if inner != {} or name not in EMPTY_IS_ABSENT}
+        return {name: without_empty(inner) for name, inner in fields.items()}
     return [without_empty(inner) for inner in value] if isinstance(value, list) else value
 
 

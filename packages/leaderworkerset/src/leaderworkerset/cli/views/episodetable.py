@@ -14,37 +14,39 @@ HEADER: Final = ("EPISODE", "AGE", "OUTCOME", "FIRST", "FAILURE")
 FEW_LINES: Final = 5
 
 
-def table(found: Sequence[Episode], now: datetime, *, with_namespace: bool = False) -> list[str]:
+def table(episodes: Sequence[Episode], now: datetime, *, with_namespace: bool = False) -> list[str]:
     """Return one line per episode."""
-    places = [one.namespace for one in found] if with_namespace else ()
-    return output.table(HEADER, [_row(one, now) for one in found], namespaces=places)
+    places = [episode.namespace for episode in episodes] if with_namespace else ()
+    return output.table(HEADER, [_row(episode, now) for episode in episodes], namespaces=places)
 
 
-def brief(one: Episode, now: datetime, lws: str) -> list[str]:
+def brief(episode: Episode, now: datetime, lws: str) -> list[str]:
     """Return what happened, the last lines of the rank that failed first, and the command that shows the rest."""
-    logs = (run for rank in one.ranks if rank.pod == one.failed_pod for own in rank.containers for run in own.logs)
-    said = next((run for run in logs if run), ())
+    logs = (
+        run for rank in episode.ranks if rank.pod == episode.failed_pod for own in rank.containers for run in own.logs
+    )
+    last_lines = next((run for run in logs if run), ())
     return [
-        f"Last recorded failure: {sentence(one, now)}",
-        *(f"  {line}" for line in said[-FEW_LINES:]),
-        f"  {lws} history -n {one.namespace} {one.place} shows all of it",
+        f"Last recorded failure: {sentence(episode, now)}",
+        *(f"  {line}" for line in last_lines[-FEW_LINES:]),
+        f"  {lws} history -n {episode.namespace} {episode.place} shows all of it",
     ]
 
 
-def lines(one: Episode, now: datetime) -> Iterator[str]:
+def lines(episode: Episode, now: datetime) -> Iterator[str]:
     """Yield an episode in full: what happened, the revision, how each rank ended, events, and the logs."""
-    yield f"{one.place}: {sentence(one, now)}"
-    yield from circumstances(one)
+    yield f"{episode.place}: {sentence(episode, now)}"
+    yield from circumstances(episode)
     yield ""
     yield from output.table(
         ("RANK", "POD", "NODE", "CONTAINER", "RESTARTS", "ENDS"),
         [
             (str(rank.rank), rank.pod, rank.node or "-", container.name, str(container.restarts), ends(container.ends))
-            for rank in one.ranks
+            for rank in episode.ranks
             for container in rank.containers
         ],
     )
-    if one.events:
+    if episode.events:
         yield ""
         yield from output.table(
             ("TIME", "TYPE", "REASON", "OBJECT", "COUNT", "MESSAGE"),
@@ -57,15 +59,15 @@ def lines(one: Episode, now: datetime) -> Iterator[str]:
                     str(event.count),
                     event.message,
                 )
-                for event in one.events
+                for event in episode.events
             ],
         )
-    for title, run in logs(one):
+    for title, run in logs(episode):
         yield ""
         yield title
         yield from (f"  {line}" for line in run)
 
 
-def _row(one: Episode, now: datetime) -> tuple[str, ...]:
-    first = "-" if one.first_rank is None else str(one.first_rank)
-    return one.place, age(one.time, now), one.outcome, first, one.failure
+def _row(episode: Episode, now: datetime) -> tuple[str, ...]:
+    first = "-" if episode.first_rank is None else str(episode.first_rank)
+    return episode.place, age(episode.time, now), episode.outcome, first, episode.failure

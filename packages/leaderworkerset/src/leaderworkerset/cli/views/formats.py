@@ -53,14 +53,14 @@ def filled(form: str, objects: Sequence[JSONObject], *, is_one: bool, managed_fi
     objects = objects if managed_fields else list(map(without_managed_fields, objects))
     try:
         if word == "custom-columns":
-            shown = columns(template)
+            fields = columns(template)
             rows = [
-                [(",".join(map(jsonpath.text, jsonpath.select(path, one))) or "<none>") for _, path in shown]
-                for one in objects
+                [(",".join(map(jsonpath.text, jsonpath.select(path, obj))) or "<none>") for _, path in fields]
+                for obj in objects
             ]
-            return "".join(f"{line}\n" for line in output.table([header for header, _ in shown], rows))
+            return "".join(f"{line}\n" for line in output.table([header for header, _ in fields], rows))
         if word == "name":
-            return "".join(f"{title(one['apiVersion'], one['kind'], meta.name(one))}\n" for one in objects)
+            return "".join(f"{title(obj['apiVersion'], obj['kind'], meta.name(obj))}\n" for obj in objects)
         whole: JSON = objects[0] if is_one else {"apiVersion": "v1", "kind": "List", "items": objects}
         if word != "jsonpath":
             return f"{output.as_json(whole) if word == 'json' else output.as_yaml(whole)}\n"

@@ -13,17 +13,17 @@ HEADER: Final = ("AGE", "TYPE", "REASON", "OBJECT", "COUNT", "MESSAGE")
 
 def table(happened: Sequence[Happening], now: datetime, indent: str = "") -> list[str]:
     """Return the table of events, the oldest first."""
-    rows = [(wording.duration(now - one.last), *_cells(one)) for one in happened]
+    rows = [(wording.duration(now - event.last), *_cells(event)) for event in happened]
     return output.table(HEADER, rows, indent)
 
 
-def line(one: Happening) -> str:
+def line(event: Happening) -> str:
     """Return an event as one line that begins with its time."""
-    kind, reason, about, count, message = _cells(one)
-    times = f" (x{count})" if one.count > 1 else ""
-    return f"{one.last:%Y-%m-%dT%H:%M:%SZ} {kind} {reason} {about}{times}: {message}"
+    kind, reason, about, count, message = _cells(event)
+    times = f" (x{count})" if event.count > 1 else ""
+    return f"{event.last:%Y-%m-%dT%H:%M:%SZ} {kind} {reason} {about}{times}: {message}"
 
 
-def _cells(one: Happening) -> tuple[str, str, str, str, str]:
-    kind = "Warning" if one.is_warning else "Normal"
-    return kind, one.reason or "-", one.object, str(one.count), one.message
+def _cells(event: Happening) -> tuple[str, str, str, str, str]:
+    kind = "Warning" if event.is_warning else "Normal"
+    return kind, event.reason or "-", event.object, str(event.count), event.message

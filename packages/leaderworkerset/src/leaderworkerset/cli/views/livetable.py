@@ -56,8 +56,8 @@ def lines(views: Sequence[View], now: datetime, size: Size, *, with_namespace: b
         return [_cut(line, size.columns) for line in _sets(views, now, size, with_namespace)]
     share = None if size.lines is None else max(size.lines // max(len(views), 1), 1)
     ordered = sorted(views, key=lambda view: all(map(_is_fine, view.groups)))
-    shown = [line for view in ordered for line in ["", *_set(view, now, Size(size.columns, share), with_namespace)]]
-    return [_cut(line, size.columns) for line in shown]
+    all_lines = [line for view in ordered for line in ["", *_set(view, now, Size(size.columns, share), with_namespace)]]
+    return [_cut(line, size.columns) for line in all_lines]
 
 
 def _sets(views: Sequence[View], now: datetime, size: Size, with_namespace: bool) -> list[str]:  # noqa: FBT001 - passed on
@@ -87,10 +87,10 @@ def _set(view: View, now: datetime, size: Size, with_namespace: bool) -> list[st
     else:
         header = output.GROUP_HEADER
         rows = [_of_rank(rank, now) for group in ordered for rank in group.ranks]
-        told = [*(output.recreated(group, now) for group in ordered), *output.advancing_groups(ordered, now)]
-        foot = [line for text in told for line in _wrapped(text, size.columns)]
-    left = None if size.lines is None else size.lines - len(head) - len(foot) - 1
-    return [*head, *_table(header, rows, Size(size.columns, left)), *foot]
+        notes = [*(output.recreated(group, now) for group in ordered), *output.advancing_groups(ordered, now)]
+        foot = [line for text in notes for line in _wrapped(text, size.columns)]
+    available = None if size.lines is None else size.lines - len(head) - len(foot) - 1
+    return [*head, *_table(header, rows, Size(size.columns, available)), *foot]
 
 
 def _is_fine(group: Group) -> bool:
@@ -102,7 +102,7 @@ def _of_rank(rank: Rank, now: datetime) -> _Row:
 
 
 def _of_group(group: Group, now: datetime) -> _Row:
-    told = recreations.sentence(group.recreations, now) if group.recreations else ""
+    note = recreations.sentence(group.recreations, now) if group.recreations else ""
     leader = group.leader
     cells = (
         str(group.name),
@@ -113,16 +113,16 @@ def _of_group(group: Group, now: datetime) -> _Row:
     )
     first = telling(group.ranks)
     if first is None:
-        return _Row(cells, told, group.is_ready, "", is_rank=False)
-    return _Row(cells, "; ".join(filter(None, [first.why, told])), group.is_ready, first.pod, is_rank=False)
+        return _Row(cells, note, group.is_ready, "", is_rank=False)
+    return _Row(cells, "; ".join(filter(None, [first.why, note])), group.is_ready, first.pod, is_rank=False)
 
 
 def _table(header: tuple[str, ...], rows: Sequence[_Row], size: Size) -> list[str]:
     """Align rows; reasons are next to them if all fit, else below."""
     bare = output.table(header, [row.cells for row in rows])
-    told = [row.beside for row in rows if row.why]
+    reasons = [row.beside for row in rows if row.why]
     limit = size.columns - max(map(len, bare), default=0) - len("   ")
-    if told and limit >= LEAST_REASON and all(len(escaped(why)) <= limit for why in told):
+    if reasons and limit >= LEAST_REASON and all(len(escaped(why)) <= limit for why in reasons):
         whole = output.table(header, [row.cells for row in rows], whys=[row.beside for row in rows])
         return _fitting(whole, rows, size.lines, 0)
     below = _below(_reasons(rows), size)
@@ -133,13 +133,13 @@ def _table(header: tuple[str, ...], rows: Sequence[_Row], size: Size) -> list[st
 def _below(reasons: Sequence[str], size: Size) -> list[str]:
     """Return the first reasons in full: at least one, more while they take no more than half of the lines."""
     limit = None if size.lines is None else size.lines // 2
-    shown: list[str] = []
+    result: list[str] = []
     for count, why in enumerate(reasons):
         more = _wrapped(why, size.columns)
-        if count == FEW_REASONS or (count and limit is not None and len(shown) + len(more) > limit):
-            return [*shown, f"… and {wording.counted(len(reasons) - count, 'more reason')}"]
-        shown += more
-    return shown
+        if count == FEW_REASONS or (count and limit is not None and len(result) + len(more) > limit):
+            return [*result, f"… and {wording.counted(len(reasons) - count, 'more reason')}"]
+        result += more
+    return result
 
 
 def _reasons(rows: Sequence[_Row]) -> list[str]:
@@ -178,8 +178,8 @@ def _fitting(table: list[str], rows: Sequence[_Row], available: int | None, belo
     hidden = rows[limit - 1 :]
     ready = sum(row.is_ready for row in hidden)
     noun = _noun(table[0].split())
-    told = "all ready" if ready == len(hidden) else f"{ready} ready"
-    return [*table[:limit], f"… and {wording.counted(len(hidden), f'more {noun}')}, {told}"]
+    summary = "all ready" if ready == len(hidden) else f"{ready} ready"
+    return [*table[:limit], f"… and {wording.counted(len(hidden), f'more {noun}')}, {summary}"]
 
 
 def _noun(header: Sequence[str]) -> str:

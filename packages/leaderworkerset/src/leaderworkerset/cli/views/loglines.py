@@ -16,15 +16,15 @@ from leaderworkerset.views.groups import place_of
 from leaderworkerset.views.podcontainers import waiting
 
 
-def printer(*, bare: bool, named: bool) -> Sink:
+def printer(*, bare: bool, with_name: bool) -> Sink:
     """Return a function that prints log lines.
 
-    Each line follows its `group/rank` unless `bare`, or `LWS/group/rank` if `named`.
+    Each line follows its `group/rank` unless `bare`, or `LWS/group/rank` if `with_name`.
     """
     painter = Painter(sys.stdout)
 
     def write(pod: JSONObject, line: bytes) -> None:
-        click.echo(line.decode(errors="replace") if bare else prefixed(painter, pod, line, named=named))
+        click.echo(line.decode(errors="replace") if bare else prefixed(painter, pod, line, with_name=with_name))
 
     return write
 
@@ -58,9 +58,9 @@ class WaitingNotes:
             say(f"note: waiting for logs: {state[1]}", err=True)
 
 
-def prefixed(painter: Painter, pod: JSONObject, line: bytes, *, named: bool = False) -> str:
+def prefixed(painter: Painter, pod: JSONObject, line: bytes, *, with_name: bool = False) -> str:
     """Prefix a log line with `group/rank`, and with its LeaderWorkerSet or its role in a DisaggregatedSet."""
     group, rank = place_of(pod) or ("?", "?")
-    owner = meta.labels(pod).get(labels.NAME if named else ROLE)
+    owner = meta.labels(pod).get(labels.NAME if with_name else ROLE)
     place = "/".join(filter(None, [owner, f"{group}/{rank}"]))
     return f"{painter.rank(place, group, rank)} {line.decode(errors='replace')}"

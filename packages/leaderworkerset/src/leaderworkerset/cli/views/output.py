@@ -68,9 +68,9 @@ def set_row(view: View, now: datetime) -> tuple[str, ...]:
     return view.name, str(view.ready), str(view.desired), str(view.up_to_date), age(view.created, now)
 
 
-def groups(shown: Iterable[Group], now: datetime, *, wide: bool = False) -> list[str]:
+def groups(listed_groups: Iterable[Group], now: datetime, *, wide: bool = False) -> list[str]:
     """Return one line per rank, with a column WHY if any rank has a reason."""
-    ranks = [(group, rank) for group in shown for rank in group.ranks]
+    ranks = [(group, rank) for group in listed_groups for rank in group.ranks]
     header, rows = GROUP_HEADER, [rank_row(rank, now) for _, rank in ranks]
     if wide:
         header = (*header, "NODE", "ADDRESS", "REVISION")
@@ -78,7 +78,7 @@ def groups(shown: Iterable[Group], now: datetime, *, wide: bool = False) -> list
         rows = [(*row, *place) for row, place in zip(rows, places, strict=True)]
         own = [",".join(devices.of_pod(rank.object)) for _, rank in ranks]
         if any(own):
-            header, rows = (*header, "DEVICES"), [(*row, one or "-") for row, one in zip(rows, own, strict=True)]
+            header, rows = (*header, "DEVICES"), [(*row, names or "-") for row, names in zip(rows, own, strict=True)]
     return table(header, rows, whys=[wording.reason(rank) for _, rank in ranks])
 
 
@@ -97,16 +97,16 @@ def rank_row(rank: Rank, now: datetime) -> tuple[str, ...]:
 
 def notes(view: View, now: datetime) -> list[str]:
     """Return the notes on a LeaderWorkerSet: its rollout, and the recreated groups."""
-    told = [rollout(view)] if view.is_updating else []
+    summary = [rollout(view)] if view.is_updating else []
     again = filter(None, (recreated(group, now) for group in view.groups))
     ended = sum(group.end is GroupEnd.COMPLETE for group in view.groups)
-    told += [f"{view.name}: {ended} of {wording.counted(view.desired, 'group')} complete"] if ended else []
-    return [*unlisted(view), *told, *again, *advancing_groups(view.groups, now)]
+    summary += [f"{view.name}: {ended} of {wording.counted(view.desired, 'group')} complete"] if ended else []
+    return [*unlisted(view), *summary, *again, *advancing_groups(view.groups, now)]
 
 
-def advancing_groups(shown: Iterable[Group], now: datetime) -> list[str]:
+def advancing_groups(listed_groups: Iterable[Group], now: datetime) -> list[str]:
     """Return a line about each group that reported progress."""
-    return [f"group {group.name}: {text}" for group in shown if (text := advancing.sentence(group, now))]
+    return [f"group {group.name}: {text}" for group in listed_groups if (text := advancing.sentence(group, now))]
 
 
 def unlisted(view: View) -> list[str]:
@@ -124,8 +124,8 @@ def recreated(group: Group, now: datetime) -> str:
     restarts = "" if group.is_ready else recreations.in_place(group, now)
     if group.recreations is None:
         return f"group {group.name}: {restarts}" if restarts else ""
-    told = f"group {group.name} {recreations.sentence(group.recreations, now)}"
-    return f"{told}; {restarts}" if restarts else told
+    text = f"group {group.name} {recreations.sentence(group.recreations, now)}"
+    return f"{text}; {restarts}" if restarts else text
 
 
 def as_json(value: Any) -> str:

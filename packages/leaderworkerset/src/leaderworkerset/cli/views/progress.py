@@ -49,14 +49,14 @@ class ProgressLine:
 
     def note(self, text: str) -> None:
         """Print a permanent line above the progress."""
-        shown = self._shown
+        previous = self._shown
         self.clear()
         self._stream.write(f"{escaped(text)}\n")
         self._stream.flush()
         if self.rewrites:
-            self.show(shown)
+            self.show(previous)
         else:
-            self._shown = shown  # it is above, and not to be repeated
+            self._shown = previous  # it is above, and not to be repeated
 
     def clear(self) -> None:
         """Clear the line for later output."""

@@ -72,8 +72,8 @@ def _values(struct: str, value: JSONObject, prefix: str = "") -> Iterator[tuple[
         default = schema.RULES.get((struct, name), {}).get("default", WITHOUT_SCHEMA.get(path))
         if isinstance(own, dict):
             own = _in_order(field.type, own)
-        if shown := text(default if own is None else own):
-            yield path, shown
+        if words := text(default if own is None else own):
+            yield path, words
 
 
 def _in_order(struct: str, value: JSONObject) -> JSONObject:

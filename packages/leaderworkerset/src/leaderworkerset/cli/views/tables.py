@@ -62,8 +62,8 @@ def rows(views: Sequence[View], now: datetime, *, with_namespace: bool = False) 
 
 def _why(view: View) -> str:
     """Return what a LeaderWorkerSet waits for: its first unready rank, or the groups of the old revision."""
-    told = [brief(view), output.rollout(view).partition(": ")[2] if view.is_updating else ""]
-    return "" if is_settled(view) else "; ".join(filter(None, told))
+    reasons = [brief(view), output.rollout(view).partition(": ")[2] if view.is_updating else ""]
+    return "" if is_settled(view) else "; ".join(filter(None, reasons))
 
 
 def below(view: View, now: datetime, form: Form) -> list[str]:
@@ -77,12 +77,12 @@ def folded(view: View, now: datetime) -> list[str]:
     """Return a row for equal groups: problems first, then the healthy groups together."""
     group_folds = folds(view.groups, now)
     problems = [fold for fold in group_folds if not fold.is_fine]
-    shown = [*problems[:MOST_FOLDS], *(fold for fold in group_folds if fold.is_fine)]
+    rows = [*problems[:MOST_FOLDS], *(fold for fold in group_folds if fold.is_fine)]
     hidden = sum(len(fold.groups) for fold in problems[MOST_FOLDS:])
     more = (
         [f"… and {counted(hidden, 'more group')} that are not ready: --not-ready shows their ranks"] if hidden else []
     )
-    table = output.table(FOLD_HEADER, [_cells(fold, now) for fold in shown], whys=[fold.why for fold in shown])
+    table = output.table(FOLD_HEADER, [_cells(fold, now) for fold in rows], whys=[fold.why for fold in rows])
     return [*table, *more]
 
 
@@ -101,14 +101,15 @@ def set_tables(
     """Return the table of the sets, and one table for the parts of each unless it `is_brief`."""
     if not sets:
         return []
-    sets = sorted(sets, key=lambda one: one.is_ready) if is_brief else sets
-    rows = [(one.name, ", ".join(map(str, one.roles)), one.rollout, age(one.created, now)) for one in sets]
+    sets = sorted(sets, key=lambda whole: whole.is_ready) if is_brief else sets
+    rows = [(whole.name, ", ".join(map(str, whole.roles)), whole.rollout, age(whole.created, now)) for whole in sets]
     places = [whole.namespace for whole in sets] if with_namespace else ()
-    shown = output.table(DISAGGREGATED_HEADER, rows, namespaces=places)
-    for one in () if is_brief else sets:
-        if one.parts:
-            shown += ["", f"{one.namespace}/{one.name}:" if with_namespace else f"{one.name}:", *_parts_table(one)]
-    return shown
+    lines = output.table(DISAGGREGATED_HEADER, rows, namespaces=places)
+    for whole in () if is_brief else sets:
+        if whole.parts:
+            title = f"{whole.namespace}/{whole.name}" if with_namespace else whole.name
+            lines += ["", f"{title}:", *_parts_table(whole)]
+    return lines
 
 
 def _parts_table(view: SetView) -> list[str]:

@@ -28,7 +28,7 @@ def test_unready_pod_is_listed_before_the_most_restarted_one() -> None:
     assert output.notes(found.view, NOW) == [f"group 0: {text}"]
     over = observed([noted("5", 0, is_ready=True), noted("2", is_ready=True)], of=lws(1, 2))
     assert output.notes(over.view, NOW) == []
-    told = "\n".join(description.lines(Described(chosen=Selection("web", 0), view=over.view), NOW))
+    told = "\n".join(description.lines(Described(selection=Selection("web", 0), view=over.view), NOW))
     assert "pod web-0 restarted all its containers in place 5 times; so did 1 more pod" in told
 
 

@@ -28,7 +28,7 @@ REMOTE: Final = re.compile(r"([a-z0-9][-a-z0-9.]*(?:/[a-z0-9]+){0,2}):(.+)", re.
 class Remote(Struct, frozen=True):
     """A path in the selected ranks."""
 
-    chosen: Selection
+    selection: Selection
     path: str
 
     @property
@@ -46,7 +46,7 @@ def parse(words: str) -> Remote | str:
     """Read one argument; a path without an address and colon is on this machine.
 
     >>> parse("web/0/1:/tmp/a"), parse("./web:a")
-    (Remote(chosen=Selection(name='web', group=0, rank=1), path='/tmp/a'), './web:a')
+    (Remote(selection=Selection(name='web', group=0, rank=1), path='/tmp/a'), './web:a')
     """
     match = REMOTE.fullmatch(words)
     return Remote(targets.parse(match[1]), match[2]) if match else words
@@ -71,12 +71,12 @@ def direction(words: tuple[str, ...]) -> Upload | Download:
     *sources, to = map(parse, words)
     if not sources:
         raise UsageError("name what to copy, and where to: lws cp FILE... web/0/1:/tmp, or lws cp web/0/1:/tmp/FILE .")
-    local = tuple(one for one in sources if isinstance(one, str))
-    remote = tuple(one for one in sources if isinstance(one, Remote))
+    local = tuple(source for source in sources if isinstance(source, str))
+    remote = tuple(source for source in sources if isinstance(source, Remote))
     if isinstance(to, Remote) and not remote:
         return Upload(local, to)
     if isinstance(to, str) and not local:
-        if nameless := next((one.path for one in remote if one.name in {"", ".."}), None):
+        if nameless := next((source.path for source in remote if source.name in {"", ".."}), None):
             raise UsageError(f"{nameless!r} has no name that the copy could have: name a file or a directory")
         return Download(remote, to)
     raise UsageError("copy from this machine to ranks (LWS/GROUP/RANK:PATH), or from ranks to this machine; not both")
@@ -96,36 +96,36 @@ def command(target: Target, words: tuple[str, ...], container: str | None) -> No
     An address without a rank means all ranks of the group, one without a group all ranks: each gets the files. Files
     copied from several ranks are put into a directory for each pod. The container needs the program tar.
     """
-    wanted = direction(words)
-    for source in wanted.sources if isinstance(wanted, Upload) else ():
+    copy = direction(words)
+    for source in copy.sources if isinstance(copy, Upload) else ():
         if not Path(source).exists():
             raise CommandError(f"{source}: no such file or directory")
 
     async def act(session: Session) -> None:
-        if isinstance(wanted, Upload):
-            await upload(session, wanted, container)
+        if isinstance(copy, Upload):
+            await upload(session, copy, container)
         else:
-            await download(session, wanted, container)
+            await download(session, copy, container)
 
     target.run(act)
 
 
 async def ranks_of(session: Session, remote: Remote, container: str | None) -> list[RankContainer]:
     """Return the containers of an address."""
-    pods = await targets.pods_of(session, remote.chosen)
+    pods = await targets.pods_of(session, remote.selection)
     return [RankContainer(session, pod, container or default_container(pod)) for pod in pods]
 
 
-async def upload(session: Session, wanted: Upload, container: str | None) -> None:
+async def upload(session: Session, copy: Upload, container: str | None) -> None:
     """Copy every source to every rank, some concurrently; errors are reported after all attempts."""
-    ranks = await ranks_of(session, wanted.to, container)
+    ranks = await ranks_of(session, copy.to, container)
     gate = asyncio.Semaphore(AT_ONCE)
 
-    async def one(rank: RankContainer) -> None:
+    async def copy_to(rank: RankContainer) -> None:
         async with gate:
-            await upload_to(rank, wanted)
+            await upload_to(rank, copy)
 
-    results = await asyncio.gather(*map(one, ranks), return_exceptions=True)
+    results = await asyncio.gather(*map(copy_to, ranks), return_exceptions=True)
     failed = [error for error in results if error is not None]
     for error in failed:
         if not isinstance(error, CommandError) or len(failed) == len(ranks) == 1:
@@ -136,29 +136,29 @@ async def upload(session: Session, wanted: Upload, container: str | None) -> Non
     say(f"copied to {counted(len(ranks), 'rank')}")
 
 
-async def upload_to(rank: RankContainer, wanted: Upload) -> None:
+async def upload_to(rank: RankContainer, copy: Upload) -> None:
     """Copy the sources to one rank: into the path if it is a directory, else under the path's name."""
-    path = wanted.to.path
-    is_directory = path.endswith("/") or len(wanted.sources) > 1 or await transfer.run(rank, ("test", "-d", path)) == 0
-    for source in map(Path, wanted.sources):
-        name = source.resolve().name if is_directory else wanted.to.name
-        directory = path if is_directory else wanted.to.parent
+    path = copy.to.path
+    is_directory = path.endswith("/") or len(copy.sources) > 1 or await transfer.run(rank, ("test", "-d", path)) == 0
+    for source in map(Path, copy.sources):
+        name = source.resolve().name if is_directory else copy.to.name
+        directory = path if is_directory else copy.to.parent
         await transfer.upload(
             rank, ("tar", "xf", "-", "-C", directory), partial(archive.pack, source=source, name=name)
         )
 
 
-async def download(session: Session, wanted: Download, container: str | None) -> None:
+async def download(session: Session, copy: Download, container: str | None) -> None:
     """Copy every path from every rank that has it."""
-    found = [(remote, rank) for remote in wanted.sources for rank in await ranks_of(session, remote, container)]
-    several = {remote: sum(one == remote for one, _ in found) > 1 for remote in wanted.sources}
+    pairs = [(remote, rank) for remote in copy.sources for rank in await ranks_of(session, remote, container)]
+    several = {remote: sum(other == remote for other, _ in pairs) > 1 for remote in copy.sources}
     count = 0
-    for remote, rank in found:
-        directory, name = place(wanted.to, remote, meta.name(rank.pod) if several[remote] else "", wanted.sources)
+    for remote, rank in pairs:
+        directory, name = place(copy.to, remote, meta.name(rank.pod) if several[remote] else "", copy.sources)
         directory.mkdir(parents=True, exist_ok=True)
         words = ("tar", "cf", "-", "-C", remote.parent, f"./{remote.name}")
         count += await transfer.download(rank, words, partial(archive.unpack, destination=directory, name=name))
-    say(f"copied {counted(count, 'file')} from {counted(len({str(rank) for _, rank in found}), 'rank')}")
+    say(f"copied {counted(count, 'file')} from {counted(len({str(rank) for _, rank in pairs}), 'rank')}")
 
 
 def place(to: str, remote: Remote, pod: str, sources: Sequence[Remote]) -> tuple[Path, str]:

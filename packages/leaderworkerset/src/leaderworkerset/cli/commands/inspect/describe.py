@@ -40,20 +40,20 @@ def command(target: Target, names: tuple[str, ...]) -> None:
 
     For a DisaggregatedSet: its roles, its revisions and slices, and the LeaderWorkerSets beneath it.
     """
-    chosen = [targets.parse(name) for name in names]
+    selections = [targets.parse(name) for name in names]
 
     async def act(session: Session) -> None:
-        for at, one in enumerate(chosen):
-            say(*[*([""] if at else []), *await describe(session, one)])
+        for at, selection in enumerate(selections):
+            say(*[*([""] if at else []), *await describe(session, selection)])
 
     target.run(act)
 
 
-async def describe(session: Session, chosen: Selection) -> list[str]:
+async def describe(session: Session, selection: Selection) -> list[str]:
     """Return the lines of one description."""
-    resource, obj = await targets.find_either(session, chosen.name)
+    resource, obj = await targets.find_either(session, selection.name)
     is_set = resource == DISAGGREGATED_SETS
-    plain = await targets.views_of(session, await targets.parts_of(session, chosen) if is_set else [obj])
+    plain = await targets.views_of(session, await targets.parts_of(session, selection) if is_set else [obj])
     explained = await lists.with_evidence(Lists(session.client), plain, session.namespace)
     view: Shown
     if is_set:
@@ -61,14 +61,14 @@ async def describe(session: Session, chosen: Selection) -> list[str]:
         happened = await _permitted(set_happenings(session, view))
     else:
         (whole,) = explained
-        targets.refuse_missing(whole, chosen)
-        view = narrow(whole, chosen)
-        happened = await _permitted(eventlog.read(session, obj, whole.pods, chosen))
+        targets.refuse_missing(whole, selection)
+        view = narrow(whole, selection)
+        happened = await _permitted(eventlog.read(session, obj, whole.pods, selection))
     failed = [failure for part in leaderworkersets([view]) for failure in failures(part)][:MOST_LOGS]
-    texts = [await last_lines(session.client, one, TAIL) for one in failed]
+    texts = [await last_lines(session.client, failure, TAIL) for failure in failed]
     lws = f"{session.lws} -n {session.namespace}"
-    shown = Described(chosen=chosen, view=view, events=happened, logs=[text for text in texts if text], lws=lws)
-    return description.lines(shown, SystemClock().now())
+    content = Described(selection=selection, view=view, events=happened, logs=[text for text in texts if text], lws=lws)
+    return description.lines(content, SystemClock().now())
 
 
 async def _permitted(reading: Awaitable[list[Happening]]) -> list[Happening] | None:

@@ -30,27 +30,27 @@ def command(target: Target, /, *, checks_cluster: bool, checks_machine: bool, fo
     checked, without a cluster. The checks cover schema and admission, ranks that wait for each other in a loop, and
     restart rules that the restart policy contradicts.
     """
-    given = manifestoptions.collect(options)
-    if given:
-        objects = [document.object for document in given.load()]
+    sources = manifestoptions.collect(options)
+    if sources:
+        objects = [document.object for document in sources.load()]
         from leaderworkerset.cli.doctor.validity import validity
 
-        found = [*validity(objects), *manifestchecks.guards(objects), *manifestchecks.contradictions(objects)]
-        return _print(found, form)
+        results = [*validity(objects), *manifestchecks.guards(objects), *manifestchecks.contradictions(objects)]
+        return _print(results, form)
     from leaderworkerset.cli.doctor.observing import observe_machine
 
-    found = asyncio.run(check_cluster(target)) if checks_cluster else []
+    results = asyncio.run(check_cluster(target)) if checks_cluster else []
     if checks_machine:
-        found += machine.findings(observe_machine())
-    return _print(found, form)
+        results += machine.findings(observe_machine())
+    return _print(results, form)
 
 
-def _print(found: list[CheckResult], form: str | None) -> int:
+def _print(results: list[CheckResult], form: str | None) -> int:
     if form == "json":
-        click.echo(output.as_json(findings.document(found)))
+        click.echo(output.as_json(findings.document(results)))
     else:
-        say(*findings.lines(found))
-    return 0 if findings.is_healthy(found) else FAILED
+        say(*findings.lines(results))
+    return 0 if findings.is_healthy(results) else FAILED
 
 
 async def check_cluster(target: Target) -> list[CheckResult]:

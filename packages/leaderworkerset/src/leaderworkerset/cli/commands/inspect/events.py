@@ -30,18 +30,18 @@ DOCUMENTS = (None, "json", "yaml")
 class EventsRequest(Struct, frozen=True):
     """The selected events and the output format."""
 
-    chosen: Selection
+    selection: Selection
     form: str | None
     warnings: bool
     length: int | None
 
     def keep(self, happened: Iterable[Happening]) -> list[Happening]:
         """Return the selected events."""
-        kept = [one for one in happened if one.is_warning or not self.warnings]
+        events = [event for event in happened if event.is_warning or not self.warnings]
         return (
-            kept
+            events
             if self.length is None
-            else eventhistory.since(kept, timedelta(seconds=self.length), SystemClock().now())
+            else eventhistory.since(events, timedelta(seconds=self.length), SystemClock().now())
         )
 
 
@@ -68,52 +68,52 @@ def command(
     """
     if watches and form not in DOCUMENTS:
         raise UsageError(f"-o {form} prints events once: leave out --watch")
-    wanted = EventsRequest(targets.parse(name), form, warnings, length)
-    asyncio.run(watch(target, wanted) if watches else show(target, wanted))
+    request = EventsRequest(targets.parse(name), form, warnings, length)
+    asyncio.run(watch(target, request) if watches else show(target, request))
 
 
-async def show(target: Target, wanted: EventsRequest) -> None:
+async def show(target: Target, request: EventsRequest) -> None:
     """Print the events up to now."""
     async with target.session() as session:
-        lws = await targets.find(session, wanted.chosen.name)
+        lws = await targets.find(session, request.selection.name)
         selector = f"{labels.NAME}={meta.name(lws)}"
         pods = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
-        found = wanted.keep(await eventlog.read(session, lws, pods.items, wanted.chosen))
-    if wanted.form not in DOCUMENTS:
-        click.echo(formats.filled(str(wanted.form), [one.stored for one in found], is_one=False), nl=False)
-    elif wanted.form:
-        for one in found:
-            click.echo(documented(one, wanted.form))
-    elif found:
-        say(*happenings.table(found, SystemClock().now()))
+        events = request.keep(await eventlog.read(session, lws, pods.items, request.selection))
+    if request.form not in DOCUMENTS:
+        click.echo(formats.filled(str(request.form), [event.stored for event in events], is_one=False), nl=False)
+    elif request.form:
+        for event in events:
+            click.echo(documented(event, request.form))
+    elif events:
+        say(*happenings.table(events, SystemClock().now()))
     else:
-        click.echo(f"No events of {wanted.chosen}.", err=True)
+        click.echo(f"No events of {request.selection}.", err=True)
 
 
-def documented(one: Happening, form: str) -> str:
+def documented(event: Happening, form: str) -> str:
     """Return the document of an event in a format."""
-    document = eventhistory.document(one)
+    document = eventhistory.document(event)
     return output.as_json_line(document) if form == "json" else f"---\n{output.as_yaml(document)}"
 
 
-async def watch(target: Target, wanted: EventsRequest) -> None:
+async def watch(target: Target, request: EventsRequest) -> None:
     """Print the events up to now, then new events; an event whose count grows is printed again."""
     from kuberuntime.cache.informer import Informer
     from leaderworkerset.cli.watchwarnings import following
 
     async with target.session() as session:
-        lws = await targets.find(session, wanted.chosen.name)
+        lws = await targets.find(session, request.selection.name)
         others = await eventlog.other_names(session, lws)
         pods = Informer(session.client, Query(PODS, session.namespace, f"{labels.NAME}={meta.name(lws)}"))
         events = Informer(session.client, Query(CORE_EVENTS, session.namespace))
-        shown: dict[str, int] = {}
+        counts: dict[str, int] = {}
 
         def print_new() -> None:
-            happened = History(lws, pods.store.list(), others).read(events.store.list(), wanted.chosen)
-            for one in wanted.keep(happened):
-                if shown.get(one.ident) != one.count:
-                    shown[one.ident] = one.count
-                    say(documented(one, wanted.form) if wanted.form else happenings.line(one))
+            happened = History(lws, pods.store.list(), others).read(events.store.list(), request.selection)
+            for event in request.keep(happened):
+                if counts.get(event.ident) != event.count:
+                    counts[event.ident] = event.count
+                    say(documented(event, request.form) if request.form else happenings.line(event))
 
         async with following(pods, events, session.lifeline) as objects:
             await objects.until(print_new)

@@ -23,10 +23,10 @@ def command(kinds: tuple[str, ...]) -> None:
     from leaderworkerset.operator.operatorcrd import operator_crd
 
     definitions = [*MANAGED.described_definitions(descriptions.OWN_ONLY), operator_crd()]
-    named = {definition["spec"]["names"]["kind"]: definition for definition in definitions}
-    if unknown := [kind for kind in kinds if kind not in named]:
-        raise UsageError(f"no kind {unknown[0]} here; there are {', '.join(named)}")
-    click.echo(msgspec.json.encode(schema(named[kind] for kind in kinds or named)))
+    by_kind = {definition["spec"]["names"]["kind"]: definition for definition in definitions}
+    if unknown := [kind for kind in kinds if kind not in by_kind]:
+        raise UsageError(f"no kind {unknown[0]} here; there are {', '.join(by_kind)}")
+    click.echo(msgspec.json.encode(schema(by_kind[kind] for kind in kinds or by_kind)))
 
 
 DIALECT: Final = "http://json-schema.org/draft-07/schema#"
@@ -59,11 +59,13 @@ def strict(shape: JSONObject) -> JSONObject:
     >>> strict({"type": "object", "properties": {"a": {"type": "string", "x-kubernetes-list-type": "set"}}})
     {'type': 'object', 'properties': {'a': {'type': 'string'}}, 'additionalProperties': False}
     """
-    found = {name: _part(name, value) for name, value in shape.items() if not name.startswith("x-kubernetes-")}
-    if "required" in found:  # what has a default is filled in before it is missed
-        found["required"] = [name for name in shape["required"] if "default" not in shape["properties"].get(name, {})]
+    keywords = {name: _part(name, value) for name, value in shape.items() if not name.startswith("x-kubernetes-")}
+    if "required" in keywords:  # what has a default is filled in before it is missed
+        keywords["required"] = [
+            name for name in shape["required"] if "default" not in shape["properties"].get(name, {})
+        ]
     is_open = "additionalProperties" in shape or "x-kubernetes-preserve-unknown-fields" in shape
-    return found | ({"additionalProperties": False} if "properties" in shape and not is_open else {})
+    return keywords | ({"additionalProperties": False} if "properties" in shape and not is_open else {})
 
 
 def _part(name: str, value: JSON) -> JSON:

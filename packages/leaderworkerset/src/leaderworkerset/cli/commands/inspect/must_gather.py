@@ -115,14 +115,14 @@ class Gatherer(msgspec.Struct):
     ) -> AsyncIterator[JSONObject]:
         fields = f"metadata.name={name}" if name else ""
         try:
-            found = await self.client.list(kind, namespace=namespace, label_selector=selector, field_selector=fields)
+            listing = await self.client.list(kind, namespace=namespace, label_selector=selector, field_selector=fields)
         except NotFoundError:
             self.unserved.add(kind.group_resource)
             return
         except KubeError as error:
             self.notes.append(f"{kind.group_resource}{f' in {namespace}' if namespace else ''}: {error}")
             return
-        for obj in found.items:
+        for obj in listing.items:
             yield obj
 
     async def _logs(self, pod: JSONObject) -> None:
@@ -173,7 +173,7 @@ def log_place(pod: JSONObject, container: str, *, previous: bool) -> PurePosixPa
     return folder / ("previous.log" if previous else "current.log")
 
 
-def shown(kind: Resource, obj: JSONObject) -> JSONObject:
+def without_secrets(kind: Resource, obj: JSONObject) -> JSONObject:
     """Return an object without managed fields and possible secrets; of Secrets only names and certificate ends.
 
     Definitions, roles and webhook configurations have no secrets; their certificates stay.
@@ -245,7 +245,7 @@ def command(target: Target, /, directory: Path) -> None:
         files += 1
 
     def write_object(kind: Resource, obj: JSONObject) -> None:
-        write(str(place(kind, obj)), rendering.document(shown(kind, obj)).encode())
+        write(str(place(kind, obj)), rendering.document(without_secrets(kind, obj)).encode())
 
     def write_log(path: str, text: bytes) -> None:
         write(path, masked(text.decode(errors="replace")).encode())
@@ -263,9 +263,9 @@ def command(target: Target, /, directory: Path) -> None:
             write(str(HISTORY.joinpath(*names)), msgspec.json.encode(episode))
         return gatherer
 
-    found = target.run(act)
-    notes = found.notes
-    unserved = [f"not served: {', '.join(sorted(found.unserved))}"] if found.unserved else []
+    gatherer = target.run(act)
+    notes = gatherer.notes
+    unserved = [f"not served: {', '.join(sorted(gatherer.unserved))}"] if gatherer.unserved else []
     write(str(NOTES), "".join(f"{note}\n" for note in [*notes, *unserved]).encode())
     click.echo(f"{directory}: {files} files; {len(notes)} kinds or logs could not be read ({NOTES})")
     click.echo(

@@ -40,8 +40,8 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, show_la
             return
         pods = await pods_of(session)
         say(*node_table(nodes, pods, show_labels=show_labels))
-        for one in nodes if names else ():
-            say("", *description(one, pods or {}))
+        for node in nodes if names else ():
+            say("", *description(node, pods or {}))
         if not nodes:
             say("No nodes found.", err=True)
         if pods is None:
@@ -74,8 +74,8 @@ def node_table(nodes: Sequence[JSONObject], pods: ByNode | None, *, show_labels:
     header = ["NODE", "STATUS", *(f"{word}{name.upper() if name in FIRST else name}" for name in names), "TAINTS"]
     rows = []
     for node in nodes:
-        has, taken = allocatable(node), None if pods is None else held(pods.get(meta.name(node), ()))
-        cells = (share(name, has.get(name, ZERO), taken) for name in names)
+        has, requests = allocatable(node), None if pods is None else held(pods.get(meta.name(node), ()))
+        cells = (share(name, has.get(name, ZERO), requests) for name in names)
         rows.append(
             [
                 meta.name(node),
@@ -93,14 +93,15 @@ def node_table(nodes: Sequence[JSONObject], pods: ByNode | None, *, show_labels:
 
 def description(node: JSONObject, pods: ByNode) -> Iterator[str]:
     """Yield the labels, the conditions and the resources of a node, and its pods."""
-    taken = held(pods.get(meta.name(node), ()))
+    requests = held(pods.get(meta.name(node), ()))
     parts = {
         "Labels": _labels(node),
         "Conditions": [
-            f"{one.get('type')} is {one.get('status')}" + (f": {one['message']}" if one.get("message") else "")
-            for one in meta.status(node).get("conditions") or []
+            f"{condition.get('type')} is {condition.get('status')}"
+            + (f": {condition['message']}" if condition.get("message") else "")
+            for condition in meta.status(node).get("conditions") or []
         ],
-        "Free": [f"{name}: {share(name, value, taken)}" for name, value in sorted(allocatable(node).items())],
+        "Free": [f"{name}: {share(name, value, requests)}" for name, value in sorted(allocatable(node).items())],
         "Pods": [f"{meta.key(pod)}: {_request(pod)}" for pod in pods.get(meta.name(node), ())],
     }
     yield f"{meta.name(node)}:"
@@ -110,8 +111,8 @@ def description(node: JSONObject, pods: ByNode) -> Iterator[str]:
 
 
 def _request(pod: JSONObject) -> str:
-    found = {name: value for name, value in sorted(asked(pod).items()) if name != "pods"}
-    words = ", ".join(f"{name} {amount(name, value)}" for name, value in found.items()) or "requests nothing"
+    requests = {name: value for name, value in sorted(asked(pod).items()) if name != "pods"}
+    words = ", ".join(f"{name} {amount(name, value)}" for name, value in requests.items()) or "requests nothing"
     own = devices.of_pod(pod)
     return f"{words} ({', '.join(own)})" if own else words
 

@@ -34,32 +34,32 @@ def command(target: Target, name: str | None, *, everywhere: bool, form: str | N
     Values that look like secrets are masked. Failures are recorded on clusters of this machine, and can be read after
     their end. On other clusters, they are recorded if the manager's configuration has recorder.enable.
     """
-    chosen, number = (None, None) if name is None else parse(name)
+    selection, number = (None, None) if name is None else parse(name)
     if everywhere and number is not None:
         raise UsageError("the number of an episode cannot be combined with -A: choose its namespace with -n")
-    recorded = asyncio.run(recordings.read(target, everywhere=everywhere, chosen=chosen))
-    readable = [(place, one) for place, one in recorded if number in (None, place.number)]
-    for place, one in readable:
-        if one is None:
+    recorded = asyncio.run(recordings.read(target, everywhere=everywhere, selection=selection))
+    readable = [(place, episode) for place, episode in recorded if number in (None, place.number)]
+    for place, episode in readable:
+        if episode is None:
             say(f"{place.path}: is not readable, and is left out", err=True)
-    found = sorted((one for _, one in readable if one is not None), key=lambda one: (one.time, one.number))
-    if number is not None and not found:
-        raise CommandError(f"there is no episode {name}; `lws history {chosen}` lists all names")
+    episodes = recordings.in_order(readable)
+    if number is not None and not episodes:
+        raise CommandError(f"there is no episode {name}; `lws history {selection}` lists all names")
     if form is not None:
-        value = document(found)
+        value = document(episodes)
         click.echo(output.as_json(value) if form == "json" else output.as_yaml(value))
-    elif not found:
+    elif not episodes:
         say(
-            f"No failures of {chosen or 'groups'} are recorded.{'' if recordings.directory(target) else UNLESS}",
+            f"No failures of {selection or 'groups'} are recorded.{'' if recordings.directory(target) else UNLESS}",
             err=True,
         )
     else:
         now = SystemClock().now()
         say(
             *(
-                episodetable.table(found, now, with_namespace=everywhere)
+                episodetable.table(episodes, now, with_namespace=everywhere)
                 if number is None
-                else episodetable.lines(found[0], now)
+                else episodetable.lines(episodes[0], now)
             )
         )
 
@@ -79,6 +79,7 @@ def parse(words: str) -> tuple[Selection, int | None]:
     return targets.parse(head), number
 
 
-def document(found: list[Episode]) -> dict[str, Any]:
+def document(episodes: list[Episode]) -> dict[str, Any]:
     """Return the document of episodes, with stable names of fields."""
-    return {"apiVersion": VERSION, "kind": "EpisodeList", "items": [msgspec.to_builtins(one) for one in found]}
+    items = [msgspec.to_builtins(episode) for episode in episodes]
+    return {"apiVersion": VERSION, "kind": "EpisodeList", "items": items}

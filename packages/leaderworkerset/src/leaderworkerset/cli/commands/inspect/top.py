@@ -41,12 +41,12 @@ def command(
 
     The numbers come from the metrics API (metrics-server). "of" is the limit, or the request if there is none.
     """
-    wanted = GetRequest(tuple(targets.parse(name) for name in names), None, everywhere, selector, False)
-    if wanted.chosen and (everywhere or selector):
+    request = GetRequest(tuple(targets.parse(name) for name in names), None, everywhere, selector, False)
+    if request.selections and (everywhere or selector):
         raise UsageError("names cannot be combined with --all-namespaces or --selector")
 
     async def act(session: Session) -> None:
-        rows = await measured(session, wanted)
+        rows = await measured(session, request)
         if sort:
             rows.sort(key=lambda row: row.amount(SORTS[sort]), reverse=True)
         if form:
@@ -58,7 +58,7 @@ def command(
             namespace = "" if everywhere else session.namespace
             say(
                 "No ranks are there yet."
-                if wanted.chosen
+                if request.selections
                 else await targets.nothing_found(session, namespace, selector),
                 err=True,
             )
@@ -66,14 +66,14 @@ def command(
     target.run(act)
 
 
-async def measured(session: Session, wanted: GetRequest) -> list[RankLoad]:
+async def measured(session: Session, request: GetRequest) -> list[RankLoad]:
     """Return the usage of the requested ranks."""
-    _, views = await read(session, wanted)
+    _, views = await read(session, request)
     try:
-        metrics = await Lists(session.client).all(loads.metrics_of(wanted.namespace(session)))
+        metrics = await Lists(session.client).all(loads.metrics_of(request.namespace(session)))
     except NotFoundError as error:
         raise CommandError(MISSING_API) from error
-    return loads.loads(cut(views, wanted), loads.by_pod(metrics))
+    return loads.loads(cut(views, request), loads.by_pod(metrics))
 
 
 def table(rows: Sequence[RankLoad], now: datetime, *, everywhere: bool = False) -> list[str]:

@@ -37,27 +37,27 @@ def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
     With more than ten groups, equal ones share a line: unready groups first, then the healthy ones.
     With more than ten sets that were not named, ready ones have a line each.
     """
-    chosen = tuple(targets.parse(name) for name in names)
-    wanted = GetRequest(chosen, None, managed_fields=False, **options)
-    if wanted.chosen and (wanted.everywhere or wanted.selector):
+    selections = tuple(targets.parse(name) for name in names)
+    request = GetRequest(selections, None, managed_fields=False, **options)
+    if request.selections and (request.everywhere or request.selector):
         raise UsageError("names cannot be combined with --all-namespaces or --selector")
-    asyncio.run(show(target, wanted))
+    asyncio.run(show(target, request))
 
 
-async def show(target: Target, wanted: GetRequest) -> None:
+async def show(target: Target, request: GetRequest) -> None:
     """Print the tree of the current state."""
     async with target.session() as session:
-        seen = await observe(session, wanted)
+        seen = await observe(session, request)
         lines = tree_lines(
             seen.shown,
             seen.sets,
             SystemClock().now(),
-            with_namespace=wanted.everywhere,
-            every_rank=wanted.shows_ranks,
-            is_chosen=bool(wanted.chosen),
+            with_namespace=request.everywhere,
+            every_rank=request.shows_ranks,
+            is_chosen=bool(request.selections),
         )
         say_states(*lines)
-        await say_if_empty(session, seen, wanted)
+        await say_if_empty(session, seen, request)
 
 
 HEADER: Final = ("NAME", "READY", "STATE", "NODE", "REVISION", "RESTARTS", "AGE")
@@ -86,10 +86,10 @@ def tree_lines(
 
     If there are many unnamed sets, the branches below ready ones are omitted, unless every rank is requested.
     """
-    owned = {id(part.view.object) for whole in sets for part in whole.parts}
-    alone = [view for view in views if id(view.object) not in owned]
+    part_ids = {id(part.view.object) for whole in sets for part in whole.parts}
+    alone = [view for view in views if id(view.object) not in part_ids]
     done = [whole.is_settled for whole in sets] + [is_settled(view) for view in alone]
-    roots = [_of_set(one, views, now, every_rank=every_rank, prefix=_prefix(one, with_namespace)) for one in sets]
+    roots = [_of_set(whole, views, now, every_rank=every_rank, prefix=_prefix(whole, with_namespace)) for whole in sets]
     roots += [_of_view(view, now, every_rank=every_rank, prefix=_prefix(view, with_namespace)) for view in alone]
     if len(roots) > FEW_SETS and not (every_rank or is_chosen):
         roots = [replace(root, below=()) if is_done else root for root, is_done in zip(roots, done, strict=True)]
@@ -99,8 +99,8 @@ def tree_lines(
     return output.table(HEADER, [cells for cells, _ in rows], whys=[why for _, why in rows])
 
 
-def _prefix(one: View | SetView, with_namespace: bool) -> str:  # noqa: FBT001 - passed on
-    return f"{one.namespace}/" if with_namespace else ""
+def _prefix(subject: View | SetView, with_namespace: bool) -> str:  # noqa: FBT001 - passed on
+    return f"{subject.namespace}/" if with_namespace else ""
 
 
 def _rows(branch: Branch, stem: str, below: str) -> Iterator[tuple[Cells, str]]:
@@ -111,12 +111,12 @@ def _rows(branch: Branch, stem: str, below: str) -> Iterator[tuple[Cells, str]]:
         yield from _rows(twig, f"{below}{'└─ ' if is_last else '├─ '}", f"{below}{'   ' if is_last else '│  '}")
 
 
-def _of_set(view: SetView, shown: Sequence[View], now: datetime, *, every_rank: bool, prefix: str) -> Branch:
-    kept = {id(one.object): one for one in shown}  # reduced or explained
+def _of_set(view: SetView, views: Sequence[View], now: datetime, *, every_rank: bool, prefix: str) -> Branch:
+    by_id = {id(lws.object): lws for lws in views}  # reduced or explained
     parts = tuple(
-        _of_view(kept[id(part.view.object)], now, every_rank=every_rank, prefix="")
+        _of_view(by_id[id(part.view.object)], now, every_rank=every_rank, prefix="")
         for part in view.parts
-        if id(part.view.object) in kept
+        if id(part.view.object) in by_id
     )
     state = view.rollout if view.rollout != "complete" else ""
     cells = (f"{prefix}{view.name}", f"{view.ready}/{view.desired}", state, "", "", "", wording.age(view.created, now))
@@ -136,9 +136,9 @@ def _of_view(view: View, now: datetime, *, every_rank: bool, prefix: str) -> Bra
 
 def _of_group(group: Group, now: datetime) -> Branch:
     fold = folds([group], now)[0]
-    told = output.recreated(group, now)
+    note = output.recreated(group, now)
     ranks = tuple(_of_rank(rank, now) for rank in group.ranks)
-    return Branch(_fold_cells(fold, now), told, ranks)
+    return Branch(_fold_cells(fold, now), note, ranks)
 
 
 def _fold_cells(fold: Fold, now: datetime) -> Cells:

@@ -2,11 +2,11 @@
 
 import click
 
-from leaderworkerset.cli.commandtable import COMMANDS, named
+from leaderworkerset.cli.commandtable import COMMANDS, by_name
 from leaderworkerset.cli.shell.lazygroup import LazyGroup
 
 
-@click.group("chaos", cls=LazyGroup, table=named(COMMANDS["chaos"].verbs))
+@click.group("chaos", cls=LazyGroup, table=by_name(COMMANDS["chaos"].verbs))
 def command() -> None:
     """Rehearse failure on a cluster of this machine: faults that end by themselves, with a report.
 

@@ -40,9 +40,9 @@ def one_fault(name: str) -> click.Command:
     fault = FAULTS[name]
 
     def act(target: Target, /, words: tuple[str, ...] = (), **options: Any) -> int:
-        seconds, written = options.pop("lasting", 0.0), options.pop("written", "")
-        chosen = storm.step(0.0, name, words, seconds, written)
-        return play(target, lambda _: [chosen], **options)
+        seconds, value = options.pop("lasting", 0.0), options.pop("value", "")
+        step = storm.step(0.0, name, words, seconds, value)
+        return play(target, lambda _: [step], **options)
 
     command = storm_options(click.pass_obj(act))
     if not fault.is_moment:
@@ -50,7 +50,7 @@ def one_fault(name: str) -> click.Command:
                                show_default=True, metavar="DURATION", help="How long it lasts.")(command)  # fmt: skip
     if fault.usual:
         option = "--path" if fault.has_path else "--amount"
-        command = click.option(option, "written", default=fault.usual, show_default=True,
+        command = click.option(option, "value", default=fault.usual, show_default=True,
                                metavar=fault.usual, help="Which disk." if fault.has_path else "How much.")(command)  # fmt: skip
     if fault.of.argument:
         command = click.argument("words", nargs=-1, metavar=fault.of.argument)(command)
@@ -92,8 +92,8 @@ def listing(target: Target) -> None:
     """List the faults that last now."""
 
     async def act(session: Session) -> None:
-        found = (await faults(session.client, "GET"))["items"]
-        rows = [(one["kind"], " ".join(one["targets"]) or "-", f"{one['secondsLeft']:.0f}s") for one in found]
+        items = (await faults(session.client, "GET"))["items"]
+        rows = [(fault["kind"], " ".join(fault["targets"]) or "-", f"{fault['secondsLeft']:.0f}s") for fault in items]
         say(*(output.table(("FAULT", "TARGETS", "ENDS IN"), rows) if rows else ["There are no faults."]))
 
     target.run(act)
@@ -113,7 +113,7 @@ def undo(target: Target) -> None:
 
 def play(
     target: Target,
-    chosen: Callable[[Sequence[str]], Sequence[Step]],
+    plan: Callable[[Sequence[str]], Sequence[Step]],
     *,
     form: str | None,
     settle: float,
@@ -126,7 +126,7 @@ def play(
         playing = Play(session, lambda text: say(text, err=bool(form)))
         try:
             async with playing.watching() as followed, asyncio.TaskGroup() as tasks:
-                steps = chosen(playing.ranks)
+                steps = plan(playing.ranks)
                 if not steps:
                     raise CommandError(
                         f"no ranks in namespace {session.namespace}, or the time is too short: there is nothing to do"

@@ -72,30 +72,33 @@ class Cluster(Struct, frozen=True, kw_only=True):
 def command(target: Target, form: str | None) -> None:
     """List the embedded clusters of this machine: name, state, since when, nodes, pods, directory."""
     target.cluster_name(None)
-    found = asyncio.run(read([place for place in places.all_places() if place.is_cluster]))
+    clusters = asyncio.run(read([place for place in places.all_places() if place.is_cluster]))
     if form:
-        document = {"apiVersion": "lws/v1", "kind": "ClusterList", "items": [one.document() for one in found]}
+        items = [cluster.document() for cluster in clusters]
+        document = {"apiVersion": "lws/v1", "kind": "ClusterList", "items": items}
         click.echo(output.as_json(document) if form == "json" else output.as_yaml(document))
-    elif found:
-        say(*output.table(HEADER, [one.row(SystemClock().now()) for one in found]))
+    elif clusters:
+        say(*output.table(HEADER, [cluster.row(SystemClock().now()) for cluster in clusters]))
     else:
         click.echo("There is no cluster on this machine: `lws up` starts one.", err=True)
 
 
-async def read(found: Sequence[ClusterDirectory]) -> list[Cluster]:
+async def read(directories: Sequence[ClusterDirectory]) -> list[Cluster]:
     """Read all clusters concurrently."""
-    return list(await asyncio.gather(*map(_read, found)))
+    return list(await asyncio.gather(*map(_read, directories)))
 
 
 async def _read(place: ClusterDirectory) -> Cluster:
     pid = place.pid()
     if pid is None:
         try:
-            kept = keptoptions.load(place)
+            options = keptoptions.load(place)
         except CommandError:  # a cluster is listed even if it cannot start; `lws up` reports the error
-            kept = None
+            options = None
         state = LEFT if place.mark.is_file() else STOPPED
-        return Cluster(name=place.name, state=state, directory=place.directory, nodes=kept.nodes if kept else None)
+        return Cluster(
+            name=place.name, state=state, directory=place.directory, nodes=options.nodes if options else None
+        )
     since = datetime.fromtimestamp(place.lock.stat().st_mtime, UTC)
     counts = await _counts(place)
     return Cluster(

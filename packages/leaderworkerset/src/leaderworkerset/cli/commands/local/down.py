@@ -26,10 +26,10 @@ def command(target: Target, name: str | None, every: bool, deletes: bool, timeou
     if every and (name or target.local):
         raise UsageError("--all means every cluster: leave out the name")
     own = target.cluster_name(name)
-    chosen = clusters(deletes=deletes) if every else [places.place(own)]
-    if not chosen:
+    directories = clusters(deletes=deletes) if every else [places.place(own)]
+    if not directories:
         click.echo("No cluster is there to be deleted." if deletes else "No cluster runs.")
-    for place in chosen:
+    for place in directories:
         end(place, timeout, deletes=deletes)
 
 
@@ -49,7 +49,7 @@ def end(place: ClusterDirectory, timeout: float, *, deletes: bool) -> None:
     elif was_running or place.is_cluster:
         click.echo(f"Cluster {name} {'stopped' if was_running else 'does not run'}.")
     else:
-        there = [one.name for one in places.all_places() if one.is_cluster]
+        there = [directory.name for directory in places.all_places() if directory.is_cluster]
         click.echo(f"Cluster {name} does not exist (there: {', '.join(there) or 'none'}){hint(name, there)}")
 
 

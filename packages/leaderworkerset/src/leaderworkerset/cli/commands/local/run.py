@@ -95,21 +95,21 @@ def command(target: Target, /, **options: Any) -> int:
             f"lws run starts a cluster of its own; to use a running one: lws apply{to}, lws wait{to}, lws logs{to}"
         )
     require_localkube("run")
-    given = manifestoptions.collect(options)
+    sources = manifestoptions.collect(options)
     cluster = with_gpus(collect(options), click.get_current_context().get_parameter_source("gpus_per_node"))
-    chosen = RunOptions(**options | {"stuck_after": 0.0 if options.pop("fail_fast") else options["stuck_after"]})
-    if chosen.timeout is not None and chosen.until is None:
+    run_options = RunOptions(**options | {"stuck_after": 0.0 if options.pop("fail_fast") else options["stuck_after"]})
+    if run_options.timeout is not None and run_options.until is None:
         raise UsageError("--timeout needs --until ready or --until done")
-    documents = ordered(given.load())
+    documents = ordered(sources.load())
     followed = [document for document in documents if document.object["kind"] in FOLLOWED]
     if not followed:
-        raise CommandError(f"no LeaderWorkerSet and no DisaggregatedSet in {given}: there is nothing to run")
+        raise CommandError(f"no LeaderWorkerSet and no DisaggregatedSet in {sources}: there is nothing to run")
     for document in followed:
         if not document.object["metadata"].get("name"):
             raise CommandError(f"{document.place}: metadata.name: Required value: lws run needs a name to follow")
-        if chosen.until == "done" and document.object["kind"] == DISAGGREGATED_SETS.kind:
+        if run_options.until == "done" and document.object["kind"] == DISAGGREGATED_SETS.kind:
             raise UsageError(f"{document.place}: a DisaggregatedSet serves and does not end: use --until ready")
-    return start(Run(cluster, chosen, target.namespace or "default"), documents)
+    return start(Run(cluster, run_options, target.namespace or "default"), documents)
 
 
 def with_gpus(cluster: ClusterOptions, source: ParameterSource | None) -> ClusterOptions:
@@ -124,7 +124,7 @@ def start(plan: "Run", documents: Sequence[Document]) -> int:
     from leaderworkerset.cli.local.assuming import assume
 
     assumed = assume(documents, plan.cluster)
-    images = notes((one.object for one in documents), dict(plan.cluster.images), is_typed=True)
+    images = notes((document.object for document in documents), dict(plan.cluster.images), is_typed=True)
     say(*assumed.lines, *(() if plan.cluster.stub else images), err=True)
     place = places.ephemeral()
     try:
@@ -178,7 +178,7 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
             place.until_done.touch()
         created = await create_namespaces(session, documents)
         say(*created, err=True)
-        applier = Applier(session, done=[line.partition(" (")[0] for line in created])
+        applier = Applier(session, previous_lines=[line.partition(" (")[0] for line in created])
         await applier.check(documents)
         say(*await applier.apply(documents), err=True)
         return await follow(session, documents, plan.options, stopped)
@@ -187,17 +187,20 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
 async def follow(session: Session, documents: Sequence[Document], options: RunOptions, stopped: asyncio.Event) -> int:
     """Show groups and logs until the run ends; return the exit code."""
     keys = keys_of(documents, session.namespace)
-    sets = [informers_of(session.client, *one) for one in keys]
+    sets = [informers_of(session.client, *key) for key in keys]
     screen = display()
     causes = {
-        one.key: Causes(
-            replace(session, namespace=one.key.namespace), one.key.name, screen.note, stuck_after=options.stuck_after
+        followed.key: Causes(
+            replace(session, namespace=followed.key.namespace),
+            followed.key.name,
+            screen.note,
+            stuck_after=options.stuck_after,
         )
-        for one in sets[:FEW_SETS]
+        for followed in sets[:FEW_SETS]
     }
     if not options.until:
         screen.note(
-            f"running until Ctrl-C, or until {', '.join(one.key.name for one in sets[:FEW_SETS])} {'is' if len(sets) == 1 else 'are'} deleted (--until ready or done ends it before)"
+            f"running until Ctrl-C, or until {', '.join(followed.key.name for followed in sets[:FEW_SETS])} {'is' if len(sets) == 1 else 'are'} deleted (--until ready or done ends it before)"
         )
     try:
         async with following(
@@ -254,7 +257,8 @@ async def first_end(objects: Following, parts: Parts, options: RunOptions, stopp
         for followed in parts.sets
     ]
     tasks = [
-        asyncio.create_task(follower.run(objects, one)) for follower, one in zip(followers, parts.sets, strict=True)
+        asyncio.create_task(follower.run(objects, followed))
+        for follower, followed in zip(followers, parts.sets, strict=True)
     ]
     watching = asyncio.create_task(watch(objects, parts, options))
     stop = asyncio.create_task(stopped.wait())
@@ -324,18 +328,18 @@ def conclusion(views: Sequence[Shown], options: RunOptions) -> str:
     what = {"ready": "are ready", "done": "exited with code 0"}.get(options.until or "", "were deleted")
     if not groups:
         return f"all LeaderWorkerSets {what}"
-    counted = f"{ranks} rank{'s' * (ranks != 1)} in {len(groups)} group{'s' * (len(groups) != 1)}"
-    return f"{counted} {what if ranks != 1 else what.replace('are', 'is')}"
+    text = f"{ranks} rank{'s' * (ranks != 1)} in {len(groups)} group{'s' * (len(groups) != 1)}"
+    return f"{text} {what if ranks != 1 else what.replace('are', 'is')}"
 
 
 def keys_of(documents: Sequence[Document], namespace: str) -> list[tuple[Resource, ObjectKey]]:
     """Return the LeaderWorkerSets and DisaggregatedSets of the documents, with their namespaces."""
-    found = [
+    pairs = [
         (FOLLOWED[document.object["kind"]], document.object["metadata"])
         for document in documents
         if document.object["kind"] in FOLLOWED
     ]
-    return [(kind, ObjectKey(metadata.get("namespace") or namespace, metadata["name"])) for kind, metadata in found]
+    return [(kind, ObjectKey(metadata.get("namespace") or namespace, metadata["name"])) for kind, metadata in pairs]
 
 
 def views_of(sets: Sequence[OneSet]) -> list[Shown]:

@@ -63,20 +63,20 @@ def command(
     typed = collect(options)
     if AUTO in (typed.nodes, typed.gpus_per_node):
         raise UsageError("--nodes auto and --gpus auto need a manifest: lws run -f … --nodes auto --gpus auto")
-    kept = None if fresh else keptoptions.load(place)
-    chosen = keptoptions.combined(typed, given(ctx), kept)
-    again = keptoptions.difference(chosen, typed)
+    previous = None if fresh else keptoptions.load(place)
+    settings = keptoptions.combine(typed, typed_names(ctx), previous)
+    again = keptoptions.difference(settings, typed)
     begins_anew = f"Options of the last `lws up` (--defaults leaves them out): {shlex.join(again)}"
-    start = Start(place, chosen, typed, (begins_anew,) if again else ())
+    start = Start(place, settings, typed, (begins_anew,) if again else ())
     if (detach or typed.images) and place.pid() is not None:
-        change_running(start, given(ctx))
+        change_running(start, typed_names(ctx))
     elif detach:
         start_detached(start)
     else:
         asyncio.run(serve(start))
 
 
-def given(ctx: click.Context) -> set[str]:
+def typed_names(ctx: click.Context) -> set[str]:
     """Return the cluster options of the command line."""
     own = {field.name for field in fields(ClusterOptions)}
     return {name for name in own if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
@@ -150,25 +150,25 @@ def change_running(start: Start, typed: Collection[str]) -> None:
     """Map further images of a running cluster; refuse every other option that differs from the cluster's."""
     place = start.place
     pid = f"process {place.pid()}"
-    running = keptoptions.load(place) or ClusterOptions()
-    if words := refused(start, typed, running):
+    current = keptoptions.load(place) or ClusterOptions()
+    if words := refusals(start, typed, current):
         raise CommandError(
             f"cluster {place.name} runs ({pid}) without {shlex.join(words)}; to use that, stop it and start it again: "
             f"`lws down {place.name}`, then this command"
         )
     click.echo(f"Cluster {place.name} runs already ({pid}).")
-    images = mappedimages.added(running, start.typed)
-    if images != running.images:
-        keptoptions.save(place, replace(running, images=images))
+    images = mappedimages.added(current, start.typed)
+    if images != current.images:
+        keptoptions.save(place, replace(current, images=images))
         for name, directory in start.typed.images:
             click.echo(f"Image {name} is mapped to {directory} now: containers that start later use it.")
     click.echo("\n".join(invitation(place)[1:]))
 
 
-def refused(start: Start, typed: Collection[str], running: ClusterOptions) -> list[str]:
+def refusals(start: Start, typed: Collection[str], current: ClusterOptions) -> list[str]:
     """Return the options that cannot be changed on a running cluster."""
-    wanted = keptoptions.combined(start.typed, typed, running)
-    return keptoptions.difference(replace(wanted, images=running.images), running)
+    desired = keptoptions.combine(start.typed, typed, current)
+    return keptoptions.difference(replace(desired, images=current.images), current)
 
 
 def start_detached(start: Start) -> None:

@@ -11,7 +11,7 @@ import click
 from kuberuntime.errors import KubeError
 from leaderworkerset.cli import errors
 from leaderworkerset.cli.applying import idlekinds
-from leaderworkerset.cli.applying.applier import Tried
+from leaderworkerset.cli.applying.applier import Trial
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.reading import manifestoptions
@@ -42,18 +42,20 @@ def command(target: Target, /, *, force_conflicts: bool, skip_unserved: bool, **
     try:
         documents = ordered(manifestoptions.collect(options).load())
 
-        tried = target.run(
+        trials = target.run(
             lambda session: idlekinds.try_out(session, documents, force=force_conflicts, skip=skip_unserved)
         )
     except (CommandError, KubeError, OSError) as error:
         raise DiffError(errors.describe(error)) from error
-    lines = list(differences(tried))
+    lines = list(differences(trials))
     say(*lines)
     return DIFFERENT if lines else 0
 
 
-def differences(tried: Iterable[Tried]) -> Iterable[str]:
+def differences(trials: Iterable[Trial]) -> Iterable[str]:
     """Yield the lines of the differences, without the API server's own fields."""
-    for one in tried:
-        title = one.document.title
-        yield from diffs.unified(diffs.shown(one.before), diffs.shown(one.after), (f"live {title}", f"applied {title}"))
+    for trial in trials:
+        title = trial.document.title
+        yield from diffs.unified(
+            diffs.comparable(trial.before), diffs.comparable(trial.after), (f"live {title}", f"applied {title}")
+        )

@@ -23,9 +23,9 @@ def command(target: Target, name: str, first: int | None, second: int | None) ->
     name = targets.whole(name, "rollout")
 
     async def act(session: Session) -> tuple[Entry, Entry]:
-        found = await subjects.past(session, name)
-        old = pasts.before(found) if first is None else subjects.entry_of(session, name, found, first)
-        new = pasts.current(found) if second is None else subjects.entry_of(session, name, found, second)
+        entries = await subjects.past(session, name)
+        old = pasts.before(entries) if first is None else subjects.entry_of(session, name, entries, first)
+        new = pasts.current(entries) if second is None else subjects.entry_of(session, name, entries, second)
         if old is None or new is None:
             raise CommandError(f"{name} has only one revision: there is nothing to compare it with")
         return old, new

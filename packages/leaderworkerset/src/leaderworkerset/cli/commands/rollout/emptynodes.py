@@ -35,7 +35,7 @@ from leaderworkerset.views.wording import counted, duration
 PATIENCE: Final = 10.0
 """Seconds within which a manager with maintenance enabled reports that groups have to leave nodes."""
 
-Held: TypeAlias = Mapping[ObjectKey, frozenset[GroupName]]
+GroupsBySet: TypeAlias = Mapping[ObjectKey, frozenset[GroupName]]
 """Groups with pods that are ending on the nodes, or could not be placed there now, by their LeaderWorkerSets."""
 
 
@@ -58,17 +58,19 @@ class Drain(Struct):
         """Return which groups would move, in which order, and which would stay."""
         listings = [await self.session.client.list(PODS, field_selector=_on(node)) for node in self.nodes]
         pods = [pod for listing in listings for pod in listing.items]
-        held = _held(pods)
+        by_set = _groups_by_set(pods)
         sets = [
-            nodeoutlook.leaving(view, [one for one in view.groups if one.name in held[view.key]], _refusal(view.object))
-            for view in await self._views(held)
+            nodeoutlook.leaving(
+                view, [group for group in view.groups if group.name in by_set[view.key]], _refusal(view.object)
+            )
+            for view in await self._views(by_set)
         ]
         moving = {(leaving.place, group) for leaving in sets if not leaving.why_not for group in leaving.groups}
         others = [pod for pod in pods if (str(_set_of(pod)), _group_of(pod)) not in moving]
         count = sum(len(leaving.groups) for leaving in sets)
         lines = [f"{self._named}: {counted(count, 'group')} of {counted(len(sets), 'LeaderWorkerSet')}"]
         lines += nodeoutlook.lines(sets)
-        lines += [f"what stays: {left}"] if (left := nodeoutlook.staying(others)) else []
+        lines += [f"what stays: {rest}"] if (rest := nodeoutlook.staying(others)) else []
         return "\n".join([*lines, changing.DRY])
 
     async def cancel(self) -> str:
@@ -85,24 +87,27 @@ class Drain(Struct):
                 tasks.create_task(self._close(node))
         client, loop = self.session.client, asyncio.get_running_loop()
         pods = [
-            Informer(client, Selection(PODS, label_selector=labels.NAME, field_selector=_on(one))) for one in self.nodes
+            Informer(client, Selection(PODS, label_selector=labels.NAME, field_selector=_on(node)))
+            for node in self.nodes
         ]
         sets = Informer(client, Selection(LEADERWORKERSETS))
         began = loop.time()
         try:
             async with timeouts.within(timeout), following(*pods, sets, self.session.lifeline) as objects:
-                held = await objects.until(lambda: self._step(_pods(pods), sets, loop.time()), every=1.0)
+                by_set = await objects.until(lambda: self._step(_pods(pods), sets, loop.time()), every=1.0)
         except TimeoutError as error:
-            left = _told(_held(_pods(pods)))
-            raise TimedOutError(f"{self._named} not empty after {timeout:g} s: {left} there; {self._state}") from error
+            remaining = _words_of(_groups_by_set(_pods(pods)))
+            raise TimedOutError(
+                f"{self._named} not empty after {timeout:g} s: {remaining} there; {self._state}"
+            ) from error
         except asyncio.CancelledError:
             self._progress.clear()
             say(f"{self._named} not empty yet; {self._state}", err=True)
             raise
         finally:
             self._progress.clear()
-        if held:
-            raise CommandError("\n".join([f"{self._named} not empty; {self._state}", *await self._reasons(held)]))
+        if by_set:
+            raise CommandError("\n".join([f"{self._named} not empty; {self._state}", *await self._reasons(by_set)]))
         took = duration(timedelta(seconds=loop.time() - began))
         rest = (
             f"`{self.session.kubectl or 'kubectl'} drain {self._words} --ignore-daemonsets` ends what else runs there"
@@ -113,27 +118,29 @@ class Drain(Struct):
         if await nodewrites.close(self.session, node, is_closed=True):
             say(f"{meta.name(node)} cordoned")
 
-    def _step(self, pods: Sequence[JSONObject], sets: Informer, now: float) -> Held | None:
+    def _step(self, pods: Sequence[JSONObject], sets: Informer, now: float) -> GroupsBySet | None:
         """Return the groups that will stay, none if all have left; None while groups move or may start to."""
-        held = _held(pods)
-        self._seen.update((key, group) for key, groups in held.items() for group in groups)
+        by_set = _groups_by_set(pods)
+        self._seen.update((key, group) for key, groups in by_set.items() for group in groups)
         ending = {_set_of(pod) for pod in pods if meta.is_deleting(pod)}
-        idle = {key for key in held.keys() - ending if not _is_moving(sets.store.get(key))}
+        idle = {key for key in by_set.keys() - ending if not _is_moving(sets.store.get(key))}
         self._idle = {key: self._idle.get(key, now) for key in idle}
-        if all(now - self._idle.get(key, now) >= PATIENCE for key in held):
-            return held
-        self._progress.show(f"{self._named}: {_told(held)} there")
+        if all(now - self._idle.get(key, now) >= PATIENCE for key in by_set):
+            return by_set
+        self._progress.show(f"{self._named}: {_words_of(by_set)} there")
         return None
 
-    async def _views(self, held: Held) -> list[View]:
+    async def _views(self, by_set: GroupsBySet) -> list[View]:
         """Return the views of the LeaderWorkerSets with groups on the nodes."""
-        read = [await self.session.client.find(LEADERWORKERSETS, key) for key in sorted(held)]
-        found = [obj for obj in read if obj is not None]
-        return await targets.views_of(self.session, found) if found else []
+        read = [await self.session.client.find(LEADERWORKERSETS, key) for key in sorted(by_set)]
+        sets = [obj for obj in read if obj is not None]
+        return await targets.views_of(self.session, sets) if sets else []
 
-    async def _reasons(self, held: Held) -> list[str]:
+    async def _reasons(self, by_set: GroupsBySet) -> list[str]:
         """Return a line for each LeaderWorkerSet about its remaining groups."""
-        return [f"  {_told({view.key: held[view.key]})}: {_why(view, held)}" for view in await self._views(held)]
+        return [
+            f"  {_words_of({view.key: by_set[view.key]})}: {_why(view, by_set)}" for view in await self._views(by_set)
+        ]
 
     @property
     def _named(self) -> str:
@@ -166,13 +173,13 @@ def _group_of(pod: JSONObject) -> GroupName | None:
     return place[0] if place else None
 
 
-def _held(pods: Iterable[JSONObject]) -> Held:
-    found: dict[ObjectKey, set[GroupName]] = {}
+def _groups_by_set(pods: Iterable[JSONObject]) -> GroupsBySet:
+    names_by_set: dict[ObjectKey, set[GroupName]] = {}
     for pod in pods:
         group, key = _group_of(pod), _set_of(pod)
         if key.name and group is not None and (meta.is_deleting(pod) or closing.must_leave(pod, (placement.CORDONED,))):
-            found.setdefault(key, set()).add(group)
-    return {key: frozenset(groups) for key, groups in found.items()}
+            names_by_set.setdefault(key, set()).add(group)
+    return {key: frozenset(groups) for key, groups in names_by_set.items()}
 
 
 def _is_moving(lws: JSONObject | None) -> bool:
@@ -180,23 +187,23 @@ def _is_moving(lws: JSONObject | None) -> bool:
     return lws is not None and meta.is_condition_true(lws, MOVE_IN_PROGRESS.type) and not departures.refusal(lws)
 
 
-def _told(held: Held) -> str:
-    return ", ".join(f"{groups_named(sorted(groups, key=str))} of {key}" for key, groups in sorted(held.items()))
+def _words_of(by_set: GroupsBySet) -> str:
+    return ", ".join(f"{groups_named(sorted(groups, key=str))} of {key}" for key, groups in sorted(by_set.items()))
 
 
 def _refusal(lws: JSONObject) -> str:
-    asked = meta.annotations(lws).get(labels.MOVE_OFF_CLOSED_NODES)
+    setting = meta.annotations(lws).get(labels.MOVE_OFF_CLOSED_NODES)
     unless = (
         ""
-        if asked == ON
+        if setting == ON
         else f"unless the manager moves by default: set its annotation {labels.MOVE_OFF_CLOSED_NODES} to {ON}"
     )
     return departures.refusal(lws) or unless
 
 
-def _why(view: View, held: Held) -> str:
+def _why(view: View, by_set: GroupsBySet) -> str:
     """Return why groups of a LeaderWorkerSet stay."""
-    over = [one.name for one in view.groups if one.is_over and one.name in held[view.key]]
+    over = [group.name for group in view.groups if group.is_over and group.name in by_set[view.key]]
     if over:
         return f"{groups_named(over)} used up the restarts, or ended: kept until recovered or deleted"
     if why := departures.refusal(view.object):

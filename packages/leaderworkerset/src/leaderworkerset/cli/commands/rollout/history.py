@@ -33,19 +33,19 @@ def command(target: Target, name: str, number: int | None, form: str | None) -> 
     name = targets.whole(name, "rollout")
 
     async def act(session: Session) -> list[Entry]:
-        found = await subjects.past(session, name)
-        return found if number is None else [subjects.entry_of(session, name, found, number)]
+        entries = await subjects.past(session, name)
+        return entries if number is None else [subjects.entry_of(session, name, entries, number)]
 
-    found = target.run(act)
+    entries = target.run(act)
     if form:
-        click.echo(output.as_json(pasts.document(name, found)))
+        click.echo(output.as_json(pasts.document(name, entries)))
     elif number is not None:
-        say(output.as_yaml(pasts.content(found[0])))
+        say(output.as_yaml(pasts.content(entries[0])))
     else:
-        say(*table(found, SystemClock().now()))
+        say(*table(entries, SystemClock().now()))
 
 
-def table(found: Sequence[Entry], now: datetime) -> list[str]:
+def table(entries: Sequence[Entry], now: datetime) -> list[str]:
     """Return one line for each revision; the current one has a mark."""
     rows = [
         (
@@ -55,6 +55,6 @@ def table(found: Sequence[Entry], now: datetime) -> list[str]:
             places(entry.groups) or "-",
             entry.cause or "-",
         )
-        for entry in found
+        for entry in entries
     ]
     return [*output.table(HEADER, rows), *(["* is the revision of new groups"] if rows else [])]

@@ -41,7 +41,7 @@ class GroupMove(Struct):
     """The group to move: its leader, and the nodes that it leaves."""
 
     session: Session
-    chosen: Selection
+    selection: Selection
     leader: Rank
     nodes: frozenset[str]
     off: str = ""
@@ -49,40 +49,40 @@ class GroupMove(Struct):
     _progress: ProgressLine = field(default_factory=ProgressLine)
 
     @classmethod
-    async def of(cls, session: Session, chosen: Selection, node: str) -> "GroupMove":
+    async def of(cls, session: Session, selection: Selection, node: str) -> "GroupMove":
         """Find the group and the nodes that it leaves; refuse a group that cannot move or may return."""
-        view = await targets.view_of(session, await subjects.read(session, chosen.name))
-        targets.refuse_missing(view, chosen)
-        group = next(one for one in view.groups if one.name == chosen.group)
+        view = await targets.view_of(session, await subjects.read(session, selection.name))
+        targets.refuse_missing(view, selection)
+        group = next(group for group in view.groups if group.name == selection.group)
         leader = group.ranks[0]
         if leader.object is None or leader.index or group.is_over:
-            raise CommandError(f"{chosen} has no leader that could be replaced: nothing was moved")
+            raise CommandError(f"{selection} has no leader that could be replaced: nothing was moved")
         if why := departures.obstacle(view.object):
-            raise CommandError(f"{chosen} cannot be moved: {why}; `{session.lws} restart {chosen}` recreates it")
+            raise CommandError(f"{selection} cannot be moved: {why}; `{session.lws} restart {selection}` recreates it")
         nodes = frozenset(rank.node for rank in group.ranks if rank.node and node in ("", rank.node))
         for rank in _tolerant(group, nodes):
             raise CommandError(
                 f"pod {rank.pod} tolerates the taint {labels.MOVING}, so it could be placed on {rank.node} again: nothing was"
                 " moved; remove the toleration from the template"
             )
-        return cls(session, chosen, leader, nodes, node)
+        return cls(session, selection, leader, nodes, node)
 
     @property
     def _elsewhere(self) -> str:
         where = f"pod on {self.off}" if self.off else "node yet"
-        return f"{self.chosen} has no {where}: nothing was moved"
+        return f"{self.selection} has no {where}: nothing was moved"
 
     def preview(self) -> str:
         """Return which nodes the group would leave."""
         if not self.nodes:
             return self._elsewhere
-        return f"{self.chosen}: pod {self.leader.pod} and its workers would leave {self._named}\n{changing.DRY}"
+        return f"{self.selection}: pod {self.leader.pod} and its workers would leave {self._named}\n{changing.DRY}"
 
     async def run(self, timeout: float) -> str:
         """Mark the leader; return when its successor's group is ready."""
         if not self.nodes:
             return self._elsewhere
-        informers = SetInformers(self.session.client, ObjectKey(self.session.namespace, self.chosen.name))
+        informers = SetInformers(self.session.client, ObjectKey(self.session.namespace, self.selection.name))
         try:
             async with timeouts.within(timeout), following(*informers.all, self.session.lifeline) as objects:
                 async with nodewrites.repelled(self.session, self.nodes), self._marked():
@@ -93,16 +93,16 @@ class GroupMove(Struct):
         except TimeoutError as error:
             view = informers.view()
             raise TimedOutError(
-                f"{self.chosen} not moved and ready after {timeout:g} s{reasons(view) if view else ''}; no taint and no mark is left"
+                f"{self.selection} not moved and ready after {timeout:g} s{reasons(view) if view else ''}; no taint and no mark is left"
             ) from error
         finally:
             self._progress.clear()
         if not is_placed:
             raise CommandError(
-                f"the manager does not move {self.chosen}: enable `maintenance` in its configuration;"
-                f" `{self.session.lws} restart {self.chosen}` recreates it where the scheduler places it"
+                f"the manager does not move {self.selection}: enable `maintenance` in its configuration;"
+                f" `{self.session.lws} restart {self.selection}` recreates it where the scheduler places it"
             )
-        return f"{self.chosen} moved off {self._named}"
+        return f"{self.selection} moved off {self._named}"
 
     @asynccontextmanager
     async def _marked(self) -> AsyncIterator[None]:
@@ -126,25 +126,25 @@ class GroupMove(Struct):
 
         None while the command must wait.
         """
-        old = next((one for one in _leaders(view) if one.uid == self.leader.uid), None)
+        old = next((leader for leader in _leaders(view) if leader.uid == self.leader.uid), None)
         if old is not None:
             is_going = meta.is_deleting(old.object or {})
             if not is_going and not departures.is_moving(view) and asyncio.get_running_loop().time() > latest:
                 return False
-            self._progress.show(f"{self.chosen}: {'ends' if is_going else 'waits for its turn'}{reasons(view)}")
+            self._progress.show(f"{self.selection}: {'ends' if is_going else 'waits for its turn'}{reasons(view)}")
             return None
-        self._progress.show(f"{self.chosen}: waits for nodes{reasons(view)}")
+        self._progress.show(f"{self.selection}: waits for nodes{reasons(view)}")
         groups = list(self._successors(view))
         return True if groups and not view.more and all(rank.node for group in groups for rank in group.ranks) else None
 
     def _is_ready(self, view: View) -> bool | None:
-        self._progress.show(f"{self.chosen}: starts{reasons(view)}")
+        self._progress.show(f"{self.selection}: starts{reasons(view)}")
         return all(group.is_ready for group in self._successors(view)) or None
 
     def _successors(self, view: View) -> Iterator[Group]:
         """Yield the group with the same index; of groups with random keys all, as the successor is not known."""
         for group in view.groups:
-            if group.index < view.desired and (group.key or group.name == self.chosen.group):
+            if group.index < view.desired and (group.key or group.name == self.selection.group):
                 yield group
 
     @property
@@ -177,12 +177,12 @@ def command(target: Target, name: str, *, node: str, is_trial: bool, timeout: fl
     Maintenance must be enabled in the manager. Until all pods of the group have nodes again, a taint keeps new pods off
     its former nodes.
     """
-    chosen = targets.parse(name)
-    if chosen.group is None or chosen.rank is not None:
+    selection = targets.parse(name)
+    if selection.group is None or selection.rank is not None:
         raise UsageError("name one group, as in web/3: it moves as a whole")
 
     async def act(session: Session) -> str:
-        move = await GroupMove.of(session, chosen, node.removeprefix("node/"))
+        move = await GroupMove.of(session, selection, node.removeprefix("node/"))
         return move.preview() if is_trial else await move.run(timeout)
 
     say(target.run(act))

@@ -57,8 +57,8 @@ async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:
         patch = patches.pausing(await targets.view_of(session, obj), statefulset)
         if patch is None:
             return f"{name} is paused already"
-        held = counted(await _write(session, obj, patch, is_trial=is_trial), "group")
-        return f"{name} paused: {held} held by the partition{DRY if is_trial else ''}"
+        groups = counted(await _write(session, obj, patch, is_trial=is_trial), "group")
+        return f"{name} paused: {groups} held by the partition{DRY if is_trial else ''}"
 
     return await subjects.persistently(attempt)
 
@@ -72,8 +72,8 @@ async def let_go(session: Session, name: str, *, is_trial: bool = False) -> str:
         if patch is None:
             return f"{name} is not paused"
         partition = await _write(session, obj, patch, is_trial=is_trial)
-        held = f": the partition holds {counted(partition, 'group')}, as before" if partition else ""
-        return f"{name} resumed{held}{DRY if is_trial else ''}"
+        note = f": the partition holds {counted(partition, 'group')}, as before" if partition else ""
+        return f"{name} resumed{note}{DRY if is_trial else ''}"
 
     return await subjects.persistently(attempt)
 

@@ -16,7 +16,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli.applying import idlekinds
-from leaderworkerset.cli.applying.applier import DEFAULT_NAMESPACE, Tried, check_here, place_in
+from leaderworkerset.cli.applying.applier import DEFAULT_NAMESPACE, Trial, check_here, place_in
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.reading import manifestoptions, manifests
@@ -73,8 +73,8 @@ def show(outlooks: Sequence[Outlook], roles: Sequence[RolesForeseen], others: Se
         plans = [foresight.document(outlook.foreseen) for outlook in outlooks] + list(map(roleoutlook.document, roles))
         click.echo(output.as_json({"apiVersion": "lws/v1", "kind": "RolloutPlanList", "items": plans}))
         return
-    for one in outlooks:
-        say(*foresight.lines(one.foreseen))
+    for outlook in outlooks:
+        say(*foresight.lines(outlook.foreseen))
     for foreseen in roles:
         say(*roleoutlook.lines(foreseen))
     say(*others)
@@ -88,28 +88,28 @@ async def online(
         outlooks: list[Outlook] = []
         roles: list[RolesForeseen] = []
         others: list[str] = []
-        for one in await idlekinds.try_out(session, documents, force=force, skip=skip):
-            if one.after.get("kind") == LEADERWORKERSETS.kind:
-                before = None if one.before is None else await subjects.situation_of(session, one.before)
-                outlooks.append(Outlook(before, foresee(one.document, before, one.after)))
-            elif one.after.get("kind") == DISAGGREGATED_SETS.kind:
-                roles.append(roleoutlook.foresee(one.before, one.after))
+        for trial in await idlekinds.try_out(session, documents, force=force, skip=skip):
+            if trial.after.get("kind") == LEADERWORKERSETS.kind:
+                before = None if trial.before is None else await subjects.situation_of(session, trial.before)
+                outlooks.append(Outlook(before, foresee(trial.document, before, trial.after)))
+            elif trial.after.get("kind") == DISAGGREGATED_SETS.kind:
+                roles.append(roleoutlook.foresee(trial.before, trial.after))
             else:
-                others.append(other(one))
+                others.append(other(trial))
         return outlooks, roles, others
 
 
 def offline(documents: Sequence[Document], path: str, namespace: str) -> list[Outlook]:
     """Plan with a snapshot: objects that are not in it count as absent."""
-    objects = [one.object for one in manifests.load([path])]
-    mine = [one for one in documents if one.object["kind"] == LEADERWORKERSETS.kind]
+    objects = [document.object for document in manifests.load([path])]
+    mine = [document for document in documents if document.object["kind"] == LEADERWORKERSETS.kind]
 
     def stored(obj: JSONObject) -> JSONObject | None:
         before = _find(objects, obj, namespace)
         return None if before is None else before.view.object
 
     check_here(mine, namespace or DEFAULT_NAMESPACE, stored)
-    return [_offline(one, objects, namespace) for one in mine]
+    return [_offline(document, objects, namespace) for document in mine]
 
 
 def _offline(document: Document, objects: Sequence[JSONObject], namespace: str) -> Outlook:
@@ -131,9 +131,9 @@ def foresee(document: Document, before: Situation | None, after: JSONObject) -> 
         raise CommandError(f"{document.place}: {document.title}: {error}") from error
 
 
-def other(tried: Tried) -> str:
+def other(trial: Trial) -> str:
     """Return the effect on an object whose rollout is not predicted."""
-    if tried.before is None:
-        return f"{tried.document.title} would be created"
-    is_same = diffs.shown(tried.before) == diffs.shown(tried.after)
-    return f"{tried.document.title} {'unchanged' if is_same else 'would change'}"
+    if trial.before is None:
+        return f"{trial.document.title} would be created"
+    is_same = diffs.comparable(trial.before) == diffs.comparable(trial.after)
+    return f"{trial.document.title} {'unchanged' if is_same else 'would change'}"

@@ -26,30 +26,30 @@ def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
     Without a group, this applies to all such groups of the LeaderWorkerSet. Their pods, which are kept with logs and
     last states, are deleted: read them first, with `lws explain` and `lws logs`.
     """
-    chosen = [targets.parse(name) for name in names]
-    if any(one.rank is not None for one in chosen):
+    selections = [targets.parse(name) for name in names]
+    if any(selection.rank is not None for selection in selections):
         raise UsageError("name LeaderWorkerSets or groups: a group is recovered as a whole")
 
     async def act(session: Session) -> None:
-        for one in chosen:
-            say(await recover(session, one, is_trial=is_trial))
+        for selection in selections:
+            say(await recover(session, selection, is_trial=is_trial))
 
     target.run(act)
 
 
-async def recover(session: Session, chosen: Selection, *, is_trial: bool = False) -> str:
+async def recover(session: Session, selection: Selection, *, is_trial: bool = False) -> str:
     """Annotate the leaders of the selected groups; return a description."""
-    view = await targets.view_of(session, await subjects.read(session, chosen.name))
-    exhausted = [one for one in view.groups if one.name == chosen.group and one.is_over] or [
-        one for one in view.groups if one.is_exhausted and chosen.group is None
+    view = await targets.view_of(session, await subjects.read(session, selection.name))
+    exhausted = [group for group in view.groups if group.name == selection.group and group.is_over] or [
+        group for group in view.groups if group.is_exhausted and selection.group is None
     ]
     if not exhausted:
-        what = f"{chosen.name} has no group that" if chosen.group is None else f"{chosen.name}/{chosen.group} has not"
+        what = f"{selection} has {'no group that' if selection.group is None else 'not'}"
         raise CommandError(f"{what} used up its restarts: nothing was changed")
     for group in exhausted:
         await _annotate(session, group, is_trial=is_trial)
     word = "group" if len(exhausted) == 1 else "groups"
-    return f"{chosen.name} {word} {places([one.name for one in exhausted])} recovered{DRY if is_trial else ''}"
+    return f"{selection.name} {word} {places([group.name for group in exhausted])} recovered{DRY if is_trial else ''}"
 
 
 async def _annotate(session: Session, group: Group, *, is_trial: bool) -> None:

@@ -30,12 +30,12 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bo
     groups are recreated now, at most maxUnavailable at once, and the command waits for them. If the restart policy
     recreates groups, the restart of a rank recreates its whole group.
     """
-    wanted = RestartRequest.parse(names)
+    request = RestartRequest.parse(names)
 
     async def act(session: Session) -> str:
-        if not wanted.groups:
-            return await restart_all(session, wanted.name, is_trial=is_trial)
-        restart = Restart(session, wanted, force=force)
+        if not request.groups:
+            return await restart_all(session, request.name, is_trial=is_trial)
+        restart = Restart(session, request, force=force)
         return await (restart.preview() if is_trial else restart.run(timeout))
 
     say(target.run(act))

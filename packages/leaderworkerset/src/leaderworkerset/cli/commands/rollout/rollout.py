@@ -2,10 +2,10 @@
 
 import click
 
-from leaderworkerset.cli.commandtable import COMMANDS, named
+from leaderworkerset.cli.commandtable import COMMANDS, by_name
 from leaderworkerset.cli.shell.lazygroup import LazyGroup
 
 
-@click.group("rollout", cls=LazyGroup, table=named(COMMANDS["rollout"].verbs))
+@click.group("rollout", cls=LazyGroup, table=by_name(COMMANDS["rollout"].verbs))
 def command() -> None:
     """Follow and steer rollouts: what runs, what ran before, and how to return to it."""

@@ -195,22 +195,24 @@ class RolloutFollower(RolloutWait):
 
     def summary(self) -> str:
         """Return the progress of the rollout."""
-        found = self._measure()
-        return _conclusion(found) if found.is_complete else pace.line(found)
+        progress = self._measure()
+        return _conclusion(progress) if progress.is_complete else pace.line(progress)
 
     def check(self) -> End | None:
         """Return the end, None while the rollout continues."""
-        found = self._measure()
-        found = replace(found, left=None) if self._causes.is_stuck else found
-        self.line = pace.line(found) + (f"; {found.why}" if found.why else "")
-        if found.is_complete:
-            return End(_conclusion(found))
-        if found.is_paused:
-            resume = f"{self._session.lws} rollout resume {found.name}"
-            return End(f"{pace.line(found)}; continue with `{resume}`", is_done=False)
-        if self._deadline.is_over(found.standing):
+        progress = self._measure()
+        progress = replace(progress, left=None) if self._causes.is_stuck else progress
+        self.line = pace.line(progress) + (f"; {progress.why}" if progress.why else "")
+        if progress.is_complete:
+            return End(_conclusion(progress))
+        if progress.is_paused:
+            resume = f"{self._session.lws} rollout resume {progress.name}"
+            return End(f"{pace.line(progress)}; continue with `{resume}`", is_done=False)
+        if self._deadline.is_over(progress.standing):
             return self._stuck()
-        self._progress.show(f"{pace.bar(found)} {pace.brief_line(found)}" if self._progress.rewrites else self.line)
+        self._progress.show(
+            f"{pace.bar(progress)} {pace.brief_line(progress)}" if self._progress.rewrites else self.line
+        )
         return None
 
 
@@ -247,7 +249,7 @@ class SetFollower(RolloutWait):
         return None
 
 
-def _conclusion(found: pace.RolloutProgress) -> str:
-    held = f"; the partition holds {counted(found.held, 'group')}" if found.held else ""
-    paused = "; paused" if found.is_paused else ""
-    return f"{found.name}: the rollout is done: {counted(found.done, 'group')} updated and ready{held}{paused}"
+def _conclusion(progress: pace.RolloutProgress) -> str:
+    note = f"; the partition holds {counted(progress.held, 'group')}" if progress.held else ""
+    paused = "; paused" if progress.is_paused else ""
+    return f"{progress.name}: the rollout is done: {counted(progress.done, 'group')} updated and ready{note}{paused}"

@@ -43,8 +43,8 @@ async def change(session: Session, name: str, number: int | None) -> Change:
         raise CommandError(
             f"the rollout of {name} is paused: nothing was changed; resume it first: `{session.lws} rollout resume {name}`"
         )
-    found = await subjects.entries(session, await targets.view_of(session, obj))
-    entry = pasts.before(found) if number is None else subjects.entry_of(session, name, found, number)
+    entries = await subjects.entries(session, await targets.view_of(session, obj))
+    entry = pasts.before(entries) if number is None else subjects.entry_of(session, name, entries, number)
     if entry is None:
         raise CommandError(f"{name} has no earlier revision: nothing was changed")
     if entry.is_current:

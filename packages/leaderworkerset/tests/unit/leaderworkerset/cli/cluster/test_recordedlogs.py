@@ -2,7 +2,7 @@
 
 import pytest
 
-from leaderworkerset.cli.cluster.recordedlogs import WantedRanks, newest
+from leaderworkerset.cli.cluster.recordedlogs import RankRequest, newest
 from leaderworkerset.recording.episode import ContainerEnd, Episode, Outcome, RankEnd, RunEnd
 from leaderworkerset.views.selection import Selection
 
@@ -32,19 +32,19 @@ EPISODES = [
 @pytest.mark.parametrize(
     ("wanted", "shown"),
     [
-        (WantedRanks(Selection("web")), {"0/0": ["downloading", "403 Forbidden"], "1/1": ["other"]}),
-        (WantedRanks(Selection("web", 0, 0), container="main"), {"0/0": ["waits"]}),
-        (WantedRanks(Selection("web"), groups=frozenset({1})), {"1/1": ["other"]}),
-        (WantedRanks(Selection("web"), ranks=frozenset({7})), {}),
+        (RankRequest(Selection("web")), {"0/0": ["downloading", "403 Forbidden"], "1/1": ["other"]}),
+        (RankRequest(Selection("web", 0, 0), container="main"), {"0/0": ["waits"]}),
+        (RankRequest(Selection("web"), groups=frozenset({1})), {"1/1": ["other"]}),
+        (RankRequest(Selection("web"), ranks=frozenset({7})), {}),
     ],
     ids=["of the failed container", "of a named container", "of a group", "of a rank without lines"],
 )
-def test_newest_recorded_lines_of_each_rank_are_returned(wanted: WantedRanks, shown: dict[str, list[str]]) -> None:
+def test_newest_recorded_lines_of_each_rank_are_returned(wanted: RankRequest, shown: dict[str, list[str]]) -> None:
     assert {one.place: list(one.lines) for one in newest(EPISODES, wanted)} == shown
 
 
 def test_recorded_lines_have_a_note_about_their_failure() -> None:
-    (log,) = newest(EPISODES, WantedRanks(Selection("web", 0, 0)))
+    (log,) = newest(EPISODES, RankRequest(Selection("web", 0, 0)))
     assert log.note("lws --local") == (
         "note: the recorded last lines of web-0, of 2026-11-25T09:00:02Z; "
         "`lws --local -n prod history web/0#2` shows all of that failure"
@@ -53,7 +53,7 @@ def test_recorded_lines_have_a_note_about_their_failure() -> None:
 
 def test_a_program_that_printed_nothing_has_an_empty_log() -> None:
     silent = episode(5, RankEnd(rank=2, pod="web-2", containers=(container("main", code=137),)))
-    (log,) = newest([silent], WantedRanks(Selection("web", 0, 2)))
+    (log,) = newest([silent], RankRequest(Selection("web", 0, 2)))
     assert log.lines == ()
     assert log.note("lws --local") == (
         "note: web-2 printed nothing before the failure of 2026-11-25T09:00:05Z; "

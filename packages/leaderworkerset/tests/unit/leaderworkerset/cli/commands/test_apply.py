@@ -74,7 +74,7 @@ def test_error_lists_applied_objects_and_the_rejected_one() -> None:
 
 
 def test_error_lists_the_created_namespace() -> None:
-    applier = Applier(Session(Client(SlowServer("web-0")), "prod", channels), done=["namespace/prod created"])
+    applier = Applier(Session(Client(SlowServer("web-0")), "prod", channels), previous_lines=["namespace/prod created"])
     with pytest.raises(CommandError, match=r"applied before: namespace/prod created$"):
         run(applier.apply(sets(1)))
 
@@ -91,4 +91,4 @@ class NoNamespace(SlowServer):
 def test_dry_run_names_the_option_that_creates_the_namespace() -> None:
     applier = Applier(Session(Client(NoNamespace()), "prod", channels))
     with pytest.raises(CommandError, match="or use `lws apply --create-namespace`"):
-        run(applier.tried(sets(1)[0]))
+        run(applier.trial(sets(1)[0]))

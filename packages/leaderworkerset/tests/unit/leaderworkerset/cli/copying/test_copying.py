@@ -15,7 +15,7 @@ from testkit.examples import examples
 
 from leaderworkerset.cli.commands.inspect.cp import Download, Remote, Upload, direction, parse, place
 from leaderworkerset.cli.copying import archive
-from leaderworkerset.cli.copying.transfer import Ended, refuse_failure
+from leaderworkerset.cli.copying.transfer import CommandEnd, refuse_failure
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.views.selection import Selection
 
@@ -203,16 +203,16 @@ def test_copies_have_the_same_place_as_with_cp(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("end", "words"),
     [
-        (Ended(127, 'exec: "tar": executable file not found in $PATH'), "has no program tar"),
-        (Ended(126, ""), "has no program tar"),
-        (Ended(2, "tar: /no: Cannot open"), "web-0 .* tar: /no: Cannot open"),
-        (Ended(1, ""), "exited with code 1"),
+        (CommandEnd(127, 'exec: "tar": executable file not found in $PATH'), "has no program tar"),
+        (CommandEnd(126, ""), "has no program tar"),
+        (CommandEnd(2, "tar: /no: Cannot open"), "web-0 .* tar: /no: Cannot open"),
+        (CommandEnd(1, ""), "exited with code 1"),
     ],
 )
-def test_missing_or_failing_tar_is_an_error(end: Ended, words: str) -> None:
+def test_missing_or_failing_tar_is_an_error(end: CommandEnd, words: str) -> None:
     with pytest.raises(CommandError, match=words.replace(" .* ", ".*")):
         refuse_failure(RANK, end)  # type: ignore[arg-type]  # only its name is used
-    refuse_failure(RANK, Ended(0, "tar: a note"))  # type: ignore[arg-type]  # likewise
+    refuse_failure(RANK, CommandEnd(0, "tar: a note"))  # type: ignore[arg-type]  # likewise
 
 
 def raw_header(kind: bytes, size: int) -> bytes:

@@ -47,7 +47,7 @@ HEALTHY = Facts(
     namespace="lws-system",
     lws="lws",
     definitions={meta.name(one): established(one) for one in WANTED},
-    wanted=WANTED,
+    own_definitions=WANTED,
     configurations={MUTATING_NAME: configuration(), VALIDATING_NAME: configuration()},
     probe=None,
     certificates=[Expiry("the webhook's certificate", NOW + timedelta(days=300))],

@@ -32,7 +32,7 @@ def test_secret_shows_only_key_names_and_expiry() -> None:
         "data": {name: base64.b64encode(value).decode() for name, value in data.items()},
         "stringData": {"password": "hunter2"},
     }
-    assert must_gather.shown(SECRETS, secret) == {
+    assert must_gather.without_secrets(SECRETS, secret) == {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": "x"},
@@ -47,14 +47,14 @@ def test_secret_shows_only_key_names_and_expiry() -> None:
 
 
 def test_invalid_base64_is_reported_for_its_key() -> None:
-    found = must_gather.shown(SECRETS, {"metadata": {"name": "x"}, "data": {"tls.crt": "%"}})
+    found = must_gather.without_secrets(SECRETS, {"metadata": {"name": "x"}, "data": {"tls.crt": "%"}})
     assert found["keys"] == {"tls.crt": "no certificate"}
 
 
 def test_other_objects_are_shown_without_bookkeeping() -> None:
     annotations = {"a": "b", must_gather.LAST_APPLIED: "{}"}
     role = {"metadata": {"name": "x", "managedFields": [{}], "annotations": annotations}, "rules": [{"verbs": ["get"]}]}
-    assert must_gather.shown(CLUSTER_ROLES, role) == {
+    assert must_gather.without_secrets(CLUSTER_ROLES, role) == {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
         "metadata": {"name": "x", "annotations": {"a": "b"}},
@@ -70,9 +70,9 @@ def test_objects_are_shown_without_suspected_secrets() -> None:
         },
     }
     config = {"metadata": {"name": "x"}, "data": {"password": "hunter2", "a.yaml": "token: hunter2", "port": "80"}}
-    shown = must_gather.shown(PODS, pod), must_gather.shown(CONFIG_MAPS, config)
+    shown = must_gather.without_secrets(PODS, pod), must_gather.without_secrets(CONFIG_MAPS, config)
     assert "hunter2" not in str(shown)
     assert shown[1]["data"]["port"] == "80"
     authority = certificates.create_authority(NOW, validity=timedelta(days=3)).certificate.decode()
     roots = {"metadata": {"name": "kube-root-ca.crt"}, "data": {"ca.crt": authority}}
-    assert must_gather.shown(CONFIG_MAPS, roots)["data"] == {"ca.crt": authority}
+    assert must_gather.without_secrets(CONFIG_MAPS, roots)["data"] == {"ca.crt": authority}

@@ -65,7 +65,7 @@ def test_damaged_options_file_error_suggests_defaults(place: ClusterDirectory, t
 
 def test_given_options_override_the_stored_ones() -> None:
     kept = ClusterOptions(nodes=4, gpus_per_node=8, log_level="debug")
-    combined = keptoptions.combined(ClusterOptions(nodes=1), {"nodes"}, kept)
+    combined = keptoptions.combine(ClusterOptions(nodes=1), {"nodes"}, kept)
     assert combined == ClusterOptions(nodes=1, gpus_per_node=8)
 
 

@@ -9,7 +9,7 @@ from testkit.fakenvml import FakeMachine, gpus
 
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions
-from leaderworkerset.cli.local.localcluster import nodes_of, noted
+from leaderworkerset.cli.local.localcluster import nodes_of, sandbox_note
 
 
 def test_node_options_become_settings() -> None:
@@ -28,14 +28,18 @@ def test_node_options_become_settings() -> None:
 
 
 def test_missing_machine_features_are_noted_once(tmp_path: Path) -> None:
-    lost, said = ["limits: they are not enforced", "a way out: pods reach each other only"], tmp_path / "noted"
+    lost, said = ["limits: they are not enforced", "a way out: pods reach each other only"], tmp_path / "sandbox_note"
     note = "Note: without limits: they are not enforced; without a way out: pods reach each other only"
-    assert [noted(lost, said), noted(lost, said), noted(lost[:1], said)] == [
+    assert [sandbox_note(lost, said), sandbox_note(lost, said), sandbox_note(lost[:1], said)] == [
         (note,),
         (),
         ("Note: without limits: they are not enforced",),
     ]
-    assert [noted([], said), noted(lost, said), noted(lost, tmp_path / "no" / "folder")] == [(), (note,), (note,)]
+    assert [sandbox_note([], said), sandbox_note(lost, said), sandbox_note(lost, tmp_path / "no" / "folder")] == [
+        (),
+        (note,),
+        (note,),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from leaderworkerset.cli import app
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.reading import manifests
-from leaderworkerset.cli.reading.manifestoptions import Given
+from leaderworkerset.cli.reading.manifestoptions import ManifestOptions
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\n"
 YAML = {"Content-Type": "application/yaml"}
@@ -49,7 +49,7 @@ def program(directory: Path, name: str, script: str) -> None:
     path.chmod(0o755)
 
 
-def titles(given: Given) -> list[str]:
+def titles(given: ManifestOptions) -> list[str]:
     return [document.title for document in given.load()]
 
 
@@ -62,10 +62,10 @@ def test_subdirectories_are_read_when_recursive(tmp_path: Path) -> None:
     (tmp_path / "inner" / "most").mkdir(parents=True)
     (tmp_path / "a.yaml").write_text(POD.format(name="a"))
     (tmp_path / "inner" / "most" / "b.yml").write_text(POD.format(name="b"))
-    assert titles(Given((str(tmp_path),), (), recursive=False)) == ["pod/a"]
-    assert titles(Given((str(tmp_path),), (), recursive=True)) == ["pod/a", "pod/b"]
+    assert titles(ManifestOptions((str(tmp_path),), (), recursive=False)) == ["pod/a"]
+    assert titles(ManifestOptions((str(tmp_path),), (), recursive=True)) == ["pod/a", "pod/b"]
     with pytest.raises(CommandError, match=r"no \.yaml.* in this directory \(-R also reads its subdirectories\)"):
-        Given((str(tmp_path / "inner"),), (), recursive=False).load()
+        ManifestOptions((str(tmp_path / "inner"),), (), recursive=False).load()
 
 
 def test_web_address_is_read_and_errors_name_it() -> None:
@@ -77,14 +77,14 @@ def test_web_address_is_read_and_errors_name_it() -> None:
         "/none": (404, YAML, ""),
     }
     with served(answers) as address:
-        assert titles(Given((f"{address}/a.yaml",), (), recursive=False)) == ["pod/a"]
+        assert titles(ManifestOptions((f"{address}/a.yaml",), (), recursive=False)) == ["pod/a"]
         for path, message in [
             ("/bad.yaml", "/bad.yaml, line 2: not valid YAML"),
             ("/page", "/page: is a web page: give the address of the file itself"),
             ("/none", "/none: the server answered 404"),
         ]:
             with pytest.raises(CommandError) as caught:
-                Given((address + path,), (), recursive=False).load()
+                ManifestOptions((address + path,), (), recursive=False).load()
             assert str(caught.value).startswith(address)
             assert message in str(caught.value)
 
@@ -110,16 +110,16 @@ def test_redirect_from_https_to_http_is_rejected() -> None:
 def test_kustomization_is_built_by_the_installed_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
     program(tmp_path, "kubectl", '[ "$1" = kustomize ] && printf "' + POD.format(name="by-$2") + '"')
-    assert titles(Given((), ("base",), recursive=False)) == ["pod/by-base"]
+    assert titles(ManifestOptions((), ("base",), recursive=False)) == ["pod/by-base"]
     program(tmp_path, "kustomize", "echo 'no such base' >&2; exit 1")
     with pytest.raises(CommandError, match="-k base: kustomize build: no such base"):
-        Given((), ("base",), recursive=False).load()
+        ManifestOptions((), ("base",), recursive=False).load()
 
 
 def test_missing_kustomize_error_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CommandError, match="-k base: neither kustomize nor kubectl is on PATH"):
-        Given((), ("base",), recursive=False).load()
+        ManifestOptions((), ("base",), recursive=False).load()
 
 
 @pytest.mark.parametrize("command", [["apply"], ["run"]])
@@ -127,4 +127,4 @@ def test_missing_manifests_are_a_usage_error(command: list[str], capsys: pytest.
     assert app.run(command) == 2
     assert "give manifests: -f FILE, -f - for standard input, or -k DIR" in capsys.readouterr().err
     with pytest.raises(UsageError):
-        Given((), (), recursive=True).load()
+        ManifestOptions((), (), recursive=True).load()

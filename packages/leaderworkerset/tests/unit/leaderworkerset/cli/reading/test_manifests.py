@@ -147,5 +147,5 @@ def test_unreadable_path_is_named(path: str, message: str) -> None:
 def test_object_printed_by_a_server_can_be_applied_again(tmp_path: Path) -> None:
     path = tmp_path / "printed.yaml"
     path.write_text(POD + "  uid: '1'\n  resourceVersion: '7'\nspec: {}\nstatus: {phase: Running}\n")
-    (document,) = manifestoptions.Given((str(path),), (), recursive=False).load()
+    (document,) = manifestoptions.ManifestOptions((str(path),), (), recursive=False).load()
     assert document.object == {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {}}

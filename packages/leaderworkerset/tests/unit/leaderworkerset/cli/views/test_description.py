@@ -87,7 +87,7 @@ EVENT = Happening(
 
 
 def described(chosen: Selection, *events: Happening, logs: tuple[str, ...] = ()) -> list[str]:
-    shown = Described(chosen=chosen, view=narrow(VIEW, chosen), events=events, logs=logs)
+    shown = Described(selection=chosen, view=narrow(VIEW, chosen), events=events, logs=logs)
     return description.lines(shown, NOW)
 
 
@@ -107,7 +107,7 @@ def test_description_equals_the_recorded_text(chosen: Selection, request: pytest
 
 def test_description_reports_missing_permission_for_events() -> None:
     chosen = Selection("web")
-    shown = Described(chosen=chosen, view=narrow(VIEW, chosen), events=None, lws="lws --local -n prod")
+    shown = Described(selection=chosen, view=narrow(VIEW, chosen), events=None, lws="lws --local -n prod")
     assert description.lines(shown, NOW)[-1] == "Events:         not known, you may not list events"
 
 

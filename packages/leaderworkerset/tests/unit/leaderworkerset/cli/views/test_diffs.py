@@ -8,18 +8,18 @@ def test_equivalent_values_are_not_a_difference() -> None:
     said = {"metadata": {"name": "web", "uid": "1"}, "spec": {"template": {"spec": {"containers": [{"name": "a"}]}}}}
     container = {"name": "a", "resources": {}}
     held = {"metadata": {"name": "web"}, "spec": {"template": {"metadata": {}, "spec": {"containers": [container]}}}}
-    assert diffs.unified(diffs.shown(said), diffs.shown(held), ("now", "then")) == []
+    assert diffs.unified(diffs.comparable(said), diffs.comparable(held), ("now", "then")) == []
 
 
 def test_empty_volume_is_a_difference() -> None:
     volumes = [{"name": "cache", "emptyDir": {}}]
     before, after = ({"metadata": {}, "spec": spec} for spec in ({}, {"volumes": volumes}))
-    assert "+  - emptyDir: {}" in diffs.unified(diffs.shown(before), diffs.shown(after), ("before", "after"))
+    assert "+  - emptyDir: {}" in diffs.unified(diffs.comparable(before), diffs.comparable(after), ("before", "after"))
 
 
 def test_diff_ignores_status_and_server_fields() -> None:
     metadata = {"name": "web", "resourceVersion": "7", "managedFields": [], "labels": {"a": "b"}}
-    assert diffs.shown({"metadata": metadata, "status": {"replicas": 1}}) == {
+    assert diffs.comparable({"metadata": metadata, "status": {"replicas": 1}}) == {
         "metadata": {"name": "web", "labels": {"a": "b"}}
     }
-    assert diffs.shown(None) is None
+    assert diffs.comparable(None) is None

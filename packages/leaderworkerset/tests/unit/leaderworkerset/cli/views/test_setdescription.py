@@ -57,7 +57,7 @@ ROLLING = [part("prefill", 2, ready=1, revision="old"), part("prefill", 1), part
 def test_description_equals_the_recorded_text(name: str, parts: list[View]) -> None:
     quoted = ("the last lines of split-0-old-prefill-1, container main:\n  boom",) if parts else ()
     events = (EVENT,) if parts else ()
-    shown = Described(chosen=Selection("split"), view=set_view(OBJECT, parts), events=events, logs=quoted)
+    shown = Described(selection=Selection("split"), view=set_view(OBJECT, parts), events=events, logs=quoted)
     path = GOLDEN / f"describe-{name}.txt"
     text = "\n".join(description.lines(shown, builders.NOW + timedelta(minutes=3))) + "\n"
     if not path.exists():

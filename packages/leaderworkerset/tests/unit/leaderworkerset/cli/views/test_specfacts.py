@@ -44,7 +44,7 @@ def with_value(path: str, value: Any) -> Any:
 
 def described(spec: dict[str, Any], annotations: dict[str, str]) -> list[str]:
     obj = leaderworkerset_object(metadata={"annotations": annotations})
-    shown = Described(chosen=Selection("web"), view=groups.view(obj | {"spec": spec}, []))
+    shown = Described(selection=Selection("web"), view=groups.view(obj | {"spec": spec}, []))
     return description.lines(shown, NOW)
 
 
