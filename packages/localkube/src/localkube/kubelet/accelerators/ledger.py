@@ -106,13 +106,13 @@ class Ledger:
         return [device for device in self.offered(node) if uuid_of(device) not in self.unhealthy]
 
     def _free(self, node: str) -> list[str]:
-        taken = {device for _, _, device in self.held()}
-        return [device for device in self.healthy(node) if device not in taken]
+        allocated = {device for _, _, device in self.held()}
+        return [device for device in self.healthy(node) if device not in allocated]
 
     def _why(self, node: str) -> str:
         """Return the failing devices of a node, as a clause."""
-        failing = dict.fromkeys(map(uuid_of, self.offered(node)))
-        return "".join(f"; {uuid} is unhealthy: {self.unhealthy[uuid]}" for uuid in failing if uuid in self.unhealthy)
+        uuids = dict.fromkeys(map(uuid_of, self.offered(node)))
+        return "".join(f"; {uuid} is unhealthy: {self.unhealthy[uuid]}" for uuid in uuids if uuid in self.unhealthy)
 
 
 def recorded(pod: JSONObject) -> dict[str, list[str]]:

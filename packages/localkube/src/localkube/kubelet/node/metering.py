@@ -68,7 +68,7 @@ class Meter:
     async def _read(self, running: Running) -> Reading:
         containers = running()
         used = await self._runner.used(containers)
-        return Reading(self._clock.now(), {(pid, *containers[pid]): one for pid, one in used.items()})
+        return Reading(self._clock.now(), {(pid, *containers[pid]): usage for pid, usage in used.items()})
 
 
 def _seconds(first: Reading, last: Reading) -> float:
