@@ -110,12 +110,7 @@ def group_name(text: str) -> GroupName:
 @click.option("--timestamps", is_flag=True, help="Print the time before each line.")
 @container_option
 @click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines of each rank.")
-@click.option(
-    "--since",
-    metavar="DURATION",
-    type=sharedoptions.age,
-    help="Only newer lines: 30s, 5m, 2h.",
-)
+@click.option("--since", metavar="DURATION", type=sharedoptions.age, help="Only newer lines: 30s, 5m, 2h.")
 @click.option(
     "--max-streams",
     "most",
