@@ -170,6 +170,7 @@ no pod is restarted. Details: [upgrade, and go back](../how-to/install.md#upgrad
 | [0030](../adr/0030-broken-groups-and-foreign-owners.md) | broken groups of an older revision never stop a rollout; objects of other owners are reported |
 | [0031](../adr/0031-leases-and-drains.md) | a new leader compares what keeps the leaders, and writes only what differs; certificates with serial number 0 are renewed |
 | [0032](../adr/0032-what-a-release-says.md) | the operator is available only after the API server has reached the webhooks |
+| [0041](../adr/0041-less-processor-time.md) | the validating webhook of pods, which allows every pod, is installed but never called |
 | [0042](../adr/0042-versions-of-kubernetes.md) | the manager does not start on Kubernetes before 1.27, which has no StatefulSets for workers |
 | [0043](../adr/0043-services-of-users.md) | a Service of something else with the name of a set makes the set unavailable |
 | [0045](../adr/0045-names-of-old-workers.md) | workers are created when no old worker has their names |

@@ -21,6 +21,7 @@ from kuberuntime.objects.resources import CORE_EVENTS, PODS, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.dashboard.pages.header import ClusterIdentity
+from leaderworkerset.dashboard.pages.timeline import READING
 from leaderworkerset.recording.episode import Episode
 
 FOLDER: Final = Path("docs/how-to/dashboard")
@@ -86,10 +87,11 @@ async def picture(page: Any, address: str, target: Path, wait: Callable[[Any], A
 
 
 async def settled(page: Any) -> None:
-    """Wait until the page is live, and its panel is filled if a rank is selected."""
+    """Wait until the page is live, events are read, and the panel or the logs are filled if a rank is selected."""
     await page.locator("#pulse.live").wait_for()
-    if await page.locator("#title[data-failed] ~ *, [data-failed]").count():
-        await page.locator("#pane h2").first.wait_for()
+    await page.locator(f"text={READING}").wait_for(state="detached")
+    if await page.locator("#title[data-failed]").count():
+        await page.locator("#pane h2, #lines p").first.wait_for()
 
 
 async def shot(camera: Any) -> bytes:

@@ -107,7 +107,7 @@ def test_page_resumes_after_an_outage_without_losing_a_change(visiting: Visiting
         async with visiting() as visit:
             await furnish(visit)
             await visit.go("sets/default/web")
-            await visit.page.locator("[id='c/2/1'].ready").wait_for()
+            await visit.page.locator("[title='2/1 ready']").wait_for()
             port = visit.house.dashboard.port
             await visit.house.dashboard.leave()
             await visit.page.locator("#connection").wait_for()
@@ -133,12 +133,12 @@ def test_hidden_page_requests_nothing_until_it_is_shown(visiting: Visiting) -> N
         async with visiting() as visit:
             await furnish(visit)
             await visit.go("sets/default/web")
-            await visit.page.locator("[id='c/1/1'].ready").wait_for()
+            await visit.page.locator("[title='1/1 ready']").wait_for()
             await visit.page.evaluate(hide, True)
             await visit.house.crash("web-1-1")
             await visit.house.shows(web_1_1="CrashLoopBackOff")
             await asyncio.sleep(0.5)
-            assert await visit.page.locator("[id='c/1/1'].ready").count() == 1
+            assert await visit.page.locator("[title='1/1 ready']").count() == 1
             await visit.page.evaluate(hide, False)
             await visit.page.locator("[id='c/1/1'].problem").wait_for()
 
@@ -188,12 +188,37 @@ def test_pages_can_be_used_by_keyboard_only(visiting: Visiting) -> None:
     journey(scenario)
 
 
+def test_ranks_have_roles_and_names_for_screen_readers(visiting: Visiting) -> None:
+    async def scenario() -> None:
+        async with visiting() as visit:
+            await furnish(visit)
+            await visit.go("sets/default/broken")
+            reader = await visit.page.context.new_cdp_session(visit.page)
+            tree = await reader.send("Accessibility.getFullAXTree")
+            nodes = [(node.get("role", {}).get("value"), node.get("name", {}).get("value")) for node in tree["nodes"]]
+            names = [name for role, name in nodes if role == "gridcell"]
+            assert names[0].startswith("0/0 CrashLoopBackOff")
+            assert names[1:2] == ["0/1 Pending"]
+            assert ("rowheader", "group 0") in nodes
+
+    journey(scenario)
+
+
 def test_pages_do_not_scroll_horizontally_on_a_phone(visiting: Visiting) -> None:
     async def scenario() -> None:
         async with visiting(viewport={"width": 390, "height": 844}, actions=True) as visit:
             await furnish(visit)
             await visit.house.model.diagnose()
-            for path in (*PAGES, "sets/default/none", "causes/LWS-E071", "sets/default/broken?rank=0/0"):
+            await visit.house.put_whole("chat", {"prefill": 40, "decode": 4}, size=1)
+            await visit.page.goto(visit.house.base)
+            await visit.page.locator("[id='w/default/chat'] .set").nth(1).wait_for()
+            for path in (
+                *PAGES,
+                "disaggregated/default/chat",
+                "sets/default/none",
+                "causes/LWS-E071",
+                "sets/default/broken?rank=0/0",
+            ):
                 await visit.page.goto(visit.house.base + path)
                 assert await visit.page.evaluate("document.documentElement.scrollWidth") <= 390, path
             visit.complaints.clear()  # the browser notes the status 404
@@ -282,6 +307,8 @@ def test_action_shows_its_command_and_dry_run_first(visiting: Visiting) -> None:
         async with visiting(actions=True) as visit:
             await furnish(visit)
             await visit.go("sets/default/web")
+            await visit.page.locator("#pulse.live").wait_for()
+            assert await visit.page.input_value("#scale-groups") == "3", "the current number"
             await visit.page.fill("#scale-groups", "5")
             await visit.page.click("button[data-verb=scale]")
             await visit.page.locator("dialog[open] pre:has-text('dry run')").wait_for()
@@ -301,7 +328,7 @@ def test_five_hundred_groups_are_shown_and_follow_changes(visiting: Visiting) ->
             await visit.house.put_set("large", replicas=500, size=8)
             await visit.house.shows(large_499_7="Running")
             await visit.go("sets/default/large")
-            cells = visit.page.locator("#grid [role=gridcell]")
+            cells = visit.page.locator("#grid td[id]")
             await cells.nth(3999).wait_for(state="attached")
             for group in range(100):
                 await visit.house.crash(f"large-{group}-3")

@@ -28,34 +28,33 @@ def changed(path: str, value: object) -> JSONObject:
 TEMPLATE = "spec.leaderWorkerTemplate"
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "words"),
-    [
-        ("spec.replica", 2, [".spec.replica: ", "unknown field"]),
-        (f"{TEMPLATE}.sise", 2, [f".{TEMPLATE}.sise: ", "unknown field"]),
-        (f"{TEMPLATE}.workerTemplate.spec.containrs", [], ["unknown field", ".spec.containrs: "]),
-        ("spec.replicas", "two", ["spec.replicas", '"two"']),
-        ("spec.replicas", -1, ["spec.replicas", "-1", "greater than or equal to 0"]),
-        (f"{TEMPLATE}.size", 0, [f"{TEMPLATE}.size", "0"]),
-        ("spec.startupPolicy", "Sometime", ["spec.startupPolicy", '"Sometime"', "LeaderReady"]),
-        ("metadata.name", "Web_1", ["metadata.name", "Web_1"]),
-        (
-            "spec.rolloutStrategy",
-            {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxUnavailable": "120%"}},
-            ["spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable", "120%"],
-        ),
-    ],
-)
-def test_invalid_field_is_named_with_its_place_and_value(
-    cluster: Cluster, tmp_path: Path, path: str, value: object, words: list[str]
-) -> None:
-    manifest = tmp_path / "bad.json"
-    manifest.write_text(json.dumps(changed(path, value)))
-    told = cluster.refused("apply", "-f", str(manifest))
-    assert f"{manifest}, document 1 (line 1): leaderworkerset/" in told
-    for word in words:
-        assert word in told
-    assert told.endswith("nothing was applied\n")
+INVALID = [
+    ("spec.replica", 2, [".spec.replica: ", "unknown field"]),
+    (f"{TEMPLATE}.sise", 2, [f".{TEMPLATE}.sise: ", "unknown field"]),
+    (f"{TEMPLATE}.workerTemplate.spec.containrs", [], ["unknown field", ".spec.containrs: "]),
+    ("spec.replicas", "two", ["spec.replicas", '"two"']),
+    ("spec.replicas", -1, ["spec.replicas", "-1", "greater than or equal to 0"]),
+    (f"{TEMPLATE}.size", 0, [f"{TEMPLATE}.size", "0"]),
+    ("spec.startupPolicy", "Sometime", ["spec.startupPolicy", '"Sometime"', "LeaderReady"]),
+    ("metadata.name", "Web_1", ["metadata.name", "Web_1"]),
+    (
+        "spec.rolloutStrategy",
+        {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxUnavailable": "120%"}},
+        ["spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable", "120%"],
+    ),
+]
+"""Paths in a manifest with an invalid value, and the words of the error."""
+
+
+def test_invalid_fields_are_named_with_places_and_values(cluster: Cluster, tmp_path: Path) -> None:
+    manifest = tmp_path / "bad.yaml"
+    manifest.write_text(yaml.safe_dump_all([changed(path, value) for path, value, _ in INVALID]))
+    text = cluster.refused("apply", "-f", str(manifest))
+    assert text.endswith("nothing was applied\n")
+    for number, (path, _, words) in enumerate(INVALID, start=1):
+        (line,) = (line for line in text.splitlines() if f"{manifest}, document {number} (line " in line)
+        assert "): leaderworkerset/" in line
+        assert [word for word in words if word not in line] == [], path
 
 
 def test_one_invalid_document_prevents_the_whole_apply(cluster: Cluster, tmp_path: Path) -> None:
@@ -70,26 +69,11 @@ def test_one_invalid_document_prevents_the_whole_apply(cluster: Cluster, tmp_pat
     assert cluster.lws("get") == ""
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("kind: [", "line 2: not valid YAML"),
-        ("a: 1\na: 2\n", "line 2: not valid YAML: key 'a' is given twice, first in line 1"),
-        ("\tkind: Pod\n", "line 1: not valid YAML"),
-        ("- 1\n", "document 1 (line 1): expected an object with apiVersion and kind, found a list"),
-        ("kind: Pod\nmetadata: {name: a}\n", "apiVersion: Required value"),
-        ("apiVersion: v1\nkind: Pod\n", "metadata.name: Required value"),
-        ("# nothing\n", "no objects in"),
-        ("apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n", "serves no kind Thing in example.com/v1"),
-    ],
-)
-def test_malformed_manifest_is_reported_with_its_line(cluster: Cluster, tmp_path: Path, text: str, told: str) -> None:
+def test_malformed_manifest_is_reported_with_its_line(cluster: Cluster, tmp_path: Path) -> None:
     manifest = tmp_path / "bad.yaml"
-    manifest.write_text(text)
+    manifest.write_text("a: 1\na: 2\n")
     message = cluster.refused("apply", "-f", str(manifest))
-    assert message.startswith("error: ")
-    assert told in message
-    assert str(manifest) in message
+    assert message == f"error: {manifest}, line 2: not valid YAML: key 'a' is given twice, first in line 1\n"
 
 
 def kubeconfig_of(cluster: Cluster, tmp_path: Path, **changes: str) -> str:
@@ -171,26 +155,18 @@ def test_database_locked_by_another_program_is_reported(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
-        (["run", "-f", "no-such-file.yaml"], "no-such-file.yaml: no such file or directory"),
-        (["run", "-f", "README.md", "--timeout", "5"], "--timeout needs --until"),
-        (["up", "--node-label", "rack=r{i**i}"], "--node-label: Invalid value: 'rack=r{i**i}'"),
-        (["up", "--nodes", "3", "--node-label", "rack=r{4//(2-i)}"], "division by zero for node 2"),
-        (["up", "--node-taint", "pool=gpu"], "--node-taint: Invalid value: 'pool=gpu': must have the form"),
-        (["up", "--node-capacity", "mem=4Gi"], "--node-capacity: Invalid value: 'mem=4Gi': there is no resource 'mem'"),
-        (["up", "--image", "a=/no/such/directory"], "/no/such/directory is not a directory"),
-        (["up", "Upper"], "cluster name"),
-        (["down", "no/path"], "cluster name"),
-        (["get", "--local", "-o", "xml"], "'xml' is not one of"),
-        (["get", "--local", "-w", "-o", "name"], "--watch"),
-        (["logs", "--local", "web", "--since", "soon"], "--since"),
+        (["--node-label", "rack=r{i**i}"], "--node-label: Invalid value: 'rack=r{i**i}'"),
+        (["--nodes", "3", "--node-label", "rack=r{4//(2-i)}"], "division by zero for node 2"),
+        (["--node-taint", "pool=gpu"], "--node-taint: Invalid value: 'pool=gpu': must have the form"),
+        (["--node-capacity", "mem=4Gi"], "--node-capacity: Invalid value: 'mem=4Gi': there is no resource 'mem'"),
     ],
 )
-def test_invalid_arguments_are_reported_before_any_change(shell: Shell, words: list[str], told: str) -> None:
-    result = shell.ended(*words)
-    assert result.returncode in {1, 2}
-    assert told in result.stderr
+def test_invalid_nodes_are_reported_before_any_change(shell: Shell, words: list[str], message: str) -> None:
+    result = shell.ended("up", *words)
+    assert result.returncode == 2
+    assert message in result.stderr
     assert "Traceback" not in result.stderr
     shell.assert_nothing_is_left()
 

@@ -76,10 +76,15 @@ def test_dashboard_shows_the_explanation_and_the_logs(cluster: Cluster) -> None:
         browser = Browser(dashboard)
         browser.wait("sets/default/dash?stream=", b"LWS-E071")
         assert "LWS-E071" in browser.text()
-        lines = browser.ask("GET", "logs/default/dash?rank=0/0&follow=false").text.splitlines()
-        found = [json.loads(line) for line in lines if line]
-        assert {"<b>bold</b> words", "out of luck"} <= {line.get("text") for line in found}
-        assert "&lt;b&gt;bold&lt;/b&gt; words" in browser.text("pane/default/dash/0/0")
+
+        def logged() -> set[str]:
+            lines = browser.ask("GET", "logs/default/dash?rank=0/0&follow=false").text.splitlines()
+            return {json.loads(line).get("text") for line in lines if line}
+
+        # A program that was just started again has printed nothing.
+        until(lambda: {"<b>bold</b> words", "out of luck"} <= logged(), "the lines of the program")
+        masked = "&lt;b&gt;bold&lt;/b&gt; words"
+        until(lambda: masked in browser.text("pane/default/dash/0/0"), "the lines in the page")
         link = 'href="sets/default/dash/history/0/1"'  # the recorder writes after the cause is known
         until(lambda: link in browser.text("sets/default/dash/history"), "the failure in the history")
         assert "out of luck" in browser.text("sets/default/dash/history/0/1")
@@ -88,7 +93,7 @@ def test_dashboard_shows_the_explanation_and_the_logs(cluster: Cluster) -> None:
 
 
 def test_actions_equal_the_command_that_they_show(cluster: Cluster) -> None:
-    cluster.start(lws("acted", shell_script("sleep 3600")))
+    cluster.start(lws("acted", shell_script("sleep 3600", grace=1)))
     with cluster.shell.running("dashboard", f"--local={cluster.name}", "--no-browser", "--allow-actions") as dashboard:
         browser = Browser(dashboard)
         token = re.findall('data-action="([^"]+)"', browser.text("sets/default/acted"))[0]
@@ -109,7 +114,7 @@ def test_actions_equal_the_command_that_they_show(cluster: Cluster) -> None:
 
 
 def test_shared_dashboard_acts_with_the_token_of_its_user(cluster: Cluster) -> None:
-    cluster.start(lws("shared", shell_script("sleep 3600")))
+    cluster.start(lws("shared", shell_script("sleep 3600", grace=1)))
     place = cluster.shell.state / cluster.name / "kubeconfig"
     token = re.findall(r"token: (\S+)", place.read_text())[0].strip('"')
     words = ("dashboard", f"--local={cluster.name}", "--listen", "127.0.0.1", "--allow-actions", "--no-browser")
@@ -137,14 +142,14 @@ def test_dashboard_outlives_its_cluster(shell: Shell, deletes: bool) -> None:
     """The same link shows the cluster again after `lws down` and `lws up`, even on another port."""
     shell.lws("up", "comes", "--detach")
     cluster = Cluster(shell, "comes")
-    cluster.start(lws("first", shell_script("sleep 3600")))
+    cluster.start(lws("first", shell_script("sleep 3600", grace=1)))
     with shell.running("dashboard", "--local=comes", "--no-browser") as dashboard:
         browser = Browser(dashboard)
         assert "first" in browser.text()
         shell.lws("down", "comes", *(["--delete"] if deletes else []))
         browser.wait("?stream=", b"does not answer")
         shell.lws("up", "comes", "--detach")
-        cluster.start(lws("second", shell_script("sleep 3600")))
+        cluster.start(lws("second", shell_script("sleep 3600", grace=1)))
         browser.wait("sets/default/second?stream=", b"1 of 1 group ready")
         until(lambda: "does not answer" not in browser.text(), "the end of the notice")
         assert ('id="s/default/first"' in browser.text()) is not deletes
@@ -153,7 +158,7 @@ def test_dashboard_outlives_its_cluster(shell: Shell, deletes: bool) -> None:
 
 
 def test_page_is_saved_as_one_file(cluster: Cluster, tmp_path: Path) -> None:
-    cluster.start(lws("saved", shell_script("sleep 3600")))
+    cluster.start(lws("saved", shell_script("sleep 3600", grace=1)))
     for words in (["--export", "saved"], ["--export"]):
         text = cluster.lws("dashboard", *words)
         assert text.startswith("<!doctype html>")

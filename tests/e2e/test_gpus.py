@@ -27,6 +27,8 @@ def test_each_rank_keeps_its_own_gpu_after_a_kill(shell: Shell, tmp_path: Path) 
     assert "another cluster of this machine" in shell.lws("up", "more", "--detach", "--gpus=host", code=1).stderr
 
     container = {"command": ["python3", "-c", SAYS], "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    cluster.apply(lws("train", container, replicas=0, size=2))
+    assert cluster.ended("top").stderr == "No ranks are there yet.\n"
     cluster.apply(lws("train", container, replicas=2, size=2))
     cluster.lws("wait", "train", "--timeout=120s")
     wide = cluster.lws("get", "train", "-o", "wide")
@@ -34,6 +36,9 @@ def test_each_rank_keeps_its_own_gpu_after_a_kill(shell: Shell, tmp_path: Path) 
     machine.change(1, busy=87, pids=[1])
     used = cluster.lws("top", "train", "--sort", "gpu")
     assert re.search(r"^train/\d/\d +node-0 .* 87% of 1 +1Gi$", used.splitlines()[1])
+    usage = cluster.lws("get", "train", "-o", "wide").splitlines()
+    assert re.search(r"DEVICES +CPU +MEMORY +GPU +GPU MEMORY$", usage[3])
+    assert any(re.search(r"GPU-1 .* 87% of 1 +1Gi$", line) for line in usage)
     with shell.running("dashboard", "--local=gpus", "--no-browser") as dashboard:
         browser = Browser(dashboard)
         assert "<td>87% of 1</td><td>1Gi</td><td>GPU-1</td>" in browser.text("sets/default/train?as=table")
@@ -46,10 +51,15 @@ def test_each_rank_keeps_its_own_gpu_after_a_kill(shell: Shell, tmp_path: Path) 
     (running,) = [one for one in json.loads(shell.lws("clusters", "-o", "json").stdout)["items"] if one["pid"]]
     os.kill(running["pid"], signal.SIGKILL)
     until(lambda: not shell.processes("HOSTNAME=train-0"), "the end of the ranks", poll=SELDOM)
-    shell.lws("up", "gpus", "--detach")
+    shell.lws("up", "gpus", "--detach", "--expose-gpus")
     cluster.lws("wait", "train", "--timeout=120s")
     again = cluster.lws("get", "train", "-o", "wide")
     assert all(f"GPU-{number}" in again for number in range(4))
+
+    cluster.apply(lws("plain", {"command": container["command"]}, replicas=1, size=1))
+    cluster.lws("wait", "plain", "--timeout=120s")
+    seen = sorted(cluster.lws("logs", "plain").split()[-1].split(","))
+    assert seen in (["GPU-0", "GPU-1"], ["GPU-2", "GPU-3"])  # those of its node
 
     machine.change(0, lost=True)
     cluster.apply(lws("more", container))

@@ -7,9 +7,11 @@ import urllib.request
 
 import pytest
 import yaml
+from testkit.waiting import until
 from tests.e2e.harness import (
     ROOT,
     SECONDS,
+    SELDOM,
     SLEEP,
     Cluster,
     facts,
@@ -75,7 +77,8 @@ def test_killed_rank_recreates_its_group_only(cluster: Cluster) -> None:
     assert facts(after, "uid", 0) == facts(before, "uid", 0)
     assert set(facts(after, "restarts").values()) == {0}
     assert facts(after, "pod") == facts(before, "pod")
-    assert "round 0: 64 sums over 4 ranks are right" in cluster.lws("logs", "rings/1/2")
+    result = "round 0: 64 sums over 4 ranks are right"
+    until(lambda: result in cluster.lws("logs", "rings/1/2"), "the first sum of the new group", poll=SELDOM)
     cluster.lws("delete", "rings")
 
 
@@ -184,6 +187,7 @@ def test_default_container_is_used_if_none_is_named(cluster: Cluster, named: str
     cluster.start(obj)
     note = "" if named else "note: this is container server; there are server, proxy (-c chooses)\n"
 
+    until(lambda: cluster.lws("logs", "two/0/0"), "the line of the program", poll=SELDOM)
     logs = cluster.shell.lws("logs", f"--local={cluster.name}", "two/0/0", code=0)
     assert (logs.stdout, logs.stderr) == (f"I am the {named or 'server'}\n", note)
     ran = cluster.shell.lws("exec", f"--local={cluster.name}", "two/0", "--", "true", code=0)

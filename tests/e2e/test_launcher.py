@@ -20,7 +20,12 @@ def test_groups_survive_a_killed_launcher(shell: Shell) -> None:
     launcher = processes(int((shell.state / "mended" / "lock").read_text()))[1]
     os.kill(launcher, signal.SIGKILL)
     until(lambda: not before.keys() & shell.processes("LWS_GROUP_SIZE=2").keys(), "the end of the first processes")
+
+    def sleeping() -> int:
+        return sum(words.startswith("sleep") for words in shell.processes("LWS_GROUP_SIZE=2").values())
+
+    until(lambda: sleeping() == 4, "a new process of each rank")
     view = cluster.until("sleepers", is_whole)
     assert set(facts(view, "pod").values()) == pods
     assert {rank["restarts"] for rank in ranks(view).values()} == {0}
-    assert sum(command.startswith("sleep") for command in shell.processes("LWS_GROUP_SIZE=2").values()) == 4
+    assert sleeping() == 4

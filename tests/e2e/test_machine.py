@@ -1,11 +1,12 @@
 """Stand-ins for a cluster's machines: simulated nodes, stubs for programs that cannot run here, a shared network."""
 
-import json
 from collections.abc import Iterator
 from urllib.request import urlopen
 
 import pytest
+from testkit.waiting import until
 from tests.e2e.harness import (
+    SELDOM,
     SLEEP,
     Cluster,
     Shell,
@@ -101,18 +102,23 @@ def racks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     clean_up(shell)
 
 
+def waiting_ranks(view: JSONObject) -> list[JSONObject]:
+    """Return the ranks without a node whose reason is known."""
+    return [rank for rank in ranks(view).values() if not rank["node"] and rank["why"].startswith("0/4 nodes")]
+
+
 def test_exclusive_groups_have_racks_and_waiting_ones_a_reason(racks: Cluster) -> None:
     exclusive = lws("exclusive", SLEEP, replicas=3, size=2)
     exclusive["metadata"]["annotations"] = {EXCLUSIVE: "rack"}
     racks.apply(exclusive)
     racks.lws("wait", "exclusive", "--for=replicas=2")
-    view = racks.until("exclusive", lambda view: sum(r["state"] == "Pending" for r in ranks(view).values()) == 1)
+    view = racks.until("exclusive", lambda view: [rank["state"] for rank in waiting_ranks(view)] == ["Pending"])
     rack = {"node-0": "r0", "node-1": "r0", "node-2": "r1", "node-3": "r1"}
     placed = {place: rack[rank["node"]] for place, rank in ranks(view).items() if rank["node"]}
     by_group = [{found for place, found in placed.items() if place[0] == group} for group in "012"]
     assert sorted(map(len, by_group)) == [0, 1, 1]
     assert {next(iter(racks_of)) for racks_of in by_group if racks_of} == {"r0", "r1"}
-    (waiting,) = (rank for rank in ranks(view).values() if rank["state"] == "Pending")
+    (waiting,) = waiting_ranks(view)
     assert waiting["why"].startswith("0/4 nodes are available:")
     assert waiting["why"] in racks.lws("get", "exclusive")
     racks.lws("delete", "exclusive")
@@ -173,13 +179,17 @@ def open_plan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def test_port_conflict_on_a_shared_network_is_explained(open_plan: Cluster) -> None:
     server = python(SERVER.replace("8080", "18080"), grace=1, ports=[{"containerPort": 18080}])
     open_plan.apply(lws("clash", server, replicas=2, startupPolicy="LeaderCreated"))
-    view = open_plan.until("clash", lambda view: any("is taken by" in why for why in facts(view, "why").values()))
+
+    def has_conflict(view: JSONObject) -> bool:
+        return view["ready"] == 1 and any("is taken by" in why for why in facts(view, "why").values())
+
+    view = open_plan.until("clash", has_conflict)
     winner = next(rank for rank in ranks(view).values() if rank["ready"])
     loser = next(rank for rank in ranks(view).values() if not rank["ready"])
-    assert f"port 18080 is taken by pod default/{winner['pod']}" in loser["why"]
-    assert loser["why"] in open_plan.lws("get", "clash")
+    reason = f"port 18080 is taken by pod default/{winner['pod']}"
+    assert reason in loser["why"]
+    until(lambda: reason in open_plan.lws("get", "clash"), "the reason in the table", poll=SELDOM)
     assert {rank["address"].split(".")[0] for rank in ranks(view).values()} == {"127"}
     with urlopen(f"http://{winner['address']}:18080", timeout=10) as answer:  # no port-forward needed
         assert answer.read().decode() == winner["pod"]
-    assert json.loads(open_plan.lws("get", "clash", "-o", "view"))["items"][0]["ready"] == 1
     open_plan.lws("delete", "clash")

@@ -103,7 +103,7 @@ def test_hanging_rank_is_named_with_its_wait(cluster: Cluster) -> None:
         name, (view, at) = f"hung-{kind}", seen[kind]
         hang, progress = view["groups"][0]["hang"], view["groups"][0]["progress"]
         took = (at - datetime.fromisoformat(hang["since"])).total_seconds()
-        assert TIMEOUT <= took < 2 * TIMEOUT, kind
+        assert took >= TIMEOUT, kind
         blamed = hang["ranks"][0]
         assert (blamed["rank"], blamed["pod"]) == (1, f"{name}-0-1")
         assert blamed["waits"].startswith(expected)

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,15 +26,21 @@ def test_language_has_no_more_hits_than_permitted(area: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("package", repository.PACKAGES)
+@pytest.mark.parametrize("package", [*repository.PACKAGES, "tests"])
 def test_examples_in_docstrings_pass(package: str) -> None:
     failed = {}
-    for name, path in repository.modules(package):
+    for name, path in modules_of_tests() if package == "tests" else repository.modules(package):
         if ">>> " in path.read_text():
             module = importlib.import_module(name.removesuffix(".py").replace("/", ".").removesuffix(".__init__"))
             if doctest.testmod(module).failed:
                 failed[name] = "see standard output"
     assert failed == {}
+
+
+def modules_of_tests() -> Iterator[tuple[str, Path]]:
+    """Yield the modules of tests and of testkit, each with its name as `tests/e2e/harness.py`."""
+    for name, path in repository.files_of_tests():
+        yield name if name.startswith("testkit/") else f"tests/{name}", path
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,22 @@ def scheduled(space: Space, scheduling: JSONObject, identity: str = "Ordinal", *
     return lws(template=template, scheduling=scheduling, groupIdentity=identity, **fields)
 
 
+async def run_another_pod(space: Space) -> None:
+    """Wait for a later, unrelated event: a pod outside of the groups has a node; then delete it."""
+    own = {"apiVersion": PODS.api_version, "kind": PODS.kind, "metadata": {"name": "other"}}
+    await space.create(own | {"spec": pod_template()["spec"]}, PODS)
+
+    def is_placed(state: State) -> None:
+        assert is_bound(state.pods["other"])
+
+    def is_gone(state: State) -> None:
+        assert "other" not in state.pods
+
+    await space.until(is_placed)
+    await space.delete("other", PODS)
+    await space.until(is_gone)
+
+
 @pytest.mark.parametrize("identity", IDENTITIES)
 async def test_replicas_start_together_or_not_at_all(space: Space, identity: str) -> None:
     """3 groups of 4 on nodes for 2; capacity is added, and the third starts (N-K8S-1, N-K8S-4, N-K8S-5)."""
@@ -119,7 +135,7 @@ async def test_replicas_start_together_or_not_at_all(space: Space, identity: str
     for pod in space.state.of("web").values():
         own = meta.labels(found[link_of(pod)])
         assert own[labels.GROUP_INDEX] == meta.labels(pod)[labels.GROUP_INDEX]
-    await asyncio.sleep(1)
+    await run_another_pod(space)
     two_run(space.state)
 
     await add_to_pool(space, range(4, 6))
@@ -140,7 +156,7 @@ async def test_whole_set_starts_together_or_not_at_all(space: Space, identity: s
         assert set(placed(state).values()) == {0}
 
     await space.until(none_runs)
-    await asyncio.sleep(1)
+    await run_another_pod(space)
     none_runs(space.state)
 
     await add_to_pool(space, range(2, 3))
@@ -173,7 +189,7 @@ async def test_workers_start_together_after_their_leader(space: Space, identity:
     await space.until(leader_runs)
     found = await no_other_pod_groups(space)
     assert sorted(meta.labels(one)[labels.ROLE] for one in found.values()) == ["leader", "worker"]
-    await asyncio.sleep(1)
+    await run_another_pod(space)
     leader_runs(space.state)
 
     await add_to_pool(space, range(2, 3))
@@ -226,7 +242,7 @@ async def test_many_sets_share_few_nodes_and_leave_no_pod_group(space: Space) ->
         assert list(bound.values()) == [SIZE] * (FEW * 2 // SIZE)
 
     await space.until(is_full, limit=PATIENCE)
-    await asyncio.sleep(2)
+    await run_another_pod(space)
     is_full(space.state)
 
     await add_to_pool(space, range(FEW, len(names) * 4 * SIZE // 2))

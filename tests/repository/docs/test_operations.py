@@ -26,6 +26,7 @@ from kuberuntime.objects.resources import CONFIG_MAPS, DEPLOYMENTS, LEASES, NETW
 from kuberuntime.serving.leaderelection import JITTER
 from leaderworkerset.api import labels
 from leaderworkerset.api.metadata import CONFIGURATION, LEASE
+from leaderworkerset.cli.rollouts import nodewrites
 from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.install import objects, workload
 from leaderworkerset.install.installsettings import InstallSettings
@@ -125,6 +126,9 @@ def test_other_times_equal_those_of_the_client() -> None:
         "the manager gives up a connection attempt after": f"{http.CONNECT_SECONDS:g} s",
         "the manager gives up a request after": f"{http.REQUEST_SECONDS:g} s",
         "a watch is opened again after": f"{watching.TIMEOUT} s",
+        "`lws drain` and `lws move` wait for the manager to report that groups have to leave": (
+            f"{nodewrites.PATIENCE:g} s"
+        ),
         "the manager waits for a server that asks to wait (429) at most": (
             f"{client.LONGEST_WAIT:g} s, up to {client.RETRIES} times"
         ),

@@ -37,8 +37,10 @@ from tests.explanations.situations import (
     deferred,
     held_lws,
     manager,
+    missing_workers,
     needs,
     never_moved,
+    old_workers,
     only_in_place,
     partition,
     queued,
@@ -427,6 +429,8 @@ SCENARIOS: Final[dict[str, Observed]] = {
     "LWS-E099": observed(
         [ready(), placed(0, 1, status={"containerStatuses": [container(running={"startedAt": ago(290)})]})]
     ),
+    "LWS-E106": missing_workers(),
+    "LWS-E107": old_workers(),
     "LWS-E105": pending(
         "0/2 nodes are available: 2 cannot allocate all claims.",
         spec={"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpus"}]},

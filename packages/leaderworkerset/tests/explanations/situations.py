@@ -5,6 +5,7 @@ from typing import Final
 
 from tests.explanations.builders import (
     KEY,
+    NAMESPACE,
     ago,
     conditions,
     container,
@@ -90,6 +91,32 @@ def partition() -> Observed:
 
 def starting() -> Observed:
     return observed([pod(made=10, spec={"nodeName": "node-0"}), pod(0, 1, made=10, spec={"nodeName": "node-0"})])
+
+
+def statefulset(name: str, replicas: int, made: float, pods: int = 0) -> JSONObject:
+    """Return a StatefulSet that its controller has observed, with so many pods."""
+    metadata = {"name": name, "namespace": NAMESPACE, "generation": 1, "creationTimestamp": ago(made)}
+    return {"metadata": metadata, "spec": {"replicas": replicas}, "status": {"observedGeneration": 1, "replicas": pods}}
+
+
+def missing_workers(seconds: float = 180) -> Observed:
+    """Return a rollout whose newest group has no worker for so long."""
+    statefulsets = [
+        statefulset("web", 2, 600, 2),
+        statefulset("web-0", 3, 300, 3),
+        statefulset("web-1", 3, seconds),
+    ]
+    old = [ready(0, rank) for rank in range(4)]
+    of = lws(2, 4, status=UPDATING | {"updatedReplicas": 1, "readyReplicas": 1})
+    return observed([*old, placed(1, made=seconds)], {STATEFULSETS: statefulsets, CORE_EVENTS: []}, of=of)
+
+
+def old_workers() -> Observed:
+    """Return a group with a new leader, and a worker of its predecessor that has 20 seconds left to end."""
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web-0", "uid": "old", "controller": True}
+    going = {"deletionTimestamp": ago(-20), "deletionGracePeriodSeconds": 30, "ownerReferences": [owner]}
+    pods = [placed(made=10), *(placed(0, rank, made=500, metadata=going) for rank in (1, 2))]
+    return observed(pods, {STATEFULSETS: [statefulset("web", 1, 600, 1)]}, of=lws(1, 3))
 
 
 def held_lws() -> JSONObject:

@@ -5,10 +5,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Devices:
-    """The real devices of each node, and notes about them for the user; `cluster.host_gpus` finds them."""
+    """The real devices of each node, and notes about them for the user; `cluster.host_gpus` finds them.
+
+    If they are `exposed`, containers that request none see all devices of their node.
+    """
 
     by_node: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()
+    exposed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,7 @@ SHARED: Final = (
     "packages/localkube/tests/conformance/controllers",
     "packages/localkube/tests/conformance",
     f"{PRODUCT}/integration/lws",
+    f"{PRODUCT}/integration/kueue",
     f"{PRODUCT}/parity",
     *(f"tests/kubernetes/{name}" for name in ("gang", "install", "kubectl", "lwsoperator", "manager", "shipped")),
     "tests/node",
@@ -96,13 +97,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests of other tiers."""
+    """Deselect the tests of other tiers, and put the groups of several files first: they take longest."""
     if tier := config.getoption("tier"):
         groups: dict[bool, list[pytest.Item]] = {True: [], False: []}
         for item in items:
             groups[tier in tiers_of_item(item)].append(item)
         config.hook.pytest_deselected(items=groups[False])
         items[:] = groups[True]
+    items.sort(key=lambda item: not is_in_large_group(item.nodeid))
 
 
 def tiers_of_item(item: pytest.Item) -> tuple[Tier, ...]:
@@ -176,10 +178,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
     return ByGroup(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Run more tests at once than there are cores: most wait for processes, and three leave a third of two cores idle.
 
-    The fast tests (`-n logical`) do not wait: a further process would only collect them once more.
+    The fast tests (`-n logical`) do not wait: a further process would only collect them once more. Without `tryfirst`,
+    pytest-xdist itself answers first.
     """
     cores = os.cpu_count() or 2
     return min(cores, 4) if config.option.numprocesses == "logical" else AT_ONCE
@@ -229,15 +233,22 @@ def group_of(node: str) -> str:
     """Return the group of tests that must not run concurrently with this one: its file, or its cluster.
 
     >>> group_of("packages/leaderworkerset/tests/integration/lws/test_claims.py::test_each[kubernetes-leader]")
-    'integration/lws on Kubernetes'
+    'packages/leaderworkerset/tests/integration/lws on Kubernetes'
+    >>> group_of("tests/kubernetes/manager/test_rest.py::test_idle_managers_write_nothing")
+    'tests/kubernetes/manager'
     >>> group_of("packages/kuberuntime/tests/unit/kuberuntime/objects/test_names.py::test_it[1]")
-    'unit/kuberuntime/objects/test_names.py'
+    'packages/kuberuntime/tests/unit/kuberuntime/objects/test_names.py'
     """
-    file = node.partition("::")[0].removeprefix("tests/")
+    file = node.partition("::")[0]
     if file in PAGES:
         return "pages"
     shared = next((folder for folder in SHARED if file.startswith(f"{folder}/")), file)
     return " ".join([shared, *clusters_of(node)])
+
+
+def is_in_large_group(node: str) -> bool:
+    """Return whether tests of several files are in the group of this test."""
+    return node.partition("::")[0] in PAGES or any(node.startswith(f"{folder}/") for folder in SHARED)
 
 
 def clusters_of(node: str) -> list[str]:

@@ -282,9 +282,7 @@ class Executor:
                 return
             if owner and (owner.get("kind"), owner.get("name")) == (expected.get("kind"), expected.get("name")):
                 raise RequeueError(f"{error}: it belongs to a predecessor of {owner['kind']} {owner['name']}")
-            used = (
-                None if owner else next((accepted for accepted in action.accepted if accepted.admits(existing)), None)
-            )
+            used = None if owner else next((kind for kind in action.accepted if kind.admits(existing)), None)
             if used is not None:
                 self._record(used.events)
                 return
@@ -349,10 +347,8 @@ def summary(writes: Sequence[Write]) -> list[str]:
     >>> summary([Removed(PODS, ObjectKey("default", f"web-{index}"), None) for index in range(5)])
     ['deleted pods/web-0', 'deleted pods/web-1', 'deleted pods/web-2', '2 more']
     """
-    lines = [
-        f"{'deleted' if isinstance(write, Removed) else 'wrote'} {write.resource.plural}/{write.key.name}"
-        for write in writes
-    ]
+    verbs = ("deleted" if isinstance(write, Removed) else "wrote" for write in writes)
+    lines = [f"{verb} {write.resource.plural}/{write.key.name}" for verb, write in zip(verbs, writes, strict=True)]
     return lines if len(lines) <= NAMED else [*lines[:NAMED], f"{len(lines) - NAMED} more"]
 
 

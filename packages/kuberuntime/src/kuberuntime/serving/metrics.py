@@ -194,20 +194,17 @@ class ControllerObserver:
         self._reconciles = {result: metrics.reconciles.labels(name, result.value) for result in Result}
         self._errors = metrics.errors.labels(name)
         self._seconds = metrics.seconds.labels(name)
-        self._active = metrics.active.labels(name)
-        self._depth = metrics.depth.labels(name, name)
+        metrics.active.labels(name).set_function(lambda: len(self._working))
+        metrics.depth.labels(name, name).set_function(lambda: len(self._waiting))
         self._adds = metrics.adds.labels(name, name)
         self._retries = metrics.retries.labels(name, name)
         self._waited = metrics.waited.labels(name, name)
         self._worked = metrics.worked.labels(name, name)
-        self._depth.set(0)
-        self._active.set(0)
 
     def queued(self, key: Hashable) -> None:
         """Count an addition; the time in the queue begins."""
         self._waiting[key] = asyncio.get_running_loop().time()
         self._adds.inc()
-        self._depth.set(len(self._waiting))
 
     def retried(self, key: Hashable) -> None:  # noqa: ARG002 - the seam passes it
         """Count a retry."""
@@ -218,8 +215,6 @@ class ControllerObserver:
         now = asyncio.get_running_loop().time()
         self._waited.observe(now - self._waiting.pop(key, now))
         self._working[key] = now
-        self._depth.set(len(self._waiting))
-        self._active.set(len(self._working))
 
     def finished(self, key: Hashable, result: Result) -> None:
         """Count a result and its duration."""
@@ -227,7 +222,6 @@ class ControllerObserver:
         seconds = now - self._working.pop(key, now)
         self._worked.observe(seconds)
         self._seconds.observe(seconds)
-        self._active.set(len(self._working))
         self._reconciles[result].inc()
         if result is Result.ERROR:
             self._errors.inc()

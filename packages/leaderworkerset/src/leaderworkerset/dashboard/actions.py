@@ -39,49 +39,49 @@ class Runner(Protocol):
         """Run the command to its end."""
 
 
-def words(asked: Mapping[str, object]) -> list[str]:
+def words(action: Mapping[str, object]) -> list[str]:
     """Return the words after `lws` of an action; raise `ActionError`.
 
     >>> words({"verb": "scale", "namespace": "prod", "name": "web", "groups": "3"})
     ['-n', 'prod', 'scale', 'web', '--replicas', '3']
     """
-    namespace, name = _name(asked, "namespace"), _name(asked, "name")
+    namespace, name = _name(action, "namespace"), _name(action, "name")
     try:
-        verb = Verb(str(asked.get("verb")))
+        verb = Verb(str(action.get("verb")))
     except ValueError as error:
-        raise ActionError(f"verb: Unsupported value: {asked.get('verb')!r}: use one of {', '.join(Verb)}") from error
+        raise ActionError(f"verb: Unsupported value: {action.get('verb')!r}: use one of {', '.join(Verb)}") from error
     place = ("-n", namespace)
     match verb:
         case Verb.SCALE:
-            return [*place, "scale", name, "--replicas", str(_groups(asked))]
+            return [*place, "scale", name, "--replicas", str(_groups(action))]
         case Verb.RESTART:
             return [*place, "restart", name]
         case Verb.RESTART_GROUP:
-            return [*place, "restart", f"{name}/{_group(asked)}"]
+            return [*place, "restart", f"{name}/{_group(action)}"]
         case Verb.RECOVER_GROUP:
-            return [*place, "recover", f"{name}/{_group(asked)}"]
+            return [*place, "recover", f"{name}/{_group(action)}"]
         case Verb.UNDO | Verb.PAUSE | Verb.RESUME:
             return [*place, "rollout", verb.value, name]
         case Verb.SCALE_ROLE:
-            return [*place, "scale", name, "--role", _name(asked, "role"), "--replicas", str(_groups(asked))]
+            return [*place, "scale", name, "--role", _name(action, "role"), "--replicas", str(_groups(action))]
 
 
-def _name(asked: Mapping[str, object], key: str) -> str:
-    found = asked.get(key)
-    if not isinstance(found, str) or not NAME.fullmatch(found):
-        raise ActionError(f"{key}: Invalid value: {found!r}: name an object of the page")
-    return found
+def _name(action: Mapping[str, object], key: str) -> str:
+    name = action.get(key)
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise ActionError(f"{key}: Invalid value: {name!r}: name an object of the page")
+    return name
 
 
-def _groups(asked: Mapping[str, object]) -> int:
-    number = decimals.natural(str(asked.get("groups")))
+def _groups(action: Mapping[str, object]) -> int:
+    number = decimals.natural(str(action.get("groups")))
     if number is None or number > MOST_GROUPS:
-        raise ActionError(f"groups: Invalid value: {asked.get('groups')!r}: write a number up to {MOST_GROUPS}")
+        raise ActionError(f"groups: Invalid value: {action.get('groups')!r}: write a number up to {MOST_GROUPS}")
     return number
 
 
-def _group(asked: Mapping[str, object]) -> str:
-    found = str(asked.get("group"))
-    if name_of(found) is None:
-        raise ActionError(f"group: Invalid value: {found!r}: name a group of the set")
-    return found
+def _group(action: Mapping[str, object]) -> str:
+    group = str(action.get("group"))
+    if name_of(group) is None:
+        raise ActionError(f"group: Invalid value: {group!r}: name a group of the set")
+    return group

@@ -87,8 +87,8 @@ class Address(Struct, frozen=True, kw_only=True):
             case PageKind.ROLLOUT | PageKind.LOGS:
                 return f"{PageKind.SET.value}/{place}/{self.kind.value}"
             case PageKind.HISTORY:
-                one = f"/{self.episode}" if self.episode else ""
-                return f"{PageKind.SET.value}/{place}/{self.kind.value}{one}"
+                episode = f"/{self.episode}" if self.episode else ""
+                return f"{PageKind.SET.value}/{place}/{self.kind.value}{episode}"
 
 
 def parse(path: str, query: Mapping[str, str]) -> Address:

@@ -45,14 +45,14 @@ class Channel:
         """Return the number of the newest state, as streams name it."""
         return f"{self._epoch}.{self.number}"
 
-    def show(self, shown: Rendering) -> None:
+    def show(self, rendering: Rendering) -> None:
         """Replace the state; notify all streams of the difference, if there is one."""
-        found = difference(self.shown, shown) if self.shown else None  # nobody has seen the state before the first
-        self.shown = shown
-        if found is None:
+        change = difference(self.shown, rendering) if self.shown else None  # nobody has seen the state before the first
+        self.shown = rendering
+        if change is None:
             return
         self.number += 1
-        self._keep(Frame(self.number, self._event("difference", found)))
+        self._keep(Frame(self.number, self._event("difference", change)))
         self._changed.set()
         self._changed = asyncio.Event()
 

@@ -18,7 +18,7 @@ TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xm
 def files() -> dict[str, str]:
     """Return the text of each file by its name."""
     folder = resources.files("leaderworkerset.dashboard") / "static"
-    return {one.name: one.read_text(encoding="utf-8") for one in folder.iterdir() if kind_of(one.name)}
+    return {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if kind_of(file.name)}
 
 
 def kind_of(name: str) -> str:

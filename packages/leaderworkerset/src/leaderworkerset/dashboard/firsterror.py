@@ -46,27 +46,29 @@ def first_of(logs: Mapping[str, Lines]) -> FirstError | None:
     >>> first_of({"0/0": [b"2026-01-01T00:00:02Z lost connection to rank 1"], "0/1": [b"2026-01-01T00:00:01Z KeyError: 1"]}).rank
     '0/1'
     """
-    found = []
+    errors = []
     for place, lines in logs.items():
         parts = [line.partition(b" ") for line in lines]
         texts = [text[:LONGEST_LINE].decode(errors="replace") for _, _, text in parts]
-        told = errorlines.telling(texts)
-        at = next((at for at in reversed(range(len(texts))) if texts[at].strip() == told.line), None)
-        if told.certain and at is not None:
+        error_line = errorlines.telling(texts)
+        at = next((at for at in reversed(range(len(texts))) if texts[at].strip() == error_line.line), None)
+        if error_line.certain and at is not None:
             stamp = parts[at][0]
-            found.append((comparable(stamp), FirstError(place, stamp.decode(errors="replace"), told.line, len(logs))))
-    return min(found, key=lambda one: one[0])[1] if found else None
+            errors.append(
+                (comparable(stamp), FirstError(place, stamp.decode(errors="replace"), error_line.line, len(logs)))
+            )
+    return min(errors, key=lambda pair: pair[0])[1] if errors else None
 
 
 async def find(client: Client, ranks: Sequence[Rank]) -> FirstError | None:
     """Read the logs of ranks concurrently, and return the first error, masked."""
-    chosen = sorted(ranks, key=lambda rank: not (rank.deaths or reasons.is_problem(rank)))[:MOST_RANKS]
+    urgent_ranks = sorted(ranks, key=lambda rank: not (rank.deaths or reasons.is_problem(rank)))[:MOST_RANKS]
     async with asyncio.TaskGroup() as tasks:
-        readers = {rank.place: tasks.create_task(_lines(client, rank)) for rank in chosen}
+        readers = {rank.place: tasks.create_task(_lines(client, rank)) for rank in urgent_ranks}
     first = first_of({place: reader.result() for place, reader in readers.items()})
     if first is None:
         return None
-    pods = [rank.object for rank in chosen if rank.object is not None]
+    pods = [rank.object for rank in urgent_ranks if rank.object is not None]
     return FirstError(first.rank, first.time, Mask(masking.known((), pods)).text(first.text), first.read)
 
 

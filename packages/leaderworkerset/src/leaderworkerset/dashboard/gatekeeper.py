@@ -116,40 +116,40 @@ class Gate(Struct, frozen=True):
         """Return the values of `Host` that are answered."""
         return frozenset({f"127.0.0.1:{self.port}", f"localhost:{self.port}"})
 
-    def refusal(self, asked: Asked) -> Refusal | None:
+    def refusal(self, request: Asked) -> Refusal | None:
         """Return why a request is refused; None if it may be answered. `exchange` checks links."""
-        if (found := self._plain_refusal(asked)) is not None or self.is_link(asked):
-            return found
-        if not set(asked.sites) <= OWN_SITES:
+        if (refusal := self._plain_refusal(request)) is not None or self.is_link(request):
+            return refusal
+        if not set(request.sites) <= OWN_SITES:
             return Refusal.ORIGIN
-        if not self.knows(asked):
+        if not self.knows(request):
             return Refusal.STRANGER
-        return self._action_refusal(asked) if asked.method == "POST" else None
+        return self._action_refusal(request) if request.method == "POST" else None
 
-    def _plain_refusal(self, asked: Asked) -> Refusal | None:
+    def _plain_refusal(self, request: Asked) -> Refusal | None:
         """Return why a request is refused for every browser; None if it is not."""
-        if len(asked.hosts) != 1 or asked.hosts[0] not in self.hosts:
+        if len(request.hosts) != 1 or request.hosts[0] not in self.hosts:
             return Refusal.HOST
-        if len(asked.path) > LONGEST_ADDRESS:
+        if len(request.path) > LONGEST_ADDRESS:
             return Refusal.ADDRESS
-        if asked.method not in METHODS:
+        if request.method not in METHODS:
             return Refusal.METHOD
-        return Refusal.ORIGIN if any(one != f"http://{asked.hosts[0]}" for one in asked.origins) else None
+        return Refusal.ORIGIN if any(origin != f"http://{request.hosts[0]}" for origin in request.origins) else None
 
-    def is_link(self, asked: Asked) -> bool:
+    def is_link(self, request: Asked) -> bool:
         """Return whether a request follows the link that opens the dashboard, from outside of the browser."""
-        return asked.method == "GET" and asked.path == f"{self.base}open"
+        return request.method == "GET" and request.path == f"{self.base}open"
 
-    def knows(self, asked: Asked) -> bool:
+    def knows(self, request: Asked) -> bool:
         """Return whether a request has the cookie of the session."""
-        found = session_in(asked.cookies)
-        return found is not None and same(found, self.secrets.session)
+        session = session_in(request.cookies)
+        return session is not None and same(session, self.secrets.session)
 
-    def _action_refusal(self, asked: Asked) -> Refusal | None:
+    def _action_refusal(self, request: Asked) -> Refusal | None:
         if not self.allows_actions:
             return Refusal.READ_ONLY
-        tokens = asked.action_tokens
-        is_own = bool(asked.origins) and len(tokens) == 1 and same(tokens[0], self.secrets.action)
+        tokens = request.action_tokens
+        is_own = bool(request.origins) and len(tokens) == 1 and same(tokens[0], self.secrets.action)
         return None if is_own else Refusal.FORGED
 
 
@@ -159,8 +159,8 @@ def session_in(cookies: Iterable[str]) -> str | None:
     >>> session_in(["theme=dark; lws-dashboard=7"]), session_in(["lws-dashboard=7", "lws-dashboard=8"])
     ('7', None)
     """
-    found = [value for header in cookies for value in re.findall(rf"(?:^|;)\s*{COOKIE}=([^;]*)", header)]
-    return found[0] if len(found) == 1 else None
+    values = [value for header in cookies for value in re.findall(rf"(?:^|;)\s*{COOKIE}=([^;]*)", header)]
+    return values[0] if len(values) == 1 else None
 
 
 def same(left: str, right: str) -> bool:

@@ -58,7 +58,7 @@ class Opened(Struct):
 
     channel: Channel
     lookers: int = 0
-    facts: PageFacts = field(default_factory=PageFacts)
+    facts: PageFacts = field(default_factory=lambda: PageFacts(is_read=False))
     read_at: float = float("-inf")
 
 
@@ -80,6 +80,8 @@ class Hub:
         opened.lookers += 1
         try:
             async with self._model.looking():
+                if self._is_due(address, opened):
+                    self._model.announce()  # the lists are read now, also without a change
                 yield opened.channel
         finally:
             opened.lookers -= 1
@@ -115,9 +117,9 @@ class Hub:
                 self._show(address, opened)
         finally:
             opened.lookers -= 1
-        idle = [one for one, kept in self._opened.items() if not kept.lookers and kept is not opened]
-        for one in idle[: max(len(self._opened) - KEPT_PAGES, 0)]:
-            del self._opened[one]
+        idle = [key for key, page in self._opened.items() if not page.lookers and page is not opened]
+        for key in idle[: max(len(self._opened) - KEPT_PAGES, 0)]:
+            del self._opened[key]
         return opened
 
     def _is_due(self, address: Address, opened: Opened) -> bool:
@@ -141,14 +143,14 @@ class Hub:
             log.warning("a page could not be rendered", page=address.path(), error=repr(error), exc_info=error)
 
     async def _read(self, queries: Sequence[Query]) -> dict[Resource, list[JSONObject]]:
-        found: dict[Resource, list[JSONObject]] = {}
+        objects: dict[Resource, list[JSONObject]] = {}
         for query in queries:
             # It may not be read, or is too long: the page shows the rest.
             with suppress(KubeError, TimeoutError, TooManyError):
                 async with timeouts.within(PATIENCE):
                     read = await Lists(self._model.client).bounded(query)
-                    found.setdefault(query.resource, []).extend(read)
-        return found
+                    objects.setdefault(query.resource, []).extend(read)
+        return objects
 
     async def _episodes(self, key: ObjectKey) -> Sequence[Episode] | None:
         if self._model.read_episodes is None:

@@ -83,13 +83,13 @@ class Wholes:
                 tasks.create_task(self._refused.wait()),
             ]
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            for one in waits:
-                one.cancel()
+            for wait in waits:
+                wait.cancel()
 
     def views(self, views: list[View]) -> list[SetView]:
         """Return the sets by namespace and name."""
-        found = (set_view(obj, views) for obj in self._informer.store.list())
-        return sorted(found, key=lambda one: (one.namespace, one.name))
+        sets = (set_view(obj, views) for obj in self._informer.store.list())
+        return sorted(sets, key=lambda view: (view.namespace, view.name))
 
 
 class LiveModel:
@@ -140,9 +140,9 @@ class LiveModel:
 
     async def until(self, check: Callable[[], T | None]) -> T:
         """Return the first result of `check` that is not None; it is called again for every new picture."""
-        while (found := check()) is None:
+        while (answer := check()) is None:
             await self.changed()
-        return found
+        return answer
 
     def paint(self) -> None:
         """Make a new picture."""
@@ -157,22 +157,27 @@ class LiveModel:
             trouble=self._trouble,
             answered=self._answered,
         )
+        self.announce()
+
+    def announce(self) -> None:
+        """Wake those who wait for a picture."""
         self._shown.set()
         self._shown = asyncio.Event()
 
     def start(self) -> None:
         """Notice changes from now on."""
-        for one in self.followed:
-            one.subscribe(self._note)
+        for informer in self.followed:
+            informer.subscribe(self._note)
 
     def relist(self) -> None:
         """Read everything again: the cluster may be another one."""
-        for one in self.followed:
-            one.relist(lambda: None)
+        for informer in self.followed:
+            informer.relist(lambda: None)
 
     def _note(self, _: Change) -> None:
         self._changed.set()
-        self._stale.set()
+        if self._trouble:
+            self._stale.set()  # the API server answers again
 
     async def follow(self) -> None:
         """Make a new picture after every change; changes in quick succession share one."""
@@ -185,6 +190,7 @@ class LiveModel:
                 self.paint()
             except Exception as error:  # anything may be stored in an object: the last picture stays
                 log.warning("the state could not be shown", error=repr(error), exc_info=error)
+            self._stale.set()  # only now, as the diagnosis of a large set would delay the picture
             took = self.clock.monotonic() - began
             await asyncio.sleep(max(SHORTEST_PAUSE, min(3 * took, LONGEST_PAUSE)))
 
@@ -206,7 +212,7 @@ class LiveModel:
         ill = [view for view in views if not is_as_wanted(view, Selection(view.name))]
         try:
             async with timeouts.within(PATIENCE):
-                found = await surveying.survey(lists, ill, self.namespace, self.commands)
+                diagnoses = await surveying.survey(lists, ill, self.namespace, self.commands)
                 of_sets = await surveying.diagnose_sets(lists, sets, self.namespace, self.commands)
                 await self.client.list_page(Query(LEADERWORKERSETS, self.namespace), limit=1)
         except Exception as error:  # likewise: the last diagnoses stay
@@ -220,8 +226,8 @@ class LiveModel:
             if self._trouble:
                 self.relist()  # a watch may wait long for its next try, or hang since the machine slept
             self._trouble, self._answered = "", self.clock.now()
-            self._diagnoses = {ObjectKey(one.namespace, one.target): one for one in found}
-            self._of_sets = {ObjectKey(one.namespace, one.target): one for one in of_sets}
+            self._diagnoses = {ObjectKey(diagnosis.namespace, diagnosis.target): diagnosis for diagnosis in diagnoses}
+            self._of_sets = {ObjectKey(diagnosis.namespace, diagnosis.target): diagnosis for diagnosis in of_sets}
         self.paint()
 
 

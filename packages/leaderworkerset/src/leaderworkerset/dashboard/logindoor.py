@@ -74,8 +74,8 @@ class LoginDoor:
 
     async def _login(self, request: web.Request) -> web.StreamResponse:
         try:
-            given = (await request.post()).get("token")
-            session = await self.visitors.enter(given.strip() if isinstance(given, str) else "")
+            token = (await request.post()).get("token")
+            session = await self.visitors.enter(token.strip() if isinstance(token, str) else "")
         except web.HTTPRequestEntityTooLarge:
             return page("The token is too long.", status=422)
         except NotAdmittedError as error:
@@ -97,7 +97,9 @@ def refused(request: web.Request) -> Refusal | None:
         return Refusal.ADDRESS
     if request.method not in METHODS:
         return Refusal.METHOD
-    is_own = all(urlsplit(one).netloc == hosts[0] and urlsplit(one).scheme in {"http", "https"} for one in origins)
+    is_own = all(
+        urlsplit(origin).netloc == hosts[0] and urlsplit(origin).scheme in {"http", "https"} for origin in origins
+    )
     if not is_own or (request.method == "POST" and not origins):
         return Refusal.ORIGIN
     return None

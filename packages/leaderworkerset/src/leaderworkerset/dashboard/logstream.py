@@ -92,13 +92,13 @@ class LineQueue:
         """Add one line with its time."""
         stamp, _, text = line.partition(b" ")
         place = place_of(pod) or ("?", "?")
-        shown = text[:LONGEST_LINE].decode(errors="replace")
-        sent: JSONObject = {
+        content = text[:LONGEST_LINE].decode(errors="replace")
+        entry: JSONObject = {
             "rank": f"{place[0]}/{place[1]}",
             "time": stamp.decode(errors="replace"),
-            "text": shown,
+            "text": content,
         }
-        self._put(sent | ({"error": True} if errorlines.strength(shown) is Strength.ERROR else {}))
+        self._put(entry | ({"error": True} if errorlines.strength(content) is Strength.ERROR else {}))
 
     def note(self, text: str) -> None:
         """Add a sentence about the stream itself."""
@@ -111,17 +111,17 @@ class LineQueue:
 
     async def take(self, seconds: float) -> bytes:
         """Return the lines that wait; after this time without any, an empty line, which fails on a broken connection."""
-        found = []
+        lines = []
         with suppress(TimeoutError):
             async with timeouts.within(seconds):
-                found.append(await self._lines.get())
+                lines.append(await self._lines.get())
         while not self._lines.empty():
-            found.append(self._lines.get_nowait())
+            lines.append(self._lines.get_nowait())
         if self._dropped:
             note = {"note": f"{self._dropped} lines were left out: they came faster than they could be shown"}
-            found.append(msgspec.json.encode(note))
+            lines.append(msgspec.json.encode(note))
             self._dropped = 0
-        return b"".join(one + b"\n" for one in found) or b"\n"
+        return b"".join(line + b"\n" for line in lines) or b"\n"
 
     def _put(self, content: JSONObject) -> None:
         try:
@@ -130,13 +130,13 @@ class LineQueue:
             self._dropped += 1
 
 
-async def send(model: LiveModel, wanted: LogRequest, write: Callable[[bytes], Awaitable[None]]) -> None:
+async def send(model: LiveModel, request: LogRequest, write: Callable[[bytes], Awaitable[None]]) -> None:
     """Write lines until the set is deleted, or only past lines unless the request follows; errors of `write` are raised."""
     lines = LineQueue()
-    options = PodLogOptions(tail=wanted.tail, timestamps=True, previous=wanted.previous)
-    read_all = _follow if wanted.follow and not wanted.previous else _past
+    options = PodLogOptions(tail=request.tail, timestamps=True, previous=request.previous)
+    read_all = _follow if request.follow and not request.previous else _past
     async with asyncio.TaskGroup() as tasks:
-        reading = tasks.create_task(read_all(model, wanted, options, lines))
+        reading = tasks.create_task(read_all(model, request, options, lines))
         try:
             while not reading.done() or lines.has_some:
                 await write(await lines.take(BETWEEN_SIGNS))
@@ -144,21 +144,21 @@ async def send(model: LiveModel, wanted: LogRequest, write: Callable[[bytes], Aw
             reading.cancel()
 
 
-async def _follow(model: LiveModel, wanted: LogRequest, options: PodLogOptions, lines: LineQueue) -> None:
+async def _follow(model: LiveModel, request: LogRequest, options: PodLogOptions, lines: LineQueue) -> None:
     streams = Streams(
         MOST_STREAMS,
         lambda: lines.note(f"more than {MOST_STREAMS} ranks: choose some of them"),
         lambda _, error: lines.note(str(error)),
     )
-    follower = LogFollower(model.client, wanted.covers, options, lines.line, streams)
+    follower = LogFollower(model.client, request.covers, options, lines.line, streams)
     try:
-        await follower.run(model, SharedPods(model, wanted.key))
+        await follower.run(model, SharedPods(model, request.key))
     except* KubeError as errors:
         lines.note(str(errors.exceptions[0]))
 
 
-async def _past(model: LiveModel, wanted: LogRequest, options: PodLogOptions, lines: LineQueue) -> None:
-    for pod in filter(wanted.covers, model.everything.pods.store.list()):
+async def _past(model: LiveModel, request: LogRequest, options: PodLogOptions, lines: LineQueue) -> None:
+    for pod in filter(request.covers, model.everything.pods.store.list()):
         try:
             async for line in read(model.client, pod, options):
                 lines.line(pod, line)

@@ -24,10 +24,10 @@ def tag(name: str, /, *content: Content, **attributes: Attribute) -> Safe:
     >>> tag("p", "a < b", tag("br"), class_="x", data_at='"1"', hidden=True, title=None)
     '<p class="x" data-at="&quot;1&quot;" hidden>a &lt; b<br></p>'
     """
-    written = "".join(_attribute(key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
+    texts = "".join(_attribute(key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
     if name in VOID:
-        return Safe(f"<{name}{written}>")
-    return Safe(f"<{name}{written}>{joined(*content)}</{name}>")
+        return Safe(f"<{name}{texts}>")
+    return Safe(f"<{name}{texts}>{joined(*content)}</{name}>")
 
 
 def joined(*content: Content) -> Safe:

@@ -49,16 +49,18 @@ def ends_normally(rank: Rank) -> bool:
     """Return whether a pod is being deleted, and its containers ended as a signal ends them, or still run."""
     if rank.object is None or not meta.is_deleting(rank.object):
         return False
-    ends = (one.get("state", {}).get("terminated") for one in meta.status(rank.object).get("containerStatuses") or ())
+    ends = (
+        status.get("state", {}).get("terminated") for status in meta.status(rank.object).get("containerStatuses") or ()
+    )
     return all(end.get("exitCode") in podstate.STOPPED for end in ends if end)
 
 
 def of_group(group: Group) -> CellState:
     """Return the condition of a group: the common condition of its ranks, a problem if a rank has one, or starting."""
-    found = set(map(of_rank, group.ranks))
-    if len(found) == 1:
-        return found.pop()
-    return CellState.PROBLEM if CellState.PROBLEM in found else CellState.STARTING
+    states = set(map(of_rank, group.ranks))
+    if len(states) == 1:
+        return states.pop()
+    return CellState.PROBLEM if CellState.PROBLEM in states else CellState.STARTING
 
 
 class ToldSet(Struct, frozen=True):
@@ -93,23 +95,23 @@ class Picture(Struct, frozen=True, kw_only=True):
 
     def told(self, view: View) -> ToldSet:
         """Return a LeaderWorkerSet with its diagnosis; without a diagnosis it is in progress."""
-        chosen = Selection(view.name)
-        if is_as_wanted(view, chosen):
-            return ToldSet(view, diagnose(Observed(view=view, now=self.now), chosen))
-        found = self.diagnoses.get(view.key)
-        if found is None or found.verdict is Verdict.HEALTHY:
-            found = _in_progress(view.name, view.namespace, reasons.brief(view))
-        return ToldSet(view, found)
+        selection = Selection(view.name)
+        if is_as_wanted(view, selection):
+            return ToldSet(view, diagnose(Observed(view=view, now=self.now), selection))
+        diagnosis = self.diagnoses.get(view.key)
+        if diagnosis is None or diagnosis.verdict is Verdict.HEALTHY:
+            diagnosis = _in_progress(view.name, view.namespace, reasons.brief(view))
+        return ToldSet(view, diagnosis)
 
-    def told_whole(self, one: SetView) -> ToldWhole:
+    def told_whole(self, whole: SetView) -> ToldWhole:
         """Return a DisaggregatedSet with its diagnosis and those of its LeaderWorkerSets."""
-        parts = tuple(self.told(part.view) for part in one.parts)
-        own = self.of_sets.get(one.key) or _in_progress(one.name, one.namespace, one.rollout)
-        if one.is_settled and own.verdict is not Verdict.HEALTHY and not meta.is_deleting(one.object):
-            own = Diagnosis(target=one.name, verdict=Verdict.HEALTHY, sentence="complete", namespace=one.namespace)
-        found = worst(of_whole(own, [part.told for part in parts]))
-        is_fine = own.verdict is found.verdict is Verdict.HEALTHY  # a part speaks of its own groups only
-        return ToldWhole(one, own if is_fine else found, parts)
+        parts = tuple(self.told(part.view) for part in whole.parts)
+        own = self.of_sets.get(whole.key) or _in_progress(whole.name, whole.namespace, whole.rollout)
+        if whole.is_settled and own.verdict is not Verdict.HEALTHY and not meta.is_deleting(whole.object):
+            own = Diagnosis(target=whole.name, verdict=Verdict.HEALTHY, sentence="complete", namespace=whole.namespace)
+        diagnosis = worst(of_whole(own, [part.told for part in parts]))
+        is_fine = own.verdict is diagnosis.verdict is Verdict.HEALTHY  # a part speaks of its own groups only
+        return ToldWhole(whole, own if is_fine else diagnosis, parts)
 
     def find(self, key: ObjectKey) -> View | None:
         """Return a LeaderWorkerSet, None if it does not exist."""
@@ -117,18 +119,18 @@ class Picture(Struct, frozen=True, kw_only=True):
 
     def find_whole(self, key: ObjectKey) -> SetView | None:
         """Return a DisaggregatedSet, None if it does not exist."""
-        return next((one for one in self.sets if one.key == key), None)
+        return next((whole for whole in self.sets if whole.key == key), None)
 
     def ordered(self) -> list[ToldSet | ToldWhole]:
         """Return DisaggregatedSets, and the LeaderWorkerSets that none of them owns: the most urgent first."""
-        wholes = [self.told_whole(one) for one in self.sets]
+        wholes = [self.told_whole(whole) for whole in self.sets]
         owned = {part.view.key for whole in wholes for part in whole.parts}
         alone = [self.told(view) for view in self.views if view.key not in owned]
         return sorted([*wholes, *alone], key=_urgency)
 
 
-def _urgency(one: ToldSet | ToldWhole) -> tuple[int, str, str]:
-    return WORST.index(one.told.verdict), one.view.namespace, one.view.name
+def _urgency(item: ToldSet | ToldWhole) -> tuple[int, str, str]:
+    return WORST.index(item.told.verdict), item.view.namespace, item.view.name
 
 
 def _in_progress(name: str, namespace: str, sentence: str) -> Diagnosis:

@@ -29,25 +29,25 @@ class Piece(Struct, frozen=True):
     @property
     def frame(self) -> list[str]:
         """Return the HTML between the parts, and their keys."""
-        found, at = [part.key for part in self.parts], 0
+        frame, at = [part.key for part in self.parts], 0
         for part in self.parts:
             start = self.html.index(part.html, at)
-            found.append(self.html[at:start])
+            frame.append(self.html[at:start])
             at = start + len(part.html)
-        return [*found, self.html[at:]]
+        return [*frame, self.html[at:]]
 
 
 Rendering: TypeAlias = Mapping[str, Sequence[Piece]]
 """The pieces of each region, by the region's `id`."""
 
 
-def region(element: str, key: str, shown: Rendering, **attributes: Attribute) -> Safe:
+def region(element: str, key: str, rendering: Rendering, **attributes: Attribute) -> Safe:
     """Return the element of a region, with its pieces.
 
     >>> region("p", "r", {"r": [Piece("a", Safe("<i>1</i>"))]}, class_="x")
     '<p id="r" class="x"><i>1</i></p>'
     """
-    return tag(element, [piece.html for piece in shown.get(key, ())], id=key, **attributes)
+    return tag(element, [piece.html for piece in rendering.get(key, ())], id=key, **attributes)
 
 
 def difference(old: Rendering, new: Rendering) -> JSONObject | None:
@@ -68,16 +68,16 @@ def difference(old: Rendering, new: Rendering) -> JSONObject | None:
     order, say = {}, []
     for region, pieces in new.items():
         for piece in pieces:
-            known = before.get(piece.key)
-            put += _put(region, known, piece)
-            if piece.says and (known is None or known.says != piece.says):
+            old_piece = before.get(piece.key)
+            put += _put(region, old_piece, piece)
+            if piece.says and (old_piece is None or old_piece.says != piece.says):
                 say.append(piece.says)
         keys = [piece.key for piece in pieces]
         if keys != [piece.key for piece in old.get(region, ()) if piece.key in after]:
             order[region] = keys
     gone = [key for key in before if key not in after]
-    found = {"put": put, "gone": gone, "order": order, "say": say}
-    return {name: value for name, value in found.items() if value} if put or gone or order else None
+    change = {"put": put, "gone": gone, "order": order, "say": say}
+    return {name: value for name, value in change.items() if value} if put or gone or order else None
 
 
 def _put(home: str, old: Piece | None, new: Piece) -> list[list[str]]:
@@ -89,6 +89,6 @@ def _put(home: str, old: Piece | None, new: Piece) -> list[list[str]]:
     return [entry for before, after in zip(old.parts, new.parts, strict=True) for entry in _put("", before, after)]
 
 
-def whole(shown: Rendering) -> JSONObject:
+def whole(rendering: Rendering) -> JSONObject:
     """Return the whole state, for a page whose last state is too old."""
-    return {"regions": {region: "".join(piece.html for piece in pieces) for region, pieces in shown.items()}}
+    return {"regions": {region: "".join(piece.html for piece in pieces) for region, pieces in rendering.items()}}

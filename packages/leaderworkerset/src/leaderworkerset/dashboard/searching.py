@@ -70,11 +70,11 @@ def search(picture: Picture, text: str) -> list[Hits]:
 
 def fragment(picture: Picture, text: str) -> Safe:
     """Return the hits as items of a list; without a hit, the kinds of objects that can be found."""
-    found = search(picture, text)
-    if not found:
+    kinds = search(picture, text)
+    if not kinds:
         words = f"Nothing is called {text[:LONGEST]!r}. " if text.strip() else ""
         return tag("li", words, HINT, class_="hint")
-    return joined(*(_items(hits) for hits in found))
+    return joined(*(_items(hits) for hits in kinds))
 
 
 def _items(hits: Hits) -> Safe:
@@ -85,21 +85,21 @@ def _items(hits: Hits) -> Safe:
 
 def _best(kind: str, hits: Iterator[Hit], words: Sequence[str]) -> Hits | None:
     ranked = [(rank, hit) for hit in hits if (rank := hit.rank(words)) is not None]
-    best = [hit for _, hit in sorted(ranked, key=lambda one: (one[0], len(one[1].title), one[1].title))]
+    best = [hit for _, hit in sorted(ranked, key=lambda pair: (pair[0], len(pair[1].title), pair[1].title))]
     return Hits(kind, best[:MOST], max(len(best) - MOST, 0)) if best else None
 
 
 def _sets(picture: Picture) -> Iterator[Hit]:
-    for one in picture.ordered():
-        yield _set(one, PageKind.WHOLE if isinstance(one, ToldWhole) else PageKind.SET)
-        if isinstance(one, ToldWhole):
-            yield from (_set(part, PageKind.SET) for part in one.parts)
+    for item in picture.ordered():
+        yield _set(item, PageKind.WHOLE if isinstance(item, ToldWhole) else PageKind.SET)
+        if isinstance(item, ToldWhole):
+            yield from (_set(part, PageKind.SET) for part in item.parts)
 
 
-def _set(one: ToldSet | ToldWhole, kind: PageKind) -> Hit:
-    told = one.told
-    detail = " · ".join(filter(None, [one.view.namespace, cells.VERDICTS[told.verdict][1], told.code]))
-    return Hit(one.view.name, detail, Address(kind=kind, key=one.view.key).path(), told.sentence)
+def _set(item: ToldSet | ToldWhole, kind: PageKind) -> Hit:
+    diagnosis = item.told
+    detail = " · ".join(filter(None, [item.view.namespace, cells.VERDICTS[diagnosis.verdict][1], diagnosis.code]))
+    return Hit(item.view.name, detail, Address(kind=kind, key=item.view.key).path(), diagnosis.sentence)
 
 
 def _groups(picture: Picture) -> Iterator[Hit]:

@@ -38,16 +38,16 @@ EVENTS: Final = 30
 PATIENCE: Final = 5.0
 
 
-async def pane(model: LiveModel, view: View, chosen: Selection) -> Safe | None:
+async def pane(model: LiveModel, view: View, selection: Selection) -> Safe | None:
     """Return the panel of one rank; None if the set has no such rank."""
-    ranks = [rank for group in view.groups if group.name == chosen.group for rank in group.ranks]
-    rank = next((rank for rank in ranks if rank.index == chosen.rank), None)
+    ranks = [rank for group in view.groups if group.name == selection.group for rank in group.ranks]
+    rank = next((rank for rank in ranks if rank.index == selection.rank), None)
     if rank is None:
         return None
     lists = Lists(model.client)
     async with asyncio.TaskGroup() as tasks:
-        told = tasks.create_task(_explained(model, lists, view, chosen))
-        events = tasks.create_task(_events(lists, model, view, chosen))
+        explanation = tasks.create_task(_explained(model, lists, view, selection))
+        events = tasks.create_task(_events(lists, model, view, selection))
         lines = tasks.create_task(_last_lines(model, rank))
         first = tasks.create_task(_first_error(model, view, ranks))
         use = tasks.create_task(_use(model, view, rank))
@@ -58,7 +58,7 @@ async def pane(model: LiveModel, view: View, chosen: Selection) -> Safe | None:
         first.result(),
         tag("h3", "Last lines ", _all_lines(view, rank)),
         tag("pre", _marked(lines.result()) or "no lines", tabindex=0),
-        told.result(),
+        explanation.result(),
         tag("h3", "Events"),
         events.result(),
     )
@@ -73,61 +73,72 @@ async def _first_error(model: LiveModel, view: View, ranks: Sequence[Rank]) -> S
         return None
     href = f"{Address(kind=PageKind.SET, key=view.key).path()}?rank={quote(first.rank)}"
     searched = f"the first error of {counted(first.read, 'rank')}"
+    time = tag("time", first.time[11:19], datetime=first.time)
     return tag(
-        "p", tag("mark", first.text), " ", tag("a", first.rank, href=href), f" {first.time}, {searched}", class_="first"
+        "p", tag("mark", first.text), " ", tag("a", first.rank, href=href), " ", time, f", {searched}", class_="first"
     )
 
 
 async def _use(model: LiveModel, view: View, rank: Rank) -> Safe | None:
     """Return what a rank uses, and its GPUs; None if the cluster measures nothing and names no GPUs."""
-    key, now, found = ObjectKey(view.namespace, rank.pod), model.clock.now(), None
+    key, now, metrics = ObjectKey(view.namespace, rank.pod), model.clock.now(), None
     with suppress(KubeError, TimeoutError):
         async with timeouts.within(PATIENCE):
-            found = await model.client.find(POD_METRICS, key)
-    row = RankLoad(view, rank, loads.by_pod([found]).get(key) if found else None)
+            metrics = await model.client.find(POD_METRICS, key)
+    row = RankLoad(view, rank, loads.by_pod([metrics]).get(key) if metrics else None)
     names = loads.measured([row])
     facts = [(loads.TITLES[name], text) for name, text in zip(names, loads.cells(row, names, now), strict=True)]
     facts += [("devices", " ".join(own))] if (own := devices.of_pod(rank.object)) else []
-    shown = [tag("div", tag("dt", title), tag("dd", text)) for title, text in facts]
-    return tag("dl", shown, class_="where") if shown else None
+    entries = [tag("div", tag("dt", title), tag("dd", text)) for title, text in facts]
+    return tag("dl", entries, class_="where") if entries else None
 
 
-async def _explained(model: LiveModel, lists: Lists, view: View, chosen: Selection) -> Safe:
+async def _explained(model: LiveModel, lists: Lists, view: View, selection: Selection) -> Safe:
     try:
         async with timeouts.within(PATIENCE):
-            observed = await observe_view(lists, view, chosen, model.clock)
+            observed = await observe_view(lists, view, selection, model.clock)
     except (KubeError, TimeoutError, ExceptionGroup):
         return tag("p", "why it is not ready could not be read")
-    told = diagnose(replace(observed, commands=model.commands), chosen)
+    diagnosis = diagnose(replace(observed, commands=model.commands), selection)
     of_set = model.picture.told(view).told
-    if (told.code, told.sentence) == (of_set.code, of_set.sentence):
-        return tag("p", cells.verdict(told), " ", cells.code(told), " ", told.title, ": the cause of the whole set")
-    return cells.cause(told)
+    if (diagnosis.code, diagnosis.sentence) == (of_set.code, of_set.sentence):
+        return tag(
+            "p",
+            cells.verdict(diagnosis),
+            " ",
+            cells.code(diagnosis),
+            " ",
+            diagnosis.title,
+            ": the cause of the whole set",
+        )
+    return cells.cause(diagnosis)
 
 
-async def _events(lists: Lists, model: LiveModel, view: View, chosen: Selection) -> Safe:
+async def _events(lists: Lists, model: LiveModel, view: View, selection: Selection) -> Safe:
     try:
         async with timeouts.within(PATIENCE):
             events = await lists.all(Query(CORE_EVENTS, view.namespace))
     except (KubeError, TimeoutError):
         return tag("p", "events could not be read")
-    others = [one.name for one in model.picture.views if one.namespace == view.namespace and one.name != view.name]
-    return _listed(History(view.object, view.pods, others).read(events, chosen)[-EVENTS:])
+    others = [
+        other.name for other in model.picture.views if other.namespace == view.namespace and other.name != view.name
+    ]
+    return _listed(History(view.object, view.pods, others).read(events, selection)[-EVENTS:])
 
 
-def _listed(found: Sequence[Happening]) -> Safe:
-    if not found:
+def _listed(happenings: Sequence[Happening]) -> Safe:
+    if not happenings:
         return tag("p", "none")
     items = [
         tag(
             "li",
-            tag("time", one.last.strftime("%H:%M:%S"), datetime=one.last.isoformat()),
-            " ⚠ " if one.is_warning else " ",
-            tag("strong", one.reason),
-            f" ({one.count} times) " if one.count > 1 else " ",
-            one.message,
+            tag("time", happening.last.strftime("%H:%M:%S"), datetime=happening.last.isoformat()),
+            " ⚠ " if happening.is_warning else " ",
+            tag("strong", happening.reason),
+            f" ({happening.count} times) " if happening.count > 1 else " ",
+            happening.message,
         )
-        for one in reversed(found)
+        for happening in reversed(happenings)
     ]
     return tag("ol", items, class_="events")
 
@@ -140,10 +151,10 @@ def _all_lines(view: View, rank: Rank) -> Safe:
 def _marked(text: str) -> Safe | None:
     """Return lines with a mark on the line that explains the end of the program; commands quote the same line."""
     lines = text.split("\n") if text else []
-    found = errorlines.telling(lines)
-    telling = [at for at, line in enumerate(lines) if found.certain and line.strip() == found.line][-1:]
-    shown = [tag("mark", line) if at in telling else line for at, line in enumerate(lines)]
-    return joined(*(part for line in shown for part in (line, "\n"))) if lines else None
+    error_line = errorlines.telling(lines)
+    telling = [at for at, line in enumerate(lines) if error_line.certain and line.strip() == error_line.line][-1:]
+    marked_lines = [tag("mark", line) if at in telling else line for at, line in enumerate(lines)]
+    return joined(*(part for line in marked_lines for part in (line, "\n"))) if lines else None
 
 
 async def _last_lines(model: LiveModel, rank: Rank) -> str:
@@ -152,8 +163,8 @@ async def _last_lines(model: LiveModel, rank: Rank) -> str:
         return ""
     try:
         async with timeouts.within(PATIENCE):
-            found = [line async for line in read(model.client, rank.object, PodLogOptions(tail=LINES))]
+            lines = [line async for line in read(model.client, rank.object, PodLogOptions(tail=LINES))]
     except (KubeError, TimeoutError) as error:
         return str(error) or f"no answer within {PATIENCE:g} s"
-    text = "\n".join(line[:LONGEST_LINE].decode(errors="replace") for line in found)
+    text = "\n".join(line[:LONGEST_LINE].decode(errors="replace") for line in lines)
     return Mask(masking.known((), [rank.object])).text(text)

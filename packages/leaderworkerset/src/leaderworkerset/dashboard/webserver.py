@@ -126,10 +126,10 @@ class Dashboard(msgspec.Struct):
     def application(self) -> web.Application:
         """Build the application."""
         most = MOST_BODY if self.door is None else MOST_BODY + LONGEST_TOKEN
-        made = web.Application(middlewares=[self._guarded], client_max_size=most)
-        made.router.add_route("*", "/{rest:.*}", self._answer)
-        made.on_response_prepare.append(responses.protect)
-        return made
+        application = web.Application(middlewares=[self._guarded], client_max_size=most)
+        application.router.add_route("*", "/{rest:.*}", self._answer)
+        application.on_response_prepare.append(responses.protect)
+        return application
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -192,24 +192,28 @@ class Dashboard(msgspec.Struct):
 
     async def _page(self, request: web.Request, path: str) -> web.StreamResponse:
         try:
-            found = address.parse(path, request.query)
+            page_address = address.parse(path, request.query)
         except address.NoSuchPageError:
             return responses.missing()
-        match found.form:
+        match page_address.form:
             case PageForm.TEXT:
-                lines = PAGES[found.kind].text(self.model.picture, found, await self.hub.facts(found))
+                lines = PAGES[page_address.kind].text(
+                    self.model.picture, page_address, await self.hub.facts(page_address)
+                )
                 return web.Response(text="".join(f"{line}\n" for line in lines))
             case PageForm.FILE:
-                saved = responses.html(exporting.exported(self.model.picture, found, await self.hub.facts(found)))
+                saved = responses.html(
+                    exporting.exported(self.model.picture, page_address, await self.hub.facts(page_address))
+                )
                 saved.headers["Content-Disposition"] = "attachment"
                 return saved
             case PageForm.PAGE | PageForm.TABLE:
-                return await self._shown(request, found)
+                return await self._shown(request, page_address)
 
-    async def _shown(self, request: web.Request, found: address.Address) -> web.StreamResponse:
+    async def _shown(self, request: web.Request, page_address: address.Address) -> web.StreamResponse:
         if "stream" in request.query:
-            return await self._stream(request, found)
-        channel = await self.hub.channel(found)
+            return await self._stream(request, page_address)
+        channel = await self.hub.channel(page_address)
         rights = self._rights(request)
         serving = Serving(
             base=self.gate.base,
@@ -217,31 +221,33 @@ class Dashboard(msgspec.Struct):
             about=replace(self.about, user=rights.user),
             namespace=self.model.namespace,
         )
-        shown = responses.html(htmldocument.document(PAGES[found.kind], found, channel.shown, channel.ident, serving))
-        if not self._exists(found):
-            shown.set_status(404)
-        return shown
+        response = responses.html(
+            htmldocument.document(PAGES[page_address.kind], page_address, channel.shown, channel.ident, serving)
+        )
+        if not self._exists(page_address):
+            response.set_status(404)
+        return response
 
-    def _exists(self, found: address.Address) -> bool:
+    def _exists(self, page_address: address.Address) -> bool:
         """Return whether what a page is about exists; recorded failures outlive their set."""
-        match found.kind:
+        match page_address.kind:
             case PageKind.SET | PageKind.ROLLOUT | PageKind.LOGS:
-                return self.model.picture.find(found.key) is not None
+                return self.model.picture.find(page_address.key) is not None
             case PageKind.WHOLE:
-                return self.model.picture.find_whole(found.key) is not None
+                return self.model.picture.find_whole(page_address.key) is not None
             case PageKind.CAUSE:
-                return found.episode in causepage.BY_CODE
+                return page_address.episode in causepage.BY_CODE
             case _:
                 return True
 
-    async def _stream(self, request: web.Request, found: address.Address) -> web.StreamResponse:
+    async def _stream(self, request: web.Request, page_address: address.Address) -> web.StreamResponse:
         """Send the changes of a page since the state that the browser has."""
         if len(self._streams) >= MOST_STREAMS:
             return responses.busy(MOST_STREAMS)
         last = request.headers.get("Last-Event-ID") or request.query["stream"]
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         with self._streaming(), suppress(ConnectionError, TimeoutError):  # the browser has left, or reads nothing
-            async with self.hub.looking(found) as channel, timeouts.within(RECHECK if self.door else None):
+            async with self.hub.looking(page_address) as channel, timeouts.within(RECHECK if self.door else None):
                 await response.prepare(request)
                 await response.write(AGAIN)
                 await _send(response, channel, last)
@@ -265,7 +271,7 @@ class Dashboard(msgspec.Struct):
             return responses.missing()
         if len(self._streams) >= MOST_STREAMS:
             return responses.busy(MOST_STREAMS)
-        wanted = LogRequest(
+        log_request = LogRequest(
             key=key,
             places=frozenset(places),
             tail=min(tail, logstream.TAIL),
@@ -282,7 +288,7 @@ class Dashboard(msgspec.Struct):
             try:
                 await response.prepare(request)
                 async with timeouts.within(LONGEST_VISIT if self.door else None):
-                    await logstream.send(self.model, wanted, write)
+                    await logstream.send(self.model, log_request, write)
             except* (ConnectionError, TimeoutError):
                 pass
         return response
@@ -298,8 +304,8 @@ class Dashboard(msgspec.Struct):
         view, number = self.model.picture.find(key), decimals.natural(rank)
         if view is None or number is None:
             return responses.missing()
-        found = await sidepane.pane(self.model, view, Selection(view.name, name_of(group), number))
-        return responses.missing() if found is None else responses.html(found)
+        panel = await sidepane.pane(self.model, view, Selection(view.name, name_of(group), number))
+        return responses.missing() if panel is None else responses.html(panel)
 
     async def _act(self, request: web.Request) -> web.StreamResponse:
         """Run the command of an action: a dry run, unless the page says that it was seen and confirmed."""
@@ -307,13 +313,13 @@ class Dashboard(msgspec.Struct):
         if rights.runner is None:  # the gate has refused it, unless the dashboard is shared
             return responses.refused(Refusal.READ_ONLY)
         try:
-            asked = msgspec.json.decode(await request.read(), type=dict[str, object])
-            words = actions.words(asked)
+            action = msgspec.json.decode(await request.read(), type=dict[str, object])
+            words = actions.words(action)
         except web.HTTPRequestEntityTooLarge:
             return responses.refused(Refusal.ADDRESS)
         except (msgspec.DecodeError, ActionError) as error:
             return web.json_response({"error": str(error)}, status=422)
-        is_trial = asked.get("confirmed") is not True
+        is_trial = action.get("confirmed") is not True
         limit = PATIENCE if is_trial else LONGEST_ACTION
         try:
             async with timeouts.within(limit):

@@ -20,6 +20,7 @@ from leaderworkerset.diagnosis.causes import (
     images,
     laterprobes,
     lostnodes,
+    missingpods,
     pendingmoves,
     refusals,
     resizes,
@@ -68,6 +69,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     refusals.INVALID_TEMPLATE,
     refusals.REFUSED,
     unattended.statefulset_without_controller,
+    missingpods.has_not_made_pods,
     unattended.revision_is_missing,
     # They were given up.
     starts.budget_is_spent,
@@ -130,6 +132,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     starts.names_do_not_resolve,
     laterprobes.not_due,
     containers.gate_is_closed,
+    missingpods.awaits_old_workers,
     starts.awaits_leader,
     starts.rendezvous,
     containers.unready,

@@ -16,7 +16,7 @@ from leaderworkerset.diagnosis.causes.rollouts import configuration
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Cause, Diagnosis, Finding, Verdict
 from leaderworkerset.diagnosis.observed import KUBECTL, Observed
-from leaderworkerset.views import outcome, wording
+from leaderworkerset.views import outcome
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection, narrow
@@ -168,8 +168,6 @@ def _healthy(observed: Observed, selection: Selection) -> Diagnosis:
 
 def _unknown(observed: Observed, selection: Selection) -> Diagnosis:
     """Return a diagnosis with the observed facts only, if no cause is known."""
-    rank_reasons = [(rank, rank.why) for _, rank in observed.unready][:5]
-    lines = [f"{rank.pod}: {wording.state(rank)}{f': {ranks.quote(why)}' if why else ''}" for rank, why in rank_reasons]
     return Diagnosis(
         target=str(selection),
         verdict=Verdict.UNKNOWN,
@@ -177,7 +175,7 @@ def _unknown(observed: Observed, selection: Selection) -> Diagnosis:
         code=UNKNOWN,
         title="the cause is not known",
         subject=own(observed),
-        evidence=tuple(lines),
+        evidence=ranks.states((rank for _, rank in observed.unready), 5),
         steps=(observed.lws(f"describe {selection}"),),
         unread=_unread(observed),
         namespace=observed.view.namespace,

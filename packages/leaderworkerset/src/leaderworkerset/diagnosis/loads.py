@@ -16,6 +16,7 @@ from leaderworkerset.core.gang import demand
 from leaderworkerset.core.gang.demand import Demand
 from leaderworkerset.views import devices
 from leaderworkerset.views.groups import Rank, View
+from leaderworkerset.views.rankcolumns import RankColumns
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
@@ -83,6 +84,15 @@ def measured(rows: Iterable[RankLoad]) -> tuple[str, ...]:
     """Return the resources to show, in order of columns: GPUs only if one is measured; none if no rank is measured."""
     names = {name for row in rows for name in row.used or {}}
     return () if not names else (CPU, MEMORY, *(OF_GPUS if names.intersection(OF_GPUS) else ()))
+
+
+def columns(views: Iterable[View], used: Mapping[ObjectKey, Demand], now: datetime) -> RankColumns:
+    """Return a column for each resource that is measured, with the cells of each rank that has a pod."""
+    rows = loads(views, used)
+    names = measured(rows)
+    return RankColumns(
+        [TITLES[name] for name in names], {meta.key(row.rank.object or {}): cells(row, names, now) for row in rows}
+    )
 
 
 def cells(row: RankLoad, names: Sequence[str], now: datetime) -> list[str]:

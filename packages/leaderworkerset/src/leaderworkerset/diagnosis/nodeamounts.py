@@ -67,9 +67,12 @@ def allocatable(node: JSONObject) -> Mapping[str, Quantity]:
 
 
 def share(name: str, has: Quantity, usage: Demand | None) -> str:
-    """Return the free and the total amount; only the total if the used amount is not known."""
+    """Return the free and the total amount; only the total if the used amount is not known.
+
+    Pods can hold more than a node has: a device of theirs failed.
+    """
     whole = amount(name, has)
-    return whole if usage is None else f"{amount(name, has - usage.get(name, ZERO))} of {whole}"
+    return whole if usage is None else f"{amount(name, max(has - usage.get(name, ZERO), ZERO))} of {whole}"
 
 
 def amount(name: str, value: Quantity) -> str:

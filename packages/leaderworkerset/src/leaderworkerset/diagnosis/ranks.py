@@ -1,12 +1,14 @@
 """The stages of unready ranks, and the names of ranks in sentences. Pure."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis.finding import Subject
 from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views import wording
 from leaderworkerset.views.groups import Rank, View
 from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted
@@ -57,6 +59,14 @@ def of_subject(observed: Observed, subject: Subject) -> Rank:
 def others(count: int) -> str:
     """Return the words that follow the name of the first of several ranks."""
     return f" (and {counted(count - 1, 'more rank')})" if count > 1 else ""
+
+
+def states(members: Iterable[Rank], most: int = 3) -> tuple[str, ...]:
+    """Return a line for each of the first ranks: its state, and why it is not ready."""
+    return tuple(
+        f"{rank.pod}: {wording.state(rank)}{f': {quote(rank.why)}' if rank.why else ''}"
+        for rank in islice(members, most)
+    )
 
 
 def quote(text: str) -> str:

@@ -20,6 +20,7 @@ import os
 import socket
 import ssl
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -178,19 +179,25 @@ class ManagerProcess:
         return Webhooks(address, build, self._find_certificates)
 
     async def _find_certificates(self, use: Use) -> None:
-        async def noted(chain: bytes) -> None:
-            await self._certificate_ends.note("webhooks", chain)
-            await use(chain)
-
         if self._detection is not None:
             await self._detection.known()  # without a certificate no webhook is served
         internal = self._configuration.internal_cert_management
         if not internal.enable:
-            await CertificateFiles(Path(self._configuration.webhook.cert_dir), self._metrics).follow(noted)
+
+            async def use_file(chain: bytes) -> None:
+                await self._certificate_ends.note("webhooks", chain)
+                await use(chain)
+
+            await CertificateFiles(Path(self._configuration.webhook.cert_dir), self._metrics).follow(use_file)
             return
+
+        async def use_rotated(chain: bytes, until: datetime) -> None:
+            self._certificate_ends.record("webhooks", until)
+            await use(chain)
+
         service, secret = internal.webhook_service_name, internal.webhook_secret_name
         place = rotationloop.place(self._settings.namespace, service, secret)
-        await Rotation(self._client, place, self._clock, self._certificate_work, noted).run()
+        await Rotation(self._client, place, self._clock, self._certificate_work, use_rotated).run()
 
     def _elected(self) -> LeaderElection:
         return LeaderElection(

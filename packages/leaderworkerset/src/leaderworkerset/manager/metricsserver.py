@@ -5,6 +5,7 @@ import math
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -97,4 +98,8 @@ class CertificateEnds:
         end = await self._work.find_end(chain)
         if end is None:  # OpenSSL takes more forms, and a metric must not end a server
             log.warning("the end of a certificate is not known", server=server)
+        self.record(server, end)
+
+    def record(self, server: str, end: datetime | None) -> None:
+        """Record when the current certificate of a server ends."""
         self._ends.labels(server).set(math.nan if end is None else end.timestamp())

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from leaderworkerset.api.progressnotes import Hang, Progress
+from leaderworkerset.views import devices
 from leaderworkerset.views.groups import Group
 from leaderworkerset.views.wording import duration
 
@@ -15,10 +16,15 @@ MOST_METRICS: Final = 3
 
 
 def sentence(group: Group, now: datetime) -> str:
-    """Return one line about the progress of a group, empty if nothing is known."""
+    """Return one line about the progress of a group, and its first rank with idle GPUs; empty if nothing is known."""
     if group.hang is not None:
-        return silence(group.hang, now)
-    return "" if group.progress is None or group.end is not None else steps(group.progress, now)
+        text = silence(group.hang, now)
+    elif group.progress is not None and group.end is None:
+        text = steps(group.progress, now)
+    else:
+        return ""
+    idle = ((rank.pod, devices.idle(rank.object, now)) for rank in group.ranks)
+    return text + next((f"; {pod}: {words}" for pod, words in idle if words), "")
 
 
 def steps(progress: Progress, now: datetime) -> str:

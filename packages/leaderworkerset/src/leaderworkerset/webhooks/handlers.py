@@ -177,5 +177,6 @@ def pod_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:
             operations=("CREATE", "UPDATE"),
             mutates=False,
             selector=MEMBERS,
+            is_called=False,
         ),
     )

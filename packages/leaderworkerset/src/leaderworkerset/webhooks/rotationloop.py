@@ -8,6 +8,7 @@ reads its result.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -52,8 +53,8 @@ BEHIND: Final = 1.0
 
 RETRY: Final = Backoff(base=1.0, limit=60.0)
 
-Serve: TypeAlias = Callable[[bytes], Awaitable[None]]
-"""Accepts a certificate and its key, as one PEM, to serve from now on."""
+Serve: TypeAlias = Callable[[bytes, datetime], Awaitable[None]]
+"""Accepts a certificate and its key, as one PEM, to serve from now on, and when it ends."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -161,7 +162,7 @@ class Rotation:
             return
         if self._served and rotation.signer != self._signer:
             await asyncio.sleep(SETTLE)
-        await self._serve(rotation.chain)
+        await self._serve(rotation.chain, rotation.until)
         self._served, self._signer = rotation.chain, rotation.signer
         log.info("certificate served", until=rotation.until.isoformat())
 

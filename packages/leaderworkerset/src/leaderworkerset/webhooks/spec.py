@@ -15,12 +15,18 @@ NOT_DELETING: Final[JSONObject] = {
 }
 """Objects that are being deleted are not sent: their deletion must not wait for the manager (docs/adr/0029)."""
 
+NOTHING_TO_CHECK: Final[JSONObject] = {"name": "nothing-to-check", "expression": "false"}
+"""Nothing is sent to a webhook that allows everything: each call would take time of every pod (docs/adr/0041)."""
+
 ClientConfig: TypeAlias = Callable[[str], JSONObject]
 """Builds the `clientConfig` of a webhook from its path."""
 
 
 class WebhookSpec(Struct, frozen=True, kw_only=True):
-    """One webhook. `mutates`: whether it may change objects; `selector` (labels): the objects it gets."""
+    """One webhook. `mutates`: whether it may change objects; `selector` (labels): the objects it gets.
+
+    `is_called` is False for a webhook that is only declared, because clients of upstream expect it.
+    """
 
     name: str
     path: str
@@ -29,6 +35,7 @@ class WebhookSpec(Struct, frozen=True, kw_only=True):
     operations: tuple[str, ...]
     mutates: bool
     selector: JSONObject | None = None
+    is_called: bool = True
 
     def build(self, client_config: ClientConfig) -> JSONObject:
         """Build the entry of a configuration."""
@@ -46,5 +53,7 @@ class WebhookSpec(Struct, frozen=True, kw_only=True):
             "rules": [rule],
             "sideEffects": "None",
         }
-        conditions = {"matchConditions": [NOT_DELETING]} if "UPDATE" in self.operations else {}
-        return entry | conditions | ({} if self.selector is None else {"objectSelector": self.selector})
+        conditions = [NOT_DELETING] if "UPDATE" in self.operations else []
+        conditions = conditions if self.is_called else [*conditions, NOTHING_TO_CHECK]
+        matched = {"matchConditions": conditions} if conditions else {}
+        return entry | matched | ({} if self.selector is None else {"objectSelector": self.selector})

@@ -1,9 +1,12 @@
 """The effect of one failed pod on its group (contract 8.2)."""
 
+from datetime import timedelta
+
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, is_ready, shows
+from tests.integration.lws.explanations import named
 from tests.integration.lws.recreation import assert_notes, created_leaders, replaced
 
 from kuberuntime.objects import meta
@@ -89,6 +92,8 @@ async def test_workers_wait_for_the_names_of_old_workers(space: Space) -> None:
         assert is_ready(state.pods["web-0"])
 
     await space.until(is_new)
+    cause = await named(space, "LWS-E107", late=timedelta(hours=-1))  # within the grace period
+    assert cause.sentence == "group 0: its new workers wait until old pod web-0-1 has ended"
     await space.scale(2)
     state = await space.until(shows(lambda state: is_ready(state.pods["web-1-2"]), True))
     assert sorted(state.statefulsets) == ["web", "web-1"]

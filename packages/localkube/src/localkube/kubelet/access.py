@@ -8,11 +8,11 @@ from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import exec as commands
 from localkube.kubelet.container.containerrun import ContainerRun
+from localkube.kubelet.container.podcell import PodCell
 from localkube.kubelet.logfiles import logreader
 from localkube.kubelet.logfiles.logwriter import segments
 from localkube.kubelet.node.node import NodeContext
 from localkube.kubelet.pod.state import Phase
-from localkube.kubelet.podworker import PodWorker
 from localkube.kubelet.processes import podconnections
 from localkube.kubelet.processes.runner import StartError
 from localkube.kubelet.spec import podspec
@@ -22,9 +22,7 @@ from localkube.podaccess import LogOptions, NodeError, Stream
 LOCALHOST = "127.0.0.1"
 
 
-async def logs(
-    node: NodeContext, worker: PodWorker | None, pod: JSONObject, options: LogOptions
-) -> AsyncIterator[bytes]:
+async def logs(node: NodeContext, cell: PodCell | None, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
     """Yield parts of a container's log up to its end or, when following, until the container ends.
 
     The previous log is the log of the previous run. For a container that waits for its restart, it is the log of the
@@ -39,7 +37,7 @@ async def logs(
     if not runs and (own := node.former.of(pod)) is not None and own.name == meta.uid(pod):
         directory = own / name  # it has ended, and a finalizer keeps its object
         runs = _runs(directory)
-    if options.previous and not _is_waiting(worker, name):
+    if options.previous and not _is_waiting(cell, name):
         runs = runs[:-1]
     if options.previous and not runs and (former := node.former.of(pod)):
         directory = former / name
@@ -47,13 +45,13 @@ async def logs(
             :1
         ]  # a group is recreated once a container was started again: the one before failed
     run = _choose(runs, pod, options)
-    writer = worker.containers.log_of(name) if worker and options.follow and not options.previous else None
-    async for piece in logreader.read(directory, run, options, writer, node.clock.now()):
+    current = cell.runs.get(name) if cell and options.follow and not options.previous else None
+    async for piece in logreader.read(directory, run, options, current.log if current else None, node.clock.now()):
         yield piece
 
 
-def _is_waiting(worker: PodWorker | None, name: str) -> bool:
-    current = worker.cell.state.containers.get(name) if worker else None
+def _is_waiting(cell: PodCell | None, name: str) -> bool:
+    current = cell.state.containers.get(name) if cell else None
     return current is not None and current.phase is Phase.WAITING
 
 
@@ -73,25 +71,27 @@ def _choose(runs: list[int], pod: JSONObject, options: LogOptions) -> int:
 
 def _reason(pod: JSONObject, container: str) -> str:
     """Return the reason why the container waits, in the format of the kubelet (`validateContainerLogStatus`)."""
-    status: JSONObject = next((one for one in podstate.container_statuses(pod) if one["name"] == container), {})
+    status: JSONObject = next(
+        (status for status in podstate.container_statuses(pod) if status["name"] == container), {}
+    )
     reason = ((status.get("state") or {}).get("waiting") or {}).get("reason")
     return f": {reason}" if reason else ""
 
 
-def running(worker: PodWorker | None, pod: JSONObject, container: str) -> ContainerRun:
+def running(cell: PodCell | None, pod: JSONObject, container: str) -> ContainerRun:
     """Return the container's run if it has a process."""
-    run = worker.containers.run_of(container) if worker else None
+    run = cell.run_of(container) if cell else None
     if run is None:
         raise NodeError(f'container "{container}" in pod "{meta.name(pod)}" is not running')
     return run
 
 
 async def attach(
-    node: NodeContext, worker: PodWorker | None, pod: JSONObject, container: str
+    node: NodeContext, cell: PodCell | None, pod: JSONObject, container: str
 ) -> AsyncIterator[tuple[Stream, bytes]]:
     """Yield the output of a running container from now until its end."""
     directory = node.settings.pod_directory(meta.uid(pod)) / "logs" / container
-    async for piece in logreader.onwards(directory, running(worker, pod, container).log):
+    async for piece in logreader.onwards(directory, running(cell, pod, container).log):
         yield piece
 
 
@@ -106,22 +106,21 @@ async def start(
         raise NodeError(str(error)) from error
 
 
-async def dial(
-    node: NodeContext, worker: PodWorker | None, pod: JSONObject, port: int
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def dial(cell: PodCell | None, pod: JSONObject, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connect to a port inside the pod: on its loopback address, or on the pod's address.
 
     If pods share the host's network, the pod's address is tried first, as another pod may listen on the loopback
     address.
     """
-    if worker is None or not worker.cell.state.has_sandbox:
+    if cell is None or not cell.state.has_sandbox:
         raise NodeError(f'pod "{meta.name(pod)}" is not running')
-    shares = node.settings.capabilities.network == "shared" or podspec.uses_host_network(pod, stub=node.settings.stub)
-    addresses = (worker.cell.state.ip, LOCALHOST) if shares else (LOCALHOST, worker.cell.state.ip)
+    settings = cell.node.settings
+    shares = settings.capabilities.network == "shared" or podspec.uses_host_network(pod, stub=settings.stub)
+    addresses = (cell.state.ip, LOCALHOST) if shares else (LOCALHOST, cell.state.ip)
     errors = []
     for address in addresses:
         try:
-            return await podconnections.connect(node.runner, worker.cell.uid, (address, port))
+            return await podconnections.connect(cell.node.runner, cell.uid, (address, port))
         except OSError as error:
             errors.append(f"{address}:{port}: {error.strerror or error}")
     raise NodeError(f'pod "{meta.name(pod)}": {"; ".join(errors)}')

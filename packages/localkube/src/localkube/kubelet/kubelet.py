@@ -1,8 +1,21 @@
 """The kubelet of all simulated nodes: runs the pods that are bound to them, and serves their logs, commands and ports.
 
-One informer on pods notifies a worker per pod (`podworker.py`). ConfigMaps, Secrets and Services also come from
-informers, so that nothing is polled. When the cluster starts again, pods that were bound before continue
-(`recovery.py`).
+The start of a container:
+
+1. The informer delivers a pod that is bound to one of the nodes. `Kubelet` creates its cell and its worker.
+2. `PodWorker` asks `lifecycle.py` for the next steps: volumes, the sandbox, then one container after the other.
+3. `Containers` plans the process (`launch.py`), starts it with the runner, and stores the run in the cell.
+4. Hooks and probes of the run change the state in the cell, which wakes the worker. It writes the status of the pod.
+
+Three objects hold a pod:
+
+- `Kubelet` has the cells of all pods. It stores newer objects in them.
+- `PodCell` has the object, the state and the runs of one pod. Logs, commands, connections and metrics read only it.
+- `PodWorker`, with its `Containers`, has the tasks of one pod. Only they start and stop its containers. After an error
+  or the loss of the sandbox, a new worker continues with the same cell.
+
+ConfigMaps, Secrets and Services also come from informers, so that nothing is polled. When the cluster starts again,
+pods that were bound before continue (`recovery.py`).
 """
 
 import asyncio
@@ -24,13 +37,13 @@ from kuberuntime.objects.resources import PODS, SERVICES
 from localkube.kubelet import access
 from localkube.kubelet.accelerators.accelerator import uuid_of
 from localkube.kubelet.accelerators.ledger import Ledger
+from localkube.kubelet.container.podcell import PodCell
 from localkube.kubelet.node.hosts import Hosts
 from localkube.kubelet.node.metering import Meter
 from localkube.kubelet.node.node import NodeContext
 from localkube.kubelet.node.objects import Objects, references
 from localkube.kubelet.node.trash import FormerLogs, Trash
 from localkube.kubelet.pod import recovery
-from localkube.kubelet.pod.podcell import PodCell
 from localkube.kubelet.pod.state import initial
 from localkube.kubelet.podworker import PodWorker, SandboxLostError
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
@@ -51,11 +64,8 @@ class Kubelet:
     ) -> None:
         self._pods = Informer(client, PODS)
         self._services = Informer(client, SERVICES)
-        self._objects = Objects(client)
         self._trash = Trash(settings.state_directory / "trash")
         self._cells: dict[UID, PodCell] = {}
-        self._workers: dict[UID, PodWorker] = {}
-        self._settings = settings
         self._meter = Meter(runner, clock)
         self._node = NodeContext(
             client=client,
@@ -63,12 +73,11 @@ class Kubelet:
             clock=clock,
             settings=settings,
             hosts=Hosts(settings.state_directory / "hosts", settings.cluster_domain),
-            objects=self._objects,
+            objects=Objects(client),
             events=events,
             holder_of=self._holder_of,
-            discard=self._discard,
             former=FormerLogs(settings.state_directory / "former", self._trash),
-            devices=Ledger(settings.devices),
+            devices=Ledger(settings.devices, exposed=settings.devices_exposed),
             free=self._free,
         )
 
@@ -77,7 +86,7 @@ class Kubelet:
 
         `caught_up` is set once no pod has the status of an earlier run.
         """
-        informers = [self._pods, self._services, *self._objects.informers]
+        informers = [self._pods, self._services, *self._node.objects.informers]
         async with asyncio.TaskGroup() as tasks:
             for informer in informers:
                 tasks.create_task(informer.run())
@@ -90,8 +99,8 @@ class Kubelet:
             tasks.create_task(self._node.hosts.run())
             self._services.subscribe(self._on_service)
             self._pods.subscribe(lambda change: self._on_pod(change, tasks))
-            self._objects.subscribe(self._on_source)
-            self._objects.claims.subscribe(self._on_claim)
+            self._node.objects.subscribe(self._on_source)
+            self._node.objects.claims.subscribe(self._on_claim)
             for cell in list(self._cells.values()):
                 await cell.reported.wait()
             if caught_up is not None:
@@ -99,31 +108,31 @@ class Kubelet:
 
     def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
         """Yield parts of a container's log."""
-        return access.logs(self._node, self._workers.get(meta.uid(pod)), pod, options)
+        return access.logs(self._node, self._cells.get(meta.uid(pod)), pod, options)
 
     def attach(self, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
         """Yield the output of a running container from now on."""
-        return access.attach(self._node, self._workers.get(meta.uid(pod)), pod, container)
+        return access.attach(self._node, self._cells.get(meta.uid(pod)), pod, container)
 
     async def exec(
         self, pod: JSONObject, container: str, command: tuple[str, ...], *, stdin: bool, tty: bool
     ) -> ExecSession:
         """Start a command in a running container."""
-        run = access.running(self._workers.get(meta.uid(pod)), pod, container)
+        run = access.running(self._cells.get(meta.uid(pod)), pod, container)
         return await access.start(self._node, run, command, stdin=stdin, tty=tty)
 
     async def dial(self, pod: JSONObject, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to `localhost:port` inside the pod."""
-        return await access.dial(self._node, self._workers.get(meta.uid(pod)), pod, port)
+        return await access.dial(self._cells.get(meta.uid(pod)), pod, port)
 
     async def measure(self) -> Measured:
         """Return the resource usage of the running containers."""
         measured = await self._meter.measure(self._running)
-        if not (owned := self._node.devices.records):
+        if not (records := self._node.devices.records):
             return measured
         from localkube.kubelet.node import devicemetering  # loads NVML: only where devices are real
 
-        return replace(measured, devices=await devicemetering.measure(owned, self._running()))
+        return replace(measured, devices=await devicemetering.measure(records, self._running()))
 
     @property
     def devices(self) -> Ledger:
@@ -132,8 +141,8 @@ class Kubelet:
 
     def running(self, pod: JSONObject) -> list[str]:
         """Return the IDs by which the runner knows the running containers of a pod."""
-        worker = self._workers.get(meta.uid(pod))
-        return [run.id for run in worker.containers.running] if worker else []
+        cell = self._cells.get(meta.uid(pod))
+        return [run.id for run in cell.running] if cell else []
 
     def pod_of(self, uid: UID) -> JSONObject | None:
         """Return the pod of a UID, as the kubelet knows it."""
@@ -142,17 +151,16 @@ class Kubelet:
 
     def _running(self) -> Mapping[int, tuple[UID, str]]:
         """Return the running containers by the PID of their process."""
-        workers = self._workers.items()
-        return {run.pid: (uid, run.name) for uid, worker in workers for run in worker.containers.running}
+        return {run.pid: (uid, run.name) for uid, cell in self._cells.items() for run in cell.running}
 
     def pids(self, uid: UID) -> list[int]:
         """Return the PIDs, on this machine, of the first processes of a pod's running containers."""
-        worker = self._workers.get(uid)
-        return [run.pid for run in worker.containers.running] if worker else []
+        cell = self._cells.get(uid)
+        return [run.pid for run in cell.running] if cell else []
 
     def _on_pod(self, change: Change, tasks: asyncio.TaskGroup) -> None:
         pod = change.object
-        if meta.spec(pod).get("nodeName") not in self._settings.node_names:
+        if meta.spec(pod).get("nodeName") not in self._node.settings.node_names:
             return
         cell = self._cells.get(meta.uid(pod))
         if change.new is None:
@@ -174,29 +182,26 @@ class Kubelet:
 
     async def _supervise(self, cell: PodCell) -> None:
         """Run the worker of one pod. An internal error is reported on that pod, and does not affect other pods."""
-        known = ""
+        last_failure = ""
         while not cell.is_finished:
             is_broken = False
             try:
                 async with asyncio.TaskGroup() as tasks:
-                    worker = self._workers[cell.uid] = PodWorker(cell, tasks)
-                    await worker.run()
+                    await PodWorker(cell, tasks).run()
             except* SandboxLostError:
                 cell.recover(recovery.NODE_RESTARTED)
                 self._node.hosts.set_pod(cell.pod, cell.address)
             except* Exception as errors:  # noqa: BLE001 - the loop edge of a pod: its error must not end other pods
-                known, is_broken = self._report_error(cell, errors, known), True
-            finally:
-                self._workers.pop(cell.uid, None)
+                last_failure, is_broken = self._report_error(cell, errors, last_failure), True
             if is_broken:  # not above: until Python 3.11.4 a cancellation in `except*` comes out in a group
                 await self._node.runner.remove_sandbox(cell.uid)
                 cell.recover(recovery.NODE_RESTARTED)
                 await asyncio.sleep(SYNC_RETRY.total_seconds())
 
-    def _report_error(self, cell: PodCell, errors: ExceptionGroup[Exception], known: str) -> str:
+    def _report_error(self, cell: PodCell, errors: ExceptionGroup[Exception], last_failure: str) -> str:
         """Log an internal error, with its traceback the first time; return it in one line."""
         failure, pod = repr(errors.exceptions[0]), str(meta.key(cell.pod))
-        if failure == known:
+        if failure == last_failure:
             log.error("pod worker failed again", pod=pod, failure=failure)
         else:
             log.critical("pod worker failed", pod=pod, failure=traceback.format_exception(errors))
@@ -241,17 +246,11 @@ class Kubelet:
             if uuid_of(device) in new and (cell := self._cells.get(uid)) is not None:
                 cell.emit("DeviceUnhealthy", f"{uuid_of(device)} is unhealthy: {failures[uuid_of(device)]}")
 
-    def _discard(self, pod: JSONObject) -> None:
-        """Remove the directory of a deleted pod, and keep its logs for its successor."""
-        directory = self._settings.pod_directory(meta.uid(pod))
-        self._node.former.keep(pod, directory / "logs")
-        self._trash.add(directory)
-
     def _discard_orphans(self) -> None:
-        known = {meta.uid(pod) for pod in self._pods.store.list()}
-        directory = self._settings.state_directory / "pods"
+        uids = {meta.uid(pod) for pod in self._pods.store.list()}
+        directory = self._node.settings.state_directory / "pods"
         for path in directory.iterdir() if directory.is_dir() else ():
-            if path.name not in known:
+            if path.name not in uids:
                 self._trash.add(path)
 
     def _holder_of(self, port: int, uid: str) -> str:

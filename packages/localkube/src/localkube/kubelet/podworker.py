@@ -1,7 +1,7 @@
 """The worker of one pod on this node: a loop that performs the steps decided by `lifecycle.py` and writes the status.
 
-The loop waits for a change (of the pod's object, a container or a probe's verdict) or for the time of the decision. The
-status is written only if it changed, after all steps of one round.
+A round: record exits, update volumes, perform the steps until none is left, write the status if it changed. Then the
+loop waits for a change (of the pod's object, a container or a probe's verdict) or for the time of the decision.
 """
 
 import asyncio
@@ -24,9 +24,9 @@ from localkube.kubelet.accelerators import ledger
 from localkube.kubelet.accelerators.allocation import ShortageError
 from localkube.kubelet.container import launch
 from localkube.kubelet.container.containers import Containers
+from localkube.kubelet.container.podcell import RETRY, PodCell
 from localkube.kubelet.pod import lifecycle, podstatus, state
 from localkube.kubelet.pod.lifecycle import Step
-from localkube.kubelet.pod.podcell import RETRY, PodCell
 from localkube.kubelet.pod.state import Waiting
 from localkube.kubelet.processes.kernelerrors import explain
 from localkube.kubelet.processes.runner import SandboxSpec, StartError
@@ -47,8 +47,8 @@ class PodWorker:
     """Runs one pod until it is completely removed."""
 
     def __init__(self, cell: PodCell, tasks: asyncio.TaskGroup) -> None:
-        self.cell = cell
-        self.containers = Containers(cell, tasks)
+        self._cell = cell
+        self._containers = Containers(cell, tasks)
         self._node = cell.node
         self._published: JSONObject = meta.status(cell.pod)
 
@@ -58,15 +58,15 @@ class PodWorker:
         Raise `SandboxLostError` as soon as the sandbox is lost; this is not written to the API.
         """
         try:
-            while not self.cell.is_finished:
-                self.cell.changed.clear()
+            while not self._cell.is_finished:
+                self._cell.changed.clear()
                 await self._rest(await self._round())
         except asyncio.CancelledError:
-            grace = duration.of_seconds(podspec.grace_period(self.cell.pod))
-            await self.containers.terminate_all(min(grace, self._node.settings.grace_at_end))
+            grace = duration.of_seconds(podspec.grace_period(self._cell.pod))
+            await self._containers.terminate_all(min(grace, self._node.settings.grace_at_end))
             raise
         finally:
-            self.containers.close()
+            self._containers.close()
 
     async def _round(self) -> datetime | None:
         """Perform one round of steps; return when to reconcile next. Writes that the API server refuses are retried."""
@@ -75,14 +75,14 @@ class PodWorker:
         except ConflictError:
             return None  # the informer will deliver the newer object
         except KubeError as error:
-            log.warning("pod status not written", pod=str(meta.key(self.cell.pod)), error=str(error))
-            return self.cell.now() + API_RETRY
+            log.warning("pod status not written", pod=str(meta.key(self._cell.pod)), error=str(error))
+            return self._cell.now() + API_RETRY
 
     async def _advance(self) -> datetime | None:
-        cell = self.cell
+        cell = self._cell
         while True:
             self._require_sandbox()
-            await self.containers.collect()
+            await self._containers.collect()
             await self._refresh_volumes()
             cell.follow_clock()
             decision = lifecycle.next_steps(cell.pod, cell.state, cell.now())
@@ -93,41 +93,41 @@ class PodWorker:
                 return decision.wake_at
             for step in decision.steps:
                 await self._perform(step)
-            if self.cell.is_finished:
+            if self._cell.is_finished:
                 return None
 
     def _require_sandbox(self) -> None:
-        if self.cell.is_sandbox_lost:
+        if self._cell.is_sandbox_lost:
             raise SandboxLostError
 
     async def _rest(self, wake_at: datetime | None) -> None:
-        if self.cell.is_finished:
+        if self._cell.is_finished:
             return
-        delay = None if wake_at is None else max((wake_at - self.cell.now()).total_seconds(), 0)
+        delay = None if wake_at is None else max((wake_at - self._cell.now()).total_seconds(), 0)
         try:
             async with timeouts.within(delay):
-                await self.cell.changed.wait()
+                await self._cell.changed.wait()
         except TimeoutError:
             return
 
     async def _perform(self, step: Step) -> None:  # noqa: C901, PLR0912 - one case per step
-        cell = self.cell
+        cell = self._cell
         match step:
             case lifecycle.PrepareVolumes():
                 await self._prepare_volumes()
             case lifecycle.CreateSandbox():
                 await self._create_sandbox()
             case lifecycle.Start(name):
-                self.containers.start(name)
+                self._containers.start(name)
             case lifecycle.Delay(name, until, wait):
                 cell.update(name, partial(state.delayed, waiting=podstatus.back_off(cell.pod, name, wait), until=until))
                 cell.emit("BackOff", f"Back-off restarting failed container {name}", name)
             case lifecycle.Stop(name, kill_at, message, replaced):
-                self.containers.stop(name, kill_at, message, replaced=replaced)
+                self._containers.stop(name, kill_at, message, replaced=replaced)
             case lifecycle.Terminate(name, kill_at):
-                await self.containers.terminate(name, kill_at)
+                await self._containers.terminate(name, kill_at)
             case lifecycle.Kill(name):
-                await self.containers.kill(name)
+                await self._containers.kill(name)
             case lifecycle.RestartAll(name):
                 await self._restart_all(name)
             case lifecycle.StartOver():
@@ -146,18 +146,18 @@ class PodWorker:
 
     async def _restart_all(self, name: str) -> None:
         """Begin to restart all containers, and publish that: they may exit within a moment."""
-        self.cell.set(replace(self.cell.state, restarted_by=name))
-        self.cell.emit(ALL_RESTARTED, f"Container {name} ended: restarting all containers of the pod in place", name)
+        self._cell.set(replace(self._cell.state, restarted_by=name))
+        self._cell.emit(ALL_RESTARTED, f"Container {name} ended: restarting all containers of the pod in place", name)
         await self._publish()
 
     async def _prepare_volumes(self) -> None:
-        cell = self.cell
+        cell = self._cell
         try:
             context = await cell.context()
             stubs = [launch.stubbed(it, context, self._node.settings) for it in podspec.all_containers(cell.pod)]
             bound = replace(await self._node.objects.claims_of(cell.pod), stand_ins=self._node.settings.stand_ins)
             lenient = replace(context, lenient=any(stubs))
-            self.containers.volumes = directories.prepare(lenient, bound, self._volume_directory, self._stamp())
+            self._containers.volumes = directories.prepare(lenient, bound, self._volume_directory, self._stamp())
         except (SpecError, OSError, ValueError) as error:  # ValueError: NUL in a path
             self._put_off("FailedMount", f"volumes: {explain(error)}")
         else:
@@ -165,7 +165,7 @@ class PodWorker:
 
     async def _refresh_volumes(self) -> None:
         """Update the files from ConfigMaps, Secrets and the pod's fields."""
-        cell = self.cell
+        cell = self._cell
         is_stale, cell.are_sources_stale = cell.are_sources_stale, False
         if is_stale and cell.state.has_volumes and directories.has_written(cell.pod):
             try:
@@ -177,13 +177,13 @@ class PodWorker:
 
     @property
     def _volume_directory(self) -> Path:
-        return self.cell.directory / "volumes"
+        return self._cell.directory / "volumes"
 
     def _stamp(self) -> str:
-        return self.cell.now().strftime("%Y_%m_%d_%H_%M_%S.%f")
+        return self._cell.now().strftime("%Y_%m_%d_%H_%M_%S.%f")
 
     async def _create_sandbox(self) -> None:
-        cell, hosts = self.cell, self._node.hosts
+        cell, hosts = self._cell, self._node.hosts
         if not await self._has_devices():
             return
         hosts.set_pod(cell.pod, "")
@@ -215,7 +215,7 @@ class PodWorker:
 
     async def _has_devices(self) -> bool:
         """Take the devices of the pod, and record them in it before a container can start."""
-        cell = self.cell
+        cell = self._cell
         try:
             record = self._node.devices.take(cell.pod)
         except ShortageError as error:
@@ -229,19 +229,19 @@ class PodWorker:
 
     def _put_off(self, reason: str, problem: str) -> None:
         """Retry the step later; report the problem unless it was reported before."""
-        if problem != self.cell.state.problem:
-            self.cell.emit(reason, problem)
-        self.cell.set(replace(self.cell.state, problem=problem, not_before=self.cell.now() + RETRY))
+        if problem != self._cell.state.problem:
+            self._cell.emit(reason, problem)
+        self._cell.set(replace(self._cell.state, problem=problem, not_before=self._cell.now() + RETRY))
 
     async def _remove_sandbox(self) -> None:
-        await self._node.runner.remove_sandbox(self.cell.uid)
-        self._node.free(self.cell.pod)
-        self.cell.set(replace(self.cell.state, has_sandbox=False))
-        self._node.hosts.set_pod(self.cell.pod, "")
+        await self._node.runner.remove_sandbox(self._cell.uid)
+        self._node.free(self._cell.pod)
+        self._cell.set(replace(self._cell.state, has_sandbox=False))
+        self._node.hosts.set_pod(self._cell.pod, "")
 
     async def _publish(self) -> None:
         """Write the status if it differs from the one in the API."""
-        cell = self.cell
+        cell = self._cell
         self._require_sandbox()
         new = podstatus.build(cell.pod, cell.state, cell.now(), self._node.facts(cell.pod))
         if cell.state.gone or new in (self._published, meta.status(cell.pod)):
@@ -254,18 +254,18 @@ class PodWorker:
         cell.reported.set()
 
     async def _finish(self) -> None:
-        cell = self.cell
+        cell = self._cell
         if not cell.state.gone:
             await self._publish()
             await self._delete()
         self._node.hosts.remove_pod(cell.pod)
         self._node.free(cell.pod)
-        self._node.discard(cell.pod)
-        self.cell.is_finished = True
-        self.cell.reported.set()
+        self._node.former.keep(cell.pod, cell.directory)
+        self._cell.is_finished = True
+        self._cell.reported.set()
 
     async def _delete(self) -> None:
         try:
-            await self._node.client.delete(PODS, meta.key(self.cell.pod), uid=self.cell.uid, grace_period=0)
+            await self._node.client.delete(PODS, meta.key(self._cell.pod), uid=self._cell.uid, grace_period=0)
         except (NotFoundError, ConflictError):
             return  # deleted already, or another pod has the name now

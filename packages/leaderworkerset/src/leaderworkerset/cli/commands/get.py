@@ -7,9 +7,11 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 import click
+from msgspec.structs import replace
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock, SystemClock
+from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli import targets
@@ -27,6 +29,7 @@ from leaderworkerset.views.changes import ViewSubject
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.document import document, without_managed_fields
 from leaderworkerset.views.groups import View
+from leaderworkerset.views.rankcolumns import NO_COLUMNS, RankColumns
 
 FORMATS = OutputFormat("wide", "view", "view-yaml", "json", "yaml", "name")
 VIEWS = {"view": output.as_json, "view-yaml": output.as_yaml}
@@ -54,6 +57,8 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
     With more than ten groups, equal ones share a row: unready groups first, then the healthy ones.
     Without a name, more than ten LeaderWorkerSets have a row each: unready sets first, with the reason.
     With --watch, the name of a DisaggregatedSet selects its LeaderWorkerSets.
+
+    The format wide adds nodes, addresses, revisions and GPUs, and what `lws top` shows. A watch has no usage.
 
     The formats json, yaml, jsonpath and custom-columns print objects of the API, as in kubectl. For a group or rank these
     are its pods. The format view prints groups and ranks as JSON, with the reasons of the table.
@@ -83,7 +88,8 @@ async def show(target: Target, request: GetRequest) -> None:
         shows_groups = request.form in TABLES and not request.table.is_brief(len(seen.shown))
         quoted = await quotations(session.client, seen.shown) if shows_groups else []
         show_lines = say_states if request.form in TABLES else say
-        show_lines(*render(seen.shown, request, seen.sets, terminal.columns(sys.stdout)), *quoted)
+        usage = await usage_of(seen, request.namespace(session)) if request.form == "wide" else NO_COLUMNS
+        show_lines(*render(seen.shown, request, seen.sets, terminal.columns(sys.stdout), usage), *quoted)
         if request.form in TABLES:
             if not shows_groups:
                 say(
@@ -93,6 +99,17 @@ async def show(target: Target, request: GetRequest) -> None:
             say(*seen.behind, err=True)
             await say_causes(session, seen, request)
         await say_if_empty(session, seen, request)
+
+
+async def usage_of(seen: Seen, namespace: str) -> RankColumns:
+    """Return what the ranks use; no columns if the cluster serves no metrics of pods, or the user may not read them."""
+    from leaderworkerset.diagnosis import loads
+
+    try:
+        metrics = await seen.lists.all(loads.metrics_of(namespace))
+    except APIError:
+        return NO_COLUMNS
+    return loads.columns(seen.shown, loads.by_pod(metrics), SystemClock().now())
 
 
 async def show_objects(target: Target, request: GetRequest, form: str) -> None:
@@ -259,7 +276,11 @@ class LineWatcher:
 
 
 def render(
-    views: Sequence[View], request: GetRequest, sets: Sequence[SetView] = (), columns: int | None = None
+    views: Sequence[View],
+    request: GetRequest,
+    sets: Sequence[SetView] = (),
+    columns: int | None = None,
+    usage: RankColumns = NO_COLUMNS,
 ) -> list[str]:
     """Return the lines in the chosen format; a table that is wider than `columns` has its reasons below the rows."""
     form = request.form
@@ -271,7 +292,7 @@ def render(
             *(f"leaderworkerset.leaderworkerset.x-k8s.io/{view.name}" for view in views),
         ]
     now = SystemClock().now()
-    below = tables.tables(views, now, request.table)
+    below = tables.tables(views, now, replace(request.table, usage=usage))
     if columns is not None and form is None and not request.shows_ranks and max(map(len, below), default=0) > columns:
         below = livetable.lines(views, now, livetable.Size(columns), with_namespace=request.everywhere)[1:]
     above = tables.set_tables(sets, now, with_namespace=request.everywhere, is_brief=request.table.is_brief(len(sets)))

@@ -29,7 +29,7 @@ from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation.podlogs import LogError, NotStartedError, PodLogOptions, Sink, read
 from leaderworkerset.views.groups import GroupName, name_of, order_of, place_of
 from leaderworkerset.views.outcome import is_over
-from leaderworkerset.views.podcontainers import container_status, containers, default_container, summed
+from leaderworkerset.views.podcontainers import container_status, containers, summed
 from leaderworkerset.views.selection import Filter, Selection
 from leaderworkerset.views.wording import counted
 
@@ -110,12 +110,7 @@ def group_name(text: str) -> GroupName:
 @click.option("--timestamps", is_flag=True, help="Print the time before each line.")
 @container_option
 @click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines of each rank.")
-@click.option(
-    "--since",
-    metavar="DURATION",
-    type=sharedoptions.age,
-    help="Only newer lines: 30s, 5m, 2h.",
-)
+@click.option("--since", metavar="DURATION", type=sharedoptions.age, help="Only newer lines: 30s, 5m, 2h.")
 @click.option(
     "--max-streams",
     "most",
@@ -318,7 +313,8 @@ async def pods_of(session: Session, request: LogsRequest) -> list[JSONObject]:
         )
     if not request.options.previous or len(pods) == 1:
         return [*pods.values()]
-    restarted = [pod for pod in pods.values() if has_previous(pod, request.options.container)]
+    container = request.options.container
+    restarted = [pod for pod in pods.values() if container_status(pod, container).get("restartCount")]
     return restarted or [*pods.values()]
 
 
@@ -329,13 +325,6 @@ async def members(session: Session, resource: Resource, selection: Selection) ->
     )
     listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
     return sorted(listing.items, key=lambda pod: (meta.labels(pod).get(labels.NAME, ""), order_of(pod)))
-
-
-def has_previous(pod: JSONObject, container: str | None) -> bool:
-    """Return whether a container was restarted."""
-    name = container or default_container(pod)
-    statuses = meta.status(pod).get("containerStatuses") or []
-    return any(status.get("name") == name and status.get("restartCount", 0) for status in statuses)
 
 
 async def follow(target: Target, request: LogsRequest) -> None:

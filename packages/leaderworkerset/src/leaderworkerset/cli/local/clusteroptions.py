@@ -37,8 +37,11 @@ class Gpus(CountOrAuto):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read the word."""
-        is_real = isinstance(value, str) and value.partition(":")[0] == "host"
-        return value if is_real else super().convert(value, param, ctx)
+        if isinstance(value, str) and value.partition(":")[0] == "host":
+            return value
+        if isinstance(value, str) and value != "auto" and not value.lstrip("-").isdecimal():
+            self.fail(f"{value!r} is neither a number nor auto, host or host:N", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -52,6 +55,7 @@ class ClusterOptions(Struct, frozen=True, kw_only=True):
     node_taints: tuple[str, ...] = ()
     node_capacity: tuple[str, ...] = ()
     gpus_per_node: int | str = 0
+    expose_gpus: bool = False
     network: str = "isolated"
     images: tuple[tuple[str, Path], ...] = ()
     stub: tuple[str, ...] = ()
@@ -63,6 +67,7 @@ class ClusterOptions(Struct, frozen=True, kw_only=True):
     def words(self) -> list[str]:
         """Return the command line words for the same options, for a detached process."""
         words = [f"--nodes={self.nodes}", f"--gpus-per-node={self.gpus_per_node}", f"--network={self.network}"]
+        words += ["--expose-gpus"] if self.expose_gpus else []
         words += [f"--node-label={label}" for label in self.node_labels]
         words += [f"--node-taint={taint}" for taint in self.node_taints]
         words += [f"--node-capacity={capacity}" for capacity in self.node_capacity]
@@ -111,6 +116,11 @@ OPTIONS = (
         metavar="N|auto|host[:N]",
         help="nvidia.com/gpu of every node. auto (for lws run): as many devices as a pod requests. "
         "host: the GPUs of this machine, divided over the nodes. host:N: each GPU shared by N containers.",
+    ),
+    click.option(
+        "--expose-gpus",
+        is_flag=True,
+        help="With --gpus host: containers that request no GPU see all GPUs of their node, instead of none.",
     ),
     click.option(
         "--network",

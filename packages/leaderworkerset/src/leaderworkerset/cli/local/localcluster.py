@@ -177,7 +177,13 @@ def nodes_of(options: ClusterOptions) -> Nodes:
         capacity=options.node_capacity,
         gpus=gpus if isinstance(gpus, int) else 0,
     )
-    return _checked(nodes if isinstance(gpus, int) else replace(nodes, devices=_devices(gpus, options.nodes)))
+    if isinstance(gpus, int):
+        if options.expose_gpus:
+            raise UsageError(
+                "--expose-gpus needs --gpus host (an option of the last `lws up` is dropped by --defaults)"
+            )
+        return _checked(nodes)
+    return _checked(replace(nodes, devices=replace(_devices(gpus, options.nodes), exposed=options.expose_gpus)))
 
 
 def _devices(words: str, nodes: int) -> Devices:

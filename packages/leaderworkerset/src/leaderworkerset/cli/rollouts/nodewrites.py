@@ -14,6 +14,12 @@ from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.rollouts import subjects
 
+PATIENCE: Final = 10.0
+"""Seconds within which a manager with maintenance enabled reports that groups have to leave nodes.
+
+It is the longest wait without an answer: a manager that is disabled or down never reports. The help of both commands names it.
+"""
+
 TAINT: Final[JSONObject] = {"key": labels.MOVING, "effect": "NoSchedule"}
 
 

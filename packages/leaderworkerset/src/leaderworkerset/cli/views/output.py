@@ -10,6 +10,7 @@ from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.cli.views.terminal import escaped
 from leaderworkerset.views import advancing, devices, recreations, wording
 from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.rankcolumns import NO_COLUMNS, RankColumns
 from leaderworkerset.views.wording import age
 
 SET_HEADER = ("NAME", "READY", "DESIRED", "UP-TO-DATE", "AGE")
@@ -68,8 +69,10 @@ def set_row(view: View, now: datetime) -> tuple[str, ...]:
     return view.name, str(view.ready), str(view.desired), str(view.up_to_date), age(view.created, now)
 
 
-def groups(listed_groups: Iterable[Group], now: datetime, *, wide: bool = False) -> list[str]:
-    """Return one line per rank, with a column WHY if any rank has a reason."""
+def groups(
+    listed_groups: Iterable[Group], now: datetime, *, wide: bool = False, usage: RankColumns = NO_COLUMNS
+) -> list[str]:
+    """Return one line per rank, with a column WHY if any rank has a reason; a wide table also shows the usage."""
     ranks = [(group, rank) for group in listed_groups for rank in group.ranks]
     header, rows = GROUP_HEADER, [rank_row(rank, now) for _, rank in ranks]
     if wide:
@@ -79,6 +82,8 @@ def groups(listed_groups: Iterable[Group], now: datetime, *, wide: bool = False)
         own = [",".join(devices.of_pod(rank.object)) for _, rank in ranks]
         if any(own):
             header, rows = (*header, "DEVICES"), [(*row, names or "-") for row, names in zip(rows, own, strict=True)]
+        header = (*header, *(title.upper() for title in usage.titles))
+        rows = [(*row, *usage.of(rank)) for row, (_, rank) in zip(rows, ranks, strict=True)]
     return table(header, rows, whys=[wording.reason(rank) for _, rank in ranks])
 
 

@@ -13,6 +13,7 @@ from leaderworkerset.cli.views import output
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.folding import FEW_GROUPS, FEW_SETS, Fold, folds
 from leaderworkerset.views.groups import View
+from leaderworkerset.views.rankcolumns import NO_COLUMNS, RankColumns
 from leaderworkerset.views.reasons import brief, is_settled
 from leaderworkerset.views.wording import age, counted
 
@@ -26,13 +27,14 @@ class Form(Struct, frozen=True, kw_only=True):
     """The options of a table: nodes and addresses, namespaces, and whether every rank has a row even in many groups.
 
     With `is_chosen`, the LeaderWorkerSets were named by the user, and are shown with their groups even if they are
-    many.
+    many. A wide table has the columns of `usage`.
     """
 
     wide: bool = False
     everywhere: bool = False
     every_rank: bool = False
     is_chosen: bool = False
+    usage: RankColumns = NO_COLUMNS
 
     def is_brief(self, sets: int) -> bool:
         """Return whether there are so many sets that each has only a row."""
@@ -69,7 +71,7 @@ def _why(view: View) -> str:
 def below(view: View, now: datetime, form: Form) -> list[str]:
     """Return the ranks of one LeaderWorkerSet, or its groups if there are many; and the notes on it."""
     if form.wide or form.every_rank or len(view.groups) <= FEW_GROUPS:
-        return [*output.groups(view.groups, now, wide=form.wide), *output.notes(view, now)]
+        return [*output.groups(view.groups, now, wide=form.wide, usage=form.usage), *output.notes(view, now)]
     return [*folded(view, now), *output.unlisted(view), *([output.rollout(view)] if view.is_updating else [])]
 
 

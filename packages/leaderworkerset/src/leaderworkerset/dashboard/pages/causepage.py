@@ -16,12 +16,12 @@ from leaderworkerset.views.wording import counted
 BY_CODE: Final = {cause.code: cause for cause in (*CATALOGUE, *OF_SETS)}
 
 
-def frame(_: Address, shown: Rendering) -> Safe:
+def frame(_: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
     table = cells.table(
-        "plain", ("set", "namespace", "what"), region("tbody", "rows", shown), "Sets with this cause now"
+        "plain", ("set", "namespace", "what"), region("tbody", "rows", rendering), "Sets with this cause now"
     )
-    return joined(region("header", "head", shown), table)
+    return joined(region("header", "head", rendering), table)
 
 
 def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
@@ -30,7 +30,7 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     return {
         "trouble": cells.trouble(picture),
         "head": [Piece("title", tag("div", _explained(address.episode, cause), id="title"))],
-        "rows": [_row(one) for one in _affected(picture, address.episode)],
+        "rows": [_row(item) for item in _affected(picture, address.episode)],
     }
 
 
@@ -59,14 +59,14 @@ def _explained(code: str, cause: Cause | None) -> list[Safe]:
 
 
 def _affected(picture: Picture, code: str) -> list[ToldSet]:
-    told = map(picture.told, picture.views)
-    return [one for one in told if one.told.code == code]
+    items = map(picture.told, picture.views)
+    return [item for item in items if item.told.code == code]
 
 
-def _row(one: ToldSet) -> Piece:
-    view = one.view
+def _row(item: ToldSet) -> Piece:
+    view = item.view
     title = cells.link(PageKind.SET, view.key, view.name)
-    return cells.row(f"r/{view.namespace}/{view.name}", title, view.namespace, one.told.sentence, find=view.name)
+    return cells.row(f"r/{view.namespace}/{view.name}", title, view.namespace, item.told.sentence, find=view.name)
 
 
 PAGE: Final = Page(title=lambda address: address.episode or "Cause", frame=frame, render=render, text=text)

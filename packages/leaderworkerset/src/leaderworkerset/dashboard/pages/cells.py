@@ -14,7 +14,7 @@ from leaderworkerset.dashboard.picture import CellState, Picture, of_group, of_r
 from leaderworkerset.dashboard.pieces import Piece, Rendering
 from leaderworkerset.diagnosis.document import headline
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
-from leaderworkerset.views import changes
+from leaderworkerset.views import changes, reasons
 from leaderworkerset.views.groups import Rank, View
 
 GLYPHS: Final[Mapping[CellState, str]] = {
@@ -39,35 +39,35 @@ STRIP: Final = 1000
 
 
 def cell(rank: Rank) -> Piece:
-    """Return the cell of a rank: its glyph; for screen readers and as a tooltip its place, state and reason."""
-    found, words, key = of_rank(rank), f"{rank.place} {changes.describe(rank)}", f"c/{rank.place}"
-    html = tag(
-        "td",
-        GLYPHS[found],
-        id=key,
-        role="gridcell",
-        tabindex=-1,
-        class_=found.value,
-        data_rank=rank.place,
-        title=words,
-        aria_label=words,
-    )
-    return Piece(key, html)
+    """Return the cell of a rank, with its place, state and reason as its name, which is also its tooltip.
+
+    A set may have 8,000 of them, so the style sheet contains what is the same in all: the glyphs, and the state ready.
+    """
+    state, key = of_rank(rank), f"c/{rank.place}"
+    words = "ready" if state is CellState.READY and not rank.restarts else changes.describe(rank)
+    class_name = None if state is CellState.READY else state.value
+    return Piece(key, tag("td", id=key, class_=class_name, title=f"{rank.place} {words}"))
+
+
+def failed_rank(view: View) -> str | None:
+    """Return the rank whose problem explains those of the others, which pages select when they are opened."""
+    rank = reasons.telling(rank for group in view.groups for rank in group.ranks if not rank.is_ready)
+    return None if rank is None or rank.object is None else rank.place
 
 
 def mark(rank: Rank, owner: str) -> Safe:
     """Return the mark of a rank in a line of marks."""
-    found = of_rank(rank)
-    return tag("i", GLYPHS[found], class_=found.value, title=f"{owner} {rank.place} {changes.describe(rank)}")
+    state = of_rank(rank)
+    return tag("i", GLYPHS[state], class_=state.value, title=f"{owner} {rank.place} {changes.describe(rank)}")
 
 
 def strip(key: str, view: View) -> Piece:
     """Return a mark for each group; for screen readers the number of groups in each condition."""
-    found = [(group, of_group(group)) for group in view.groups]
-    counts = Counter(condition for _, condition in found)
+    states = [(group, of_group(group)) for group in view.groups]
+    counts = Counter(condition for _, condition in states)
     words = ", ".join(f"{counts[condition]} {condition.value}" for condition in CellState if counts[condition])
-    marks = [Mark(str(group.name), GLYPHS[is_], is_.value, f"group {group.name}") for group, is_ in found[:STRIP]]
-    more = view.more + len(found) - len(marks)
+    marks = [Mark(str(group.name), GLYPHS[is_], is_.value, f"group {group.name}") for group, is_ in states[:STRIP]]
+    more = view.more + len(states) - len(marks)
     return marked(key, marks, f"groups: {words or 'none'}", more=f" and {more} more" if more else "")
 
 
@@ -84,9 +84,11 @@ def marked(key: str, marks: Sequence[Mark], words: str, *, more: str = "", large
     """Return marks in one strip, with words for screen readers; `more` is the text after the marks."""
     parts = [part(f"{key}/{mark.name}", "i", mark.glyph, class_=mark.condition, title=mark.tip) for mark in marks]
     label = part(f"{key}/words", "span", words, class_="heard")
-    shown = tag("span", [part.html for part in parts], more, aria_hidden="true")
+    marks_html = tag("span", [part.html for part in parts], more, aria_hidden="true")
     return Piece(
-        key, tag("span", label.html, shown, id=key, class_="strip large" if large else "strip"), parts=(label, *parts)
+        key,
+        tag("span", label.html, marks_html, id=key, class_="strip large" if large else "strip"),
+        parts=(label, *parts),
     )
 
 
@@ -95,38 +97,38 @@ def part(key: str, name: str, /, *content: Content, **attributes: Attribute) -> 
     return Piece(key, tag(name, *content, id=key, **attributes))
 
 
-def bar(done: int, wanted: int, label: str) -> Safe:
+def bar(done: int, total: int, label: str) -> Safe:
     """Return a bar of progress."""
-    return tag("progress", f"{done} of {wanted}", value=min(done, wanted), max=max(wanted, 1), aria_label=label)
+    return tag("progress", f"{done} of {total}", value=min(done, total), max=max(total, 1), aria_label=label)
 
 
-def verdict(told: Diagnosis, key: str | None = None) -> Safe:
+def verdict(diagnosis: Diagnosis, key: str | None = None) -> Safe:
     """Return the verdict as glyph and word."""
-    glyph, word = VERDICTS[told.verdict]
-    return tag("span", f"{glyph} {word}", id=key, class_=f"verdict {told.verdict.value}")
+    glyph, word = VERDICTS[diagnosis.verdict]
+    return tag("span", f"{glyph} {word}", id=key, class_=f"verdict {diagnosis.verdict.value}")
 
 
-def cause(told: Diagnosis) -> Safe:
+def cause(diagnosis: Diagnosis) -> Safe:
     """Return a diagnosis in full: sentence, evidence, next steps, and the lists that were not read."""
     return tag(
         "section",
-        tag("h2", verdict(told), " ", code(told), " ", told.title),
-        tag("p", told.sentence),
-        _listed("Evidence", told.evidence),
-        _listed("Next", map(command, told.steps)),
-        tag("p", f"Not read, so nothing is known of it: {', '.join(told.unread)}") if told.unread else None,
+        tag("h2", verdict(diagnosis), " ", code(diagnosis), " ", diagnosis.title),
+        tag("p", diagnosis.sentence),
+        _listed("Evidence", diagnosis.evidence),
+        _listed("Next", map(command, diagnosis.steps)),
+        tag("p", f"Not read, so nothing is known of it: {', '.join(diagnosis.unread)}") if diagnosis.unread else None,
         class_="cause",
     )
 
 
-def cause_piece(key: str, told: Diagnosis) -> Piece:
+def cause_piece(key: str, diagnosis: Diagnosis) -> Piece:
     """Return the piece of a diagnosis; screen readers read it out when it changes."""
-    return Piece(key, tag("div", cause(told), id=key), says=spoken(told))
+    return Piece(key, tag("div", cause(diagnosis), id=key), says=spoken(diagnosis))
 
 
-def spoken(told: Diagnosis) -> str:
+def spoken(diagnosis: Diagnosis) -> str:
     """Return the words to read out when a cause changes; empty for a set that makes progress."""
-    return "" if told.verdict is Verdict.PROGRESSING else headline(told)
+    return "" if diagnosis.verdict is Verdict.PROGRESSING else headline(diagnosis)
 
 
 def trouble(picture: Picture) -> list[Piece]:
@@ -143,7 +145,7 @@ def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
     """Return the pieces of the page of a set that does not exist."""
     kind = "DisaggregatedSet" if address.kind is PageKind.WHOLE else "LeaderWorkerSet"
     words = f"{address.key.name}: no such {kind} in namespace {address.key.namespace}"
-    keys = [*(view.key for view in picture.views), *(one.key for one in picture.sets)]
+    keys = [*(view.key for view in picture.views), *(whole.key for whole in picture.sets)]
     others = sorted(key.name for key in keys if key.namespace == address.key.namespace)
     near = get_close_matches(address.key.name, others, n=1)
     steps = [f"lws -n {address.key.namespace} get", f"lws -n {address.key.namespace} history {address.key.name}"]
@@ -155,8 +157,8 @@ def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
         id="title",
         class_="empty",
     )
-    shown = {"trouble": trouble(picture), "head": [Piece("title", head)]}
-    return shown | {region: [] for region in regions}
+    rendering = {"trouble": trouble(picture), "head": [Piece("title", head)]}
+    return rendering | {region: [] for region in regions}
 
 
 def link(kind: PageKind, key: ObjectKey, *content: str | Safe, **attributes: str | None) -> Safe:
@@ -182,7 +184,7 @@ def columns(words: Iterable[str], key: str = "column-names") -> Piece:
 
 def tabs(key: ObjectKey, current: PageKind) -> Safe:
     """Return the tabs of a set's pages."""
-    shown = [
+    links = [
         link(kind, key, word, aria_current="page" if kind is current else None)
         for kind, word in (
             (PageKind.SET, "Ranks"),
@@ -191,7 +193,7 @@ def tabs(key: ObjectKey, current: PageKind) -> Safe:
             (PageKind.HISTORY, "History"),
         )
     ]
-    return tag("nav", shown, class_="tabs", aria_label=f"Pages of {key.name}")
+    return tag("nav", links, class_="tabs", aria_label=f"Pages of {key.name}")
 
 
 def command(line: str) -> Safe | str:
@@ -202,15 +204,25 @@ def command(line: str) -> Safe | str:
     return joined(tag("code", line), " ", button)
 
 
-def code(told: Diagnosis) -> Safe | None:
+def code(diagnosis: Diagnosis) -> Safe | None:
     """Return the code of a cause, as a link to the page that explains it."""
-    return tag("a", tag("code", told.code), href=f"{PageKind.CAUSE.value}/{told.code}") if told.code else None
+    return (
+        tag("a", tag("code", diagnosis.code), href=f"{PageKind.CAUSE.value}/{diagnosis.code}")
+        if diagnosis.code
+        else None
+    )
 
 
 def row(key: str, *cells: str | int | Safe, find: str = "") -> Piece:
     """Return a row of a plain table, whose first cell is its head."""
     first, *rest = cells
-    html = tag("tr", tag("th", first, scope="row"), [tag("td", one) for one in rest], id=key, data_find=find or None)
+    html = tag(
+        "tr",
+        tag("th", first, scope="row"),
+        [tag("td", content) for content in rest],
+        id=key,
+        data_find=find or None,
+    )
     return Piece(key, html)
 
 
@@ -219,5 +231,5 @@ def _names(words: Iterable[str]) -> list[Safe]:
 
 
 def _listed(title: str, lines: Iterable[str | Safe]) -> Safe | None:
-    found = [tag("li", line) for line in lines]
-    return joined(tag("h3", title), tag("ul", found)) if found else None
+    items = [tag("li", line) for line in lines]
+    return joined(tag("h3", title), tag("ul", items)) if items else None

@@ -24,11 +24,11 @@ def header(about: ClusterIdentity, namespace: str, *, allows_actions: bool) -> S
         "user": f"{about.user} ({rights})" if about.user else rights,
         "version": about.version,
     }
-    shown = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items() if value]
+    entries = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items() if value]
     return tag(
         "header",
         tag("a", "lws", href=".", class_="brand"),
-        tag("dl", shown, class_="where"),
+        tag("dl", entries, class_="where"),
         tag("p", "◐ connecting", id="pulse", title="Whether this page is current, and when the server last answered"),
         class_="top",
     )

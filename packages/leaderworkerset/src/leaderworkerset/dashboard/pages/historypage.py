@@ -26,107 +26,112 @@ CHOICES: Final = 12
 NOBODY_RECORDS: Final = "Failures of this cluster are not recorded, or the records could not be read."
 
 
-def frame(address: Address, shown: Rendering) -> Safe:
+def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
     if not address.episode:
         caption = f"Recorded failures of {address.key.name}"
-        table = cells.table("plain", EPISODES, region("tbody", "rows", shown), caption)
-        return joined(region("header", "head", shown), table)
+        table = cells.table("plain", EPISODES, region("tbody", "rows", rendering), caption)
+        return joined(region("header", "head", rendering), table)
     if address.other:
-        return joined(region("header", "head", shown), region("div", "pair", shown, class_="pair"))
+        return joined(region("header", "head", rendering), region("div", "pair", rendering, class_="pair"))
     return joined(
-        region("header", "head", shown),
-        cells.table("ranks-of-episode", RANKS, region("tbody", "rows", shown), "The ranks, and how they ended"),
-        region("div", "episode-logs", shown),
-        cells.table("events-of-episode", EVENTS, region("tbody", "episode-events", shown), "Events"),
+        region("header", "head", rendering),
+        cells.table("ranks-of-episode", RANKS, region("tbody", "rows", rendering), "The ranks, and how they ended"),
+        region("div", "episode-logs", rendering),
+        cells.table("events-of-episode", EVENTS, region("tbody", "episode-events", rendering), "Events"),
     )
 
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     """Return the pieces; for an episode that is not kept a sentence that says so."""
-    shown: dict[str, list[Piece]] = {"trouble": cells.trouble(picture), "rows": []}
+    rendering: dict[str, list[Piece]] = {"trouble": cells.trouble(picture), "rows": []}
     if not address.episode:
-        found = _newest(facts)
-        return shown | {
+        records = _newest(facts)
+        return rendering | {
             "head": [_title(address, None if facts.episodes else tag("p", _none(facts)))],
-            "rows": [_row(address, one, before) for one, before in pairwise([*found, None]) if one],
+            "rows": [_row(address, record, before) for record, before in pairwise([*records, None]) if record],
         }
     if address.other:
-        return shown | {"head": [_title(address)], "pair": list(_pair(picture, address, facts))}
-    one = _find(address.episode, facts)
-    if one is None:
-        return shown | {
+        return rendering | {"head": [_title(address)], "pair": list(_pair(picture, address, facts))}
+    record = _find(address.episode, facts)
+    if record is None:
+        return rendering | {
             "head": [_title(address, tag("p", _absent(address, facts)))],
             "episode-logs": [],
             "episode-events": [],
         }
-    words = [*_words(picture, one), _choices(address, one, facts)]
-    logs = (_log(number, title, lines) for number, (title, lines) in enumerate(wording.logs(one)))
-    return shown | {
+    words = [*_words(picture, record), _choices(address, record, facts)]
+    logs = (_log(number, title, lines) for number, (title, lines) in enumerate(wording.logs(record)))
+    return rendering | {
         "head": [_title(address, *words)],
-        "rows": list(_ranks(one)),
+        "rows": list(_ranks(record)),
         "episode-logs": list(logs),
-        "episode-events": list(_events(one)),
+        "episode-events": list(_events(record)),
     }
 
 
 def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
     """Yield the lines of the page as text."""
     if not address.episode:
-        found = _newest(facts)
-        yield from (f"{one.place}: {wording.sentence(one, picture.now)}" for one in found)
-        yield from [] if found else [_none(facts)]
+        records = _newest(facts)
+        yield from (f"{record.place}: {wording.sentence(record, picture.now)}" for record in records)
+        yield from [] if records else [_none(facts)]
         return
     for episode in filter(None, (address.episode, address.other)):
-        one = _find(episode, facts)
-        yield from [_absent(address, facts, episode)] if one is None else _lines(picture, one)
+        record = _find(episode, facts)
+        yield from [_absent(address, facts, episode)] if record is None else _lines(picture, record)
 
 
-def _lines(picture: Picture, one: Episode) -> Iterator[str]:
-    yield f"{one.place}: {wording.sentence(one, picture.now)}"
-    yield from wording.circumstances(one)
-    for title, lines in wording.logs(one):
+def _lines(picture: Picture, record: Episode) -> Iterator[str]:
+    yield f"{record.place}: {wording.sentence(record, picture.now)}"
+    yield from wording.circumstances(record)
+    for title, lines in wording.logs(record):
         yield from ("", title, *(f"  {line}" for line in lines))
 
 
 def _newest(facts: PageFacts) -> list[Episode]:
-    return sorted(facts.episodes or (), key=lambda one: (one.time, one.number), reverse=True)[:SHOWN]
+    return sorted(facts.episodes or (), key=lambda record: (record.time, record.number), reverse=True)[:SHOWN]
 
 
 def _find(episode: str, facts: PageFacts) -> Episode | None:
-    return next((one for one in facts.episodes or () if f"{one.group}/{one.number}" == episode), None)
+    return next((record for record in facts.episodes or () if f"{record.group}/{record.number}" == episode), None)
 
 
-def _words(picture: Picture, one: Episode) -> list[Safe]:
-    return [tag("p", wording.sentence(one, picture.now)), tag("pre", "\n".join(wording.circumstances(one)))]
+def _words(picture: Picture, record: Episode) -> list[Safe]:
+    return [tag("p", wording.sentence(record, picture.now)), tag("pre", "\n".join(wording.circumstances(record)))]
 
 
 def _pair(picture: Picture, address: Address, facts: PageFacts) -> Iterator[Piece]:
     """Yield both episodes in full, each in a column."""
     for side, episode in (("left", address.episode), ("right", address.other)):
-        one, key = _find(episode, facts), f"pair/{side}"
+        record, key = _find(episode, facts), f"pair/{side}"
         title = tag("h2", _shown(episode))
-        if one is None:
+        if record is None:
             yield Piece(key, tag("section", title, tag("p", _absent(address, facts, episode)), id=key))
             continue
         ends = [
-            f"rank {rank.rank} {one.name}: {wording.ends(one.ends)}" for rank in one.ranks for one in rank.containers
+            f"rank {rank.rank} {container.name}: {wording.ends(container.ends)}"
+            for rank in record.ranks
+            for container in rank.containers
         ]
-        logs = [joined(tag("h3", name), tag("pre", "\n".join(lines), tabindex=0)) for name, lines in wording.logs(one)]
+        logs = [
+            joined(tag("h3", name), tag("pre", "\n".join(lines), tabindex=0)) for name, lines in wording.logs(record)
+        ]
         yield Piece(
-            key, tag("section", title, _words(picture, one), tag("ul", [tag("li", end) for end in ends]), logs, id=key)
+            key,
+            tag("section", title, _words(picture, record), tag("ul", [tag("li", end) for end in ends]), logs, id=key),
         )
 
 
-def _choices(address: Address, one: Episode, facts: PageFacts) -> Safe | None:
+def _choices(address: Address, record: Episode, facts: PageFacts) -> Safe | None:
     """Return links to this episode next to each other one."""
-    others = [other for other in _newest(facts) if other is not one][:CHOICES]
-    links = [joined(_compare(address, one, other, other.place.partition("/")[2]), " ") for other in others]
+    others = [other for other in _newest(facts) if other is not record][:CHOICES]
+    links = [joined(_compare(address, record, other, other.place.partition("/")[2]), " ") for other in others]
     return tag("p", "Next to: ", links) if links else None
 
 
-def _compare(address: Address, one: Episode, other: Episode, words: str) -> Safe:
-    place = f"{one.group}/{one.number}"
+def _compare(address: Address, record: Episode, other: Episode, words: str) -> Safe:
+    place = f"{record.group}/{record.number}"
     path = Address(kind=PageKind.HISTORY, key=address.key, episode=place).path()
     return tag("a", words, href=f"{path}?with={other.group}/{other.number}")
 
@@ -147,37 +152,29 @@ def _absent(address: Address, facts: PageFacts, episode: str = "") -> str:
 
 
 def _title(address: Address, *below: Safe | None) -> Piece:
-    """Return the head of the page, with a link from an episode to the list, or from the list to the set."""
-    of_set = cells.link(PageKind.SET, address.key, address.key.name)
-    title: list[str | Safe] = ["History of ", of_set]
-    if address.episode:
-        title = [
-            "Failure ",
-            f"{' next to '.join(map(_shown, filter(None, (address.episode, address.other))))} of ",
-            of_set,
-            ", ",
-            cells.link(PageKind.HISTORY, address.key, "all"),
-        ]
-    heading = tag("h1", title, " ", tag("small", address.key.namespace))
-    return Piece("title", tag("div", heading, list(below), id="title"))
+    """Return the head of the page, with the tabs of the set's pages."""
+    episodes = " next to ".join(map(_shown, filter(None, (address.episode, address.other))))
+    words = f"{address.key.namespace} · {f'failure {episodes}' if episodes else 'history'}"
+    heading = tag("h1", address.key.name, " ", tag("small", words))
+    return Piece("title", tag("div", heading, cells.tabs(address.key, PageKind.HISTORY), list(below), id="title"))
 
 
-def _row(address: Address, one: Episode, before: Episode | None) -> Piece:
-    place = f"{one.group}/{one.number}"
+def _row(address: Address, record: Episode, before: Episode | None) -> Piece:
+    place = f"{record.group}/{record.number}"
     href = Address(kind=PageKind.HISTORY, key=address.key, episode=place).path()
-    first = "" if one.first_rank is None else one.first_rank
+    first = "" if record.first_rank is None else record.first_rank
     link = tag("a", _shown(place), href=href)
     compare = (
-        "" if before is None else _compare(address, one, before, f"with {_shown(f'{before.group}/{before.number}')}")
+        "" if before is None else _compare(address, record, before, f"with {_shown(f'{before.group}/{before.number}')}")
     )
-    outcome = wording.WORDS[one.outcome]
-    return cells.row(f"e/{place}", link, one.time, outcome, first, one.failure, compare, find=one.failure)
+    outcome = wording.WORDS[record.outcome]
+    return cells.row(f"e/{place}", link, record.time, outcome, first, record.failure, compare, find=record.failure)
 
 
-def _ranks(one: Episode) -> Iterator[Piece]:
-    for rank in one.ranks:
+def _ranks(record: Episode) -> Iterator[Piece]:
+    for rank in record.ranks:
         for container in rank.containers:
-            is_first = rank.rank == one.first_rank
+            is_first = rank.rank == record.first_rank
             yield cells.row(
                 f"k/{rank.rank}/{container.name}",
                 f"{rank.rank}, failed first" if is_first else str(rank.rank),
@@ -194,8 +191,8 @@ def _log(number: int, title: str, lines: Sequence[str]) -> Piece:
     return Piece(key, tag("section", tag("h2", title), tag("pre", "\n".join(lines) or "no lines", tabindex=0), id=key))
 
 
-def _events(one: Episode) -> Iterator[Piece]:
-    for number, event in enumerate(one.events):
+def _events(record: Episode) -> Iterator[Piece]:
+    for number, event in enumerate(record.events):
         kind = "⚠ Warning" if event.is_warning else "Normal"
         yield cells.row(
             f"v/{number}", event.time, kind, event.reason, event.object, event.count, event.message, find=event.reason

@@ -31,15 +31,21 @@ class Serving(Struct, frozen=True, kw_only=True):
     namespace: str = ""
 
 
-def document(page: Page, address: Address, shown: Rendering, ident: str, serving: Serving) -> str:
+def document(page: Page, address: Address, rendering: Rendering, ident: str, serving: Serving) -> str:
     """Return the whole document; `ident` is the number of its state, from which its stream continues."""
     body = tag(
         "body",
         tag("a", "Skip to the content", href=f"{address.path()}#main", class_="skip"),
         header(serving.about, serving.namespace, allows_actions=bool(serving.action)),
         _navigation(address),
-        region("div", "trouble", shown, role="alert"),
-        tag("main", page.frame(address, shown), _actions(address) if serving.action else None, id="main", tabindex=-1),
+        region("div", "trouble", rendering, role="alert"),
+        tag(
+            "main",
+            page.frame(address, rendering),
+            _actions(address) if serving.action else None,
+            id="main",
+            tabindex=-1,
+        ),
         tag("div", id="live", role="status", aria_live="polite", class_="heard"),
         _help(),
         data_ident=ident,
@@ -59,11 +65,20 @@ def document(page: Page, address: Address, shown: Rendering, ident: str, serving
     return "<!doctype html>" + tag("html", head, body, lang="en")
 
 
-def standalone(page: Page, address: Address, shown: Rendering, style: str, note: str, below: Safe | None = None) -> str:
+def standalone(
+    page: Page, address: Address, rendering: Rendering, style: str, note: str, below: Safe | None = None
+) -> str:
     """Return the document as one file that needs no server: with the style, without scripts and links."""
     body = tag(
         "body",
-        tag("main", tag("p", note), region("div", "trouble", shown), page.frame(address, shown), below, id="main"),
+        tag(
+            "main",
+            tag("p", note),
+            region("div", "trouble", rendering),
+            page.frame(address, rendering),
+            below,
+            id="main",
+        ),
     )
     head = tag(
         "head",

@@ -15,7 +15,7 @@ MOST_RANKS: Final = 2000
 """The maximum of ranks to choose from."""
 
 
-def frame(address: Address, shown: Rendering) -> Safe:
+def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions; a script reads the lines, and shows them as text."""
     place = f"{address.key.namespace}/{address.key.name}"
     tools = tag(
@@ -29,11 +29,14 @@ def frame(address: Address, shown: Rendering) -> Safe:
         class_="tools",
     )
     ranks = tag(
-        "fieldset", tag("legend", "Ranks (none chosen: every leader)"), region("div", "ranks", shown), class_="ranks"
+        "fieldset",
+        tag("legend", "Ranks (none chosen: every leader)"),
+        region("div", "ranks", rendering),
+        class_="ranks",
     )
     lines = tag("div", id="lines", role="log", aria_live="off", aria_label="Log lines", tabindex=0)
     source = tag("div", tools, lines, id="logs", data_source=f"logs/{place}")
-    return joined(region("header", "head", shown), ranks, source)
+    return joined(region("header", "head", rendering), ranks, source)
 
 
 def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
@@ -46,6 +49,7 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
         tag("h1", view.name, " ", tag("small", f"{view.namespace} · logs")),
         cells.tabs(view.key, PageKind.LOGS),
         id="title",
+        data_failed=cells.failed_rank(view),
     )
     ranks = [rank for group in view.groups for rank in group.ranks if rank.object is not None][:MOST_RANKS]
     boxes = [

@@ -19,7 +19,7 @@ BETWEEN_READINGS: Final = 2.0
 
 
 class PageFacts(Struct, frozen=True):
-    """The lists of a page by kind; a kind is absent if it could not be read.
+    """The lists of a page by kind; a kind is absent if it could not be read, and all are until `is_read`.
 
     `episodes` are the recorded failures of the set; None if nothing records them, or they could not be read. `before` is the
     previous state of the page: pieces whose source did not change can be used again.
@@ -28,6 +28,7 @@ class PageFacts(Struct, frozen=True):
     objects: Mapping[Resource, Sequence[JSONObject]] = field(default_factory=dict)
     episodes: Sequence[Episode] | None = None
     before: Rendering = field(default_factory=dict)
+    is_read: bool = True
 
     def knows(self, resource: Resource) -> bool:
         """Return whether the kind was read."""

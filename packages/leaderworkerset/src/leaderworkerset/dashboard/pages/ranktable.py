@@ -18,31 +18,23 @@ ROWS: Final = "ranks"
 """The regions of the table, which no other page has: a saved page has the table below the grid."""
 
 
-def frame(name: str, shown: Rendering) -> Safe:
+def frame(name: str, rendering: Rendering) -> Safe:
     """Return the table with its regions."""
     caption = f"All ranks of {name}"
-    parts = [tag("caption", caption), region("thead", COLUMNS, shown), region("tbody", ROWS, shown)]
+    parts = [tag("caption", caption), region("thead", COLUMNS, rendering), region("tbody", ROWS, rendering)]
     return cells.scrolling(tag("table", parts, id="plain", class_="plain"), caption)
 
 
 def render(view: View, facts: PageFacts, now: datetime) -> dict[str, list[Piece]]:
     """Return the pieces. Columns of use, and of GPUs that ranks have, exist only where a rank has a value."""
-    found = loads.loads([view], loads.by_pod(facts.get(POD_METRICS)))
-    names = loads.measured(found)
-    uses = {row.rank.pod: loads.cells(row, names, now) for row in found}
-    own = {row.rank.pod: devices.of_pod(row.rank.object) for row in found}
-    has_devices = any(own.values())
-    header = [*HEADER, *(loads.TITLES[name] for name in names), *(["devices"] if has_devices else [])]
+    usage = loads.columns([view], loads.by_pod(facts.get(POD_METRICS)), now)
     ranks = [(group, rank) for group in view.groups for rank in group.ranks]
-    lacking = ["-"] * len(names)
+    own = [" ".join(devices.of_pod(rank.object)) for _, rank in ranks]
+    has_devices = any(own)
+    header = [*HEADER, *usage.titles, *(["devices"] if has_devices else [])]
     rows = [
-        _row(
-            group,
-            rank,
-            *uses.get(rank.pod, lacking),
-            *([" ".join(own.get(rank.pod, ())) or "-"] if has_devices else []),
-        )
-        for group, rank in ranks
+        _row(group, rank, *usage.of(rank), *([uuids or "-"] if has_devices else []))
+        for (group, rank), uuids in zip(ranks, own, strict=True)
     ]
     return {COLUMNS: [cells.columns(header, "rank-column-names")], ROWS: rows}
 

@@ -47,19 +47,19 @@ def course(view: View, revision: str) -> Course | None:
     return Course(sorted(started), sorted(ready), len(view.groups)) if started else None
 
 
-def picture(found: Course) -> Safe:
+def picture(rollout: Course) -> Safe:
     """Return the picture, with words for screen readers."""
-    length = found.end - found.begin
+    length = rollout.end - rollout.begin
     words = (
-        f"of {counted(found.groups, 'group')} {len(found.started)} got the newest revision and {len(found.ready)} are ready, "
-        f"from {found.begin:%H:%M:%S} to {found.end:%H:%M:%S} UTC"
+        f"of {counted(rollout.groups, 'group')} {len(rollout.started)} got the newest revision and {len(rollout.ready)} are ready, "
+        f"from {rollout.begin:%H:%M:%S} to {rollout.end:%H:%M:%S} UTC"
     )
     drawing = tag(
         "svg",
         tag("title", words),
         tag("rect", class_="older", width=WIDTH, height=HEIGHT),
-        tag("path", class_="begun", d=_area(found, found.started)),
-        tag("path", class_="done", d=_area(found, found.ready)),
+        tag("path", class_="begun", d=_area(rollout, rollout.started)),
+        tag("path", class_="done", d=_area(rollout, rollout.ready)),
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
         preserveAspectRatio="none",
         role="img",
@@ -67,25 +67,25 @@ def picture(found: Course) -> Safe:
     )
     scale = tag(
         "p",
-        tag("span", f"{found.begin:%H:%M:%S}"),
+        tag("span", f"{rollout.begin:%H:%M:%S}"),
         tag("span", f"{duration(length)}: groups that are ready, above them starting, above these of older revisions"),
-        tag("span", f"{found.end:%H:%M:%S} UTC"),
+        tag("span", f"{rollout.end:%H:%M:%S} UTC"),
         class_="scale",
     )
     return tag("figure", drawing, scale)
 
 
-def _area(found: Course, moments: Sequence[datetime]) -> str:
+def _area(rollout: Course, moments: Sequence[datetime]) -> str:
     """Return the outline of the number of groups that had reached a state by each step of time.
 
     >>> start = datetime(2026, 1, 1)
     >>> _area(Course([start, start + timedelta(seconds=60)], [], 2), [start, start + timedelta(seconds=60)])
     'M0 100V50H60V0V100Z'
     """
-    length = max(found.end - found.begin, timedelta(seconds=1))
+    length = max(rollout.end - rollout.begin, timedelta(seconds=1))
     heights: dict[int, int] = {}
     for count, moment in enumerate(moments, start=1):
-        heights[round(WIDTH * ((moment - found.begin) / length))] = HEIGHT - HEIGHT * count // max(found.groups, 1)
+        heights[round(WIDTH * ((moment - rollout.begin) / length))] = HEIGHT - HEIGHT * count // max(rollout.groups, 1)
     steps = "".join(f"H{at}V{height}" if at else f"V{height}" for at, height in heights.items())
     rest = "" if WIDTH in heights else f"H{WIDTH}"
     return f"M0 {HEIGHT}{steps}{rest}V{HEIGHT}Z"

@@ -52,17 +52,17 @@ def reads(address: Address) -> Sequence[Query]:
     ]
 
 
-def frame(address: Address, shown: Rendering) -> Safe:
+def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
     return joined(
-        region("header", "head", shown),
-        region("div", "progress", shown),
-        region("div", "cause", shown),
-        _folded("The last change, which undo reverses", region("div", "change", shown)),
-        _folded("The plan", cells.table("steps-to-come", STEPS, region("tbody", "steps", shown), PLAN)),
+        region("header", "head", rendering),
+        region("div", "progress", rendering),
+        region("div", "cause", rendering),
+        _folded("The last change, which undo reverses", region("div", "change", rendering)),
+        _folded("The plan", cells.table("steps-to-come", STEPS, region("tbody", "steps", rendering), PLAN)),
         _folded(
             "All groups",
-            cells.table("plain", GROUPS, region("tbody", "rows", shown), f"The groups of {address.key.name}"),
+            cells.table("plain", GROUPS, region("tbody", "rows", rendering), f"The groups of {address.key.name}"),
         ),
     )
 
@@ -73,16 +73,16 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     if view is None:
         return cells.absent(picture, address, "progress", "cause", "change", "steps", "rows")
     leaders = _leaders(view, facts)
-    found, plan = pace.progress(view, leaders, picture.now), _foresee(view, leaders)
-    told = picture.told(view).told
+    progress, plan = pace.progress(view, leaders, picture.now), _foresee(view, leaders)
+    diagnosis = picture.told(view).told
     return {
         "trouble": cells.trouble(picture),
-        "head": [_head(view, found, plan)],
-        "progress": [_picture(view, leaders, found)],
-        "cause": [] if found.is_complete else [cells.cause_piece("cause-text", told)],
+        "head": [_head(view, progress, plan)],
+        "progress": [_picture(view, leaders, progress)],
+        "cause": [] if progress.is_complete else [cells.cause_piece("cause-text", diagnosis)],
         "change": [_change(view, facts)],
         "steps": _steps(plan),
-        "rows": [_row(group, leaders, found) for group in view.groups],
+        "rows": [_row(group, leaders, progress) for group in view.groups],
     }
 
 
@@ -92,9 +92,9 @@ def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
     if view is None:
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
         return
-    found = pace.progress(view, _leaders(view, facts), picture.now)
-    yield f"{pace.bar(found)} {pace.line(found)}"
-    yield from [found.why] if found.why else []
+    progress = pace.progress(view, _leaders(view, facts), picture.now)
+    yield f"{pace.bar(progress)} {pace.line(progress)}"
+    yield from [progress.why] if progress.why else []
 
 
 def _foresee(view: View, leaders: JSONObject | None) -> Foreseen | None:
@@ -106,11 +106,11 @@ def _foresee(view: View, leaders: JSONObject | None) -> Foreseen | None:
 
 
 def _leaders(view: View, facts: PageFacts) -> JSONObject | None:
-    found = facts.get(DEPLOYMENTS if groupname.is_hash_set(view.object) else STATEFULSETS)
-    return next(iter(found), None)
+    objects = facts.get(DEPLOYMENTS if groupname.is_hash_set(view.object) else STATEFULSETS)
+    return next(iter(objects), None)
 
 
-def _head(view: View, found: RolloutProgress, plan: Foreseen | None) -> Piece:
+def _head(view: View, progress: RolloutProgress, plan: Foreseen | None) -> Piece:
     budget = None
     if plan is not None:
         limits = plan.budget
@@ -119,8 +119,8 @@ def _head(view: View, found: RolloutProgress, plan: Foreseen | None) -> Piece:
             f"budget: at most {counted(limits.unavailable, 'group')} unavailable, "
             f"{counted(limits.surge, 'extra group')}, partition {limits.partition}",
         )
-    bar = cells.bar(found.done, found.wanted, f"{found.done} of {found.wanted} groups done")
-    words = "complete: " if found.is_complete else "", pace.line(found).partition(": ")[2]
+    bar = cells.bar(progress.done, progress.wanted, f"{progress.done} of {progress.wanted} groups done")
+    words = "complete: " if progress.is_complete else "", pace.line(progress).partition(": ")[2]
     state = cells.part("state", "div", tag("p", *words), bar)
     html = tag(
         "div",
@@ -129,7 +129,7 @@ def _head(view: View, found: RolloutProgress, plan: Foreseen | None) -> Piece:
         state.html,
         budget,
         id="title",
-        data_paused=str(found.is_paused).lower(),
+        data_paused=str(progress.is_paused).lower(),
     )
     return Piece("title", html, parts=(state,))
 
@@ -148,28 +148,28 @@ def _steps(plan: Foreseen | None) -> list[Piece]:
     ]
 
 
-def _step(group: Group, leaders: JSONObject | None, found: RolloutProgress) -> str:
+def _step(group: Group, leaders: JSONObject | None, progress: RolloutProgress) -> str:
     newest = groupname.revision(leaders or {})
     if newest and group.revision == newest:
         return "done" if group.is_ready else "starting"
-    return "held" if group.index < found.held else "to come"
+    return "held" if group.index < progress.held else "to come"
 
 
-def _picture(view: View, leaders: JSONObject | None, found: RolloutProgress) -> Piece:
+def _picture(view: View, leaders: JSONObject | None, progress: RolloutProgress) -> Piece:
     """Return the picture of the rollout: a mark for each group in the order of indexes, and the meaning of marks."""
     key = "rollout-picture"
-    steps = {group.name: _step(group, leaders, found) for group in view.groups}
+    steps = {group.name: _step(group, leaders, progress) for group in view.groups}
     counts = Counter(steps.values())
     first = islice(steps.items(), cells.STRIP)
     marks = [cells.Mark(str(name), *GLYPHS[step], f"group {name}: {step}") for name, step in first]
     words = ", ".join(f"{counts[step]} {step}" for step in GLYPHS if counts[step])
-    shown = [tag("span", glyph, f" {counts[step]} {step} ") for step, (glyph, _) in GLYPHS.items() if counts[step]]
-    legend = cells.part(f"{key}/legend", "p", shown, class_="legend")
+    meanings = [tag("span", glyph, f" {counts[step]} {step} ") for step, (glyph, _) in GLYPHS.items() if counts[step]]
+    legend = cells.part(f"{key}/legend", "p", meanings, class_="legend")
     strip = cells.marked(f"{key}/groups", marks, f"groups by index: {words or 'none'}", large=True)
     basis = None
-    if found.left is not None and not found.is_paused:
+    if progress.left is not None and not progress.is_paused:
         basis = tag(
-            "p", f"The estimate is from the {counted(found.done, 'group')} that this rollout has done until now."
+            "p", f"The estimate is from the {counted(progress.done, 'group')} that this rollout has done until now."
         )
     course = revisionpicture.course(view, groupname.revision(leaders or {}))
     drawing = None if course is None else revisionpicture.picture(course)
@@ -192,8 +192,8 @@ def _change(view: View, facts: PageFacts) -> Piece:
     more = ["…"] if len(lines) > FIELDS_SHOWN else []
     cause = f", {current.cause}" if current.cause else ""
     title = tag("p", f"revision {before.number} → {current.number}, {current.created}{cause}")
-    shown = tag("pre", "\n".join([*lines[:FIELDS_SHOWN], *more]) or "the same content", tabindex=0)
-    return Piece("change-text", tag("div", title, shown, id="change-text"))
+    fields = tag("pre", "\n".join([*lines[:FIELDS_SHOWN], *more]) or "the same content", tabindex=0)
+    return Piece("change-text", tag("div", title, fields, id="change-text"))
 
 
 def _field(change: FieldChange) -> str:
@@ -206,8 +206,8 @@ def _folded(title: str, content: Safe) -> Safe:
     return tag("details", tag("summary", title), content, class_="foldable")
 
 
-def _row(group: Group, leaders: JSONObject | None, found: RolloutProgress) -> Piece:
-    step = _step(group, leaders, found)
+def _row(group: Group, leaders: JSONObject | None, progress: RolloutProgress) -> Piece:
+    step = _step(group, leaders, progress)
     words = f"{GLYPHS[step][0]} {'held by the partition' if step == 'held' else step}"
     ready = f"{group.ready_ranks} of {len(group.ranks)}"
     return cells.row(f"g/{group.name}", group.name, words, group.revision, ready, first_problem(group))

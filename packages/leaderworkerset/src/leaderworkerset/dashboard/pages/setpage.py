@@ -22,7 +22,7 @@ from leaderworkerset.steering.patches import is_paused
 from leaderworkerset.views import advancing, recreations
 from leaderworkerset.views.folding import FEW_GROUPS
 from leaderworkerset.views.groups import Group, Rank, View
-from leaderworkerset.views.reasons import first_problem, summary, telling
+from leaderworkerset.views.reasons import first_problem, summary
 from leaderworkerset.views.wording import counted
 
 Place: TypeAlias = Callable[[Group, Rank], str]
@@ -35,11 +35,11 @@ READ_EVERY: Final = 10.0
 """Seconds between two readings of events and recorded failures."""
 
 
-def frame(address: Address, shown: Rendering) -> Safe:
+def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
-    parts = [region("header", "head", shown), region("div", "cause", shown)]
+    parts = [region("header", "head", rendering), region("div", "cause", rendering)]
     if address.form is PageForm.TABLE:
-        return joined(parts, ranktable.frame(address.key.name, shown))
+        return joined(parts, ranktable.frame(address.key.name, rendering))
     ways = [
         tag(
             "a",
@@ -52,8 +52,8 @@ def frame(address: Address, shown: Rendering) -> Safe:
     grid = tag(
         "table",
         tag("caption", f"The ranks of {address.key.name}"),
-        region("thead", "columns", shown),
-        region("tbody", "rows", shown, role="rowgroup"),
+        region("thead", "columns", rendering),
+        region("tbody", "rows", rendering, role="rowgroup"),
         id="grid",
         role="grid",
         class_=f"grid by-{address.arrangement.value}",
@@ -61,7 +61,7 @@ def frame(address: Address, shown: Rendering) -> Safe:
     )
     pane = tag("aside", id="pane", aria_label="The selected rank", tabindex=-1, hidden=True)
     past = tag(
-        "details", tag("summary", "The last hour"), region("div", "timeline", shown), class_="foldable", open=True
+        "details", tag("summary", "The last hour"), region("div", "timeline", rendering), class_="foldable", open=True
     )
     rows = tag("nav", ways, class_="ways", aria_label="Rows")
     return joined(parts, rows, tag("div", grid, pane, class_="beside"), past)
@@ -80,21 +80,21 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     view = picture.find(address.key)
     if view is None:
         return cells.absent(picture, address, "cause", "columns", "rows", "timeline")
-    told = picture.told(view)
-    shown: dict[str, list[Piece]] = {
+    item = picture.told(view)
+    rendering: dict[str, list[Piece]] = {
         "trouble": cells.trouble(picture),
-        "head": [_head(told, picture.now)],
-        "cause": [cells.cause_piece("cause-text", told.told)],
+        "head": [_head(item, picture.now)],
+        "cause": [cells.cause_piece("cause-text", item.told)],
     }
     if address.form is PageForm.TABLE:
-        return shown | ranktable.render(view, facts, picture.now)
+        return rendering | ranktable.render(view, facts, picture.now)
     columns, rows = _grid(picture, view, address.arrangement, facts)
-    return shown | {"columns": [cells.columns(columns)], "rows": rows, "timeline": [_past(picture, view, facts)]}
+    return rendering | {"columns": [cells.columns(columns)], "rows": rows, "timeline": [_past(picture, view, facts)]}
 
 
 def _past(picture: Picture, view: View, facts: PageFacts) -> Piece:
     """Return the timeline, which is made again only after events were read again."""
-    source = (facts.objects, facts.episodes)
+    source = (facts.objects, facts.episodes, facts.is_read)
     before = facts.before.get("timeline")
     if before and before[0].source == source:
         return before[0]
@@ -114,13 +114,13 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
 
 def _advance(group: Group, now: datetime) -> Safe:
     """Return the progress that the program of a group reports, with a bar if its end is known."""
-    said, words = group.progress, f"group {group.name}: {advancing.sentence(group, now) or 'complete'}"
-    share = None if said is None else said.share
+    progress, words = group.progress, f"group {group.name}: {advancing.sentence(group, now) or 'complete'}"
+    share = None if progress is None else progress.share
     return tag("p", words, " ", None if share is None else cells.bar(int(share * 100), 100, words), class_="advance")
 
 
-def _head(one: ToldSet, now: datetime) -> Piece:
-    view = one.view
+def _head(item: ToldSet, now: datetime) -> Piece:
+    view = item.view
     numbers = f"{view.ready} of {counted(view.desired, 'group')} ready, {view.up_to_date} updated"
     state = cells.part("state", "p", numbers, " ", cells.bar(view.ready, view.desired, numbers))
     html = tag(
@@ -130,24 +130,19 @@ def _head(one: ToldSet, now: datetime) -> Piece:
         [_advance(group, now) for group in view.groups[:FEW_GROUPS] if group.progress or group.hang],
         cells.tabs(view.key, PageKind.SET),
         id="title",
-        data_failed=_failed(view),
+        data_failed=cells.failed_rank(view),
+        data_groups=view.desired,
         data_paused=str(is_paused(view.object)).lower(),
     )
     return Piece("title", html, parts=(state,))
-
-
-def _failed(view: View) -> str | None:
-    """Return the rank whose problem explains those of the others, which the page selects when it is opened."""
-    rank = telling(rank for group in view.groups for rank in group.ranks)
-    return None if rank is None or rank.object is None else rank.place
 
 
 def _grid(picture: Picture, view: View, way: Arrangement, facts: PageFacts) -> tuple[list[str], list[Piece]]:
     match way:
         case Arrangement.GROUP:
             width = max((len(group.ranks) for group in view.groups), default=0)
-            known = {piece.key: piece for piece in facts.before.get("rows", ())}
-            rows = [_group_row(picture, group, known, edge=edge) for group, edge in _edged(view.groups)]
+            pieces = {piece.key: piece for piece in facts.before.get("rows", ())}
+            rows = [_group_row(picture, group, pieces, edge=edge) for group, edge in _edged(view.groups)]
             rows += [cells.row("more", f"and {view.more} more", "without any pod")] if view.more else []
             return ["group", *map(str, range(width)), "why"], rows
         case Arrangement.NODE:
@@ -169,13 +164,13 @@ def _edged(groups: Sequence[Group]) -> Iterator[tuple[Group, bool]]:
         last = group.revision or last
 
 
-def _group_row(picture: Picture, group: Group, known: Mapping[str, Piece], *, edge: bool) -> Piece:
+def _group_row(picture: Picture, group: Group, pieces: Mapping[str, Piece], *, edge: bool) -> Piece:
     key = f"g/{group.name}"
-    told = recreations.sentence(group.recreations, picture.now) if group.recreations else ""
-    source = (group, told, edge)
-    if key in known and known[key].source == source:
-        return known[key]
-    why = "; ".join(filter(None, [first_problem(group), told]))
+    recreation = recreations.sentence(group.recreations, picture.now) if group.recreations else ""
+    source = (group, recreation, edge)
+    if key in pieces and pieces[key].source == source:
+        return pieces[key]
+    why = "; ".join(filter(None, [first_problem(group), recreation]))
     row = _row(key, f"group {group.name}", group.ranks, why, revision=group.revision if edge else "")
     return replace(row, source=source)
 
@@ -186,18 +181,16 @@ def _width(ranks: Sequence[Rank]) -> str:
 
 
 def _gathered(view: View, place: Place) -> list[Piece]:
-    found: dict[str, list[Rank]] = {}
+    ranks: dict[str, list[Rank]] = {}
     for group in view.groups:
         for rank in group.ranks:
-            found.setdefault(place(group, rank), []).append(rank)
-    return [_row(f"g/{name}", name, found[name], counted(len(found[name]), "rank")) for name in sorted(found)]
+            ranks.setdefault(place(group, rank), []).append(rank)
+    return [_row(f"g/{name}", name, ranks[name], counted(len(ranks[name]), "rank")) for name in sorted(ranks)]
 
 
 def _row(key: str, title: str, ranks: Sequence[Rank], why: str, *, revision: str = "") -> Piece:
     parts = tuple(map(cells.cell, ranks))
-    head = tag(
-        "th", title, scope="row", role="rowheader", title=f"from here on revision {revision}" if revision else None
-    )
+    head = tag("th", title, role="rowheader", title=f"from here on revision {revision}" if revision else None)
     row = tag(
         "tr",
         head,
@@ -206,7 +199,7 @@ def _row(key: str, title: str, ranks: Sequence[Rank], why: str, *, revision: str
         id=key,
         role="row",
         class_=" ".join(filter(None, ["ill" if why else "", "edge" if revision else "", _width(ranks)])) or None,
-        data_find=f"{title} {why}",
+        data_find=True,
     )
     return Piece(key, row, parts=parts)
 

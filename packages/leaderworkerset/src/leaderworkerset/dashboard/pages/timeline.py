@@ -28,6 +28,9 @@ from leaderworkerset.views.wording import counted
 
 HOUR: Final = timedelta(hours=1)
 MINUTES: Final = 60
+READING: Final = "Events are being read …"
+UNREAD: Final = "Events could not be read, or are too many."
+
 LISTED: Final = 40
 """The maximum of moments in the list, the newest."""
 
@@ -67,35 +70,39 @@ class Moment(Struct, frozen=True):
 def piece(picture: Picture, view: View, facts: PageFacts) -> Piece:
     """Return the picture and the list, folded."""
     end = picture.now.replace(second=0, microsecond=0) + timedelta(minutes=1)
-    found = [moment for moment in moments(picture, view, facts) if end - HOUR <= moment.time < end]
-    unread = None if facts.knows(CORE_EVENTS) else tag("p", "Events could not be read, or are too many.")
-    content = joined(_drawing(found, end), unread, tag("ol", map(_item, reversed(found[-LISTED:])), class_="events"))
+    last_hour = [moment for moment in moments(picture, view, facts) if end - HOUR <= moment.time < end]
+    unread = None if facts.knows(CORE_EVENTS) else tag("p", UNREAD if facts.is_read else READING)
+    content = joined(
+        _drawing(last_hour, end), unread, tag("ol", map(_item, reversed(last_hour[-LISTED:])), class_="events")
+    )
     return Piece("timeline-text", tag("div", content, id="timeline-text"))
 
 
 def moments(picture: Picture, view: View, facts: PageFacts) -> list[Moment]:
     """Return the known moments of a set, the oldest first."""
-    others = [one.name for one in picture.views if one.namespace == view.namespace and one.name != view.name]
+    others = [other.name for other in picture.views if other.namespace == view.namespace and other.name != view.name]
     history = History(view.object, view.pods, others)
-    happened = [_of_event(one, lane) for one in history.read(facts.get(CORE_EVENTS)) if (lane := _lane(one))]
-    return sorted([*happened, *_of_episodes(view, facts.episodes or ())], key=lambda one: one.time)
+    happened = [
+        _of_event(happening, lane) for happening in history.read(facts.get(CORE_EVENTS)) if (lane := _lane(happening))
+    ]
+    return sorted([*happened, *_of_episodes(view, facts.episodes or ())], key=lambda moment: moment.time)
 
 
-def _lane(one: Happening) -> Lane | None:
-    return Lane.FAILURES if one.is_warning else LANES.get(one.reason)
+def _lane(happening: Happening) -> Lane | None:
+    return Lane.FAILURES if happening.is_warning else LANES.get(happening.reason)
 
 
-def _of_event(one: Happening, lane: Lane) -> Moment:
-    times = f" ({one.count} times)" if one.count > 1 else ""
-    return Moment(one.last, lane, f"{one.reason}{times}: {one.object}: {one.message}")
+def _of_event(happening: Happening, lane: Lane) -> Moment:
+    times = f" ({happening.count} times)" if happening.count > 1 else ""
+    return Moment(happening.last, lane, f"{happening.reason}{times}: {happening.object}: {happening.message}")
 
 
 def _of_episodes(view: View, episodes: Sequence[Episode]) -> Iterator[Moment]:
-    for one in episodes:
-        place = f"{one.group}/{one.number}"
-        moment = timestamps.read(one.time)
+    for episode in episodes:
+        place = f"{episode.group}/{episode.number}"
+        moment = timestamps.read(episode.time)
         if moment is not None:
-            words = f"group {one.group} {wording.WORDS[one.outcome]}: {one.failure or one.failed_pod}"
+            words = f"group {episode.group} {wording.WORDS[episode.outcome]}: {episode.failure or episode.failed_pod}"
             yield Moment(
                 moment,
                 Lane.FAILURES,
@@ -104,29 +111,29 @@ def _of_episodes(view: View, episodes: Sequence[Episode]) -> Iterator[Moment]:
             )
 
 
-def _drawing(found: Sequence[Moment], end: datetime) -> Safe:
+def _drawing(last_hour: Sequence[Moment], end: datetime) -> Safe:
     """Return a row for each lane with a column for each minute; a taller mark stands for more moments."""
-    rows = [_row(lane, [moment for moment in found if moment.lane is lane], end) for lane in Lane]
+    rows = [_row(lane, [moment for moment in last_hour if moment.lane is lane], end) for lane in Lane]
     scale = tag("p", tag("span", f"{end - HOUR:%H:%M}"), tag("span", "the last hour"), tag("span", f"{end:%H:%M} UTC"))
     return tag("div", rows, tag("div", scale, class_="scale"), class_="lanes")
 
 
-def _row(lane: Lane, found: Sequence[Moment], end: datetime) -> Safe:
-    minutes = Counter(int((moment.time - (end - HOUR)).total_seconds() // 60) for moment in found)
+def _row(lane: Lane, last_hour: Sequence[Moment], end: datetime) -> Safe:
+    minutes = Counter(int((moment.time - (end - HOUR)).total_seconds() // 60) for moment in last_hour)
     marks = (
         tag("rect", x=minute, y=max(10 - 4 * count, 0), width=1, height=min(4 * count, 10))
         for minute, count in sorted(minutes.items())
     )
     drawing = tag(
         "svg",
-        tag("title", f"{lane.value}: {counted(len(found), 'moment')} in the last hour"),
+        tag("title", f"{lane.value}: {counted(len(last_hour), 'moment')} in the last hour"),
         marks,
         viewBox=f"0 0 {MINUTES} 10",
         preserveAspectRatio="none",
         role="img",
         class_=f"lane {lane.value}",
     )
-    return joined(tag("span", f"{lane.value} {len(found) or ''}".strip()), drawing)
+    return joined(tag("span", f"{lane.value} {len(last_hour) or ''}".strip()), drawing)
 
 
 def _item(moment: Moment) -> Safe:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects import meta
@@ -18,7 +18,7 @@ from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.core.gang import demand, fit
 from leaderworkerset.core.gang.demand import Demand
-from leaderworkerset.core.gang.fit import Amounts
+from leaderworkerset.core.gang.fit import Amounts, Need
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells
@@ -28,12 +28,16 @@ from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis import nodeamounts
 from leaderworkerset.views.groups import Rank, View
-from leaderworkerset.views.wording import counted
+from leaderworkerset.views.wording import counted, listed
 
-USUAL_KEYS: Final = ("topology.kubernetes.io/rack", "topology.kubernetes.io/zone")
+ZONE: Final = "topology.kubernetes.io/zone"
+USUAL_KEYS: Final = ("topology.kubernetes.io/rack", ZONE)
 EVERYWHERE: Final = "the cluster"
 MOST_GROUPS: Final = 10
 """The maximum of further groups of a set that are counted."""
+
+NAMED_NODES: Final = 3
+"""The maximum of nodes that are named for each reason why a group fits nowhere."""
 
 MOST_SETS: Final = 50
 MOST_DOMAINS: Final = 12
@@ -54,14 +58,49 @@ class Nodes(Struct, frozen=True):
         """Return the domain of a node."""
         return meta.labels(node).get(self.key, "") or EVERYWHERE
 
+    def place(self, node: JSONObject) -> str:
+        """Return the zone of a node, if it has one, and its domain."""
+        zone = meta.labels(node).get(ZONE, "") if self.key != ZONE else ""
+        return f"{zone} / {self.domain(node)}" if zone else self.domain(node)
+
     @property
     def domains(self) -> Mapping[str, Sequence[JSONObject]]:
         """Return the nodes of each domain, after those of the cluster."""
-        found: dict[str, list[JSONObject]] = {EVERYWHERE: list(self.listed)}
+        domains: dict[str, list[JSONObject]] = {EVERYWHERE: list(self.listed)}
         for node in self.listed:
             if (name := self.domain(node)) != EVERYWHERE:
-                found.setdefault(name, []).append(node)
-        return dict(sorted(found.items(), key=lambda one: (one[0] != EVERYWHERE, one[0]))[: MOST_DOMAINS + 1])
+                domains.setdefault(name, []).append(node)
+        return dict(
+            sorted(domains.items(), key=lambda domain: (domain[0] != EVERYWHERE, domain[0]))[: MOST_DOMAINS + 1]
+        )
+
+
+class Space(Struct):
+    """The nodes of each domain, the used resources of each node, and the nodes that groups of each namespace have."""
+
+    domains: Mapping[str, Sequence[JSONObject]]
+    used: Mapping[str, Amounts]
+    taken: AbstractSet[tuple[str, str]]
+    _known: dict[frozenset[Need], str] = field(default_factory=dict)
+
+    def blocking(self, needs: frozenset[Need]) -> str:
+        """Return the nodes that none of these pods fits, by what each lacks; sets with equal needs share the answer."""
+        if needs not in self._known:
+            nodes: dict[str, list[str]] = {}
+            for node in self.domains[EVERYWHERE]:
+                reasons = [self._obstacle(node, need) for need in needs]
+                if all(reasons):
+                    nodes.setdefault(reasons[0], []).append(meta.name(node))
+            texts = (f"{reason}: {listed(names, NAMED_NODES)}" for reason, names in sorted(nodes.items()))
+            self._known[needs] = "; ".join(texts) or "the nodes with space are too few, or in taken domains"
+        return self._known[needs]
+
+    def _obstacle(self, node: JSONObject, need: Need) -> str:
+        """Return the resources that a node has too little of for a pod, or that it does not admit it; empty if it fits."""
+        used = self.used.get(meta.name(node), {})
+        free = {name: amount.nanos - used.get(name, 0) for name, amount in nodeamounts.allocatable(node).items()}
+        lacking = ", ".join(name for name, amount in need.requests if free.get(name, 0) < amount)
+        return lacking or ("" if fit.free_space([node], self.used).place({need: 1}) else "taint or selector")
 
 
 def reads(_: Address) -> Sequence[Query]:
@@ -69,62 +108,62 @@ def reads(_: Address) -> Sequence[Query]:
     return [Query(NODES), Query(PODS)]
 
 
-def frame(_: Address, shown: Rendering) -> Safe:
+def frame(_: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
     nodes = tag(
         "table",
         tag("caption", "Nodes: what is free of each resource; the bar shows what sets, others, and nobody holds"),
-        region("thead", "columns", shown),
-        region("tbody", "nodes", shown),
+        region("thead", "columns", rendering),
+        region("tbody", "nodes", rendering),
         class_="plain",
     )
     fits = tag(
         "table",
         tag("caption", "How many further groups would fit, by requests, taints and exclusive topology"),
-        region("thead", "domains", shown),
-        region("tbody", "fits", shown),
+        region("thead", "domains", rendering),
+        region("tbody", "fits", rendering),
         class_="plain",
     )
     shown_fits, shown_nodes = cells.scrolling(fits, "Where groups would fit"), cells.scrolling(nodes, "Nodes")
-    return joined(tag("h1", "Topology"), region("p", "summary", shown), shown_fits, shown_nodes)
+    return joined(tag("h1", "Topology"), region("p", "summary", rendering), shown_fits, shown_nodes)
 
 
 def render(picture: Picture, _: Address, facts: PageFacts) -> Rendering:
     """Return the pieces."""
-    found = _nodes(picture, facts)
-    names = nodeamounts.names(found.listed)
+    nodes = _nodes(picture, facts)
+    names = nodeamounts.names(nodes.listed)
     ranks = _ranks(picture)
-    domains = found.domains
+    domains = nodes.domains
     return {
         "trouble": cells.trouble(picture),
-        "summary": [Piece("summary-text", tag("span", _summary(found), id="summary-text"))],
+        "summary": [Piece("summary-text", tag("span", _summary(nodes), id="summary-text"))],
         "columns": [cells.columns(["node", "domain", "status", *names, "ranks"])],
-        "nodes": [_node_row(found, node, names, ranks.get(meta.name(node), ())) for node in found.listed],
-        "domains": [cells.columns(["set", "a group", *domains], "domain-names")],
-        "fits": [] if found.held is None else _fits(picture, domains, found.held),
+        "nodes": [_node_row(nodes, node, names, ranks.get(meta.name(node), ())) for node in nodes.listed],
+        "domains": [cells.columns(["set", "a group", *domains, "what blocks"], "domain-names")],
+        "fits": [] if nodes.held is None else _fits(picture, domains, nodes.held),
     }
 
 
 def text(picture: Picture, _: Address, facts: PageFacts) -> Iterator[str]:
     """Yield the lines of the page as text."""
-    found = _nodes(picture, facts)
-    yield _summary(found)
-    for node in found.listed:
-        free = ", ".join(f"{name} {_share(found, node, name)}" for name in nodeamounts.names([node]))
-        yield f"{meta.name(node)} ({found.domain(node)}): {nodeamounts.status(node)}; {free}"
+    nodes = _nodes(picture, facts)
+    yield _summary(nodes)
+    for node in nodes.listed:
+        free = ", ".join(f"{name} {_share(nodes, node, name)}" for name in nodeamounts.names([node]))
+        yield f"{meta.name(node)} ({nodes.domain(node)}): {nodeamounts.status(node)}; {free}"
 
 
 def _nodes(picture: Picture, facts: PageFacts) -> Nodes:
-    listed = sorted(facts.get(NODES), key=meta.name)
+    nodes = sorted(facts.get(NODES), key=meta.name)
     pods = nodeamounts.by_node(facts.get(PODS))
-    held = {name: _held(pods.get(name, ())) for name in map(meta.name, listed)} if facts.knows(PODS) else None
-    return Nodes(listed, held, domain_key(picture.views, listed))
+    resources = {name: _held(pods.get(name, ())) for name in map(meta.name, nodes)} if facts.knows(PODS) else None
+    return Nodes(nodes, resources, domain_key(picture.views, nodes))
 
 
 def domain_key(views: Sequence[View], nodes: Sequence[JSONObject]) -> str:
     """Return the label of the domains: of exclusive topology, otherwise of racks or zones; empty without any."""
-    asked = (meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "") for view in views)
-    keys = [*filter(None, asked), *USUAL_KEYS]
+    keys_of_sets = (meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "") for view in views)
+    keys = [*filter(None, keys_of_sets), *USUAL_KEYS]
     return next((key for key in keys if any(key in meta.labels(node) for node in nodes)), "")
 
 
@@ -133,57 +172,57 @@ def _held(pods: Sequence[JSONObject]) -> list[Demand]:
     return [nodeamounts.held(part) for part in parts]
 
 
-def _summary(found: Nodes) -> str:
-    if not found.listed:
+def _summary(nodes: Nodes) -> str:
+    if not nodes.listed:
         return "no nodes, or they may not be listed"
-    ready = sum(meta.is_condition_true(node, "Ready") for node in found.listed)
-    where = f", domains by {found.key}" if found.key else ""
-    known = "" if found.held is not None else f"; {UNKNOWN}"
-    return f"{counted(len(found.listed), 'node')}, {ready} ready{where}{known}"
+    ready = sum(meta.is_condition_true(node, "Ready") for node in nodes.listed)
+    where = f", domains by {nodes.key}" if nodes.key else ""
+    note = "" if nodes.held is not None else f"; {UNKNOWN}"
+    return f"{counted(len(nodes.listed), 'node')}, {ready} ready{where}{note}"
 
 
 def _ranks(picture: Picture) -> Mapping[str, Sequence[tuple[View, Rank]]]:
-    found: dict[str, list[tuple[View, Rank]]] = {}
+    ranks: dict[str, list[tuple[View, Rank]]] = {}
     for view in picture.views:
         for rank in (rank for group in view.groups for rank in group.ranks if rank.node):
-            found.setdefault(rank.node, []).append((view, rank))
-    return found
+            ranks.setdefault(rank.node, []).append((view, rank))
+    return ranks
 
 
-def _node_row(found: Nodes, node: JSONObject, names: Sequence[str], ranks: Sequence[tuple[View, Rank]]) -> Piece:
+def _node_row(nodes: Nodes, node: JSONObject, names: Sequence[str], ranks: Sequence[tuple[View, Rank]]) -> Piece:
     name = meta.name(node)
-    shares = [joined(_share(found, node, one), " ", _bar(found, node, one)) for one in names]
-    held = [f"{view.name} {rank.place}" for view, rank in ranks]
+    shares = [joined(_share(nodes, node, resource), " ", _bar(nodes, node, resource)) for resource in names]
+    places = [f"{view.name} {rank.place}" for view, rank in ranks]
     marks = tag(
         "span",
         [cells.mark(rank, view.name) for view, rank in ranks],
         class_="strip",
         role="img",
-        aria_label=", ".join(held),
+        aria_label=", ".join(places),
     )
     return cells.row(
         f"n/{name}",
         name,
-        found.domain(node),
+        nodes.place(node),
         nodeamounts.status(node),
         *shares,
         marks if ranks else "",
-        find=f"{name} {' '.join(held)}",
+        find=f"{name} {' '.join(places)}",
     )
 
 
-def _share(found: Nodes, node: JSONObject, name: str) -> str:
-    taken = None if found.held is None else demand.add(*found.held[meta.name(node)])
-    return nodeamounts.share(name, nodeamounts.allocatable(node).get(name, ZERO), taken)
+def _share(nodes: Nodes, node: JSONObject, name: str) -> str:
+    total = None if nodes.held is None else demand.add(*nodes.held[meta.name(node)])
+    return nodeamounts.share(name, nodeamounts.allocatable(node).get(name, ZERO), total)
 
 
-def _bar(found: Nodes, node: JSONObject, name: str) -> Safe | None:
+def _bar(nodes: Nodes, node: JSONObject, name: str) -> Safe | None:
     whole = nodeamounts.allocatable(node).get(name, ZERO)
-    if found.held is None or not whole:
+    if nodes.held is None or not whole:
         return None
-    held = [part.get(name, ZERO) for part in found.held[meta.name(node)]]
-    ours, others = (min(100, round(100 * one.nanos / whole.nanos)) for one in held)
-    words = f"{name}: sets {nodeamounts.amount(name, held[0])}, others {nodeamounts.amount(name, held[1])}"
+    amounts = [part.get(name, ZERO) for part in nodes.held[meta.name(node)]]
+    ours, others = (min(100, round(100 * amount.nanos / whole.nanos)) for amount in amounts)
+    words = f"{name}: sets {nodeamounts.amount(name, amounts[0])}, others {nodeamounts.amount(name, amounts[1])}"
     return tag(
         "svg",
         tag("title", words),
@@ -197,29 +236,32 @@ def _bar(found: Nodes, node: JSONObject, name: str) -> Safe | None:
 
 
 def _fits(
-    picture: Picture, domains: Mapping[str, Sequence[JSONObject]], held: Mapping[str, Sequence[Demand]]
+    picture: Picture, domains: Mapping[str, Sequence[JSONObject]], resources: Mapping[str, Sequence[Demand]]
 ) -> list[Piece]:
-    sums = {node: demand.add(*parts) for node, parts in held.items()}
-    used = {node: {name: amount.nanos for name, amount in found.items()} for node, found in sums.items()}
-    taken = {(view.namespace, rank.node) for view in picture.views for group in view.groups for rank in group.ranks}
-    return [_fit_row(view, domains, used, taken) for view in picture.views[:MOST_SETS]]
+    sums = {node: demand.add(*parts) for node, parts in resources.items()}
+    used = {node: {name: amount.nanos for name, amount in amounts.items()} for node, amounts in sums.items()}
+    nodes_of_groups = {
+        (view.namespace, rank.node) for view in picture.views for group in view.groups for rank in group.ranks
+    }
+    space = Space(domains, used, nodes_of_groups)
+    return [_fit_row(view, space) for view in picture.views[:MOST_SETS]]
 
 
-def _fit_row(
-    view: View,
-    domains: Mapping[str, Sequence[JSONObject]],
-    used: Mapping[str, Amounts],
-    taken: AbstractSet[tuple[str, str]],
-) -> Piece:
+def _fit_row(view: View, space: Space) -> Piece:
     group = group_pods(view)
     link = cells.link(PageKind.SET, view.key, view.name)
     key = meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
-    found = [
-        _fitting_alone(group, _untaken(view, key, nodes, taken), used) if key else _fitting(group, nodes, used)
-        for nodes in domains.values()
+    counts = [
+        _fitting_alone(group, _untaken(view, key, nodes, space.taken), space.used)
+        if key
+        else _fitting(group, nodes, space.used)
+        for nodes in space.domains.values()
     ]
-    words = [f"{MOST_GROUPS} or more" if number == MOST_GROUPS else str(number) for number in found]
-    return cells.row(f"f/{view.namespace}/{view.name}", link, counted(len(group), "pod"), *words, find=view.name)
+    words = [f"{MOST_GROUPS} or more" if number == MOST_GROUPS else str(number) for number in counts]
+    blocking = "" if any(counts) else space.blocking(frozenset(fit.count_needs(group)))
+    return cells.row(
+        f"f/{view.namespace}/{view.name}", link, counted(len(group), "pod"), *words, blocking, find=view.name
+    )
 
 
 def _fitting(group: Sequence[JSONObject], nodes: Sequence[JSONObject], used: Mapping[str, Amounts]) -> int:
@@ -228,14 +270,18 @@ def _fitting(group: Sequence[JSONObject], nodes: Sequence[JSONObject], used: Map
 
 
 def _untaken(
-    view: View, key: str, nodes: Sequence[JSONObject], taken: AbstractSet[tuple[str, str]]
+    view: View, key: str, nodes: Sequence[JSONObject], nodes_of_groups: AbstractSet[tuple[str, str]]
 ) -> list[Sequence[JSONObject]]:
     """Return the nodes of each exclusive domain that no group of the namespace is in."""
-    found: dict[str, list[JSONObject]] = {}
+    domains: dict[str, list[JSONObject]] = {}
     for node in nodes:
         if name := meta.labels(node).get(key, ""):
-            found.setdefault(name, []).append(node)
-    return [part for part in found.values() if not any((view.namespace, meta.name(node)) in taken for node in part)]
+            domains.setdefault(name, []).append(node)
+    return [
+        part
+        for part in domains.values()
+        if not any((view.namespace, meta.name(node)) in nodes_of_groups for node in part)
+    ]
 
 
 def _fitting_alone(

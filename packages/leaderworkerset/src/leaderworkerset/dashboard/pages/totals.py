@@ -1,4 +1,4 @@
-"""The numbers of all sets in one strip: sets, groups, ranks, and accelerators wanted, ready and free. Pure."""
+"""The numbers of all sets in one strip: sets of each kind, groups, ranks, and accelerators wanted, ready and free. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,10 @@ from leaderworkerset.dashboard.markup import tag
 from leaderworkerset.dashboard.pages import cells
 from leaderworkerset.dashboard.pages.page import PageFacts
 from leaderworkerset.dashboard.pages.templates import leader_and_worker
+from leaderworkerset.dashboard.picture import ToldSet, ToldWhole
 from leaderworkerset.dashboard.pieces import Piece
 from leaderworkerset.diagnosis import nodeamounts
+from leaderworkerset.diagnosis.finding import Verdict
 from leaderworkerset.views.groups import View
 
 ACCELERATOR: Final = re.compile(r".+/(?:.*(?:gpu|tpu|npu|hpu|neuron|mig-).*)", re.IGNORECASE)
@@ -31,33 +33,38 @@ class Accelerators(Struct, frozen=True):
     ready: int = 0
 
 
-def piece(views: Sequence[View], facts: PageFacts) -> Piece:
-    """Return the strip."""
+def piece(sets: Sequence[ToldSet], wholes: Sequence[ToldWhole], facts: PageFacts) -> Piece:
+    """Return the strip; `sets` are all LeaderWorkerSets, also those of DisaggregatedSets."""
+    views = [part.view for part in sets]
     ranks = [rank for view in views for group in view.groups for rank in group.ranks]
     lacking = sum(view.more * _size(view) for view in views)
-    tiles = {
-        "sets": _share(sum(view.is_ready or view.is_complete for view in views), len(views), "as wanted"),
+    tiles = {"LeaderWorkerSets": _healthy(sets)}
+    if wholes:
+        tiles["DisaggregatedSets"] = _healthy(wholes)
+    tiles |= {
         "groups": _share(sum(view.ready for view in views), sum(view.desired for view in views), "ready"),
         "ranks": _share(sum(rank.is_ready for rank in ranks), len(ranks) + lacking, "ready"),
     }
-    found = accelerators(views)
+    counts = accelerators(views)
     free = free_accelerators(facts)
-    if found.wanted or free:
-        tiles["accelerators"] = _share(found.ready, found.wanted, "ready") + ("" if free is None else f", {free} free")
+    if counts.wanted or free:
+        tiles["accelerators"] = _share(counts.ready, counts.wanted, "ready") + (
+            "" if free is None else f", {free} free"
+        )
     parts = {name: cells.part(f"totals/{name}", "dd", words) for name, words in tiles.items()}
-    shown = [tag("div", tag("dt", name), part.html) for name, part in parts.items()]
-    return Piece("totals-list", tag("dl", shown, id="totals-list", class_="totals"), parts=tuple(parts.values()))
+    entries = [tag("div", tag("dt", name), part.html) for name, part in parts.items()]
+    return Piece("totals-list", tag("dl", entries, id="totals-list", class_="totals"), parts=tuple(parts.values()))
 
 
 def accelerators(views: Sequence[View]) -> Accelerators:
     """Return the accelerators of all desired groups, by the templates of their sets."""
-    wanted = ready = 0
+    total = ready = 0
     for view in views:
         leader, worker = (count(demand.of_pod(meta.spec(pod))) for pod in leader_and_worker(view.object))
-        wanted += view.desired * (leader + worker * (_size(view) - 1))
+        total += view.desired * (leader + worker * (_size(view) - 1))
         has = [rank.index for group in view.groups for rank in group.ranks if rank.is_ready]
         ready += sum(worker if index else leader for index in has) if leader or worker else 0
-    return Accelerators(wanted, ready)
+    return Accelerators(total, ready)
 
 
 def free_accelerators(facts: PageFacts) -> int | None:
@@ -81,12 +88,16 @@ def count(amounts: Demand) -> int:
 def _free(node: JSONObject, pods: Mapping[str, Sequence[JSONObject]]) -> int:
     if not meta.is_condition_true(node, "Ready") or meta.spec(node).get("unschedulable"):
         return 0
-    has, held = nodeamounts.allocatable(node), nodeamounts.held(pods.get(meta.name(node), ()))
-    return count({name: max(amount - held.get(name, ZERO), ZERO) for name, amount in has.items()})
+    has, used = nodeamounts.allocatable(node), nodeamounts.held(pods.get(meta.name(node), ()))
+    return count({name: max(amount - used.get(name, ZERO), ZERO) for name, amount in has.items()})
 
 
 def _size(view: View) -> int:
     return int((meta.spec(view.object).get("leaderWorkerTemplate") or {}).get("size", 1))
+
+
+def _healthy(sets: Sequence[ToldSet] | Sequence[ToldWhole]) -> str:
+    return _share(sum(part.told.verdict is Verdict.HEALTHY for part in sets), len(sets), "healthy")
 
 
 def _share(number: int, whole: int, word: str) -> str:

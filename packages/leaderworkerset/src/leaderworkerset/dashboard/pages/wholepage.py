@@ -18,53 +18,55 @@ from leaderworkerset.views.wording import counted
 HEADER: Final = ("LeaderWorkerSet", "slice", "role", "revision", "verdict", "ready", "groups", "cause")
 
 
-def frame(address: Address, shown: Rendering) -> Safe:
+def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
-    table = cells.table("plain", HEADER, region("tbody", "rows", shown), f"The LeaderWorkerSets of {address.key.name}")
-    return joined(region("header", "head", shown), region("div", "cause", shown), table)
+    table = cells.table(
+        "plain", HEADER, region("tbody", "rows", rendering), f"The LeaderWorkerSets of {address.key.name}"
+    )
+    return joined(region("header", "head", rendering), region("div", "cause", rendering), table)
 
 
 def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     """Return the pieces; for a set that does not exist a sentence that says so."""
-    found = picture.find_whole(address.key)
-    if found is None:
+    whole = picture.find_whole(address.key)
+    if whole is None:
         return cells.absent(picture, address, "cause", "rows")
-    told = picture.told_whole(found)
+    item = picture.told_whole(whole)
     return {
         "trouble": cells.trouble(picture),
-        "head": [_head(told)],
-        "cause": [cells.cause_piece("cause-text", told.told)],
-        "rows": [_row(picture, part) for part in found.parts],
+        "head": [_head(item)],
+        "cause": [cells.cause_piece("cause-text", item.told)],
+        "rows": [_row(picture, part) for part in whole.parts],
     }
 
 
 def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
     """Yield the lines of the page as text."""
-    found = picture.find_whole(address.key)
-    if found is None:
+    whole = picture.find_whole(address.key)
+    if whole is None:
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
         return
-    told = picture.told_whole(found)
-    yield from lines(told.told)
+    item = picture.told_whole(whole)
+    yield from lines(item.told)
     yield ""
-    yield from (headline(part.told) for part in told.parts)
+    yield from (headline(part.told) for part in item.parts)
 
 
-def _head(told: ToldWhole) -> Piece:
-    one = told.view
-    roles = "; ".join(f"{role.name}: {role.ready} of {counted(role.desired, 'group')} ready" for role in one.roles)
+def _head(item: ToldWhole) -> Piece:
+    whole = item.view
+    roles = "; ".join(f"{role.name}: {role.ready} of {counted(role.desired, 'group')} ready" for role in whole.roles)
     html = tag(
         "div",
-        tag("h1", one.name, " ", tag("small", f"{one.namespace} · DisaggregatedSet")),
-        tag("p", roles, " ", cells.bar(one.ready, one.desired, roles)),
-        tag("p", f"rollout: {one.rollout}"),
+        tag("h1", whole.name, " ", tag("small", f"{whole.namespace} · DisaggregatedSet")),
+        tag("p", roles, " ", cells.bar(whole.ready, whole.desired, roles)),
+        tag("p", f"rollout: {whole.rollout}"),
         id="title",
     )
     return Piece("title", html)
 
 
 def _row(picture: Picture, part: PartView) -> Piece:
-    view, told, key = part.view, picture.told(part.view).told, f"p/{part.view.name}"
+    view, diagnosis, key = part.view, picture.told(part.view).told, f"p/{part.view.name}"
     strip = cells.strip(f"{key}/groups", view)
     row = cells.row(
         key,
@@ -72,10 +74,10 @@ def _row(picture: Picture, part: PartView) -> Piece:
         part.slice,
         part.role,
         part.revision,
-        cells.verdict(told),
+        cells.verdict(diagnosis),
         f"{view.ready} of {view.desired}",
         strip.html,
-        f"{told.code} {told.sentence}".strip(),
+        f"{diagnosis.code} {diagnosis.sentence}".strip(),
         find=view.name,
     )
     return replace(row, parts=(strip,))

@@ -5,6 +5,8 @@ const token = document.body.dataset.action;
 
 export function start() {
   if (!token) return;
+  const { groups } = document.getElementById("title")?.dataset ?? {};
+  if (groups) document.getElementById("scale-groups").value = groups;
   offer();
   onChange(offer);
   document.addEventListener("click", (event) => {

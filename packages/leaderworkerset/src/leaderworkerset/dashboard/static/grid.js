@@ -10,8 +10,8 @@ export function start() {
   if (!grid) return;
   ready();
   grid.addEventListener("keydown", move);
-  grid.addEventListener("focusin", (event) => reach(event.target.closest("[role=gridcell]")));
-  grid.addEventListener("click", (event) => show(event.target.closest("[role=gridcell]")));
+  grid.addEventListener("focusin", (event) => reach(event.target.closest("td[id]")));
+  grid.addEventListener("click", (event) => show(event.target.closest("td[id]")));
   pane.addEventListener("keydown", (event) => event.key === "Escape" && hide());
   const asked = new URLSearchParams(location.search).get("rank");
   if (asked) show(document.getElementById(`c/${asked}`));
@@ -27,32 +27,37 @@ export function start() {
 
 // Lets Tab reach one cell, the last one that had the focus or the first.
 function ready() {
-  if (!grid.querySelector("[role=gridcell][tabindex='0']")) reach(grid.querySelector("[role=gridcell]"));
+  if (!grid.querySelector("td[tabindex='0']")) reach(grid.querySelector("td[id]"));
 }
 
 function reach(cell) {
-  if (!cell) return;
-  for (const one of grid.querySelectorAll("[role=gridcell][tabindex='0']")) one.tabIndex = -1;
+  if (!cell || cell.tabIndex === 0) return;
+  for (const one of grid.querySelectorAll("td[tabindex='0']")) one.removeAttribute("tabindex");
   cell.tabIndex = 0;
 }
 
+function focus(cell) {
+  reach(cell);
+  cell?.focus();
+}
+
 function move(event) {
-  const cell = event.target.closest("[role=gridcell]");
+  const cell = event.target.closest("td[id]");
   if (!cell) return;
   const target = neighbor(cell, event.key, event.ctrlKey);
   if (event.key === "Enter" || event.key === " ") show(cell);
   else if (event.key === "Escape") hide();
-  else if (target) target.focus();
+  else if (target) focus(target);
   else return;
   event.preventDefault();
 }
 
 function neighbor(cell, key, far) {
   const row = cell.parentElement;
-  const cells = [...row.querySelectorAll("[role=gridcell]")];
+  const cells = [...row.querySelectorAll("td[id]")];
   const at = cells.indexOf(cell);
-  const rows = [...grid.querySelectorAll("tbody tr:not([hidden])")].filter((one) => one.querySelector("[role=gridcell]"));
-  const inRow = (other) => other && (other.querySelectorAll("[role=gridcell]")[at] ?? other.querySelector("[role=gridcell]:last-of-type"));
+  const rows = [...grid.querySelectorAll("tbody tr:not([hidden])")].filter((one) => one.querySelector("td[id]"));
+  const inRow = (other) => other && (other.querySelectorAll("td[id]")[at] ?? other.querySelector("td[id]:last-of-type"));
   const here = rows.indexOf(row);
   switch (key) {
     case "ArrowLeft": return cells[at - 1];
@@ -88,13 +93,13 @@ async function select(cell) {
   if (!cell) return;
   for (const one of grid.querySelectorAll("[aria-selected]")) one.removeAttribute("aria-selected");
   cell.setAttribute("aria-selected", "true");
-  shown = cell.dataset.rank;
+  shown = cell.id.slice(2);
   await fill(shown);
 }
 
 function hide() {
   pane.hidden = true;
-  document.getElementById(`c/${shown}`)?.focus();
+  focus(document.getElementById(`c/${shown}`));
   for (const one of grid.querySelectorAll("[aria-selected]")) one.removeAttribute("aria-selected");
   shown = null;
   remember();

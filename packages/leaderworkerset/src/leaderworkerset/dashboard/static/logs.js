@@ -15,6 +15,8 @@ let wanted = null; // the first error of all ranks, until its line is there
 
 export function start() {
   if (!root) return;
+  const { failed } = document.getElementById("title").dataset;
+  if (failed && !new URLSearchParams(location.search).has("rank")) remember([failed]);
   check();
   onChange(check); // boxes that the server sent again are not checked
   document.getElementById("ranks").addEventListener("change", choose);
@@ -45,11 +47,15 @@ function chosen() {
 }
 
 function choose() {
+  remember(chosen());
+  read();
+}
+
+function remember(places) {
   const address = new URL(location.href);
   address.searchParams.delete("rank");
-  for (const place of chosen()) address.searchParams.append("rank", place);
+  for (const place of places) address.searchParams.append("rank", place);
   history.replaceState(null, "", address);
-  read();
 }
 
 async function read() {
@@ -86,7 +92,7 @@ function add(found) {
   if (isFull) lines.splice(0, lines.length - MOST);
   if (isLater && !isFull && !isBeside) box.append(...found.filter(matches).map(paragraph));
   else paint();
-  if (!point()) output.textContent = `${lines.length} lines`;
+  if (!point()) output.textContent = `${lines.length} ${lines.length === 1 ? "line" : "lines"}`;
   if (follows) toEnd();
 }
 

@@ -5,6 +5,7 @@ const search = document.getElementById("search");
 const results = document.getElementById("results");
 let asked = 0;
 let waiting = 0;
+let isFiltered = false;
 
 export function start() {
   search.value = new URLSearchParams(location.search).get("find") ?? "";
@@ -23,6 +24,8 @@ export function start() {
 
 function filter() {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  if (!words.length && !isFiltered) return;
+  isFiltered = words.length > 0;
   for (const one of document.querySelectorAll("#main [data-find]")) {
     const text = words.length ? `${one.dataset.find} ${one.textContent}`.toLowerCase() : "";
     one.hidden = !words.every((word) => text.includes(word));

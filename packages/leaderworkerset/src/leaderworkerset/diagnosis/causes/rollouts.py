@@ -10,7 +10,7 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.capabilities.inplace import inplace
 from leaderworkerset.capabilities.inplace.inplace import InPlace
 from leaderworkerset.core.leaderworkerset.revisions import find, owned
-from leaderworkerset.diagnosis import departures
+from leaderworkerset.diagnosis import departures, ranks
 from leaderworkerset.diagnosis.causes.unattended import last_change, own
 from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
 from leaderworkerset.diagnosis.observed import Observed
@@ -157,7 +157,12 @@ def goes_on(observed: Observed) -> Finding | None:
         text = f"{view.ready} of {counted(view.desired, 'group')} ready by the status, and all pods are"
     else:
         return None
-    return Finding(subject=own(observed), sentence=text, steps=(observed.lws(f"wait {view.name}"),))
+    return Finding(
+        subject=own(observed),
+        sentence=text,
+        evidence=ranks.states(rank for _, rank in observed.unready),
+        steps=(observed.lws(f"wait {view.name}"),),
+    )
 
 
 @cause(

@@ -86,13 +86,14 @@ def failing_devices(observed: Observed, name: str) -> tuple[str, ...]:
 
 
 def simulating(observed: Observed, rank: Rank, name: str) -> tuple[str, ...]:
-    """Return how to simulate accelerators on a cluster of this machine, none of whose nodes has any: a node for each rank."""
+    """Return how to start a cluster of this machine with more accelerators; if no node has any, a node for each rank."""
     nodes = observed.nodes.values()
     runtimes = (str((meta.status(node).get("nodeInfo") or {}).get("containerRuntimeVersion")) for node in nodes)
     if name in NATIVE or not nodes or not all(runtime.startswith(PROCESSES) for runtime in runtimes):
         return ()
     if any(name in (meta.status(node).get("allocatable") or {}) for node in nodes):
-        return ()
+        more = "start the cluster with more: --gpus N; if they are real, --gpus host:N lets N containers share each"
+        return (more,) if name == GPU else ()
     try:
         amount = amount_text(demand.of_pod(meta.spec(rank.object or {})).get(name, ZERO))
     except QuantityError:

@@ -272,9 +272,7 @@ def is_starting(observed: Observed) -> Finding | None:
     return Finding(
         subject=ranks.subject(waiting[0]),
         sentence=f"{counted(len(waiting), 'rank')} {'is' if len(waiting) == 1 else 'are'} starting: {', '.join(states)}",
-        evidence=tuple(
-            f"{rank.pod}: {wording.state(rank)}{f': {rank.why}' if rank.why else ''}" for rank in waiting[:3]
-        ),
+        evidence=ranks.states(waiting),
         steps=(observed.lws(f"wait {observed.view.name}"),),
     )
 

@@ -44,6 +44,14 @@ from leaderworkerset.views.selection import Selection
         (["logs", "web", "--grep", "--local", "--kubeconfig=/no/such/config"], 1, "/no/such/config"),
         (["rollout", "status", "web", "-o", "--local", "--local=one"], 2, "'--local' is not 'json'"),
         (["wait", "web", "--for", "x"], 2, "--for=x"),
+        (["run", "-f", "no-such-file.yaml"], 1, "no-such-file.yaml: no such file or directory"),
+        (["run", "-f", __file__, "--timeout", "5"], 2, "--timeout needs --until"),
+        (["up", "--image", "a=/no/such/directory"], 2, "/no/such/directory is not a directory"),
+        (["up", "Upper"], 2, "cluster name"),
+        (["down", "no/path"], 2, "cluster name"),
+        (["get", "--local", "-o", "xml"], 2, "'xml' is not one of"),
+        (["get", "--local", "-w", "-o", "name"], 2, "--watch"),
+        (["logs", "--local", "web", "--since", "soon"], 2, "--since"),
     ],
 )
 def test_command_exits_with_a_code_and_a_message(
@@ -57,6 +65,7 @@ def test_command_exits_with_a_code_and_a_message(
     monkeypatch.setenv("LWS_STATE_HOME", str(tmp_path))
     assert app.run(words) == code
     assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_error_in_a_task_group_is_one_message(capsys: pytest.CaptureFixture[str]) -> None:
@@ -206,6 +215,7 @@ def test_cluster_options_pass_to_another_process(tmp_path: Path) -> None:
         node_taints=("pool=gpu:NoSchedule",),
         node_capacity=("cpu=8,memory=32Gi", "pods=20"),
         gpus_per_node=8,
+        expose_gpus=True,
         network="shared",
         images=(("a", tmp_path),),
         stub=("missing", "all", "vllm/vllm-openai"),

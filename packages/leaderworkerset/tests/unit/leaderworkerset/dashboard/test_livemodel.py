@@ -3,14 +3,16 @@
 import asyncio
 
 import pytest
-from tests.dashboardhouse import NAMESPACE, api_server
+from tests.dashboardhouse import NAMESPACE, House, api_server
 from tests.integration.clusters import objects
 
 from kuberuntime.cache.watching import TIMEOUT
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.dashboard.hub import Hub
 from leaderworkerset.dashboard.livemodel import AGAIN, LiveModel, live
+from leaderworkerset.dashboard.webserver import Dashboard
 from leaderworkerset.diagnosis.observed import Commands
 
 pytestmark = pytest.mark.virtual_time
@@ -45,3 +47,17 @@ async def test_without_visitors_nothing_is_read() -> None:
             transport.is_down = True
             await asyncio.sleep(AGAIN * 3)
             assert model.picture.trouble == ""
+
+
+async def test_a_change_is_diagnosed_as_soon_as_it_is_shown() -> None:
+    async with api_server() as transport:
+        client = Client(transport)
+        model = LiveModel(client, "", Commands())
+        house = House(client, model, Dashboard(model, Hub(model)), None, transport)
+        await house.put_set("web", replicas=2, size=2)
+        async with live(model), model.looking():
+            await asyncio.sleep(AGAIN * 1.7)  # no diagnosis is due
+            await house.crash("web-1")
+            await asyncio.sleep(1)
+            (diagnosis,) = model.picture.diagnoses.values()
+            assert diagnosis.code == "LWS-E071"

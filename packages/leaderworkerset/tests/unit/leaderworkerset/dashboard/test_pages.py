@@ -17,6 +17,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, POD_METRICS, PODS, STATEFULSETS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.dashboard.address import Address, Arrangement, NoSuchPageError, PageForm, PageKind, parse
+from leaderworkerset.dashboard.exporting import files
 from leaderworkerset.dashboard.hub import PAGES
 from leaderworkerset.dashboard.pages import causepage, cells, ranktable, totals
 from leaderworkerset.dashboard.pages.page import PageFacts
@@ -70,7 +71,7 @@ def test_most_urgent_set_comes_first_with_its_cause() -> None:
     assert [piece.key for piece in shown["sets"]] == ["s/default/web", "s/default/fine"]
     assert '<a href="causes/LWS-E036"><code>LWS-E036</code></a> no node has &lt;enough&gt; cpu' in shown["sets"][0].html
     assert shown["sets"][0].says == "web is stuck: LWS-E036: no node has <enough> cpu"
-    assert "2 sets: 1 healthy, 1 stuck" in html(shown, "summary")
+    assert "2 LeaderWorkerSets: 1 healthy, 1 stuck" in html(shown, "summary")
 
 
 def test_healthy_set_ignores_an_earlier_diagnosis() -> None:
@@ -128,6 +129,13 @@ def test_matrix_marks_where_the_revision_changes() -> None:
     pods = [builders.leader_pod(lws, index, key=key) for index, key in enumerate(("a", "a", "b"))]
     rows = rendered(picture(view(lws, pods)), PageKind.SET)["rows"]
     assert ["edge" in piece.html for piece in rows] == [False, False, True]
+
+
+def test_the_style_has_the_glyph_of_every_state() -> None:
+    style = files()["style.css"]
+    for state, glyph in cells.GLYPHS.items():
+        selector = "[id]" if state is CellState.READY else f".{state.value}"
+        assert f'.grid td{selector}::before {{ content: "{glyph}"; content: "{glyph}" / ""; }}' in style
 
 
 def test_strip_is_bounded_and_counts_the_rest() -> None:
@@ -199,7 +207,11 @@ def test_keys_are_unique_and_ids_of_their_elements(kind: PageKind, form: PageFor
 def test_disaggregated_set_is_one_item_with_its_parts() -> None:
     whole = seen(part("prefill", 2), part("decode", 1, ready=0))
     found = picture(*(one.view for one in whole.parts), sets=[whole])
-    (item,) = rendered(found, PageKind.NOW)["sets"]
+    now = rendered(found, PageKind.NOW)
+    assert "2 LeaderWorkerSets: 2 progressing; 1 DisaggregatedSet: 1 progressing" in html(now, "summary")
+    assert '<dt>LeaderWorkerSets</dt><dd id="totals/LeaderWorkerSets">0 of 2 healthy' in html(now, "totals")
+    assert '<dt>DisaggregatedSets</dt><dd id="totals/DisaggregatedSets">0 of 1 healthy' in html(now, "totals")
+    (item,) = now["sets"]
     assert (item.key, item.html.count('class="set')) == ("w/default/split", 3)
     shown = rendered(found, PageKind.WHOLE, key=ObjectKey("default", "split"))
     assert "prefill: 2 of 2 groups ready; decode: 0 of 1 group ready" in html(shown, "head")
@@ -255,13 +267,32 @@ def test_topology_shows_usage_and_where_a_group_fits() -> None:
     assert "2 nodes, 2 ready, domains by topology.kubernetes.io/rack" in html(shown, "summary")
     assert "2 of 8 " in shown["nodes"][0].html
     assert "cpu: sets 2, others 4" in shown["nodes"][0].html
-    assert [text.partition("<")[0] for text in shown["fits"][0].html.split("<td>")[1:]] == ["2 pods", "3", "2", "1"]
+    assert [text.partition("<")[0] for text in shown["fits"][0].html.split("<td>")[1:]] == ["2 pods", "3", "2", "1", ""]
 
 
 def fits_of(found: View, nodes: list[JSONObject], pods: list[JSONObject] | None = None) -> list[str]:
     """Return how many groups of a set would fit: in all, then in each domain."""
     shown = rendered(picture(found), PageKind.TOPOLOGY, facts={NODES: nodes, PODS: pods or []})
-    return [text.partition("<")[0] for text in shown["fits"][0].html.split("<td>")[2:]]
+    return [text.partition("<")[0] for text in shown["fits"][0].html.split("<td>")[2:-1]]
+
+
+def test_topology_names_the_nodes_that_block_a_group() -> None:
+    small, big = {"cpu": "1", "pods": "110"}, {"cpu": "8", "pods": "110"}
+    nodes = [of(f"n{index}", small) for index in range(5)] + [of("cordoned", big), of("held", big)]
+    nodes[5]["spec"] = {"unschedulable": True}
+    facts = {NODES: nodes, PODS: [pod("other", "held", cpu="6")]}
+    (row,) = rendered(picture(asking({"cpu": "4"}, size=2)), PageKind.TOPOLOGY, facts=facts)["fits"]
+    assert "<td>0</td><td>cpu: held, n0, n1 and 3 more; taint or selector: cordoned</td>" in row.html
+    facts = {NODES: [of("only", big)], PODS: []}
+    (row,) = rendered(picture(asking({"cpu": "5"}, size=2)), PageKind.TOPOLOGY, facts=facts)["fits"]
+    assert "<td>0</td><td>the nodes with space are too few, or in taken domains</td>" in row.html
+
+
+def test_topology_shows_zones_next_to_racks() -> None:
+    node = of("a", GPUS)
+    node["metadata"]["labels"] = {"topology.kubernetes.io/rack": "r1", "topology.kubernetes.io/zone": "z1"}
+    (row,) = rendered(picture(), PageKind.TOPOLOGY, facts={NODES: [node], PODS: []})["nodes"]
+    assert "<td>z1 / r1</td>" in row.html
 
 
 def asking(amounts: JSONObject, *, size: int, **metadata: Any) -> View:

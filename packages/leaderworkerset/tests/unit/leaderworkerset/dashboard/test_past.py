@@ -95,7 +95,7 @@ def test_two_recorded_failures_are_shown_side_by_side() -> None:
     assert "<h2>1#1</h2>" in left
     assert "<h2>0#3</h2>" in right
     assert "rank 1 app: 3 Error, 143" in right
-    assert "1#1 next to 0#3 of " in html(shown, "head")
+    assert "failure 1#1 next to 0#3" in html(shown, "head")
     text = list(PAGES[PageKind.HISTORY].text(picture(), address, facts))
     assert sum(line.startswith(("web/1#1:", "web/0#3:")) for line in text) == 2
     gone = PAGES[PageKind.HISTORY].render(picture(), parse(path, {"with": "7/7"}), facts)

@@ -71,7 +71,8 @@ async def test_a_group_that_changes_is_sent_without_the_other_groups() -> None:
     async with looked_at(Address(kind=PageKind.NOW)) as (house, sent):
         await house.set_pod("web-7", PENDING)
         await asyncio.sleep(0.3)
-        (data,) = sent
+        data, diagnosed = sent
+        assert b"s/default/web/groups/" not in diagnosed
         assert b"s/default/web/groups/7" in data
         assert data.count(b"s/default/web/groups/") == 2 * 2, "the key and the HTML of one mark, and of the words"
         assert len(data) < 1200

@@ -70,7 +70,7 @@ async def test_pages_show_sets_groups_and_the_cause() -> None:
             assert "LWS-E071" in page, house.model.picture.diagnoses
             assert "groups: 2 ready" in page
             grid = await house.text(session, "sets/default/broken")
-            assert 'aria-label="0/0 CrashLoopBackOff' in grid
+            assert 'title="0/0 CrashLoopBackOff' in grid
             assert 'role="grid"' in grid
             table = await house.text(session, "sets/default/broken?as=table")
             assert table.count('<tr id="t/') == 2
@@ -104,6 +104,10 @@ async def test_change_is_a_difference_and_reconnection_resumes() -> None:
         await house.put_set("web", replicas=3, size=2)
         await house.shows(web_2_1="Running")
         async with house.browser() as session:
+            page = await house.text(session, "sets/default/web")
+            assert "Events are being read" in page
+            read = await first_events(house, session, "sets/default/web", ident_of(page), 1)
+            assert [key for _, key, _ in json.loads(read[0][1])["put"]] == ["timeline-text"], "without a change"
             page = await house.text(session, "sets/default/web")
             await house.crash("web-1-1")
             found = await first_events(house, session, "sets/default/web", ident_of(page), 1)

@@ -292,6 +292,18 @@ def test_local_nodes_without_accelerators_can_simulate_them(
     assert first.startswith(simulated if simulates else "add nodes with example.com/gpu")
 
 
+def test_local_nodes_with_too_few_gpus_can_share_them() -> None:
+    asks = {"containers": [{"resources": {"requests": {"nvidia.com/gpu": "9"}}}]}
+    of_machine = node(allocatable={"nvidia.com/gpu": "8"})
+    of_machine["status"]["nodeInfo"] = {"containerRuntimeVersion": "processes://1"}
+    message = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
+    steps = told(pending(message, spec=asks, objects={NODES: [of_machine]}, running=[])).steps
+    assert (
+        steps[0]
+        == "start the cluster with more: --gpus N; if they are real, --gpus host:N lets N containers share each"
+    )
+
+
 def test_failing_device_is_named() -> None:
     asks = {"containers": [{"resources": {"requests": {"example.com/gpu": "2"}}}]}
     failing = node(allocatable={"example.com/gpu": "1"})

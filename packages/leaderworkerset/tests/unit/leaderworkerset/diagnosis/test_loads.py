@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.quantity import parse
-from leaderworkerset.diagnosis.loads import RankLoad, bound, by_pod, cells, loads, measured, sums
+from leaderworkerset.diagnosis.loads import RankLoad, bound, by_pod, cells, columns, loads, measured, sums
 from leaderworkerset.views.devices import DEVICES, IDLE
 from leaderworkerset.views.groups import Group, Rank, View
 
@@ -56,6 +56,19 @@ def test_cells_show_the_bound_and_how_long_gpus_are_idle() -> None:
     assert cells(busy, names, now) == ["1.25", "1Gi of 2Gi", "44% of 2 (1 of 2 GPUs idle for 5m)", "3Gi"]
     assert cells(row(None), names, now) == ["-"] * 4
     assert sums([busy, busy], names) == ["2.50", "2Gi", "1.74", "6Gi"]
+
+
+def test_columns_have_the_cells_of_each_pod() -> None:
+    ranks = tuple(Rank(group=0, index=at, pod=f"web-0-{at}", state="Running", object=named(at)) for at in range(2))
+    group = Group(index=0, ranks=(*ranks, Rank(group=0, index=2, pod="web-0-2", state="Missing")))
+    view = View(name="web", namespace="prod", ready=0, desired=1, up_to_date=0, created="", groups=(group,), object={})
+    usage = columns([view], by_pod([metrics("web-0-1", {"cpu": "1", "memory": "1Gi"})]), datetime.now(UTC))
+    assert usage.titles == ["CPU", "memory"]
+    assert [usage.of(rank) for rank in group.ranks] == [["-", "-"], ["1.00", "1Gi"], ["-", "-"]]
+
+
+def named(index: int) -> JSONObject:
+    return {"metadata": {"name": f"web-0-{index}", "namespace": "prod"}}
 
 
 @pytest.mark.parametrize(

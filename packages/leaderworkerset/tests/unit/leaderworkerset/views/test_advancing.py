@@ -43,12 +43,25 @@ def shown(conditions: dict[str, str] | None = None, asks: dict[str, str] | None 
     return view(lws, [pod, builders.worker_pod(pod)])
 
 
-def test_hang_names_idle_gpus() -> None:
-    found = shown({"Available": "True"}, {labels.PROGRESS_TIMEOUT: "5m"}, HANG=progressnotes.render_hang(HANG))
+def idle(found: View) -> View:
+    """Return the view with a worker whose GPU computes nothing."""
     (group,) = found.groups
     note = {devices.DEVICES: '{"main":["GPU-1"]}', devices.IDLE: f'{{"GPU-1":"{HANG.since.isoformat()}"}}'}
     worker = replace(group.ranks[1], object={"metadata": {"annotations": note}})
-    watched = replace(found, groups=(replace(group, ranks=(group.ranks[0], worker)),))
+    return replace(found, groups=(replace(group, ranks=(group.ranks[0], worker)),))
+
+
+def test_progress_names_idle_gpus() -> None:
+    watched = idle(shown(PROGRESS=progressnotes.render(SAID)))
+    assert output.notes(watched, NOW) == [f"group 0: {BAR}; web-0-1: GPU idle for 10m"]
+    hanging = idle(shown(HANG=progressnotes.render_hang(HANG)))
+    assert output.notes(hanging, NOW) == [f"group 0: {SILENT}; web-0-1: GPU idle for 10m"]
+    assert output.notes(idle(shown()), NOW) == []
+
+
+def test_hang_names_idle_gpus() -> None:
+    hanging = shown({"Available": "True"}, {labels.PROGRESS_TIMEOUT: "5m"}, HANG=progressnotes.render_hang(HANG))
+    watched = idle(hanging)
     finding = diagnose(Observed(view=watched, now=NOW), Selection("web"))
     assert "rank 1 (web-0-1): silent for 11m, waits for the disk, GPU idle for 10m" in finding.evidence
 

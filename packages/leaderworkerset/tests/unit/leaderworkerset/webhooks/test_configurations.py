@@ -5,7 +5,8 @@ import base64
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks.configurations import at_service, at_url, build_configurations, with_authority
-from leaderworkerset.webhooks.spec import NOT_DELETING, ClientConfig
+from leaderworkerset.webhooks.handlers import allow
+from leaderworkerset.webhooks.spec import NOT_DELETING, NOTHING_TO_CHECK, ClientConfig
 from localkube.apiserver.admission import match_conditions
 
 MEMBERS = {"matchExpressions": [{"key": "leaderworkerset.sigs.k8s.io/name", "operator": "Exists"}]}
@@ -49,9 +50,18 @@ def test_mutating_configuration_equals_the_contract() -> None:
 def test_terminating_objects_are_exempt_from_webhooks() -> None:
     """Else a foreground deletion waits for a manager that is unavailable (ADR 29)."""
     webhooks = [one for obj in built(at_url("https://a", b"PEM")).values() for one in obj["webhooks"]]
-    exempting = {one["name"] for one in webhooks if one.get("matchConditions") == [NOT_DELETING]}
+    exempting = {one["name"] for one in webhooks if NOT_DELETING in one.get("matchConditions", ())}
     assert exempting == {one["name"] for one in webhooks if "UPDATE" in one["rules"][0]["operations"]}
     assert NOT_DELETING["expression"] in match_conditions.SUPPORTED
+
+
+def test_differs_from_upstream_pod_validation_is_not_called() -> None:
+    """The webhook allows every pod (R-ADM-16), and each call takes time of a creation or an update (ADR 41)."""
+    uncalled = {one.name: one.decide for one in MANAGED.webhooks if not one.is_called}
+    webhooks = [one for obj in built(at_url("https://a", b"PEM")).values() for one in obj["webhooks"]]
+    assert {one["name"] for one in webhooks if NOTHING_TO_CHECK in one.get("matchConditions", ())} == uncalled.keys()
+    assert uncalled == {"vpod.kb.io": allow}
+    assert NOTHING_TO_CHECK["expression"] in match_conditions.SUPPORTED
 
 
 def test_validating_configuration_equals_the_contract() -> None:

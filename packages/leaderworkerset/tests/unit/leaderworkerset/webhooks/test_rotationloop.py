@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 
 import pytest
 from testkit import virtualtime
@@ -46,7 +47,8 @@ class Replica:
         time = clock or SystemClock()
         self.rotation = Rotation(client, PLACE, time, CertificateWork(time, answer_here), self._show)
 
-    async def _show(self, chain: bytes) -> None:
+    async def _show(self, chain: bytes, until: datetime) -> None:
+        assert until == certificates.expires_at(chain)
         self.shown.append(chain)
         self._changed.set()
 

@@ -12,12 +12,14 @@ Condition: TypeAlias = Callable[[JSONObject | None], bool]
 
 NOT_DELETING: Final = "object == null || !has(object.metadata.deletionTimestamp)"
 
+NEVER: Final = "false"
+
 
 def _is_not_deleting(obj: JSONObject | None) -> bool:
     return obj is None or not meta.is_deleting(obj)
 
 
-SUPPORTED: Final[Mapping[str, Condition]] = {NOT_DELETING: _is_not_deleting}
+SUPPORTED: Final[Mapping[str, Condition]] = {NOT_DELETING: _is_not_deleting, NEVER: lambda _: False}
 """The expressions that can be used, each with its meaning."""
 
 

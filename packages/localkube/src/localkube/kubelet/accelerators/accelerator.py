@@ -72,13 +72,13 @@ def divided(inventory: Inventory, nodes: int, shares: int) -> tuple[tuple[str, .
         have = f"{len(gpus)} GPU{'s' * (len(gpus) != 1)}"
         raise ValueError(f"this machine has {have}, and a GPU is on one node only: want at most {len(gpus)} nodes")
     size, more = divmod(len(gpus), nodes)
-    found = []
+    by_node = []
     for node in range(nodes):
         own = _close_together(gpus, size + (node < more), inventory.distances)
         gpus = [gpu for gpu in gpus if gpu not in own]
         uuids = [accelerator.uuid for accelerator in inventory.accelerators if accelerator.gpu in own]
-        found.append(tuple(device for uuid in uuids for device in _shares(uuid, shares)))
-    return tuple(found)
+        by_node.append(tuple(device for uuid in uuids for device in _shares(uuid, shares)))
+    return tuple(by_node)
 
 
 def _close_together(gpus: Sequence[str], size: int, distances: Mapping[tuple[str, str], int]) -> set[str]:

@@ -35,21 +35,21 @@ def allocate(pod: JSONObject, free: Sequence[str], busy: Collection[str] = ()) -
     `busy` are the devices of others: shares of a GPU that few use come first.
     """
     load = [uuid_of(device) for device in busy]
-    left, reusable, found = list(free), list[str](), dict[str, tuple[str, ...]]()
+    remaining, reusable, allocation = list(free), list[str](), dict[str, tuple[str, ...]]()
     for container in podspec.all_containers(pod):
         number = requested(container)
         if not number:
             continue
-        if len(reusable) + len(left) < number:
+        if len(reusable) + len(remaining) < number:
             had = f"{len(free)} of its devices are free"
             raise ShortageError(f"container {container['name']} requests {GPU}={number}, and {had}")
-        own = found[container["name"]] = _chosen(number, reusable, left, load)
-        left = [device for device in left if device not in own]
+        own = allocation[container["name"]] = _choose(number, reusable, remaining, load)
+        remaining = [device for device in remaining if device not in own]
         if runs_alone(container, pod):
             reusable += [device for device in own if device not in reusable]
         else:
             reusable = [device for device in reusable if device not in own]
-    return found
+    return allocation
 
 
 def runs_alone(container: JSONObject, pod: JSONObject) -> bool:
@@ -57,13 +57,13 @@ def runs_alone(container: JSONObject, pod: JSONObject) -> bool:
     return container in podspec.init_containers(pod) and not podspec.is_sidecar(container, pod)
 
 
-def _chosen(number: int, reusable: Sequence[str], left: Sequence[str], load: Sequence[str]) -> tuple[str, ...]:
+def _choose(number: int, reusable: Sequence[str], remaining: Sequence[str], load: Sequence[str]) -> tuple[str, ...]:
     """Return so many devices: of different GPUs if possible, else of the least used one.
 
     Previously used devices first.
     """
     own: list[str] = []
-    candidates = [*reusable, *left]
+    candidates = [*reusable, *remaining]
     while len(own) < number:
         mine = {uuid_of(device) for device in own}
         best = min(
@@ -76,13 +76,15 @@ def _chosen(number: int, reusable: Sequence[str], left: Sequence[str], load: Seq
 
 def fits(pod: JSONObject, recorded: Mapping[str, Sequence[str]]) -> bool:
     """Return whether recorded devices match the requests of the pod's containers, none with two owners at a time."""
-    wanted = {one["name"]: requested(one) for one in podspec.all_containers(pod) if requested(one)}
-    if {name: len(set(devices)) for name, devices in recorded.items()} != wanted:
+    requests = {
+        container["name"]: requested(container) for container in podspec.all_containers(pod) if requested(container)
+    }
+    if {name: len(set(devices)) for name, devices in recorded.items()} != requests:
         return False
-    kept = [
+    concurrent_devices = [
         device
         for container in podspec.all_containers(pod)
         if not runs_alone(container, pod)
         for device in recorded.get(container["name"], ())
     ]
-    return len(kept) == len(set(kept))
+    return len(concurrent_devices) == len(set(concurrent_devices))

@@ -13,16 +13,21 @@ from localkube import wellknown
 from localkube.kubelet.accelerators import allocation
 from localkube.kubelet.accelerators.accelerator import uuid_of
 from localkube.kubelet.accelerators.allocation import ShortageError
+from localkube.kubelet.spec import podspec
 
 Record = Mapping[str, Sequence[str]]
 """The devices of a pod by the name of the container."""
 
 
 class Ledger:
-    """Gives devices to pods. With `devices` empty, GPUs are simulated: nothing is given, and nothing is refused."""
+    """Gives devices to pods. With `devices` empty, GPUs are simulated: nothing is given, and nothing is refused.
 
-    def __init__(self, devices: Mapping[str, Sequence[str]]) -> None:
+    If they are `exposed`, a container that requests none sees all healthy devices of its node.
+    """
+
+    def __init__(self, devices: Mapping[str, Sequence[str]], *, exposed: bool = False) -> None:
         self._devices = devices
+        self._exposed = exposed
         self._records: dict[UID, tuple[str, Record]] = {}
         self._waiting: set[UID] = set()
         self.unhealthy: Mapping[str, str] = {}
@@ -60,8 +65,14 @@ class Ledger:
         return self._records[uid][1]
 
     def of(self, pod: JSONObject) -> Record | None:
-        """Return the devices of a pod's containers; None if GPUs are simulated."""
-        return self._records.get(meta.uid(pod), ("", {}))[1] if self.is_real else None
+        """Return the devices that a pod's containers see; None if GPUs are simulated."""
+        if not self.is_real:
+            return None
+        _, record = self._records.get(meta.uid(pod), ("", {}))
+        if not self._exposed:
+            return record
+        others = self.healthy(meta.spec(pod).get("nodeName", ""))
+        return {container["name"]: others for container in podspec.all_containers(pod)} | dict(record)
 
     def release(self, uid: UID) -> set[UID]:
         """Free the devices of a pod without remaining processes; return the pods that wait for devices."""
@@ -95,13 +106,13 @@ class Ledger:
         return [device for device in self.offered(node) if uuid_of(device) not in self.unhealthy]
 
     def _free(self, node: str) -> list[str]:
-        taken = {device for _, _, device in self.held()}
-        return [device for device in self.healthy(node) if device not in taken]
+        allocated = {device for _, _, device in self.held()}
+        return [device for device in self.healthy(node) if device not in allocated]
 
     def _why(self, node: str) -> str:
         """Return the failing devices of a node, as a clause."""
-        failing = dict.fromkeys(map(uuid_of, self.offered(node)))
-        return "".join(f"; {uuid} is unhealthy: {self.unhealthy[uuid]}" for uuid in failing if uuid in self.unhealthy)
+        uuids = dict.fromkeys(map(uuid_of, self.offered(node)))
+        return "".join(f"; {uuid} is unhealthy: {self.unhealthy[uuid]}" for uuid in uuids if uuid in self.unhealthy)
 
 
 def recorded(pod: JSONObject) -> dict[str, list[str]]:

@@ -51,9 +51,9 @@ def _others() -> str:
     for path in sorted(DRM.glob("card*/device/vendor")):
         with suppress(OSError):
             numbers.add(path.read_text().strip())
-    found = [name for number, name in VENDORS.items() if number in numbers]
-    if found:
-        return f": this machine has GPUs of {' and '.join(found)}, and only those of NVIDIA are served; simulate GPUs by a number"
+    vendors = [name for number, name in VENDORS.items() if number in numbers]
+    if vendors:
+        return f": this machine has GPUs of {' and '.join(vendors)}, and only those of NVIDIA are served; simulate GPUs by a number"
     return ": check that `nvidia-smi` lists GPUs here; a number simulates GPUs"
 
 
@@ -63,18 +63,18 @@ def inventory(visible: str | None = None) -> Inventory:
     `visible` is the value of CUDA_VISIBLE_DEVICES of this process: only the devices that it names count.
     """
     with library() as nvml, _refused(nvml):
-        handles, found, failing = [], list[Accelerator](), dict[str, str]()
+        handles, accelerators, failing = [], list[Accelerator](), dict[str, str]()
         for index in range(nvml.nvmlDeviceGetCount()):
             try:
                 handle = nvml.nvmlDeviceGetHandleByIndex(index)
-                found += _devices_of(nvml, handle, index)
+                accelerators += _devices_of(nvml, handle, index)
                 handles.append(handle)
             except nvml.NVMLError as error:
                 failing[f"GPU {index}"] = str(error)
         uuids = [_text(nvml.nvmlDeviceGetUUID(handle)) for handle in handles]
         return Inventory(
             driver=_text(nvml.nvmlSystemGetDriverVersion()),
-            accelerators=_visible(found, visible),
+            accelerators=_visible(accelerators, visible),
             distances={
                 (uuid, other): _distance(nvml, handle, peer)
                 for uuid, handle in zip(uuids, handles, strict=True)
@@ -84,9 +84,9 @@ def inventory(visible: str | None = None) -> Inventory:
             processes={uuid: _pids(nvml, handle) for uuid, handle in zip(uuids, handles, strict=True)},
             failing=failing,
             apart=tuple(
-                (uuids[one], uuids[other])
-                for one, other in combinations(range(len(uuids)), 2)
-                if not _reads(nvml, handles[one], handles[other])
+                (uuids[index], uuids[other])
+                for index, other in combinations(range(len(uuids)), 2)
+                if not _reads(nvml, handles[index], handles[other])
             ),
         )
 
@@ -126,12 +126,12 @@ def _instances(nvml: Any, handle: Any) -> Iterator[Any]:
             yield nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, number)
 
 
-def _visible(found: Iterable[Accelerator], visible: str | None) -> tuple[Accelerator, ...]:
+def _visible(accelerators: Iterable[Accelerator], visible: str | None) -> tuple[Accelerator, ...]:
     """Return the devices that CUDA_VISIBLE_DEVICES names, by number or by the beginning of a UUID.
 
     The numbers are those of `nvidia-smi`.
     """
-    devices = tuple(found)
+    devices = tuple(accelerators)
     if visible is None:
         return devices
     words = [word.strip() for word in visible.split(",")]
@@ -145,9 +145,9 @@ def _visible(found: Iterable[Accelerator], visible: str | None) -> tuple[Acceler
     )
 
 
-def _is_named(one: Accelerator, word: str) -> bool:
+def _is_named(device: Accelerator, word: str) -> bool:
     """Return whether a word is the beginning of the UUID of a device or of its GPU."""
-    return one.uuid.startswith(word) or one.gpu.startswith(word)
+    return device.uuid.startswith(word) or device.gpu.startswith(word)
 
 
 def _distance(nvml: Any, handle: Any, other: Any) -> int:
@@ -168,7 +168,7 @@ def _reads(nvml: Any, handle: Any, other: Any) -> bool:
 
 def _pids(nvml: Any, handle: Any) -> tuple[int, ...]:
     try:
-        return tuple(int(one.pid) for one in nvml.nvmlDeviceGetComputeRunningProcesses(handle))
+        return tuple(int(process.pid) for process in nvml.nvmlDeviceGetComputeRunningProcesses(handle))
     except nvml.NVMLError:  # with MIG only root may see them
         return ()
 

@@ -47,23 +47,25 @@ def report(visible: str | None) -> GpuReport | None:
             for accelerator in inventory.accelerators
             if accelerator.free < accelerator.memory * ENOUGH
         ),
-        apart=tuple(f"{one} and {other}" for one, other in inventory.apart),
+        apart=tuple(f"{gpu} and {other}" for gpu, other in inventory.apart),
     )
 
 
-def notes(found: Inventory, by_node: tuple[tuple[str, ...], ...], shares: int) -> Iterator[str]:
+def notes(inventory: Inventory, by_node: tuple[tuple[str, ...], ...], shares: int) -> Iterator[str]:
     """Yield notes: the devices of the nodes, that shares are not isolated, and programs that use the GPUs already."""
     counts = ", ".join(f"node-{number}: {len(own)}" for number, own in enumerate(by_node))
-    devices = found.accelerators
+    devices = inventory.accelerators
     models = ", ".join(dict.fromkeys(device.name for device in devices))
-    yield f"GPUs of this machine: {len(devices)} ({models}; driver {found.driver}); nvidia.com/gpu by node: {counts}"
+    yield f"GPUs of this machine: {len(devices)} ({models}; driver {inventory.driver}); nvidia.com/gpu by node: {counts}"
     if shares > 1:
         yield (
             f"each GPU is shared by up to {shares} containers: they take turns on it, nothing limits the memory of one, "
             "and a fault of one can end the others"
         )
-    yield from (f"{gpu} is left out: {why}" for gpu, why in found.failing.items())
+    yield from (f"{gpu} is left out: {why}" for gpu, why in inventory.failing.items())
     for gpu in dict.fromkeys(device.gpu for device in devices):
-        if pids := found.processes.get(gpu, ()):
-            named = ", ".join(map(str, pids[:SHOWN])) + (f" and {len(pids) - SHOWN} more" if len(pids) > SHOWN else "")
-            yield f"{gpu} is in use by other programs: process {named}"
+        if pids := inventory.processes.get(gpu, ()):
+            processes = ", ".join(map(str, pids[:SHOWN])) + (
+                f" and {len(pids) - SHOWN} more" if len(pids) > SHOWN else ""
+            )
+            yield f"{gpu} is in use by other programs: process {processes}"

@@ -24,8 +24,8 @@ def visible(env: Mapping[str, str], devices: Sequence[str]) -> dict[str, str]:
     {'CUDA_VISIBLE_DEVICES': '', 'NVIDIA_VISIBLE_DEVICES': 'void'}
     """
     own = list(dict.fromkeys(map(uuid_of, devices)))
-    wanted = own if env.get(CUDA) is None else _selected(env[CUDA], own)
-    return {**env, CUDA: ",".join(wanted), NVIDIA: ",".join(own) or NONE}
+    selection = own if env.get(CUDA) is None else _selected(env[CUDA], own)
+    return {**env, CUDA: ",".join(selection), NVIDIA: ",".join(own) or NONE}
 
 
 def _selected(text: str, own: Sequence[str]) -> list[str]:
@@ -33,8 +33,8 @@ def _selected(text: str, own: Sequence[str]) -> list[str]:
     devices: list[str] = []
     for word in map(str.strip, text.split(",")):
         number = int(word) if word.isascii() and word.isdecimal() else -1
-        named = own[number] if 0 <= number < len(own) else word
-        if named not in own or named in devices:
+        device = own[number] if 0 <= number < len(own) else word
+        if device not in own or device in devices:
             break
-        devices.append(named)
+        devices.append(device)
     return devices

@@ -1,6 +1,8 @@
 """The containers of one pod: starts them, stops them, and records their exits.
 
-The pod's worker calls everything here, in the order that `lifecycle.py` decides.
+The pod's worker calls everything here, in the order that `lifecycle.py` decides. A start is a task with these parts:
+plan the process (`launch.py`), check its ports, open its log, start it with the runner, run the postStart hook, probe.
+The exit of the process wakes the worker, which records it with `collect`.
 """
 
 import asyncio
@@ -23,9 +25,9 @@ from localkube.kubelet.container.containerrun import ContainerRun, fresh_termina
 from localkube.kubelet.container.hooks import HookError
 from localkube.kubelet.container.images import UnrunnableError
 from localkube.kubelet.container.launch import Launch, Surroundings
+from localkube.kubelet.container.podcell import RETRY, PodCell
 from localkube.kubelet.logfiles.logwriter import LogWriter
 from localkube.kubelet.pod import state
-from localkube.kubelet.pod.podcell import RETRY, PodCell
 from localkube.kubelet.pod.state import Phase, Waiting
 from localkube.kubelet.processes.descriptors import require_spare
 from localkube.kubelet.processes.kernelerrors import RefusedError, explain
@@ -42,38 +44,22 @@ SPARE: Final = 64
 
 
 class Containers:
-    """The runs of a pod's containers. `volumes` has the directories of its volumes once they are prepared."""
+    """Starts and stops the containers of a pod. `volumes` has the directories of its volumes once they are prepared."""
 
     def __init__(self, cell: PodCell, tasks: asyncio.TaskGroup) -> None:
         self.volumes: Mapping[str, Path] = {}
         self._cell = cell
         self._runner = cell.node.runner
         self._tasks = tasks
-        self._runs: dict[str, ContainerRun] = {}
         self._starts: set[asyncio.Task[None]] = set()
-
-    def run_of(self, name: str) -> ContainerRun | None:
-        """Return the run of a container that currently has a process."""
-        run = self._runs.get(name)
-        return run if run is not None and run.is_launched and run.exit is None else None
-
-    @property
-    def running(self) -> list[ContainerRun]:
-        """Return the runs that currently have a process."""
-        return [run for run in map(self.run_of, self._runs) if run is not None]
-
-    def log_of(self, name: str) -> LogWriter | None:
-        """Return the open log of a container."""
-        run = self._runs.get(name)
-        return run.log if run is not None else None
 
     def close(self) -> None:
         """Cancel all tasks and close all logs. The sandbox has been removed, or the kubelet is stopping."""
         for task in self._starts:
             task.cancel()
-        for run in self._runs.values():
+        for run in self._cell.runs.values():
             run.close()
-        self._runs.clear()
+        self._cell.runs.clear()
 
     async def terminate_all(self, patience: timedelta) -> None:
         """Terminate all processes because the cluster stops, and wait for them for at most this time.
@@ -82,7 +68,7 @@ class Containers:
         """
         if not patience:
             return
-        live = self.running
+        live = self._cell.running
         for run in live:
             await self._runner.signal(run.id, _stop_signal(run.launch.container))
         with suppress(TimeoutError):
@@ -101,7 +87,7 @@ class Containers:
     def stop(self, name: str, kill_at: datetime, message: str, *, replaced: bool = False) -> None:
         """Begin to stop a container: run its preStop hook, if it has one."""
         self._cell.emit("Killing", message, name)
-        run = self._runs[name]
+        run = self._cell.runs[name]
         for task in run.tasks:
             task.cancel()
         hook = podspec.hook(run.launch.container, "preStop")
@@ -113,7 +99,7 @@ class Containers:
 
     async def terminate(self, name: str, kill_at: datetime) -> None:
         """Send the stop signal to a container's process."""
-        run = self._runs[name]
+        run = self._cell.runs[name]
         if run.hook is not None and not run.hook.done():
             run.hook.cancel()
             self._cell.emit("FailedPreStopHook", "PreStopHook failed: it takes longer than the grace period", name)
@@ -123,19 +109,19 @@ class Containers:
     async def kill(self, name: str) -> None:
         """End all processes of a container."""
         self._cell.update(name, lambda current: replace(current, killed=True))
-        await self._runner.signal(self._runs[name].id, signal.SIGKILL, everything=True)
+        await self._runner.signal(self._cell.runs[name].id, signal.SIGKILL, everything=True)
 
     async def collect(self) -> None:
         """Record the exits of containers since the last call."""
-        for run in list(self._runs.values()):
+        for run in list(self._cell.runs.values()):
             if run.is_launched and run.exit is not None:
                 await self._collect(run, run.exit)
 
     async def _collect(self, run: ContainerRun, ending: Exit) -> None:
         await self._runner.signal(run.id, signal.SIGKILL, everything=True)
         run.close()
-        if self._runs.get(run.name) is run:
-            del self._runs[run.name]
+        if self._cell.runs.get(run.name) is run:
+            del self._cell.runs[run.name]
         quote = self._cell.node.settings.quote_failures
         message = run.message(ending, self._cell.log_directory(run.name), quote=quote)
         now = self._cell.now()
@@ -165,9 +151,9 @@ class Containers:
         return launch.plan(container, await cell.context(), around)
 
     def _refuse(self, name: str, waiting: Waiting) -> None:
-        shown = self._cell.state.containers[name].waiting
+        previous = self._cell.state.containers[name].waiting
         self._cell.update(name, partial(state.refused, waiting=waiting, not_before=self._cell.now() + RETRY))
-        if waiting != shown:
+        if waiting != previous:
             self._cell.emit("Failed", f"{waiting.reason}: {waiting.message}", name)
 
     async def _launch(self, plan: Launch) -> None:
@@ -176,13 +162,13 @@ class Containers:
         require_spare(SPARE)
         log = LogWriter(cell.log_directory(name), cell.node.clock)
         run = ContainerRun(cell.uid, plan, log, cell.directory / "termination" / name)
-        self._runs[name] = run
+        self._cell.runs[name] = run
         try:
             run.pid = await self._runner.start_container(run.spec(), partial(self._on_exit, run))
         except StartError as error:
             log.note(str(error))
             run.close()
-            del self._runs[name]
+            del self._cell.runs[name]
             if isinstance(error, ExhaustedError):
                 raise
             cell.update(name, partial(state.start_failed, message=str(error), now=cell.now()))

@@ -29,7 +29,7 @@ class ContainerExec:
     def __init__(self, runner: ProcessRunner, stdout: Output, stderr: Output | None) -> None:
         self.stdout = stdout.reader
         self.stderr = stderr.reader if stderr else None
-        self._outputs = [one.transport for one in (stdout, stderr) if one]
+        self._outputs = [output.transport for output in (stdout, stderr) if output]
         self._runner = runner
         self._exited: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
         self._input: asyncio.StreamWriter | None = None
@@ -128,14 +128,16 @@ async def _start_terminal(
     return session
 
 
-async def _begin(session: ContainerExec, container_id: str, argv: tuple[str, ...], given: tuple[int, int, int]) -> None:
+async def _begin(
+    session: ContainerExec, container_id: str, argv: tuple[str, ...], descriptors: tuple[int, int, int]
+) -> None:
     try:
-        await session.begin(container_id, argv, given)
+        await session.begin(container_id, argv, descriptors)
     except BaseException:  # nothing was started: close the descriptors that were opened for it
         await session.kill()
         raise
     finally:
-        for descriptor in set(given):
+        for descriptor in set(descriptors):
             os.close(descriptor)
 
 

@@ -206,12 +206,12 @@ def _has_package(path: str, package: str) -> bool:
         return True
     find = f"import importlib.util, sys; sys.exit({NO_PACKAGE} if importlib.util.find_spec(sys.argv[1]) is None else 0)"
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             [program, "-c", find, package], capture_output=True, timeout=PATIENCE, check=False, cwd="/"
         )
     except (OSError, subprocess.TimeoutExpired):
         return True
-    return done.returncode != NO_PACKAGE
+    return completed.returncode != NO_PACKAGE
 
 
 def _in(root: Path | None, path: str) -> str:

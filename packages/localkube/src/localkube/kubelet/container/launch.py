@@ -137,11 +137,11 @@ def _stub(container: JSONObject, context: Context, settings: KubeletSettings, wh
     argv, ports = images.stub(context.pod, container, why)
     base = environment.host_variables(settings.host_environment, own_root=False)
     env = environment.build(container, replace(context, lenient=True), base)
-    kept = {key: value for key, value in container.items() if key != "lifecycle"}
-    unmade = [f"{kind}Probe" for kind, probe in podspec.probes(container) if probe.get("exec") or probe.get("grpc")]
+    fields = {key: value for key, value in container.items() if key != "lifecycle"}
+    omitted = [f"{kind}Probe" for kind, probe in podspec.probes(container) if probe.get("exec") or probe.get("grpc")]
     probed = {f"{kind}Probe": {**probe, "initialDelaySeconds": 0} for kind, probe in podspec.probes(container)}
     return Launch(
-        container={key: value for key, value in (kept | probed).items() if key not in unmade},
+        container={key: value for key, value in (fields | probed).items() if key not in omitted},
         image_id=f"{STUB_IMAGE}{container.get('image') or ''}",
         argv=argv,
         env=env | {"PATH": base["PATH"]},
@@ -150,10 +150,10 @@ def _stub(container: JSONObject, context: Context, settings: KubeletSettings, wh
 
 
 def _identity(container: JSONObject, pod: JSONObject, around: Surroundings) -> tuple[int | None, int | None]:
-    wanted = (meta.spec(pod).get("securityContext") or {}) | (container.get("securityContext") or {})
-    user, group = wanted.get("runAsUser"), wanted.get("runAsGroup")
+    security = (meta.spec(pod).get("securityContext") or {}) | (container.get("securityContext") or {})
+    user, group = security.get("runAsUser"), security.get("runAsGroup")
     host_user = around.settings.host_user
-    if wanted.get("runAsNonRoot") and (host_user if user is None else user) == 0:
+    if security.get("runAsNonRoot") and (host_user if user is None else user) == 0:
         raise SpecError(
             "container has runAsNonRoot and would run as root; set runAsUser, or start the cluster as a user"
         )
@@ -165,18 +165,18 @@ def _identity(container: JSONObject, pod: JSONObject, around: Surroundings) -> t
     return user, group
 
 
-def _read_only(container: JSONObject, wanted: bool, capabilities: Capabilities) -> bool:  # noqa: FBT001
-    if wanted and not capabilities.namespaces:
+def _read_only(container: JSONObject, read_only: bool, capabilities: Capabilities) -> bool:  # noqa: FBT001
+    if read_only and not capabilities.namespaces:
         raise SpecError(
             f'container "{container["name"]}", securityContext.readOnlyRootFilesystem: this machine grants no '
             "namespaces, so nothing can be made read-only; leave it out"
         )
-    return wanted
+    return read_only
 
 
 def _mounts(container: JSONObject, pod: JSONObject, around: Surroundings, env: Mapping[str, str]) -> tuple[Mount, ...]:
-    wanted = volumemounts.build(container, directories.by_name(pod), around.volumes, env)
+    mounts = volumemounts.build(container, directories.by_name(pod), around.volumes, env)
     if not around.settings.capabilities.namespaces:
-        return wanted
+        return mounts
     message = Mount(around.termination_file, container.get("terminationMessagePath") or TERMINATION_PATH)
-    return (*wanted, message)
+    return (*mounts, message)

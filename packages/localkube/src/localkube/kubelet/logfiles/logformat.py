@@ -32,8 +32,8 @@ class LogEntry(Struct, frozen=True):
     content: bytes
     is_partial: bool
 
-    def shown(self, *, timestamps: bool) -> bytes:
-        """Return the entry as it is shown to readers of the log."""
+    def render(self, *, timestamps: bool) -> bytes:
+        """Return the line of the entry for readers of the log."""
         prefix = self.timestamp + b" " if timestamps else b""
         return prefix + self.content + (b"" if self.is_partial else b"\n")
 

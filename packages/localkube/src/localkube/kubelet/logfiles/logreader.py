@@ -38,7 +38,7 @@ async def read(
     limit = options.limit_bytes
     since = _since(options, now)
     async for lines in _blocks(directory, run, options, writer):
-        piece = b"".join(_shown(lines, options, since))
+        piece = b"".join(_render(lines, options, since))
         if limit is not None:
             piece = piece[:limit]
             limit -= len(piece)
@@ -55,28 +55,28 @@ async def onwards(directory: Path, writer: LogWriter) -> AsyncIterator[tuple[Str
         for line in lines:
             entry = logformat.parse(line)
             if entry is not None:
-                yield entry.stream, entry.shown(timestamps=False)
+                yield entry.stream, entry.render(timestamps=False)
 
 
 def last_lines(directory: Path, run: int, lines: int, size: int) -> bytes:
     """Return the last lines of a run, at most `size` bytes."""
     run_segments = [segment for segment in segments(directory) if segment.run == run]
     index, offset = _tail(run_segments, lines)
-    shown: list[bytes] = []
+    content: list[bytes] = []
     for segment in run_segments[index:]:
         with segment.path.open("rb") as file:
             file.seek(offset if segment is run_segments[index] else 0)
-            shown += _shown(list(file), LogOptions(container=""), b"")
-    return b"".join(shown)[-size:]
+            content += _render(list(file), LogOptions(container=""), b"")
+    return b"".join(content)[-size:]
 
 
 def ends_of_runs(directory: Path, lines: int, size: int) -> list[bytes]:
     """Return the last whole lines of each kept run of a container, oldest first; at most `size` bytes each."""
-    found = []
+    endings = []
     for run in sorted({segment.run for segment in segments(directory)}):
         text = last_lines(directory, run, lines, size + 1)
-        found.append(text if len(text) <= size else text.partition(b"\n")[2])
-    return found
+        endings.append(text if len(text) <= size else text.partition(b"\n")[2])
+    return endings
 
 
 def _since(options: LogOptions, now: datetime) -> bytes:
@@ -88,13 +88,13 @@ def _since(options: LogOptions, now: datetime) -> bytes:
     return b""
 
 
-def _shown(lines: list[bytes], options: LogOptions, since: bytes) -> Iterator[bytes]:
+def _render(lines: list[bytes], options: LogOptions, since: bytes) -> Iterator[bytes]:
     for line in lines:
         if line[WHOLE] == b" F ":  # nearly every line: the columns before the content are fixed
             if line[:TIMESTAMP_LENGTH] >= since:
                 yield line[: TIMESTAMP_LENGTH + 1] + line[CONTENT:] if options.timestamps else line[CONTENT:]
         elif (entry := logformat.parse(line)) is not None and entry.timestamp >= since:
-            yield entry.shown(timestamps=options.timestamps)
+            yield entry.render(timestamps=options.timestamps)
 
 
 async def _blocks(
@@ -147,23 +147,23 @@ def _whole_lines(file: BinaryIO) -> Iterator[list[bytes]]:
         yield lines
 
 
-def _tail(found: list[Segment], lines: int) -> tuple[int, int]:
+def _tail(run_segments: list[Segment], lines: int) -> tuple[int, int]:
     """Return the index of the segment and the offset in it where the last `lines` lines begin."""
-    wanted = lines
-    for index in range(len(found) - 1, -1, -1):
-        with found[index].path.open("rb") as file:
-            offset, wanted = _tail_of(file, wanted)
-        if wanted <= 0:
+    missing = lines
+    for index in range(len(run_segments) - 1, -1, -1):
+        with run_segments[index].path.open("rb") as file:
+            offset, missing = _tail_of(file, missing)
+        if missing <= 0:
             return index, offset
     return 0, 0
 
 
-def _tail_of(file: BinaryIO, wanted: int) -> tuple[int, int]:
-    """Return where the last `wanted` lines of a file begin, and how many lines are still needed from older files."""
+def _tail_of(file: BinaryIO, lines: int) -> tuple[int, int]:
+    """Return where the last `lines` lines of a file begin, and how many lines are still needed from older files."""
     end = file.seek(0, os.SEEK_END)
-    if wanted <= 0:
+    if lines <= 0:
         return end, 0
-    position, missing = end, wanted
+    position, missing = end, lines
     while position > 0:
         start = max(position - BLOCK, 0)
         file.seek(start)

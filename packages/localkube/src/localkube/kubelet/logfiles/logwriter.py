@@ -37,11 +37,11 @@ class Segment(NamedTuple):
 
 def segments(directory: Path) -> list[Segment]:
     """Return the log files of a container, oldest first."""
-    found = []
+    log_files = []
     for path in directory.glob("*-*.log") if directory.is_dir() else ():
         run, _, number = path.stem.partition("-")
-        found.append(Segment(int(run), int(number), path))
-    return sorted(found)
+        log_files.append(Segment(int(run), int(number), path))
+    return sorted(log_files)
 
 
 class _Input(Struct):
@@ -159,7 +159,7 @@ class LogWriter:
             os.close(self._file)
             self._file = None
             self._segment += 1
-            _remove([one for one in segments(self._directory) if one.run == self.run][: 1 - SEGMENTS_KEPT])
+            _remove([segment for segment in segments(self._directory) if segment.run == self.run][: 1 - SEGMENTS_KEPT])
         if self._file is None:
             self._file = self._open_file()
             self._size = 0

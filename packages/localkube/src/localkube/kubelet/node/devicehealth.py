@@ -43,8 +43,8 @@ class DeviceHealth:
         with nvml.monitored({accelerator.uuid: accelerator.gpu for accelerator in inventory.accelerators}) as failures:
             while True:
                 await self.renew(await asyncio.to_thread(failures))
-                held = {uuid_of(device) for _, _, device in self._ledger.held()}
-                await idleness.renew(await asyncio.to_thread(usage.read, held) if held else {})
+                uuids = {uuid_of(device) for _, _, device in self._ledger.held()}
+                await idleness.renew(await asyncio.to_thread(usage.read, uuids) if uuids else {})
                 await asyncio.sleep(pause)
 
     async def renew(self, failures: Mapping[str, str]) -> None:
@@ -67,7 +67,11 @@ class DeviceHealth:
         node = await self._client.get(NODES, ObjectKey("", name))
         own = dict.fromkeys(map(uuid_of, self._ledger.offered(name)))
         failing = {uuid: failures[uuid] for uuid in own if uuid in failures}
-        others = [one for one in meta.status(node).get("conditions") or [] if one["type"] != ACCELERATORS_HEALTHY]
+        others = [
+            condition
+            for condition in meta.status(node).get("conditions") or []
+            if condition["type"] != ACCELERATORS_HEALTHY
+        ]
         change: JSONObject = {
             "status": {
                 "allocatable": {GPU: str(len(self._ledger.healthy(name)))},

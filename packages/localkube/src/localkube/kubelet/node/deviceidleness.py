@@ -39,10 +39,10 @@ class DeviceIdleness:
     async def renew(self, uses: Mapping[str, DeviceUse]) -> None:
         """Record the current use of all devices, and write changes; a failed write is repeated after the next check."""
         now = self._clock.now()
-        held = {(uid, uuid_of(device)) for _, uid, device in self._ledger.held()}
-        idle = {(uid, uuid) for uid, uuid in held if uuid in uses and uses[uuid].busy == 0}
+        allocated = {(uid, uuid_of(device)) for _, uid, device in self._ledger.held()}
+        idle = {(uid, uuid) for uid, uuid in allocated if uuid in uses and uses[uuid].busy == 0}
         self._since = {key: self._since.get(key, now) for key in sorted(idle)}
-        for uid in sorted({uid for uid, _ in held}):
+        for uid in sorted({uid for uid, _ in allocated}):
             pod = self._pod_of(uid)
             if pod is not None:
                 await self._write(pod, self._text(uid, now))

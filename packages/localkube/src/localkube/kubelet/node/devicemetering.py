@@ -24,20 +24,20 @@ Owned: TypeAlias = Mapping[UID, Mapping[str, Sequence[str]]]
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-async def measure(owned: Owned, running: Mapping[int, tuple[UID, str]]) -> Mapping[UID, Mapping[str, DeviceLoad]]:
+async def measure(records: Owned, running: Mapping[int, tuple[UID, str]]) -> Mapping[UID, Mapping[str, DeviceLoad]]:
     """Return the load of the devices of running containers; `running` has them by the PID of their process."""
-    held = {device for record in owned.values() for devices in record.values() for device in devices}
-    uuids = {uuid_of(device) for device in held}
+    allocated = {device for record in records.values() for devices in record.values() for device in devices}
+    uuids = {uuid_of(device) for device in allocated}
     try:
         uses = await asyncio.to_thread(usage.read, uuids) if uuids else {}
     except AcceleratorError as error:
         log.warning("devices are not measured", error=str(error))
         uses = {}
     # only of a share do the programs of the container count
-    processes = await asyncio.to_thread(processtree.read) if uses and held != uuids else {}
+    processes = await asyncio.to_thread(processtree.read) if uses and allocated != uuids else {}
     loads: dict[UID, dict[str, DeviceLoad]] = {}
     for pid, (uid, name) in running.items():
-        if devices := [device for device in owned.get(uid, {}).get(name, ()) if uuid_of(device) in uses]:
+        if devices := [device for device in records.get(uid, {}).get(name, ()) if uuid_of(device) in uses]:
             programs = {pid, *processtree.descendants([pid], processes)}
             loads.setdefault(uid, {})[name] = load_of(devices, uses, programs)
     return loads

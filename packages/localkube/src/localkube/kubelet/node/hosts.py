@@ -114,7 +114,7 @@ class _Namespace(Struct):
 
     def services_of(self, pod: JSONObject) -> list[JSONObject]:
         """Return the Services that may select the pod, by the index, without checking all of them."""
-        return [one for label in meta.labels(pod).items() for one in self.by_label.get(label, {}).values()]
+        return [service for label in meta.labels(pod).items() for service in self.by_label.get(label, {}).values()]
 
 
 def _first_label(service: JSONObject) -> list[tuple[str, str]]:
@@ -186,9 +186,9 @@ class Hosts:
     async def written(self) -> None:
         """Wait until the files have the current state; raise the `OSError` if they cannot be written."""
         if self._stale:
-            waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(waiting)
-            await waiting
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            await waiter
 
     async def run(self) -> None:
         """Write files whenever something changed, until cancelled."""
@@ -208,14 +208,14 @@ class Hosts:
                 await asyncio.sleep(REST * (clock() - begin))
 
     def _release(self, error: OSError | None) -> None:
-        waiting, self._waiting = self._waiting, []
-        for one in waiting:
-            if one.done():  # the waiting task was cancelled
+        waiters, self._waiting = self._waiting, []
+        for waiter in waiters:
+            if waiter.done():  # the waiting task was cancelled
                 continue
             if error is None:
-                one.set_result(None)
+                waiter.set_result(None)
             else:
-                one.set_exception(error)
+                waiter.set_exception(error)
 
     def _namespace(self, name: str) -> _Namespace:
         if name not in self._namespaces:

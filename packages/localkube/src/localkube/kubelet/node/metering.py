@@ -1,7 +1,7 @@
 """The load of containers, computed from two readings of their usage.
 
-Usage is read only on request. A frequent client gets the mean since its previous request, or over `SPAN`. The first
-request waits for a second reading.
+Usage is read only on request. The load of a container is the mean since the oldest reading within `SPAN` that has it.
+If no container has an earlier reading, the request waits for a second one; else new containers are omitted.
 """
 
 import asyncio
@@ -25,11 +25,15 @@ Running: TypeAlias = Callable[[], Mapping[int, tuple[UID, str]]]
 """Returns the running containers (pod, name) by the PID of their process."""
 
 
+Key: TypeAlias = tuple[int, UID, str]
+"""A container by the PID of its process; pod and name distinguish containers with a reused PID."""
+
+
 class Reading(NamedTuple):
-    """The usage of containers at one time. Pod and name distinguish containers with a reused PID."""
+    """The usage of containers at one time."""
 
     at: datetime
-    used: Mapping[tuple[int, UID, str], Used]
+    used: Mapping[Key, Used]
 
 
 class Meter:
@@ -47,31 +51,36 @@ class Meter:
             last = await self._read(running)
             while self._readings and not 0 <= _seconds(self._readings[0], last) <= SPAN:
                 self._readings.popleft()
-            if not self._readings or _seconds(self._readings[0], last) < SHORTEST:
+            if last.used and not self._earlier(last):
                 self._readings.append(last)
                 await asyncio.sleep(SHORTEST)
                 last = await self._read(running)
-            first = self._readings[0]
+            earlier = self._earlier(last)
             self._readings.append(last)
-            return _between(first, last)
+            return _mean(earlier, last)
+
+    def _earlier(self, last: Reading) -> Mapping[Key, Reading]:
+        """Return the oldest reading of each container that is old enough to compare with."""
+        old = [reading for reading in self._readings if _seconds(reading, last) >= SHORTEST]
+        found = ((key, next((reading for reading in old if key in reading.used), None)) for key in last.used)
+        return {key: reading for key, reading in found if reading is not None}
 
     async def _read(self, running: Running) -> Reading:
         containers = running()
         used = await self._runner.used(containers)
-        return Reading(self._clock.now(), {(pid, *containers[pid]): one for pid, one in used.items()})
+        return Reading(self._clock.now(), {(pid, *containers[pid]): usage for pid, usage in used.items()})
 
 
 def _seconds(first: Reading, last: Reading) -> float:
     return (last.at - first.at).total_seconds()
 
 
-def _between(first: Reading, last: Reading) -> Measured:
-    seconds = max(_seconds(first, last), SHORTEST)
+def _mean(earlier: Mapping[Key, Reading], last: Reading) -> Measured:
     loads: dict[UID, dict[str, Load]] = {}
-    for key, used in last.used.items():
-        before = first.used.get(key)
-        if before is not None:
-            _, uid, name = key
-            cores = max(used.seconds - before.seconds, 0.0) / seconds
-            loads.setdefault(uid, {})[name] = Load(cores, used.memory)
-    return Measured(last.at, seconds, loads)
+    for key, reading in earlier.items():
+        _, uid, name = key
+        used = last.used[key]
+        cores = max(used.seconds - reading.used[key].seconds, 0.0) / _seconds(reading, last)
+        loads.setdefault(uid, {})[name] = Load(cores, used.memory)
+    longest = max((_seconds(reading, last) for reading in earlier.values()), default=SHORTEST)
+    return Measured(last.at, longest, loads)

@@ -21,7 +21,7 @@ from localkube.kubelet.spec.fieldref import NodeFacts
 class NodeContext(Struct, frozen=True, kw_only=True):
     """The kubelet's collaborators. `holder_of(port, uid)` names another pod that uses a port on the shared network.
 
-    `discard(pod)` removes the directory of a pod; `former` keeps its logs. `free(pod)` returns its devices to the ledger.
+    `former` keeps the logs of deleted pods. `free(pod)` returns the devices of a pod to the ledger.
     """
 
     client: Client
@@ -32,7 +32,6 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     objects: Objects
     events: Recorder
     holder_of: Callable[[int, str], str]
-    discard: Callable[[JSONObject], None]
     former: FormerLogs
     devices: Ledger
     free: Callable[[JSONObject], None]

@@ -38,12 +38,12 @@ class Objects:
     async def sources(self, pod: JSONObject) -> ReferencedObjects:
         """Return the ConfigMaps and Secrets that the pod's containers and volumes refer to, as far as they exist."""
         config_maps, secrets = references(pod)
-        found_maps = {name: await self._find(self.config_maps, pod, name) for name in sorted(config_maps)}
-        found_secrets = {name: await self._find(self.secrets, pod, name) for name in sorted(secrets)}
+        maps_by_name = {name: await self._find(self.config_maps, pod, name) for name in sorted(config_maps)}
+        secrets_by_name = {name: await self._find(self.secrets, pod, name) for name in sorted(secrets)}
         return ReferencedObjects(
-            {name: config_map_data(found) for name, found in found_maps.items() if found},
-            {name: secret_data(found) for name, found in found_secrets.items() if found},
-            {name: config_map_binary(found) for name, found in found_maps.items() if found},
+            {name: config_map_data(config_map) for name, config_map in maps_by_name.items() if config_map},
+            {name: secret_data(secret) for name, secret in secrets_by_name.items() if secret},
+            {name: config_map_binary(config_map) for name, config_map in maps_by_name.items() if config_map},
         )
 
     async def claims_of(self, pod: JSONObject) -> Claims:
@@ -61,10 +61,10 @@ class Objects:
 
 def references(pod: JSONObject) -> tuple[set[str], set[str]]:
     """Return the names of all ConfigMaps and Secrets the pod refers to."""
-    found = [environment.references(container) for container in podspec.all_containers(pod)]
-    found += [payload.references(volume) for volume in meta.spec(pod).get("volumes") or []]
-    config_maps = {name for names, _ in found for name in names} - {""}
-    return config_maps, {name for _, names in found for name in names} - {""}
+    pairs = [environment.references(container) for container in podspec.all_containers(pod)]
+    pairs += [payload.references(volume) for volume in meta.spec(pod).get("volumes") or []]
+    config_maps = {name for names, _ in pairs for name in names} - {""}
+    return config_maps, {name for _, names in pairs for name in names} - {""}
 
 
 def config_map_data(config_map: JSONObject) -> dict[str, bytes]:

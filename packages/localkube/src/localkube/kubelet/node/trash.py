@@ -43,8 +43,8 @@ class Trash:
 
     def _add_left(self) -> None:
         with suppress(FileNotFoundError):
-            for left in os.listdir(self._directory):
-                self._queue.put_nowait(f"{self._directory}/{left}")
+            for name in os.listdir(self._directory):
+                self._queue.put_nowait(f"{self._directory}/{name}")
 
 
 def _remove(path: str) -> None:
@@ -78,18 +78,18 @@ class FormerLogs:
         """Delete the logs that an earlier process kept."""
         self._trash.add(self._directory)
 
-    def keep(self, pod: JSONObject, logs: Path) -> None:
-        """Keep the logs of a deleted pod, instead of the logs of its predecessor."""
-        if not logs.exists():
-            return
-        key, kept = str(meta.key(pod)), self._directory / meta.uid(pod)
-        if key in self._kept:
-            self._trash.add(self._kept.pop(key))
-        self._directory.mkdir(parents=True, exist_ok=True)
-        logs.rename(kept)
-        self._kept[key] = kept
-        if len(self._kept) > MOST_LOGS:
-            self._trash.add(self._kept.pop(next(iter(self._kept))))
+    def keep(self, pod: JSONObject, directory: Path) -> None:
+        """Delete the directory of a deleted pod, but keep its logs, instead of the logs of its predecessor."""
+        if (directory / "logs").exists():
+            key, target = str(meta.key(pod)), self._directory / meta.uid(pod)
+            if key in self._kept:
+                self._trash.add(self._kept.pop(key))
+            self._directory.mkdir(parents=True, exist_ok=True)
+            (directory / "logs").rename(target)
+            self._kept[key] = target
+            if len(self._kept) > MOST_LOGS:
+                self._trash.add(self._kept.pop(next(iter(self._kept))))
+        self._trash.add(directory)
 
     def of(self, pod: JSONObject) -> Path | None:
         """Return the directory of the logs of the previous pod with this name, None if there are none."""

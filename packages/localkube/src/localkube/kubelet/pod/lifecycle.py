@@ -156,12 +156,12 @@ def is_settled(pod: JSONObject, state: PodState) -> bool:
     if state.restarted_by:
         return False
     initial, regular = (
-        [(one, state.containers[one["name"]]) for one in containers]
+        [(container, state.containers[container["name"]]) for container in containers]
         for containers in (podspec.init_containers(pod), podspec.regular_containers(pod))
     )
-    if any(not current.passed and _ended_for_good(pod, one, current) for one, current in initial):
+    if any(not current.passed and _ended_for_good(pod, container, current) for container, current in initial):
         return True
-    return all(_ended_for_good(pod, one, current) for one, current in regular)
+    return all(_ended_for_good(pod, container, current) for container, current in regular)
 
 
 def _restart_all(pod: JSONObject, state: PodState) -> Decision | None:
@@ -183,7 +183,7 @@ def _end_all(state: PodState) -> Decision:
     live = [container for container in state.containers.values() if container.is_live]
     if not live:
         return Decision((StartOver(),))
-    return Decision(tuple(Kill(one.name) for one in live if one.container_id and not one.killed))
+    return Decision(tuple(Kill(current.name) for current in live if current.container_id and not current.killed))
 
 
 def _ended_for_good(pod: JSONObject, container: JSONObject, current: ContainerState) -> bool:
@@ -216,7 +216,7 @@ def _set_up(state: PodState, now: datetime) -> Decision:
 
 def _advance(pod: JSONObject, state: PodState, now: datetime) -> Decision:
     startable = _startable(pod, state)
-    combined = _combine(_keep(pod, one, state.containers[one["name"]], now) for one in startable)
+    combined = _combine(_keep(pod, container, state.containers[container["name"]], now) for container in startable)
     if not any(current.phase is Phase.STARTING for current in state.containers.values()):
         return combined
     return Decision(tuple(step for step in combined.steps if not isinstance(step, Start)), combined.wake_at)

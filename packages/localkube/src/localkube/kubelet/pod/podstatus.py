@@ -150,11 +150,11 @@ def _conditions(
     pod: JSONObject, state: PodState, phase: str, now: datetime, pending: JSONObject | None
 ) -> list[JSONObject]:
     conditions = meta.status(pod).get("conditions") or []
-    old = {one["type"]: one for one in conditions if pending or one["type"] != resizes.PENDING}
+    old = {condition["type"]: condition for condition in conditions if pending or condition["type"] != resizes.PENDING}
     computed = {condition["type"]: condition for condition in _computed(pod, state, phase, old)}
     computed |= {resizes.PENDING: pending} if pending else {}
-    kept = [computed.pop(kind, condition) for kind, condition in old.items()]
-    return [_with_time(condition, old.get(condition["type"]), now) for condition in [*kept, *computed.values()]]
+    existing = [computed.pop(kind, condition) for kind, condition in old.items()]
+    return [_with_time(condition, old.get(condition["type"]), now) for condition in [*existing, *computed.values()]]
 
 
 def _computed(pod: JSONObject, state: PodState, phase: str, old: dict[str, JSONObject]) -> list[JSONObject]:
@@ -194,8 +194,8 @@ def _restarting_all(state: PodState, phase: str) -> JSONObject:
 
 def _unready(pod: JSONObject, state: PodState) -> list[str]:
     sidecars = [c for c in podspec.init_containers(pod) if podspec.is_sidecar(c, pod)]
-    counted = [*sidecars, *podspec.regular_containers(pod)]
-    return [c["name"] for c in counted if not is_ready(pod, c, state.containers[c["name"]], is_init=False)]
+    containers = [*sidecars, *podspec.regular_containers(pod)]
+    return [c["name"] for c in containers if not is_ready(pod, c, state.containers[c["name"]], is_init=False)]
 
 
 def _verdict(kind: str, reason: str, message: str, offenders: list[str]) -> JSONObject:

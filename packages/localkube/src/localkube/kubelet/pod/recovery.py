@@ -76,22 +76,22 @@ def _status_of(status: JSONObject, name: str) -> JSONObject | None:
     return next((entry for entry in statuses if entry["name"] == name), None)
 
 
-def _ending(found: JSONObject, now: datetime, interruption: Interruption) -> Termination | None:
+def _ending(status: JSONObject, now: datetime, interruption: Interruption) -> Termination | None:
     """Return how the container ended, by itself or by the interruption; None if it did not run."""
-    state: JSONObject = found.get("state") or {}
+    state: JSONObject = status.get("state") or {}
     if state.get("running") is not None:
-        return _cut_off(found, state["running"], now, interruption)
+        return _cut_off(status, state["running"], now, interruption)
     return _termination(state.get("terminated"))
 
 
 def _recover(
-    pod: JSONObject, container: JSONObject, found: JSONObject, ended: Termination | None, *, over: bool
+    pod: JSONObject, container: JSONObject, status: JSONObject, ended: Termination | None, *, over: bool
 ) -> ContainerState:
     blank = ContainerState(
         name=container["name"],
-        restarts=int(found.get("restartCount") or 0),
-        last=_termination((found.get("lastState") or {}).get("terminated")),
-        image_id=str(found.get("imageID") or "") if over else "",
+        restarts=int(status.get("restartCount") or 0),
+        last=_termination((status.get("lastState") or {}).get("terminated")),
+        image_id=str(status.get("imageID") or "") if over else "",
     )
     if ended is None:
         return blank
@@ -102,14 +102,14 @@ def _recover(
     return replace(blank, last=ended)
 
 
-def _cut_off(found: JSONObject, running: JSONObject, now: datetime, interruption: Interruption) -> Termination:
+def _cut_off(status: JSONObject, running: JSONObject, now: datetime, interruption: Interruption) -> Termination:
     return Termination(
         exit_code=KILLED,
         reason=interruption.reason,
         message=f"{interruption.sentence}; the container starts afresh.",
         started_at=_moment(running.get("startedAt")),
         finished_at=now,
-        container_id=str(found.get("containerID") or "").removeprefix(SCHEME),
+        container_id=str(status.get("containerID") or "").removeprefix(SCHEME),
     )
 
 

@@ -17,7 +17,7 @@ PENDING: Final = "PodResizePending"
 
 def pending(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject | None:
     """Return the condition of a pod that grew and requests more than its node has; None otherwise."""
-    reported = {one["name"]: one.get("resources") for one in meta.status(pod).get("containerStatuses") or []}
+    reported = {status["name"]: status.get("resources") for status in meta.status(pod).get("containerStatuses") or []}
     changed = [
         regular_container["name"]
         for regular_container in podspec.regular_containers(pod)
@@ -26,9 +26,9 @@ def pending(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject 
     if not changed:
         return None
     for name in qos.COMPUTE:
-        asked, most = _asked(pod, name), allocatable.get(name)
-        if most is not None and asked > most:
-            text = f"Node didn't have enough capacity: {name}, requested: {asked}, capacity: {most}"
+        requested, most = _requested(pod, name), allocatable.get(name)
+        if most is not None and requested > most:
+            text = f"Node didn't have enough capacity: {name}, requested: {requested}, capacity: {most}"
             return {"type": PENDING, "status": "True", "reason": "Infeasible", "message": text}
     return None
 
@@ -36,12 +36,14 @@ def pending(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject 
 def reported(pod: JSONObject, container: JSONObject, *, is_pending: bool) -> JSONObject:
     """Return the reported resources of a container that has run: the requested resources, or the previous ones."""
     statuses = meta.status(pod).get("containerStatuses") or []
-    known = next((status.get("resources") for status in statuses if status["name"] == container["name"]), None)
-    resources: JSONObject = known if is_pending and known is not None else container.get("resources") or {}
+    previous = next((status.get("resources") for status in statuses if status["name"] == container["name"]), None)
+    resources: JSONObject = previous if is_pending and previous is not None else container.get("resources") or {}
     requests = resources.get("requests")
     return {"resources": resources} | ({"allocatedResources": requests} if requests else {})
 
 
-def _asked(pod: JSONObject, name: str) -> Quantity:
-    amounts = (qos.compute(one.get("resources") or {})["requests"] for one in podspec.regular_containers(pod))
+def _requested(pod: JSONObject, name: str) -> Quantity:
+    amounts = (
+        qos.compute(container.get("resources") or {})["requests"] for container in podspec.regular_containers(pod)
+    )
     return sum((quantity.parse(amount[name]) for amount in amounts if name in amount), start=quantity.ZERO)

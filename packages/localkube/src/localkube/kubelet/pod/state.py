@@ -270,7 +270,7 @@ def started_over(pod: PodState, now: datetime) -> PodState:
     until = finished + source.backoff.wait(finished)
     code = f" with code {ended.exit_code}" if ended else ""
     message = f"all containers of the pod restart, as {source.name} exited{code}"
-    containers = {name: _afresh(one, message, until, now) for name, one in pod.containers.items()}
+    containers = {name: _afresh(container, message, until, now) for name, container in pod.containers.items()}
     backoff = source.backoff.after_restart(finished, now)
     containers[source.name] = replace(containers[source.name], backoff=backoff)
     return replace(pod, containers=containers, restarted_by="")

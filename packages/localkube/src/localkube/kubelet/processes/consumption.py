@@ -26,7 +26,7 @@ def read(pids: Collection[int], proc: str = "/proc") -> dict[int, Used]:
     for pid in pids & processes.keys():
         parent = processes[pid].parent
         top = parent if parent in processes and processes[parent].name == KEEPER else pid
-        own = [processes[one] for one in (top, *processtree.descendants([top], processes))]
-        ticks = sum(one.own_ticks + one.ticks_of_children for one in own)
-        usages[pid] = Used(ticks / TICKS, sum(one.pages for one in own) * PAGE)
+        own = [processes[member] for member in (top, *processtree.descendants([top], processes))]
+        ticks = sum(process.own_ticks + process.ticks_of_children for process in own)
+        usages[pid] = Used(ticks / TICKS, sum(process.pages for process in own) * PAGE)
     return usages

@@ -15,9 +15,9 @@ _MOST = 1 << 16
 def raise_limit() -> int:
     """Raise the limit of this process to the hard limit; return the previous limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
-    if soft != resource.RLIM_INFINITY and wanted > soft:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    limit = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
+    if soft != resource.RLIM_INFINITY and limit > soft:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
     return soft
 
 
@@ -31,17 +31,17 @@ def require_spare(count: int) -> None:
 
     The check opens and closes descriptors: counting the open ones would take longer with every pod.
     """
-    taken: list[int] = []
+    descriptors: list[int] = []
     try:
-        taken.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
-        while len(taken) < count:
-            taken.append(os.dup(taken[0]))
+        descriptors.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+        while len(descriptors) < count:
+            descriptors.append(os.dup(descriptors[0]))
     except OSError as error:
         if error.errno not in (errno.EMFILE, errno.ENFILE):
             raise
         raise LimitReachedError(_describe(error, count)) from error
     finally:
-        for fd in taken:
+        for fd in descriptors:
             os.close(fd)
 
 

@@ -19,7 +19,7 @@ class KubeletSettings:
     0 are not restarted. With `quote_failures` a container that fails without a termination message gets its last log
     lines as message. `environment.PASSED` selects from `host_environment`; `host_user` is the user who runs the
     cluster. `allocatable` has, by node, what its pods can have; `devices` are the real devices of each node, empty if
-    GPUs are simulated. When the cluster ends, each container gets its stop signal and its pod's grace period, but at
+    GPUs are simulated. With `devices_exposed` containers that request none see all of their node. When the cluster ends, each container gets its stop signal and its pod's grace period, but at
     most `grace_at_end`.
     """
 
@@ -37,6 +37,7 @@ class KubeletSettings:
     host_environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     allocatable: Mapping[str, Mapping[str, JSON]] = field(default_factory=dict)
     devices: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    devices_exposed: bool = False
     grace_at_end: timedelta = timedelta(0)
 
     @property

@@ -85,8 +85,8 @@ def _trusting() -> ssl.SSLContext:
 
 def _encode(request: Get) -> bytes:
     default = {"Host": f"{request.host}:{request.port}", "User-Agent": USER_AGENT, "Accept": "*/*"}
-    given = {name.title(): value for name, value in request.headers.items()}
-    headers = default | given | {"Connection": "close"}
+    own = {name.title(): value for name, value in request.headers.items()}
+    headers = default | own | {"Connection": "close"}
     lines = [f"GET {request.path or '/'} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
@@ -102,10 +102,10 @@ async def _read_all(reader: asyncio.StreamReader) -> bytes:
 
 def _is_whole(answer: bytes) -> bool:
     """Return whether the announced length has been read, because servers may keep the connection open."""
-    head, found, body = answer.partition(b"\r\n\r\n")
+    head, separator, body = answer.partition(b"\r\n\r\n")
     for line in head.split(b"\r\n")[1:]:
         name, _, value = line.partition(b":")
-        if found and name.strip().lower() == b"content-length" and value.strip().isdigit():
+        if separator and name.strip().lower() == b"content-length" and value.strip().isdigit():
             return len(body) >= int(value)
     return False
 

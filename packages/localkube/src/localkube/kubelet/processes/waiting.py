@@ -106,8 +106,8 @@ def look(pids: Iterable[int]) -> WaitingFor | None:
     for pid in reversed(tree[:MOST_PROCESSES]):  # the youngest is what the others wait for
         is_busy = now[pid].own_ticks - before[pid].own_ticks >= BUSY_TICKS
         with suppress(OSError, ValueError, IndexError):
-            if (found := _describe(pid, now[pid].state, is_busy=is_busy)) is not None:
-                return found
+            if (wait := _describe(pid, now[pid].state, is_busy=is_busy)) is not None:
+                return wait
     return None
 
 
@@ -157,26 +157,26 @@ def _of_descriptor(pid: int, descriptor: int) -> WaitingFor:
 
 def _of_many(pid: int) -> WaitingFor:
     """Return the wait of a polling process; a connection that the other side closed comes first."""
-    known = _sockets(pid)
+    sockets = _sockets(pid)
     own: list[Socket] = []
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(OSError):
             inode = str(descriptor.readlink()).removeprefix("socket:[").rstrip("]")
-            own += [known[inode]] if inode in known else []
+            own += [sockets[inode]] if inode in sockets else []
     for state in (CLOSE_WAIT, ESTABLISHED, LISTENS):
-        if found := next((one for one in own if one.state == state), None):
-            return _of_socket(found)
+        if socket := next((candidate for candidate in own if candidate.state == state), None):
+            return _of_socket(socket)
     return WaitingFor("one of several descriptors (poll)")
 
 
-def _of_socket(found: Socket) -> WaitingFor:
-    match found.state:
+def _of_socket(socket: Socket) -> WaitingFor:
+    match socket.state:
         case "08":
-            return WaitingFor("a socket that the other side has closed,", found.peer)
+            return WaitingFor("a socket that the other side has closed,", socket.peer)
         case "0A":
-            return WaitingFor(f"a connection to its port {found.port}")
+            return WaitingFor(f"a connection to its port {socket.port}")
         case _:
-            return WaitingFor("data or room on a socket,", found.peer)
+            return WaitingFor("data or room on a socket,", socket.peer)
 
 
 def _sockets(pid: int) -> dict[str, Socket]:

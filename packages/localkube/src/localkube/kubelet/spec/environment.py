@@ -109,26 +109,26 @@ def expand_all(texts: Iterable[str], variables: Mapping[str, str]) -> tuple[str,
 
 def references(container: JSONObject) -> tuple[set[str], set[str]]:
     """Return the names of the ConfigMaps and Secrets that the container's variables refer to."""
-    found: tuple[set[str], set[str]] = (set(), set())
+    names_by_kind: tuple[set[str], set[str]] = (set(), set())
     entries: Sequence[JSONObject] = [
         *(container.get("envFrom") or []),
         *((entry.get("valueFrom") or {}) for entry in container.get("env") or []),
     ]
     for entry in entries:
         for names, fields in zip(
-            found, (("configMapRef", "configMapKeyRef"), ("secretRef", "secretKeyRef")), strict=True
+            names_by_kind, (("configMapRef", "configMapKeyRef"), ("secretRef", "secretKeyRef")), strict=True
         ):
             names.update(entry[field].get("name") or "" for field in fields if entry.get(field))
-    return found
+    return names_by_kind
 
 
 def _from_source(source: JSONObject, context: Context) -> dict[str, str]:
     prefix = source.get("prefix") or ""
-    for kind, field, known in _referable(context.sources, "Ref"):
+    for kind, field, objects in _referable(context.sources, "Ref"):
         reference = source.get(field)
         if reference is None:
             continue
-        data = known.get(reference.get("name") or "")
+        data = objects.get(reference.get("name") or "")
         if data is None:
             _missing(f'{kind} "{reference.get("name")}" not found', reference, context)
             return {}
@@ -154,18 +154,18 @@ def _value(entry: JSONObject, container: JSONObject, context: Context, variables
         return fieldref.field_value(context.pod, origin["fieldRef"]["fieldPath"], context.ip, context.node)
     if origin.get("resourceFieldRef"):
         return fieldref.resource_value(context.pod, container, origin["resourceFieldRef"], context.node)
-    for kind, field, known in _referable(context.sources, "KeyRef"):
+    for kind, field, objects in _referable(context.sources, "KeyRef"):
         if origin.get(field):
-            return _key(kind, origin[field], known, context)
+            return _key(kind, origin[field], objects, context)
     raise SpecError(
         f'container "{container["name"]}", env "{entry["name"]}": valueFrom must be one of fieldRef, resourceFieldRef, '
         f"configMapKeyRef, secretKeyRef; this cluster serves no {', '.join(origin) or 'other'}"
     )
 
 
-def _key(kind: str, reference: JSONObject, known: Mapping[str, Mapping[str, bytes]], context: Context) -> str | None:
+def _key(kind: str, reference: JSONObject, objects: Mapping[str, Mapping[str, bytes]], context: Context) -> str | None:
     name, key = reference.get("name") or "", reference["key"]
-    data = known.get(name)
+    data = objects.get(name)
     if data is None:
         _missing(f'{kind} "{name}" not found', reference, context)
         return None

@@ -58,14 +58,14 @@ def _escape(value: str) -> str:
 def resource_value(pod: JSONObject, container: JSONObject, selector: JSONObject, node: NodeFacts) -> str:
     """Return a limit or request of a container as a whole number of divisors, rounded up."""
     target = podspec.find_container(pod, selector.get("containerName") or container["name"])
-    wanted = RESOURCE.fullmatch(str(selector.get("resource") or ""))
-    if wanted is None or target is None:
+    match = RESOURCE.fullmatch(str(selector.get("resource") or ""))
+    if match is None or target is None:
         raise SpecError(
             f"resourceFieldRef: container {selector.get('containerName')!r}, resource {selector.get('resource')!r}: "
             "name a container of this pod, and limits.<resource> or requests.<resource>"
         )
     divisor = quantity.parse(selector.get("divisor") or "1")
-    amount = _amount(target, wanted["kind"], wanted["resource"], node)
+    amount = _amount(target, match["kind"], match["resource"], node)
     units = amount.fraction() / (divisor.fraction() or Fraction(1))
     return str(-(-units.numerator // units.denominator))
 

@@ -51,8 +51,8 @@ def observe(tally: Tally, rules: ProbeSettings, *, good: bool) -> Tally:
     """Return the tally after one further result."""
     streak = tally.streak + 1 if tally.last is good else 1
     needed = rules.successes if good else rules.failures
-    counted = replace(tally, last=good, streak=streak)
-    return replace(counted, verdict=good) if streak >= needed else counted
+    updated = replace(tally, last=good, streak=streak)
+    return replace(updated, verdict=good) if streak >= needed else updated
 
 
 def check(container: JSONObject) -> None:

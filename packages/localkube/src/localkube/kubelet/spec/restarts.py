@@ -59,7 +59,7 @@ def restarts_all(container: JSONObject, exit_code: int) -> bool:
 
 def may_restart_all(pod: JSONObject) -> bool:
     """Return whether any exit code would restart all containers of the pod."""
-    rules = (rule for one in podspec.all_containers(pod) for rule in one.get("restartPolicyRules") or [])
+    rules = (rule for container in podspec.all_containers(pod) for rule in container.get("restartPolicyRules") or [])
     return any(rule.get("action") == RESTART_ALL for rule in rules)
 
 
@@ -71,5 +71,5 @@ def _action(container: JSONObject, exit_code: int) -> str:
 
 def _matches(rule: JSONObject, exit_code: int) -> bool:
     codes = rule.get("exitCodes") or {}
-    listed = exit_code in (codes.get("values") or [])
-    return listed if codes.get("operator") == "In" else not listed
+    is_listed = exit_code in (codes.get("values") or [])
+    return is_listed if codes.get("operator") == "In" else not is_listed

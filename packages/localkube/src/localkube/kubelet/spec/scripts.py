@@ -9,7 +9,7 @@ unreadable script needs none.
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from itertools import dropwhile, takewhile
+from itertools import chain, dropwhile, takewhile
 from typing import Final, NamedTuple
 
 from localkube.kubelet.spec import shellwords
@@ -18,11 +18,41 @@ from localkube.kubelet.spec.shellwords import Command
 SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "zsh"})
 INTERPRETERS: Final = SHELLS | {"python", "python3", "perl"}
 
-WRAPPERS: Final = {"env": 0, "ionice": 0, "nice": 0, "nohup": 0, "setsid": 0, "stdbuf": 0, "timeout": 1}
-"""Programs that start another one, which has to exist as well, and how many arguments come before that one."""
 
-OF_AN_OPTION: Final = frozenset({"-n", "-s", "-k", "-c", "-u", "-i", "-o", "-e"})
-"""Options of these programs with a value as the next word, unless that word looks like a program."""
+class Wrapper(NamedTuple):
+    """A program that starts another one: its options with a value, and how many arguments come before that one."""
+
+    short: str = ""
+    long: tuple[str, ...] = ()
+    arguments: int = 0
+
+
+OF_NUMACTL: Final = (
+    "interleave", "weighted-interleave", "preferred", "preferred-many", "cpunodebind", "physcpubind", "membind",
+)  # fmt: skip
+OF_SUDO: Final = (
+    "close-from", "chdir", "group", "prompt", "chroot", "role", "command-timeout", "type", "other-user", "user",
+)  # fmt: skip
+OF_XARGS: Final = ("arg-file", "delimiter", "max-args", "max-chars", "max-procs", "process-slot-var")
+
+WRAPPERS: Final = {
+    "chrt": Wrapper("TPD", ("sched-runtime", "sched-period", "sched-deadline"), arguments=1),
+    "env": Wrapper("uCSa", ("unset", "chdir", "split-string", "argv0")),
+    "ionice": Wrapper("cnpPu", ("class", "classdata", "pid", "pgid", "uid")),
+    "nice": Wrapper("n", ("adjustment",)),
+    "nohup": Wrapper(),
+    "numactl": Wrapper("iwpPNCm", OF_NUMACTL),
+    "setsid": Wrapper(),
+    "stdbuf": Wrapper("ioe", ("input", "output", "error")),
+    "sudo": Wrapper("CDgpRrTtUu", OF_SUDO),
+    "taskset": Wrapper(arguments=1),
+    "timeout": Wrapper("ks", ("kill-after", "signal"), arguments=1),
+    "xargs": Wrapper("adEILnPs", OF_XARGS),
+}
+"""Programs that start another one, which has to exist as well."""
+
+SPLIT: Final = frozenset({"S", "split-string"})
+"""The options of `env` whose value is split into words."""
 
 BEFORE_A_COMMAND: Final = frozenset({
     "if", "then", "elif", "else", "while", "until", "do", "exec", "time", "!", "{", "coproc",
@@ -52,7 +82,6 @@ PLAIN: Final = re.compile(r"[\w./+][\w./+-]*")
 """Names of programs, and paths of files; a relative path starts at the working directory of the container."""
 
 ABSOLUTE: Final = re.compile(r"/[\w./+-]+")
-VALUE: Final = re.compile(r"-?[0-9][\w.]*|[A-Z]+[0-9]?")
 
 FLAGS: Final = frozenset({"-u", "-O", "-B"})
 """Options of Python without a value."""
@@ -93,10 +122,10 @@ def starts(argv: Sequence[str]) -> Iterator[Started]:
     >>> list(starts(["sh", "-c", "cd /x && A=1 bash /opt/serve.sh --x; exec vllm serve > log"]))
     [Started(name='bash', is_file=False), Started(name='/opt/serve.sh', is_file=True), Started(name='vllm', is_file=False)]
     """
-    wrapped, argv = argv, _unwrapped(argv)
+    for words in _layers(argv)[1:]:  # the program of the container itself is known to exist
+        yield Started(words[0])
+    argv = _unwrapped(argv)
     script = _script(argv)
-    if argv and len(argv) < len(wrapped):  # the program of the container itself is known to exist
-        yield Started(argv[0])
     if script is None:
         if argv and posixpath.basename(argv[0]) in INTERPRETERS:
             yield from _read_file(argv, PLAIN)
@@ -104,28 +133,61 @@ def starts(argv: Sequence[str]) -> Iterator[Started]:
             yield Started(argv[0], is_file=True)
         return
     needless = OF_THE_SHELL | set(FUNCTION.findall(script)) | set(LOOKED_FOR.findall(script))
-    for words in map(_unwrapped, _started(script)):
-        if words and words[0] not in needless and PLAIN.fullmatch(words[0]):
+    for words in chain.from_iterable(map(_layers, _started(script))):
+        if words[0] not in needless and PLAIN.fullmatch(words[0]):
             yield Started(words[0])
             if posixpath.basename(words[0]) in INTERPRETERS:
                 read = _read_file(words) if _script(words) is None else starts(words)
                 yield from (started for started in read if started.name not in needless)
 
 
-def _unwrapped(argv: Sequence[str]) -> list[str]:
+def _unwrapped(argv: Sequence[str]) -> Sequence[str]:
     """Return the words without `env`, `timeout` and the like, their options, and the variables of `env`.
 
-    >>> _unwrapped(["/usr/bin/env", "-i", "A=1", "python3", "x.py"])
+    >>> _unwrapped(["/usr/bin/env", "-i", "-u", "NAME", "A=1", "python3", "x.py"])
     ['python3', 'x.py']
-    >>> _unwrapped(["nice", "-n", "5", "timeout", "-k", "9", "30m", "vllm", "serve"])
-    ['vllm', 'serve']
     """
-    words = list(argv)
-    while len(words) > 1 and (arguments := WRAPPERS.get(posixpath.basename(words[0]))) is not None:
-        at = 1
-        while at < len(words) and (words[at].startswith("-") or ASSIGNMENT.match(words[at])):
-            at += 2 if words[at] in OF_AN_OPTION and VALUE.fullmatch("".join(words[at + 1 : at + 2])) else 1
-        words = words[at + arguments :]
+    return _layers(argv)[-1] if argv else argv
+
+
+def _layers(argv: Sequence[str]) -> list[Sequence[str]]:
+    """Return the words of a command, and those of each program that the previous program starts.
+
+    >>> _layers(["nice", "-n", "5", "timeout", "-k", "9", "30m", "vllm", "serve"])[1:]
+    [['timeout', '-k', '9', '30m', 'vllm', 'serve'], ['vllm', 'serve']]
+    """
+    layers = [argv] if argv else []
+    while argv and (wrapper := WRAPPERS.get(posixpath.basename(argv[0]))) is not None:
+        words = _without_options(argv[1:], wrapper)
+        argv = list(dropwhile(ASSIGNMENT.match, words))[wrapper.arguments :]
+        layers += [argv] if argv else []
+    return layers
+
+
+def _without_options(words: Sequence[str], wrapper: Wrapper) -> Sequence[str]:
+    """Return the words after the options; the words in the value of `env -S` follow them.
+
+    >>> _without_options(["-iu", "NAME", "--chdir=/x", "--argv0", "y", "--", "serve"], WRAPPERS["env"])
+    ['serve']
+    >>> _without_options(["-S", "python3 -u", "x.py"], WRAPPERS["env"])
+    ['python3', '-u', 'x.py']
+    """
+    valued = {*wrapper.short, *wrapper.long}
+    while words and words[0].startswith("-"):
+        word, *words = words
+        if word == "--":
+            break
+        name, is_attached, value = word[2:].partition("=")
+        if not word.startswith("--"):
+            flags = "".join(takewhile(lambda letter: letter not in valued, word[1:]))
+            name, value = word[1 + len(flags) : 2 + len(flags)], word[2 + len(flags) :]
+            is_attached = value
+        if name not in valued:
+            continue
+        if not is_attached:
+            value, *words = words or [""]
+        if name in SPLIT:
+            words = [*value.split(), *words]
     return words
 
 

@@ -54,13 +54,13 @@ class _Reader:
                 self._at = self._find("\n", self._at)
             elif text.startswith("((", self._at):
                 self._at = self._find("))", self._at) + 2
-            elif text[self._at : self._at + 2] not in PAIRS and (found := REDIRECTION.match(text, self._at)):
-                self._redirect(found)
-            elif found := OPERATOR.match(text, self._at):
-                self._at = found.end()
-                if found[0] == "\n":
+            elif text[self._at : self._at + 2] not in PAIRS and (match := REDIRECTION.match(text, self._at)):
+                self._redirect(match)
+            elif match := OPERATOR.match(text, self._at):
+                self._at = match.end()
+                if match[0] == "\n":
                     self._skip_heredocs()
-                yield found[0], True
+                yield match[0], True
             else:
                 yield from self._word_token()
 
@@ -74,14 +74,14 @@ class _Reader:
         at = self._text.find(what, start)
         return len(self._text) if at < 0 else at
 
-    def _redirect(self, found: re.Match[str]) -> None:
+    def _redirect(self, match: re.Match[str]) -> None:
         """Skip a redirection and its target; remember the end mark of a heredoc."""
-        self._at = found.end()
+        self._at = match.end()
         while self._text[self._at : self._at + 1] in {" ", "\t"}:
             self._at += 1
         target = self._word()
-        if found["kind"] in {"<<", "<<-"}:
-            self._heredocs.append((target, found["kind"] == "<<-"))
+        if match["kind"] in {"<<", "<<-"}:
+            self._heredocs.append((target, match["kind"] == "<<-"))
 
     def _skip_heredocs(self) -> None:
         for mark, is_indented in self._heredocs:

@@ -59,11 +59,11 @@ def _swap(link: Path, target: str) -> None:
 
 def _link(volume: Path, payload: Payload) -> None:
     """Link the first part of every path to the current version, and remove links to files that no longer exist."""
-    wanted = {path.split("/", 1)[0] for path in payload}
+    names = {path.split("/", 1)[0] for path in payload}
     for entry in volume.iterdir():
-        if entry.is_symlink() and not entry.name.startswith("..") and entry.name not in wanted:
+        if entry.is_symlink() and not entry.name.startswith("..") and entry.name not in names:
             entry.unlink()
-    for name in wanted:
+    for name in names:
         link = volume / name
         if not link.is_symlink():
             link.symlink_to(f"{DATA}/{name}")

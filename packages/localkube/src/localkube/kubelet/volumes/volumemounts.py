@@ -31,9 +31,9 @@ def build(
 
 def _is_read_only(mount: JSONObject, volume: JSONObject) -> bool:
     """Return whether the mount is read-only; volumes that the kubelet writes (ConfigMaps, for example) always are."""
-    written = any(volume.get(family) is not None for family in FAMILIES)
+    is_managed = any(volume.get(family) is not None for family in FAMILIES)
     claim = volume.get("persistentVolumeClaim") or {}
-    return bool(mount.get("readOnly")) or bool(claim.get("readOnly")) or written
+    return bool(mount.get("readOnly")) or bool(claim.get("readOnly")) or is_managed
 
 
 def _sub_path(mount: JSONObject, directory: Path, env: Mapping[str, str]) -> str:

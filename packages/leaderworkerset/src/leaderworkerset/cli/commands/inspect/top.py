@@ -18,6 +18,7 @@ from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.diagnosis import loads
 from leaderworkerset.diagnosis.loads import RankLoad
 from leaderworkerset.observation.lists import Lists
+from leaderworkerset.views.groups import View
 
 SORTS: Final = {"cpu": loads.CPU, "memory": loads.MEMORY, "gpu": loads.GPU, "gpu-memory": loads.GPU_MEMORY}
 MISSING_API: Final = (
@@ -46,7 +47,8 @@ def command(
         raise UsageError("names cannot be combined with --all-namespaces or --selector")
 
     async def act(session: Session) -> None:
-        rows = await measured(session, request)
+        _, views = await read(session, request)
+        rows = await measured(session, request, views)
         if sort:
             rows.sort(key=lambda row: row.amount(SORTS[sort]), reverse=True)
         if form:
@@ -57,18 +59,15 @@ def command(
         if not rows:
             namespace = "" if everywhere else session.namespace
             say(
-                "No ranks are there yet."
-                if request.selections
-                else await targets.nothing_found(session, namespace, selector),
+                "No ranks are there yet." if views else await targets.nothing_found(session, namespace, selector),
                 err=True,
             )
 
     target.run(act)
 
 
-async def measured(session: Session, request: GetRequest) -> list[RankLoad]:
+async def measured(session: Session, request: GetRequest, views: Sequence[View]) -> list[RankLoad]:
     """Return the usage of the requested ranks."""
-    _, views = await read(session, request)
     try:
         metrics = await Lists(session.client).all(loads.metrics_of(request.namespace(session)))
     except NotFoundError as error:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import click
 from msgspec import Struct, field
@@ -31,9 +31,6 @@ from leaderworkerset.diagnosis import departures
 from leaderworkerset.steering import nodeoutlook
 from leaderworkerset.views.groups import GroupName, View, groups_named, place_of
 from leaderworkerset.views.wording import counted, duration
-
-PATIENCE: Final = 10.0
-"""Seconds within which a manager with maintenance enabled reports that groups have to leave nodes."""
 
 GroupsBySet: TypeAlias = Mapping[ObjectKey, frozenset[GroupName]]
 """Groups with pods that are ending on the nodes, or could not be placed there now, by their LeaderWorkerSets."""
@@ -125,7 +122,7 @@ class Drain(Struct):
         ending = {_set_of(pod) for pod in pods if meta.is_deleting(pod)}
         idle = {key for key in by_set.keys() - ending if not _is_moving(sets.store.get(key))}
         self._idle = {key: self._idle.get(key, now) for key in idle}
-        if all(now - self._idle.get(key, now) >= PATIENCE for key in by_set):
+        if all(now - self._idle.get(key, now) >= nodewrites.PATIENCE for key in by_set):
             return by_set
         self._progress.show(f"{self._named}: {_words_of(by_set)} there")
         return None
@@ -228,6 +225,9 @@ def command(target: Target, names: tuple[str, ...], *, cancel: bool, is_trial: b
     The manager moves groups as a whole, within the budget of their rollouts, where maintenance is enabled. Pods without
     a group stay: `kubectl drain` evicts them. When the command ends early, the nodes stay cordoned, and groups continue
     to move.
+
+    If the manager does not report within 10 s that it moves the remaining groups, the command ends with the reasons,
+    before --timeout.
     """
     if cancel and is_trial:
         raise UsageError("--cancel cannot be combined with --dry-run")

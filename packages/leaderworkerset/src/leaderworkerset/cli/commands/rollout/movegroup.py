@@ -6,7 +6,6 @@ Its leader is marked, and its nodes accept no new pods until the group is placed
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
-from typing import Final
 
 import click
 from msgspec import Struct, field
@@ -32,9 +31,6 @@ from leaderworkerset.observation.following import SetInformers
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.selection import Selection
-
-PATIENCE: Final = 10.0
-"""Seconds in which a manager with maintenance enabled reports that the group has to leave its nodes."""
 
 
 class GroupMove(Struct):
@@ -86,7 +82,7 @@ class GroupMove(Struct):
         try:
             async with timeouts.within(timeout), following(*informers.all, self.session.lifeline) as objects:
                 async with nodewrites.repelled(self.session, self.nodes), self._marked():
-                    latest = asyncio.get_running_loop().time() + PATIENCE
+                    latest = asyncio.get_running_loop().time() + nodewrites.PATIENCE
                     is_placed = await objects.until(lambda: self._is_placed(present(informers), latest), every=1.0)
                 if is_placed:
                     await objects.until(lambda: self._is_ready(present(informers)))
@@ -176,6 +172,8 @@ def command(target: Target, name: str, *, node: str, is_trial: bool, timeout: fl
 
     Maintenance must be enabled in the manager. Until all pods of the group have nodes again, a taint keeps new pods off
     its former nodes.
+
+    If the manager does not report within 10 s that the group has to leave, the command ends, before --timeout.
     """
     selection = targets.parse(name)
     if selection.group is None or selection.rank is not None:

@@ -5,14 +5,17 @@ from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
-from testkit.fakes import ScriptedTransport, answer
+from testkit.fakes import ScriptedTransport, answer, failure
 from testkit.setclock import SetClock
 from testkit.virtualtime import run
 
 from kuberuntime.client.client import Client
-from leaderworkerset.cli.commands.get import LineWatcher, ObjectWatcher, quotations, render
-from leaderworkerset.cli.sets.shown import QUOTED, GetRequest
+from kuberuntime.client.transport import Response
+from leaderworkerset.cli.commands.get import LineWatcher, ObjectWatcher, quotations, render, usage_of
+from leaderworkerset.cli.sets.shown import QUOTED, GetRequest, Seen
+from leaderworkerset.observation.lists import Lists
 from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.rankcolumns import NO_COLUMNS
 
 WANTED = GetRequest((), None, everywhere=False, selector="", managed_fields=False)
 
@@ -144,3 +147,18 @@ def test_table_wider_than_the_terminal_folds_its_reasons() -> None:
     assert max(map(len, narrow)) <= 80
     assert " ".join(" ".join(narrow).split()).endswith(f"web-0-3: {why}")
     assert render([view], WANTED) == wide
+
+
+@pytest.mark.parametrize("refused", [failure(404, "NotFound"), failure(403, "Forbidden"), answer(503, b"no endpoints")])
+def test_usage_is_omitted_without_a_metrics_api(refused: Response) -> None:
+    seen = Seen(shown=[failed_set(0)], sets=(), is_empty=False, lists=Lists(Client(ScriptedTransport(refused))))
+    assert run(usage_of(seen, "prod")) == NO_COLUMNS
+
+
+def test_wide_table_shows_the_measured_usage() -> None:
+    metrics = {"metadata": {"name": "web0-0", "namespace": "prod"}, "containers": [{"usage": {"cpu": "250m"}}]}
+    transport = ScriptedTransport(answer(200, {"metadata": {}, "items": [metrics]}))
+    seen = Seen(shown=[failed_set(0)], sets=(), is_empty=False, lists=Lists(Client(transport)))
+    lines = render(seen.shown, replace(WANTED, form="wide"), usage=run(usage_of(seen, "prod")))
+    assert lines[3].split()[-2:] == ["CPU", "MEMORY"]
+    assert lines[4].split()[-2:] == ["0.25", "-"]

@@ -15,6 +15,7 @@ EVERYTHING = ClusterOptions(
     node_taints=("gpu:NoSchedule",),
     node_capacity=("cpu=8",),
     gpus_per_node=8,
+    expose_gpus=True,
     network="shared",
     images=(("vllm", Path("/opt/vllm")),),
     stub=("missing",),

@@ -3,12 +3,13 @@
 import sys
 from pathlib import Path
 
+import click
 import msgspec
 import pytest
 from testkit.fakenvml import FakeMachine, gpus
 
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions
+from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions, Gpus
 from leaderworkerset.cli.local.localcluster import nodes_of, sandbox_note
 
 
@@ -88,6 +89,7 @@ def test_nodes_of_divides_the_gpus_of_this_machine(tmp_path: Path, monkeypatch: 
             ClusterOptions(gpus_per_node="host", node_capacity=("nvidia.com/gpu=2",)),
             "--gpus-per-node: nvidia.com/gpu is also in the capacity",
         ),
+        (ClusterOptions(gpus_per_node=2, expose_gpus=True), "--expose-gpus needs --gpus host"),
     ],
 )
 def test_nodes_of_refuses_impossible_gpus(
@@ -103,6 +105,12 @@ def test_nodes_of_names_the_package_for_gpus(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(CommandError, match="--gpus host: real GPUs need the package nvidia-ml-py"):
         nodes_of(ClusterOptions(gpus_per_node="host"))
+
+
+def test_gpus_of_unknown_words_are_refused_by_name() -> None:
+    with pytest.raises(click.BadParameter, match="'hosts' is neither a number nor auto, host or host:N"):
+        Gpus(0, 1024).convert("hosts", None, None)
+    assert [Gpus(0, 1024).convert(word, None, None) for word in ("4", "auto", "host:4")] == [4, AUTO, "host:4"]
 
 
 def test_options_keep_the_gpus_of_this_machine() -> None:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import click
 import pytest
 from testkit.virtualtime import VirtualClock
 
@@ -15,8 +16,9 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES
 from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.commands.rollout import emptynodes, movegroup
 from leaderworkerset.cli.errors import CommandError
-from leaderworkerset.cli.rollouts.nodewrites import TAINT, repelled
+from leaderworkerset.cli.rollouts.nodewrites import PATIENCE, TAINT, repelled
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
@@ -106,3 +108,8 @@ async def test_second_move_is_refused_and_keeps_the_taint() -> None:
         assert {type(one) for one in ended} == {list, CommandError}
         assert [TAINT["key"]] in ended
         assert await taints(session) == []
+
+
+@pytest.mark.parametrize("command", [emptynodes.command, movegroup.command], ids=["drain", "move"])
+def test_help_names_the_patience_with_managers(command: click.Command) -> None:
+    assert f"within {PATIENCE:g} s" in " ".join((command.help or "").split())

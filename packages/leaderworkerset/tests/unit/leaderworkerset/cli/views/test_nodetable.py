@@ -43,6 +43,12 @@ def test_requests_of_pods_reduce_the_free_amounts() -> None:
     ]
 
 
+def test_free_amounts_are_never_negative() -> None:
+    lacking = of("a", {"cpu": "2", "pods": "110", "nvidia.com/gpu": "4"})  # two of its GPUs failed
+    (_, row) = node_table([lacking], nodeamounts.by_node(PODS), show_labels=False)
+    assert row.split()[-4:] == ["0", "of", "4", "-"]
+
+
 def test_node_table_shows_capacity_without_pods() -> None:
     assert node_table([], None, show_labels=False) == []
     sick = of("a", {"cpu": "8"}, status={"allocatable": {"cpu": "8"}})

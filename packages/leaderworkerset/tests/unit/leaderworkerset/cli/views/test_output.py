@@ -4,9 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.cli.views import output
 from leaderworkerset.views import groups, wording
 from leaderworkerset.views.document import document as build
+from leaderworkerset.views.rankcolumns import RankColumns
 
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 
@@ -61,6 +63,15 @@ def test_wide_table_shows_devices_when_pods_have_any() -> None:
     group = groups.Group(index=0, ranks=(rank(0, object=own), rank(1)), revision="abc")
     header, leader, worker = output.groups([group], NOW, wide=True)
     assert [line.split()[-1] for line in (header, leader, worker)] == ["DEVICES", "GPU-1,GPU-2", "-"]
+
+
+def test_wide_table_shows_the_usage_of_measured_ranks() -> None:
+    pods = [{"metadata": {"name": f"web-0-{index}", "namespace": "prod"}} for index in range(2)]
+    group = groups.Group(index=0, ranks=(rank(0, object=pods[0]), rank(1, object=pods[1]), rank(2)))
+    usage = RankColumns(["CPU", "GPU memory"], {ObjectKey("prod", "web-0-0"): ["0.50", "3Gi"]})
+    header, *lines = output.groups([group], NOW, wide=True, usage=usage)
+    assert header.endswith("REVISION   CPU    GPU MEMORY")
+    assert [line.split()[-2:] for line in lines] == [["0.50", "3Gi"], ["-", "-"], ["-", "-"]]
 
 
 def test_json_document_has_stable_keys() -> None:

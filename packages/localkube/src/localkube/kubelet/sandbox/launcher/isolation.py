@@ -17,7 +17,7 @@ from localkube.kubelet.processes.kernelerrors import RefusedError
 
 from .ground import NO_OWN_NETWORKS
 from .kernel import containerdisk, network, packetrules, syscalls
-from .kernel.mountplan import Opened, Wanted, plan
+from .kernel.mountplan import Mount, Opened, plan
 from .kernel.mounts import HostView, Root, build_root
 from .kernel.network import BridgeNetwork
 from .kernel.packetrules import PacketRule
@@ -34,7 +34,7 @@ _NO_RESOLVER = (
 )
 
 
-class Held(NamedTuple):
+class PodResources(NamedTuple):
     """The open namespaces of a pod."""
 
     uts: int
@@ -59,7 +59,7 @@ class NamespaceGround:
         syscalls.mount("proc", "proc", "/proc", syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC)
         syscalls.require_read_only_mounts()
         self._home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-        self._held: dict[str, Held] = {}
+        self._resources: dict[str, PodResources] = {}
         self._resolver = _NO_RESOLVER
         self._bridge: BridgeNetwork | None = None
         if gateway is not None:
@@ -83,23 +83,23 @@ class NamespaceGround:
             for fd in (uts, ipc):
                 undo.callback(os.close, fd)
             init = self._fork_pod_init() if pod.share_process_namespace else None
-            self._held[pod.id] = Held(uts, ipc, connected, init)
+            self._resources[pod.id] = PodResources(uts, ipc, connected, init)
             undo.pop_all()
 
     def remove(self, pod: Pod) -> None:
         """Release the pod's namespaces and files."""
-        held = self._held.pop(pod.id)
-        if held.init is not None:
-            send_signal(held.init, signal.SIGKILL)
-        os.close(held.uts)
-        os.close(held.ipc)
-        if self._bridge and held.network is not None:
-            self._bridge.remove(held.network)
+        resources = self._resources.pop(pod.id)
+        if resources.init is not None:
+            send_signal(resources.init, signal.SIGKILL)
+        os.close(resources.uts)
+        os.close(resources.ipc)
+        if self._bridge and resources.network is not None:
+            self._bridge.remove(resources.network)
         self._remove_files(pod)
 
     def fork(self, pod: Pod) -> int:
         """Fork a child as PID 1 of its own namespace, or as a process in the pod's."""
-        init = self._held[pod.id].init
+        init = self._resources[pod.id].init
         if init is None:
             syscalls.unshare(syscalls.CLONE_NEWPID)
         else:
@@ -110,12 +110,12 @@ class NamespaceGround:
 
     def enter(self, pod: Pod, container: Container) -> None:
         """Move the forked child into the pod's namespaces and its own file system."""
-        held = self._held[pod.id]
-        syscalls.setns(held.uts, syscalls.CLONE_NEWUTS)
-        syscalls.setns(held.ipc, syscalls.CLONE_NEWIPC)
-        if held.network is not None:
-            syscalls.setns(held.network, syscalls.CLONE_NEWNET)
-        if held.init is not None:
+        resources = self._resources[pod.id]
+        syscalls.setns(resources.uts, syscalls.CLONE_NEWUTS)
+        syscalls.setns(resources.ipc, syscalls.CLONE_NEWIPC)
+        if resources.network is not None:
+            syscalls.setns(resources.network, syscalls.CLONE_NEWNET)
+        if resources.init is not None:
             adopt_orphans()
         syscalls.unshare(syscalls.CLONE_NEWNS)
         syscalls.mount(None, None, self._run, syscalls.MS_UNBINDABLE)  # so that the container's / does not repeat it
@@ -124,7 +124,7 @@ class NamespaceGround:
     def join(self, pod: Pod, first: int) -> None:
         """Move a forked child into a running container."""
         kinds = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWIPC
-        if self._held[pod.id].network is not None:
+        if self._resources[pod.id].network is not None:
             kinds |= syscalls.CLONE_NEWNET
         handle = os.pidfd_open(first)
         syscalls.setns(handle, kinds)
@@ -132,7 +132,7 @@ class NamespaceGround:
 
     def open_socket(self, pod: Pod | None) -> socket.socket:
         """Return a TCP socket of the pod's network, or of the bridge's."""
-        connected = self._held[pod.id].network if pod else None
+        connected = self._resources[pod.id].network if pod else None
         if connected is None:
             return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         with network.inside(connected):
@@ -140,7 +140,7 @@ class NamespaceGround:
 
     def stub_address(self, pod: Pod) -> str:
         """Return the wildcard address if the pod has its own network, else the pod's address."""
-        return "0.0.0.0" if self._held[pod.id].network is not None else pod.address  # noqa: S104 - of a namespace nobody else is in
+        return "0.0.0.0" if self._resources[pod.id].network is not None else pod.address  # noqa: S104 - of a namespace nobody else is in
 
     def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
         """Use this interface of the launcher's network to connect all pods created from now on to the outside."""
@@ -157,10 +157,10 @@ class NamespaceGround:
 
     def delay(self, pod: Pod, seconds: float) -> None:
         """Delay every packet to the pod by this time; 0 ends the delay."""
-        held = self._held[pod.id].network
-        if self._bridge is None or held is None:
+        network = self._resources[pod.id].network
+        if self._bridge is None or network is None:
             raise RefusedError(NO_OWN_NETWORKS)
-        self._bridge.delay(held, seconds)
+        self._bridge.delay(network, seconds)
 
     def bound(self, first: int, path: str, size: int) -> int:
         """Resize a memory file system of a running container; return the former size."""
@@ -216,39 +216,44 @@ class NamespaceGround:
         return Root(
             source=source,
             point=self._point,
-            plan=plan(HostView(), source, self._wanted(pod, container), private=private),
+            plan=plan(HostView(), source, self._mounts(pod, container), private=private),
             read_only=container.read_only_root,
             own_sysfs=self._bridge is not None,
             guard_kernel=os.geteuid() == 0,
         )
 
-    def _wanted(self, pod: Pod, container: Container) -> list[Wanted]:
+    def _mounts(self, pod: Pod, container: Container) -> list[Mount]:
         files = self._files(pod)
         memory = {os.path.realpath(path) for path, _ in pod.memory}
-        mounts = [_open(mount, memory) for mount in container.mounts]
-        wanted = [] if container.root is None else [Wanted(view, view) for view in _KERNEL_VIEWS]
-        if container.root is None and container.run_as_user is None and not _hides(mounts, pod.hosts_directory):
-            wanted.append(Wanted(f"{files}/hosts", "/etc/hosts"))
+        own_mounts = [_open(mount, memory) for mount in container.mounts]
+        mounts = [] if container.root is None else [Mount(view, view) for view in _KERNEL_VIEWS]
+        if container.root is None and container.run_as_user is None and not _hides(own_mounts, pod.hosts_directory):
+            mounts.append(Mount(f"{files}/hosts", "/etc/hosts"))
         else:
-            wanted += [
-                Wanted(pod.hosts_directory, _HOSTS_INSIDE, read_only=True),
-                Wanted(f"{files}/hosts-inside", "/etc/hosts"),
+            mounts += [
+                Mount(pod.hosts_directory, _HOSTS_INSIDE, read_only=True),
+                Mount(f"{files}/hosts-inside", "/etc/hosts"),
             ]
         if self._bridge:
-            wanted.append(Wanted(f"{files}/resolv.conf", "/etc/resolv.conf"))
+            mounts.append(Mount(f"{files}/resolv.conf", "/etc/resolv.conf"))
         elif container.root is not None:
-            wanted.append(Wanted(os.path.realpath("/etc/resolv.conf"), "/etc/resolv.conf"))
-        return [*wanted, Wanted(f"{files}/hostname", "/etc/hostname"), Wanted(f"{files}/shm", _SHARED_MEMORY), *mounts]
+            mounts.append(Mount(os.path.realpath("/etc/resolv.conf"), "/etc/resolv.conf"))
+        return [
+            *mounts,
+            Mount(f"{files}/hostname", "/etc/hostname"),
+            Mount(f"{files}/shm", _SHARED_MEMORY),
+            *own_mounts,
+        ]
 
 
-def _open(mount: MountRequest, memory: set[str]) -> Wanted:
+def _open(mount: MountRequest, memory: set[str]) -> Mount:
     """Return the mount with its sub-path opened, since the containers of the pod may replace it.
 
     In a directory in memory, the sub-path is created here: the kubelet has no access to that file system.
     """
     source = os.path.realpath(mount.source)
     if not mount.sub_path:
-        return Wanted(source, mount.target, mount.read_only)
+        return Mount(source, mount.target, mount.read_only)
     try:
         handle = beneath.open_inside(source, mount.sub_path, beneath.Wish(make_directories=source in memory))
     except beneath.LeadsOutError as error:
@@ -256,10 +261,10 @@ def _open(mount: MountRequest, memory: set[str]) -> Wanted:
             f'mount {source}: subPath "{mount.sub_path}" leads out of the volume through a link'
         ) from error
     opened = Opened(handle, beneath.is_directory(handle))
-    return Wanted(f"{source}/{mount.sub_path}", mount.target, mount.read_only, opened)
+    return Mount(f"{source}/{mount.sub_path}", mount.target, mount.read_only, opened)
 
 
-def _hides(mounts: list[Wanted], path: str) -> bool:
+def _hides(mounts: list[Mount], path: str) -> bool:
     return any(f"{path}/".startswith(mount.target.rstrip("/") + "/") for mount in mounts)
 
 

@@ -46,5 +46,5 @@ class Container(NamedTuple):
 
 def parse_container(request: dict[str, Any]) -> Container:
     """Return the container of a `start` request."""
-    asked = request["container"]
-    return Container(**asked | {"mounts": [MountRequest(**mount) for mount in asked["mounts"]]})
+    container = request["container"]
+    return Container(**container | {"mounts": [MountRequest(**mount) for mount in container["mounts"]]})

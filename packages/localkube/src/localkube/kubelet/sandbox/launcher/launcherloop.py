@@ -151,8 +151,8 @@ class Server:
         pod = None if request["pod"] is None else self._pods.get(request["pod"])
         if pod is None and request["pod"] is not None:
             raise RefusedError(f"pod {request['pod']} has no sandbox")
-        with self._ground.open_socket(pod) as made:
-            self._done(request, (made.fileno(),))
+        with self._ground.open_socket(pod) as opened:
+            self._done(request, (opened.fileno(),))
 
     def _remove(self, request: Message, _: list[int]) -> None:
         pod = self._pods.get(request["pod"])

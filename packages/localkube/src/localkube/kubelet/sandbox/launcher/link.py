@@ -124,8 +124,8 @@ class Link:
         if count and self._is_short:
             self._is_short = False
             return Received(message, [], lost=True)
-        taken, self._fds = self._fds[:count], self._fds[count:]
-        return Received(message, taken)
+        fds, self._fds = self._fds[:count], self._fds[count:]
+        return Received(message, fds)
 
 
 def _close(fds: list[int]) -> None:

@@ -47,8 +47,8 @@ def serve(address: str, ports: list[int], output: int, errors: int) -> NoReturn:
         except OSError as error:
             os.write(errors, f"stub: cannot listen on port {port}: {error.strerror}\n".encode())
             os._exit(1)
-    listed = ", ".join(map(str, ports))
-    server.log(f"stub: answering 200 on port{'s' * (len(ports) > 1)} {listed}" if ports else "stub: waiting, no ports")
+    numbers = ", ".join(map(str, ports))
+    server.log(f"stub: answering 200 on port{'s' * (len(ports) > 1)} {numbers}" if ports else "stub: waiting, no ports")
     server.run()
 
 

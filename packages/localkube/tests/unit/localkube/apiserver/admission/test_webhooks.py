@@ -187,6 +187,16 @@ async def test_match_condition_exempts_objects_being_deleted(authority: trustme.
         assert [review["operation"] for _, review in hooks.asked] == ["UPDATE", "DELETE"]
 
 
+async def test_webhook_with_a_false_condition_is_not_called(authority: trustme.CA) -> None:
+    async with serving(authority) as (hooks, admission):
+        conditions = [{"name": "never", "expression": match_conditions.NEVER}]
+        admission.use_validating(
+            [configuration(VALIDATING.kind(), hooks.webhook("/check", matchConditions=conditions))]
+        )
+        await admission.validate(attempt())
+        assert hooks.asked == []
+
+
 async def test_fields_added_by_a_webhook_are_defaulted(authority: trustme.CA) -> None:
     async with serving(authority) as (hooks, admission):
         added = {"name": "side", "image": "busybox", "unknown": 1}

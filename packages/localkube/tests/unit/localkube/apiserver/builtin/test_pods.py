@@ -85,7 +85,6 @@ ERRORS = [
     (spec(securityContext={"supplementalGroups": [-1]}), "spec.securityContext.supplementalGroups[0]: Invalid value: -1: must be between 0 and 2147483647, inclusive"),
     (spec(hostUsers=False, hostPID=True), "spec.hostPID: Forbidden: when `hostUsers` is false"),
     (spec(readinessGates=[{"conditionType": ""}]), 'spec.readinessGates[0].conditionType: Invalid value: "": name part must be non-empty'),
-    (spec(hostname="a.b"), 'spec.hostname: Invalid value: "a.b": must not contain dots'),
     (spec(affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}), "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value: can not be empty"),
     (spec() | {"metadata": {"labels": {"a": "b c"}}}, 'metadata.labels: Invalid value: "b c": a valid label must be an empty string or consist of'),
     (spec() | {"metadata": {"name": "Web"}}, 'metadata.name: Invalid value: "Web": a lowercase RFC 1123 subdomain must consist of'),

@@ -80,6 +80,8 @@ def test_errors_use_the_texts_of_kube_apiserver(schema: dict[str, Any], value: A
 def test_valid_values_have_no_errors() -> None:
     schema = object_of({"a": INTEGER | {"minimum": 0}, "b": {"x-kubernetes-int-or-string": True}, "c": LIST})
     assert faults_of(schema, {"a": 1.0, "b": "5%", "c": [{"name": "a"}, {"name": "b"}]}) == []
+    preserving = schema | {"x-kubernetes-preserve-unknown-fields": True}
+    assert faults_of(preserving, {"a": 1, "unknown": {"b": 2}}) == []
 
 
 @settings(max_examples=40)

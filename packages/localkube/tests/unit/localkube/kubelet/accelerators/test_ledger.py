@@ -95,6 +95,17 @@ def test_release_returns_the_waiting_pods() -> None:
     assert owners.take(bound("b", 1)) == {"main": ("GPU-8",)}
 
 
+def test_containers_without_a_request_see_exposed_devices() -> None:
+    pod = bound("a", 1)
+    pod["spec"]["containers"].append(container("side", 0))
+    owners = Ledger(DEVICES, exposed=True)
+    owners.take(pod)
+    assert owners.of(pod) == {"main": ("GPU-8",), "side": ["GPU-8", "GPU-9"]}
+    owners.unhealthy = {"GPU-9": "XID 79"}
+    assert owners.of(bound("b", 0)) == {"main": ["GPU-8"]}
+    assert Ledger(DEVICES).of(bound("b", 0)) == {}
+
+
 def test_take_names_the_failed_devices() -> None:
     owners = Ledger(DEVICES)
     owners.unhealthy = {"GPU-9": "GPU is lost"}

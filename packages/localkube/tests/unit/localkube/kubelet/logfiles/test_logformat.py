@@ -31,7 +31,7 @@ def test_long_line_is_split_and_joined_when_read(length: int, cut: int) -> None:
     line = b"x" * length + b"\n"
     written = fed(*(line[start : start + cut] for start in range(0, len(line), cut)))
     entries = [logformat.parse(entry) for entry in written.splitlines(keepends=True)]
-    assert b"".join(entry.shown(timestamps=False) for entry in entries if entry) == line
+    assert b"".join(entry.render(timestamps=False) for entry in entries if entry) == line
     assert all(entry and len(entry.content) <= LONGEST_PIECE for entry in entries)
 
 

@@ -215,4 +215,4 @@ async def test_follower_far_behind_does_not_rest(tmp_path: Path, monkeypatch: py
 def test_shown_lines_equal_their_entries(lines: list[bytes], timestamps: bool) -> None:
     entries = [entry for line in lines if (entry := logformat.parse(line))]
     options = LogOptions(container="main", timestamps=timestamps)
-    assert list(logreader._shown(lines, options, b"")) == [entry.shown(timestamps=timestamps) for entry in entries]
+    assert list(logreader._render(lines, options, b"")) == [entry.render(timestamps=timestamps) for entry in entries]

@@ -43,12 +43,27 @@ async def test_first_measurement_waits_and_later_ones_do_not() -> None:
     assert (third.seconds, third.loads[UID("a")]["main"].cores) == (1.0, 0.5)
 
 
-async def test_new_containers_are_omitted_from_the_load() -> None:
-    meter = Meter(Machine(), VirtualClock())
+async def test_new_containers_are_measured_by_the_next_request() -> None:
+    machine = Machine()
+    meter = Meter(machine, VirtualClock())
     await meter.measure(lambda: ONE)
     await asyncio.sleep(5)
-    replaced = {1: (UID("b"), "main"), 2: (UID("a"), "other")}
-    assert (await meter.measure(lambda: replaced)).loads == {}
+    both = {**ONE, 2: (UID("b"), "main")}
+    assert set((await meter.measure(lambda: both)).loads) == {UID("a")}
+    await asyncio.sleep(5)
+    measured = await meter.measure(lambda: both)
+    assert {uid: own["main"].cores for uid, own in measured.loads.items()} == {UID("a"): 0.5, UID("b"): 0.5}
+    assert machine.questions == 4
+
+
+async def test_request_waits_if_all_containers_are_new() -> None:
+    """No time is lost if nothing runs, and a PID may be used again."""
+    meter = Meter(Machine(), VirtualClock())
+    assert (await meter.measure(dict)).loads == {}
+    measured = await meter.measure(lambda: ONE)
+    assert (measured.seconds, set(measured.loads)) == (1.0, {UID("a")})
+    await asyncio.sleep(5)
+    assert set((await meter.measure(lambda: {1: (UID("b"), "main")})).loads) == {UID("b")}
 
 
 async def test_concurrent_measurements_share_a_reading() -> None:

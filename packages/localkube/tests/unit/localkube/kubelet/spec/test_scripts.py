@@ -42,7 +42,10 @@ from localkube.kubelet.spec import scripts
         ("/llama-server -m model", ["/llama-server"]),
         ("serve () { one; }\nserve", ["one"]),
         ("echo 'an open quote", []),
-        ("timeout -s KILL 30m one; nice -n 5 stdbuf -oL two | three; setsid four &", ["one", "two", "three", "four"]),
+        ("timeout -s KILL 30m one; nice -n 5 stdbuf -oL two | three; setsid four &", ["timeout", "one", "nice", "stdbuf", "two", "three", "setsid", "four"]),
+        ("env -u HTTP_PROXY -C /x one; sudo -nu serve A=1 two | xargs -rI FILE -n 1 three FILE", ["env", "one", "sudo", "two", "xargs", "three"]),
+        ("numactl -N 0 --membind 0 one; taskset -c 0-3 two; ionice -c 3 three; xargs -n1", ["numactl", "one", "taskset", "two", "ionice", "three", "xargs"]),
+        ("stdbuf -o L one; timeout --signal KILL -k9 5 two; nice -5 three", ["stdbuf", "one", "timeout", "two", "nice", "three"]),
         ("bash -lc 'cd /x && one'; sh -c \"two || true; three\"", ["bash", "one", "sh", "three"]),
     ],
 )  # fmt: skip
@@ -56,13 +59,25 @@ def test_programs_are_read_from_a_script(script: str, names: list[str]) -> None:
     [
         (["/usr/bin/env", "python3", "/opt/serve.py", "x"], ["python3", "/opt/serve.py"]),
         (["env", "-i", "A=1", "vllm", "serve"], ["vllm"]),
-        (["nohup", "sh", "-c", "env B=2 bash /opt/serve.sh"], ["sh", "bash", "/opt/serve.sh"]),
+        (["env", "-u", "HTTP_PROXY", "--unset", "A", "vllm", "serve"], ["vllm"]),
+        (["env", "-S", "A=1 python3 -u", "/opt/serve.py"], ["python3", "/opt/serve.py"]),
+        (["nohup", "sh", "-c", "env B=2 bash /opt/serve.sh"], ["sh", "env", "bash", "/opt/serve.sh"]),
         (["env"], []),
         (["/bin/bash", "-lc", "--", "ulimit -n 65536; ray start --head"], ["ray"]),
         (["python3", "./server.py", "leader"], ["./server.py"]),
         (["bash", "-c", "python3 made-before.py"], ["python3"]),
     ],
-    ids=["interpreter", "program", "script", "env alone", "end of options", "relative", "relative in a script"],
+    ids=[
+        "interpreter",
+        "program",
+        "unset variables",
+        "split words",
+        "script",
+        "env alone",
+        "end of options",
+        "relative",
+        "relative in a script",
+    ],
 )
 def test_programs_started_by_env_are_read(argv: list[str], names: list[str]) -> None:
     assert [found.name for found in scripts.starts(argv)] == names

@@ -55,17 +55,17 @@ def enter(parent: int, refuse: Callable[[str], None]) -> None:
         syscalls.die_with_parent(signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
-        alive, held = os.pipe()
+        alive, writer = os.pipe()
         pid = os.fork()
     except OSError as error:
         refuse(explain(error))
         os._exit(1)
     if pid == 0:
-        os.close(held)
+        os.close(writer)
         _follow(alive)
         return
     os.close(alive)
-    _keep_only(held)
+    _keep_only(writer)
     _, status = os.waitpid(pid, 0)
     os._exit(min(255, abs(os.waitstatus_to_exitcode(status))))
 

@@ -35,7 +35,7 @@ class Opened(NamedTuple):
     directory: bool
 
 
-class Wanted(NamedTuple):
+class Mount(NamedTuple):
     """A host file or directory to be mounted at `target`; a symbolic link is bound as a link."""
 
     source: str
@@ -77,32 +77,35 @@ class Plan(NamedTuple):
 
 def resolve(view: View, root: str, path: str) -> str:
     """Return `path` of a container whose / is `root` with symbolic links followed, never leading out of `root`."""
-    pending, done, links = _parts(path), "/", 0
+    pending, resolved, links = _parts(path), "/", 0
     while pending:
         part = pending.pop(0)
         if part == "..":
-            done = posixpath.dirname(done)
+            resolved = posixpath.dirname(resolved)
             continue
-        step = posixpath.join(done, part)
+        step = posixpath.join(resolved, part)
         target = view.link(on_host(root, step))
         if target is None:
-            done = step
+            resolved = step
             continue
         links += 1
         if links > _MOST_LINKS:
             raise ValueError(f"{path}: too many symbolic links")
-        done = "/" if target.startswith("/") else done
+        resolved = "/" if target.startswith("/") else resolved
         pending = _parts(target) + pending
-    return done
+    return resolved
 
 
-def plan(view: View, root: str, wanted: Sequence[Wanted], *, private: Sequence[str] = ()) -> Plan:
+def plan(view: View, root: str, requests: Sequence[Mount], *, private: Sequence[str] = ()) -> Plan:
     """Plan the mounts of a container.
 
     `private` names directories that are always covered if they exist: files that the container creates in them are
     its own, while the host's entries stay visible.
     """
-    binds = [Bind(want.source, resolve(view, root, want.target), want.read_only, want.opened) for want in wanted]
+    binds = [
+        Bind(request.source, resolve(view, root, request.target), request.read_only, request.opened)
+        for request in requests
+    ]
     covers: dict[str, Cover] = {}
     for target in private:
         resolved = resolve(view, root, target)

@@ -84,7 +84,10 @@ def build_batch(messages: Sequence[Message]) -> bytes:
     bound = struct.pack("!BBH", socket.AF_UNSPEC, 0, _SUBSYSTEM)
     bodies = [
         (_BATCH_BEGIN, NLM_F_REQUEST, bound),
-        *((one.kind, one.flags, struct.pack("!BBH", socket.AF_INET, 0, 0) + one.attributes) for one in messages),
+        *(
+            (message.kind, message.flags, struct.pack("!BBH", socket.AF_INET, 0, 0) + message.attributes)
+            for message in messages
+        ),
         (_BATCH_END, NLM_F_REQUEST, bound),
     ]
     return b"".join(

@@ -65,8 +65,8 @@ def build_rules(rules: Sequence[PacketRule]) -> list[Message]:
     cleared = [new_table(_TABLE), delete_table(_TABLE)]  # creating it first makes deleting it succeed
     if not rules:
         return cleared
-    made = [new_table(_TABLE), new_chain(_TABLE, _CHAIN, _FORWARD)]
-    return [*cleared, *made, *(new_rule(_TABLE, _CHAIN, *_expressions(rule)) for rule in rules)]
+    created = [new_table(_TABLE), new_chain(_TABLE, _CHAIN, _FORWARD)]
+    return [*cleared, *created, *(new_rule(_TABLE, _CHAIN, *_expressions(rule)) for rule in rules)]
 
 
 def replace(rules: Sequence[PacketRule]) -> None:

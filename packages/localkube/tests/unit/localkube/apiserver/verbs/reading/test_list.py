@@ -3,24 +3,11 @@
 from typing import Any
 
 import pytest
-from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, NAMESPACES, PODS, Answer, Api, config_map, pod
-
-TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
-METADATA = {"accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
+from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, NAMESPACES, PODS, Answer, Api, config_map
 
 
 def names(answer: Answer) -> list[str]:
     return [item["metadata"]["name"] for item in answer["items"]]
-
-
-async def test_list_items_are_sorted_and_have_no_kind(api: Api) -> None:
-    await api.create(CONFIG_MAPS, config_map("b"))
-    last = await api.create(CONFIG_MAPS, config_map("a"))
-    answer = await api.get(CONFIG_MAPS)
-    assert (answer["kind"], answer["apiVersion"]) == ("ConfigMapList", "v1")
-    assert answer["metadata"] == {"resourceVersion": last["metadata"]["resourceVersion"]}
-    assert names(answer) == ["a", "b"]
-    assert "kind" not in answer["items"][0]
 
 
 async def test_list_without_a_namespace_covers_all_namespaces(api: Api) -> None:
@@ -29,25 +16,6 @@ async def test_list_without_a_namespace_covers_all_namespaces(api: Api) -> None:
     await api.create(f"{NAMESPACES}/other/configmaps", config_map("b"))
     assert names(await api.get("/api/v1/configmaps")) == ["a", "b"]
     assert names(await api.get(CONFIG_MAPS)) == ["a"]
-
-
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ({"labelSelector": "app=a"}, ["a"]),
-        ({"labelSelector": "app in (a,b)"}, ["a", "b"]),
-        ({"labelSelector": "app!=a"}, ["b"]),
-        ({"fieldSelector": "metadata.name=b"}, ["b"]),
-        ({"fieldSelector": "spec.nodeName=node-0"}, ["a"]),
-        ({"fieldSelector": "spec.nodeName="}, ["b"]),
-        ({"fieldSelector": "status.phase!=Pending"}, []),
-    ],
-    ids=str,
-)
-async def test_selectors_filter_the_list(api: Api, query: dict[str, Any], expected: list[str]) -> None:
-    await api.create(PODS, pod("a", nodeName="node-0"))
-    await api.create(PODS, pod("b"))
-    assert names(await api.get(PODS, **query)) == expected
 
 
 @pytest.mark.parametrize(
@@ -106,20 +74,6 @@ async def test_exact_version_lists_the_past_but_not_the_future(api: Api) -> None
     assert message.startswith("Too large resource version: 1000, current:")
     odd = await api.get(CONFIG_MAPS, resourceVersionMatch="Exact")
     assert odd.refusal[:2] == (422, "Invalid")
-
-
-async def test_tables_and_metadata_are_served_when_accepted(api: Api) -> None:
-    await api.create(CONFIG_MAPS, config_map("a", k="v"))
-    table = await api.send("GET", CONFIG_MAPS, headers=TABLE)
-    assert (table["kind"], table["rows"][0]["cells"][0]) == ("Table", "a")
-    assert table["columnDefinitions"][0]["name"] == "Name"
-    one = await api.send("GET", f"{CONFIG_MAPS}/a", headers=TABLE)
-    assert one["kind"] == "Table"
-    partial = await api.send("GET", CONFIG_MAPS, headers=METADATA)
-    assert partial["kind"] == "PartialObjectMetadataList"
-    assert "data" not in partial["items"][0]
-    refused = await api.send("GET", CONFIG_MAPS, headers={"accept": "application/vnd.kubernetes.protobuf"})
-    assert refused.refusal[:2] == (406, "NotAcceptable")
 
 
 async def test_yaml_is_served_when_accepted(api: Api) -> None:

@@ -1,7 +1,6 @@
 """POST to a collection."""
 
-import pytest
-from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, NAMESPACES, PODS, Api, config_map, pod, run
+from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, PODS, Api, config_map, pod, run
 
 
 async def test_new_object_receives_its_identity_from_the_server(api: Api) -> None:
@@ -30,84 +29,9 @@ async def test_name_is_generated_from_its_prefix(api: Api) -> None:
     assert all(name.startswith("x" * 58) and len(name) == 63 for name in names)
 
 
-async def test_existing_object_is_not_created_again(api: Api) -> None:
-    await api.create(PODS, pod())
-    answer = await api.create(PODS, pod())
-    assert answer.refusal == (409, "AlreadyExists", 'pods "web" already exists')
-    assert answer["details"] == {"name": "web", "kind": "pods"}
-
-
-async def test_resource_version_must_not_be_set(api: Api) -> None:
-    sent = config_map()
-    sent["metadata"]["resourceVersion"] = "5"
-    answer = await api.create(CONFIG_MAPS, sent)
-    assert answer.refusal == (500, "", "resourceVersion should not be set on objects to be created")
-
-
-async def test_missing_namespace_is_not_found(api: Api) -> None:
-    answer = await api.create(f"{NAMESPACES}/nowhere/pods", pod())
-    assert answer.refusal == (404, "NotFound", 'namespaces "nowhere" not found')
-
-
-async def test_terminating_namespace_refuses_new_objects(api: Api) -> None:
-    await api.create(NAMESPACES, {"metadata": {"name": "old"}})
-    await api.delete(f"{NAMESPACES}/old")
-    answer = await api.create(f"{NAMESPACES}/old/configmaps", config_map("a"))
-    text = 'configmaps "a" is forbidden: unable to create new content in namespace old because it is being terminated'
-    assert answer.refusal == (403, "Forbidden", text)
-    assert answer["details"]["causes"][0]["reason"] == "NamespaceTerminating"
-
-
-@pytest.mark.parametrize(
-    ("body", "text"),
-    [
-        (
-            {"metadata": {"name": "a", "namespace": "other"}},
-            "the namespace of the provided object does not match the namespace sent on the request",
-        ),
-        ({"apiVersion": "v2", "metadata": {"name": "a"}}, "the API version in the data (v2) does not match"),
-        ({"kind": "Secret", "apiVersion": "v1"}, 'Secret in version "v1" cannot be handled as a ConfigMap'),
-        (b"{", "couldn't get version/kind; json parse error"),
-        (b"[]", "couldn't get version/kind; json parse error: the body is not an object"),
-    ],
-    ids=["namespace", "version", "kind", "syntax", "list"],
-)
-async def test_body_for_another_url_is_refused(api: Api, body: object, text: str) -> None:
-    code, reason, message = (await api.create(CONFIG_MAPS, body)).refusal
-    assert (code, reason) == (400, "BadRequest")
-    assert message.startswith(text)
-
-
 async def test_object_without_a_name_is_invalid(api: Api) -> None:
     answer = await api.create(CONFIG_MAPS, {"metadata": {}})
     text = 'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required'
-    assert answer.refusal == (422, "Invalid", text)
-
-
-async def test_dry_run_stores_nothing(api: Api) -> None:
-    answer = await api.create(CONFIG_MAPS, config_map(), dryRun="All")
-    assert answer.code == 201
-    assert answer["metadata"]["uid"]
-    assert (await api.get(f"{CONFIG_MAPS}/settings")).code == 404
-    await api.create(CONFIG_MAPS, config_map())
-    assert (await api.create(CONFIG_MAPS, config_map(), dryRun="All")).code == 409
-
-
-async def test_unknown_fields_cause_a_warning_by_default(api: Api) -> None:
-    sent = pod("a") | {"extra": 1}
-    warned = await api.create(PODS, sent)
-    assert warned.headers["warning"] == '299 - "unknown field \\"extra\\""'
-    assert "extra" not in warned.body
-    ignored = await api.create(PODS, sent | {"metadata": {"name": "b"}}, fieldValidation="Ignore")
-    assert "warning" not in ignored.headers
-    strict = await api.create(PODS, sent | {"metadata": {"name": "c"}}, fieldValidation="Strict")
-    text = 'Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field "extra"'
-    assert strict.refusal == (400, "BadRequest", text)
-
-
-async def test_options_are_validated(api: Api) -> None:
-    answer = await api.create(CONFIG_MAPS, config_map(), dryRun="Some")
-    text = 'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"'
     assert answer.refusal == (422, "Invalid", text)
 
 

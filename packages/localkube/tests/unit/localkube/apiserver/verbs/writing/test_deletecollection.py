@@ -9,22 +9,6 @@ from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, Api, config_map,
 from localkube.apiserver.verbs.writing.delete import BATCH
 
 
-async def test_selected_objects_are_deleted_and_returned(api: Api) -> None:
-    for name in ("a", "b", "c"):
-        await api.create(CONFIG_MAPS, config_map(name, labels={"keep": "yes" if name == "b" else "no"}))
-    answer = await api.delete(CONFIG_MAPS, labelSelector="keep=no")
-    assert answer["kind"] == "ConfigMapList"
-    assert [item["metadata"]["name"] for item in answer["items"]] == ["a", "c"]
-    left = await api.get(CONFIG_MAPS)
-    assert [item["metadata"]["name"] for item in left["items"]] == ["b"]
-
-
-async def test_options_apply_to_each_object(api: Api) -> None:
-    await api.create(CONFIG_MAPS, config_map("a"))
-    await api.delete(CONFIG_MAPS, {"propagationPolicy": "Foreground"})
-    assert (await api.get(f"{CONFIG_MAPS}/a"))["metadata"]["finalizers"] == ["foregroundDeletion"]
-
-
 def test_other_requests_are_served_during_a_large_deletion() -> None:
     """A user who deletes hundreds of objects does not block others."""
 

@@ -1,4 +1,7 @@
-"""The cell of one pod: its newest object and its state, written by its worker on one event loop."""
+"""The cell of one pod: its newest object, its state and the runs of its containers.
+
+The kubelet stores newer objects in it. The pod's worker and its containers change the rest, on the same event loop.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -11,6 +14,7 @@ from msgspec.structs import replace
 from kuberuntime.clock import ClockJumps
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
+from localkube.kubelet.container.containerrun import ContainerRun
 from localkube.kubelet.node import podevents
 from localkube.kubelet.node.node import NodeContext
 from localkube.kubelet.pod import recovery
@@ -24,12 +28,16 @@ RETRY: Final = timedelta(seconds=10)
 
 
 class PodCell:
-    """One pod on this node. `changed` wakes its worker; `reported` is set once the API has a status of this kubelet."""
+    """One pod on this node. `changed` wakes its worker; `reported` is set once the API has a status of this kubelet.
+
+    `runs` has the current run of each container, until its exit is recorded.
+    """
 
     def __init__(self, pod: JSONObject, state: PodState, node: NodeContext) -> None:
         self.node = node
         self.pod = self._marked(pod)
         self.state = state
+        self.runs: dict[str, ContainerRun] = {}
         self.changed = asyncio.Event()
         self.reported = asyncio.Event()
         self.are_sources_stale = False
@@ -50,6 +58,16 @@ class PodCell:
     def log_directory(self, container: str) -> Path:
         """Return the directory of the logs of one of its containers."""
         return self.directory / "logs" / container
+
+    def run_of(self, container: str) -> ContainerRun | None:
+        """Return the run of a container that currently has a process."""
+        run = self.runs.get(container)
+        return run if run is not None and run.is_launched and run.exit is None else None
+
+    @property
+    def running(self) -> list[ContainerRun]:
+        """Return the runs that currently have a process."""
+        return [run for run in map(self.run_of, self.runs) if run is not None]
 
     def now(self) -> datetime:
         """Return the time."""

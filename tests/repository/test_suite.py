@@ -1,0 +1,24 @@
+"""The pytest plugin: how many processes run the tests, and which tests stay together."""
+
+import pytest
+from testkit import repository, suite
+
+
+def test_more_processes_run_tests_than_there_are_cores(
+    pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The processes of `-n auto` are those of this plugin, not those of pytest-xdist."""
+    monkeypatch.setattr(pytestconfig.option, "numprocesses", "auto")
+    assert pytestconfig.hook.pytest_xdist_auto_num_workers(config=pytestconfig) == suite.AT_ONCE
+
+
+def test_tests_of_a_shared_cluster_stay_together() -> None:
+    for folder in suite.SHARED:
+        files = (repository.ROOT / folder).rglob("test_*.py")
+        groups = {suite.group_of(f"{path.relative_to(repository.ROOT).as_posix()}::test_it") for path in files}
+        assert folder in groups <= {*suite.SHARED}
+
+
+def test_tests_of_pages_stay_together() -> None:
+    assert {suite.group_of(f"{page}::test_it") for page in suite.PAGES} == {"pages"}
+    assert [page for page in suite.PAGES if not (repository.ROOT / page).is_file()] == []
