@@ -17,7 +17,7 @@ from localkube.kubelet.processes.kernelerrors import RefusedError
 
 from .ground import NO_OWN_NETWORKS
 from .kernel import containerdisk, network, packetrules, syscalls
-from .kernel.mountplan import Mount, Opened, plan
+from .kernel.mountplan import HostMount, Opened, plan
 from .kernel.mounts import HostView, Root, build_root
 from .kernel.network import BridgeNetwork
 from .kernel.packetrules import PacketRule
@@ -222,38 +222,38 @@ class NamespaceGround:
             guard_kernel=os.geteuid() == 0,
         )
 
-    def _mounts(self, pod: Pod, container: Container) -> list[Mount]:
+    def _mounts(self, pod: Pod, container: Container) -> list[HostMount]:
         files = self._files(pod)
         memory = {os.path.realpath(path) for path, _ in pod.memory}
         own_mounts = [_open(mount, memory) for mount in container.mounts]
-        mounts = [] if container.root is None else [Mount(view, view) for view in _KERNEL_VIEWS]
+        mounts = [] if container.root is None else [HostMount(view, view) for view in _KERNEL_VIEWS]
         if container.root is None and container.run_as_user is None and not _hides(own_mounts, pod.hosts_directory):
-            mounts.append(Mount(f"{files}/hosts", "/etc/hosts"))
+            mounts.append(HostMount(f"{files}/hosts", "/etc/hosts"))
         else:
             mounts += [
-                Mount(pod.hosts_directory, _HOSTS_INSIDE, read_only=True),
-                Mount(f"{files}/hosts-inside", "/etc/hosts"),
+                HostMount(pod.hosts_directory, _HOSTS_INSIDE, read_only=True),
+                HostMount(f"{files}/hosts-inside", "/etc/hosts"),
             ]
         if self._bridge:
-            mounts.append(Mount(f"{files}/resolv.conf", "/etc/resolv.conf"))
+            mounts.append(HostMount(f"{files}/resolv.conf", "/etc/resolv.conf"))
         elif container.root is not None:
-            mounts.append(Mount(os.path.realpath("/etc/resolv.conf"), "/etc/resolv.conf"))
+            mounts.append(HostMount(os.path.realpath("/etc/resolv.conf"), "/etc/resolv.conf"))
         return [
             *mounts,
-            Mount(f"{files}/hostname", "/etc/hostname"),
-            Mount(f"{files}/shm", _SHARED_MEMORY),
+            HostMount(f"{files}/hostname", "/etc/hostname"),
+            HostMount(f"{files}/shm", _SHARED_MEMORY),
             *own_mounts,
         ]
 
 
-def _open(mount: MountRequest, memory: set[str]) -> Mount:
+def _open(mount: MountRequest, memory: set[str]) -> HostMount:
     """Return the mount with its sub-path opened, since the containers of the pod may replace it.
 
     In a directory in memory, the sub-path is created here: the kubelet has no access to that file system.
     """
     source = os.path.realpath(mount.source)
     if not mount.sub_path:
-        return Mount(source, mount.target, mount.read_only)
+        return HostMount(source, mount.target, mount.read_only)
     try:
         handle = beneath.open_inside(source, mount.sub_path, beneath.Wish(make_directories=source in memory))
     except beneath.LeadsOutError as error:
@@ -261,10 +261,10 @@ def _open(mount: MountRequest, memory: set[str]) -> Mount:
             f'mount {source}: subPath "{mount.sub_path}" leads out of the volume through a link'
         ) from error
     opened = Opened(handle, beneath.is_directory(handle))
-    return Mount(f"{source}/{mount.sub_path}", mount.target, mount.read_only, opened)
+    return HostMount(f"{source}/{mount.sub_path}", mount.target, mount.read_only, opened)
 
 
-def _hides(mounts: list[Mount], path: str) -> bool:
+def _hides(mounts: list[HostMount], path: str) -> bool:
     return any(f"{path}/".startswith(mount.target.rstrip("/") + "/") for mount in mounts)
 
 

@@ -35,7 +35,7 @@ class Opened(NamedTuple):
     directory: bool
 
 
-class Mount(NamedTuple):
+class HostMount(NamedTuple):
     """A host file or directory to be mounted at `target`; a symbolic link is bound as a link."""
 
     source: str
@@ -96,7 +96,7 @@ def resolve(view: View, root: str, path: str) -> str:
     return resolved
 
 
-def plan(view: View, root: str, requests: Sequence[Mount], *, private: Sequence[str] = ()) -> Plan:
+def plan(view: View, root: str, requests: Sequence[HostMount], *, private: Sequence[str] = ()) -> Plan:
     """Plan the mounts of a container.
 
     `private` names directories that are always covered if they exist: files that the container creates in them are
