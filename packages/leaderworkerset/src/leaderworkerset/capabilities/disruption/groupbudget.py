@@ -115,8 +115,8 @@ def is_as_built(lws: JSONObject, label: str, budget: JSONObject) -> bool:
 
 
 def _least(budget: JSONObject) -> int:
-    found = meta.spec(budget).get("minAvailable")
-    return found if isinstance(found, int) else OPEN
+    minimum = meta.spec(budget).get("minAvailable")
+    return minimum if isinstance(minimum, int) else OPEN
 
 
 def _change(budget: JSONObject, least: int, events: tuple[Event, ...] = ()) -> Patch:

@@ -47,7 +47,7 @@ class ObservedDisruption(Struct, frozen=True, kw_only=True):
 def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> Plan:
     """Return the writes that are due; none for an unreadable LeaderWorkerSet, which another controller reports."""
     obj = observed.obj
-    own = [one for one in observed.budgets if meta.is_controlled(one, obj) and not meta.is_deleting(one)]
+    own = [budget for budget in observed.budgets if meta.is_controlled(budget, obj) and not meta.is_deleting(budget)]
     if meta.is_deleting(obj):
         return Plan()
     try:
@@ -57,38 +57,38 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
         return Plan()
     if limit is None:
         unmarked, _ = changes({}, observed.pods, (), observed.now)
-        return Plan(together([*(guarded_delete(POD_DISRUPTION_BUDGETS, one) for one in own), *unmarked]))
-    by_label = {groupname.label(one): one for one in own}
-    edited = {label for label, one in by_label.items() if not groupbudget.is_as_built(obj, label, one)}
-    groups = _groups(observed, lws, {label: one for label, one in by_label.items() if label not in edited})
+        return Plan(together([*(guarded_delete(POD_DISRUPTION_BUDGETS, owned) for owned in own), *unmarked]))
+    by_label = {groupname.label(owned): owned for owned in own}
+    edited = {label for label, owned in by_label.items() if not groupbudget.is_as_built(obj, label, owned)}
+    groups = _groups(observed, lws, {label: owned for label, owned in by_label.items() if label not in edited})
     known = {group.label: group for group in groups}
     budget = window.Allowance(limit=limit, missing=max(lws.spec.replicas - len(groups), 0))
-    found = window.decide(groups, budget, configured, observed.now)
-    gone = [one for label, one in by_label.items() if label not in known or label in edited]
-    writes: list[Action] = [guarded_delete(POD_DISRUPTION_BUDGETS, one) for one in gone]
+    decision = window.decide(groups, budget, configured, observed.now)
+    gone = [owned for label, owned in by_label.items() if label not in known or label in edited]
+    writes: list[Action] = [guarded_delete(POD_DISRUPTION_BUDGETS, owned) for owned in gone]
     writes += [groupbudget.create(obj, group) for group in groups if group.label not in by_label]
-    writes += _changes(obj, groups, found)
+    writes += _changes(obj, groups, decision)
     whole = {group.label for group in groups if group.is_whole}
     marked, ends = changes(obj, observed.pods, whole, observed.now)
-    again = min((one for one in (found.again, ends) if one is not None), default=None)
+    again = min((delay for delay in (decision.again, ends) if delay is not None), default=None)
     return Plan(together([*writes, *marked]), again)
 
 
 def opens(plan: Plan) -> bool:
     """Return whether a plan permits evictions of pods that are still protected."""
     return any(
-        isinstance(one, Patch) and one.resource == POD_DISRUPTION_BUDGETS and groupbudget.is_opening(one)
-        for one in flat(plan.actions)
+        isinstance(action, Patch) and action.resource == POD_DISRUPTION_BUDGETS and groupbudget.is_opening(action)
+        for action in flat(plan.actions)
     )
 
 
 def _groups(
     observed: ObservedDisruption, lws: LeaderWorkerSet, budgets: Mapping[str, JSONObject]
 ) -> Sequence[ProtectedGroup]:
-    leaders = {groupname.label(one): one for one in sorted(observed.leaders, key=_is_going, reverse=True)}
+    leaders = {groupname.label(leader): leader for leader in sorted(observed.leaders, key=_is_going, reverse=True)}
     labels = [label for label in leaders if groupbudget.has_name(observed.obj, label)]
     if not lws.spec.group_identity.is_hash:
-        labels += [one for one in budgets if one not in leaders and _is_index(one, lws.spec.replicas)]
+        labels += [label for label in budgets if label not in leaders and _is_index(label, lws.spec.replicas)]
     return [_describe(label, leaders.get(label), lws, observed, budgets.get(label)) for label in labels]
 
 
@@ -107,14 +107,18 @@ def _describe(
     )
 
 
-def _changes(obj: JSONObject, groups: Sequence[ProtectedGroup], found: window.Window) -> list[Action]:
+def _changes(obj: JSONObject, groups: Sequence[ProtectedGroup], decision: window.Window) -> list[Action]:
     """Return the writes to existing budgets; a budget for an earlier size is closed with the new size."""
-    changing = {group.label for group in (*found.close, *found.open)}
+    changing = {group.label for group in (*decision.close, *decision.open)}
     inexact = [group for group in groups if not group.is_exact and group.label not in changing]
-    closed = [*found.close, *inexact]
+    closed = [*decision.close, *inexact]
     return [
         *(groupbudget.close(group, group.budget) for group in closed if group.budget is not None),
-        *(groupbudget.open_for_evictions(obj, group, group.budget) for group in found.open if group.budget is not None),
+        *(
+            groupbudget.open_for_evictions(obj, group, group.budget)
+            for group in decision.open
+            if group.budget is not None
+        ),
     ]
 
 
@@ -143,10 +147,10 @@ def changes(
     for pod in pods:
         left = (_created(pod, now) + LONGEST - now).total_seconds()
         starts = is_wanted and groupname.label(pod) not in whole and left > 0 and not meta.is_deleting(pod)
-        found = meta.annotations(pod)
-        if starts and not FOREIGN.keys() & found.keys():
+        annotations = meta.annotations(pod)
+        if starts and not FOREIGN.keys() & annotations.keys():
             patches.append(_patch(pod, {**FOREIGN, labels.MARKED_STARTING: "true"}))
-        elif not starts and labels.MARKED_STARTING in found and not meta.is_deleting(pod):
+        elif not starts and labels.MARKED_STARTING in annotations and not meta.is_deleting(pod):
             patches.append(_patch(pod, dict.fromkeys((*FOREIGN, labels.MARKED_STARTING))))
         if starts:
             ends.append(left)

@@ -51,10 +51,10 @@ def decide(groups: Sequence[ProtectedGroup], budget: Allowance, settings: Disrup
     staying = [group for group in groups if group.is_open and not group.is_whole]
     whole = sorted((group for group in groups if group.is_whole), key=_by_label)
     places = max(budget.limit - budget.missing - len(away) - len(staying), 0)
-    chosen, again = _choose(whole, places, settings, now)
-    stay = {group.label for group in chosen}
+    selection, again = _choose(whole, places, settings, now)
+    stay = {group.label for group in selection}
     close = [group for group in whole if group.is_open and group.label not in stay]
-    candidates = [*(group for group in chosen if not group.is_open), *sorted(away, key=_by_label)]
+    candidates = [*(group for group in selection if not group.is_open), *sorted(away, key=_by_label)]
     return Window(close, _openable(groups, candidates, budget), again)
 
 
@@ -64,7 +64,7 @@ def _openable(
     """Return the candidates that may be opened now; an unavailable candidate does not reduce the budget further."""
     used = budget.missing + sum(not group.is_quiet for group in groups)
     opened: list[ProtectedGroup] = []
-    for group in sorted(candidates, key=lambda one: not one.is_wanted):
+    for group in sorted(candidates, key=lambda candidate: not candidate.is_wanted):
         if group.budget is not None and used + group.is_quiet <= budget.limit:
             opened.append(group)
             used += group.is_quiet
@@ -80,7 +80,7 @@ def _choose(
     first group may never be evicted. Other groups stay unchanged, unless nodes are not watched: then any group may be
     needed.
     """
-    staying = [one for one in whole if one.is_open and one.age < LINGERING and not one.is_wanted][:places]
+    staying = [group for group in whole if group.is_open and group.age < LINGERING and not group.is_wanted][:places]
     kept = {group.label for group in staying}
     rest = [group for group in whole if group.label not in kept]
     waiting = [group for group in rest if group.is_wanted or not settings.watches_nodes]

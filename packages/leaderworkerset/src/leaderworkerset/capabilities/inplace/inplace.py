@@ -105,15 +105,15 @@ class Route(Struct, frozen=True, kw_only=True):
         if not span or groupname.revision(statefulset) != self.key:
             return 0, span.start
         status, living = meta.status(statefulset), folded.members & ~folded.deleting
-        made = living & folded.statefulset_revisions.get(str(status.get("updateRevision")), 0)
-        is_counted = int(status.get("updatedReplicas") or 0) >= made.bit_count()
-        outdated = living & ~(made if is_counted else made & ~below(made, span.stop))
+        current = living & folded.statefulset_revisions.get(str(status.get("updateRevision")), 0)
+        is_counted = int(status.get("updatedReplicas") or 0) >= current.bit_count()
+        outdated = living & ~(current if is_counted else current & ~below(current, span.stop))
         ready = folded.available(size) & ~folded.leaders.get(self.key, 0)
         fresh = ready & self._possible(folded) if self.setting.is_wanted else 0
         unchanged = ready & ~self._possible(folded) if self.setting.forbids_recreation else 0
         inside = below(outdated, span.stop) & ~below(outdated, span.start)
-        indexes = inside & ~made & (folded.updating | fresh)
-        return indexes, max(span.start, (indexes | inside & (unchanged | made)).bit_length())
+        indexes = inside & ~current & (folded.updating | fresh)
+        return indexes, max(span.start, (indexes | inside & (unchanged | current)).bit_length())
 
     def _possible(self, folded: Folded) -> int:
         return sum(folded.leaders.get(revision, 0) for revision, why in self.obstacles.items() if not why)

@@ -46,30 +46,30 @@ def read(pod: JSONObject) -> dict[str, Before]:
     >>> read({"metadata": {"annotations": {labels.IN_PLACE_BEFORE: "main=1=runc://a=app:1,broken,other=x=="}}})
     {'main': Before(restarts=1, container='runc://a', image='app:1', until='')}
     """
-    found = {}
+    entries = {}
     for entry in meta.annotations(pod).get(labels.IN_PLACE_BEFORE, "").split(","):
         name, count, container, image, until = [*entry.split("=", 4), "", "", "", ""][:5]
         if (restarts := decimals.natural(count)) is not None:
-            found[name] = Before(restarts, container, image, until)
-    return found
+            entries[name] = Before(restarts, container, image, until)
+    return entries
 
 
 def excused(pod: JSONObject) -> Mapping[str, int]:
     """Return the number of excused restarts of each container."""
     known = read(pod)
-    found = {name: before.restarts for name, before in known.items()}
-    for one in _statuses(pod) if any(before.until for before in known.values()) else ():
-        before = known.get(str(one.get("name")))
-        started = (((one.get("state") or {}).get("running")) or {}).get("startedAt") or ""
+    counts = {name: before.restarts for name, before in known.items()}
+    for status in _statuses(pod) if any(before.until for before in known.values()) else ():
+        before = known.get(str(status.get("name")))
+        started = (((status.get("state") or {}).get("running")) or {}).get("startedAt") or ""
         if before is not None and before.until and started <= before.until:
-            found[str(one["name"])] += TURNS
-    return found
+            counts[str(status["name"])] += TURNS
+    return counts
 
 
 def is_settled(pod: JSONObject) -> bool:
     """Return whether all containers that the update must stop have ended, and all have their resources."""
     known = read(pod)
-    is_left = bool(known) and any(_is_left(one, known) for one in _statuses(pod))
+    is_left = bool(known) and any(_is_left(status, known) for status in _statuses(pod))
     return not is_left and inplaceresources.is_settled(pod)
 
 
@@ -79,12 +79,14 @@ def record(pod: JSONObject, changed: Mapping[str, str], until: str) -> str:
     `until` is the time by which the kubelet has restarted a container that it is stopping now.
     """
     known = read(pod)
-    images = {one["name"]: str(one.get("image") or "") for one in meta.spec(pod).get("containers") or []}
-    for one in _statuses(pod):
-        name = str(one.get("name"))
+    images = {
+        container["name"]: str(container.get("image") or "") for container in meta.spec(pod).get("containers") or []
+    }
+    for status in _statuses(pod):
+        name = str(status.get("name"))
         if name in changed:
-            before = _before(one, known.get(name), images.get(name, ""))
-            if before == known.get(name) and _runs(one):
+            before = _before(status, known.get(name), images.get(name, ""))
+            if before == known.get(name) and _runs(status):
                 is_taken_back = before.image == changed[name]
                 before = Before(before.restarts - 1, until=until) if is_taken_back else before._replace(until=until)
             known[name] = before

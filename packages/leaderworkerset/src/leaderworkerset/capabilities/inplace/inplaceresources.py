@@ -39,13 +39,13 @@ def read(pod: JSONObject) -> dict[ResourceField, str]:
     >>> read({"metadata": {"annotations": {labels.IN_PLACE_RESOURCES: "main.limits.cpu=2,main.cpu=1,main.limits.memory=x"}}})
     {ResourceField(container='main', kind='limits', resource='cpu'): '2'}
     """
-    found = {}
+    amounts = {}
     for entry in meta.annotations(pod).get(labels.IN_PLACE_RESOURCES, "").split(","):
         path, _, amount = entry.partition("=")
         parts = path.split(".")
         if len(parts) == len(ResourceField._fields) and _parsed(amount) is not None:
-            found[ResourceField(*parts)] = amount
-    return found
+            amounts[ResourceField(*parts)] = amount
+    return amounts
 
 
 def record(amounts: Mapping[ResourceField, str]) -> str:
@@ -86,16 +86,16 @@ def refusal(pod: JSONObject) -> str:
 
 def containers(amounts: Mapping[ResourceField, str]) -> dict[str, JSONObject]:
     """Return amounts as the `resources` of containers, by their names."""
-    found: dict[str, JSONObject] = {}
+    resources: dict[str, JSONObject] = {}
     for (container, kind, resource), amount in amounts.items():
-        found.setdefault(container, {}).setdefault(kind, {})[resource] = amount
-    return found
+        resources.setdefault(container, {}).setdefault(kind, {})[resource] = amount
+    return resources
 
 
 def without(template: JSONObject) -> JSONObject:
     """Return a pod template without CPU and memory of its containers."""
     spec = meta.spec(template)
-    bare = [qos.without_compute(one) for one in spec.get("containers") or []]
+    bare = [qos.without_compute(container) for container in spec.get("containers") or []]
     return template | {"spec": spec | {"containers": bare}}
 
 
@@ -106,14 +106,14 @@ def obstacle(old: JSONObject, new: JSONObject) -> str:
     pod, and any change if amounts of the whole pod are set. A container that is restarted for a resize would count as
     failed.
     """
-    before, after = (one.get("leaderWorkerTemplate") or {} for one in (old, new))
-    found = (
+    before, after = (obj.get("leaderWorkerTemplate") or {} for obj in (old, new))
+    obstacles = (
         why
         for name in TEMPLATES
         if before.get(name) and after.get(name)
         for why in _obstacles(before[name], after[name], f"spec.leaderWorkerTemplate.{name}.spec")
     )
-    return next(found, "")
+    return next(obstacles, "")
 
 
 def _obstacles(before: JSONObject, after: JSONObject, path: str) -> Iterator[str]:
@@ -121,8 +121,8 @@ def _obstacles(before: JSONObject, after: JSONObject, path: str) -> Iterator[str
         had, has, place = _amounts([old]), _amounts([new]), f"{path}.containers[{number}]"
         if had == has:
             continue
-        yield from (f"{place}.resources.{one.kind}.{one.resource}" for one in had if one not in has)
-        if any(one.get("restartPolicy") == "RestartContainer" for one in new.get("resizePolicy") or []):
+        yield from (f"{place}.resources.{amount.kind}.{amount.resource}" for amount in had if amount not in has)
+        if any(policy.get("restartPolicy") == "RestartContainer" for policy in new.get("resizePolicy") or []):
             yield f"{place}.resizePolicy"
         if meta.spec(after).get("resources"):
             yield f"{path}.resources"
@@ -136,9 +136,9 @@ def _containers(obj: JSONObject) -> list[JSONObject]:
 
 def _amounts(holders: list[JSONObject]) -> dict[ResourceField, str]:
     return {
-        ResourceField(one["name"], kind, resource): str(quantity.parse(amount))
-        for one in holders
-        for kind, amounts in qos.compute(one.get("resources") or {}).items()
+        ResourceField(holder["name"], kind, resource): str(quantity.parse(amount))
+        for holder in holders
+        for kind, amounts in qos.compute(holder.get("resources") or {}).items()
         for resource, amount in amounts.items()
     }
 
@@ -151,7 +151,7 @@ def _missing(holders: list[JSONObject], amounts: Mapping[ResourceField, str]) ->
 def _is_unsupported(pod: JSONObject) -> bool:
     """Return whether the kubelet reports no amounts of running containers: it is older than the subresource."""
     statuses = meta.status(pod).get("containerStatuses") or []
-    return meta.is_condition_true(pod, "Ready") and not any("resources" in one for one in statuses)
+    return meta.is_condition_true(pod, "Ready") and not any("resources" in status for status in statuses)
 
 
 def _parsed(text: str) -> Quantity | None:

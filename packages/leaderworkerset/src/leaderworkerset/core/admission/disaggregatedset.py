@@ -36,7 +36,7 @@ def validate_disaggregatedset(
     obj: JSONObject, old: JSONObject | None = None, support: Support = NO_GANG.support
 ) -> list[FieldError]:
     """Return all errors of a created object or, with `old`, the errors that its update adds."""
-    return new_errors(lambda one, stored: _all_errors(one, stored, support), obj, old)
+    return new_errors(lambda current, stored: _all_errors(current, stored, support), obj, old)
 
 
 def stored_errors(obj: JSONObject) -> list[FieldError]:
@@ -178,8 +178,8 @@ def _placement(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[FieldError]
     if not whole.placement.topology:
         yield required("spec.placementPolicy.topology", "name the label of nodes that has their topology domain")
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
-        found = _annotations(role)
-        key = next((key for key in EXCLUSIVE_KEYS if key in found), None)
+        annotations = _annotations(role)
+        key = next((key for key in EXCLUSIVE_KEYS if key in annotations), None)
         if key is not None:
             text = f"the annotation {key} and spec.placementPolicy both place the groups: remove one of them"
             yield FieldError(Kind.FORBIDDEN, f"spec.roles[{index}]", detail=text)
@@ -189,4 +189,4 @@ def _annotations(role: JSONObject) -> set[str]:
     """Return the keys of the annotations of a role and of its templates."""
     template = (role.get("spec") or {}).get("leaderWorkerTemplate") or {}
     annotated = (role, template.get("leaderTemplate") or {}, template.get("workerTemplate") or {})
-    return {key for one in annotated for key in (one.get("metadata") or {}).get("annotations") or {}}
+    return {key for template in annotated for key in (template.get("metadata") or {}).get("annotations") or {}}

@@ -112,7 +112,7 @@ def validate_leaderworkerset(
     """
     if old is None:
         return [*_all_errors(lws, None, gang, extensions), *namebudgets.errors(lws)]
-    return new_errors(lambda one, stored: _all_errors(one, stored, gang, extensions), lws, old)
+    return new_errors(lambda current, stored: _all_errors(current, stored, gang, extensions), lws, old)
 
 
 def stored_errors(lws: LeaderWorkerSet, extensions: Extensions = UPSTREAM) -> list[FieldError]:
@@ -269,8 +269,8 @@ def _are_different(new: Sequence[JSONObject], old: Sequence[JSONObject]) -> bool
     """Return whether a StatefulSet would get different claims; only claims with a different text are read."""
     if len(new) != len(old):
         return True
-    pairs = ((one, other) for one, other in zip(new, old, strict=True) if one != other)
-    return any(_claim(one) != _claim(other) for one, other in pairs)
+    pairs = ((claim, other) for claim, other in zip(new, old, strict=True) if claim != other)
+    return any(_claim(claim) != _claim(other) for claim, other in pairs)
 
 
 def _claim(claim: JSONObject) -> JSONObject:

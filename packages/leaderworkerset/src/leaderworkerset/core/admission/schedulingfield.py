@@ -36,8 +36,8 @@ def errors(
     if not support.is_enabled and stored is None and not is_known:
         return [_forbidden(PATH, "requires the WorkloadAwareScheduling feature gate")]
     is_new = scheduling != stored and not is_known
-    if found := [*(_provider(scheduling, support) if is_new else ())] or [*_delegation(lws, scheduling)]:
-        return found
+    if errors := [*(_provider(scheduling, support) if is_new else ())] or [*_delegation(lws, scheduling)]:
+        return errors
     if old is not None and stored is None:
         return [_forbidden(PATH, "cannot add scheduling after creation")]
     active = levels.active(scheduling)
@@ -137,7 +137,11 @@ def _fixed(new: Part, known: Part) -> Iterator[FieldError]:
 
 
 def _topology(fields: LevelFields) -> list[str]:
-    return [] if fields.scheduling_constraints is None else [one.key for one in fields.scheduling_constraints.topology]
+    return (
+        []
+        if fields.scheduling_constraints is None
+        else [constraint.key for constraint in fields.scheduling_constraints.topology]
+    )
 
 
 def _is_all(fields: LevelFields) -> bool:
@@ -188,8 +192,8 @@ def _not_one(path: str, members: dict[str, bool]) -> FieldError:
 def _keys(path: str, constraints: schedulinglevels.Constraints) -> Iterator[FieldError]:
     if len(constraints.topology) > 1:
         yield FieldError(Kind.TOO_MANY, path, detail="must have at most 1 item")
-    for index, one in enumerate(constraints.topology):
-        yield from (invalid(f"{path}[{index}].key", one.key, text) for text in names.label_key(one.key))
+    for index, constraint in enumerate(constraints.topology):
+        yield from (invalid(f"{path}[{index}].key", constraint.key, text) for text in names.label_key(constraint.key))
 
 
 def _claim_errors(path: str, claims: Sequence[schedulinglevels.ResourceClaim]) -> Iterator[FieldError]:
@@ -256,7 +260,7 @@ def _role_counts(lws: LeaderWorkerSet, parts: Sequence[Part]) -> Iterator[FieldE
 
 def _templates(lws: LeaderWorkerSet) -> list[JSONObject]:
     template = lws.spec.leader_worker_template
-    return [one for one in (template.leader_template, template.worker_template) if one is not None]
+    return [template for template in (template.leader_template, template.worker_template) if template is not None]
 
 
 def _priorities(lws: LeaderWorkerSet) -> set[str]:
@@ -268,7 +272,7 @@ def _unmatched(lws: LeaderWorkerSet, part: Part) -> Iterator[FieldError]:
     template = lws.leader_template if part.role == labels.LEADER else lws.spec.leader_worker_template.worker_template
     fields = ("name", "resourceClaimName", "resourceClaimTemplateName")
     theirs = [
-        tuple(one.get(field) or None for field in fields) for one in meta.spec(template).get("resourceClaims") or []
+        tuple(claim.get(field) or None for field in fields) for claim in meta.spec(template).get("resourceClaims") or []
     ]
     for index, claim in enumerate(_claims(part.fields)):
         if (claim.name, claim.resource_claim_name, claim.resource_claim_template_name) not in theirs:

@@ -93,7 +93,7 @@ def newest_first(parts: Iterable[RolePart]) -> list[list[RolePart]]:
     for part in parts:
         revisions.setdefault(part.revision, []).append(part)
     return sorted(
-        revisions.values(), key=lambda found: (max(part.created_at for part in found), found[0].revision), reverse=True
+        revisions.values(), key=lambda parts: (max(part.created_at for part in parts), parts[0].revision), reverse=True
     )
 
 

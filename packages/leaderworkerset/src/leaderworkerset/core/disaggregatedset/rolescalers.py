@@ -35,27 +35,27 @@ class Scaled(Struct, frozen=True):
 
 
 def reconcile_scalers(
-    obj: JSONObject, whole: DisaggregatedSet, found: Sequence[JSONObject], parts: Sequence[RolePart]
+    obj: JSONObject, whole: DisaggregatedSet, scalers: Sequence[JSONObject], parts: Sequence[RolePart]
 ) -> Scaled:
     """Return the scalers of all External roles; those of other roles are deleted."""
     external = {role.name for role in whole.roles if role.is_external}
-    owned = [scaler for scaler in found if fleet.is_owned(scaler, whole.uid)]
+    owned = [scaler for scaler in scalers if fleet.is_owned(scaler, whole.uid)]
     objects = {_role(scaler): scaler for scaler in owned if _role(scaler) in external}
     actions: list[Action] = [
         _delete(obj, scaler) for scaler in owned if _role(scaler) not in external and not meta.is_deleting(scaler)
     ]
-    wanted = {role: int(meta.spec(scaler).get("replicas") or 0) for role, scaler in objects.items()}
-    taken = {meta.name(scaler) for scaler in found}
+    replicas = {role: int(meta.spec(scaler).get("replicas") or 0) for role, scaler in objects.items()}
+    used_names = {meta.name(scaler) for scaler in scalers}
     for role in whole.roles:
         if role.name not in external or role.name in objects:
             continue
         name = scaler_name(whole.name, role.name)
-        if name in taken:
+        if name in used_names:
             actions.append(Emit(events=(announcements.scaler_conflict(obj, name, role.name),)))
         else:
-            wanted[role.name] = seed(parts, role.name)
-            actions.append(_create(obj, role.name, wanted[role.name]))
-    return Scaled(wanted, objects, tuple(actions))
+            replicas[role.name] = seed(parts, role.name)
+            actions.append(_create(obj, role.name, replicas[role.name]))
+    return Scaled(replicas, objects, tuple(actions))
 
 
 def scaler_name(set_name: str, role: str) -> str:
@@ -95,7 +95,7 @@ def _status(set_name: str, role: str, scaler: JSONObject, parts: Sequence[RolePa
         "observedGeneration": meta.generation(scaler),
         "lastTransitionTime": before["lastTransitionTime"] if before and is_old else timestamps.render(now),
     }
-    others = [one for one in meta.status(scaler).get("conditions") or [] if one.get("type") != READY]
+    others = [condition for condition in meta.status(scaler).get("conditions") or [] if condition.get("type") != READY]
     return {
         "replicas": sum(part.created for part in parts if part.role == role),
         "selector": f"{SET_NAME}={set_name},{ROLE}={role},{labels.WORKER_INDEX}={labels.LEADER_WORKER_INDEX}",

@@ -25,13 +25,13 @@ def target(role: Role, scalers: Scalers, fallback: int) -> int:
     return scalers.get(role.name, fallback) if role.is_external else role.replicas
 
 
-def budget(role: Role | None, wanted: int) -> RoleBudget:
-    """Return the budgets of a role with `wanted` groups (R-DS-42); a removed role has the default budgets."""
-    given = None if role is None else role.rolling_update
-    if given is None:
+def budget(role: Role | None, target: int) -> RoleBudget:
+    """Return the budgets of a role with `target` groups (R-DS-42); a removed role has the default budgets."""
+    configuration = None if role is None else role.rolling_update
+    if configuration is None:
         return RoleBudget()
-    surge = _scaled(given.max_surge, wanted, up=True)
-    unavailable = _scaled(given.max_unavailable, wanted, up=False)
+    surge = _scaled(configuration.max_surge, target, up=True)
+    unavailable = _scaled(configuration.max_unavailable, target, up=False)
     return RoleBudget(surge, unavailable) if unavailable > 0 or surge > 0 else RoleBudget()
 
 

@@ -64,9 +64,11 @@ def _describe(
 ) -> RoleState:
     initial = sum(part.baseline for part in old if part.role == name)
     there = new[name].replicas if role is not None and name in new else 0
-    wanted = 0 if role is None else roletargets.target(role, scalers, max(initial, there))
-    limits = roletargets.budget(role, wanted)
-    kept = max(wanted, there) if role is not None and role.is_external else wanted  # External: never shrinks (R-DS-41)
+    desired = 0 if role is None else roletargets.target(role, scalers, max(initial, there))
+    limits = roletargets.budget(role, desired)
+    kept = (
+        max(desired, there) if role is not None and role.is_external else desired
+    )  # External: never shrinks (R-DS-41)
     left = fleet.total(old, name)
     return RoleState(initial, left, there, kept, limits.surge, limits.unavailable)
 
@@ -96,11 +98,11 @@ def _drains(names: Sequence[str], state: planner.State, step: PlannerStep, old: 
         if role.has_floor
     }
     revisions = fleet.newest_first(old)
-    kept = drain([{name: fleet.total(found, name) for name in _roles_of(found)} for found in revisions], budget, spare)
+    kept = drain([{name: fleet.total(parts, name) for name in _roles_of(parts)} for parts in revisions], budget, spare)
     return [
         Resize(part, keeps[part.role])
-        for found, keeps in zip(revisions, kept, strict=True)
-        for part in found
+        for parts, keeps in zip(revisions, kept, strict=True)
+        for part in parts
         if keeps[part.role] < part.replicas
     ]
 

@@ -61,7 +61,7 @@ def conditions(
 ) -> tuple[Condition, ...]:
     """Set one condition of the pair to True and, if it exists, the other one to False (R-DS-94)."""
     moment = timestamps.render(now)
-    chosen = Condition(
+    condition = Condition(
         type=outcome.type,
         status="True",
         reason=outcome.reason,
@@ -70,17 +70,19 @@ def conditions(
         observed_generation=generation,
     )
     result = []
-    for one in before:
-        if one.type == outcome.type:
-            is_same = one.status == "True"
-            result.append(structs.replace(chosen, last_transition_time=one.last_transition_time) if is_same else chosen)
-        elif one.type == outcome.opposite and one.status == "True":
-            result.append(structs.replace(chosen, type=one.type, status="False"))
-        elif one.type == outcome.opposite:
-            result.append(structs.replace(one, observed_generation=generation))
+    for earlier in before:
+        if earlier.type == outcome.type:
+            is_same = earlier.status == "True"
+            result.append(
+                structs.replace(condition, last_transition_time=earlier.last_transition_time) if is_same else condition
+            )
+        elif earlier.type == outcome.opposite and earlier.status == "True":
+            result.append(structs.replace(condition, type=earlier.type, status="False"))
+        elif earlier.type == outcome.opposite:
+            result.append(structs.replace(earlier, observed_generation=generation))
         else:
-            result.append(one)
-    return tuple(result) if any(one.type == outcome.type for one in result) else (*result, chosen)
+            result.append(earlier)
+    return tuple(result) if any(present.type == outcome.type for present in result) else (*result, condition)
 
 
 def _count(role: str, parts: Sequence[RolePart], revision: str) -> RoleStatus:
@@ -98,7 +100,7 @@ def _is_available(whole: DisaggregatedSet, counts: Sequence[RoleStatus], scalers
     for role, count in zip(whole.roles, counts, strict=True):
         if role.is_external and role.name not in scalers:
             return False
-        wanted = roletargets.target(role, scalers, 0) * whole.slices
-        if not count.replicas == count.ready_replicas == count.updated_replicas == wanted:
+        desired = roletargets.target(role, scalers, 0) * whole.slices
+        if not count.replicas == count.ready_replicas == count.updated_replicas == desired:
             return False
     return True

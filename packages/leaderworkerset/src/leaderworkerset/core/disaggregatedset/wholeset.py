@@ -54,21 +54,30 @@ class _Slice(Struct, frozen=True):
 
 
 def reconcile_slice(
-    wanted: DesiredSet, index: int, parts: Sequence[RolePart], services: Sequence[JSONObject]
+    desired: DesiredSet, index: int, parts: Sequence[RolePart], services: Sequence[JSONObject]
 ) -> Actions:
     """Return the actions for the slice; `parts` and `services` belong to the slice."""
-    old = [part for part in parts if part.revision != wanted.revision]
-    drained = [part for found in fleet.newest_first(old) if not any(one.replicas for one in found) for part in found]
+    old = [part for part in parts if part.revision != desired.revision]
+    drained = [
+        part
+        for revision_parts in fleet.newest_first(old)
+        if not any(other.replicas for other in revision_parts)
+        for part in revision_parts
+    ]
     rest = tuple(part for part in old if part not in drained)
-    one = _Slice(wanted, index, rest, _newest(wanted, parts))
-    actions = [*_replace_as(wanted, parts), *_delete_drained(one, drained), *(_roll(one) if rest else _resize(one))]
-    current = {role.name: one.new.get(role.name) for role in wanted.whole.roles}
-    return (*actions, *roleservices.reconcile_services(wanted.obj, current, old, services))
+    piece = _Slice(desired, index, rest, _newest(desired, parts))
+    actions = [
+        *_replace_as(desired, parts),
+        *_delete_drained(piece, drained),
+        *(_roll(piece) if rest else _resize(piece)),
+    ]
+    current = {role.name: piece.new.get(role.name) for role in desired.whole.roles}
+    return (*actions, *roleservices.reconcile_services(desired.obj, current, old, services))
 
 
-def _replace_as(wanted: DesiredSet, parts: Sequence[RolePart]) -> list[Patch]:
+def _replace_as(desired: DesiredSet, parts: Sequence[RolePart]) -> list[Patch]:
     """Set their role's replacement policy on groups of every revision, also during a rollout (N-DS-2, N-AT-9)."""
-    policies = {role.name: role.replacement.value for role in wanted.whole.roles}
+    policies = {role.name: role.replacement.value for role in desired.whole.roles}
     return [
         _patch(part, {"spec": {"groupReplacementPolicy": policies[part.role]}})
         for part in parts
@@ -76,48 +85,48 @@ def _replace_as(wanted: DesiredSet, parts: Sequence[RolePart]) -> list[Patch]:
     ]
 
 
-def _newest(wanted: DesiredSet, parts: Sequence[RolePart]) -> dict[str, RolePart]:
+def _newest(desired: DesiredSet, parts: Sequence[RolePart]) -> dict[str, RolePart]:
     """Return the parts of the newest revision by role; of two, the part with the current form of name (R-DS-31)."""
-    roles = {role.name for role in wanted.whole.roles}
-    found = [part for part in parts if part.revision == wanted.revision and part.role in roles]
-    return {part.role: part for part in sorted(found, key=lambda part: not part.is_legacy)}
+    roles = {role.name for role in desired.whole.roles}
+    newest = [part for part in parts if part.revision == desired.revision and part.role in roles]
+    return {part.role: part for part in sorted(newest, key=lambda part: not part.is_legacy)}
 
 
-def _delete_drained(one: _Slice, drained: Sequence[RolePart]) -> list[Action]:
+def _delete_drained(piece: _Slice, drained: Sequence[RolePart]) -> list[Action]:
     """Delete revisions without groups (R-DS-32); the last deletion completes the rollout."""
-    obj, revision = one.wanted.obj, one.wanted.revision
+    obj, revision = piece.wanted.obj, piece.wanted.revision
     actions: list[Action] = []
     going = [part for part in drained if not part.is_deleting]
     for part in going:
-        told: tuple[Event, ...] = (announcements.deleted(obj, part.key.name, "its revision is drained"),)
-        if part is going[-1] and not one.old and one.new:
-            told += (announcements.completed(obj, revision, one.index),)
-        actions.append(Delete(resource=LEADERWORKERSETS, key=part.key, uid=part.uid, on_success=told))
+        events: tuple[Event, ...] = (announcements.deleted(obj, part.key.name, "its revision is drained"),)
+        if part is going[-1] and not piece.old and piece.new:
+            events += (announcements.completed(obj, revision, piece.index),)
+        actions.append(Delete(resource=LEADERWORKERSETS, key=part.key, uid=part.uid, on_success=events))
     return actions
 
 
-def _resize(one: _Slice) -> list[Action]:
+def _resize(piece: _Slice) -> list[Action]:
     """Scale every role to its size at once (R-DS-31)."""
     actions: list[Action] = []
-    for role in one.wanted.whole.roles:
-        part = one.new.get(role.name)
-        size = roletargets.target(role, one.wanted.scalers, 0 if part is None else part.replicas)
+    for role in piece.wanted.whole.roles:
+        part = piece.new.get(role.name)
+        size = roletargets.target(role, piece.wanted.scalers, 0 if part is None else part.replicas)
         if part is None:
-            actions.append(_create(one, role.name, size))
+            actions.append(_create(piece, role.name, size))
         elif part.replicas != size and not part.is_deleting:
             actions.append(_patch(part, {"spec": {"replicas": size}}))
     return actions
 
 
-def _roll(one: _Slice) -> list[Action]:
-    obj = one.wanted.obj
-    move = rolling.move(one.wanted.whole.roles, one.old, one.new, one.wanted.scalers)
-    started = announcements.started(obj, one.wanted.revision, one.index)
+def _roll(piece: _Slice) -> list[Action]:
+    obj = piece.wanted.obj
+    move = rolling.move(piece.wanted.whole.roles, piece.old, piece.new, piece.wanted.scalers)
+    started = announcements.started(obj, piece.wanted.revision, piece.index)
     records = [
         _patch(part, {"metadata": {"annotations": {INITIAL_REPLICAS: str(part.replicas)}}}) for part in move.records
     ]
     creates = [
-        _create(one, role, 0, (started,) if move.starts and role == move.creates[0] else ()) for role in move.creates
+        _create(piece, role, 0, (started,) if move.starts and role == move.creates[0] else ()) for role in move.creates
     ]
     scalings = [
         _patch(
@@ -139,9 +148,9 @@ def _patch(part: RolePart, change: JSONObject, *events: Event) -> Patch:
     return Patch(resource=LEADERWORKERSETS, key=part.key, patch=patch, on_success=events)
 
 
-def _create(one: _Slice, role_name: str, replicas: int, events: tuple[Event, ...] = ()) -> Create:
-    obj, whole = one.wanted.obj, one.wanted.whole
-    place = RolePlace(whole.name, one.index, one.wanted.revision, role_name)
+def _create(piece: _Slice, role_name: str, replicas: int, events: tuple[Event, ...] = ()) -> Create:
+    obj, whole = piece.wanted.obj, piece.wanted.whole
+    place = RolePlace(whole.name, piece.index, piece.wanted.revision, role_name)
     entry = next(role for role in obj["spec"]["roles"] if role["name"] == role_name)
     return Create(
         resource=LEADERWORKERSETS,
@@ -176,9 +185,9 @@ def reconcile(observed: ObservedDisaggregatedSet, now: datetime) -> Plan:
     scaled = rolescalers.reconcile_scalers(obj, whole, observed.scalers, parts)
     converted = _legacy(whole, parts, revision)
     head = [*_surplus(obj, whole, parts, services), *scaled.actions, *_convert(obj, converted, services)]
-    wanted = DesiredSet(obj, whole, revision, scaled.wanted)
+    desired = DesiredSet(obj, whole, revision, scaled.wanted)
     kept = [part for part in parts if part not in converted]
-    slices = _slices(wanted, kept, services)
+    slices = _slices(desired, kept, services)
     status = setstatus.build(whole, parts, revision, scaled.wanted, now)
     reports = rolescalers.report(whole.name, scaled.objects, parts, now)
     return _plan(head, slices, reports, _write_status(obj, whole, status))
@@ -202,7 +211,7 @@ def _plan(
 
 
 def _slices(
-    wanted: DesiredSet, parts: Sequence[RolePart], services: Sequence[JSONObject]
+    desired: DesiredSet, parts: Sequence[RolePart], services: Sequence[JSONObject]
 ) -> tuple[tuple[Action, ...], ...]:
     """Decide about each slice; each part and service is read only once, whatever the number of slices."""
     parts_of: defaultdict[int | None, list[RolePart]] = defaultdict(list)
@@ -212,7 +221,7 @@ def _slices(
     for service in services:
         services_of[fleet.slice_of(service)].append(service)
     return tuple(
-        reconcile_slice(wanted, index, parts_of[index], services_of[index]) for index in range(wanted.whole.slices)
+        reconcile_slice(desired, index, parts_of[index], services_of[index]) for index in range(desired.whole.slices)
     )
 
 
@@ -251,7 +260,9 @@ def _convert(obj: JSONObject, parts: Sequence[RolePart], services: Sequence[JSON
         if part.is_deleting:
             continue
         service = ObjectKey(part.key.namespace, roleservices.service_name(part))
-        actions += [roleservices.delete(one) for one in services if meta.key(one) == service]
+        actions += [
+            roleservices.delete(owned_service) for owned_service in services if meta.key(owned_service) == service
+        ]
         event = announcements.deleted(obj, part.key.name, "it is created again as slice 0", "Migrate")
         actions.append(Delete(resource=LEADERWORKERSETS, key=part.key, uid=part.uid, on_success=(event,)))
     return actions

@@ -51,7 +51,7 @@ def encode(demand: Demand) -> JSONObject:
 
 def add(*demands: Demand) -> dict[str, Quantity]:
     """Return the sums by name."""
-    return {name: quantity.total(one[name] for one in demands if name in one) for name in _names(demands)}
+    return {name: quantity.total(amounts[name] for amounts in demands if name in amounts) for name in _names(demands)}
 
 
 def largest(left: Demand, right: Demand) -> dict[str, Quantity]:
@@ -60,7 +60,7 @@ def largest(left: Demand, right: Demand) -> dict[str, Quantity]:
 
 
 def _names(demands: Iterable[Demand]) -> list[str]:
-    return list(dict.fromkeys(name for one in demands for name in one))
+    return list(dict.fromkeys(name for amounts in demands for name in amounts))
 
 
 def _requests(owner: JSONObject) -> dict[str, Quantity]:

@@ -70,10 +70,10 @@ class _Search(Struct):
         """Yield nodes with space, and the number of pods that fit, until all are placed or no node is left."""
         for index in range(self.start, len(self.nodes)):
             node = self.nodes[index]
-            taken = min(node.count(need), number)
-            if taken:
-                yield node, taken
-                number -= taken
+            count = min(node.count(need), number)
+            if count:
+                yield node, count
+                number -= count
             if not number:
                 return
 
@@ -96,25 +96,25 @@ class FreeSpace(Struct):
 
     def place(self, needs: Mapping[Need, int]) -> bool:
         """Reserve space for the pods of each need, or for none; return whether all fit."""
-        wanted = frozenset(needs.items())
-        if wanted in self._hopeless:
+        amounts = frozenset(needs.items())
+        if amounts in self._hopeless:
             return False
-        taken: list[tuple[_NodeSpace, Need, int]] = []
+        reservations: list[tuple[_NodeSpace, Need, int]] = []
         for need in sorted(needs, key=self._choice):
-            before = len(taken)
-            taken += [(node, need, number) for node, number in self._search(need).places(need, needs[need])]
-            for node, _, number in taken[before:]:
+            before = len(reservations)
+            reservations += [(node, need, number) for node, number in self._search(need).places(need, needs[need])]
+            for node, _, number in reservations[before:]:
                 node.take(need, number)
-            if sum(number for _, _, number in taken[before:]) < needs[need]:
-                self._give_back(taken)
-                self._hopeless.add(wanted)
+            if sum(number for _, _, number in reservations[before:]) < needs[need]:
+                self._give_back(reservations)
+                self._hopeless.add(amounts)
                 return False
         for need in needs:
             self._search(need).skip_full(need)
         return True
 
-    def _give_back(self, taken: Iterable[tuple[_NodeSpace, Need, int]]) -> None:
-        for node, need, number in taken:
+    def _give_back(self, reservations: Iterable[tuple[_NodeSpace, Need, int]]) -> None:
+        for node, need, number in reservations:
             node.take(need, -number)
 
     def _choice(self, need: Need) -> tuple[int, tuple[tuple[str, int], ...]]:
@@ -145,8 +145,8 @@ def read_need(pod: JSONObject) -> Need:
 
 def read_requests(pod: JSONObject) -> dict[str, int]:
     """Return the effective requests of a pod, and one unit of the resource `pods`; amounts of zero are omitted."""
-    asked = {name: amount.nanos for name, amount in demand.of_pod(meta.spec(pod)).items() if amount}
-    return asked | {PODS: quantity.NANOS}
+    requests = {name: amount.nanos for name, amount in demand.of_pod(meta.spec(pod)).items() if amount}
+    return requests | {PODS: quantity.NANOS}
 
 
 def count_needs(pods: Iterable[JSONObject]) -> Counter[Need]:

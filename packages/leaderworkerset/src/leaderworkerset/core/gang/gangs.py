@@ -145,8 +145,8 @@ class Gangs(Struct, frozen=True, kw_only=True):
         leader, scheduling = group.live.leader, group.live.lws.spec.scheduling
         if scheduling is not None and self._follows:
             return replicas.decide(group, scheduling)
-        chosen = self.providers.get(_choice(meta.annotations(leader)) or self.default)
-        provider = None if chosen is None else chosen.edition(group.live.scheduling.kinds)
+        scheduler = self.providers.get(_choice(meta.annotations(leader)) or self.default)
+        provider = None if scheduler is None else scheduler.edition(group.live.scheduling.kinds)
         name = "" if provider is None else _recorded(leader, provider)
         kind = None if provider is None else provider.group_object
         if provider is None or kind is None or not name:
@@ -170,7 +170,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
     def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
         """Delete shared objects of revisions that no group uses any more; groups' own objects are garbage collected."""
         editions = (edition for provider in self.providers.values() for edition in provider.editions)
-        shared = [one.shared for one in editions if one.shared is not None]
+        shared = [edition.shared for edition in editions if edition.shared is not None]
         return [
             guarded_delete(resource, obj)
             for obj in observed
@@ -183,7 +183,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         """Return the provider for a leader pod with this choice."""
         if (choice or self.default) != AUTO:
             return self.providers.get(choice or self.default)
-        suiting = (one for one in DETECTABLE.values() if one.name in self.served and one.suits(pod))
+        suiting = (provider for provider in DETECTABLE.values() if provider.name in self.served and provider.suits(pod))
         return next(suiting, None)
 
     def _mark_leader(self, pod: JSONObject, provider: Provider, request: str) -> JSONObject:
@@ -242,4 +242,4 @@ def _incarnation(leader: str, request: str) -> str:
 
 
 def _find(observed: Sequence[JSONObject], resource: Resource, name: str) -> JSONObject | None:
-    return next((one for one in observed if resource.has(one) and meta.name(one) == name), None)
+    return next((obj for obj in observed if resource.has(obj) and meta.name(obj) == name), None)

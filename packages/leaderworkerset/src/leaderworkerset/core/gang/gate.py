@@ -64,7 +64,7 @@ def reconcile(observed: ObservedCluster) -> Plan:
         if not meta.spec(pod).get("schedulingGates"):
             space.place({fit.read_need(pod): 1})
     starting = [group for group in sorted(waiting, key=_Group.rank) if space.place(fit.count_needs(group.gated))]
-    return Plan(together(one for group in starting for one in together(map(_open, group.gated))))
+    return Plan(together(opening for group in starting for opening in together(map(_open, group.gated))))
 
 
 def is_gated(pod: JSONObject) -> bool:
@@ -81,13 +81,13 @@ def _waiting(members: Sequence[JSONObject]) -> list[_Group]:
     def group(pod: JSONObject) -> tuple[str, str]:
         return meta.namespace(pod), group_name(pod)
 
-    found = []
+    groups = []
     alive = (pod for pod in members if not meta.is_deleting(pod))
     for _, pods in groupby(sorted(alive, key=group), key=group):
         whole = _whole(list(pods))
         if whole is not None:
-            found.append(whole)
-    return found
+            groups.append(whole)
+    return groups
 
 
 def _whole(pods: Sequence[JSONObject]) -> _Group | None:

@@ -113,7 +113,7 @@ def workload_spec(obj: JSONObject, templates: Sequence[JSONObject]) -> JSONObjec
 
 
 def _build_alpha_shared(group: GangGroup) -> Sequence[JSONObject]:
-    return tuple(one | {"apiVersion": ALPHA_WORKLOADS.api_version} for one in build_shared(group))
+    return tuple(obj | {"apiVersion": ALPHA_WORKLOADS.api_version} for obj in build_shared(group))
 
 
 def _scheduling(group: GangGroup) -> JSONObject:

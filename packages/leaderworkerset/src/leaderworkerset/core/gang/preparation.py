@@ -56,13 +56,13 @@ def _prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
     if delegation.is_delegated(whole.obj):
         return _prepare_delegated(whole, active[0])
     workload = _find_workload(whole)
-    wanted = workloads.build_workload(whole.obj, whole.lws, scheduling)
+    desired = workloads.build_workload(whole.obj, whole.lws, scheduling)
     if workload is None:
-        created = Create(resource=WORKLOADS, object=wanted, unless_own=True)
+        created = Create(resource=WORKLOADS, object=desired, unless_own=True)
         return Preparation(actions=(*_cleaned(whole, ""), _reported(whole, created, WORKLOAD_FAILED)))
-    if drift := workloads.workload_drift(workload, wanted):
+    if drift := workloads.workload_drift(workload, desired):
         raise _FailedError(WORKLOAD_FAILED, drift)
-    changes = [_reported(whole, one, WORKLOAD_FAILED) for one in _corrected(workload, wanted)]
+    changes = [_reported(whole, patch, WORKLOAD_FAILED) for patch in _corrected(workload, desired)]
     (part, *_) = levels.parts(whole.lws, scheduling)
     name = _whole_name(whole, active[0])
     template = {"name": part.name} | workloads.build_template(
@@ -98,13 +98,13 @@ def _whole_name(whole: GangSet, level: SchedulingLevel) -> str:
 def _find_workload(whole: GangSet) -> JSONObject | None:
     """Return the Workload of the LeaderWorkerSet; the Workloads of single revisions belong to the provider `native`."""
     name, key = workloadnames.workload_name(whole.lws), whole.lws.key
-    found = [
-        one
-        for one in whole.known.objects
-        if WORKLOADS.has(one) and labels.TEMPLATE_REVISION_HASH not in meta.labels(one)
+    workload_objects = [
+        obj
+        for obj in whole.known.objects
+        if WORKLOADS.has(obj) and labels.TEMPLATE_REVISION_HASH not in meta.labels(obj)
     ]
-    own = [one for one in found if meta.is_controlled(one, whole.obj)]
-    if any(meta.name(one) == name for one in found if not meta.is_controlled(one, whole.obj)):
+    own = [obj for obj in workload_objects if meta.is_controlled(obj, whole.obj)]
+    if any(meta.name(obj) == name for obj in workload_objects if not meta.is_controlled(obj, whole.obj)):
         text = f"Workload {name} already exists but is not controlled by this LeaderWorkerSet UID"
         raise _FailedError(WORKLOAD_FAILED, text)
     if len(own) > 1:
@@ -118,32 +118,37 @@ def _find_workload(whole: GangSet) -> JSONObject | None:
     return own[0] if own else None
 
 
-def _corrected(workload: JSONObject, wanted: JSONObject) -> Iterator[Patch]:
+def _corrected(workload: JSONObject, desired: JSONObject) -> Iterator[Patch]:
     """Yield the change of the minima of the templates, if one differs."""
-    counts = {one["name"]: workloads.min_count(one) for one in workloads.templates_of(wanted)}
-    found = workloads.templates_of(workload)
-    new = [one if (count := counts[one["name"]]) is None else workloads.with_min_count(one, count) for one in found]
-    if new != list(found):
+    counts = {template["name"]: workloads.min_count(template) for template in workloads.templates_of(desired)}
+    templates = workloads.templates_of(workload)
+    new = [
+        template if (count := counts[template["name"]]) is None else workloads.with_min_count(template, count)
+        for template in templates
+    ]
+    if new != list(templates):
         yield guarded_patch(WORKLOADS, workload, {"spec": {"podGroupTemplates": new}})
 
 
 def _pod_group(whole: GangSet, name: str, workload: JSONObject, template: JSONObject) -> Create | Patch | None:
     """Return the write that the PodGroup of the whole set needs; None if it is as desired."""
     level = {labels.SCHEDULING_LEVEL: SchedulingLevel.WHOLE.value}
-    wanted = workloads.build_pod_group(whole.obj, name, workload, template, level)
-    found = next((one for one in whole.known.objects if POD_GROUPS.has(one) and meta.name(one) == name), None)
-    if found is None:
-        return Create(resource=POD_GROUPS, object=wanted, unless_own=True)
-    if meta.is_deleting(found):
+    desired = workloads.build_pod_group(whole.obj, name, workload, template, level)
+    existing = next((obj for obj in whole.known.objects if POD_GROUPS.has(obj) and meta.name(obj) == name), None)
+    if existing is None:
+        return Create(resource=POD_GROUPS, object=desired, unless_own=True)
+    if meta.is_deleting(existing):
         raise _FailedError(POD_GROUP_FAILED, f"PodGroup {name} is still terminating")
-    if not meta.is_controlled(found, whole.obj):
-        raise _FailedError(POD_GROUP_FAILED, f"PodGroup {meta.key(found)} has immutable scheduling configuration drift")
-    if drift := workloads.pod_group_drift(found, wanted):
+    if not meta.is_controlled(existing, whole.obj):
+        raise _FailedError(
+            POD_GROUP_FAILED, f"PodGroup {meta.key(existing)} has immutable scheduling configuration drift"
+        )
+    if drift := workloads.pod_group_drift(existing, desired):
         raise _FailedError(POD_GROUP_FAILED, drift)
-    if workloads.min_count(meta.spec(found)) == workloads.min_count(meta.spec(wanted)):
+    if workloads.min_count(meta.spec(existing)) == workloads.min_count(meta.spec(desired)):
         return None
-    policy = meta.spec(wanted)["schedulingPolicy"]
-    return guarded_patch(POD_GROUPS, found, {"spec": {"schedulingPolicy": policy}})
+    policy = meta.spec(desired)["schedulingPolicy"]
+    return guarded_patch(POD_GROUPS, existing, {"spec": {"schedulingPolicy": policy}})
 
 
 def _reachable(whole: GangSet, part: Part) -> int | None:
@@ -162,9 +167,9 @@ def _reachable(whole: GangSet, part: Part) -> int | None:
 def _cleaned(whole: GangSet, needed: str) -> tuple[Action, ...]:
     """Delete the PodGroups of this LeaderWorkerSet that neither pods nor the whole set need (N-K8S-13)."""
     removed = [
-        _reported(whole, guarded_delete(POD_GROUPS, one), CLEANUP_BLOCKED)
-        for one in whole.known.unused
-        if meta.name(one) != needed and meta.is_controlled(one, whole.obj) and not meta.is_deleting(one)
+        _reported(whole, guarded_delete(POD_GROUPS, obj), CLEANUP_BLOCKED)
+        for obj in whole.known.unused
+        if meta.name(obj) != needed and meta.is_controlled(obj, whole.obj) and not meta.is_deleting(obj)
     ]
     return tuple(removed)
 

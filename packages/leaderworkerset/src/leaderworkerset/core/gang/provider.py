@@ -54,17 +54,17 @@ class Provider(Struct, frozen=True, kw_only=True):
     @property
     def group_objects(self) -> tuple[Resource, ...]:
         """Return the kinds of a group's object; a cluster serves at most one of them."""
-        return tuple(one.group_object for one in self.editions if one.group_object is not None)
+        return tuple(edition.group_object for edition in self.editions if edition.group_object is not None)
 
     @property
     def resources(self) -> tuple[Resource, ...]:
         """Return the kinds that are read and written."""
-        kinds = (kind for one in self.editions for kind in (one.shared, one.group_object))
+        kinds = (kind for edition in self.editions for kind in (edition.shared, edition.group_object))
         return tuple(kind for kind in kinds if kind is not None)
 
     def edition(self, served: Collection[Resource]) -> "Provider":
         """Return the scheduler with the served version of its API; with the newest version if none is served."""
-        return next((one for one in self.editions if one.group_object in served), self)
+        return next((provider for provider in self.editions if provider.group_object in served), self)
 
 
 def scheduler_name(pod_spec: JSONObject) -> str:
@@ -84,15 +84,15 @@ def refuse_awaiting(lws: LeaderWorkerSet, scheduler: str) -> Sequence[FieldError
     """Return the errors of groups whose workers are created only after their leader is ready or bound: a deadlock."""
     if lws.size == 1:
         return ()
-    found = []
+    errors = []
     awaited = f"workers wait for their leader, which {scheduler} gang scheduling binds only together with them"
     if lws.spec.startup_policy.awaits_leader:
         text = f"{awaited}: use {StartupPolicy.LEADER_CREATED}, {ADVICE}"
-        found.append(invalid("spec.startupPolicy", lws.spec.startup_policy, text))
+        errors.append(invalid("spec.startupPolicy", lws.spec.startup_policy, text))
     if exclusive.is_exclusive(lws):
         path = f"metadata.annotations[{labels.EXCLUSIVE_TOPOLOGY}]"
-        found.append(FieldError(Kind.FORBIDDEN, path, detail=f"{awaited}: remove it, {ADVICE}"))
-    return found
+        errors.append(FieldError(Kind.FORBIDDEN, path, detail=f"{awaited}: remove it, {ADVICE}"))
+    return errors
 
 
 def group_metadata(group: GangGroup, name: str, *, blocks: bool = True) -> JSONObject:

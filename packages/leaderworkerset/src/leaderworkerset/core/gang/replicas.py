@@ -65,13 +65,13 @@ def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
         return PolicyDecision(holds=f"leader pod {meta.name(leader)} is of an earlier LeaderWorkerSet of this name")
     if astray := _astray(group, workloadnames.group_name(leader, begin, level, labels.WORKER)):
         return astray
-    wanted = []
+    pod_groups = []
     for part in levels.parts(group.revised, scheduling):
         name = workloadnames.group_name(leader, begin, level, part.role)
         template = {"name": part.name} | workloads.build_template(group.revised, part)
         own_labels = workloads.group_labels(leader, level, part.role)
-        wanted.append(workloads.build_pod_group(group.live.obj, name, workload, template, own_labels))
-    return _create(group, wanted)
+        pod_groups.append(workloads.build_pod_group(group.live.obj, name, workload, template, own_labels))
+    return _create(group, pod_groups)
 
 
 def _is_of_another(leader: JSONObject, begin: str, level: SchedulingLevel) -> bool:
@@ -99,18 +99,20 @@ def _decide_delegated(group: GangGroup, level: SchedulingLevel) -> PolicyDecisio
 def _find_workload(group: GangGroup) -> JSONObject:
     lws = group.live.lws
     name = workloadnames.workload_name(lws)
-    found = next((one for one in group.live.scheduling.objects if WORKLOADS.has(one) and meta.name(one) == name), None)
-    if found is None:
+    workload = next(
+        (obj for obj in group.live.scheduling.objects if WORKLOADS.has(obj) and meta.name(obj) == name), None
+    )
+    if workload is None:
         raise ValueError(f"Workload {lws.namespace}/{name} has not been created yet")
-    if not meta.is_controlled(found, group.live.obj):
-        raise ValueError(f"Workload {meta.key(found)} is not controlled by the expected LeaderWorkerSet UID")
-    return found
+    if not meta.is_controlled(workload, group.live.obj):
+        raise ValueError(f"Workload {meta.key(workload)} is not controlled by the expected LeaderWorkerSet UID")
+    return workload
 
 
 def _own_workers(group: GangGroup) -> JSONObject | None:
     """Return the StatefulSet of this leader's workers, not one of an earlier leader: its end is awaited elsewhere."""
-    found = group.live.workers
-    return found if found is not None and meta.is_controlled(found, group.live.leader) else None
+    workers = group.live.workers
+    return workers if workers is not None and meta.is_controlled(workers, group.live.leader) else None
 
 
 def _astray(group: GangGroup, expected: str) -> PolicyDecision | None:
@@ -127,22 +129,22 @@ def _astray(group: GangGroup, expected: str) -> PolicyDecision | None:
     return PolicyDecision(holds=note, actions=(restartpolicy.recreate(group.live, note),))
 
 
-def _create(group: GangGroup, wanted: Sequence[JSONObject]) -> PolicyDecision:
+def _create(group: GangGroup, pod_groups: Sequence[JSONObject]) -> PolicyDecision:
     """Create missing PodGroups; hold the workers back while a PodGroup with this name ends or has another owner."""
     obj, leader = group.live.obj, group.live.leader
-    known = {meta.name(one): one for one in group.live.scheduling.objects if POD_GROUPS.has(one)}
+    known = {meta.name(obj): obj for obj in group.live.scheduling.objects if POD_GROUPS.has(obj)}
     failed = decisionevents.scheduling_failed(obj, preparation.POD_GROUP_FAILED, "{error}", leader)
     creations = []
-    for one in wanted:
-        found = known.get(meta.name(one))
-        if found is None:
-            creations.append(Create(resource=POD_GROUPS, object=one, unless_own=True, on_failure=(failed,)))
-        elif not meta.is_controlled(found, obj):
-            event = decisionevents.unexpected_owner(leader, meta.name(one))
+    for pod_group in pod_groups:
+        existing = known.get(meta.name(pod_group))
+        if existing is None:
+            creations.append(Create(resource=POD_GROUPS, object=pod_group, unless_own=True, on_failure=(failed,)))
+        elif not meta.is_controlled(existing, obj):
+            event = decisionevents.unexpected_owner(leader, meta.name(pod_group))
             return PolicyDecision(holds=event.note, actions=(Emit(events=(event,)),), requeue_after=RETRY)
-        elif meta.is_deleting(found):
-            return _decide_terminating(group, meta.name(one))
-        elif drift := workloads.pod_group_drift(found, one):
+        elif meta.is_deleting(existing):
+            return _decide_terminating(group, meta.name(pod_group))
+        elif drift := workloads.pod_group_drift(existing, pod_group):
             raise ValueError(drift)
     return PolicyDecision(actions=tuple(creations))
 

@@ -34,13 +34,17 @@ def build_template(lws: LeaderWorkerSet, part: Part) -> JSONObject:
     claims = fields.resource_claims if isinstance(fields, RoleScheduling) else ()
     return {
         "schedulingPolicy": {"basic": {}} if part.min_count is None else {"gang": {"minCount": part.min_count}},
-        **({"schedulingConstraints": {"topology": [{"key": one.key} for one in topology]}} if topology else {}),
+        **(
+            {"schedulingConstraints": {"topology": [{"key": constraint.key} for constraint in topology]}}
+            if topology
+            else {}
+        ),
         **(
             {}
             if fields.disruption_mode is None
             else {"disruptionMode": SINGLE if fields.disruption_mode.all is None else {"all": {}}}
         ),
-        **({"resourceClaims": [encode_claim(one) for one in claims]} if claims else {}),
+        **({"resourceClaims": [encode_claim(claim) for claim in claims]} if claims else {}),
         **({PRIORITY: priority} if priority else {}),
     }
 
@@ -95,26 +99,26 @@ def group_labels(leader: JSONObject, level: SchedulingLevel, role: str) -> dict[
 def delegated_template(parent: JSONObject, obj: JSONObject) -> JSONObject:
     """Return the template of an owner's Workload that the LeaderWorkerSet names; raise `ValueError` if it has none."""
     name = meta.annotations(obj)[labels.GROUP_TEMPLATE_NAME]
-    found = next((one for one in templates_of(parent) if one["name"] == name), None)
-    if found is None:
+    template = next((entry for entry in templates_of(parent) if entry["name"] == name), None)
+    if template is None:
         raise ValueError(f'Workload {meta.key(parent)} has no PodGroup template "{name}"')
-    return found
+    return template
 
 
-def workload_drift(found: JSONObject, wanted: JSONObject) -> str:
+def workload_drift(existing: JSONObject, desired: JSONObject) -> str:
     """Return how a Workload differs in immutable fields; empty if it does not."""
-    name = meta.key(found)
-    theirs, ours = (_by_name(one) for one in (found, wanted))
+    name = meta.key(existing)
+    theirs, ours = (_by_name(workload) for workload in (existing, desired))
     if theirs.keys() != ours.keys():
         return f"Workload {name} has immutable PodGroup template set drift"
-    different = next((one for one in ours if differs(theirs[one], ours[one])), "")
+    different = next((name for name in ours if differs(theirs[name], ours[name])), "")
     return (
         f'Workload {name} has immutable scheduling configuration drift in template "{different}"' if different else ""
     )
 
 
 def _by_name(workload: JSONObject) -> dict[str, JSONObject]:
-    return {one["name"]: one for one in templates_of(workload)}
+    return {template["name"]: template for template in templates_of(workload)}
 
 
 def templates_of(workload: JSONObject) -> Sequence[JSONObject]:
@@ -122,35 +126,35 @@ def templates_of(workload: JSONObject) -> Sequence[JSONObject]:
     return meta.spec(workload).get("podGroupTemplates") or ()
 
 
-def pod_group_drift(found: JSONObject, wanted: JSONObject) -> str:
+def pod_group_drift(existing: JSONObject, desired: JSONObject) -> str:
     """Return how a PodGroup differs in immutable fields; empty if it does not."""
-    same = meta.spec(found).get("workloadRef") == meta.spec(wanted)["workloadRef"]
-    is_drift = not same or differs(meta.spec(found), meta.spec(wanted))
-    return f"PodGroup {meta.key(found)} has immutable scheduling configuration drift" if is_drift else ""
+    same = meta.spec(existing).get("workloadRef") == meta.spec(desired)["workloadRef"]
+    is_drift = not same or differs(meta.spec(existing), meta.spec(desired))
+    return f"PodGroup {meta.key(existing)} has immutable scheduling configuration drift" if is_drift else ""
 
 
-def differs(found: JSONObject, wanted: JSONObject) -> bool:
+def differs(existing: JSONObject, desired: JSONObject) -> bool:
     """Return whether two templates, or specs of PodGroups, differ in more than the mutable minimum.
 
     Priorities are compared only if a priority is desired: the API server sets defaults.
     """
-    return _fixed(found, wanted) != _fixed(wanted, wanted)
+    return _fixed(existing, desired) != _fixed(desired, desired)
 
 
-def _fixed(template: JSONObject, wanted: JSONObject) -> JSONObject:
+def _fixed(template: JSONObject, desired: JSONObject) -> JSONObject:
     return {
         "policy": sorted(template.get("schedulingPolicy") or {}),
         "topology": (template.get("schedulingConstraints") or {}).get("topology") or [],
         "mode": template.get("disruptionMode") or SINGLE,
         "claims": template.get("resourceClaims") or [],
-        "priority": template.get(PRIORITY) if PRIORITY in wanted else None,
+        "priority": template.get(PRIORITY) if PRIORITY in desired else None,
     }
 
 
 def min_count(template: JSONObject) -> int | None:
     """Return the minimum of a template or of the spec of a PodGroup; None where pods are scheduled one by one."""
-    found: int | None = ((template.get("schedulingPolicy") or {}).get("gang") or {}).get("minCount")
-    return found
+    count: int | None = ((template.get("schedulingPolicy") or {}).get("gang") or {}).get("minCount")
+    return count
 
 
 def with_min_count(template: JSONObject, count: int) -> JSONObject:

@@ -133,8 +133,8 @@ class Folded(Struct, frozen=True, kw_only=True):
         earlier leader, is about to end, and must not allow the replacement of another group. Groups that are `replaced`
         now are recreated, so they are not broken.
         """
-        named = self.workers_named | self.without_workers(size)
-        ready, updated = self.available(size) & named, self.updated(size, revision) & named
+        complete = self.workers_named | self.without_workers(size)
+        ready, updated = self.available(size) & complete, self.updated(size, revision) & complete
         older = self.members & ~self.leaders.get(revision, 0) & ~replaced
         exhausted = older & self.exhausted
         return States(ready, updated, self.gated, (older & ~self.deleting & ~ready) | exhausted, exhausted)
@@ -198,10 +198,10 @@ class Groups:
 
 def fold(groups: Iterable[GroupFacts], name: str) -> Folded:
     """Fold the groups of the LeaderWorkerSet `name` from scratch."""
-    found = Groups(name)
+    result = Groups(name)
     for group in groups:
-        found.put(group.leader, group)
-    return found.folded()
+        result.put(group.leader, group)
+    return result.folded()
 
 
 def regular_index(group: GroupFacts, name: str, limit: int) -> int | None:

@@ -97,21 +97,24 @@ def decide(
     exhausted = {group.leader for group in groups if group.is_exhausted}
     gated = replace(gated, ending={name: end for name, end in gated.ending.items() if name not in exhausted})
     turn = _take_turns(lws, key, groups, gated)
-    named = {meta.name(leader): _replaces(leader) for leader in turn.waiting if _replaces(leader) in gated.ending}
-    free = iter(sorted(set(turn.relevant) - set(named.values()), key=gated.ending.__getitem__, reverse=True))
+    predecessors = {
+        meta.name(leader): _replaces(leader) for leader in turn.waiting if _replaces(leader) in gated.ending
+    }
+    free = iter(sorted(set(turn.relevant) - set(predecessors.values()), key=gated.ending.__getitem__, reverse=True))
     patches = []
-    for leader, name in zip((one for one in turn.waiting if meta.name(one) not in named), free, strict=False):
-        named[meta.name(leader)] = name
+    unnamed = [leader for leader in turn.waiting if meta.name(leader) not in predecessors]
+    for leader, name in zip(unnamed, free, strict=False):
+        predecessors[meta.name(leader)] = name
         event = decisionevents.replacement_deferred(obj, leader, len(turn.relevant))
         patches.append(wait_for(leader, name, event))
-    taken = {group.replaces for group in groups if not group.is_deleting} | set(named.values())
+    replaced_names = {group.replaces for group in groups if not group.is_deleting} | set(predecessors.values())
     others = chain(free, _recorded(former.records, key, groups))
-    followed = (name for name in others if name not in taken)
-    recorded = {recreationrecord.leader_of(one): one for one in former.records}
+    followed = (name for name in others if name not in replaced_names)
+    recorded = {recreationrecord.leader_of(record): record for record in former.records}
     for leader in turn.ahead:
         replaced = _replaces(leader) or next(followed, "")
         patches.append(admit(obj, leader, replaced, former.prefer(obj, leader, recorded.get(replaced))))
-    surplus = gated.surplus.keys() if turn.missing else gated.ending.keys() - set(named.values())
+    surplus = gated.surplus.keys() if turn.missing else gated.ending.keys() - set(predecessors.values())
     return Replacement(together(patches), _placeless(gated, surplus & gated.ending.keys(), turn.excess), turn.ahead)
 
 
@@ -122,22 +125,22 @@ def _placeless(gated: GatedLeaders, surplus: Collection[str], excess: int) -> Ma
     """
     before = [name for name in sorted(surplus) if gated.surplus.get(name)]
     others = [name for name in sorted(surplus) if not gated.surplus.get(name)]
-    found = {*before, *others[: max(excess - len(before), 0)]}
-    return {name: name in found for name in sorted(surplus)}
+    placeless = {*before, *others[: max(excess - len(before), 0)]}
+    return {name: name in placeless for name in sorted(surplus)}
 
 
 def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], gated: GatedLeaders) -> _Turn:
     """Admit the oldest leaders that have a place; the youngest wait, one per terminating group that is replaced."""
     live = [group for group in groups if not group.is_deleting or group.is_exhausted]
     placed = [group for group in live if not group.awaits]
-    current = sorted((one for one in gated.leaders if groupname.revision(one) == key), key=meta.by_age)
+    current = sorted((leader for leader in gated.leaders if groupname.revision(leader) == key), key=meta.by_age)
     free = lws.spec.replicas - sum(group.revision == key for group in placed)
     within = current[: max(free, 0)]
     most = lws.spec.replicas + _surge(lws)
-    wanted = most if any(group.revision != key for group in live) else lws.spec.replicas
-    missing = max(wanted - len(placed) - len(within), 0)
-    named = {_replaces(leader) for leader in current} & gated.ending.keys()
-    relevant = (gated.ending.keys() - gated.surplus.keys()) | named
+    desired = most if any(group.revision != key for group in live) else lws.spec.replicas
+    missing = max(desired - len(placed) - len(within), 0)
+    replaced = {_replaces(leader) for leader in current} & gated.ending.keys()
+    relevant = (gated.ending.keys() - gated.surplus.keys()) | replaced
     excess = len(placed) + len(gated.ending) - most
     ahead = len(within)
     if lws.spec.group_replacement_policy.awaits_termination:
@@ -154,12 +157,12 @@ def _surge(lws: LeaderWorkerSet) -> int:
 def _recorded(records: Iterable[JSONObject], key: str, groups: Collection[GroupFacts]) -> Iterator[str]:
     """Yield the deleted leaders of this revision whose groups were recreated, the last leader first."""
     known = {group.leader for group in groups if not group.is_deleting}
-    found = [
-        (read.due, recreationrecord.leader_of(one))
-        for one in records
-        if (read := recreationrecord.read(one)) and read.revision == key
+    former = [
+        (read.due, recreationrecord.leader_of(record))
+        for record in records
+        if (read := recreationrecord.read(record)) and read.revision == key
     ]
-    yield from (leader for _, leader in sorted(found, reverse=True) if leader not in known)
+    yield from (leader for _, leader in sorted(former, reverse=True) if leader not in known)
 
 
 def wait_for(leader: JSONObject, replaced: str, event: Event) -> Patch:

@@ -38,15 +38,16 @@ def replicas(
     lws: LeaderWorkerSet,
     living: JSONObject | None,
     groups: Collection[GroupFacts],
-    given: int | None,
+    last_replicas: int | None,
     created: str,
 ) -> int:
     """Return how many leaders the Deployment must have: fewer only once its rollout has created its first leader.
 
     Between its first two steps a rollout has one ReplicaSet with pods. If the Deployment gets exactly the size of that
     ReplicaSet then, its controller only scales it, and never rolls it out (docs/adr/0017). A failing rollout is not
-    awaited. Creation failures before its revision was `created` do not count. `given` is the last size that we applied,
-    if known. If another client changed the size, it is reverted before it is observed, unless a rollout is in progress.
+    awaited. Creation failures before its revision was `created` do not count. `last_replicas` is the last size that we
+    applied, if known. If another client changed the size, it is reverted before it is observed, unless a rollout is in
+    progress.
     """
     desired = lws.spec.replicas
     present = desired if living is None else int(meta.spec(living).get("replicas", 1))
@@ -55,7 +56,7 @@ def replicas(
     progress = meta.find_condition(living, "Progressing") or {}  # none before the Deployment controller has seen it
     present_keys = {group.revision for group in groups if not group.is_deleting}
     begins = bool(present_keys) and groupname.revision(living) not in present_keys
-    may_begin = begins or (given in (None, present) and not meta.is_observed(living))
+    may_begin = begins or (last_replicas in (None, present) and not meta.is_observed(living))
     failure = meta.find_condition(living, "ReplicaFailure") or {}
     fails = failure.get("status") == "True" and str(failure.get("lastTransitionTime")) >= created
     stands = fails or progress.get("status") == "False"
@@ -137,8 +138,8 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
     """Decide about the Deployment and its leaders."""
     obj, lws, key, observed = facts.obj, facts.lws, facts.revision.key, facts.observed
     revision = next((candidate for candidate in observed.revisions if groupname.revision(candidate) == key), {})
-    given = observed.known.applied.source.replicas if observed.known.applied else None
-    size = replicas(lws, facts.living, observed.groups.values(), given, meta.created(revision))
+    last_replicas = observed.known.applied.source.replicas if observed.known.applied else None
+    size = replicas(lws, facts.living, observed.groups.values(), last_replicas, meta.created(revision))
     source, applies = follow(obj, key, size, 0, facts.living, observed.known.applied)
     keeper = None
     if applies:

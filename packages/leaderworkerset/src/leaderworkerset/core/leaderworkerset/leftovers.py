@@ -54,7 +54,9 @@ def sort_out(facts: SetFacts) -> Leftovers:
 def _recovered(obj: JSONObject, exhausted: Sequence[JSONObject], records: Iterable[JSONObject]) -> Iterator[JSONObject]:
     """Yield the leaders of groups that a user resumes: one group, or all if the text of the annotation changed."""
     resumed = meta.annotations(obj).get(labels.RESUME_GROUP_RESTARTS, "")
-    known = {found.leader: found.resumed for record in records if (found := recreationrecord.read(record))}
+    known = {
+        recreation.leader: recreation.resumed for record in records if (recreation := recreationrecord.read(record))
+    }
     for leader in exhausted:
         if retention.is_recovered(leader) or known.get(meta.uid(leader), resumed) != resumed:
             yield leader
@@ -112,7 +114,7 @@ def kept_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObject])
     ahead = {groupname.label(leader) for leader in admitted}
     free = replicas - sum(group.revision == key and group.group_index not in ahead for group in placed) - len(ahead)
     unclaimed = _unclaimed(claimed, key, owners)[max(free, 0) :]
-    return {one: count for one, count in claimed.items() if one not in unclaimed}
+    return {key: count for key, count in claimed.items() if key not in unclaimed}
 
 
 def _claim(counts: Counts, admitted: Sequence[JSONObject], owners: Mapping[str, GroupFacts]) -> Counts:

@@ -29,6 +29,6 @@ def unreadable(obj: JSONObject) -> str:
             if not lws.spec.group_identity.is_hash:
                 _ = key.ordinal
     except ValueError as error:
-        shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
-        return f"{PREFIX}{shown}: {str(error).removeprefix(PREFIX)}"
+        excerpt = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+        return f"{PREFIX}{excerpt}: {str(error).removeprefix(PREFIX)}"
     return ""

@@ -83,14 +83,14 @@ class Resolution:
 
 
 def resolve(
-    obj: JSONObject, statefulset: JSONObject | None, found: Iterable[JSONObject], edition: Edition | None = None
+    obj: JSONObject, statefulset: JSONObject | None, stored: Iterable[JSONObject], edition: Edition | None = None
 ) -> Resolution:
     """Find the current revision, or make it, and return whether the spec differs from it (R-REV-10, R-REV-11).
 
-    `statefulset` is the leader StatefulSet. `found` are ControllerRevisions with the label of the LeaderWorkerSet's
+    `statefulset` is the leader StatefulSet. `stored` are ControllerRevisions with the label of the LeaderWorkerSet's
     name. `edition` is the result of an earlier decision.
     """
-    known = owned(found, obj)
+    known = owned(stored, obj)
     key = "" if statefulset is None else groupname.revision(statefulset)
     current = find(known, key)
     if current is not None and Edition.of(obj, current) == edition:
@@ -179,11 +179,11 @@ def encode(revision: JSONObject, data: bytes) -> bytes:
     return canonical_json(revision | {"data": None}).replace(b'"data":null', b'"data":' + data, 1)
 
 
-def owned(found: Iterable[JSONObject], obj: JSONObject) -> list[JSONObject]:
+def owned(stored: Iterable[JSONObject], obj: JSONObject) -> list[JSONObject]:
     """Return the revisions with a key that belong to the LeaderWorkerSet or have no owner (R-REV-3, R-REV-15)."""
     return [
         revision
-        for revision in found
+        for revision in stored
         if groupname.revision(revision)
         and (meta.controller_of(revision) or {}).get("uid", meta.uid(obj)) == meta.uid(obj)
     ]

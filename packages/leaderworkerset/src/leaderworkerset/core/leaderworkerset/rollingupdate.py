@@ -241,10 +241,10 @@ def next_step(limits: Budget, current: Current | None, states: States, *, is_new
     partition, replicas = row.partition(now), row.replicas(now)
     if row.releases:
         partition -= _tail(below(states.gated, partition), partition)
-    held = max(partition, limits.partition)
+    lowest = max(partition, limits.partition)
     if row.shrinks and replicas < now.current.replicas:
-        replicas = _replicas_kept(now, RolloutStep(row.case, held, replicas))
-    return RolloutStep(row.case, held, replicas)
+        replicas = _replicas_kept(now, RolloutStep(row.case, lowest, replicas))
+    return RolloutStep(row.case, lowest, replicas)
 
 
 def wait(step: RolloutStep, current: Current) -> RolloutStep:
@@ -271,9 +271,9 @@ def _replicas_kept(now: CaseFacts, step: RolloutStep) -> int:
     return step.replicas if kept <= 0 else step.replicas + fold.shortest_with(surplus, kept)
 
 
-def count_unready(states: States, wanted: int) -> int:
+def count_unready(states: States, desired: int) -> int:
     """Count the desired groups that are not both ready and updated, with the missing groups (R-ROLL-5)."""
-    return wanted - below(states.ready & states.updated, wanted).bit_count()
+    return desired - below(states.ready & states.updated, desired).bit_count()
 
 
 def rolling_partition(limits: Budget, current: Current, states: States) -> int:
@@ -351,19 +351,19 @@ def _abandoned(statefulset: JSONObject, folded: Folded, *, limits: Budget, size:
     if not has_looked(statefulset):
         return 0
     available, outdated = folded.available(size), _outdated(statefulset, folded, key)
-    held = below(outdated, position(statefulset).partition)
+    below_partition = below(outdated, position(statefulset).partition)
     status = meta.status(statefulset)
     if status.get("currentRevision") != status.get("updateRevision"):
-        held = below(held, (outdated & available).bit_length())
-    lost = held & ~available & ~folded.gated & ~_made_of(statefulset, folded, "currentRevision")
-    lost = lost & ~folded.updating | held & folded.stranded
+        below_partition = below(below_partition, (outdated & available).bit_length())
+    lost = below_partition & ~available & ~folded.gated & ~_made_of(statefulset, folded, "currentRevision")
+    lost = lost & ~folded.updating | below_partition & folded.stranded
     return lost & ~below(lost, limits.partition)
 
 
 def _refused(statefulset: JSONObject, folded: Folded, limits: Budget) -> int:
     """Return the groups that their nodes do not resize, once leaders get the revision or the partition keeps them."""
-    found = living(statefulset, folded) & folded.refused
-    return found & ~below(found, position(statefulset).partition) | below(found, limits.partition)
+    refused = living(statefulset, folded) & folded.refused
+    return refused & ~below(refused, position(statefulset).partition) | below(refused, limits.partition)
 
 
 def needs_help(statefulset: JSONObject) -> bool:

@@ -40,7 +40,9 @@ def with_preparation(
 
 def find(status: LeaderWorkerSetStatus) -> Condition | None:
     """Return the condition; None until it is set."""
-    return next((one for one in status.conditions if one.type == WORKLOAD_SCHEDULING_CREATED.type), None)
+    return next(
+        (condition for condition in status.conditions if condition.type == WORKLOAD_SCHEDULING_CREATED.type), None
+    )
 
 
 def report(obj: JSONObject, lws: LeaderWorkerSet, failure: SchedulingFailure, now: datetime) -> tuple[PutStatus, ...]:

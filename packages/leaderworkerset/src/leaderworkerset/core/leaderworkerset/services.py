@@ -60,11 +60,11 @@ def conflict(service: JSONObject, owner: JSONObject) -> str:
     A service without a controller belongs to a user, and is checked at creation (`create`). The service of an earlier
     owner is deleted soon.
     """
-    found = meta.foreign_controller(service, owner)
-    if found is None:
+    controller = meta.foreign_controller(service, owner)
+    if controller is None:
         return ""
     return (
-        f"headless service {meta.name(service)} has controller owner {found['kind']} {found['name']};"
+        f"headless service {meta.name(service)} has controller owner {controller['kind']} {controller['name']};"
         f" expected {owner['kind']} {meta.name(owner)}: remove the service, or use another name"
     )
 

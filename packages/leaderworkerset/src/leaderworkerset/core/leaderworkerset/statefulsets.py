@@ -135,8 +135,8 @@ def group_annotations(template: LeaderWorkerTemplate, live: Mapping[str, str]) -
 
     `template` belongs to the pod's revision. The topology keys come from the LeaderWorkerSet's `live` annotations.
     """
-    made = Template(template, live)
-    return {key: value for policy in ANNOTATING for key, value in policy.annotations(made).items()}
+    metadata_template = Template(template, live)
+    return {key: value for policy in ANNOTATING for key, value in policy.annotations(metadata_template).items()}
 
 
 def claim_fields(template: LeaderWorkerTemplate, namespace: str) -> JSONObject:

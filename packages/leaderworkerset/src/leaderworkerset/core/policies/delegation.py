@@ -42,24 +42,24 @@ def is_needed(lws: JSONObject, shared: Sequence[JSONObject]) -> bool:
 def is_needed_by(group: LiveGroup) -> bool:
     """Return whether the owner's Workload must be read before a decision about a group: its PodGroup is missing."""
     link = workloadnames.linked(group.leader)
-    return bool(link) and is_delegated(group.obj) and all(meta.name(one) != link for one in group.scheduling.objects)
+    return bool(link) and is_delegated(group.obj) and all(meta.name(obj) != link for obj in group.scheduling.objects)
 
 
 def of_owner(workloads: Iterable[JSONObject], owner: OwnerReference) -> JSONObject | None:
     """Return the Workload that an owner controls and that names it; raise `ValueError` for two."""
-    found = [
-        one
-        for one in workloads
-        if (meta.controller_of(one) or {}).get("uid") == owner["uid"]
-        and _names(meta.spec(one).get("controllerRef") or {}, owner)
+    owned = [
+        workload
+        for workload in workloads
+        if (meta.controller_of(workload) or {}).get("uid") == owner["uid"]
+        and _names(meta.spec(workload).get("controllerRef") or {}, owner)
     ]
-    if len(found) > 1:
+    if len(owned) > 1:
         raise ValueError(f"several Workloads are controlled by {owner['kind']} {owner['name']}")
-    return found[0] if found else None
+    return owned[0] if owned else None
 
 
 def _names(reference: JSONObject, owner: OwnerReference) -> bool:
     """Return whether a reference, which has no group for kinds of the core, names the owner."""
     group = owner["apiVersion"].rpartition("/")[0]
-    named = (reference.get("apiGroup") or "", reference.get("kind"), reference.get("name"))
-    return named == (group, owner["kind"], owner["name"])
+    kind_and_name = (reference.get("apiGroup") or "", reference.get("kind"), reference.get("name"))
+    return kind_and_name == (group, owner["kind"], owner["name"])

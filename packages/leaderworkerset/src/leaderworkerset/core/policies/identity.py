@@ -46,10 +46,10 @@ def _admit_hash(pod: JSONObject, own: dict[str, str], member: Member) -> JSONObj
     key = own.get(labels.GROUP_KEY, "")
     if not key or own.get(labels.GROUP_INDEX) != key:
         key = group_hash(meta.namespace(pod), member.request)
-    named = with_labels(pod, {labels.GROUP_INDEX: key, labels.GROUP_KEY: key})
+    labelled = with_labels(pod, {labels.GROUP_INDEX: key, labels.GROUP_KEY: key})
     if meta.spec(pod).get("hostname"):
-        return named
-    return with_spec(named, {"hostname": f"{own[labels.NAME]}-{key[: groupname.HOST_CHARACTERS]}"})
+        return labelled
+    return with_spec(labelled, {"hostname": f"{own[labels.NAME]}-{key[: groupname.HOST_CHARACTERS]}"})
 
 
 def ordinal(pod: JSONObject) -> int:

@@ -51,12 +51,12 @@ class Part(Struct, frozen=True):
 def active(scheduling: Scheduling) -> list[SchedulingLevel]:
     """Return the levels that are present, in order; exactly one is valid."""
     replica = scheduling.replica
-    found = [SchedulingLevel.WHOLE] if _is_set(scheduling) else []
+    levels = [SchedulingLevel.WHOLE] if _is_set(scheduling) else []
     if replica is not None:
         has_roles = replica.leader is not None or replica.worker is not None
-        found += [SchedulingLevel.REPLICA] if _is_set(replica) or not has_roles else []
-        found += [SchedulingLevel.ROLE] if has_roles else []
-    return found or [SchedulingLevel.REPLICA]
+        levels += [SchedulingLevel.REPLICA] if _is_set(replica) or not has_roles else []
+        levels += [SchedulingLevel.ROLE] if has_roles else []
+    return levels or [SchedulingLevel.REPLICA]
 
 
 def _is_set(fields: LevelFields) -> bool:
@@ -68,9 +68,9 @@ def level_of(scheduling: Scheduling) -> SchedulingLevel:
     return active(scheduling)[0]
 
 
-def several(found: Sequence[SchedulingLevel]) -> str:
+def several(levels: Sequence[SchedulingLevel]) -> str:
     """Return the text about a number of active levels that is not one (N-SCH-VAL-9)."""
-    return f"exactly one active scheduling level is required, got [{' '.join(found)}]"
+    return f"exactly one active scheduling level is required, got [{' '.join(levels)}]"
 
 
 def unavailable(kind: str) -> str:

@@ -37,10 +37,10 @@ class Key(NamedTuple):
     @property
     def ordinal(self) -> int:
         """Return the group as an index; raise ValueError if it is not an index."""
-        found = decimals.natural(self.group)
-        if found is None:
+        index = decimals.natural(self.group)
+        if index is None:
             raise ValueError(f'invalid group restart count key "{self}"')
-        return found
+        return index
 
 
 Counts = Mapping[Key, int]
@@ -52,12 +52,12 @@ def read(obj: JSONObject) -> dict[Key, int]:
     if not text:
         return {}
     try:
-        found = msgspec.json.decode(text, type=dict[str, int] | None)
+        counts = msgspec.json.decode(text, type=dict[str, int] | None)
     except msgspec.DecodeError as error:
         raise ValueError(f"annotation {labels.GROUP_RESTART_COUNTS}: invalid group restart counts: {error}") from error
-    if found is None:
+    if counts is None:
         raise ValueError("invalid group restart counts: expected a JSON object")
-    return {_key(key): _count(key, count) for key, count in found.items()}
+    return {_key(key): _count(key, count) for key, count in counts.items()}
 
 
 def confirm(obj: JSONObject) -> Patch:

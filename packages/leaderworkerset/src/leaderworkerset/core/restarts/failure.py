@@ -57,5 +57,5 @@ def _ended(pod: JSONObject) -> Iterator[str]:
 def _sentence(name: str, terminated: JSONObject) -> str:
     code, reason = terminated.get("exitCode"), terminated.get("reason")
     text = f"{name}: exit code {code}" + (f", {reason}" if reason else "")
-    said = podstate.quotation(terminated)
-    return text + (said if len(said) <= LONGEST_MESSAGE else f"{said[:LONGEST_MESSAGE]}…")
+    quotation = podstate.quotation(terminated)
+    return text + (quotation if len(quotation) <= LONGEST_MESSAGE else f"{quotation[:LONGEST_MESSAGE]}…")
