@@ -9,10 +9,10 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import NODES
 from leaderworkerset.api import labels
-from leaderworkerset.cli.commands.rollout import emptynodes, movegroup
 from leaderworkerset.cli.commands.rollout.emptynodes import Drain
 from leaderworkerset.cli.commands.rollout.movegroup import GroupMove
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.rollouts import nodewrites
 from leaderworkerset.views.selection import Selection
 
 ON = {labels.MOVE_OFF_CLOSED_NODES: "on"}
@@ -22,8 +22,7 @@ LIMIT = 60.0
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for one second for a manager that never answers: the time does not change what is reported."""
-    for module in (emptynodes, movegroup):
-        monkeypatch.setattr(module, "PATIENCE", 1.0)
+    monkeypatch.setattr(nodewrites, "PATIENCE", 1.0)
 
 
 async def node_of(space: Space, pod: str) -> str:

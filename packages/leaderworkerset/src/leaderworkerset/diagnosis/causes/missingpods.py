@@ -80,7 +80,7 @@ def _shortages(observed: Observed) -> Iterator[Shortage]:
 def _shortage(observed: Observed, statefulset: JSONObject, members: Sequence[Rank]) -> Iterator[Shortage]:
     missing = [rank for rank in members if rank.object is None and rank.why == NOT_CREATED]
     selected = {rank.group for _, rank in observed.unready}
-    group = next((one for one in observed.view.groups if missing and one.name == missing[0].group), None)
+    group = next((each for each in observed.view.groups if missing and each.name == missing[0].group), None)
     if group is None or group.name not in selected or meta.is_deleting(statefulset):
         return
     entries = meta.metadata(statefulset).get("managedFields") or []
