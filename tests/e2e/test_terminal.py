@@ -142,18 +142,8 @@ def test_logs_of_waiting_ranks_follow_after_the_start(cluster: Cluster) -> None:
 def test_sets_are_printed_in_every_format(cluster: Cluster) -> None:
     cluster.start(lws("forms", SLEEP, size=2))
     header, row = cluster.lws("get", "forms", "-o", "wide").splitlines()[3:5]
-    assert header.split() == [
-        "GROUP",
-        "RANK",
-        "POD",
-        "STATE",
-        "READY",
-        "RESTARTS",
-        "AGE",
-        "NODE",
-        "ADDRESS",
-        "REVISION",
-    ]
+    titles = ["GROUP", "RANK", "POD", "STATE", "READY", "RESTARTS", "AGE", "NODE", "ADDRESS", "REVISION"]
+    assert [title for title in header.split() if title not in ("CPU", "MEMORY")] == titles  # measured after a moment
     assert row.split()[:5] == ["0", "0", "forms-0", "Running", "yes"]
     assert cluster.lws("get", "-o", "name") == "leaderworkerset.leaderworkerset.x-k8s.io/forms\n"
     for yaml_form, json_form in (("yaml", "json"), ("view-yaml", "view")):

@@ -31,6 +31,7 @@ from kuberuntime.plan import Delete, Plan, PutStatus, flat, without
 from kuberuntime.serving import leaderelection
 from kuberuntime.serving.leaderelection import Sighting
 from leaderworkerset.capabilities import deciding
+from leaderworkerset.capabilities.enabled import EXTENSIONS
 from leaderworkerset.capabilities.history import revisionhistory
 from leaderworkerset.capabilities.termination import termination
 from leaderworkerset.controllers import leaderworkerset as of_lws
@@ -265,9 +266,12 @@ def _ends_at_an_update() -> Plant:
     return patch.object(Informer, "_publish", publish)
 
 
-def _ends_all_together() -> Plant:
+@contextmanager
+def _ends_all_together() -> Iterator[None]:
     """Delete the workers of every leader that ends, whether the set requires it or not."""
-    return patch.object(termination, "is_parallel", lambda annotations: True)
+    every_set = patch.object(deciding, "concerning_group", lambda group: EXTENSIONS)
+    with every_set, patch.object(termination, "is_parallel", lambda annotations: True):
+        yield
 
 
 def _leaves_gates_closed() -> Plant:
