@@ -118,11 +118,11 @@ async def prepare(world: World, name: str) -> tuple[Path, int]:
 async def call_all_webhooks(client: Client) -> None:
     """Let API servers also call the webhook that this project only declares, as in upstream's configuration."""
     for resource in CONFIGURATIONS:
-        for found in (await client.list(resource)).items:
-            for webhook in found["webhooks"]:
+        for configuration in (await client.list(resource)).items:
+            for webhook in configuration["webhooks"]:
                 conditions = webhook.get("matchConditions") or []
-                webhook["matchConditions"] = [one for one in conditions if one != NOTHING_TO_CHECK]
-            await client.update(resource, found)
+                webhook["matchConditions"] = [condition for condition in conditions if condition != NOTHING_TO_CHECK]
+            await client.update(resource, configuration)
 
 
 MANAGERS = {"ours": ours, "go": theirs, "bare": bare}

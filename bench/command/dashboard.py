@@ -89,11 +89,11 @@ async def large(house: House, page: Any, groups: int, size: int) -> None:
     size_of_page = await page.evaluate("performance.getEntriesByType('navigation')[0].decodedBodySize")
     delays = []
     for group in range(REPETITIONS):
-        shown = asyncio.create_task(page.evaluate(SHOWN, f"c/{group}/1"))
+        frame = asyncio.create_task(page.evaluate(SHOWN, f"c/{group}/1"))
         await asyncio.sleep(3)  # the cluster is at rest again
         began = time.time()
         await house.crash(f"large-{group}-1")
-        delays.append(await shown - began * 1000)
+        delays.append(await frame - began * 1000)
     name = f"dashboard, {groups} groups of {size}"
     numbers = {"first_paint_ms": paints, "change_shown_ms": delays}
     medians = {key: statistics.median(values) for key, values in numbers.items()}

@@ -1,6 +1,7 @@
 """Counts wording that CONTRIBUTING.md replaces: `python -m tests.repository.language [AREA] [--write]`.
 
-Texts come from Markdown pages, docstrings, messages, help screens and test names; the words from `language.toml`.
+Texts come from Markdown pages, docstrings, messages, help screens, and names of tests and of values; the words from
+`language.toml`.
 """
 
 import ast
@@ -112,6 +113,15 @@ def names_of_tests(path: Path) -> Iterator[str]:
     yield from re.findall(r"^ *(?:async )?def (test_\w+)\(", path.read_text(), re.MULTILINE)
 
 
+def names_of_values(path: Path) -> Iterator[str]:
+    """Yield the names of the parameters and locals of functions."""
+    functions = (node for node in ast.walk(_tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    for node in (node for function in functions for node in ast.walk(function)):
+        match node:
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+                yield name
+
+
 def help_texts() -> Iterator[tuple[str, str]]:
     """Yield each text of the help screens with the words of its command."""
     root = click.Context(app.lws, info_name="lws")
@@ -170,6 +180,15 @@ def hits(area: str) -> list[Hit]:
                 for name, path in paths(FOLDERS_OF_TESTS)
                 for text in names_of_tests(path)
                 for hit in name_hits(name, text)
+            ]
+        case "values":
+            participles = data()["names"]["values"]
+            assert isinstance(participles, list)
+            return [
+                Hit(name, text, "a noun")
+                for name, path in paths(FOLDERS_OF_CODE)
+                for text in names_of_values(path)
+                if text in participles
             ]
     raise LookupError(area)
 

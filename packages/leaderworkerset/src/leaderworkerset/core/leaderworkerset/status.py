@@ -56,21 +56,21 @@ def count(lws: LeaderWorkerSet, folded: Folded, revision: str) -> Counts:
     """Count the groups whose objects all exist; raise `UnknownIndexError` for an index that is not a number."""
     replicas, partition, size = lws.spec.replicas, lws.rolling_update.partition, lws.size
     desired = below(folded.members, replicas)
-    parts = [_count(folded, size, revision, desired=desired, held=below(desired, partition))]
+    parts = [_count(folded, size, revision, desired=desired, kept=below(desired, partition))]
     for group in folded.irregular.values():
         if group.index is None:
             raise UnknownIndexError(
                 f"pod {group.leader}: label {labels.GROUP_INDEX}: {group.group_index!r} is not a number"
             )
         alone, is_wanted, is_held = Folded.of(group), group.index < replicas, group.index < partition
-        parts.append(_count(alone, size, revision, desired=alone.members * is_wanted, held=alone.members * is_held))
+        parts.append(_count(alone, size, revision, desired=alone.members * is_wanted, kept=alone.members * is_held))
     return Counts(*map(sum, zip(*parts, strict=True)))
 
 
-def _count(folded: Folded, size: int, revision: str, *, desired: int, held: int) -> Counts:
+def _count(folded: Folded, size: int, revision: str, *, desired: int, kept: int) -> Counts:
     """Count all groups, the desired groups, and the desired groups that the partition holds back."""
     whole, ready, updated = folded.counted(size, revision)
-    rolled, good = whole & desired & ~held, ready | folded.complete
+    rolled, good = whole & desired & ~kept, ready | folded.complete
     degraded = folded.exhausted & ~folded.complete & ~folded.late
     return Counts(
         ready.bit_count(),

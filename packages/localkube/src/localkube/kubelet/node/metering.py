@@ -62,8 +62,8 @@ class Meter:
     def _earlier(self, last: Reading) -> Mapping[Key, Reading]:
         """Return the oldest reading of each container that is old enough to compare with."""
         old = [reading for reading in self._readings if _seconds(reading, last) >= SHORTEST]
-        found = ((key, next((reading for reading in old if key in reading.used), None)) for key in last.used)
-        return {key: reading for key, reading in found if reading is not None}
+        oldest = ((key, next((reading for reading in old if key in reading.used), None)) for key in last.used)
+        return {key: reading for key, reading in oldest if reading is not None}
 
     async def _read(self, running: Running) -> Reading:
         containers = running()
