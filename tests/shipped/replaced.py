@@ -241,6 +241,7 @@ REPLACED: Final = (
         ("unit/leaderworkerset/cli/sets/test_causes.py",),
     ),
     Replaced(PATCHED, "e2e/test_clusters.py", ("unit/localkube/apiserver/storage/test_allocator.py",)),
+    Replaced(PATCHED, "e2e/test_drain.py", ("integration/lws/test_drain.py",)),
     Replaced(PATCHED, "e2e/test_gpus.py", ("unit/localkube/kubelet/accelerators/test_nvml.py",)),
     Replaced(PATCHED, "integration/sandbox/test_plain.py", ("unit/localkube/kubelet/sandbox/test_plainnames.py",)),
     Replaced(
