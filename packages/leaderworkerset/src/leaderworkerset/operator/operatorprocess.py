@@ -13,7 +13,7 @@ import hashlib
 import os
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -117,7 +117,8 @@ class OperatorServer(AlwaysReady):
         """Serve inside the context."""
         files = CertificateFiles(CERTIFICATES, self._metrics)
         async with (
-            metricsserver.certified(files, CertificateWork(self._clock)) as context,
+            aclosing(CertificateWork(self._clock)) as work,
+            metricsserver.certified(files, work) as context,
             Listener(self._application(), self._address, context, name="operator"),
         ):
             log.info("serving probes and metrics", address=str(self._address))

@@ -83,7 +83,8 @@ class CertificateWork:
 
     def __init__(self, clock: Clock, ask: Ask | None = None) -> None:
         self._clock = clock
-        self._ask: Ask = ask or WorkerProcess().ask
+        self._process = WorkerProcess()
+        self._ask: Ask = ask or self._process.ask
 
     async def rotate(self, data: Mapping[str, str], hosts: Sequence[str]) -> Rotated:
         """Return what is due for the data of a secret, after it was done."""
@@ -97,6 +98,10 @@ class CertificateWork:
     async def find_end(self, chain: bytes) -> datetime | None:
         """Return when a certificate ends; None if only TLS reads its form."""
         return msgspec.json.decode(await self._answer(FindEnd(chain)), type=datetime | None)
+
+    async def aclose(self) -> None:
+        """End the process, if it runs, and wait for its exit."""
+        await self._process.close()
 
     async def _answer(self, question: Question) -> bytes:
         return await self._ask(msgspec.json.encode(question))
