@@ -2,8 +2,8 @@
 
 An episode is written when a failure is observed, and again, in its place, when the group's leader is deleted and the
 logs of all ranks are complete. Several failures are recorded concurrently, those of one group in order, and namespaces
-take turns. Deleted pods are remembered as long as their leader exists. The record of an immediate recreation is written after it (docs/adr/0003), so
-some groups are remembered a little longer.
+take turns. Deleted pods are remembered as long as their leader exists. The record of an immediate recreation is written
+after it (docs/adr/0003), so some groups are remembered a little longer.
 """
 
 import asyncio

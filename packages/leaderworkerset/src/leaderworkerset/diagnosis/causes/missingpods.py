@@ -71,14 +71,21 @@ def _shortages(observed: Observed) -> Iterator[Shortage]:
         first = [rank for group in view.groups for rank in group.ranks[:1] if group.index < replicas]
         yield from _shortage(observed, leaders, first)
     for group in view.groups:
+        members = [rank for rank in group.ranks if rank.index]
+        if not any(map(_is_not_made, members)):  # before the search among all StatefulSets
+            continue
         leader = group.leader.object if group.leader else None
         workers = groupname.find_workers(leader, observed.get(STATEFULSETS)) if leader else None
         if workers is not None:
-            yield from _shortage(observed, workers, [rank for rank in group.ranks if rank.index])
+            yield from _shortage(observed, workers, members)
+
+
+def _is_not_made(rank: Rank) -> bool:
+    return rank.object is None and rank.why == NOT_CREATED
 
 
 def _shortage(observed: Observed, statefulset: JSONObject, members: Sequence[Rank]) -> Iterator[Shortage]:
-    missing = [rank for rank in members if rank.object is None and rank.why == NOT_CREATED]
+    missing = list(filter(_is_not_made, members))
     selected = {rank.group for _, rank in observed.unready}
     group = next((each for each in observed.view.groups if missing and each.name == missing[0].group), None)
     if group is None or group.name not in selected or meta.is_deleting(statefulset):
@@ -104,13 +111,11 @@ def awaits_old_workers(observed: Observed) -> Finding | None:
         return None
     for group in observed.view.groups:
         leader = group.leader.object if group.leader else None
-        if leader is None or meta.is_deleting(leader) or group.is_over:
+        ending = [rank for rank in group.ranks if rank.index and ranks.is_terminating(rank)]
+        if not ending or leader is None or meta.is_deleting(leader) or group.is_over:
             continue
         workers = groupname.find_workers(leader, observed.get(STATEFULSETS))
-        if workers is not None and not meta.is_deleting(workers):
-            continue
-        ending = [rank for rank in group.ranks if rank.index and ranks.is_terminating(rank)]
-        if ending:
+        if workers is None or meta.is_deleting(workers):
             return _awaiting(observed, group, ending)
     return None
 
