@@ -10,8 +10,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Final
+from xml.etree import ElementTree as ET
 
 from tests.controlplane.build import BuildError
 from tests.node import prerequisites, product, programs
@@ -43,7 +45,9 @@ def main(arguments: list[str]) -> int:
                 sys.stdout.write(f"export {VARIABLE}={running.directory}\n")
                 sys.stdout.flush()
                 signal.pause()
-            codes = [tests(SHARED, [*SIDE_BY_SIDE, *arguments]), tests(ALONE, arguments)]
+            with tempfile.TemporaryDirectory() as reports:
+                codes = [tests(SHARED, [*SIDE_BY_SIDE, *arguments], reports), tests(ALONE, arguments, reports)]
+                number = sum(tests_run(report) for report in Path(reports).iterdir())
             running.check()
     except AbsentError as error:
         return skip(str(error))
@@ -51,7 +55,14 @@ def main(arguments: list[str]) -> int:
         sys.exit(f"the cluster cannot be built: {error}")
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-    return max((code for code in codes if code != NOTHING_SELECTED), default=NOTHING_SELECTED)
+    sys.stderr.write(f"{number} tests ran on real nodes\n")
+    return max((code for code in codes if code != NOTHING_SELECTED), default=NOTHING_SELECTED) or int(number == 0)
+
+
+def tests_run(report: Path) -> int:
+    """Return how many tests of a JUnit report were not skipped."""
+    suites = ET.parse(report).getroot().iter("testsuite")
+    return sum(int(suite.attrib["tests"]) - int(suite.attrib["skipped"]) for suite in suites)
 
 
 def skip(reason: str) -> int:
@@ -61,9 +72,12 @@ def skip(reason: str) -> int:
     return 0
 
 
-def tests(folder: Path, arguments: list[str]) -> int:
-    """Run the tests of a folder, and failed tests once more, one at a time; return the exit code."""
-    code = pytest(folder, *arguments)
+def tests(folder: Path, arguments: list[str], reports: str) -> int:
+    """Run the tests of a folder, and failed tests once more, one at a time; return the exit code.
+
+    A file in `reports` has the result of the first run.
+    """
+    code = pytest(folder, *arguments, f"--junit-xml={reports}/{folder.name}.xml")
     if code != FAILED:
         return code
     sys.stderr.write("What failed is tried once more, alone:\n")

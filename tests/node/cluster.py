@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Final
 
 from tests.controlplane import build
-from tests.controlplane.build import BuildError, Say
+from tests.controlplane.build import Say
 from tests.controlplane.process import START_SECONDS, StartError
 from tests.node import cgroups, controlplane, daemons, images, prerequisites, programs
 from tests.node.api import Api
 from tests.node.machine import Machine, environment, machines
 from tests.node.pki import Authority, make_authority
-from tests.node.prerequisites import AbsentError
 
 NODES: Final = ("node1", "node2")
 MANIFESTS: Final = Path(__file__).parent / "manifests"
@@ -112,10 +111,7 @@ def cluster(say: Say) -> Iterator[Cluster]:
     """
     prerequisites.install_packages(runs(), say)
     prerequisites.try_namespaces(runs())
-    try:
-        assets, node_assets = build.assets(say, build.DEFAULT), programs.assets(say)
-    except BuildError as error:
-        raise AbsentError(str(error)) from error
+    assets, node_assets = build.assets(say, build.DEFAULT), programs.assets(say)
     archives = images.archives(node_assets, say)
     with run_directory() as directory:
         authority = make_authority(directory / "pki")

@@ -22,7 +22,6 @@ from tests.controlplane import build
 from tests.controlplane.build import BuildError, Say
 from tests.node import programs
 from tests.node.machine import environment
-from tests.node.prerequisites import AbsentError
 
 BUSYBOX: Final = "localhost/busybox:1"
 OTHER_BUSYBOX: Final = "localhost/busybox:2"
@@ -221,7 +220,7 @@ def make_base(store: Store, say: Say) -> str:
             done = subprocess.run(command, env=environment(Path(folder)), capture_output=True, text=True, check=False)
             if done.returncode:
                 log = root / "debootstrap" / "debootstrap.log"
-                raise AbsentError(
+                raise BuildError(
                     f"debootstrap failed:\n{log.read_text()[-2000:] if log.exists() else done.stderr[-2000:]}"
                 )
             for left in ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale"):

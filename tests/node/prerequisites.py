@@ -35,6 +35,8 @@ CGROUPS: Final = Path("/sys/fs/cgroup")
 CONTROLLERS: Final = ("cpu", "cpuset", "memory", "pids")
 CAP_SYS_ADMIN: Final = 21
 SBIN: Final = "/usr/sbin:/sbin"
+LOCK_SECONDS: Final = 600
+"""How long apt-get waits for another package manager, such as unattended upgrades."""
 
 
 class AbsentError(BuildError):
@@ -83,9 +85,10 @@ def install_packages(directory: Path, say: Say) -> None:
 
 def _apt(*words: str) -> None:
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    done = subprocess.run(["apt-get", *words], env=environment, capture_output=True, text=True, check=False)
+    command = ["apt-get", f"--option=DPkg::Lock::Timeout={LOCK_SECONDS}", *words]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise AbsentError(f"apt-get {' '.join(words)} failed:\n{done.stderr[-2000:]}")
+        raise BuildError(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
 
 
 def try_namespaces(directory: Path) -> None:

@@ -128,7 +128,7 @@ def embedded(place: Place, tmp_path: Path) -> Iterator[Kubectl]:
     """Run a cluster on this machine, whose containers have the same files."""
     root = tmp_path / "busybox"
     images.unpack_busybox(root)
-    environment = os.environ | {"XDG_STATE_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    environment = os.environ | {"LWS_STATE_HOME": str(tmp_path / "lws"), "HOME": str(tmp_path)}
     process = subprocess.Popen(
         [*LWS, "up", NAME, "--image", f"localhost/busybox={root}"],
         env=environment,

@@ -105,7 +105,8 @@ def test_python_ranks_meet(place: Place) -> None:
 
 def test_shell_ranks_meet(place: Place) -> None:
     place.kubectl("create", "configmap", "rendezvous", f"--from-file={SHELL}")
-    script = f"sh /rendezvous/rendezvous.sh leader --timeout 200 && echo met; {WAIT}"
+    serve = "mkdir -p /tmp/www; httpd -p 8080 -h /tmp/www"
+    script = f"{serve}; sh /rendezvous/rendezvous.sh all --port 8080 --timeout 200 && echo met; {WAIT}"
     volumes = [{"name": "script", "configMap": {"name": "rendezvous"}}]
     place.apply(
         leaderworkerset("shell", pod(container(script, mounts={"script": "/rendezvous"}), volumes=volumes), size=3)

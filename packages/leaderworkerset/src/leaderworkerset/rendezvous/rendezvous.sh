@@ -89,6 +89,14 @@ look_up() {
     return 0
 }
 
+# Connect to the port of a host, and close the connection. Debian's busybox has an nc without -v and -z.
+connect() {
+    case $(nc -h 2>&1 </dev/null) in
+    *-z*) nc -v -z -w 2 "$1" "$port" ;;
+    *) nc -w 2 "$1" "$port" -e true ;;
+    esac
+}
+
 # The code of what is in the way of a name and a port, 0 if it listens.
 reach() {
     resolve "$1" || return $?
@@ -96,7 +104,7 @@ reach() {
     if has bash && has timeout; then
         told=$(LC_ALL=C timeout 2 bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$1" "$port" 2>&1) && return 0
     else
-        told=$(LC_ALL=C nc -v -z -w 2 "$1" "$port" 2>&1) && return 0
+        told=$(LC_ALL=C connect "$1" 2>&1 </dev/null) && return 0
     fi
     case $told in
     *refused*) return 82 ;;

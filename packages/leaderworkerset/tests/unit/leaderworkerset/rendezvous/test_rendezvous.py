@@ -62,6 +62,39 @@ def test_rank_meets_the_leader_with_the_standard_library(form: object) -> None:
     assert result.stderr.startswith("rendezvous: rank 1 met leader after ")
 
 
+NETCATS: Final = (
+    ("Options:\\n\\t-w SEC\\tTimeout\\n\\t-z\\tZero-I/O mode", '"$*" = "-v -z -w 2 127.0.0.1 80"'),
+    ("\\t-w SEC\\tConnect timeout\\n\\t-e PROG\\tRun PROG", '"$*" = "-w 2 127.0.0.1 80 -e true"'),
+)
+"""The help of nc in Alpine's busybox and full netcats, and in Debian's busybox, each with the arguments that it accepts."""
+
+
+@pytest.mark.parametrize(("usage", "accepted"), NETCATS, ids=["alpine", "debian"])
+@pytest.mark.parametrize(("output", "code"), [("", 0), ("Connection refused", Obstacle.CLOSED)])
+def test_shell_form_uses_the_options_of_each_netcat(
+    tmp_path: Path, usage: str, accepted: str, output: str, code: int
+) -> None:
+    for name in ("date", "sleep", "getent"):
+        (tmp_path / name).symlink_to(str(shutil.which(name)))
+    exits = f"echo '{output}'; exit {1 if output else 0}"
+    (tmp_path / "nc").write_text(f"#!/bin/sh\n[ {accepted} ] && {{ {exits}; }}\nprintf '{usage}\\n' >&2; exit 1\n")
+    (tmp_path / "nc").chmod(0o755)
+    result = shell("leader", "--port", "80", "--timeout", "1", path=str(tmp_path))
+    assert result.returncode == code, result.stderr
+
+
+@pytest.mark.skipif(not shutil.which("busybox"), reason="no busybox")
+def test_shell_form_meets_a_port_by_the_busybox_of_this_machine(tmp_path: Path) -> None:
+    for name in ("date", "sleep", "true", "nc"):
+        (tmp_path / name).symlink_to(str(shutil.which("busybox")))
+    (tmp_path / "getent").symlink_to(str(shutil.which("getent")))
+    with socket.create_server(("127.0.0.1", 0)) as leader:
+        port = str(leader.getsockname()[1])
+        result = shell("leader", "--port", port, "--timeout", "10", path=str(tmp_path))
+    assert result.returncode == 0, result.stderr
+    assert shell("leader", "--port", port, "--timeout", "1", path=str(tmp_path)).returncode == Obstacle.CLOSED
+
+
 @pytest.mark.parametrize("form", [python, shell])
 @pytest.mark.parametrize(
     "words",
