@@ -73,6 +73,7 @@ POD: Final = Projection(
     "status.conditions[].status",
     "status.conditions[].reason",
     "status.reason",
+    "status.message",
     *CONTAINER_ENDS,
     *(f"metadata.annotations['{mark}']" for capability in ENABLED for mark in capability.pod_marks),
     *(path for capability in ENABLED for path in capability.pod_fields),

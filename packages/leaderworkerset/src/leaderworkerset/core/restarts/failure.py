@@ -18,6 +18,9 @@ LONGEST_MESSAGE: Final = 400
 DISRUPTION: Final = "DisruptionTarget"
 """The condition with the reason of a pod's deletion."""
 
+DELETED: Final = "deleted"
+"""The first word of the description of a pod that others ended; reason and message follow, each after a colon."""
+
 
 def describe(pod: JSONObject) -> Failure:
     """Return the failure of a pod that was restarted or deleted."""
@@ -35,14 +38,23 @@ def in_brackets(what: str) -> str:
 
 
 def _what(pod: JSONObject) -> str:
+    """Describe who ended the pod, else how its containers ended: the kubelet kills evicted programs."""
+    if disruption := _disruption(pod):
+        return disruption
     ended = next(_ended(pod), None)
     if ended is not None:
         return ended
-    if not meta.is_deleting(pod):
-        return ""
-    disruption = meta.find_condition(pod, DISRUPTION) or {}
-    reason = disruption.get("reason") or meta.status(pod).get("reason")
-    return f"deleted: {reason}" if reason else "deleted"
+    return DELETED if meta.is_deleting(pod) else ""
+
+
+def _disruption(pod: JSONObject) -> str:
+    """Return the reason and message with which a kubelet, the scheduler or another component ended the pod."""
+    status, disruption = meta.status(pod), meta.find_condition(pod, DISRUPTION) or {}
+    if reason := status.get("reason"):
+        text = " ".join(str(status.get("message") or "").split())[:LONGEST_MESSAGE]
+    else:
+        reason, text = disruption.get("reason") if disruption.get("status") == "True" else "", ""
+    return ": ".join(filter(None, (DELETED, str(reason), text))) if reason else ""
 
 
 def _ended(pod: JSONObject) -> Iterator[str]:

@@ -63,6 +63,25 @@ def test_failure_is_identified_by_pod_and_restarts() -> None:
 
 DELETED = builders.worker_pod(LEADER, deleting=True)
 
+STORAGE = "Pod ephemeral local storage usage exceeds the total limit of containers 10Mi. "
+
+
+def test_eviction_is_described_before_ends_of_containers() -> None:
+    """The kubelet ends the containers of a pod that it evicts, so their exit codes are not the cause."""
+    killed = container("state", restarts=1, exitCode=137, reason="Error")
+    pod = with_status(phase="Failed", reason="Evicted", message=STORAGE, containerStatuses=[killed])
+    assert failure.describe(pod).what == f"deleted: Evicted: {STORAGE.strip()}"
+
+
+def test_closed_disruption_condition_is_not_described() -> None:
+    conditions = [{"type": "DisruptionTarget", "status": "False", "reason": "PreemptionByScheduler"}]
+    assert failure.describe(with_status(DELETED, conditions=conditions)).what == "deleted"
+
+
+def test_long_eviction_message_is_truncated() -> None:
+    what = failure.describe(with_status(DELETED, reason="Evicted", message="x " * 4000)).what
+    assert len(what) < LONGEST_MESSAGE + 40
+
 
 @pytest.mark.parametrize(
     ("status", "what"),
