@@ -33,10 +33,10 @@ from tests.controlplane import process
 
 from kuberuntime.clock import SystemClock
 from localkube.apiserver.builtin import kinds
-from localkube.apiserver.front.certificate import build_certificate, server_context
 from localkube.apiserver.front.http import HttpServer
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import MEMORY, Store
+from localkube.certificate import build_certificate, server_context
 
 PACE = 1500
 SIDE_BY_SIDE_PACE = 500

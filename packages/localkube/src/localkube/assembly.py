@@ -12,9 +12,8 @@ import msgspec
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from localkube import clusteridentity
+from localkube import certificate, clusteridentity
 from localkube.apiserver import builtin
-from localkube.apiserver.front import certificate
 from localkube.apiserver.front.http import LOOPBACK, HttpServer, ListenError
 from localkube.apiserver.front.kubeconfig import Access, write_kubeconfig
 from localkube.apiserver.inprocess import InProcessTransport

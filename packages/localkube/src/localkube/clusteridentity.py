@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from localkube.apiserver.front import certificate
+from localkube import certificate
 from localkube.errors import LocalkubeError
 from localkube.statedirectory import write_private
 

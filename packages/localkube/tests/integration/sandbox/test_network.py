@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+import ssl
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +18,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 SERVER = """
 import socket
+import ssl
 server = socket.create_server(("0.0.0.0", 8080))
 print("listening", flush=True)
 while True:
@@ -122,6 +124,23 @@ async def test_stub_answers_on_all_ports_and_exits_on_sigterm(made: Machine) -> 
     assert await command.line() == "a"
     await made.runner.signal(stub.id, 15)
     assert await stub.end() == Exit(0)
+
+
+async def test_stub_speaks_tls_with_clients_that_begin_with_it(made: Machine) -> None:
+    pod = await made.pod("a")
+    stub = await made.start(pod, stub_ports=(8443,))
+    assert await stub.line() == "stub: answering 200 on port 8443"
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    for _ in range(2):
+        connected = await made.runner.open_socket(None)
+        await asyncio.get_running_loop().sock_connect(connected, (made.addresses[pod], 8443))
+        reader, writer = await asyncio.open_connection(sock=connected, ssl=trusting, server_hostname="a")
+        writer.write(HTTP_REQUEST)
+        assert (await reader.read()).endswith(b"stub\n")
+        writer.close()
+        assert await stub.line() == "stub: GET /health 200 on port 8443"
+    assert (await answer(made, pod, (made.addresses[pod], 8443))).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
 async def test_stub_survives_clients_that_disconnect_early(made: Machine) -> None:

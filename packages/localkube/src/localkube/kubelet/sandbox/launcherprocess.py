@@ -6,12 +6,15 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import localkube
+from localkube.certificate import build_certificate
 from localkube.kubelet.sandbox.channel import Channel
 from localkube.kubelet.sandbox.launcher.link import Link, LinkClosedError, Message
 from localkube.statedirectory import open_private
@@ -67,7 +70,7 @@ async def launch(
     run.mkdir(parents=True, exist_ok=True)
     log = log_of(options.state_directory)
     ours, theirs = socket.socketpair()
-    with theirs, open_private(log) as errors:
+    with theirs, open_private(log) as errors, _identity_of_stubs() as identity:
         configuration = {
             "fd": theirs.fileno(),
             "parent": os.getpid(),
@@ -75,13 +78,14 @@ async def launch(
             "gateway": options.gateway,
             "run": str(run.resolve()),
             "files": options.files,
+            "identity": identity,
         }
         process = subprocess.Popen(  # noqa: ASYNC220 - takes a millisecond, and must be this thread's child
             [sys.executable, "-I", "-S", "-c", _LOADER, json.dumps(configuration), str(DIRECTORY)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,
-            pass_fds=(theirs.fileno(),),
+            pass_fds=(theirs.fileno(), identity),
             start_new_session=True,
         )
     link = Link(ours)
@@ -95,6 +99,18 @@ async def launch(
         link.close()  # this ends the launcher
         raise
     return Launcher(process, pid, Channel(link, on_event, on_closed))
+
+
+@contextmanager
+def _identity_of_stubs() -> Iterator[int]:
+    """Yield a descriptor of a file in memory with the key and the certificate of stubs: it must not stay on disk."""
+    descriptor = os.memfd_create("identity-of-stubs")
+    try:
+        certificate, key = build_certificate(datetime.now(UTC), "stub")
+        os.write(descriptor, key + certificate)
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 async def _wait_until_ready(link: Link) -> int:

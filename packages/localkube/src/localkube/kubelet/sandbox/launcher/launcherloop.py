@@ -27,6 +27,8 @@ from .process import ChildProcess
 
 Ground: TypeAlias = NamespaceGround | PlainGround
 
+LONGEST_IDENTITY = 1 << 16
+
 SPARE = 32
 """Descriptors that are reserved for signals, removals and new children."""
 
@@ -34,9 +36,10 @@ SPARE = 32
 class Server:
     """Serves the requests of the cluster process."""
 
-    def __init__(self, link: Link, ground: Ground, *, confined: bool, files: int) -> None:
+    def __init__(self, link: Link, ground: Ground, *, confined: bool, files: int, identity: int) -> None:
         self._link = link
         self._ground = ground
+        self._identity = identity
         self._null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         self._pods: dict[str, Pod] = {}
         self._leaving: dict[str, int] = {}
@@ -117,9 +120,10 @@ class Server:
             self._ground.enter(pod, container)
             if container.argv:
                 self._children.run_program(link, container, streams)
+            identity = os.pread(self._identity, LONGEST_IDENTITY, 0)
             supervise.report_started(self._children.settle(link, "kube-stub", streams), os.getpid())
             link.close()
-            stub.serve(self._ground.stub_address(pod), container.stub_ports, output=fds[0], errors=fds[1])
+            stub.serve((self._ground.stub_address(pod), container.stub_ports), identity, output=fds[0], errors=fds[1])
 
         birth = Birth(request["key"], request["id"], pod, container)
         self._children.fork(birth, lambda: self._ground.fork(pod), live)

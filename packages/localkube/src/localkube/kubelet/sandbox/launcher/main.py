@@ -42,4 +42,6 @@ def main() -> None:
     gc.collect()
     gc.freeze()  # a collection in a child would touch, and so copy, every object
     descriptors.raise_limit()
-    Server(link, ground, confined=isolated, files=configuration["files"]).run()
+    os.set_inheritable(configuration["identity"], False)
+    limits = {"confined": isolated, "files": configuration["files"]}
+    Server(link, ground, identity=configuration["identity"], **limits).run()

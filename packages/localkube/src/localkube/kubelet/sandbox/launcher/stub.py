@@ -8,7 +8,13 @@ import os
 import select
 import signal
 import socket
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    import ssl
+
+_HANDSHAKE = b"\x16"
+"""The first byte of a client that speaks TLS."""
 
 _LONGEST_HEAD = 1 << 16
 _BODY = b"stub\n"
@@ -35,12 +41,17 @@ def answer_to(request_line: str) -> bytes:
     return _HEAD_ANSWER if request_line.startswith("HEAD ") else _ANSWER
 
 
-def serve(address: str, ports: list[int], output: int, errors: int) -> NoReturn:
-    """Serve until SIGTERM. Ports that are in use end it with an error, as they would end the real program."""
+def serve(listened: tuple[str, list[int]], identity: bytes, output: int, errors: int) -> NoReturn:
+    """Serve on the ports of an address until SIGTERM.
+
+    Ports that are in use end it with an error, as they would end the real program. `identity` is the key and the
+    certificate, as PEM, for clients that begin with TLS.
+    """
+    address, ports = listened
     signal.signal(signal.SIGTERM, _end)
     signal.signal(signal.SIGINT, _end)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # as PID 1: the kernel reaps orphans of commands that run here
-    server = _Server(output)
+    server = _Server(output, identity)
     for port in ports:
         try:
             server.listen(address, port)
@@ -57,11 +68,13 @@ def _end(*_: object) -> None:
 
 
 class _Server:
-    def __init__(self, output: int) -> None:
+    def __init__(self, output: int, identity: bytes) -> None:
         self._output = output
+        self._identity = identity
         self._poll = select.poll()
         self._listeners: dict[int, socket.socket] = {}
-        self._connections: dict[int, tuple[socket.socket, bytearray]] = {}
+        self._connections: dict[int, _Connection] = {}
+        self._tls: ssl.SSLContext | None = None
 
     def log(self, line: str) -> None:
         """Write a line to standard output; ignore the error if it is closed."""
@@ -98,22 +111,78 @@ class _Server:
     def _accept(self, listener: socket.socket) -> None:
         connection, _ = listener.accept()
         connection.setblocking(False)
-        self._connections[connection.fileno()] = (connection, bytearray())
+        self._connections[connection.fileno()] = _Connection(connection)
         self._poll.register(connection, select.POLLIN)
 
     def _read(self, fd: int) -> None:
-        connection, head = self._connections[fd]
-        data = connection.recv(_LONGEST_HEAD)
-        head += data
-        line = read_request_line(bytes(head))
+        connection = self._connections[fd]
+        data = connection.socket.recv(_LONGEST_HEAD)
+        if data[:1] == _HANDSHAKE and not connection.head and connection.session is None:
+            connection.session = _Session(self._tls_context())
+        connection.head += data if connection.session is None else connection.session.decrypted(data)
+        line = read_request_line(bytes(connection.head))
+        answer = b"" if line is None else answer_to(line)
+        if output := answer if connection.session is None else connection.session.encrypted(answer):
+            connection.socket.send(output)
         if line is not None:
-            port = connection.getsockname()[1]
-            connection.send(answer_to(line))
-            connection.shutdown(socket.SHUT_WR)
+            connection.socket.shutdown(socket.SHUT_WR)
+            port = connection.socket.getsockname()[1]
             self.log(f"stub: {line.rpartition(' ')[0] or line} 200 on port {port}")
-        if line is not None or not data or len(head) > _LONGEST_HEAD:
+        if line is not None or not data or len(connection.head) > _LONGEST_HEAD:
             self._drop(fd)
+
+    def _tls_context(self) -> "ssl.SSLContext":
+        if self._tls is None:
+            self._tls = _context_of(self._identity)
+        return self._tls
 
     def _drop(self, fd: int) -> None:
         self._poll.unregister(fd)
-        self._connections.pop(fd)[0].close()
+        self._connections.pop(fd).socket.close()
+
+
+class _Connection:
+    """A client: its socket, what it has sent, and its TLS session if it began with a handshake."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self.socket = connected
+        self.head = bytearray()
+        self.session: _Session | None = None
+
+
+class _Session:
+    """The TLS of one connection, from bytes to bytes. Errors of the protocol are OSErrors, as all of `ssl`."""
+
+    def __init__(self, context: "ssl.SSLContext") -> None:
+        import ssl
+
+        self._input, self._output = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._ssl = context.wrap_bio(self._input, self._output, server_side=True)
+        self._awaits: tuple[type[ssl.SSLError], ...] = (ssl.SSLWantReadError,)
+
+    def decrypted(self, data: bytes) -> bytes:
+        """Return what the client has sent inside TLS; empty during the handshake."""
+        self._input.write(data)
+        try:
+            self._ssl.do_handshake()
+            return self._ssl.read(_LONGEST_HEAD)
+        except self._awaits:
+            return b""
+
+    def encrypted(self, answer: bytes) -> bytes:
+        """Return what to send: the server's part of the handshake, and the answer."""
+        if answer:
+            self._ssl.write(answer)
+        return self._output.read()
+
+
+def _context_of(identity: bytes) -> "ssl.SSLContext":
+    """Return the TLS context of a server; `ssl` is imported only where a client needs it, as it takes 2 MiB."""
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    descriptor = os.memfd_create("identity")
+    os.write(descriptor, identity)
+    context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+    os.close(descriptor)
+    return context

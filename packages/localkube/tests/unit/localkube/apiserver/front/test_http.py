@@ -18,10 +18,10 @@ from testkit.standingtime import HalfSent, StandingTime, tasks_end
 from tests.unit.localkube.apiserver.harness import PODS, StoppedClock, config_map, pod, served
 
 from kuberuntime.serving.listening import LINGER_SECONDS
-from localkube.apiserver.front.certificate import build_certificate, server_context
 from localkube.apiserver.front.http import BODY_LIMIT, HttpServer, ListenError
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
+from localkube.certificate import build_certificate, server_context
 
 TOKEN = "the-token"
 CROWD = 200

@@ -1,4 +1,4 @@
-"""The certificate of an embedded cluster: self-signed, for loopback names only.
+"""Self-signed certificates of an embedded cluster, for loopback names only: of the API server, and of stubs.
 
 Its validity begins as long before its creation as it ends after it. So clients can still connect if the clock is set
 back, or was ahead when the cluster first started. An early beginning is harmless, as nobody else has the key.
@@ -19,10 +19,10 @@ from cryptography.x509.oid import NameOID
 LIFETIME: Final = timedelta(days=3650)
 
 
-def build_certificate(now: datetime) -> tuple[bytes, bytes]:
+def build_certificate(now: datetime, name: str = "embedded-apiserver") -> tuple[bytes, bytes]:
     """Create a key and its certificate; return certificate and key as PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "embedded-apiserver")])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     names = [
         x509.DNSName("localhost"),
         x509.IPAddress(ipaddress.IPv4Address("127.0.0.1")),
@@ -30,8 +30,8 @@ def build_certificate(now: datetime) -> tuple[bytes, bytes]:
     ]
     certificate = (
         x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
+        .subject_name(subject)
+        .issuer_name(subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - LIFETIME)

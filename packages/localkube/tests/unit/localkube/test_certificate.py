@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 
-from localkube.apiserver.front.certificate import build_certificate, server_context
+from localkube.certificate import build_certificate, server_context
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
