@@ -1,14 +1,14 @@
 """Finds the programs that a command needs: in the script of `sh -c SCRIPT`, the file of `python3 FILE`. Pure.
 
 Used to detect containers that cannot run here although their shell can: `sh -c "bash /opt/serve.sh; vllm serve"`.
-Programs that are determined at run time (variables, `eval`) are not found. Optional programs are also omitted: the
-left side of `||`, conditions, and programs that the script itself looks for (`command -v`, `[ -x FILE ]`). An
-unreadable script needs none.
+Programs that are determined at run time (variables) are not found. Optional programs are also omitted: the left side
+of `||`, conditions, and programs that the script itself looks for (`command -v`, `[ -x FILE ]`). An unreadable script
+needs none.
 """
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, dropwhile, takewhile
 from typing import Final, NamedTuple
 
@@ -65,7 +65,7 @@ OF_THE_SHELL: Final = frozenset({
     "select", "set", "shift", "shopt", "source", "suspend", "test", "times", "trap", "true", "type", "typeset", "ulimit",
     "umask", "unalias", "unset", "wait", "}",
 })  # fmt: skip
-CONDITIONS: Final = frozenset({"if", "elif", "while"})
+CONDITIONS: Final = frozenset({"if", "elif", "while", "until"})
 CHAINED: Final = frozenset({"&&", "||", "|", "|&"})
 AFTER_A_CASE: Final = frozenset({";;", ";&", ";;&"})
 LONGEST_BLOCK: Final = 20
@@ -133,12 +133,46 @@ def starts(argv: Sequence[str]) -> Iterator[Started]:
             yield Started(argv[0], is_file=True)
         return
     needless = OF_THE_SHELL | set(FUNCTION.findall(script)) | set(LOOKED_FOR.findall(script))
-    for words in chain.from_iterable(map(_layers, _started(script))):
+    for words, directory in _located(chain.from_iterable(map(_layers, _started(script)))):
         if words[0] not in needless and PLAIN.fullmatch(words[0]):
-            yield Started(words[0])
+            if not _is_relative(words[0]):
+                yield Started(words[0])
+            elif directory is not None and not _is_made(words[0], script):
+                yield Started(posixpath.join(directory, words[0]), is_file=True)
             if posixpath.basename(words[0]) in INTERPRETERS:
                 read = _read_file(words) if _script(words) is None else starts(words)
                 yield from (started for started in read if started.name not in needless)
+
+
+def _located(commands: Iterable[Sequence[str]]) -> Iterator[tuple[Sequence[str], str | None]]:
+    """Yield the commands, each with its working directory below the container's."""
+    directory: str | None = ""
+    for words in commands:
+        yield words, directory
+        if words[0] == "cd":
+            directory = _entered(directory, words)
+
+
+def _entered(directory: str | None, words: Sequence[str]) -> str | None:
+    """Return the working directory after `cd`; None if it is known only at run time.
+
+    >>> _entered("", ["cd", "/opt"]), _entered("/opt", ["cd", "app"]), _entered("/opt", ["cd", "$HOME"])
+    ('/opt', '/opt/app', None)
+    """
+    if len(words) != 2 or not PLAIN.fullmatch(words[1]):
+        return None
+    if _is_relative(words[1]) or "/" not in words[1]:
+        return None if directory is None else posixpath.join(directory, words[1])
+    return words[1]
+
+
+def _is_relative(path: str) -> bool:
+    return "/" in path and not path.startswith("/")
+
+
+def _is_made(path: str, script: str) -> bool:
+    """Return whether a script names a file before it runs it: the script may download or compile the file."""
+    return posixpath.basename(path) in script[: script.index(path)]
 
 
 def _unwrapped(argv: Sequence[str]) -> Sequence[str]:
@@ -224,39 +258,65 @@ def _started(script: str) -> list[list[str]]:
         commands = list(shellwords.commands(script))
     except (ValueError, RecursionError):  # an unclosed quote, substitutions in each other
         return []
-    return [
+    started = [
         list(dropwhile(lambda word: word in BEFORE_A_COMMAND or ASSIGNMENT.match(word), commands[at].words))
         for at in _needed(commands)
     ]
+    evaluated = [_started(" ".join(words[1:])) if words[:1] == ["eval"] else [words] for words in started]
+    return list(chain.from_iterable(evaluated))
 
 
 def _needed(commands: Sequence[Command]) -> Iterator[int]:
     """Yield the positions of the commands without which a script fails: no patterns of `case`, no conditions, no `A || B`."""
-    in_pattern = in_condition = False
-    fallbacks = _fallbacks(commands)
+    in_condition = False
+    patterns = set(_patterns(commands))
+    fallbacks = _fallbacks(commands, patterns)
     for at, (words, operator) in enumerate(commands):
-        first = words[0] if words else ""
-        if in_pattern and first != "esac":
-            in_pattern = operator != ")"
+        if at in patterns:
             continue
-        in_pattern = operator in AFTER_A_CASE or (first == "case" and operator != ")")
-        prefix = set(takewhile(BEFORE_A_COMMAND.__contains__, words))
-        if prefix & {"then", "do"}:
+        prefix = list(takewhile(BEFORE_A_COMMAND.__contains__, words))
+        if {"then", "do"} & {*prefix}:
             in_condition = False
-        if prefix & CONDITIONS:
-            in_condition = not prefix >= {"while", "!"}  # `while ! missing` never ends
-        if not in_condition and not fallbacks[at]:
+        in_condition = in_condition or bool(CONDITIONS & {*prefix})
+        is_trial = "!" in prefix or (words[len(prefix) : len(prefix) + 1] == ["timeout"] and operator == "&&")
+        if not in_condition and not is_trial and not fallbacks[at]:
             yield at
 
 
-def _fallbacks(commands: Sequence[Command]) -> list[bool]:
-    """Return for each command whether the script continues after its failure: `||` follows, and not only to exit."""
-    flags = [False] * len(commands)
-    for at in range(len(commands) - 2, -1, -1):
-        if commands[at].operator == "||":
+def _patterns(commands: Sequence[Command]) -> Iterator[int]:
+    """Yield the positions of the patterns of `case`."""
+    in_pattern = False
+    for at, (words, operator) in enumerate(commands):
+        first = words[0] if words else ""
+        if in_pattern and first != "esac":
+            yield at
+            in_pattern = operator != ")"
+        else:
+            in_pattern = operator in AFTER_A_CASE or (first == "case" and operator != ")")
+
+
+def _fallbacks(commands: Sequence[Command], patterns: set[int]) -> list[bool]:
+    """Return for each command whether the script continues after its failure: `||` follows, and not only to exit.
+
+    A group in braces or parentheses passes its flag to its commands.
+    """
+    flags = [False] * (len(commands) + 1)
+    groups: list[bool] = []
+    for at in range(len(commands) - 1, -1, -1):
+        if at in patterns:
+            continue
+        words, operator = commands[at]
+        if operator == ")":
+            groups.append(flags[at + 1])
+        if operator == "||":
             flags[at] = not _gives_up(commands[at + 1 : at + 1 + LONGEST_BLOCK])
-        elif commands[at].operator in CHAINED:
+        elif operator in CHAINED:
             flags[at] = flags[at + 1]
+        flags[at] = flags[at] or any(groups[-1:])
+        if words[:1] == ["}"]:
+            groups.append(flags[at])
+        opened = list(takewhile(BEFORE_A_COMMAND.__contains__, words)).count("{") + (operator == "(")
+        del groups[len(groups) - min(opened, len(groups)) :]
     return flags
 
 
