@@ -1,9 +1,11 @@
 """The work of a call: executed lines, which do not depend on the machine, and processor time, which includes C code."""
 
 import gc
+import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -41,3 +43,22 @@ def _run(call: Callable[[], object]) -> float:
         return time.process_time() - began
     finally:
         gc.enable()
+
+
+def ends_within(seconds: float, parse: Callable[[], object]) -> bool:
+    """Return whether a text is read, or refused with a ValueError, within a limit of processor time; a longer run is interrupted."""
+    before = signal.signal(signal.SIGPROF, _end)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        with suppress(ValueError):
+            parse()
+    except TimeoutError:
+        return False
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+    return True
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    raise TimeoutError

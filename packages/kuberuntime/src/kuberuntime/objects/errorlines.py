@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from kuberuntime.objects.foreigntext import clean
+
 READ: Final = 2000
 """The characters of a line that are read."""
 
@@ -122,7 +124,7 @@ def strength(line: str) -> Strength:
     >>> strength("KeyError: 'rank'").name, strength("joining error-0.error.default, 3 out of 8").name
     ('ERROR', 'NONE')
     """
-    text = PREFIX.sub("", line[:READ])
+    text = PREFIX.sub("", clean(line[:READ]))
     head = text[:HEAD]
     if QUIET.search(head) or _is_indented(text):
         return Strength.NONE
@@ -138,7 +140,8 @@ def _is_indented(line: str) -> bool:
 
 
 def telling(lines: Sequence[str]) -> Telling:
-    """Return the last line that names an error, else the last consequence of an error, else the last line."""
+    """Return the last line that names an error, else the last consequence of an error, else the last line; all cleaned."""
+    lines = [clean(line) for line in lines]
     ranked = [(strength(line), line) for line in lines]
     for rank in (Strength.ERROR, Strength.CONSEQUENCE):
         if matches := [line for level, line in ranked if level is rank]:

@@ -148,9 +148,10 @@ def _children(value: JSON) -> list[JSON]:
 
 
 def _deep(value: JSON) -> Iterator[JSON]:
-    yield value
-    for child in _children(value):
-        yield from _deep(child)
+    waiting = [value]
+    while waiting:
+        yield (parent := waiting.pop())
+        waiting += reversed(_children(parent))
 
 
 def _named(words: str) -> Step:

@@ -1,4 +1,7 @@
-"""Replaces values that look like secrets in quoted or stored output of programs, and counts them. Pure.
+"""The one place that text of tenants and programs passes before it is shown or stored: cleaned, without secrets. Pure.
+
+`masked` is for one message: bounded, cleaned (`foreigntext.py`) and masked. `Mask` is for several texts with known values,
+of any length. Both are linear in the length of the text, and neither recurses into it.
 
 Known values, from Secrets and from variables with a secret name, are replaced wherever they occur. Others are
 recognized by their form or by the name before them (`secretforms.py`), which cannot find everything. Pass a text of
@@ -12,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import foreigntext, meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.views.secretforms import (
     FORMS,
@@ -23,11 +26,16 @@ from leaderworkerset.views.secretforms import (
     NAMED_VALUES,
     PHRASE,
     PLAIN,
+    NamedValue,
 )
 
 MASK: Final = "[masked]"
 SHORTEST: Final = 6
 """The minimum characters of a secret: shorter values are usually ordinary words and numbers."""
+
+SHORTEST_PIN: Final = 4
+LONGEST_COUNT: Final = 8
+"""The minimum digits of a secret number, and of one whose name has the word `token`, which often counts tokens."""
 
 LONGEST_NAME: Final = 60
 """The characters that are read before a word such as `token`, for the rest of its name."""
@@ -48,15 +56,16 @@ class Mask:
         self.count = 0
 
     def text(self, text: str) -> str:
-        """Return the text without values that look like secrets."""
+        """Return the text, cleaned and without values that look like secrets."""
+        text = foreigntext.clean(text)
         for value in self._values:
             if occurrences := text.count(value):
                 self.count += occurrences
                 text = text.replace(value, MASK)
         for form in FORMS:
             text = form.sub(self._form, text)
-        for form in NAMED_VALUES:
-            text = form.sub(self._named, text)
+        for pattern in NAMED_VALUES:
+            text = self._without(pattern, text)
         return text
 
     def lines(self, lines: Iterable[str]) -> list[str]:
@@ -95,34 +104,51 @@ class Mask:
         self.count += 1
         return MASK
 
-    def _named(self, match: re.Match[str]) -> str:
-        group = "bare" if match["bare"] else "quoted"
-        value = match[group]
-        before = BEFORE.search(match.string, max(0, match.start() - LONGEST_NAME), match.start())
-        if _is_harmless(f"{before[0] if before else ''}{match['head']}".rstrip(" \t:=\\\"'")):
-            return match["head"] + match.re.sub(self._named, match[0].removeprefix(match["head"]))
-        if PLAIN.fullmatch(value) or value.startswith(MASK) or value.endswith(MASK):
-            return match[0]
-        self.count += 1
-        return f"{match.string[match.start() : match.start(group)]}{MASK}{match.string[match.end(group) : match.end()]}"
+    def _without(self, form: NamedValue, text: str) -> str:
+        """Return the text without the values after the names of one form: each name and each value is read once."""
+        pieces: list[str] = []
+        at = begin = 0
+        while head := form.head.search(text, begin):
+            before = BEFORE.search(text, max(0, head.start() - LONGEST_NAME), head.start())
+            if _is_harmless(f"{before[0] if before else ''}{head[0][-LONGEST_NAME:]}".rstrip(" \t:=|\\\"'")):
+                begin = max(head.end(), head.start() + 1)
+                continue
+            match = form.value.match(text, head.end()) or form.whole.match(text, head.start())
+            if match is None:
+                begin = head.start() + 1
+                continue
+            group = "bare" if match["bare"] else "quoted"
+            value, begin = match[group], match.end()
+            if not (_is_plain(head[0], value) or value.startswith(MASK) or value.endswith(MASK)):
+                pieces += (text[at : match.start(group)], MASK)
+                at = match.end(group)
+        self.count += len(pieces) // 2
+        return "".join([*pieces, text[at:]])
 
 
 def _is_harmless(name: str) -> bool:
     return bool(HARMLESS.search(name)) and not HARMLESS_EXCEPT.search(name)
 
 
+def _is_plain(name: str, value: str) -> bool:
+    """Return whether a value is not secret under a name: a count of tokens has fewer digits than a password."""
+    if value.isdecimal():
+        return len(value) < (LONGEST_COUNT if "token" in name.lower() else SHORTEST_PIN)
+    return bool(PLAIN.fullmatch(value))
+
+
 def _is_secret(name: str, value: str) -> bool:
-    return bool(NAMED.search(name) and value and not PLAIN.fullmatch(value)) and not _is_harmless(name)
+    return bool(NAMED.search(name) and value and not _is_plain(name, value)) and not _is_harmless(name)
 
 
 @lru_cache(maxsize=4096)
 def masked(text: str) -> str:
-    """Return the output of a program without values that look like secrets.
+    """Return a message of a program or tenant, bounded, cleaned, and without values that look like secrets.
 
     >>> masked("connecting with token=a1b2c3d4")
     'connecting with token=[masked]'
     """
-    return Mask().text(text)
+    return Mask().text(foreigntext.bounded(text))
 
 
 def known(secrets: Iterable[JSONObject], pods: Sequence[JSONObject]) -> Iterator[str]:

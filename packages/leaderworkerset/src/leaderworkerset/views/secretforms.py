@@ -1,12 +1,11 @@
 """The patterns that recognize possible secrets in the output of programs. Pure.
 
-`FORMS` match values by themselves, such as keys and tokens of clouds. `NAMED_VALUES` match values after a name, such as
-`password=`, with the groups `head`, which stays, and `value`. Every pattern is bounded, so that hostile lines take no
-time.
+`FORMS` match values by themselves, such as keys and tokens of clouds. `NAMED_VALUES` match a name, such as `password=`,
+and then its value. Every pattern is bounded, so that hostile lines take no time.
 """
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 WORDS: Final = (
     r"(?:passwo?r?d|passphrase|passcode|(?<=[_.-])pass(?![a-z])|(?<=[_;])pwd(?![a-z])|secret|token(?!s|iz)|credential|jwt"
@@ -44,8 +43,16 @@ _BARE: Final = r"(?P<bare>(?:[^\s\"',;]|[,;](?![\s\"']|[\w.-]{1,40}[\"']?\s?[:=]
 _TAIL: Final = r"[\w.-]{0,40}"
 
 
-def _form(head: str, value: str) -> "re.Pattern[str]":
-    return re.compile(rf"(?P<head>{head}){value}", re.IGNORECASE)
+class NamedValue(NamedTuple):
+    """The patterns of a name, of the value that follows it, and of both."""
+
+    head: "re.Pattern[str]"
+    value: "re.Pattern[str]"
+    whole: "re.Pattern[str]"
+
+
+def _form(head: str, value: str) -> NamedValue:
+    return NamedValue(*(re.compile(pattern, re.IGNORECASE) for pattern in (head, value, head + value)))
 
 
 _VALUE: Final = rf"(?:{_QUOTED}|{_BARE})"
@@ -107,7 +114,7 @@ NAMED_VALUES: Final = (
         _VALUE,
     ),
 )
-"""Values after a name: the groups are `head`, and `quoted` (within `quote`) or `bare`."""
+"""Values after a name: the groups are `quoted` (within `quote`) or `bare`."""
 
 _BASE64_LINE: Final = r"(?=[^\n]{0,76}[A-Z])(?=[^\n]{0,76}[a-z])[A-Za-z0-9+/]{60,76}={0,2}"
 _PRIVATE: Final = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -124,7 +131,7 @@ FORMS: Final = tuple(
         # private keys over lines: whole, without their end, and what is left of one whose first lines are cut
         rf"{_PRIVATE}.*?(?:{_END}|\Z)",
         rf"\A(?:[A-Za-z0-9+/=]{{1,76}}\s{{1,2}}){{0,200}}{_END}",
-        rf"(?P<kept>-----BEGIN (?:TRUSTED )?(?:CERTIFICATE|PUBLIC KEY)-----.*?-----END)|(?<![^\n]){_BASE64_LINE}(?:\r?\n{_BASE64_LINE}){{1,400}}(?:\r?\n[A-Za-z0-9+/]{{1,76}}={{1,2}})?(?![^\r\n])",
+        rf"(?P<kept>-----BEGIN (?:TRUSTED )?(?:CERTIFICATE|PUBLIC KEY)-----[^-]{{1,65536}}-----END)|(?<![^\n]){_BASE64_LINE}(?:\r?\n{_BASE64_LINE}){{1,400}}(?:\r?\n[A-Za-z0-9+/]{{1,76}}={{1,2}})?(?![^\r\n])",
         r"\bLS0tLS1CRUdJTi[\w+/=]{40,16384}",
         r"(?i:(?<=bearer )|(?<=basic ))(?=[a-z]{0,64}[^a-z\s])[\w.~+/=-]{8,4096}",
         # users and passwords in URLs and in data source names of Go
@@ -141,7 +148,7 @@ FORMS: Final = tuple(
         r"\bLTAI[0-9A-Za-z]{12,24}\b",
         r"\bdo[opr]_v1_[0-9a-f]{64}\b",
         # JSON web tokens, password hashes, keys of age
-        r"\beyJ[\w-]{8,2000}\.[\w-]{8,2000}\.[\w-]{8,2000}",
+        r"(?<![\w-])eyJ[\w-]{8,2000}+\.[\w-]{8,2000}+\.[\w-]{8,2000}",
         r"\$(?:2[abxy]|5|6|y|apr1|argon2[a-z]{1,2})\$[\w./$,=+-]{16,256}",
         r"\bAGE-SECRET-KEY-1[0-9A-Z]{40,64}",
         # services with a prefix

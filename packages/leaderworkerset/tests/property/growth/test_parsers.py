@@ -5,14 +5,12 @@ milliseconds, and the square takes minutes.
 """
 
 import re
-import signal
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from types import FrameType
 
 import pytest
+from testkit.work import ends_within
 
 from kuberuntime.access import urls
 from kuberuntime.cache import projection
@@ -63,22 +61,3 @@ def test_quadratic_pattern_is_detected() -> None:
     """Durations once had this pattern."""
     ambiguous = re.compile(r"(\d+\.?\d*)h")
     assert not ends_within(0.2, partial(ambiguous.match, "1" * LENGTH))
-
-
-def ends_within(seconds: float, parse: Callable[[], object]) -> bool:
-    """Return whether a text is read or refused within a limit of processor time; a longer run is killed."""
-    before = signal.signal(signal.SIGPROF, _end)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        with suppress(ValueError):
-            parse()
-    except TimeoutError:
-        return False
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-    return True
-
-
-def _end(_number: int, _frame: FrameType | None) -> None:
-    raise TimeoutError

@@ -7,13 +7,11 @@ escaped, as well as characters that change the direction of text or are invisibl
 import os
 import re
 import sys
-import unicodedata
 from typing import Final, TextIO
 
 import click
 
-HARMFUL: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Categories of Unicode: controls, formats, halves of surrogate pairs, line and paragraph separators."""
+from kuberuntime.objects import foreigntext
 
 NAMED: Final = {"\x1b": "^[", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -46,9 +44,7 @@ def say_states(*texts: str) -> None:
 
 
 def _shown(character: str) -> str:
-    if unicodedata.category(character) not in HARMFUL:
-        return character
-    return NAMED.get(character) or character.encode("unicode_escape").decode()
+    return NAMED.get(character) or foreigntext.visible(character)
 
 
 COLORS: Final = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)

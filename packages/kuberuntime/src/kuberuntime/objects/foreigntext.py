@@ -1,0 +1,71 @@
+r"""Cleans text that tenants and programs wrote, before it is judged or shown. Pure, and linear in the length of the text.
+
+| part of the text | becomes |
+|---|---|
+| escape sequences of terminals: colors, titles, links | nothing |
+| a line that a progress bar overwrites: `10%\r20%` | its last state: `20%` |
+| other control characters, marks of direction, invisible characters | visible: `\u202e`, `\x07` |
+| line breaks and tabs | unchanged |
+"""
+
+import re
+import unicodedata
+from typing import Final
+
+LONGEST: Final = 16 * 1024
+"""The maximum characters of one message that is judged or shown; a termination message has at most 4,096 bytes."""
+
+HARMFUL: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of Unicode: controls, formats, halves of surrogate pairs, line and paragraph separators."""
+
+ESCAPES: Final = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"  # colors and movements of the cursor
+    r"|\x1b\][^\x07\x1b\n]{0,2048}(?:\x07|\x1b\\)"  # titles and links
+    r"|\x1b[PX^_][^\x1b\n]{0,2048}\x1b\\"  # strings for devices
+    r"|\x1b[ -/]{0,4}[0-OQ-WYZ\\`-~]"  # sets of characters, keypads
+)
+
+
+def clean(text: str) -> str:
+    r"""Return a text without escape sequences and overwritten parts of lines, and with other controls visible.
+
+    >>> clean("\x1b[31mRuntimeError\x1b[0m: no GPU"), clean(" 1%|#\r 9%|##\n"), clean("a\u202eb")
+    ('RuntimeError: no GPU', ' 9%|##\n', 'a\\u202eb')
+    """
+    if text.isprintable():
+        return text
+    if "\x1b" in text or "\x9b" in text:
+        text = ESCAPES.sub("", text)
+    if "\r" in text:
+        text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
+
+
+def bounded(text: str, most: int = LONGEST) -> str:
+    r"""Return a text of at most this length: of a longer one both ends, and the number of omitted characters.
+
+    >>> bounded("0123456789", 6)
+    '012\n… 4 characters omitted …\n789'
+    """
+    half = most // 2
+    return (
+        text if len(text) <= most else f"{text[:half]}\n… {len(text) - 2 * half} characters omitted …\n{text[-half:]}"
+    )
+
+
+def visible(text: str) -> str:
+    r"""Return a text with every control character, mark of direction and invisible character as an escape.
+
+    >>> visible("a\u202eb\x07\n")
+    'a\\u202eb\\x07\\n'
+    """
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def is_harmful(character: str) -> bool:
+    """Return whether a terminal or a browser interprets a character instead of showing it."""
+    return unicodedata.category(character) in HARMFUL
+
+
+def _shown(character: str) -> str:
+    return character.encode("unicode_escape").decode() if is_harmful(character) else character
