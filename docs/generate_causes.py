@@ -45,7 +45,11 @@ If there are several causes, the sentence has the cause of the earliest stage, i
 before a group that crashes, because the first cause often explains the second.
 
 Some programs run and do not become ready ({warming}). They are progressing for ten minutes, because large models load, and
-then stuck. A claim without a volume (LWS-E044) is progressing for two minutes.
+then stuck. Three more causes are progress for a limited time:
+
+- a claim without a volume (LWS-E044): two minutes
+- an image that is being pulled (LWS-E109): half an hour
+- a node that an autoscaler adds (LWS-E108): 15 minutes, or `--node-patience`
 
 Objects that you are not permitted to read are listed, and not used as evidence. With fewer permissions there is less evidence: events,
 nodes, StatefulSets, ControllerRevisions and services explain most.
@@ -66,7 +70,7 @@ The same sentence with the same code is the error of the command with `--stuck-a
 """
 
 WARMING = ("LWS-E073", "LWS-E082", "LWS-E084")
-IN_TIME = (*WARMING, "LWS-E044")
+IN_TIME = (*WARMING, "LWS-E044", "LWS-E109")
 """The causes that are normal at first, and stuck later."""
 
 

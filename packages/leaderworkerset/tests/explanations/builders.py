@@ -98,6 +98,11 @@ def ended(code: int, seconds: float = 20, reason: str = "Error", message: str = 
     return {"exitCode": code, "reason": reason, "finishedAt": ago(seconds), "message": message}
 
 
+def normal(reason: str, message: str, *, seconds: float = 40, component: str = "", name: str = "web-0") -> JSONObject:
+    """Return a Normal event of a component about a pod."""
+    return event("Pod", name, reason, message, seconds=seconds) | {"type": "Normal", "source": {"component": component}}
+
+
 def event(kind: str, name: str, reason: str, message: str, *, uid: str = "", seconds: float = 5) -> JSONObject:
     """Return a Warning event."""
     about = {"kind": kind, "name": name, "namespace": NAMESPACE, "uid": uid or f"{name}-uid"}

@@ -11,6 +11,7 @@ from tests.explanations.builders import (
     keyed,
     lws,
     node,
+    normal,
     observed,
     of_keys,
     of_set,
@@ -24,6 +25,7 @@ from tests.explanations.builders import (
     running,
     waiting,
 )
+from tests.explanations.clouds import awaiting_node, creating
 from tests.explanations.situations import (
     CLAIMED,
     EXCEEDED,
@@ -231,6 +233,12 @@ SCENARIOS: Final[dict[str, Observed]] = {
         "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.",
         spec={"nodeSelector": {"zone": "a", "gpu": "h100"}},
     ),
+    "LWS-E108": awaiting_node(
+        normal(
+            "TriggeredScaleUp", "pod triggered scale-up: [{gpu-pool-a 0->2 (max: 8)}]", component="cluster-autoscaler"
+        )
+    ),
+    "LWS-E109": creating(normal("Pulling", 'Pulling image "vllm:1"', seconds=500, component="kubelet")),
     "LWS-E041": racks_taken(),
     "LWS-E042": pending("0/3 nodes are available: 3 node(s) didn't match pod topology spread constraints."),
     "LWS-E043": pending("0/3 nodes are available: 3 node(s) were unschedulable."),

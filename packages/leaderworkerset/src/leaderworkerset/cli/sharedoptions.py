@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any, Final, TypeVar
 
 import click
+from msgspec.structs import replace
 
 from kuberuntime.objects import duration
 from kuberuntime.objects.meta import JSONObject
@@ -76,3 +78,16 @@ def dry_run_option(help_text: str) -> Callable[[Command], Command]:
 def timeout_option(default: str, help_text: str | None = None) -> Callable[[Command], Command]:
     """Return the option with this default time limit."""
     return click.option("--timeout", type=limit, default=default, show_default=True, metavar="DURATION", help=help_text)
+
+
+def node_patience_option(command: Command) -> Command:
+    """Add the option; its value is part of the target."""
+
+    def put(context: click.Context, _parameter: click.Parameter, seconds: float | None) -> None:
+        if seconds is not None:
+            context.obj = replace(context.obj, node_patience=timedelta(seconds=seconds))
+
+    return click.option(
+        "--node-patience", type=limit, metavar="DURATION", callback=put, expose_value=False,
+        help="How long a node that an autoscaler is adding counts as progress, and not as stuck (default: 15m).",
+    )(command)  # fmt: skip

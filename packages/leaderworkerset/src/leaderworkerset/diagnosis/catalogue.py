@@ -9,6 +9,7 @@ again.
 from typing import Final
 
 from leaderworkerset.diagnosis.causes import (
+    autoscalers,
     closednodes,
     completions,
     containers,
@@ -17,6 +18,7 @@ from leaderworkerset.diagnosis.causes import (
     featuregates,
     foreignobjects,
     hangs,
+    imagepulls,
     images,
     laterprobes,
     lostnodes,
@@ -84,6 +86,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     schedulinggates.is_gated,
     schedulinggates.unknown_scheduler,
     schedulinggates.no_scheduler,
+    autoscalers.nodes_are_added,
     scheduling.no_surge_room,
     volumes.NO_CLAIM,
     volumes.claim_is_pending,
@@ -130,6 +133,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     # The group does not form.
     editedchildren.workers_were_scaled,
     starts.names_do_not_resolve,
+    imagepulls.is_pulled,
     laterprobes.not_due,
     containers.gate_is_closed,
     missingpods.awaits_old_workers,

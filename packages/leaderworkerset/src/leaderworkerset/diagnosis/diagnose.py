@@ -124,14 +124,15 @@ def _first(observed: Observed, causes: Sequence[Cause] = CATALOGUE) -> tuple[Cau
 
 
 def _by_cause(observed: Observed, selection: Selection, cause: Cause, finding: Finding) -> Diagnosis:
-    view = observed.view
+    view, verdict = observed.view, finding.verdict or cause.verdict
     context: tuple[str, ...] = ()
     has_kubectl = bool(observed.commands.kubectl)
     if view.is_updating and not cause.code.startswith("LWS-E08") and cause.verdict is Verdict.STUCK:
         context = (f"the rollout waits for it: {view.updated} of {counted(view.desired, 'group')} updated",)
     return Diagnosis(
         target=str(selection),
-        verdict=finding.verdict or cause.verdict,
+        verdict=verdict,
+        patience=cause.patience if verdict is Verdict.PROGRESSING else None,
         sentence=finding.sentence,
         code=cause.code,
         title=cause.title,

@@ -1,6 +1,7 @@
 """The values of a diagnosis: an entry of the catalogue, a finding, and the final diagnosis. Pure."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -51,7 +52,11 @@ Find: TypeAlias = Callable[[Observed], Finding | None]
 
 
 class Cause(Struct, frozen=True, kw_only=True):
-    """An entry of the catalogue. Its code never changes its meaning; `meaning` and `remedy` are for the reference."""
+    """An entry of the catalogue. Its code never changes its meaning; `meaning` and `remedy` are for the reference.
+
+    `patience` is set where another component is working on it: so long that counts as progress, however long other
+    starts may take.
+    """
 
     code: str
     title: str
@@ -59,19 +64,29 @@ class Cause(Struct, frozen=True, kw_only=True):
     remedy: str
     find: Find
     verdict: Verdict = Verdict.STUCK
+    patience: timedelta | None = None
 
 
 def cause(
-    *, code: str, title: str, meaning: str, remedy: str, verdict: Verdict = Verdict.STUCK
+    *,
+    code: str,
+    title: str,
+    meaning: str,
+    remedy: str,
+    verdict: Verdict = Verdict.STUCK,
+    patience: timedelta | None = None,
 ) -> Callable[[Find], Cause]:
     """Register the decorated function as an entry of the catalogue."""
-    return lambda find: Cause(code=code, title=title, meaning=meaning, remedy=remedy, find=find, verdict=verdict)
+    return lambda find: Cause(
+        code=code, title=title, meaning=meaning, remedy=remedy, find=find, verdict=verdict, patience=patience
+    )
 
 
 class Diagnosis(Struct, frozen=True, kw_only=True):
     """The diagnosis of a LeaderWorkerSet, a group or a rank. `unread` are the kinds that the user may not read.
 
-    `owner` is the DisaggregatedSet that it is a part of, if that was selected.
+    `owner` is the DisaggregatedSet that it is a part of, if that was selected. A cause that is
+    progress for a limited time has a `patience`.
     """
 
     target: str
@@ -86,3 +101,4 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     log: FailedContainer | None = None
     namespace: str = ""
     owner: str = ""
+    patience: timedelta | None = None

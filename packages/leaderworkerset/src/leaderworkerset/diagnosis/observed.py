@@ -13,6 +13,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, NODES, STATEFULSETS, Resource
 from leaderworkerset.api import runsettings
 from leaderworkerset.views.disaggregation import SetView
+from leaderworkerset.views.events.scaleups import NODE_PATIENCE
 from leaderworkerset.views.events.warningevents import Warnings
 from leaderworkerset.views.groups import MISSING, Group, GroupName, Rank, View
 from leaderworkerset.views.outcome import has_finished
@@ -35,13 +36,15 @@ class Commands(Struct, frozen=True, kw_only=True):
 
     On a cluster of this machine there is no kubectl, and the steps that call it are omitted. With `until_done`, the
     command waits for the end of all ranks, so a rank that exited with code 0 is not an error. `images` are the images
-    that a cluster of this machine maps to directories; None if unknown.
+    that a cluster of this machine maps to directories; None if unknown. `node_patience` is the time for which a node
+    that an autoscaler adds counts as progress.
     """
 
     kubectl: str = KUBECTL
     lws: str = "lws"
     until_done: bool = False
     images: tuple[str, ...] | None = None
+    node_patience: timedelta = NODE_PATIENCE
 
 
 class Observed(Struct, frozen=True, kw_only=True, dict=True):
@@ -118,7 +121,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def warnings(self) -> Warnings:
-        """Return the Warning events by the object that they regard."""
+        """Return the events by the object that they regard."""
         return Warnings(self.get(CORE_EVENTS))
 
     @cached_property

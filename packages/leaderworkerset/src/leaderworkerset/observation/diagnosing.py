@@ -23,7 +23,7 @@ from leaderworkerset.api.metadata import LEASE, SELECTOR
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.diagnosis import departures, evictions, ranks
-from leaderworkerset.diagnosis.causes import volumes
+from leaderworkerset.diagnosis.causes import autoscalers, volumes
 from leaderworkerset.diagnosis.causes.schedulinggates import GROUPED, gates
 from leaderworkerset.diagnosis.diagnose import diagnose, is_as_wanted
 from leaderworkerset.diagnosis.finding import Diagnosis
@@ -81,7 +81,7 @@ async def observe_view(
     records = [obj for obj in reader.objects.get(resources.CONTROLLER_REVISIONS, ()) if not _is_revision(obj)]
     evidence = Evidence(events=reader.objects.get(resources.CORE_EVENTS, ()), records=records)
     now = clock.now()
-    return Observed(
+    observed = Observed(
         view=explained([plain], evidence, now)[0],
         now=now,
         objects=reader.objects,
@@ -89,12 +89,16 @@ async def observe_view(
         running=None if running is None else running.result(),
         leader_deployment=reader.leader_deployment,
     )
+    if not autoscalers.nominated(observed):
+        return observed
+    await reader.read(Want(Query(autoscalers.NODE_CLAIMS)))
+    return replace(observed, objects=reader.objects, unread=frozenset(reader.unread))
 
 
 def wants_of_view(view: View) -> Iterator[Want]:
     """Yield the lists that causes need for a LeaderWorkerSet that is not in its desired state."""
     namespace, own = view.namespace, f"{labels.NAME}={view.name}"
-    yield Want(lists.warnings_in(namespace))
+    yield Want(lists.events_in(namespace))
     members = [rank for group in view.groups for rank in group.ranks if not rank.is_ready]
     is_changing = meta.is_deleting(view.object) or view.is_updating or len(view.groups) != view.desired
     # without unready members the status is behind the pods: it follows what StatefulSets report

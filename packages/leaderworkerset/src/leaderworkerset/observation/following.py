@@ -91,7 +91,7 @@ class Explanations:
     """The evidence besides LeaderWorkerSets and pods of a namespace (empty: of all): Warning events and recreations."""
 
     def __init__(self, client: Client, namespace: str, name: str = "") -> None:
-        self._events = Supplement(client, lists.warnings_in(namespace))
+        self._events = Supplement(client, lists.events_in(namespace))
         self._records = Supplement(client, lists.records_of(namespace, name))
 
     @property

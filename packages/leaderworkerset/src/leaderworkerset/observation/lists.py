@@ -69,9 +69,15 @@ class Lists:
         return await self._client.find(NODES, ObjectKey("", name))
 
 
-def warnings_in(namespace: str) -> Query:
-    """Return the query for the Warning events of a namespace (empty: of all)."""
-    return Query(CORE_EVENTS, namespace, field_selector="type=Warning")
+EVERY_START: Final = ("Scheduled", "Created", "Started", "Killing", "SuccessfulCreate", "SuccessfulDelete")
+"""The reasons of events that every pod causes, which explain nothing and are most of all events."""
+
+TELLING: Final = ",".join(f"reason!={reason}" for reason in EVERY_START)
+
+
+def events_in(namespace: str) -> Query:
+    """Return the query for the events of a namespace (empty: of all) that may explain something."""
+    return Query(CORE_EVENTS, namespace, field_selector=TELLING)
 
 
 def records_of(namespace: str, name: str = "") -> Query:
@@ -85,7 +91,7 @@ def records_of(namespace: str, name: str = "") -> Query:
 
 async def with_evidence(lists: Lists, views: Sequence[View], namespace: str) -> list[View]:
     """Return the views with the evidence; events are listed only if an object is not ready."""
-    events = await _permitted(lists, warnings_in(namespace)) if wants_events(views) else []
+    events = await _permitted(lists, events_in(namespace)) if wants_events(views) else []
     evidence = Evidence(events=events, records=await _permitted(lists, records_of(namespace)) if views else [])
     return explained(views, evidence, SystemClock().now())
 

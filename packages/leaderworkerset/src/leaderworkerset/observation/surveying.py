@@ -193,7 +193,7 @@ def wants_of_set(set_view: SetView) -> Iterator[Want]:
     """Yield the lists for a set; none if it is complete."""
     if set_view.is_settled:
         return
-    yield Want(lists.warnings_in(set_view.namespace))
+    yield Want(lists.events_in(set_view.namespace))
     yield Want(Query(ROLE_SCALERS, set_view.namespace))
     if not meta.is_observed(set_view.object):
         yield from of_manager()

@@ -5,6 +5,7 @@ import os
 import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -20,6 +21,7 @@ from leaderworkerset.cli.cluster.lifeline import Lifeline
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.views.events.scaleups import NODE_PATIENCE
 
 if TYPE_CHECKING:
     from kuberuntime.access.access import Access
@@ -92,7 +94,8 @@ class Session(msgspec.Struct, frozen=True):
     With `until_done` the command, or the run that the cluster is for, waits for the end of all ranks. `images` are the
     images that a cluster of this machine maps to directories; None if unknown. `cluster`, `context`
     and `user` are the names of the kubeconfig, for people. A session that
-    outlives its cluster calls the functions in `on_renewal` after it has read another kubeconfig.
+    outlives its cluster calls the functions in `on_renewal` after it has read another kubeconfig. `node_patience` is the
+    time for which a node that an autoscaler adds counts as progress.
     """
 
     client: Client
@@ -107,6 +110,7 @@ class Session(msgspec.Struct, frozen=True):
     context: str = ""
     user: str = ""
     on_renewal: list[Callable[[], None]] = msgspec.field(default_factory=list)
+    node_patience: timedelta = NODE_PATIENCE
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,6 +120,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     context_name: str | None = None
     kubeconfig: str | None = None
     local: str | None = None
+    node_patience: timedelta = NODE_PATIENCE
 
     @asynccontextmanager
     async def session(self, *, outlives: bool = False) -> AsyncIterator[Session]:
@@ -150,6 +155,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
                 Lifeline(place),
                 *self._commands(place),
                 until_done=own is not None and own.until_done.exists(),
+                node_patience=self.node_patience,
                 images=None if own is None else own.mapped_images(),
                 cluster=f"{self.local} (on this machine)" if place else access.cluster or access.server,
                 context=access.context,

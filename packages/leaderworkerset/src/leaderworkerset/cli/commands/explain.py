@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, SERVICES
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import targets
+from leaderworkerset.cli import sharedoptions, targets
 from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
@@ -38,6 +38,7 @@ EXIT_CODES: Final = {Verdict.HEALTHY: 0, Verdict.PROGRESSING: 3, Verdict.STUCK: 
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Only objects with these labels.")
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="A document for programs.")
+@sharedoptions.node_patience_option
 @click.pass_obj
 def command(target: Target, name: str | None, *, everywhere: bool, selector: str, form: str | None) -> int:
     """Explain why a LeaderWorkerSet, a group or a rank is not ready: one root cause, its evidence, the next step.

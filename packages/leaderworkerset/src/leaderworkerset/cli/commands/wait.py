@@ -18,7 +18,7 @@ from leaderworkerset.cli import logging, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.sets.causes import Causes, stuck_options
-from leaderworkerset.cli.sharedoptions import timeout_option
+from leaderworkerset.cli.sharedoptions import node_patience_option, timeout_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import formats
 from leaderworkerset.cli.views.progress import BETWEEN_LINES, ProgressLine
@@ -60,6 +60,7 @@ class WaitRequest(Struct, frozen=True, kw_only=True):
 )
 @timeout_option("2m")
 @stuck_options
+@node_patience_option
 @formats.output_option("Print the objects that have it instead.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: bool, **options: Any) -> None:

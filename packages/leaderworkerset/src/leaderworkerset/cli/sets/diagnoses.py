@@ -83,7 +83,13 @@ async def explain(session: Session, selection: Selection) -> list[Diagnosis]:
 
 def commands_of(session: Session) -> Commands:
     """Return the words by which next steps call kubectl and lws, so that they address the same cluster."""
-    return Commands(kubectl=session.kubectl, lws=session.lws, until_done=session.until_done, images=session.images)
+    return Commands(
+        kubectl=session.kubectl,
+        lws=session.lws,
+        until_done=session.until_done,
+        images=session.images,
+        node_patience=session.node_patience,
+    )
 
 
 def more(session: Session, name: str, namespace: str = "") -> str:

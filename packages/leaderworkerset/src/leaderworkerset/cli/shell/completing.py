@@ -28,6 +28,8 @@ def names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[
     """Return the names that begin with the typed text."""
     import asyncio
 
+    from msgspec import convert
+
     from kuberuntime.client import http  # noqa: F401 - imported before the time limit starts
     from kuberuntime.errors import KubeError
     from leaderworkerset.cli import targets  # noqa: F401 - likewise
@@ -35,7 +37,7 @@ def names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[
     from leaderworkerset.cli.errors import CommandError
 
     async def read() -> list[str]:
-        async with Target(**where(typed(), ctx.find_root().command)).session() as session:
+        async with convert(where(typed(), ctx.find_root().command), Target).session() as session:
             return await _names(session, incomplete)
 
     try:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta, placement
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.causes.autoscalers import noted
 from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ, Told
@@ -45,6 +46,7 @@ def has_labels(node: JSONObject, selector: dict[str, str]) -> bool:
     meaning="nodeSelector or node affinity of the pod template names labels that no (free) node has.",
     remedy="Label nodes, add nodes with these labels, or correct the selector.",
 )
+@noted
 def no_labels(observed: Observed) -> Finding | None:
     """Find pods whose required labels no node has; if a node has them, its taint or cordon is the cause."""
     for rank in observed.at(is_unscheduled):
@@ -77,6 +79,7 @@ NO_NODES_OPEN: Final = Told(
     meaning="There are no nodes, or the suitable ones are cordoned (unschedulable).",
     remedy="Add nodes, or make them schedulable again: `kubectl uncordon NODE`.",
 )
+@noted
 def cordoned(observed: Observed) -> Finding | None:
     """Find pods that no node accepts, and the cordoned nodes with the labels that the first pod requires."""
     finding = NO_NODES_OPEN(observed)
@@ -100,6 +103,7 @@ def cordoned(observed: Observed) -> Finding | None:
     meaning="Nodes have taints that the pods do not tolerate.",
     remedy="Add a toleration to the pod template, or remove the taint from the nodes intended for the pods.",
 )
+@noted
 def tainted(observed: Observed) -> Finding | None:
     """Find pods that taints repel, and the taints of the nodes with the labels that the pod requires."""
     repelled_ranks = [rank for rank in observed.at(is_unscheduled) if "untolerated taint" in rank.why]

@@ -15,6 +15,7 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.core.gang import demand
 from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.causes.autoscalers import noted
 from leaderworkerset.diagnosis.causes.closednodes import taint_text, untolerated
 from leaderworkerset.diagnosis.finding import Cause, Find, Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
@@ -169,6 +170,7 @@ def _free(nodes: Mapping[str, JSONObject], pods: Iterable[JSONObject], name: str
     meaning="Each group has a topology domain of its own, such as a rack, and other groups occupy all of them.",
     remedy="Add nodes in another domain, or reduce the number of groups.",
 )
+@noted
 def domain_is_held(observed: Observed) -> Finding | None:
     """Find groups without a free topology domain, and the groups that occupy the domains."""
     key = meta.annotations(observed.view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
@@ -210,6 +212,7 @@ def _holders(observed: Observed, key: str) -> dict[str, str]:
     meaning="With maxUnavailable 0 a rollout first creates an additional group. There is no room for one.",
     remedy="Make room for one more group, or allow one to be unavailable.",
 )
+@noted
 def no_surge_room(observed: Observed) -> Finding | None:
     """Find a rollout with maxUnavailable 0 whose additional groups fit on no node."""
     strategy = (meta.spec(observed.view.object).get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
@@ -238,39 +241,41 @@ ACCELERATORS: Final = Cause(
     title="too few accelerators",
     meaning="No node has enough free GPUs, TPUs or other extended resources for a pod.",
     remedy="Add or free nodes with that resource, or request less. Check the device plugin if nodes should have it.",
-    find=short_of("extended"),
+    find=noted(short_of("extended")),
 )
 MEMORY: Final = Cause(
     code="LWS-E037",
     title="too little memory",
     meaning="No node has enough unrequested memory for a pod.",
     remedy="Add or free nodes, or request less.",
-    find=short_of("memory"),
+    find=noted(short_of("memory")),
 )
 CPU: Final = Cause(
     code="LWS-E036",
     title="too little cpu",
     meaning="No node has enough unrequested cpu for a pod.",
     remedy="Add or free nodes, or request less.",
-    find=short_of("cpu"),
+    find=noted(short_of("cpu")),
 )
 STORAGE: Final = Cause(
     code="LWS-E048",
     title="too little ephemeral storage",
     meaning="No node has enough unrequested ephemeral storage for a pod.",
     remedy="Add or free nodes, or request less.",
-    find=short_of("ephemeral-storage"),
+    find=noted(short_of("ephemeral-storage")),
 )
 TOO_MANY_PODS: Final = Cause(
     code="LWS-E038",
     title="nodes are full of pods",
     meaning="A node accepts a limited number of pods, whatever they request.",
     remedy="Add nodes, or remove pods.",
-    find=Told(
-        is_unscheduled,
-        r"Too many pods",
-        "nodes accept no further pod, so {pod} waits{others}",
-        ("{anywhere} nodes",),
+    find=noted(
+        Told(
+            is_unscheduled,
+            r"Too many pods",
+            "nodes accept no further pod, so {pod} waits{others}",
+            ("{anywhere} nodes",),
+        )
     ),
 )
 SPREAD: Final = Cause(
@@ -278,11 +283,13 @@ SPREAD: Final = Cause(
     title="spread or (anti-)affinity leaves no node",
     meaning="The running pods, and the pod template's affinity or topologySpreadConstraints, leave no node.",
     remedy="Relax the constraint, or add nodes in other domains.",
-    find=Told(
-        is_unscheduled,
-        r"(?P<rule>pod topology spread constraints|pod anti-affinity rules|pod affinity rules|existing pods anti-affinity rules)",
-        "{rule} leave no node for pod {pod}{others}",
-        ("relax the constraint in the template of {name}, or add nodes in other domains",),
+    find=noted(
+        Told(
+            is_unscheduled,
+            r"(?P<rule>pod topology spread constraints|pod anti-affinity rules|pod affinity rules|existing pods anti-affinity rules)",
+            "{rule} leave no node for pod {pod}{others}",
+            ("relax the constraint in the template of {name}, or add nodes in other domains",),
+        )
     ),
 )
 PORTS: Final = Cause(
@@ -290,11 +297,13 @@ PORTS: Final = Cause(
     title="the host port is taken",
     meaning="The pod template requests a host port, and other pods use it on every suitable node.",
     remedy="Remove hostPort, or add nodes.",
-    find=Told(
-        is_unscheduled,
-        r"free ports",
-        "no node has the requested host port free for pod {pod}{others}",
-        ("remove hostPort from the template of {name}",),
+    find=noted(
+        Told(
+            is_unscheduled,
+            r"free ports",
+            "no node has the requested host port free for pod {pod}{others}",
+            ("remove hostPort from the template of {name}",),
+        )
     ),
 )
 UNSCHEDULABLE: Final = Cause(
@@ -302,10 +311,12 @@ UNSCHEDULABLE: Final = Cause(
     title="no node is suitable",
     meaning="The scheduler finds no node for a reason that has no code of its own; the message is the scheduler's.",
     remedy="Follow the message.",
-    find=Told(
-        is_unscheduled,
-        r"\S",
-        "no node is suitable for pod {pod}{others}",
-        ("{lws} describe {place}", "{anywhere} nodes"),
+    find=noted(
+        Told(
+            is_unscheduled,
+            r"\S",
+            "no node is suitable for pod {pod}{others}",
+            ("{lws} describe {place}", "{anywhere} nodes"),
+        )
     ),
 )

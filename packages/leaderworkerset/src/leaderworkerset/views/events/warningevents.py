@@ -1,8 +1,9 @@
-"""Warning events as reasons: if a pod does not explain its rank, the newest event that still applies does. Pure.
+"""Events as reasons: if a pod does not explain its rank, the newest event that still applies does. Pure.
 
-In: the Warning events (v1) of a namespace. A missing pod is explained by its StatefulSet or by its LeaderWorkerSet, a
-pod that does not start by its own events. Outdated events are ignored: those of another pod of that name, those from
-before the leader, and those of a stage that the pod has passed.
+In: the events (v1) of a namespace. A missing pod is explained by Warning events of its StatefulSet or of its
+LeaderWorkerSet, a pod that does not start by its own events. Outdated events are ignored: those of another pod of that
+name, those from before the leader, and those of a stage that the pod has passed. Normal events explain two waits: an
+autoscaler adds a node, and an image is being pulled.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +17,7 @@ from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
 from leaderworkerset.views import deaths, recreations
+from leaderworkerset.views.events import pulls, scaleups
 from leaderworkerset.views.groups import NOT_CREATED, Group, Rank, View
 
 LONGEST_SILENCE: Final = timedelta(minutes=20)
@@ -31,7 +33,7 @@ BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class WarningEvent(Struct, frozen=True):
-    """One Warning event: the regarded object, the message, and when it happened last."""
+    """One event: the regarded object, the message, and when it happened last."""
 
     kind: str
     name: str
@@ -40,22 +42,53 @@ class WarningEvent(Struct, frozen=True):
     message: str
     last: datetime
     related: str
+    component: str = ""
+    is_warning: bool = True
 
 
 class Warnings:
-    """The Warning events of one namespace or of all, by the regarded object."""
+    """The events of one namespace or of all, by the regarded object; most causes need only the Warning events."""
 
     def __init__(self, events: Iterable[JSONObject]) -> None:
         self._by_object: dict[tuple[str, str, str], list[WarningEvent]] = {}
+        self._all: dict[tuple[str, str, str], list[WarningEvent]] = {}
         for event in events:
-            if event.get("type") == "Warning":
-                about, warning = event.get("involvedObject") or {}, _read(event)
-                key = (about.get("namespace") or meta.namespace(event), warning.kind, warning.name)
-                self._by_object.setdefault(key, []).append(warning)
+            about, record = event.get("involvedObject") or {}, _read(event)
+            key = (about.get("namespace") or meta.namespace(event), record.kind, record.name)
+            self._all.setdefault(key, []).append(record)
+            if record.is_warning:
+                self._by_object.setdefault(key, []).append(record)
 
     def about(self, namespace: str, kind: str, name: str) -> Sequence[WarningEvent]:
         """Return the warnings about an object of that name, whatever its UID."""
         return self._by_object.get((namespace, kind, name), ())
+
+    def of_any_type(self, namespace: str, kind: str, name: str) -> Sequence[WarningEvent]:
+        """Return the events of any type about an object of that name, whatever its UID."""
+        return self._all.get((namespace, kind, name), ())
+
+    def of_pod(self, namespace: str, rank: Rank) -> list[WarningEvent]:
+        """Return the events of any type about the present pod of a rank."""
+        return [event for event in self.of_any_type(namespace, "Pod", rank.pod) if event.uid == rank.uid]
+
+    def pull_of(self, namespace: str, rank: Rank) -> pulls.Pull | None:
+        """Return the pull that a rank waits for; None if no image is being pulled."""
+        if rank.is_ready or not rank.node or not _is_starting(rank):
+            return None
+        pull = pulls.current(self.of_pod(namespace, rank))
+        if pull is None:
+            return None
+        others = (event for events in self._all.values() for event in events)
+        return replace(pull, last_took=pulls.last_took(pull.image, others))
+
+
+def awaits_node(rank: Rank) -> bool:
+    """Return whether a pod waits for a node, so that an autoscaler may be adding one."""
+    return rank.object is not None and not rank.node and not meta.is_deleting(rank.object)
+
+
+def _is_starting(rank: Rank) -> bool:
+    return rank.state in STARTING or rank.state.startswith("Init:")
 
 
 def is_unexplained(rank: Rank) -> bool:
@@ -75,12 +108,23 @@ def explanation(view: View, group: Group, rank: Rank, warnings: Warnings, now: d
     candidates = _of_missing(view, group, rank, warnings) if rank.object is None else _of_pod(view, rank, warnings)
     current = [event for event in candidates if rank.object is not None or now - event.last < LONGEST_SILENCE]
     newest = max(current, key=lambda event: event.last, default=None)
+    pull = warnings.pull_of(view.namespace, rank)
+    if pull is not None and (newest is None or newest.last <= pull.since):
+        return pulls.text(pull, rank.node, now)
     return newest.message if newest else ""
+
+
+def _with_scale_up(view: View, rank: Rank, why: str, warnings: Warnings, now: datetime) -> str:
+    """Return the reason of a rank, first that an autoscaler is adding nodes for it, if it does so in time."""
+    request = scaleups.node_request(warnings.of_pod(view.namespace, rank)) if awaits_node(rank) else None
+    if request is None or request.is_refused or now - request.last >= scaleups.NODE_PATIENCE:
+        return why
+    return ": ".join(filter(None, [scaleups.added_text(request, now), why]))
 
 
 def _of_pod(view: View, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
     own = [event for event in warnings.about(view.namespace, "Pod", rank.pod) if event.uid == rank.uid]
-    if rank.state in STARTING or rank.state.startswith("Init:"):
+    if _is_starting(rank):
         passed = OF_PROBES | OF_RUNS | (OF_SCHEDULING if rank.node else frozenset())
         return [event for event in own if event.reason not in passed]
     started = _started(rank)
@@ -134,6 +178,8 @@ def _read(event: JSONObject) -> WarningEvent:
         message=" ".join(str(event.get("message", "")).split()),
         last=last_seen(event),
         related=related.get("name", "") if related.get("kind") == "Pod" else "",
+        component=event.get("reportingComponent") or (event.get("source") or {}).get("component") or "",
+        is_warning=event.get("type") == "Warning",
     )
 
 
@@ -149,15 +195,16 @@ def _moment(stamp: str | None) -> datetime:
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """Warning events (v1) and records of recreations, of one namespace or of all."""
+    """Events (v1) and records of recreations, of one namespace or of all."""
 
     events: Sequence[JSONObject] = ()
     records: Sequence[JSONObject] = ()
 
 
 def wants_events(views: Iterable[View]) -> bool:
-    """Return whether a rank is unready for a reason that its pod does not show."""
-    return any(is_unexplained(rank) for view in views for group in view.groups for rank in group.ranks)
+    """Return whether the pod of an unready rank does not show the whole reason."""
+    ranks = (rank for view in views for group in view.groups for rank in group.ranks)
+    return any(is_unexplained(rank) or awaits_node(rank) for rank in ranks)
 
 
 def explained(views: Iterable[View], evidence: Evidence, now: datetime) -> list[View]:
@@ -193,4 +240,4 @@ def _group(
 def _why(view: View, group: Group, rank: Rank, warnings: Warnings, now: datetime) -> str:
     if rank.deaths and rank.node and is_unexplained(rank):
         return f"{rank.deaths[0].container}: {podstate.death(rank.deaths[0].end)}; started again"
-    return explanation(view, group, rank, warnings, now) or rank.why
+    return _with_scale_up(view, rank, explanation(view, group, rank, warnings, now) or rank.why, warnings, now)

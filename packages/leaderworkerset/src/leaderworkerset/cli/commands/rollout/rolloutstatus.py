@@ -49,6 +49,7 @@ REFRESH = 5.0
     metavar="DURATION",
     help="Exit 1 with the reason when no group changed for so long.",
 )
+@sharedoptions.node_patience_option
 @click.option("--watch/--no-watch", default=True, show_default=True, help="Follow it, or print once how far it is.")
 @click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Print once how far it is, for programs.")
 @click.pass_obj
