@@ -83,7 +83,8 @@ class Settings:
     replaces it. With `stub`, containers that cannot run here are replaced by a server that answers on their ports, and
     those of `stub_images` (`all`: of every image) whether they can or not. With `hold_completed`, containers that
     exited with code 0 are not restarted. With `quote_failures`, a container that failed without a termination message
-    gets its last log lines as message. `environment` has the variables of this process that containers inherit.
+    gets its last log lines as message. With `memory_limits`, a container that exceeds its memory limit is ended.
+    `environment` has the variables of this process that containers inherit.
     """
 
     directory: Path
@@ -97,6 +98,7 @@ class Settings:
     stub_images: frozenset[str] = frozenset()
     hold_completed: bool = False
     quote_failures: bool = False
+    memory_limits: bool = True
     max_pods: int = MAX_PODS
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 

@@ -158,6 +158,7 @@ def _kubelet_settings(cluster: Cluster, capabilities: Capabilities) -> "KubeletS
         stub_images=settings.stub_images,
         hold_completed=settings.hold_completed,
         quote_failures=settings.quote_failures,
+        memory_limits=settings.memory_limits,
         host_user=os.getuid(),
         host_environment=settings.environment,
         grace_at_end=GRACE_AT_END,

@@ -9,7 +9,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.core.leaderworkerset import reading
-from leaderworkerset.diagnosis import departures, evictions, ranks, storedvalues
+from leaderworkerset.diagnosis import departures, evictions, memorylimits, ranks, storedvalues
 from leaderworkerset.diagnosis.catalogue import CATALOGUE, OF_SETS
 from leaderworkerset.diagnosis.causes import editedchildren, hangs
 from leaderworkerset.diagnosis.causes.rollouts import configuration
@@ -50,6 +50,7 @@ def is_whole(view: View, selection: Selection) -> bool:
 def diagnose(observed: Observed, selection: Selection) -> Diagnosis:
     """Return the root cause of the selection, and the stored values of a whole set that admission would reject."""
     diagnosis = _diagnose(observed, selection)
+    diagnosis = replace(diagnosis, evidence=(*diagnosis.evidence, *memorylimits.warnings(observed)))
     if selection.group is not None or not (errors := storedvalues.errors(observed)):
         return diagnosis
     evidence = (*diagnosis.evidence, *(f"stored, but rejected at creation: {error}" for error in errors))

@@ -39,6 +39,7 @@ from localkube.kubelet.accelerators.accelerator import uuid_of
 from localkube.kubelet.accelerators.ledger import Ledger
 from localkube.kubelet.container.podcell import PodCell
 from localkube.kubelet.node.hosts import Hosts
+from localkube.kubelet.node.memorywatch import MemoryWatch
 from localkube.kubelet.node.metering import Meter
 from localkube.kubelet.node.node import NodeContext
 from localkube.kubelet.node.objects import Objects, references
@@ -79,6 +80,7 @@ class Kubelet:
             former=FormerLogs(settings.state_directory / "former", self._trash),
             devices=Ledger(settings.devices, exposed=settings.devices_exposed),
             free=self._free,
+            memory=MemoryWatch(runner),
         )
 
     async def run(self, caught_up: asyncio.Event | None = None) -> None:
@@ -97,6 +99,7 @@ class Kubelet:
             self._discard_orphans()
             tasks.create_task(self._trash.run())
             tasks.create_task(self._node.hosts.run())
+            tasks.create_task(self._node.memory.run())
             self._services.subscribe(self._on_service)
             self._pods.subscribe(lambda change: self._on_pod(change, tasks))
             self._node.objects.subscribe(self._on_source)

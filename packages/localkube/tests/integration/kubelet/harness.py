@@ -133,7 +133,12 @@ class KubeletWithProcesses:
 
 @asynccontextmanager
 async def cluster(
-    directory: Path, *, network: Network = "isolated", plain: bool = False, stub: bool = False
+    directory: Path,
+    *,
+    network: Network = "isolated",
+    plain: bool = False,
+    stub: bool = False,
+    memory_limits: bool = True,
 ) -> AsyncIterator[KubeletWithProcesses]:
     """Run a cluster around the body of a test."""
     runner = SandboxRunner(network=network, state_directory=directory, isolation="plain" if plain else "namespaces")
@@ -142,6 +147,7 @@ async def cluster(
         capabilities=await runner.start(),
         state_directory=directory,
         stub=stub,
+        memory_limits=memory_limits,
         host_user=os.geteuid(),
         host_environment=os.environ,
     )

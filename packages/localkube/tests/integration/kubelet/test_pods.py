@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import resource
 import signal
 import sys
@@ -30,6 +31,7 @@ from localkube.kubelet.processes import processtree
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
+HOARD = "import time; kept = bytearray(200 << 20); print('kept', flush=True); time.sleep(1000)"
 SERVER = [sys.executable, "-u", "-m", "http.server", "8080"]
 
 
@@ -51,6 +53,23 @@ async def test_process_has_hostname_variables_arguments_and_directory(it: Kubele
     found = await it.run_to_end(never(main))
     assert await it.logs(found) == f"web-0 1 {meta.status(found)['podIP']} /usr 1-$(A)\n"
     assert meta.status(found)["phase"] == "Succeeded"
+
+
+async def test_container_above_its_memory_limit_is_killed(it: KubeletWithProcesses) -> None:
+    main = container([sys.executable, "-c", HOARD], resources={"limits": {"memory": "100Mi"}})
+    found = await it.run_to_end(never(main))
+    ended = meta.status(found)["containerStatuses"][0]["state"]["terminated"]
+    assert (ended["reason"], ended["exitCode"]) == ("OOMKilled", 137)
+    assert re.fullmatch(r"used 2\d\dMi of memory, and its limit is 100Mi", ended["message"])
+
+
+async def test_limit_that_is_not_enforced_is_reported(tmp_path: Path) -> None:
+    async with cluster(tmp_path, memory_limits=False) as it:
+        main = container([sys.executable, "-c", HOARD], resources={"limits": {"memory": "100Mi"}})
+        await it.client.create(PODS, pod(main))
+        found = await it.until(lambda found: meta.is_condition_true(found, "MemoryLimitExceeded"))
+        condition = meta.find_condition(found, "MemoryLimitExceeded") or {}
+        assert re.fullmatch(r"container main used 2\d\dMi of memory, and its limit is 100Mi", condition["message"])
 
 
 async def test_names_of_pods_and_services_resolve_in_pods(it: KubeletWithProcesses) -> None:

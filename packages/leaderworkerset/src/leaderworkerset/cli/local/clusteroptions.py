@@ -56,6 +56,7 @@ class ClusterOptions(Struct, frozen=True, kw_only=True):
     node_capacity: tuple[str, ...] = ()
     gpus_per_node: int | str = 0
     expose_gpus: bool = False
+    ignore_memory_limits: bool = False
     network: str = "isolated"
     images: tuple[tuple[str, Path], ...] = ()
     stub: tuple[str, ...] = ()
@@ -68,6 +69,7 @@ class ClusterOptions(Struct, frozen=True, kw_only=True):
         """Return the command line words for the same options, for a detached process."""
         words = [f"--nodes={self.nodes}", f"--gpus-per-node={self.gpus_per_node}", f"--network={self.network}"]
         words += ["--expose-gpus"] if self.expose_gpus else []
+        words += ["--ignore-memory-limits"] if self.ignore_memory_limits else []
         words += [f"--node-label={label}" for label in self.node_labels]
         words += [f"--node-taint={taint}" for taint in self.node_taints]
         words += [f"--node-capacity={capacity}" for capacity in self.node_capacity]
@@ -121,6 +123,11 @@ OPTIONS = (
         "--expose-gpus",
         is_flag=True,
         help="With --gpus host: containers that request no GPU see all GPUs of their node, instead of none.",
+    ),
+    click.option(
+        "--ignore-memory-limits",
+        is_flag=True,
+        help="Do not end containers that use more memory than their limit. lws explain names them.",
     ),
     click.option(
         "--network",

@@ -162,6 +162,7 @@ def settings_of(
         stub_images=frozenset(options.stub),
         hold_completed=hold_completed,
         quote_failures=True,
+        memory_limits=not options.ignore_memory_limits,
         max_pods=options.max_pods,
         environment=host_environment(os.environ, Path(sys.prefix)),
     )

@@ -216,6 +216,7 @@ def test_cluster_options_pass_to_another_process(tmp_path: Path) -> None:
         node_capacity=("cpu=8,memory=32Gi", "pods=20"),
         gpus_per_node=8,
         expose_gpus=True,
+        ignore_memory_limits=True,
         network="shared",
         images=(("a", tmp_path),),
         stub=("missing", "all", "vllm/vllm-openai"),

@@ -66,6 +66,15 @@ def test_stored_values_that_creation_would_reject_are_named() -> None:
     assert told(observed(pods, of=scaled), "web/0").evidence == ()
 
 
+def test_memory_above_a_limit_that_is_not_enforced_is_named() -> None:
+    heavy = ready()
+    message = "container main used 2048Mi of memory, and its limit is 200Mi"
+    heavy["status"]["conditions"].append({"type": "MemoryLimitExceeded", "status": "True", "message": message})
+    found = told(observed([heavy, ready(0, 1)], of=lws(status=AVAILABLE)))
+    assert found.verdict is Verdict.HEALTHY
+    assert found.evidence == (f"pod web-0: {message}: a node would kill it (OOMKilled)",)
+
+
 def test_unreadable_stored_budget_is_named() -> None:
     stored = lws(2, 1, status={"updatedReplicas": 1, "conditions": conditions(UpdateInProgress="True")})
     stored["spec"]["rolloutStrategy"] = {"rollingUpdateConfiguration": {"maxUnavailable": "half"}}

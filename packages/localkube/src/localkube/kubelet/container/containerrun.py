@@ -34,6 +34,7 @@ class ContainerRun:
         self.pid = 0
         self.exit: Exit | None = None
         self.last_problem = ""
+        self.excess = ""
         self.tasks: set[asyncio.Task[None]] = set()
         self.hook: asyncio.Task[None] | None = None
         self._termination_file = termination_file
@@ -66,7 +67,8 @@ class ContainerRun:
     def message(self, ending: Exit, log_directory: Path, *, quote: bool = False) -> str:
         """Return the container's termination message: its message file, or the end of its log.
 
-        The log is used if the container failed without a message, and its policy says so or `quote` is set.
+        The log is used if the container failed without a message, and its policy says so or `quote` is set. It begins
+        with `excess`, for which the container was ended.
         """
         content = _tail_of(self._termination_file)
         if not content and ending.code != 0:
@@ -74,7 +76,7 @@ class ContainerRun:
                 content = logreader.last_lines(log_directory, self.log.run, FALLBACK_LINES, FALLBACK_BYTES)
             elif quote:
                 content = logreader.last_lines(log_directory, self.log.run, QUOTED_LINES, QUOTED_BYTES)
-        return content.decode(errors="replace")
+        return "\n".join(filter(None, [self.excess, content.decode(errors="replace")]))
 
 
 def fresh_termination_file(path: Path) -> None:

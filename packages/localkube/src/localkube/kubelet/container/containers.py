@@ -27,6 +27,7 @@ from localkube.kubelet.container.images import UnrunnableError
 from localkube.kubelet.container.launch import Launch, Surroundings
 from localkube.kubelet.container.podcell import RETRY, PodCell
 from localkube.kubelet.logfiles.logwriter import LogWriter
+from localkube.kubelet.node.memorywatch import Limited
 from localkube.kubelet.pod import state
 from localkube.kubelet.pod.state import Phase, Waiting
 from localkube.kubelet.processes.descriptors import require_spare
@@ -38,6 +39,9 @@ from localkube.kubelet.spec.probes import Kind
 
 CONFIG_ERROR: Final = "CreateContainerConfigError"
 CREATE_ERROR: Final = "CreateContainerError"
+
+OUT_OF_MEMORY: Final = "OOMKilled"
+MEBIBYTE: Final = 2**20
 
 SPARE: Final = 64
 """Descriptors that are kept free for clients of the API server when the logs of containers need many."""
@@ -58,6 +62,7 @@ class Containers:
         for task in self._starts:
             task.cancel()
         for run in self._cell.runs.values():
+            self._cell.node.memory.discard(run.id)
             run.close()
         self._cell.runs.clear()
 
@@ -119,13 +124,15 @@ class Containers:
 
     async def _collect(self, run: ContainerRun, ending: Exit) -> None:
         await self._runner.signal(run.id, signal.SIGKILL, everything=True)
+        self._cell.node.memory.discard(run.id)
         run.close()
         if self._cell.runs.get(run.name) is run:
             del self._cell.runs[run.name]
         quote = self._cell.node.settings.quote_failures
         message = run.message(ending, self._cell.log_directory(run.name), quote=quote)
         now = self._cell.now()
-        self._cell.update(run.name, partial(state.ended, ending=ending, message=message, now=now))
+        reason = OUT_OF_MEMORY if run.excess else ""
+        self._cell.update(run.name, partial(state.ended, ending=ending, message=message, now=now, reason=reason))
         conflict = await self._port_conflict(run.launch.container) if ending.code else ""
         if conflict:
             self._cell.emit("PortConflict", conflict, run.name)
@@ -190,6 +197,23 @@ class Containers:
         cell.emit("Created", f"Created container {name}", name)
         cell.emit("Started", f"Started container {name}", name)
         self._spawn(run, self._accompany(run))
+        if plan.argv:
+            limit = partial(self._memory_limit, name)
+            cell.node.memory.add(run.id, Limited(run.pid, limit, partial(self._exceed, run)))
+
+    async def _exceed(self, run: ContainerRun, memory: int) -> None:
+        """End a container that uses more memory than its limit, or report it if limits are not enforced."""
+        limit = self._memory_limit(run.name)
+        text = f"used {memory / MEBIBYTE:.0f}Mi of memory, and its limit is {limit / MEBIBYTE:.0f}Mi"
+        if self._cell.node.settings.memory_limits:
+            run.excess = text
+            await self._runner.signal(run.id, signal.SIGKILL, everything=True)
+        else:
+            self._cell.update(run.name, lambda current: replace(current, excess=text))
+
+    def _memory_limit(self, name: str) -> int:
+        """Return the current limit of a container in bytes: a resize may have changed it."""
+        return podspec.memory_limit(self._cell.pod, name)
 
     def _on_exit(self, run: ContainerRun, ending: Exit) -> None:
         run.exit = ending

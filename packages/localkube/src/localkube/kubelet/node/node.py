@@ -11,6 +11,7 @@ from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.accelerators.ledger import Ledger
 from localkube.kubelet.node.hosts import Hosts
+from localkube.kubelet.node.memorywatch import MemoryWatch
 from localkube.kubelet.node.objects import Objects
 from localkube.kubelet.node.trash import FormerLogs
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
@@ -35,6 +36,7 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     former: FormerLogs
     devices: Ledger
     free: Callable[[JSONObject], None]
+    memory: MemoryWatch
 
     def facts(self, pod: JSONObject) -> NodeFacts:
         """Return the fields of its node that a pod may refer to."""

@@ -16,6 +16,9 @@ from localkube.kubelet.spec.fieldref import NodeFacts
 STUB_IMAGE: Final = "stub://"
 """The prefix of the imageID of containers that the built-in stub server replaces."""
 
+OVER_LIMIT: Final = "MemoryLimitExceeded"
+"""The condition of pods with a container that a node would end, while this cluster does not enforce memory limits."""
+
 STUB_CONDITION: Final = "Stub"
 """The condition of pods that have stubs among their containers; its message names them."""
 
@@ -178,6 +181,7 @@ def _computed(pod: JSONObject, state: PodState, phase: str, old: dict[str, JSONO
         containers,
         *([_restarting_all(state, phase)] if may_restart else []),
         *([_stub_condition(stubs)] if stubs else []),
+        *_over_limit(state),
     ]
 
 
@@ -219,6 +223,14 @@ def _ready(pod: JSONObject, containers: JSONObject, old: dict[str, JSONObject]) 
 def _stub_condition(stubs: list[str]) -> JSONObject:
     message = f"replaced by the built-in stub server: {', '.join(stubs)}"
     return {"type": STUB_CONDITION, "status": "True", "reason": "ImageNotRunnable", "message": message}
+
+
+def _over_limit(state: PodState) -> list[JSONObject]:
+    texts = [
+        f"container {container.name} {container.excess}" for container in state.containers.values() if container.excess
+    ]
+    message = "; ".join(texts)
+    return [{"type": OVER_LIMIT, "status": "True", "reason": "LimitsNotEnforced", "message": message}] if texts else []
 
 
 def _with_time(condition: JSONObject, old: JSONObject | None, now: datetime) -> JSONObject:

@@ -1,6 +1,6 @@
 """Resizes of running pods: the resources of containers, and why a pod does not get the requested resources. Pure.
 
-CPU and memory are not enforced here. So a resize that fits the node as a whole takes effect at once, and is never
+No cgroup is changed here. So a resize that fits the node as a whole takes effect at once, and is never
 deferred: the amounts only affect the placement of pods.
 """
 

@@ -69,7 +69,8 @@ class ContainerState(Struct, frozen=True, kw_only=True):
     With `passed`, the next init container may start: it succeeded, or is a started sidecar.
 
     `hook` is the progress of the preStop hook of a stopping container; `""` means that the stop signal was sent.
-    `killed` means that SIGKILL was sent. `image` is the image at the start. When the pod names another image, the
+    `killed` means that SIGKILL was sent. `excess` is the memory that the container uses above its limit, in words, if
+    limits are not enforced. `image` is the image at the start. When the pod names another image, the
     container is `replaced`: stopped, and restarted whatever its restart policy is.
     """
 
@@ -86,6 +87,7 @@ class ContainerState(Struct, frozen=True, kw_only=True):
     ready: bool = False
     passed: bool = False
     unhealthy: str = ""
+    excess: str = ""
     hook: Hook = ""
     kill_at: datetime | None = None
     killed: bool = False
@@ -228,12 +230,12 @@ def stopping(container: ContainerState, kill_at: datetime, hook: Hook, *, replac
     return replace(container, phase=Phase.STOPPING, kill_at=kill_at, hook=hook, replaced=replaced)
 
 
-def ended(container: ContainerState, ending: Exit, message: str, now: datetime) -> ContainerState:
-    """Record that the process has exited."""
+def ended(container: ContainerState, ending: Exit, message: str, now: datetime, reason: str = "") -> ContainerState:
+    """Record that the process has exited. The kubelet gives the `reason` if it ended the process."""
     termination = Termination(
         exit_code=ending.code,
         signal=ending.signal,
-        reason="Completed" if ending.code == 0 else "Error",
+        reason=reason or ("Completed" if ending.code == 0 else "Error"),
         message=message,
         started_at=container.started_at,
         finished_at=now,
@@ -246,6 +248,7 @@ def ended(container: ContainerState, ending: Exit, message: str, now: datetime) 
         started=False,
         ready=False,
         kill_at=None,
+        excess="",
         passed=container.passed or ending.code == 0,
     )
 

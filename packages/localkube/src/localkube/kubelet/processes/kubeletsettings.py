@@ -19,8 +19,9 @@ class KubeletSettings:
     0 are not restarted. With `quote_failures` a container that fails without a termination message gets its last log
     lines as message. `environment.PASSED` selects from `host_environment`; `host_user` is the user who runs the
     cluster. `allocatable` has, by node, what its pods can have; `devices` are the real devices of each node, empty if
-    GPUs are simulated. With `devices_exposed` containers that request none see all of their node. When the cluster ends, each container gets its stop signal and its pod's grace period, but at
-    most `grace_at_end`.
+    GPUs are simulated. With `devices_exposed` containers that request none see all of their node. With
+    `memory_limits` a container that uses more memory than its limit is ended. When the cluster ends, each container
+    gets its stop signal and its pod's grace period, but at most `grace_at_end`.
     """
 
     node_names: frozenset[str]
@@ -38,6 +39,7 @@ class KubeletSettings:
     allocatable: Mapping[str, Mapping[str, JSON]] = field(default_factory=dict)
     devices: Mapping[str, Sequence[str]] = field(default_factory=dict)
     devices_exposed: bool = False
+    memory_limits: bool = True
     grace_at_end: timedelta = timedelta(0)
 
     @property

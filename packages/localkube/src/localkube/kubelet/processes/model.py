@@ -201,6 +201,10 @@ class ModelRunner:
                 usages[process.pid] = Used(process.used, MODELLED_MEMORY)
         return usages
 
+    async def memory(self, pid: int) -> int:  # noqa: ARG002 - the same for all
+        """Return the memory of a modelled program."""
+        return MODELLED_MEMORY
+
     async def remove_sandbox(self, sandbox_id: str) -> None:
         """End all remaining processes of a pod."""
         self.sandboxes.pop(sandbox_id, None)

@@ -163,6 +163,10 @@ class ProcessRunner(Protocol):
         """Return the usage of containers by the PID that was returned at their start; exited containers are missing."""
         ...
 
+    async def memory(self, pid: int) -> int:
+        """Return the memory of a container in bytes; pages that processes share count once. It is slower than `used`."""
+        ...
+
     async def remove_sandbox(self, sandbox_id: str) -> None:
         """Kill its remaining processes, and release its network and mounts. A missing sandbox is not an error."""
         ...

@@ -64,7 +64,7 @@ AT_ONCE = 4
 LONGEST_TURN = 2.0
 """Seconds after which the next sandbox or container is started although the previous one is not complete."""
 
-NO_LIMITS = "memory and CPU limits: they are not enforced here"
+NO_LIMITS = "CPU limits: they are not enforced here"
 
 
 class Deaths:
@@ -232,6 +232,10 @@ class SandboxRunner:
     async def used(self, pids: Collection[int]) -> Mapping[int, Used]:
         """Return the usage of containers, from /proc."""
         return await asyncio.to_thread(consumption.read, frozenset(pids))
+
+    async def memory(self, pid: int) -> int:
+        """Return the memory of a container in bytes, from /proc."""
+        return await asyncio.to_thread(consumption.memory, pid)
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
         """Kill its remaining processes, and release its network and mounts. A missing sandbox is not an error."""

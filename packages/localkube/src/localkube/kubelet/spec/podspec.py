@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import JSON, JSONObject
 
@@ -34,6 +34,12 @@ def all_containers(pod: JSONObject) -> list[JSONObject]:
 def find_container(pod: JSONObject, name: str) -> JSONObject | None:
     """Return the container of that name, init containers included."""
     return next((container for container in all_containers(pod) if container["name"] == name), None)
+
+
+def memory_limit(pod: JSONObject, name: str) -> int:
+    """Return the memory limit of a container in bytes, 0 for none."""
+    limits = ((find_container(pod, name) or {}).get("resources") or {}).get("limits") or {}
+    return quantity.parse(limits.get("memory", 0)).ceil()
 
 
 def is_sidecar(container: JSONObject, pod: JSONObject) -> bool:

@@ -16,6 +16,7 @@ EVERYTHING = ClusterOptions(
     node_capacity=("cpu=8",),
     gpus_per_node=8,
     expose_gpus=True,
+    ignore_memory_limits=True,
     network="shared",
     images=(("vllm", Path("/opt/vllm")),),
     stub=("missing",),

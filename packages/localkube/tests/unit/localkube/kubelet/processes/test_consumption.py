@@ -37,6 +37,20 @@ def test_container_includes_all_descendants_of_its_keeper(tmp_path: Path) -> Non
     assert set(found) == {3, 6}
 
 
+def test_shared_pages_count_once_in_the_memory_of_a_container(tmp_path: Path) -> None:
+    """A process whose proportional memory cannot be read counts as resident; the keeper does not count."""
+    add(tmp_path, 2, 1, consumption.KEEPER, pages=1000)
+    add(tmp_path, 3, 2, "program", pages=50)
+    add(tmp_path, 4, 3, "child", pages=50)
+    add(tmp_path, 5, 2, "orphan", pages=7)
+    for pid, kibibytes in ((2, 4000), (3, 120), (4, 80)):
+        (tmp_path / str(pid) / "smaps_rollup").write_text(
+            f"0-1 ---p 0 0 0 [rollup]\nRss: 200 kB\nPss: {kibibytes} kB\n"
+        )
+    assert consumption.memory(3, str(tmp_path)) == 200 * 1024 + 7 * consumption.PAGE
+    assert consumption.memory(99, str(tmp_path)) == 0
+
+
 def test_machine_without_proc_measures_nothing(tmp_path: Path) -> None:
     assert consumption.read({1}, str(tmp_path / "absent")) == {}
 
