@@ -74,7 +74,12 @@ def _identity() -> tuple[Value, ...]:
     return (
         Value("nameOverride", "", TEXT, "Replaces the chart's name in names."),
         Value("fullnameOverride", "", TEXT, "Replaces what names begin with."),
-        Value("replicaCount", 2, {"type": "integer", "minimum": 0}, "How many managers run; one of them leads."),
+        Value(
+            "replicaCount",
+            2,
+            {"type": "integer", "minimum": 1},
+            "How many managers run; one of them leads. Without one, no pod of a group can be created.",
+        ),
         Value("image.manager.repository", repository, TEXT | {"minLength": 1}, "The image of the manager."),
         Value("image.manager.tag", tag, TEXT, "Its tag; empty means the version of the chart's app."),
         Value("image.manager.digest", "", digest, "Its digest, before any tag."),

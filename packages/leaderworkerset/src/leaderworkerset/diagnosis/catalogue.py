@@ -9,7 +9,6 @@ again.
 from typing import Final
 
 from leaderworkerset.diagnosis.causes import (
-    autoscalers,
     closednodes,
     completions,
     containers,
@@ -18,10 +17,10 @@ from leaderworkerset.diagnosis.causes import (
     featuregates,
     foreignobjects,
     hangs,
-    imagepulls,
     images,
     laterprobes,
     lostnodes,
+    managers,
     missingpods,
     pendingmoves,
     refusals,
@@ -34,6 +33,7 @@ from leaderworkerset.diagnosis.causes import (
     unattended,
     volumes,
 )
+from leaderworkerset.diagnosis.causes.components import autoscalers, imagepulls
 from leaderworkerset.diagnosis.finding import Cause
 
 CATALOGUE: Final[tuple[Cause, ...]] = (
@@ -41,9 +41,9 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     unattended.held_by_finalizer,
     refusals.NAMESPACE_ENDS,
     unattended.field_is_unreadable,
-    unattended.manager_is_down,
-    unattended.nobody_leads,
-    unattended.manager_is_silent,
+    managers.manager_is_down,
+    managers.nobody_leads,
+    managers.manager_is_silent,
     # Parts of a DisaggregatedSet are refused.
     sets.scaler_is_taken,
     sets.part_is_refused,
@@ -54,8 +54,8 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     featuregates.lacks_prerequisite,
     featuregates.lacks_gate,
     # Pods are refused: specific causes before general ones.
-    refusals.WEBHOOK_CERTIFICATE,
-    refusals.WEBHOOK_UNREACHABLE,
+    refusals.webhook_is_untrusted,
+    refusals.webhook_is_unreachable,
     refusals.DENIED_BY_WEBHOOK,
     refusals.DENIED_BY_POLICY,
     refusals.quota_is_exhausted,
@@ -159,9 +159,9 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
 
 OF_SETS: Final[tuple[Cause, ...]] = (
     unattended.held_by_finalizer,
-    unattended.manager_is_down,
-    unattended.nobody_leads,
-    unattended.manager_is_silent,
+    managers.manager_is_down,
+    managers.nobody_leads,
+    managers.manager_is_silent,
     sets.scaler_is_taken,
     sets.part_is_refused,
     rollouts.is_deleting,

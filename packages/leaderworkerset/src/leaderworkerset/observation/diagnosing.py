@@ -23,7 +23,8 @@ from leaderworkerset.api.metadata import LEASE, SELECTOR
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.diagnosis import departures, evictions, ranks
-from leaderworkerset.diagnosis.causes import autoscalers, volumes
+from leaderworkerset.diagnosis.causes import managers, volumes
+from leaderworkerset.diagnosis.causes.components import autoscalers
 from leaderworkerset.diagnosis.causes.schedulinggates import GROUPED, gates
 from leaderworkerset.diagnosis.diagnose import diagnose, is_as_wanted
 from leaderworkerset.diagnosis.finding import Diagnosis
@@ -89,9 +90,11 @@ async def observe_view(
         running=None if running is None else running.result(),
         leader_deployment=reader.leader_deployment,
     )
-    if not autoscalers.nominated(observed):
+    if not (wants := list(_wants_of_evidence(observed))):
         return observed
-    await reader.read(Want(Query(autoscalers.NODE_CLAIMS)))
+    async with asyncio.TaskGroup() as tasks:
+        for want in wants:
+            tasks.create_task(reader.read(want))
     return replace(observed, objects=reader.objects, unread=frozenset(reader.unread))
 
 
@@ -115,6 +118,14 @@ def wants_of_view(view: View) -> Iterator[Want]:
         yield from _of_places(view, waiting)
     if any(gates(rank) for rank in members):
         yield Want(Query(QUEUED_WORKLOADS, namespace), NEWER_WORKLOADS)
+
+
+def _wants_of_evidence(observed: Observed) -> Iterator[Want]:
+    """Yield the lists that are needed because of what events say."""
+    if autoscalers.nominated(observed):
+        yield Want(Query(autoscalers.NODE_CLAIMS))
+    if managers.unadmitted(observed) and not observed.knows(resources.DEPLOYMENTS):
+        yield from of_manager()
 
 
 def _is_to_be_made(rank: Rank) -> bool:

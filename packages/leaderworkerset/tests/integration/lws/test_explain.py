@@ -31,7 +31,7 @@ from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.sets.causes import Causes
 from leaderworkerset.cli.sets.diagnoses import explain, notes, survey
 from leaderworkerset.cli.targets import parse
-from leaderworkerset.diagnosis.causes.unattended import SILENCE
+from leaderworkerset.diagnosis.causes.managers import SILENCE
 from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import headline, overview
 from leaderworkerset.diagnosis.finding import Verdict

@@ -14,7 +14,8 @@ from tests.integration.lws.explanations import (
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, LEASES, STATEFULSETS
 from leaderworkerset.api.metadata import LEASE, SELECTOR
-from leaderworkerset.diagnosis.causes.unattended import BUSY, SILENCE
+from leaderworkerset.diagnosis.causes.managers import SILENCE
+from leaderworkerset.diagnosis.causes.unattended import BUSY
 
 
 async def test_explain_names_a_lease_without_a_holder(space: Space) -> None:

@@ -249,6 +249,9 @@ def _deployment(facts: Facts) -> CheckResult:
     ready = int(meta.status(deployment).get("readyReplicas") or 0)
     desired = int(meta.spec(deployment).get("replicas", 1))
     text = f"{name} has {ready} of {desired} pods ready"
+    if not desired:
+        fix = f"kubectl -n {facts.namespace} scale deployment {metadata.MANAGER} --replicas=2"
+        return CheckResult("LWS-D503", Level.ERROR, "manager", f"{text}: it is scaled to 0, so nothing reconciles", fix)
     if ready >= desired:
         return CheckResult("LWS-D504", Level.OK, "manager", text)
     reasons = [(meta.name(pod), why) for pod in facts.managers if (why := podstate.why(pod))]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta, placement
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.causes.autoscalers import noted
+from leaderworkerset.diagnosis.causes.components.autoscalers import noted
 from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ, Told

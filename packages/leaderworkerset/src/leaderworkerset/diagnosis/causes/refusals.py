@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
+from leaderworkerset.diagnosis.causes.managers import unadmitted
 from leaderworkerset.diagnosis.finding import Cause, Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
@@ -34,36 +35,57 @@ NAMESPACE_ENDS: Final = Cause(
     ),
 )
 
-WEBHOOK_CERTIFICATE: Final = Cause(
+UNTRUSTED: Final = Refused(
+    r"failed calling webhook \"(?P<webhook>[^\"]+)\".*(?:x509|tls: )",
+    "the API server does not trust the certificate of webhook {webhook}, so pod {pod} cannot be created{others}",
+    (
+        "renew the certificate of webhook {webhook}, or correct caBundle in its configuration",
+        "{kubectl} get mutatingwebhookconfigurations,validatingwebhookconfigurations",
+    ),
+)
+UNREACHABLE: Final = Refused(
+    r"failed calling webhook \"(?P<webhook>[^\"]+)\"",
+    "webhook {webhook} cannot be reached, so pod {pod} cannot be created{others}",
+    (
+        "start the server of webhook {webhook}; if it was removed for good, its owner has to uninstall the rest of it",
+        "{kubectl} get mutatingwebhookconfigurations,validatingwebhookconfigurations",
+        "{kubectl} get endpointslices -A",
+    ),
+)
+
+
+def _of_manager(observed: Observed, finding: Finding | None) -> Finding | None:
+    """Return the finding; if the webhook is the manager's, with the steps that concern the manager."""
+    if finding is None or unadmitted(observed) is None:
+        return finding
+    steps = (
+        f"{observed.commands.lws} doctor",
+        f"{observed.plain_kubectl} get deployments,pods,endpointslices -A -l app.kubernetes.io/name=lws",
+    )
+    return replace(finding, steps=steps)
+
+
+@cause(
     code="LWS-E007",
     title="the certificate of a webhook is not trusted",
     meaning="The API server calls an admission webhook and does not trust its certificate: it has expired, or another authority issued it.",
     remedy="Renew the certificate, or correct caBundle in the webhook's configuration. The manager renews its own when it runs.",
-    find=Refused(
-        r"failed calling webhook \"(?P<webhook>[^\"]+)\".*(?:x509|tls: )",
-        "the API server does not trust the certificate of webhook {webhook}, so pod {pod} cannot be created{others}",
-        (
-            "renew the certificate of webhook {webhook}, or correct caBundle in its configuration",
-            "{kubectl} get mutatingwebhookconfigurations,validatingwebhookconfigurations",
-        ),
-    ),
 )
+def webhook_is_untrusted(observed: Observed) -> Finding | None:
+    """Find a webhook whose certificate the API server does not trust."""
+    return _of_manager(observed, UNTRUSTED(observed))
 
-WEBHOOK_UNREACHABLE: Final = Cause(
+
+@cause(
     code="LWS-E008",
     title="a webhook cannot be reached",
     meaning="The API server must call an admission webhook before it stores a pod, and the call fails.",
-    remedy="Start the webhook's server (for the manager: its Deployment), or remove a configuration without a server.",
-    find=Refused(
-        r"failed calling webhook \"(?P<webhook>[^\"]+)\"",
-        "webhook {webhook} cannot be reached, so pod {pod} cannot be created{others}",
-        (
-            "start the server of webhook {webhook}, or delete the configuration that names it",
-            "{kubectl} get mutatingwebhookconfigurations,validatingwebhookconfigurations",
-            "{kubectl} get endpointslices -A",
-        ),
-    ),
+    remedy="Start the webhook's server. For the manager's own webhook that is its Deployment: [when the manager is unavailable](../how-to/when-the-manager-is-away.md).",
 )
+def webhook_is_unreachable(observed: Observed) -> Finding | None:
+    """Find a webhook that the API server does not reach."""
+    return _of_manager(observed, UNREACHABLE(observed))
+
 
 DENIED_BY_WEBHOOK: Final = Cause(
     code="LWS-E009",

@@ -15,8 +15,8 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.core.gang import demand
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.causes.autoscalers import noted
 from leaderworkerset.diagnosis.causes.closednodes import taint_text, untolerated
+from leaderworkerset.diagnosis.causes.components.autoscalers import noted
 from leaderworkerset.diagnosis.finding import Cause, Find, Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ, Told

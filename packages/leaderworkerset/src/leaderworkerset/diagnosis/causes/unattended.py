@@ -3,9 +3,7 @@
 from datetime import timedelta
 from typing import Final
 
-from msgspec import Struct
-
-from kuberuntime.objects import meta, resources, timestamps
+from kuberuntime.objects import meta, resources
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.crd import leaderworkerset_crd
@@ -18,9 +16,6 @@ from leaderworkerset.diagnosis.ranks import quote
 from leaderworkerset.views.events.warningevents import LONGEST_SILENCE
 from leaderworkerset.views.groups import NOT_CREATED
 from leaderworkerset.views.wording import duration
-
-SILENCE: Final = timedelta(seconds=10)
-"""The time that a controller may take before it counts as silent; usually it takes a fraction of a second."""
 
 BUSY: Final = timedelta(minutes=1)
 """The time that the StatefulSet controller may take: after many failed syncs it retries late."""
@@ -86,137 +81,17 @@ def field_is_unreadable(observed: Observed) -> Finding | None:
     )
 
 
+def is_dated(obj: JSONObject) -> bool:
+    """Return whether every change of the spec has a time; kube-apiserver gives none to a change through `scale`."""
+    entries = meta.metadata(obj).get("managedFields") or []
+    return all(entry.get("time") for entry in entries if entry.get("subresource") != "status")
+
+
 def last_change(obj: JSONObject) -> str:
     """Return when the spec was last written or scaled, by the managed fields; otherwise the creation time."""
     entries = meta.metadata(obj).get("managedFields") or []
     times = [str(entry.get("time") or "") for entry in entries if entry.get("subresource") != "status"]
     return max([*times, meta.created(obj)])
-
-
-def unobserved_for(observed: Observed) -> timedelta | None:
-    """Return how long the manager has not acted on the newest spec; None if it has, or may still do so."""
-    obj = observed.view.object
-    if meta.is_deleting(obj) or meta.is_observed(obj) or not observed.knows(resources.CORE_EVENTS):
-        return None
-    changed = last_change(obj)
-    warnings = observed.warnings.about(observed.view.namespace, own(observed).kind, observed.view.name)
-    if any(timestamps.render(warning.last) >= changed for warning in warnings if warning.reason != "BackOff"):
-        return None
-    since = observed.since(changed)
-    return since if since is not None and since >= SILENCE else None
-
-
-class Undone(Struct, frozen=True):
-    """An action that a running manager would have taken by now: a sentence and its evidence."""
-
-    sentence: str
-    evidence: str
-
-
-def unacted(observed: Observed) -> Undone | None:
-    """Return the newest spec if no controller acted on it."""
-    silence = unobserved_for(observed)
-    if silence is None:
-        return None
-    obj = observed.view.object
-    observed_generation = meta.status(obj).get("observedGeneration", 0)
-    return Undone(
-        f"the newest spec of {observed.view.name} has not been acted on for {duration(silence)}",
-        f"metadata.generation {meta.generation(obj)}, status.observedGeneration {observed_generation}",
-    )
-
-
-def unmade(observed: Observed) -> Undone | None:
-    """Return the workers of a group that were not created, although their leader runs."""
-    if not observed.knows(resources.STATEFULSETS) or meta.is_deleting(observed.view.object):
-        return None
-    for group in observed.view.groups:
-        leader = group.leader if group.leader and group.leader.node else None
-        missing = any(rank.index and rank.object is None and rank.why == NOT_CREATED for rank in group.ranks)
-        age = observed.since(leader.created) if leader else None
-        if leader is None or not missing or age is None or age < BUSY:
-            continue
-        if groupname.find_workers(leader.object or {}, observed.get(resources.STATEFULSETS)) is None:
-            sentence = f"the workers of group {group.name} have not been created for {duration(age)}"
-            name = groupname.host(leader.object or {})
-            return Undone(sentence, f"leader {leader.pod} has a node, and there is no StatefulSet {name}")
-    return None
-
-
-def _silent(observed: Observed, undone: Undone, why: str, evidence: tuple[str, ...]) -> Finding:
-    return Finding(
-        subject=own(observed),
-        sentence=f"{why}: {undone.sentence}",
-        evidence=(undone.evidence, *evidence),
-        steps=(
-            f"{observed.commands.lws} doctor",
-            f"{observed.plain_kubectl} get deployments,pods -A -l control-plane=controller-manager",
-        ),
-    )
-
-
-@cause(
-    code="LWS-E003",
-    title="the manager does not run",
-    meaning="The Deployment of the manager has no ready replica, so nothing happens to LeaderWorkerSets.",
-    remedy="Check the pods of the manager: why they do not start, or why they are not ready.",
-)
-def manager_is_down(observed: Observed) -> Finding | None:
-    """Find a manager whose Deployment has no ready replica."""
-    undone = unacted(observed) or unmade(observed)
-    if undone is None:
-        return None
-    for deployment in observed.get(resources.DEPLOYMENTS):
-        if not meta.status(deployment).get("readyReplicas"):
-            replicas = meta.spec(deployment).get("replicas", 1)
-            evidence = (f"Deployment {meta.key(deployment)}: 0 of {replicas} replicas ready",)
-            return _silent(observed, undone, "the manager does not run", evidence)
-    return None
-
-
-def lease_state(lease: JSONObject, observed: Observed) -> str:
-    """Return why a lease has no leader; empty if it is held."""
-    spec = meta.spec(lease)
-    holder = str(spec.get("holderIdentity") or "")
-    if not holder:
-        return f"Lease {meta.key(lease)} has no holder"
-    age = observed.since(spec.get("renewTime"))
-    if age is not None and age > timedelta(seconds=int(spec.get("leaseDurationSeconds") or 0)):
-        return f"Lease {meta.key(lease)} of {holder} has not been renewed for {duration(age)}"
-    return ""
-
-
-@cause(
-    code="LWS-E004",
-    title="no manager is the leader",
-    meaning="Replicas elect the active replica by a Lease, and the Lease has no holder.",
-    remedy="Read the logs of the manager: whether it reaches the API server and may write the Lease.",
-)
-def nobody_leads(observed: Observed) -> Finding | None:
-    """Find a lease without a holder, which means that no replica of the manager acts."""
-    undone = unacted(observed) or unmade(observed)
-    leases = observed.get(resources.LEASES)
-    states = [lease_state(lease, observed) for lease in leases]
-    if undone is None or not leases or not all(states):
-        return None
-    return _silent(observed, undone, "no manager is the leader", tuple(states))
-
-
-@cause(
-    code="LWS-E005",
-    title="no manager acts on the newest spec",
-    meaning="The spec was changed a while ago, and nothing observed the change.",
-    remedy="Check that a manager runs and leads, and read its logs. Without one, install it: `lws install`.",
-)
-def manager_is_silent(observed: Observed) -> Finding | None:
-    """Find a change that no controller acts on, for whatever reason."""
-    undone = unacted(observed)
-    if undone is None:
-        return None
-    are_known = observed.knows(resources.DEPLOYMENTS) and observed.knows(resources.LEASES)
-    is_absent = are_known and not observed.get(resources.DEPLOYMENTS) and not observed.get(resources.LEASES)
-    evidence = ("there is neither a Deployment nor a Lease of the manager",) if is_absent else ()
-    return _silent(observed, undone, "no manager acts", evidence)
 
 
 @cause(

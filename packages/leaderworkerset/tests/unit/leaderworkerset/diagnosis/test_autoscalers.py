@@ -8,7 +8,7 @@ from tests.explanations.builders import event, normal
 from tests.explanations.clouds import awaiting_node, creating
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.diagnosis.causes.autoscalers import NODE_CLAIMS
+from leaderworkerset.diagnosis.causes.components.autoscalers import NODE_CLAIMS
 from leaderworkerset.diagnosis.diagnose import diagnose
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.diagnosis.observed import Commands, Observed

@@ -32,7 +32,7 @@ def test_codes_are_unique_and_well_formed() -> None:
 
 def test_every_declared_cause_is_in_the_catalogue() -> None:
     modules = [
-        importlib.import_module(f"{causes.__name__}.{one.name}") for one in pkgutil.iter_modules(causes.__path__)
+        importlib.import_module(one.name) for one in pkgutil.walk_packages(causes.__path__, f"{causes.__name__}.")
     ]
     declared = {cause for module in modules for cause in vars(module).values() if isinstance(cause, Cause)}
     missing = declared - {*CATALOGUE}

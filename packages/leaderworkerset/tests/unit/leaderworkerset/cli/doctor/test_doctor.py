@@ -33,8 +33,8 @@ def lease(holder: str, seconds: float) -> JSONObject:
     return {"spec": {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": renewed}}
 
 
-def deployment(ready: int) -> JSONObject:
-    return {"spec": {"replicas": 2}, "status": {"readyReplicas": ready}}
+def deployment(ready: int, replicas: int = 2) -> JSONObject:
+    return {"spec": {"replicas": replicas}, "status": {"readyReplicas": ready}}
 
 
 def configuration(bundle: str = "Q0E=") -> JSONObject:
@@ -134,6 +134,7 @@ def test_healthy_cluster_has_nothing_to_fix() -> None:
         (changed(deployment=None), "LWS-D502", Level.WARNING, "missing"),
         (changed(deployment=deployment(0)), "LWS-D503", Level.ERROR, "0 of 2 pods"),
         (changed(deployment=deployment(1)), "LWS-D504", Level.WARNING, "1 of 2 pods"),
+        (changed(deployment=deployment(0, 0)), "LWS-D503", Level.ERROR, "0 of 0 pods ready: it is scaled to 0"),
         (
             changed(deployment=deployment(0), managers=UNPULLED),
             "LWS-D503",

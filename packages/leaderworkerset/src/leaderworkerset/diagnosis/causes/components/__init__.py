@@ -1,0 +1,1 @@
+"""Causes that other components of a cluster report: autoscalers, kubelets, storage drivers, injectors of sidecars. Pure."""
