@@ -6,6 +6,7 @@ Pages that no browser shows any more are dropped, so that the work is bounded by
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from datetime import datetime
 from typing import Final
 
 import structlog
@@ -22,6 +23,7 @@ from leaderworkerset.dashboard.channel import Channel
 from leaderworkerset.dashboard.livemodel import LiveModel
 from leaderworkerset.dashboard.pages import (
     causepage,
+    cells,
     historypage,
     logspage,
     nowpage,
@@ -33,6 +35,7 @@ from leaderworkerset.dashboard.pages import (
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.observation.lists import Lists, TooManyError
 from leaderworkerset.recording.episode import Episode
+from leaderworkerset.views import edge
 
 PAGES: Final[Mapping[PageKind, Page]] = {
     PageKind.NOW: nowpage.PAGE,
@@ -60,6 +63,8 @@ class Opened(Struct):
     lookers: int = 0
     facts: PageFacts = field(default_factory=lambda: PageFacts(is_read=False))
     read_at: float = float("-inf")
+    made_at: datetime | None = None
+    """The time of the picture that it shows."""
 
 
 class Hub:
@@ -136,11 +141,17 @@ class Hub:
         self._show(address, opened)
 
     def _show(self, address: Address, opened: Opened) -> None:
+        picture = self._model.picture
         try:
             facts = replace(opened.facts, before=opened.channel.shown)
-            opened.channel.show(PAGES[address.kind].render(self._model.picture, address, facts))
+            rendering = PAGES[address.kind].render(picture, address, facts)
+            opened.made_at = picture.now
         except Exception as error:  # anything may be stored in an object: the other pages continue
             log.warning("a page could not be rendered", page=address.path(), error=repr(error), exc_info=error)
+            trouble = f"this page cannot be shown, so it is out of date: {edge.describe(error)}"
+            notice = cells.trouble(replace(picture, trouble=trouble, answered=opened.made_at))
+            rendering = {**opened.channel.shown, "trouble": notice}
+        opened.channel.show(rendering)
 
     async def _read(self, queries: Sequence[Query]) -> dict[Resource, list[JSONObject]]:
         objects: dict[Resource, list[JSONObject]] = {}

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, TypeAlias, TypeVar
 
 import structlog
+from msgspec.structs import replace
 
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Change, Informer
@@ -27,6 +28,7 @@ from leaderworkerset.observation import surveying
 from leaderworkerset.observation.following import AllSets, Followed, Relistable, following
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.recording.episode import Episode
+from leaderworkerset.views import edge
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection
@@ -145,9 +147,18 @@ class LiveModel:
         return answer
 
     def paint(self) -> None:
-        """Make a new picture."""
+        """Make a new picture; if that fails, the last one stays, and says since when it is out of date."""
+        try:
+            self.picture = self._painted()
+        except Exception as error:  # anything may be stored in an object
+            log.warning("the state could not be shown", error=repr(error), exc_info=error)
+            trouble = f"the state cannot be shown, so this is out of date: {edge.describe(error)}"
+            self.picture = replace(self.picture, trouble=trouble, answered=self.picture.now)
+        self.announce()
+
+    def _painted(self) -> Picture:
         views = self.everything.views()
-        self.picture = Picture(
+        return Picture(
             namespace=self.namespace,
             now=self.clock.now(),
             views=views,
@@ -157,7 +168,6 @@ class LiveModel:
             trouble=self._trouble,
             answered=self._answered,
         )
-        self.announce()
 
     def announce(self) -> None:
         """Wake those who wait for a picture."""
@@ -186,10 +196,7 @@ class LiveModel:
             await asyncio.sleep(TOGETHER)
             self._changed.clear()
             began = self.clock.monotonic()
-            try:
-                self.paint()
-            except Exception as error:  # anything may be stored in an object: the last picture stays
-                log.warning("the state could not be shown", error=repr(error), exc_info=error)
+            self.paint()
             self._stale.set()  # only now, as the diagnosis of a large set would delay the picture
             took = self.clock.monotonic() - began
             await asyncio.sleep(max(SHORTEST_PAUSE, min(3 * took, LONGEST_PAUSE)))

@@ -7,15 +7,16 @@ a moment older than its view: a view that is as wanted meanwhile is healthy, wha
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 
 from msgspec import Struct, field
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import ObjectKey
-from leaderworkerset.diagnosis.diagnose import WORST, diagnose, is_as_wanted, of_whole, worst
+from leaderworkerset.diagnosis.diagnose import UNKNOWN, WORST, diagnose, is_as_wanted, of_whole, worst
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.diagnosis.observed import Observed
-from leaderworkerset.views import reasons
+from leaderworkerset.views import edge, reasons
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import MISSING, Group, Rank, View
 from leaderworkerset.views.selection import Selection
@@ -94,7 +95,10 @@ class Picture(Struct, frozen=True, kw_only=True):
     answered: datetime | None = None
 
     def told(self, view: View) -> ToldSet:
-        """Return a LeaderWorkerSet with its diagnosis; without a diagnosis it is in progress."""
+        """Return a LeaderWorkerSet with its diagnosis; without a diagnosis it is in progress, and in error its error."""
+        return edge.attempt(partial(self._told, view), lambda error: ToldSet(view, _unjudged(view, error)))
+
+    def _told(self, view: View) -> ToldSet:
         selection = Selection(view.name)
         if is_as_wanted(view, selection):
             return ToldSet(view, diagnose(Observed(view=view, now=self.now), selection))
@@ -105,6 +109,11 @@ class Picture(Struct, frozen=True, kw_only=True):
 
     def told_whole(self, whole: SetView) -> ToldWhole:
         """Return a DisaggregatedSet with its diagnosis and those of its LeaderWorkerSets."""
+        return edge.attempt(
+            partial(self._told_whole, whole), lambda error: ToldWhole(whole, _unjudged(whole, error), parts=())
+        )
+
+    def _told_whole(self, whole: SetView) -> ToldWhole:
         parts = tuple(self.told(part.view) for part in whole.parts)
         own = self.of_sets.get(whole.key) or _in_progress(whole.name, whole.namespace, whole.rollout)
         if whole.is_settled and own.verdict is not Verdict.HEALTHY and not meta.is_deleting(whole.object):
@@ -131,6 +140,10 @@ class Picture(Struct, frozen=True, kw_only=True):
 
 def _urgency(item: ToldSet | ToldWhole) -> tuple[int, str, str]:
     return WORST.index(item.told.verdict), item.view.namespace, item.view.name
+
+
+def _unjudged(view: View | SetView, error: str) -> Diagnosis:
+    return Diagnosis(target=view.name, namespace=view.namespace, verdict=Verdict.UNKNOWN, sentence=error, code=UNKNOWN)
 
 
 def _in_progress(name: str, namespace: str, sentence: str) -> Diagnosis:

@@ -1,6 +1,7 @@
 """The diagnosis of a LeaderWorkerSet, a group or a rank: the first cause of the catalogue that matches. Pure."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from leaderworkerset.diagnosis.causes.rollouts import configuration
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Cause, Diagnosis, Finding, Verdict
 from leaderworkerset.diagnosis.observed import KUBECTL, Observed
-from leaderworkerset.views import outcome
+from leaderworkerset.views import edge, outcome
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection, narrow
@@ -48,7 +49,26 @@ def is_whole(view: View, selection: Selection) -> bool:
 
 
 def diagnose(observed: Observed, selection: Selection) -> Diagnosis:
-    """Return the root cause of the selection, and the stored values of a whole set that admission would reject."""
+    """Return the root cause of the selection, and the stored values of a whole set that admission would reject.
+
+    If an object cannot be judged, the diagnosis is its error.
+    """
+    return edge.attempt(partial(_with_stored, observed, selection), partial(_unjudged, observed, selection))
+
+
+def _unjudged(observed: Observed, selection: Selection, error: str) -> Diagnosis:
+    return Diagnosis(
+        target=str(selection),
+        verdict=Verdict.UNKNOWN,
+        sentence=error,
+        code=UNKNOWN,
+        title="the cause is not known",
+        steps=(observed.lws(f"describe {selection}"),),
+        namespace=observed.view.namespace,
+    )
+
+
+def _with_stored(observed: Observed, selection: Selection) -> Diagnosis:
     diagnosis = _diagnose(observed, selection)
     diagnosis = replace(diagnosis, evidence=(*diagnosis.evidence, *memorylimits.warnings(observed)))
     if selection.group is not None or not (errors := storedvalues.errors(observed)):

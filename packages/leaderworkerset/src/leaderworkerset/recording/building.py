@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
@@ -16,7 +17,7 @@ from leaderworkerset.recording import episode
 from leaderworkerset.recording.episode import ContainerEnd, Episode, Happened, Outcome, RankEnd, Revision, RunEnd
 from leaderworkerset.steering import fieldchanges, pasts
 from leaderworkerset.steering.fieldchanges import FieldChange
-from leaderworkerset.views import deaths
+from leaderworkerset.views import deaths, edge
 from leaderworkerset.views.events import eventhistory
 from leaderworkerset.views.groups import name_of, place_of, view
 from leaderworkerset.views.masking import Mask
@@ -42,13 +43,17 @@ class Traces(Struct, frozen=True, kw_only=True):
 
 
 def build(traces: Traces, mask: Mask) -> Episode:
-    """Return the episode; raise ValueError if none of the pods belongs to a group."""
+    """Return the episode; raise ValueError if none of the pods belongs to a group.
+
+    A log, a pod or a revision that cannot be read is recorded with its error, and does not affect the rest.
+    """
     member = next((pod for pod in traces.pods if place_of(pod) is not None), None)
     if member is None:
         raise ValueError("no pod of an episode has the labels of a group")
     ranks = tuple(sorted(_ranks(traces, mask), key=lambda rank_end: (rank_end.rank, rank_end.pod)))
     record = recreationrecord.read(traces.record)
-    first, failed = _first_failed(traces.pods, record.failure.pod if record else "")
+    recorded_name = record.failure.pod if record else ""
+    first, failed = edge.attempt(partial(_first_failed, traces.pods, recorded_name), lambda _: (None, {}))
     is_recorded = record is not None and meta.name(failed) in ("", record.failure.pod)
     failure_text = record.failure.what if record and is_recorded else failure.describe(failed).what if failed else ""
     return Episode(
@@ -62,7 +67,7 @@ def build(traces: Traces, mask: Mask) -> Episode:
         failure=mask.text(failure_text),
         recreations=record.count if record else 0,
         recreate_after=record.due.isoformat() if record else "",
-        revision=_revision(traces, mask),
+        revision=edge.attempt(partial(_revision, traces, mask), lambda _: None),
         ranks=ranks,
         events=tuple(_events(traces, mask)),
         notes=traces.notes,
@@ -108,15 +113,22 @@ def _ranks(traces: Traces, mask: Mask) -> Iterator[RankEnd]:
     for pod in traces.pods:
         place = place_of(pod)
         if place is not None:
-            yield RankEnd(
-                rank=place[1],
-                pod=meta.name(pod),
-                node=str(meta.spec(pod).get("nodeName") or ""),
-                phase=str(meta.status(pod).get("phase") or ""),
-                containers=tuple(
-                    _container(pod, status, traces.logs, mask) for status in podstate.container_statuses(pod)
-                ),
-            )
+            read = partial(_rank, pod, place[1], traces.logs, mask)
+            yield edge.attempt(read, partial(_unreadable, pod, place[1]))
+
+
+def _unreadable(pod: JSONObject, index: int, error: str) -> RankEnd:
+    return RankEnd(rank=index, pod=meta.name(pod), phase=error)
+
+
+def _rank(pod: JSONObject, index: int, logs: Logs, mask: Mask) -> RankEnd:
+    return RankEnd(
+        rank=index,
+        pod=meta.name(pod),
+        node=str(meta.spec(pod).get("nodeName") or ""),
+        phase=str(meta.status(pod).get("phase") or ""),
+        containers=tuple(_container(pod, status, logs, mask) for status in podstate.container_statuses(pod)),
+    )
 
 
 def _container(pod: JSONObject, status: JSONObject, logs: Logs, mask: Mask) -> ContainerEnd:
@@ -126,8 +138,12 @@ def _container(pod: JSONObject, status: JSONObject, logs: Logs, mask: Mask) -> C
         name=name,
         restarts=int(status.get("restartCount") or 0),
         ends=tuple(ends(status, pod)),
-        logs=tuple(tuple(mask.text(run).splitlines()[-episode.LINES :]) for run in runs),
+        logs=tuple(edge.attempt(partial(_lines, run, mask), lambda error: (f"the log {error}",)) for run in runs),
     )
+
+
+def _lines(run: str, mask: Mask) -> tuple[str, ...]:
+    return tuple(mask.text(run).splitlines()[-episode.LINES :])
 
 
 def _events(traces: Traces, mask: Mask) -> list[Happened]:

@@ -25,8 +25,8 @@ from leaderworkerset.steering.fieldchanges import FieldChange, change_lines, fie
 from leaderworkerset.steering.forecast import Forecast, Wave, World, forecast
 from leaderworkerset.steering.patches import is_paused
 from leaderworkerset.views.document import VERSION
-from leaderworkerset.views.groups import Group, View, groups_named, view
-from leaderworkerset.views.wording import counted, duration
+from leaderworkerset.views.groups import Group, View, view
+from leaderworkerset.views.wording import counted, duration, groups_named
 
 WAVES_SHOWN: Final = 12
 """The maximum number of lines for steps; documents for programs have all of them."""

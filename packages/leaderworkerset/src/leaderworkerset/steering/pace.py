@@ -16,9 +16,9 @@ from leaderworkerset.api.conditions import UPDATE_IN_PROGRESS
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.steering.patches import is_paused, partition
 from leaderworkerset.views.document import VERSION
-from leaderworkerset.views.groups import GroupName, View, groups_named
+from leaderworkerset.views.groups import GroupName, View
 from leaderworkerset.views.reasons import reasons
-from leaderworkerset.views.wording import counted, duration
+from leaderworkerset.views.wording import counted, duration, groups_named
 
 BAR: Final = 20
 """The width of the bar in characters."""

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta
 from leaderworkerset.api import groupname
-from leaderworkerset.views.groups import Group, GroupName, View, groups_named
-from leaderworkerset.views.wording import counted
+from leaderworkerset.views.groups import Group, GroupName, View
+from leaderworkerset.views.wording import counted, groups_named
 
 
 class ScaleDown(Struct, frozen=True, kw_only=True):

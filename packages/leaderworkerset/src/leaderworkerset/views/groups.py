@@ -5,21 +5,23 @@ In: the objects of one LeaderWorkerSet as the API has them. Out: frozen values. 
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kuberuntime.objects import decimals, meta, ordinals, podstate
+from kuberuntime.objects import decimals, meta, podstate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRESS
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.api.leaderworkerset import AWAITING_LEADER, AWAITS_LEADER
 from leaderworkerset.api.progressnotes import Hang, Progress, hang_of, of_annotation
+from leaderworkerset.views import edge
 from leaderworkerset.views.admission import held_back
 from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.masking import masked
@@ -38,6 +40,9 @@ LISTED: Final = 10_000
 
 KEY: Final = re.compile(r"[0-9a-f]{8,40}")
 """The pattern of a random key, or of its prefix that names the group; no index has as many digits."""
+
+UNREADABLE: Final = "Unreadable"
+"""The state of a rank whose pod cannot be shown."""
 
 NOT_CREATED: Final = "not created yet"
 """The reason why there is no pod, if no other reason is known."""
@@ -215,7 +220,28 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 def view(lws: JSONObject, pods: Iterable[JSONObject], describe: Callable[[JSONObject], Rank] | None = None) -> View:
-    """Arrange the pods of one LeaderWorkerSet by group and rank; `describe` returns the rank of a pod, as `rank_of` does."""
+    """Arrange the pods of a set by group and rank; `describe` returns the rank of a pod, as `rank_of` does.
+
+    A set that cannot be shown has one rank, whose reason is the error.
+    """
+    return edge.attempt(partial(_view, lws, pods, describe), partial(_unreadable_view, lws))
+
+
+def _unreadable_view(lws: JSONObject, error: str) -> View:
+    rank = Rank(group=0, index=0, pod=meta.name(lws), state=UNREADABLE, why=error)
+    return View(
+        name=meta.name(lws),
+        namespace=meta.namespace(lws),
+        ready=0,
+        desired=1,
+        up_to_date=0,
+        created=meta.metadata(lws).get("creationTimestamp", ""),
+        groups=(Group(index=0, ranks=(rank,)),),
+        object={"metadata": meta.metadata(lws)},
+    )
+
+
+def _view(lws: JSONObject, pods: Iterable[JSONObject], describe: Callable[[JSONObject], Rank] | None) -> View:
     spec, status = meta.spec(lws), meta.status(lws)
     template = spec.get("leaderWorkerTemplate") or {}
     size = int(template.get("size", 1))
@@ -263,25 +289,6 @@ def name_of(label: str) -> GroupName | None:
     if len(label) >= groupname.HOST_CHARACTERS and KEY.fullmatch(label):
         return label[: groupname.HOST_CHARACTERS]
     return decimals.natural(label)
-
-
-def places(names: Sequence[GroupName]) -> str:
-    """Return the names of groups: numbers as ranges, keys one by one.
-
-    >>> places([0, 1, 2, 5]), places(["95e88034", "0b1c2d3e"])
-    ('0-2,5', '95e88034,0b1c2d3e')
-    """
-    numbers = [name for name in names if isinstance(name, int)]
-    return ",".join(filter(None, [ordinals.ranges(numbers), *(name for name in names if isinstance(name, str))]))
-
-
-def groups_named(names: Sequence[GroupName]) -> str:
-    """Return groups for a sentence.
-
-    >>> groups_named([1]), groups_named([0, 1])
-    ('group 1', 'groups 0-1')
-    """
-    return f"group{'s' if len(names) > 1 else ''} {places(names)}"
 
 
 def order_of(pod: JSONObject) -> tuple[int, str, int]:
@@ -356,7 +363,16 @@ def _group(lws: JSONObject, members: _Members, size: int, waits_for_leader: bool
 
 
 def rank_of(pod: JSONObject) -> Rank:
-    """Describe one pod of a group."""
+    """Describe one pod of a group; the reason of an unreadable pod is its error."""
+    return edge.attempt(partial(_rank_of, pod), partial(_unreadable_rank, pod))
+
+
+def _unreadable_rank(pod: JSONObject, error: str) -> Rank:
+    group, index = place_of(pod) or (-1, -1)
+    return Rank(group=group, index=index, pod=meta.name(pod), state=UNREADABLE, why=error, uid=meta.uid(pod))
+
+
+def _rank_of(pod: JSONObject) -> Rank:
     place = place_of(pod) or (-1, -1)
     status = meta.status(pod)
     return Rank(

@@ -11,9 +11,9 @@ from leaderworkerset.api import runsettings
 from leaderworkerset.api.conditions import COMPLETE, FAILED
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.views import reasons, wording
-from leaderworkerset.views.groups import Group, Rank, View, groups_named
+from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.masking import Mask
-from leaderworkerset.views.wording import counted, listed
+from leaderworkerset.views.wording import counted, groups_named, listed
 
 PLACES: Final = 8
 """The maximum number of ranks of one state that are named."""

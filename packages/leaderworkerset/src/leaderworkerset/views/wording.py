@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from leaderworkerset.views.groups import MISSING, NOT_CREATED, Rank
+from kuberuntime.objects import ordinals
+from leaderworkerset.views.groups import MISSING, NOT_CREATED, GroupName, Rank
 
 PLAIN_STATES: Final = {MISSING: NOT_CREATED, "Completed": "completed"}
 """States that `kubectl get pods` does not print, or that look like errors although they are normal."""
@@ -38,6 +39,25 @@ def listed(names: Sequence[str], most: int) -> str:
     'a, b and 1 more'
     """
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def places(names: Sequence[GroupName]) -> str:
+    """Return the names of groups: numbers as ranges, keys one by one.
+
+    >>> places([0, 1, 2, 5]), places(["95e88034", "0b1c2d3e"])
+    ('0-2,5', '95e88034,0b1c2d3e')
+    """
+    numbers = [name for name in names if isinstance(name, int)]
+    return ",".join(filter(None, [ordinals.ranges(numbers), *(name for name in names if isinstance(name, str))]))
+
+
+def groups_named(names: Sequence[GroupName]) -> str:
+    """Return groups for a sentence.
+
+    >>> groups_named([1]), groups_named([0, 1])
+    ('group 1', 'groups 0-1')
+    """
+    return f"group{'s' if len(names) > 1 else ''} {places(names)}"
 
 
 def state(rank: Rank) -> str:

@@ -19,8 +19,8 @@ from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.observation.following import SetInformers
 from leaderworkerset.steering import scaledown
 from leaderworkerset.steering.scaledown import ScaleDown
-from leaderworkerset.views.groups import GroupName, View, groups_named
-from leaderworkerset.views.wording import counted
+from leaderworkerset.views.groups import GroupName, View
+from leaderworkerset.views.wording import counted, groups_named
 
 
 async def foresee(session: Session, name: str, replicas: int) -> ScaleDown:

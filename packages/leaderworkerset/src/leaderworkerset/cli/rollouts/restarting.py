@@ -20,10 +20,10 @@ from leaderworkerset.core.leaderworkerset import budget
 from leaderworkerset.observation.following import SetInformers
 from leaderworkerset.steering import restarts
 from leaderworkerset.steering.restarts import Turn
-from leaderworkerset.views.groups import Group, GroupName, View, places
+from leaderworkerset.views.groups import Group, GroupName, View
 from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.selection import Selection
-from leaderworkerset.views.wording import counted
+from leaderworkerset.views.wording import counted, places
 
 NO_BUDGET = 2**31
 

@@ -10,8 +10,8 @@ from leaderworkerset.diagnosis.causes.rollouts import allowed_unavailable
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Finding, Verdict, cause
 from leaderworkerset.diagnosis.observed import Observed
-from leaderworkerset.views.groups import Group, View, groups_named
-from leaderworkerset.views.wording import counted, listed
+from leaderworkerset.views.groups import Group, View
+from leaderworkerset.views.wording import counted, groups_named, listed
 
 NAMED: Final = 5
 

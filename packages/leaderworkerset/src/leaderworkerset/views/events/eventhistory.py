@@ -9,6 +9,7 @@ event.
 import re
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
 from typing import Final, TypeAlias
 
@@ -19,7 +20,8 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
 from leaderworkerset.api.disaggregatedset import KIND as SET_KIND
 from leaderworkerset.api.leaderworkerset import KIND
-from leaderworkerset.views.events.warningevents import last_seen
+from leaderworkerset.views import edge
+from leaderworkerset.views.events.warningevents import BEGINNING, last_seen
 from leaderworkerset.views.groups import GroupName, name_of, place_of
 from leaderworkerset.views.masking import masked
 from leaderworkerset.views.selection import Selection
@@ -105,7 +107,26 @@ class History:
 
 
 def happening(event: JSONObject, place: Place = (None, None)) -> Happening:
-    """Read an event whose place is known."""
+    """Read an event whose place is known; the message of an unreadable event is its error."""
+    return edge.attempt(partial(_happening, event, place), partial(_unreadable, event, place))
+
+
+def _unreadable(event: JSONObject, place: Place, error: str) -> Happening:
+    return Happening(
+        ident=meta.uid(event) or meta.name(event),
+        last=BEGINNING,
+        count=1,
+        is_warning=True,
+        reason="Unreadable",
+        object=f"event/{meta.name(event)}",
+        message=error,
+        place=place,
+        reporter="",
+        stored=event,
+    )
+
+
+def _happening(event: JSONObject, place: Place) -> Happening:
     about = event.get("involvedObject") or {}
     series = event.get("series") or {}
     return Happening(

@@ -8,17 +8,19 @@ autoscaler adds a node, and an image is being pulled.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kuberuntime.objects import meta, podstate, timestamps
+from kuberuntime.objects import foreigntext, meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
-from leaderworkerset.views import deaths, recreations
+from leaderworkerset.views import deaths, edge, recreations
 from leaderworkerset.views.events import pulls, scaleups
 from leaderworkerset.views.groups import NOT_CREATED, Group, Rank, View
+from leaderworkerset.views.masking import masked
 
 LONGEST_SILENCE: Final = timedelta(minutes=20)
 """The time after which a failure counts as over: the StatefulSet controller retries at least every 1000 seconds."""
@@ -53,11 +55,14 @@ class Warnings:
         self._by_object: dict[tuple[str, str, str], list[WarningEvent]] = {}
         self._all: dict[tuple[str, str, str], list[WarningEvent]] = {}
         for event in events:
-            about, record = event.get("involvedObject") or {}, _read(event)
-            key = (about.get("namespace") or meta.namespace(event), record.kind, record.name)
-            self._all.setdefault(key, []).append(record)
-            if record.is_warning:
-                self._by_object.setdefault(key, []).append(record)
+            edge.attempt(partial(self._add, event), str)  # the others are evidence nevertheless
+
+    def _add(self, event: JSONObject) -> None:
+        about, record = event.get("involvedObject") or {}, _read(event)
+        key = (about.get("namespace") or meta.namespace(event), record.kind, record.name)
+        self._all.setdefault(key, []).append(record)
+        if record.is_warning:
+            self._by_object.setdefault(key, []).append(record)
 
     def about(self, namespace: str, kind: str, name: str) -> Sequence[WarningEvent]:
         """Return the warnings about an object of that name, whatever its UID."""
@@ -98,7 +103,7 @@ def is_unexplained(rank: Rank) -> bool:
     if rank.object is None:
         return rank.why == NOT_CREATED
     unready = meta.find_condition(rank.object, "Ready") or {}
-    return rank.why in {"", str(unready.get("message") or "")}
+    return rank.why in {"", masked(str(unready.get("message") or ""))}
 
 
 def explanation(view: View, group: Group, rank: Rank, warnings: Warnings, now: datetime) -> str:
@@ -111,7 +116,7 @@ def explanation(view: View, group: Group, rank: Rank, warnings: Warnings, now: d
     pull = warnings.pull_of(view.namespace, rank)
     if pull is not None and (newest is None or newest.last <= pull.since):
         return pulls.text(pull, rank.node, now)
-    return newest.message if newest else ""
+    return masked(newest.message) if newest else ""
 
 
 def _with_scale_up(view: View, rank: Rank, why: str, warnings: Warnings, now: datetime) -> str:
@@ -119,7 +124,7 @@ def _with_scale_up(view: View, rank: Rank, why: str, warnings: Warnings, now: da
     request = scaleups.node_request(warnings.of_pod(view.namespace, rank)) if awaits_node(rank) else None
     if request is None or request.is_refused or now - request.last >= scaleups.NODE_PATIENCE:
         return why
-    return ": ".join(filter(None, [scaleups.added_text(request, now), why]))
+    return ": ".join(filter(None, [masked(scaleups.added_text(request, now)), why]))
 
 
 def _of_pod(view: View, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
@@ -175,7 +180,7 @@ def _read(event: JSONObject) -> WarningEvent:
         name=about.get("name", ""),
         uid=about.get("uid", ""),
         reason=event.get("reason", ""),
-        message=" ".join(str(event.get("message", "")).split()),
+        message=" ".join(foreigntext.clean(foreigntext.bounded(str(event.get("message") or ""))).split()),
         last=last_seen(event),
         related=related.get("name", "") if related.get("kind") == "Pod" else "",
         component=event.get("reportingComponent") or (event.get("source") or {}).get("component") or "",
@@ -210,10 +215,17 @@ def wants_events(views: Iterable[View]) -> bool:
 def explained(views: Iterable[View], evidence: Evidence, now: datetime) -> list[View]:
     """Return the views, with reasons and recreations from the evidence."""
     warnings, records = Warnings(evidence.events), recreations.by_group(evidence.records)
-    return [
-        replace(view, groups=tuple(_group(view, group, warnings, records, now) for group in view.groups))
-        for view in views
-    ]
+
+    def explain(view: View, group: Group) -> Group:
+        return edge.attempt(partial(_group, view, group, warnings, records, now), partial(_unexplained, group))
+
+    return [replace(view, groups=tuple(explain(view, group) for group in view.groups)) for view in views]
+
+
+def _unexplained(group: Group, error: str) -> Group:
+    """Return a group whose evidence cannot be shown: the error is the reason of its unready ranks without another one."""
+    ranks = (rank if rank.is_ready or rank.why else replace(rank, why=error) for rank in group.ranks)
+    return replace(group, ranks=tuple(ranks))
 
 
 def _group(
@@ -239,5 +251,5 @@ def _group(
 
 def _why(view: View, group: Group, rank: Rank, warnings: Warnings, now: datetime) -> str:
     if rank.deaths and rank.node and is_unexplained(rank):
-        return f"{rank.deaths[0].container}: {podstate.death(rank.deaths[0].end)}; started again"
+        return masked(f"{rank.deaths[0].container}: {podstate.death(rank.deaths[0].end)}; started again")
     return _with_scale_up(view, rank, explanation(view, group, rank, warnings, now) or rank.why, warnings, now)

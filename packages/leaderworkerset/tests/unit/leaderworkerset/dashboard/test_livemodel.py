@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 from tests.dashboardhouse import NAMESPACE, House, api_server
 from tests.integration.clusters import objects
 
@@ -10,10 +11,12 @@ from kuberuntime.cache.watching import TIMEOUT
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.hub import Hub
 from leaderworkerset.dashboard.livemodel import AGAIN, LiveModel, live
 from leaderworkerset.dashboard.webserver import Dashboard
 from leaderworkerset.diagnosis.observed import Commands
+from leaderworkerset.views.groups import View
 
 pytestmark = pytest.mark.virtual_time
 
@@ -61,3 +64,46 @@ async def test_a_change_is_diagnosed_as_soon_as_it_is_shown() -> None:
             await asyncio.sleep(1)
             (diagnosis,) = model.picture.diagnoses.values()
             assert diagnosis.code == "LWS-E071"
+
+
+class BrokenSets:
+    """Stands for the followed sets, and cannot show them."""
+
+    def views(self) -> list[View]:
+        raise RecursionError("maximum recursion depth exceeded")
+
+
+async def test_failed_picture_is_marked_as_out_of_date() -> None:
+    async with api_server() as transport:
+        client = Client(transport)
+        model = LiveModel(client, "", Commands())
+        await client.create(LEADERWORKERSETS, lws("web"))
+        async with live(model), model.looking():
+            hub, address = Hub(model), Address(kind=PageKind.NOW)
+            good, everything = model.picture, model.everything
+            model.everything = BrokenSets()  # type: ignore[assignment]  # any error of a view
+            model.paint()
+            assert model.picture.views == good.views
+            assert model.picture.answered == good.now
+            shown = str((await hub.channel(address)).shown)
+            assert "the state cannot be shown, so this is out of date: RecursionError" in shown
+            assert f"{good.now:%H:%M:%S}" in shown
+            model.everything = everything
+            model.paint()
+            assert model.picture.trouble == ""
+
+
+async def test_failed_page_is_marked_as_out_of_date() -> None:
+    async with api_server() as transport:
+        client = Client(transport)
+        model = LiveModel(client, "", Commands())
+        await client.create(LEADERWORKERSETS, lws("web"))
+        async with live(model), model.looking():
+            hub, address = Hub(model), Address(kind=PageKind.NOW)
+            before = (await hub.channel(address)).shown
+            model.picture = replace(model.picture, views=[7])
+            after = (await hub.channel(address)).shown
+            assert after["sets"] == before["sets"]
+            assert "this page cannot be shown, so it is out of date: AttributeError" in after["trouble"][0].html
+            model.paint()
+            assert (await hub.channel(address)).shown["trouble"] == []

@@ -29,8 +29,8 @@ from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.diagnosis import departures
 from leaderworkerset.steering import nodeoutlook
-from leaderworkerset.views.groups import GroupName, View, groups_named, place_of
-from leaderworkerset.views.wording import counted, duration
+from leaderworkerset.views.groups import GroupName, View, place_of
+from leaderworkerset.views.wording import counted, duration, groups_named
 
 GroupsBySet: TypeAlias = Mapping[ObjectKey, frozenset[GroupName]]
 """Groups with pods that are ending on the nodes, or could not be placed there now, by their LeaderWorkerSets."""

@@ -14,8 +14,7 @@ from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.steering import pasts
 from leaderworkerset.steering.pasts import Entry
-from leaderworkerset.views.groups import places
-from leaderworkerset.views.wording import age
+from leaderworkerset.views.wording import age, places
 
 HEADER = ("REVISION", "KEY", "AGE", "GROUPS", "CHANGE-CAUSE")
 

@@ -12,8 +12,9 @@ from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.sharedoptions import DRY, dry_run_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.views.groups import Group, places
+from leaderworkerset.views.groups import Group
 from leaderworkerset.views.selection import Selection
+from leaderworkerset.views.wording import places
 
 
 @click.command("recover")
