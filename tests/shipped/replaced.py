@@ -89,9 +89,16 @@ def _parts(tree: ast.Module) -> Iterator[str]:
 
 CREATED: Final = "kubernetes/shipped/test_matrix.py"
 RECORDED: Final = "kubernetes/shipped/test_recorder.py"
+SILENCE: Final = "kubernetes/manager/test_silence.py"
 HANDED_OVER: Final = "kubernetes/manager/test_handover.py"
 
 REPLACED: Final = (
+    Replaced(PATCHED, SILENCE, ("integration/apiserver/test_silence.py",)),
+    Replaced(TRANSPORT, SILENCE, ("unit/leaderworkerset/manager/test_leading.py",)),
+    *(
+        Replaced(f"leaderworkerset.manager.{part}", SILENCE, ("unit/leaderworkerset/manager/test_leading.py",))
+        for part in ("controllers.Controllers", "leading.Leading")
+    ),
     Replaced(
         "leaderworkerset.manager.controllers.Controllers",
         CREATED,

@@ -126,6 +126,7 @@ def test_other_times_equal_those_of_the_client() -> None:
         "the manager gives up a connection attempt after": f"{http.CONNECT_SECONDS:g} s",
         "the manager gives up a request after": f"{http.REQUEST_SECONDS:g} s",
         "a watch is opened again after": f"{watching.TIMEOUT} s",
+        "a watch without changes or bookmarks is opened again after": f"{watching.SILENCE:g} s",
         "`lws drain` and `lws move` wait for the manager to report that groups have to leave": (
             f"{nodewrites.PATIENCE:g} s"
         ),
@@ -133,7 +134,7 @@ def test_other_times_equal_those_of_the_client() -> None:
             f"{client.LONGEST_WAIT:g} s, up to {client.RETRIES} times"
         ),
     }
-    assert f"noticed within {watching.TIMEOUT + watching.GRACE} s" in text_of(TIMES)
+    assert f"silence after {watching.SILENCE:g} s" in text_of(TIMES)
     hooks = [hook for _, obj in INSTALLED for hook in obj.get("webhooks", ())]
     assert hooks
     assert all("timeoutSeconds" not in hook for hook in hooks)

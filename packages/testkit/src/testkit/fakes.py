@@ -54,16 +54,22 @@ class SmallServer:
     """Objects of one kind by name, with versions, a log to watch, and errors on request.
 
     It is a `Transport`. It has no schema and no namespaces, and the only patch is apply, which merges the top level.
+    Streams carry a bookmark every `bookmarks` seconds (0: none), as those of kube-apiserver do.
     """
 
-    def __init__(self, *, streaming_lists: bool = True) -> None:
+    def __init__(self, *, streaming_lists: bool = True, bookmarks: float = 60.0) -> None:
         self.objects: dict[str, JSONObject] = {}
         self.requests: list[Request] = []
         self.version = 0
         self.oldest = 0
         self.down = False
         self.refuse: Callable[[Request], Response | None] = lambda _: None
+        self.withhold = False
+        """Whether new streams carry nothing, as behind a proxy that has lost its server."""
+        self.ends_watches = False
+        """Whether streams end at once, before the first change."""
         self._streaming_lists = streaming_lists
+        self._bookmarks = bookmarks
         self._log: list[tuple[int, str, JSONObject]] = []
         self._streams: set[asyncio.Queue[bytes | None]] = set()
         self._muted: set[asyncio.Queue[bytes | None]] = set()
@@ -99,7 +105,7 @@ class SmallServer:
         self.oldest = self.version
 
     def bookmark(self) -> None:
-        self._send("BOOKMARK", {"metadata": {"resourceVersion": str(self.version)}})
+        self._send("BOOKMARK", self._here)
 
     def babble(self, line: bytes) -> None:
         """Send an object that is not an event."""
@@ -131,12 +137,16 @@ class SmallServer:
             yield StreamResponse(refusal.status, {}, _once(refusal.body))
             return
         lines: asyncio.Queue[bytes | None] = asyncio.Queue()
-        for line in self._initial() if initial else self._since(int(query["resourceVersion"])):
+        if self.withhold:
+            self._muted.add(lines)
+        for line in self._first(query) if not self.withhold else ():
             lines.put_nowait(line)
         self._streams.add(lines)
+        bookmarks = asyncio.create_task(self._mark(lines))
         try:
             yield StreamResponse(200, {}, _drain(lines))
         finally:
+            bookmarks.cancel()
             self._streams.discard(lines)
             self._muted.discard(lines)
 
@@ -179,6 +189,13 @@ class SmallServer:
         head = {"resourceVersion": version} | ({"continue": f"{version}:{first + size}"} if rest > 0 else {})
         return answer(200, {"kind": "PodList", "metadata": head, "items": items})
 
+    def _first(self, query: dict[str, str]) -> list[bytes | None]:
+        """Return the lines of a stream before the next change; None ends it."""
+        initial = "sendInitialEvents" in query
+        if self.ends_watches:
+            return [*(self._initial() if initial else ()), None]
+        return [*(self._initial() if initial else self._since(int(query["resourceVersion"])))]
+
     def _initial(self) -> list[bytes]:
         end = {"resourceVersion": str(self.version), "annotations": {"k8s.io/initial-events-end": "true"}}
         added = [_line("ADDED", obj) for obj in self.objects.values()]
@@ -190,6 +207,16 @@ class SmallServer:
     def _publish(self, kind: str, obj: JSONObject) -> None:
         self._log.append((self.version, kind, obj))
         self._send(kind, obj)
+
+    @property
+    def _here(self) -> JSONObject:
+        return {"metadata": {"resourceVersion": str(self.version)}}
+
+    async def _mark(self, stream: asyncio.Queue[bytes | None]) -> None:
+        while self._bookmarks:
+            await asyncio.sleep(self._bookmarks)
+            if stream not in self._muted:
+                stream.put_nowait(_line("BOOKMARK", self._here))
 
     def _send(self, kind: str, obj: JSONObject) -> None:
         for stream in self._streams - self._muted:

@@ -82,6 +82,16 @@ class Informer:
         return bool(self.version)
 
     @property
+    def last_received(self) -> float | None:
+        """Return the time of the event loop when the API server last sent anything about this kind, None before."""
+        return self._watcher.last_received
+
+    @property
+    def watch_state(self) -> watch.State:
+        """Return the state of the watch."""
+        return self._watcher.state
+
+    @property
     def is_relisting(self) -> bool:
         """Return whether a listing requested by `relist` has not completed yet."""
         return bool(self._on_listed)

@@ -8,7 +8,7 @@ reads the state, sends the request of its phase, and passes the response to `ste
    EMPTY ───────────────► PAGING ──────────────► LISTED ─────────────► WATCHING
      │ ▲                    │ ▲ Page(token)        ▲                      │
      │ │ Refused 410        └─┘                    └──────────────────────┘ Ended, ERROR event
-     │ └── from every phase: 410 (as a response or as an ERROR event), Relist
+     │ └── from every phase: 410 (as a response or as an ERROR event), Relist, Silent, too many empty streams
      └──────────────────► INITIAL ── bookmark "initial events end" ──► WATCHING
         streaming lists, where the server serves them
 ```
@@ -18,7 +18,7 @@ Outputs report changes to a collector (`cache.py`), as in kube-rs. A listing is 
 `Hidden`. `Completed` and `Progressed` carry the resourceVersion up to which everything has been seen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -36,6 +36,9 @@ BACKOFF: Final = Backoff(base=0.2, limit=30.0)
 
 LASTED: Final = 5.0
 """Seconds: if a watch lasted this long, its end is not a failure."""
+
+EMPTY_STREAMS: Final = 3
+"""The number of streams in a row that end at once, without an event, before everything is read again."""
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 """The annotation of the bookmark after which a streaming list is complete."""
@@ -71,7 +74,10 @@ class State(Struct, frozen=True):
 
     `failures` counts failures in a row, which determine the wait before the next request. `streaming` is False once the
     server refused a streaming list. `limit` is the page size, 0 (no pages) after a page token expired. An `optional`
-    kind need not be served: until it is, there are no objects of it, and it is `absent`.
+    kind need not be served: until it is, there are no objects of it, and it is `absent`. `empty` counts the streams in
+    a row that ended at once without an event. The open stream has `spoken` once it carried a change or a bookmark; the
+    server `speaks` once any stream did. A watch is `silent` from the end of a stream that should have carried something
+    until the server answers again.
     """
 
     phase: Phase = Phase.EMPTY
@@ -82,10 +88,14 @@ class State(Struct, frozen=True):
     failures: int = 0
     optional: bool = False
     absent: bool = False
+    empty: int = 0
+    spoken: bool = False
+    speaks: bool = False
+    silent: bool = False
 
     def wait(self, jitter: float) -> float:
         """Return the seconds to wait before the request of this phase; `jitter` is in 0..1."""
-        return BACKOFF.delay(self.failures, jitter)
+        return BACKOFF.delay(max(self.failures, self.empty), jitter)
 
 
 class Refused(Struct, frozen=True):
@@ -111,11 +121,15 @@ class Ended(Struct, frozen=True):
     lasted: float
 
 
+class Silent(Struct, frozen=True):
+    """Input: the open stream was closed because it carried neither an event nor a bookmark for too long."""
+
+
 class Relist(Struct, frozen=True):
     """Input: read all objects again."""
 
 
-Input: TypeAlias = Page | Refused | Opened | StreamEvent | Ended | Relist
+Input: TypeAlias = Page | Refused | Opened | StreamEvent | Ended | Silent | Relist
 
 
 class Started(Struct, frozen=True):
@@ -170,23 +184,52 @@ Transition: TypeAlias = tuple[State, tuple[Output, ...]]
 
 def step(state: State, happened: Input) -> Transition:
     """Return the next state, and the outputs for the collector."""
+    if state.silent and not isinstance(happened, Opened | Silent | Relist):
+        state = replace(state, silent=False)
     match happened:
-        case Relist():
-            return _restart(state, failures=state.failures), ()
+        case Relist() | Silent() | Ended():
+            return _over(state, happened), ()
         case Page():
             return _page(state, happened)
         case Opened():
             return _opened(state)
         case StreamEvent():
             return _event(state, happened)
-        case Ended():
-            return _ended(state, happened), ()
         case Refused():
             return _refused(state, happened.error)
 
 
+def are_silent(states: Iterable[State]) -> bool:
+    """Return whether all watches that once carried changes or bookmarks are silent."""
+    speaking = [state for state in states if state.speaks]
+    return bool(speaking) and all(state.silent for state in speaking)
+
+
+def _over(state: State, happened: Relist | Silent | Ended) -> State:
+    match happened:
+        case Relist():
+            return _restart(state, failures=state.failures)
+        case Silent():
+            return _silent(state)
+        case Ended():
+            return _ended(state, happened)
+
+
 def _restart(state: State, *, failures: int) -> State:
-    return replace(state, phase=Phase.EMPTY, version=NO_VERSION, token="", failures=failures, absent=False)
+    return replace(
+        state, phase=Phase.EMPTY, version=NO_VERSION, token="", failures=failures, absent=False, spoken=False
+    )
+
+
+def _silent(state: State) -> State:
+    """Read everything again if the server should have sent something; otherwise open the watch again.
+
+    A server sends bookmarks about a kind only after its first change since the server's start. So silence means
+    nothing before that, and later that the connection is broken or a proxy withholds data: events may be lost.
+    """
+    if state.phase is Phase.WATCHING and not state.spoken:
+        return replace(state, phase=Phase.LISTED)
+    return replace(_restart(state, failures=state.failures), silent=True)
 
 
 def _page(state: State, page: Page) -> Transition:
@@ -201,8 +244,8 @@ def _page(state: State, page: Page) -> Transition:
 
 def _opened(state: State) -> Transition:
     if state.phase is Phase.EMPTY:
-        return replace(state, phase=Phase.INITIAL, absent=False), (Started(),)
-    return replace(state, phase=Phase.WATCHING), ()
+        return replace(state, phase=Phase.INITIAL, absent=False, spoken=False), (Started(),)
+    return replace(state, phase=Phase.WATCHING, spoken=False), ()
 
 
 def _event(state: State, event: StreamEvent) -> Transition:
@@ -228,7 +271,7 @@ def _initial_event(state: State, event: StreamEvent) -> Transition:
 
 def _change(state: State, event: StreamEvent) -> Transition:
     version = meta.resource_version(event.object)
-    next_state = replace(state, version=version, failures=0)
+    next_state = replace(state, version=version, failures=0, empty=0, spoken=True, speaks=True)
     match event.type:
         case "ADDED" | "MODIFIED":
             return next_state, (Applied(event.object),)
@@ -244,9 +287,14 @@ def _change(state: State, event: StreamEvent) -> Transition:
 
 def _ended(state: State, end: Ended) -> State:
     failures = 0 if end.lasted >= LASTED else state.failures + 1
-    if state.phase is Phase.WATCHING:
-        return replace(state, phase=Phase.LISTED, failures=failures)
-    return _restart(state, failures=failures)
+    if state.phase is not Phase.WATCHING:
+        return _restart(state, failures=failures)
+    # A proxy may end every watch. The count is kept after a listing, so that the next listings have a back-off.
+    empty = 0 if end.lasted >= LASTED else state.empty + 1
+    after = replace(state, empty=empty)
+    if empty and empty % EMPTY_STREAMS == 0:
+        return _restart(after, failures=failures)
+    return replace(after, phase=Phase.LISTED, failures=failures)
 
 
 def _refused(state: State, error: KubeError) -> Transition:

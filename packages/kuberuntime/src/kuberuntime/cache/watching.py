@@ -1,8 +1,10 @@
 """The driver of the watch: performs the requests of the state machine in `watch.py`.
 
 In: a client, a selection, a sink. Out: calls of the sink with batches of outputs, in order, without end. Connection
-errors and refusals are logged and retried after a back-off. A silent stream is closed when the server should have ended
-it (`TIMEOUT` + `GRACE`), so a dead connection is closed by then.
+errors and refusals are logged and retried after a back-off.
+
+A proxy may keep a connection open whose server is gone, so a stream is closed after `SILENCE` seconds without an event
+or bookmark. API servers send bookmarks once a minute, except about events, which they serve without a cache.
 """
 
 import asyncio
@@ -28,12 +30,19 @@ from kuberuntime.errors import (
     NotFoundError,
     UnauthorizedError,
 )
+from kuberuntime.objects.resources import CORE_EVENTS, EVENTS
 
 TIMEOUT: Final = 290
 """Seconds after which the server should end a stream; part of the request."""
 
 GRACE: Final = 15
 """Seconds after `TIMEOUT` at which the client itself closes a stream or a list."""
+
+SILENCE: Final = 75.0
+"""Seconds without an event or bookmark after which a stream counts as silent; bookmarks arrive every 60 to 63 s."""
+
+WITHOUT_BOOKMARKS: Final = frozenset({CORE_EVENTS, EVENTS})
+"""The kinds about which kube-apiserver sends no regular bookmarks."""
 
 STREAMING: Final = (Phase.INITIAL, Phase.WATCHING)
 """The phases in which a stream is read."""
@@ -64,10 +73,19 @@ class Watcher:
         self._sink = sink
         self._decoder = decoder
         self._served = served
+        self._name = selection.resource.group_resource
         self._state = watch.State(optional=optional)
         self._scope: asyncio.Timeout | None = None
+        self._end = 0.0
         self._interrupted = False
         self._was_open = False
+        self.last_received: float | None = None
+        """The time of the event loop when the API server last sent a page, an event or a bookmark, or opened a stream."""
+
+    @property
+    def state(self) -> watch.State:
+        """Return the current state."""
+        return self._state
 
     async def run(self, *, gives_up: bool = False) -> None:
         """Follow until cancelled.
@@ -79,9 +97,10 @@ class Watcher:
         while True:
             try:
                 async with timeouts.within(TIMEOUT + GRACE) as self._scope:
+                    self._end = _now() + TIMEOUT + GRACE
                     await self._round()
             except TimeoutError:
-                self._feed(watch.Ended(TIMEOUT))
+                self._timed_out()
             except KubeError as error:
                 if gives_up and not self._was_open and isinstance(error, ForbiddenError | UnauthorizedError):
                     raise
@@ -96,7 +115,7 @@ class Watcher:
             return
         self._feed(watch.Relist())
         self._interrupted = True
-        self._scope.reschedule(asyncio.get_running_loop().time())
+        self._end_at(_now())
 
     async def _round(self) -> None:
         """Perform the request of the phase: one page, or one stream to its end."""
@@ -109,20 +128,49 @@ class Watcher:
         else:
             request = requests.list_page(self._selection, limit=state.limit, token=state.token)
             self._feed(self._decoder.page(await self._client.send(request)))
+            self.last_received = _now()
 
     async def _stream(self, state: watch.State) -> None:
         initial = state.phase is Phase.EMPTY
         request = requests.watch(self._selection, version=state.version, timeout=TIMEOUT, initial=initial)
         async with self._client.open(request) as response:
-            opened = asyncio.get_running_loop().time()
+            opened = self._received()
             self._was_open = True
             self._feed(watch.Opened())
             async with aclosing(lines.split(response.chunks)) as batches:
                 async for batch in batches:
+                    self._received()
                     self._feed(*map(self._decoder.event, batch))
                     if self._state.phase not in STREAMING:
                         return
-        self._feed(watch.Ended(asyncio.get_running_loop().time() - opened))
+        lasted = self._received() - opened
+        self._feed(watch.Ended(lasted))
+        if self._state.phase is Phase.EMPTY and self._state.empty:
+            report = log.warning if self._state.empty == watch.EMPTY_STREAMS else log.debug
+            report("watch ended at once, again and again: listing", resource=self._name, times=self._state.empty)
+
+    def _received(self) -> float:
+        """Note that the API server has sent something, wait `SILENCE` for more, and return the time."""
+        now = self.last_received = _now()
+        if not self._interrupted:
+            self._end_at(min(now + SILENCE, self._end))
+        return now
+
+    def _end_at(self, time: float) -> None:
+        """Move the time limit of the round, unless it has just passed."""
+        if self._scope is not None and not self._scope.expired():
+            self._scope.reschedule(time)
+
+    def _timed_out(self) -> None:
+        """React to the end of `SILENCE`, or of the time for the whole round."""
+        before = self._state
+        is_silent = before.phase in STREAMING and _now() < self._end
+        if not is_silent or self._selection.resource in WITHOUT_BOOKMARKS:
+            self._feed(watch.Ended(TIMEOUT))
+            return
+        self._feed(watch.Silent())
+        report = log.warning if self._state.silent and not before.silent else log.debug
+        report("watch is silent, its connection is opened again", resource=self._name, seconds=SILENCE)
 
     def _feed(self, *inputs: watch.Input) -> None:
         if self._interrupted:
@@ -142,4 +190,8 @@ class Watcher:
         )
         is_expected = isinstance(error, ExpiredError) or (self._state.optional and isinstance(error, NotFoundError))
         report = log.debug if fallback or is_expected or self._client.has_reported(error) else log.warning
-        report("watch interrupted", resource=self._selection.resource.group_resource, error=str(error))
+        report("watch interrupted", resource=self._name, error=str(error))
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

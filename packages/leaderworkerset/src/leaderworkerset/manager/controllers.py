@@ -13,6 +13,7 @@ import structlog
 
 from kuberuntime import timeouts
 from kuberuntime.backoff import Backoff
+from kuberuntime.cache import watch
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Controller, ControllerOptions
@@ -83,6 +84,11 @@ class Controllers:
     def is_ready(self) -> bool:
         """Return whether all caches are filled."""
         return self._synced.is_set()
+
+    @property
+    def is_silent(self) -> bool:
+        """Return whether all watches are silent: the controllers notice no change."""
+        return watch.are_silent(informer.watch_state for informer in self.caches.all())
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -38,6 +38,10 @@ class Leading:
         """Return whether the controllers' caches are filled, or another replica leads."""
         return self._has_synced or (self._election is not None and not self._election.is_leader)
 
+    def receives_changes(self) -> bool:
+        """Return whether the watches of this leader carry data; other replicas have none."""
+        return not self._has_synced or self._controllers is None or not self._controllers.is_silent
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Campaign and lead inside the context."""

@@ -19,7 +19,7 @@ import asyncio
 import os
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -74,6 +74,7 @@ API_REQUESTS: Final = "lws_api_requests_total"
 GANGS: Final = "gang schedulers are not detected"
 WEBHOOKS: Final = "webhooks do not serve"
 CACHES: Final = "caches are not filled"
+SILENT: Final = "watches are silent: the API server sends no changes"
 """The answers of the readiness probe while a part is not ready."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -142,25 +143,20 @@ class ManagerProcess:
 
     def _parts(self) -> list[ProcessPart]:
         """Return the parts, in the order in which they start."""
-        if not self._settings.webhooks:
-            check = partial(kubernetesversions.check, self._client)
-            leading = Leading(self._controllers, election=self._election, begin=check)
-            return [self._probes({CACHES: leading}), self._metrics_server(), leading]
-        webhooks = self._webhooks()
+        webhooks = self._webhooks() if self._settings.webhooks else None
 
         async def begin() -> None:
-            await webhooks.opened()
+            if webhooks is not None:
+                await webhooks.opened()
             await kubernetesversions.check(self._client)
 
         leading = Leading(self._controllers, election=self._election, begin=begin)
-        waiting: dict[str, ProcessPart] = {WEBHOOKS: webhooks, CACHES: leading}
-        if self._detection is None:
-            return [self._probes(waiting), self._metrics_server(), webhooks, leading]
-        probes = self._probes({GANGS: self._detection, **waiting})
-        return [probes, self._metrics_server(), self._detection, webhooks, leading]
-
-    def _probes(self, waiting: Mapping[str, ProcessPart]) -> Probes:
-        return Probes(self._configuration.health, waiting)
+        detection = self._detection if webhooks is not None else None
+        waiting = {GANGS: detection, WEBHOOKS: webhooks, CACHES: leading}
+        served = {missing: part for missing, part in waiting.items() if part is not None}
+        checks = {missing: partial(_is_ready, part) for missing, part in served.items()}
+        probes = Probes(self._configuration.health, {**checks, SILENT: leading.receives_changes})
+        return [probes, self._metrics_server(), *served.values()]
 
     def _metrics_server(self) -> MetricsServer:
         for path in self._kinds.decisions if self._settings.webhooks else ():
@@ -240,6 +236,10 @@ class ManagerProcess:
     def _transport(self, access: Access, fence: Fence | None = None) -> Transport:
         transport = HTTPTransport(access, user_agent=buildinfo.user_agent(), fence=fence)
         return ObservedTransport(transport, urlsplit(access.server).netloc, self._metrics)
+
+
+def _is_ready(part: ProcessPart) -> bool:
+    return part.is_ready
 
 
 def election_settings(configuration: Configuration, namespace: str) -> ElectionSettings:

@@ -1,8 +1,7 @@
 """The probes of the kubelet: whether this process runs, and whether each of its parts is ready."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 
 import structlog
 
@@ -10,17 +9,17 @@ from kuberuntime.serving import serving
 from kuberuntime.serving.bindaddresses import DISABLED, parse_address
 from kuberuntime.serving.serving import Listener
 from leaderworkerset.manager.config.configuration import Health
-from leaderworkerset.manager.parts import AlwaysReady, ProcessPart
+from leaderworkerset.manager.parts import AlwaysReady
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Probes(AlwaysReady):
-    """Answers probes; `waiting` has the messages for parts that are not ready."""
+    """Answers probes; `checks` has a message for each condition of readiness."""
 
-    def __init__(self, settings: Health, waiting: Mapping[str, ProcessPart]) -> None:
+    def __init__(self, settings: Health, checks: Mapping[str, Callable[[], bool]]) -> None:
         self._settings = settings
-        self._waiting = waiting
+        self._checks = checks
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -32,13 +31,9 @@ class Probes(AlwaysReady):
         application = serving.application(
             liveness=settings.liveness_endpoint_name,
             readiness=settings.readiness_endpoint_name,
-            checks={missing: partial(_is_ready, part) for missing, part in self._waiting.items()},
+            checks=self._checks,
         )
         address = parse_address(settings.health_probe_bind_address)
         async with Listener(application, address, name="probes"):
             log.info("starting server", logger="setup", name="health probe", addr=str(address))
             yield
-
-
-def _is_ready(part: ProcessPart) -> bool:
-    return part.is_ready

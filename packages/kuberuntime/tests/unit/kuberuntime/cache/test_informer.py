@@ -89,18 +89,6 @@ async def test_changes_during_an_outage_are_reported_afterwards() -> None:
         assert [(meta.name(change.object), change.new is None) for change in changes] == [("a", True), ("b", False)]
 
 
-async def test_silent_stream_is_closed_after_its_timeout() -> None:
-    server = SmallServer()
-    server.put("a")
-    async with running(server) as informer:
-        server.mute()
-        server.put("b")
-        await asyncio.sleep(TIMEOUT + GRACE - 1)
-        assert names(informer) == {"a"}
-        await asyncio.sleep(2)
-        assert names(informer) == {"a", "b"}
-
-
 async def test_idle_watch_costs_one_request_per_timeout() -> None:
     server = SmallServer()
     async with running(server):

@@ -20,9 +20,11 @@ from kuberuntime.cache.watch import (
     Progressed,
     Refused,
     Relist,
+    Silent,
     Started,
     State,
     StreamEvent,
+    are_silent,
     step,
 )
 from kuberuntime.client.client import Page
@@ -162,25 +164,25 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
     "an addition moves the version": (
         at(WATCHING, "7", failures=2),
         StreamEvent("ADDED", pod("8")),
-        at(WATCHING, "8"),
+        at(WATCHING, "8", spoken=True, speaks=True),
         (Applied(pod("8")),),
     ),
     "so does a change": (
         at(WATCHING, "7"),
         StreamEvent("MODIFIED", pod("8")),
-        at(WATCHING, "8"),
+        at(WATCHING, "8", spoken=True, speaks=True),
         (Applied(pod("8")),),
     ),
     "so does a deletion": (
         at(WATCHING, "7"),
         StreamEvent("DELETED", pod("8")),
-        at(WATCHING, "8"),
+        at(WATCHING, "8", spoken=True, speaks=True),
         (Deleted(pod("8")),),
     ),
     "so does a bookmark": (
         at(WATCHING, "7"),
         StreamEvent("BOOKMARK", pod("7")),
-        at(WATCHING, "7"),
+        at(WATCHING, "7", spoken=True, speaks=True),
         (Progressed(SEVEN),),
     ),
     "an unknown type means nothing": (at(WATCHING, "7"), StreamEvent("PONDERED", pod("9")), at(WATCHING, "7"), ()),
@@ -206,9 +208,50 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
     "a watch that ended at once goes on after a wait": (
         at(WATCHING, "7"),
         Ended(0.01),
-        at(LISTED, "7", failures=1),
+        at(LISTED, "7", failures=1, empty=1),
         (),
     ),
+    "a third empty watch in a row lists again": (
+        at(WATCHING, "7", failures=2, empty=2),
+        Ended(0.01),
+        at(EMPTY, failures=3, empty=3),
+        (),
+    ),
+    "empty watches keep their count across a list": (
+        at(INITIAL, failures=3, empty=3),
+        StreamEvent("BOOKMARK", END),
+        at(WATCHING, "7", empty=3),
+        (Completed(SEVEN),),
+    ),
+    "the next one after the list goes on from its version": (
+        at(WATCHING, "7", empty=3),
+        Ended(0.01),
+        at(LISTED, "7", failures=1, empty=4),
+        (),
+    ),
+    "an event ends the count of empty watches": (
+        at(WATCHING, "7", failures=2, empty=5),
+        StreamEvent("BOOKMARK", pod("7")),
+        at(WATCHING, "7", spoken=True, speaks=True),
+        (Progressed(SEVEN),),
+    ),
+    "so does a watch that lasted": (at(WATCHING, "7", empty=2), Ended(290), at(LISTED, "7"), ()),
+    "a watch that falls silent lists again": (
+        at(WATCHING, "7", spoken=True, speaks=True),
+        Silent(),
+        at(EMPTY, silent=True, speaks=True),
+        (),
+    ),
+    "a watch that has never spoken opens again": (at(WATCHING, "7"), Silent(), at(LISTED, "7"), ()),
+    "a silent list starts over": (at(INITIAL), Silent(), at(EMPTY, silent=True), ()),
+    "a silent watch opens": (at(EMPTY, silent=True), Opened(), at(INITIAL, silent=True), (Started(),)),
+    "the first object ends the silence": (
+        at(INITIAL, silent=True),
+        StreamEvent("ADDED", pod("3")),
+        at(INITIAL),
+        (Found((pod("3"),)),),
+    ),
+    "so does an error": (at(EMPTY, silent=True), Refused(ERROR), at(EMPTY, failures=1), ()),
     "a list that took too long starts over": (at(PAGING, token="t"), Ended(290), at(EMPTY), ()),
     "a relist forgets where the watch was": (at(WATCHING, "7"), Relist(), at(EMPTY), ()),
     "a relist starts a list over": (at(PAGING, token="t"), Relist(), at(EMPTY), ()),
@@ -226,7 +269,7 @@ STREAMED: st.SearchStrategy[Input] = st.one_of(
     st.builds(StreamEvent, st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]), st.just(pod("8"))),
     st.sampled_from([StreamEvent("BOOKMARK", END), StreamEvent("ERROR", GONE), StreamEvent("ERROR", LEADER_CHANGED)]),
     st.builds(Ended, st.floats(0, 300)),
-    st.sampled_from([Refused(ERROR), Relist()]),
+    st.sampled_from([Refused(ERROR), Relist(), Silent()]),
 )
 ASKED: st.SearchStrategy[Input] = st.one_of(
     st.sampled_from([Refused(ERROR), Refused(refusal(410)), Refused(refusal(422)), Relist(), Ended(290.0)]),
@@ -299,3 +342,14 @@ def test_required_kind_that_is_not_served_blocks() -> None:
 
     assert outputs == ()
     assert after.phase is Phase.EMPTY
+
+
+SPEAKING, SILENT, IDLE = State(speaks=True), State(speaks=True, silent=True), State()
+
+
+@pytest.mark.parametrize(
+    ("states", "silent"),
+    [((), False), ((IDLE,), False), ((SILENT, IDLE), True), ((SILENT, SILENT), True), ((SILENT, SPEAKING), False)],
+)
+def test_watches_are_silent_when_all_that_spoke_are(states: tuple[State, ...], silent: bool) -> None:
+    assert are_silent(states) is silent

@@ -1,0 +1,64 @@
+"""A watch over TCP whose connection loses its server without a notice."""
+
+import asyncio
+
+import pytest
+from structlog.testing import capture_logs
+from testkit.apiserver import serving
+from testkit.stallingproxy import stalling_proxy
+
+from kuberuntime import timeouts
+from kuberuntime.access.access import Access
+from kuberuntime.access.credentials import Material, StoredCredentials
+from kuberuntime.cache import watching
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.http import HTTPTransport
+from kuberuntime.clock import SystemClock
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import CONFIG_MAPS
+from localkube.apiserver.front.guard import Guard
+from localkube.apiserver.front.http import HttpServer
+from localkube.apiserver.inprocess import InProcessTransport
+
+TOKEN = "the-token"
+LIMIT = 30.0
+
+
+def config_map(name: str) -> dict[str, object]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
+
+
+def client_at(port: int) -> Client:
+    nothing = Material("")
+    credentials = StoredCredentials(token=Material("", TOKEN.encode()), certificate=nothing, key=nothing)
+    return Client(HTTPTransport(Access(f"http://127.0.0.1:{port}", credentials), user_agent="test"))
+
+
+async def has(informer: Informer, name: str) -> None:
+    is_there = asyncio.Event()
+    informer.subscribe(lambda change: is_there.set() if meta.name(change.object) == name else None)
+    async with timeouts.within(LIMIT):
+        await is_there.wait()
+
+
+async def test_watch_behind_a_half_dead_proxy_continues(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "SILENCE", 0.5)
+    async with serving(SystemClock()) as api:
+        server = HttpServer(api, token=TOKEN)
+        async with stalling_proxy(await server.start()) as proxy:
+            server._guard = Guard(proxy.port, TOKEN)  # clients name the port of the proxy
+            writer, reader = Client(InProcessTransport(api, "test")), client_at(proxy.port)
+            informer = Informer(reader, CONFIG_MAPS)
+            following = asyncio.create_task(informer.run())
+            await informer.wait_synced()
+            await writer.create(CONFIG_MAPS, config_map("before"))
+            await has(informer, "before")
+            with capture_logs() as logs:
+                proxy.stall()
+                await writer.create(CONFIG_MAPS, config_map("after"))
+                await has(informer, "after")
+            assert "watch is silent, its connection is opened again" in [line["event"] for line in logs]
+            following.cancel()
+            await reader.close()
+        await server.stop()
