@@ -79,9 +79,7 @@ class Accepted(Struct, frozen=True):
 
     def admits(self, obj: JSONObject) -> bool:
         """Return whether an object has the field."""
-        actual: JSON = obj
-        for name in self.path.split("."):
-            actual = actual.get(name) if isinstance(actual, dict) else None
+        actual = at(obj, self.path.split("."))
         if not isinstance(self.value, dict) or not isinstance(actual, dict):
             return bool(actual == self.value)
         return bool(actual) and all(key in self.value and self.value[key] in (None, own) for key, own in actual.items())
@@ -92,19 +90,29 @@ class Accepted(Struct, frozen=True):
         return f"its {self.path} {'does not match' if isinstance(self.value, dict) else f'is not {self.value}'}"
 
 
+def at(obj: JSONObject, path: Iterable[str]) -> JSON:
+    """Return the value of a field, None if the object has none."""
+    value: JSON = obj
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
 class Create(Effect, frozen=True, kw_only=True):
     """Create `object`. With `if_absent` an AlreadyExists is success without events; otherwise it is a failure.
 
     With `unless_own` it is a failure only if the existing object has another controller: an own object exists already
-    if the answer to its creation was lost. An object without a controller is used if it has one of the `accepted`
-    fields. A predecessor's object is waited for, without events. `body`, if given, is sent verbatim instead of an
-    encoding of `object`, so that its bytes equal the hashed bytes (R-REV-7). With `subresource` the object is posted to
-    that subresource of the object it names (`binding`).
+    if the answer to its creation was lost. If it differs in one of the `equal` fields (paths), it is another object,
+    and the key is planned again. An object without a controller is used if it has one of the `accepted` fields. A
+    predecessor's object is waited for, without events. `body`, if given, is sent verbatim instead of an encoding of
+    `object`, so that its bytes equal the hashed bytes (R-REV-7). With `subresource` the object is posted to that
+    subresource of the object it names (`binding`).
     """
 
     object: JSONObject
     if_absent: bool = False
     unless_own: bool = False
+    equal: tuple[tuple[str, ...], ...] = ()
     accepted: tuple[Accepted, ...] = ()
     body: bytes | None = None
     subresource: str = ""

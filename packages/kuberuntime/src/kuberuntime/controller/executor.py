@@ -54,6 +54,7 @@ from kuberuntime.plan import (
     PutStatus,
     Together,
     WriteAction,
+    at,
 )
 
 T = TypeVar("T")
@@ -279,6 +280,7 @@ class Executor:
         for existing in listing.items:
             owner = meta.controller_of(existing) or {}
             if owner and owner.get("uid") == expected.get("uid"):
+                _check_fields(action, existing, error)
                 return
             if owner and (owner.get("kind"), owner.get("name")) == (expected.get("kind"), expected.get("name")):
                 raise RequeueError(f"{error}: it belongs to a predecessor of {owner['kind']} {owner['name']}")
@@ -328,6 +330,13 @@ class Executor:
     def _record(self, events: Iterable[Event]) -> None:
         for event in events:
             self._events.record(event)
+
+
+def _check_fields(action: Create, existing: JSONObject, error: AlreadyExistsError) -> None:
+    """Raise `RequeueError` if an own object differs from the created one: a name alone does not make it the same."""
+    for path in action.equal:
+        if at(existing, path) != at(action.object, path):
+            raise RequeueError(f"{error}: its {'.'.join(path)} differs")
 
 
 def _raise_one(failures: Sequence[ExecutionError]) -> None:

@@ -46,7 +46,7 @@ def entries(view: View, objects: Iterable[JSONObject]) -> list[Entry]:
         for revision in objects
         if (meta.controller_of(revision) or {}).get("uid", meta.uid(lws)) == meta.uid(lws)
     ]
-    by_key = {key: revision for revision in sorted(own, key=_rank) if (key := revisionhistory.key_of(revision))}
+    by_key = {key: revision for revision in sorted(own, key=_rank) if (key := revisions.key_of(revision))}
     running: dict[str, list[GroupName]] = {}
     for group in view.groups:
         running.setdefault(group.revision, []).append(group.name)

@@ -15,6 +15,7 @@ In: every change that the API server commits, and every write of a manager as it
 - Leadership: no write of a manager arrives while another one holds the lease.
 - Budgets: see `budgets.py`.
 - One revision: the ready pods of an incarnation have one revision, and run its template.
+- Revisions: see `revisions.py`.
 """
 
 from collections import defaultdict, deque
@@ -22,6 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 import msgspec
+from tests.simulation.checks import revisions
 from tests.simulation.checks.budgets import Budgets
 from tests.simulation.checks.facts import (
     FOREIGN,
@@ -176,6 +178,8 @@ class Invariants:
             for change in changes:
                 self.steps += 1
                 self._step(change)
+                for text in () if self.has_lost_revision else revisions.without_content(self.facts, change):
+                    self._violate(text)
         except Exception as error:  # noqa: BLE001 - the store would only log it
             self.violations.append(f"the check itself broke: {error!r}")
 

@@ -1,5 +1,7 @@
 """The wire between actors and the API server: drops events, and lets invariants see every write before and after it."""
 
+import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final, Protocol
@@ -42,6 +44,24 @@ class Wire:
         """Warning events in their sent form."""
         self.replacements: list[str] = []
         """The notes of events about leaders that replace others."""
+        self.lost: list[tuple[float, str]] = []
+        """Refused writes: when, and what about."""
+        self._refused: tuple[str, Response] | None = None
+
+    def refuse(self, path: str, answer: tuple[int, str, str]) -> None:
+        """Refuse all writes of managers to the paths that end with this pattern."""
+        self._refused = path, status_response(*answer)
+
+    def permit(self) -> None:
+        """Refuse no writes any more."""
+        self._refused = None
+
+    def refusal(self, actor: str, request: Request) -> Response | None:
+        """Return the answer to a write that is refused now."""
+        if self._refused is None or not actor.startswith("manager") or not re.search(self._refused[0], request.path):
+            return None
+        self.lost.append((asyncio.get_running_loop().time(), request.path))
+        return self._refused[1]
 
     def warnings_of_own_objects(self) -> list[str]:
         """Return the notes of warnings that an object exists already, and that do not name another owner."""
@@ -70,6 +90,8 @@ class _Witnessed:
             if REPLACEMENT in request.body:
                 self._wire.replacements.append(_leader_of(request.body))
             return Response(201, {"content-type": "application/json"}, request.body)
+        if (refusal := self._wire.refusal(self._actor, request)) is not None:
+            return refusal
         witness = self._wire.witness
         if witness is not None:
             witness.arriving(self._actor, request)

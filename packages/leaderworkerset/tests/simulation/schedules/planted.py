@@ -19,6 +19,7 @@ from tests.simulation.schedules import (
     plantedkeys,
     plantedmoves,
     plantedrestarts,
+    plantedrevisions,
 )
 
 from kuberuntime.cache.informer import Change, Informer
@@ -343,6 +344,7 @@ BUGS: Final = {
         Bug(plantedinplace.never_lets_go, "roll in place.0"),
         Bug(plantedinplace.resizes_nothing, "resize in place.0"),
         Bug(plantedinplace.waits_for_what_no_node_has, "grow beyond the nodes.0"),
+        Bug(plantedrevisions.takes_a_name_for_its_object, "roll refused.0"),
         Bug(plantedrestarts.tolerates_nothing, "restart in place.0"),
         Bug(plantedrestarts.waits_for_ever, "restart in vain.0"),
         Bug(plantedrestarts.never_sees_ready_pods, "restart in place.0"),

@@ -50,7 +50,7 @@ class Play:
     def lost(self, leader: str, since: float) -> int:
         """Return how many writes of managers about a leader and the record of its recreations failed since then."""
         about = (f"/pods/{leader}", f"/controllerrevisions/{leader}{SUFFIX}")
-        lost = [(at, path) for wire in self.wires() for at, path in wire.lost]
+        lost = [*self.world.wire.lost, *((at, path) for wire in self.wires() for at, path in wire.lost)]
         return sum(at >= since and path.endswith(about) for at, path in lost)
 
     def interrupted(self, begin: float, end: float) -> bool:
@@ -99,6 +99,7 @@ class Play:
         if self.world.others is not None:
             self.world.others.is_down = False
         self.world.webhooks.is_down = False
+        self.world.wire.permit()
         self.world.kubelet.release()
         foreign, self.foreign = self.foreign, []
         for resource, name in foreign:

@@ -13,11 +13,11 @@ from random import Random
 from typing import Any, Final
 
 import msgspec
-from tests.simulation.checks import endstate
+from tests.simulation.checks import endstate, revisions
 from tests.simulation.checks.budgets import exhausted
 from tests.simulation.checks.invariants import Invariants
 from tests.simulation.faults import Schedule
-from tests.simulation.schedules import faultplans, happenings
+from tests.simulation.schedules import faultplans, happenings, refusals
 from tests.simulation.schedules.forking import Send, branch
 from tests.simulation.schedules.kubelet import SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
@@ -62,7 +62,7 @@ STAYING: Final = 0.2
 """The share of LeaderWorkerSets whose groups come back to their nodes."""
 
 LASTING: Final = {
-    "crash_loop", "jump_clock", "fail_twice", "set_clocks", "set_clock_of_manager", "stop_webhooks", "lose_kinds",
+    "crash_loop", "jump_clock", "fail_twice", "set_clocks", "set_clock_of_manager", "stop_webhooks", "lose_kinds", "refuse_writes",
 }  # fmt: skip
 """Names of events after which a group may wait for its recreation, or the StatefulSet controller for its next attempt.
 """
@@ -111,6 +111,7 @@ async def play_family(world: LeanWorld, family: int, branches: Sequence[int], se
         script = draw_script(Random(seed), managers, lws if creates else None)
         if Random(f"{seed} tenant").random() < ATTACKS:
             script = replace(script, picked=[(0.0, happenings.attack), *script.picked])
+        script = replace(script, picked=refusals.added(seed, script.picked))
         return await play(world, seed, script)
 
     await play_branches(str(family), branches, send, one)
@@ -180,6 +181,7 @@ async def play(world: LeanWorld, seed: str, script: Script, invariants: type[Inv
         *checks.unanswered_failures(),
         *checks.closed_gates(),
         *checks.wrong_notes(),
+        *revisions.misnumbered(checks.facts),
         *world.torn.groups(),
     ]
     checks.violations += [f"a warning of what is ours: {one}" for one in world.wire.warnings_of_own_objects()]

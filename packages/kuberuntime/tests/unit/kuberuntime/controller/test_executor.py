@@ -204,6 +204,26 @@ def test_object_of_a_predecessor_causes_a_requeue(items: list[JSONObject]) -> No
 
 
 @pytest.mark.parametrize(
+    ("existing", "error"),
+    [
+        (owned("n", "u", data=1, more=2), ""),
+        (owned("n", "u", data=2), "it exists: its spec.data differs"),
+        (owned("n", "u"), "it exists: its spec.data differs"),
+    ],
+    ids=["equal", "other content", "without content"],
+)
+def test_own_object_with_other_content_causes_a_requeue(existing: JSONObject, error: str) -> None:
+    """A name that exists is not a success by itself: the object may be another one."""
+    found = answer(200, {"metadata": {"resourceVersion": "7"}, "items": [existing]})
+    create = replace(CREATE, object=owned("n", "u", data=1), unless_own=True, equal=(("spec", "data"),))
+
+    outcome = execute(Plan((create,)), failure(409, "AlreadyExists", "it exists"), found)
+
+    assert str(outcome.error or "") == error
+    assert isinstance(outcome.error, RequeueError) == bool(error)
+
+
+@pytest.mark.parametrize(
     ("script", "statuses"), [(failure(403, "Forbidden", "quota"), 1), (failure(409, "Conflict", "newer"), 0)]
 )
 def test_failed_plan_performs_its_failure_patches(script: Response, statuses: int) -> None:

@@ -75,18 +75,13 @@ def newest(candidates: Iterable[JSONObject], key: str, count: int) -> list[JSONO
     """Return the newest `count` revisions, one per content, without the revision `key`; fewer if they are large."""
     by_key: dict[str, JSONObject] = {}
     for revision in sorted(candidates, key=revisions.number_of, reverse=True):
-        by_key.setdefault(key_of(revision), revision)
-    kept, size = [revision for revision in by_key.values() if key_of(revision) != key][:count], 0
+        by_key.setdefault(revisions.key_of(revision), revision)
+    kept, size = [revision for revision in by_key.values() if revisions.key_of(revision) != key][:count], 0
     for position, revision in enumerate(kept):
         size += len(msgspec.json.encode(revision.get("data")))
         if size > MOST_BYTES and position:
             return kept[:position]
     return kept
-
-
-def key_of(revision: JSONObject) -> str:
-    """Return the key of a revision, whether it is in the history or not."""
-    return groupname.revision(revision) or meta.annotations(revision).get(labels.TEMPLATE_REVISION_HASH, "")
 
 
 def _keep(obj: JSONObject, revision: JSONObject) -> Patch:

@@ -31,7 +31,7 @@ class OnDemand(Enum):
     LEADERS = auto()
     """An update begins, or a capability deletes leaders; the plan is void if another leader is being deleted."""
     HISTORY = auto()
-    """Revisions are retired, so the StatefulSet must have none of them. The decision is repeated with the history."""
+    """Revisions are created or retired, so the cache must show the StatefulSet's revision. Repeat it with the history."""
     KEEPER = auto()
     """It is unknown whether the leaders' keeper is already as desired; the decision is repeated with that object."""
     NAMESPACE = auto()

@@ -95,12 +95,14 @@ def decide(
         is_hash, living = lws.spec.group_identity.is_hash, observed.keeper
         if (instead := _set_aside(observed, obj, lws, living, now)) is not None:
             return Decision(instead)
-        revision = revisions.resolve(obj, living, observed.revisions, observed.known.edition)
+        history = observed.known.history
+        revision = revisions.resolve(obj, living, observed.revisions, observed.known.edition, history)
         facts = SetFacts(observed, obj, lws, revision, gang, living)
         prepared = _prepare(facts, now)
         if prepared.failure is not None:
             report = schedulingcondition.report(obj, lws, prepared.failure, now)
-            return Decision(Plan((*_record_revision(facts), *report), error=prepared.failure.message))
+            plan = Plan((*_record_revision(facts), *report), error=prepared.failure.message)
+            return Decision(plan, frozenset(_history_needed(facts, is_changed=facts.revision.created is not None)))
         expiries = [end(facts, now) for end in extensions.set_ends]
         if ending := next((expiry.actions for expiry in expiries if expiry.actions), None):
             return Decision(Plan(ending))
@@ -153,6 +155,7 @@ def _compose(
         *_apply(facts, leaders),
     ]
     needs |= {OnDemand.KEEPER} if leaders.applied and _is_unknown(facts) else set()
+    needs |= _history_needed(facts, is_changed=facts.revision.created is not None)
     service = _make_service(facts)
     creates = facts.revision.created is not None or leaders.applied is not None
     creates |= bool(service) and facts.observed.service.orphan is None
@@ -162,7 +165,7 @@ def _compose(
     actions += [Finally(actions=report, after=leaders.actions)] if is_both else [*report, *leaders.actions]
     if assessment is not None and assessment.is_update_done:
         outdated = _outdated_revisions(facts, leaders)
-        needs |= {OnDemand.HISTORY} if outdated and facts.observed.known.history is None else set()
+        needs |= _history_needed(facts, is_changed=bool(outdated))
         actions += _clean_up(facts, outdated, extensions.retire)
     at_step = facts.living is not None and (leaders.rollout is None or leaders.rollout.at_step)
     again = AGAIN if leaders.applied and at_step else RECHECK_NAMESPACE if facts.observed.evidence else None
@@ -182,6 +185,12 @@ def _compose(
         surplus=leaders.turn.surplus,
         applied=_compared(facts, leaders),
     )
+
+
+def _history_needed(facts: SetFacts, *, is_changed: bool) -> set[OnDemand]:
+    """Return the need to read the history if it changes; a new LeaderWorkerSet has no history."""
+    is_fresh = facts.living is None and meta.generation(facts.obj) <= 1
+    return {OnDemand.HISTORY} if is_changed and facts.observed.known.history is None and not is_fresh else set()
 
 
 def _compared(facts: SetFacts, leaders: LeaderDecision) -> LastApply | None:
@@ -254,6 +263,7 @@ def _record_revision(facts: SetFacts) -> list[Action]:
             object=revision,
             body=facts.revision.body,
             unless_own=True,
+            equal=revisions.IDENTITY,
             on_success=(decisionevents.creating_revision(facts.obj, note, revision),),
             on_failure=(
                 decisionevents.failed_create(facts.obj, f"Failed to create revision {meta.name(revision)}: {{error}}"),

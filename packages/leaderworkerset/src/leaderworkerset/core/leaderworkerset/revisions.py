@@ -7,6 +7,9 @@ controller (R-REV-6), so that either controller recognizes the revisions of the 
 There is one revision per content. After a template is edited back, its old revision is used again. So is a revision
 that a failed pass has created. (The Go controller creates another each time: Q-5, Q-6, Q-32.) A revision that is used
 again gets the next number, so that the current revision always has the highest number, as in the Go controller.
+
+Retired revisions count as well: the next number, and so the next name, is above all of theirs. If the leader
+StatefulSet has the key of a retired revision, that revision is restored (docs/adr/0012-revision-history.md).
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,6 +42,13 @@ UNREVISED: Final = "maxGroupRestarts"
 REPLACE: Final = {"$patch": "replace"}
 SHARED: Final = {"subdomainPolicy": leaderworkerset.SubdomainPolicy.SHARED.value}
 
+
+IDENTITY: Final = (
+    ("data",),
+    ("metadata", "labels", labels.NAME),
+    ("metadata", "labels", labels.TEMPLATE_REVISION_HASH),
+)
+"""The fields in which an existing revision equals the created one if it is the same revision."""
 
 LONGEST_CAUSE: Final = 1024
 """The maximum number of characters of a change cause that a revision records."""
@@ -76,6 +86,15 @@ class Resolution:
         return cls(groupname.revision(revision), is_new, corrected=corrected, correction=change, edition=edition)
 
     @classmethod
+    def restored(cls, retired: JSONObject, obj: JSONObject, number: int) -> "Resolution":
+        """Return the `Resolution` that takes a revision out of the history, with this number."""
+        key = key_of(retired)
+        own = {labels.NAME: meta.name(obj), labels.TEMPLATE_REVISION_HASH: key, labels.HISTORY_OF: None}
+        marks = {"labels": own, "annotations": {labels.TEMPLATE_REVISION_HASH: None}}
+        change = {"metadata": meta.metadata(adoption(retired, obj)) | marks, "revision": number}
+        return cls(key, corrected=retired, correction=change)
+
+    @classmethod
     def made(cls, obj: JSONObject, data: bytes, number: int, *, key: str = "", is_new: bool = False) -> "Resolution":
         """Return the resolution to a revision that must be created; it is `inherited` if its key is given."""
         created = build(obj, key=key, number=number, data=data)
@@ -83,30 +102,42 @@ class Resolution:
 
 
 def resolve(
-    obj: JSONObject, statefulset: JSONObject | None, stored: Iterable[JSONObject], edition: Edition | None = None
+    obj: JSONObject,
+    statefulset: JSONObject | None,
+    stored: Iterable[JSONObject],
+    edition: Edition | None = None,
+    history: Iterable[JSONObject] | None = None,
 ) -> Resolution:
     """Find the current revision, or make it, and return whether the spec differs from it (R-REV-10, R-REV-11).
 
     `statefulset` is the leader StatefulSet. `stored` are ControllerRevisions with the label of the LeaderWorkerSet's
-    name. `edition` is the result of an earlier decision.
+    name, `history` its retired revisions if they were read. `edition` is the result of an earlier decision.
     """
     known = owned(stored, obj)
+    retired = owned(history or (), obj)
     key = "" if statefulset is None else groupname.revision(statefulset)
     current = find(known, key)
     if current is not None and Edition.of(obj, current) == edition:
-        return Resolution.found(current, obj, number_of(current))
+        return Resolution.found(current, obj, _number(current, known, retired))
     data = build_data(obj)
     if current is None and key:
-        return Resolution.made(obj, data, next_number(known), key=key)
+        lost = find(retired, key)
+        number = next_number([*known, *retired])
+        return Resolution.made(obj, data, number, key=key) if lost is None else Resolution.restored(lost, obj, number)
     if current is not None and has_content(current, obj, data):
-        return Resolution.found(current, obj, number_of(current))
+        return Resolution.found(current, obj, _number(current, known, retired))
     is_new = current is not None
     others = [revision for revision in known if revision is not current]
     same = max((revision for revision in others if has_content(revision, obj, data)), key=number_of, default=None)
     if same is None:
-        return Resolution.made(obj, data, next_number(known), is_new=is_new)
-    number = number_of(same) if same is max(known, key=number_of) else next_number(known)
-    return Resolution.found(same, obj, number, is_new=is_new)
+        return Resolution.made(obj, data, next_number([*known, *retired]), is_new=is_new)
+    return Resolution.found(same, obj, _number(same, known, retired), is_new=is_new)
+
+
+def _number(revision: JSONObject, known: Sequence[JSONObject], retired: Sequence[JSONObject]) -> int:
+    """Return the number of the current revision: above those of all others."""
+    others = [other for other in (*known, *retired) if other is not revision]
+    return max(number_of(revision), next_number(others))
 
 
 def build_data(obj: JSONObject) -> bytes:
@@ -184,15 +215,20 @@ def owned(stored: Iterable[JSONObject], obj: JSONObject) -> list[JSONObject]:
     return [
         revision
         for revision in stored
-        if groupname.revision(revision)
-        and (meta.controller_of(revision) or {}).get("uid", meta.uid(obj)) == meta.uid(obj)
+        if key_of(revision) and (meta.controller_of(revision) or {}).get("uid", meta.uid(obj)) == meta.uid(obj)
     ]
 
 
 def find(known: Sequence[JSONObject], key: str) -> JSONObject | None:
     """Return the revision with the key; of several, the one with the highest number."""
-    matching = [revision for revision in known if key and groupname.revision(revision) == key]
+    matching = [revision for revision in known if key and key_of(revision) == key]
     return max(matching, key=number_of, default=None)
+
+
+def key_of(revision: JSONObject) -> str:
+    """Return the key of a revision, whether it is in the history or not."""
+    in_history = labels.HISTORY_OF in meta.labels(revision)
+    return (meta.annotations(revision) if in_history else meta.labels(revision)).get(labels.TEMPLATE_REVISION_HASH, "")
 
 
 def next_number(known: Sequence[JSONObject]) -> int:

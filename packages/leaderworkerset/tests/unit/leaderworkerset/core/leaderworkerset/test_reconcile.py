@@ -129,6 +129,7 @@ def test_new_set_gets_revision_statefulset_and_service() -> None:
                 object=revision,
                 body=revisions.encode(revision, revisions.build_data(LWS)),
                 unless_own=True,
+                equal=revisions.IDENTITY,
                 on_success=(Event("Normal", "CreatingRevision", "Create", created_note, REGARDING, related),),
                 on_failure=(
                     Event(

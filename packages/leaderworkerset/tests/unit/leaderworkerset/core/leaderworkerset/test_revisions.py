@@ -262,6 +262,52 @@ def test_differs_from_upstream_failed_pass_keeps_its_revision() -> None:
     assert revisions.resolve(LWS, None, [builders.revision(LWS)]) == Resolution(KEY)
 
 
+def retired(lws: dict[str, Any], number: int, key: str = "") -> dict[str, Any]:
+    """Return a revision in its history form."""
+    known = builders.revision(lws, number=number)
+    moved = {
+        "labels": {labels.HISTORY_OF: "web"},
+        "annotations": {labels.TEMPLATE_REVISION_HASH: key or builders.key_of(lws)},
+    }
+    return known | {"metadata": known["metadata"] | moved}
+
+
+def test_current_revision_gets_the_highest_number() -> None:
+    """An update that was taken back before its first step left a revision with a higher number."""
+    known = [builders.revision(LWS), builders.revision(EDITED, number=2)]
+    numbered = Resolution(KEY, corrected=known[0], correction={"revision": 3})
+    edition = Edition.of(LWS, known[0])
+
+    assert revisions.resolve(LWS, leader_statefulset(KEY), known) == numbered
+    assert revisions.resolve(LWS, leader_statefulset(KEY), known, edition) == numbered
+    assert revisions.resolve(LWS, leader_statefulset(KEY), known[:1], history=[retired(EDITED, 5)]) == Resolution(
+        KEY, corrected=known[0], correction={"revision": 6}
+    )
+
+
+def test_new_revision_is_named_after_the_history() -> None:
+    """A template that was given up, and is applied again, gets a name that no revision of the history has."""
+    namesake = retired(builders.leaderworkerset_object(image="app:2", metadata={"uid": "another"}), 9)
+
+    resolution = revisions.resolve(
+        EDITED, leader_statefulset(KEY), [builders.revision(LWS)], history=[retired(EDITED, 2), namesake]
+    )
+
+    assert resolution.created is not None
+    assert meta.name(resolution.created) == f"web-{EDITED_KEY}-3"
+
+
+def test_retired_revision_is_restored_when_its_key_is_in_use() -> None:
+    """Otherwise the content of the spec would be stored under the key of another template."""
+    lost = retired(EDITED, 2)
+
+    resolution = revisions.resolve(LWS, leader_statefulset(EDITED_KEY), [builders.revision(LWS)], history=[lost])
+
+    own = {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: EDITED_KEY, labels.HISTORY_OF: None}
+    marks = {"labels": own, "annotations": {labels.TEMPLATE_REVISION_HASH: None}}
+    assert resolution == Resolution(EDITED_KEY, corrected=lost, correction={"metadata": marks, "revision": 3})
+
+
 def test_restore_replaces_only_the_template() -> None:
     """A restore replaces only the template (R-REV-12)."""
     live = builders.leaderworkerset_object(image="app:2", replicas=7, size=5)

@@ -1,0 +1,87 @@
+"""Invariants of revisions: every key in use has a revision with its content, and the current one has the highest number.
+
+In: the objects of the API server. Out: sentences. A key is the hash of the content (R-REV-8), so a revision with other
+content under a key is an error, also if no group was built from it yet (docs/adr/0012).
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tests.simulation.checks.facts import FOREIGN, Facts
+from tests.simulation.cluster import NAMESPACE
+
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.gotypes.canonicaljson import canonical_json
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS, STATEFULSETS
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.leaderworkerset import revisions
+from localkube.apiserver.storage.store import Change
+
+CHECKED: Final = {resource.group_resource for resource in (STATEFULSETS, DEPLOYMENTS, PODS)}
+"""The kinds whose keys are checked when they are written."""
+
+
+def without_content(facts: Facts, change: Change) -> Iterator[str]:
+    """Yield the error of a written StatefulSet or pod whose key has no revision with the content of the key."""
+    user, key = change.object, groupname.revision(change.object)
+    if change.type == "DELETED" or change.key.resource not in CHECKED or change.key.namespace != NAMESPACE:
+        return
+    if not key or FOREIGN in meta.annotations(user) or not _is_current(facts, user) or _is_surplus(facts, user):
+        return
+    found = [
+        revision
+        for revision in _revisions(facts)
+        if groupname.revision(revision) == key and labels.NAME in meta.labels(revision)
+    ]
+    if not found:
+        yield f"{user['kind']} {meta.name(user)} has the key {key}, which no revision has"
+    for revision in found:
+        content = revisions.content_hash(canonical_json(revision.get("data")))
+        if content != key:
+            yield f"{meta.name(revision)} has the content {content} under the key {key} of {meta.name(user)}"
+
+
+def misnumbered(facts: Facts) -> Iterator[str]:
+    """Yield, at rest, the revisions whose number is not below the number of the current revision."""
+    for keeper in _keepers(facts):
+        key = groupname.revision(keeper)
+        known = _revisions(facts)
+        current = max((revisions.number_of(one) for one in known if groupname.revision(one) == key), default=0)
+        yield from (
+            f"{meta.name(one)} has the number {revisions.number_of(one)}, the current revision {current}"
+            for one in known
+            if groupname.revision(one) != key and revisions.number_of(one) >= current
+        )
+
+
+def _is_surplus(facts: Facts, user: JSONObject) -> bool:
+    """Return whether an object belongs to a group that was scaled down, and ends."""
+    index = decimals.natural(groupname.label(user))
+    return index is not None and all(index >= meta.spec(keeper).get("replicas", 0) for keeper in _keepers(facts))
+
+
+def _keepers(facts: Facts) -> Iterator[JSONObject]:
+    for resource in (STATEFULSETS, DEPLOYMENTS):
+        for obj in facts.objects.get(resource.group_resource, {}).values():
+            if (meta.controller_of(obj) or {}).get("kind") == LEADERWORKERSETS.kind and _is_current(facts, obj):
+                yield obj
+
+
+def _revisions(facts: Facts) -> list[JSONObject]:
+    """Return our revisions, with those of the history."""
+    known = facts.objects.get(CONTROLLER_REVISIONS.group_resource, {}).values()
+    return [
+        revision
+        for revision in known
+        if (meta.controller_of(revision) or {}).get("kind") == LEADERWORKERSETS.kind
+        and revisions.key_of(revision)
+        and _is_current(facts, revision)
+    ]
+
+
+def _is_current(facts: Facts, obj: JSONObject) -> bool:
+    """Return whether an object belongs to the LeaderWorkerSet that exists, and is not being deleted."""
+    present = {meta.uid(lws) for lws in facts.objects.get(LEADERWORKERSETS.group_resource, {}).values()}
+    return not meta.is_deleting(obj) and not present.isdisjoint(facts.line(meta.uid(obj)))
