@@ -95,6 +95,12 @@ def read(record: JSONObject | None) -> Recreation | None:
     )
 
 
+def condemns(record: JSONObject | None, leader: JSONObject) -> bool:
+    """Return whether the group of this leader is to be recreated, or was given up: its record names the leader's UID."""
+    known = read(record)
+    return known is not None and known.leader == meta.uid(leader)
+
+
 def write(recreation: Recreation) -> Mapping[str, str]:
     """Return the annotations of a record."""
     annotations = {

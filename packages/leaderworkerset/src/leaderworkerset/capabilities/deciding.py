@@ -1,5 +1,6 @@
 """Upstream's decisions with all capabilities that concern an object, for all callers that decide for users."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 from kuberuntime.objects.field import FieldError
@@ -15,6 +16,7 @@ from leaderworkerset.core.leaderworkerset import reconcile as of_set
 from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.pod import reconcile as of_group
+from leaderworkerset.core.policies import condemned
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.policies.policy import LiveGroup
 
@@ -56,6 +58,17 @@ def admit_pod(pod: JSONObject, gang: Gang = NO_GANG, request: str = "") -> JSONO
     return of_pod.admit_pod(pod, gang, request, EXTENSIONS)
 
 
-def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
+def describe(leader: JSONObject, workers: JSONObject | None, *, is_condemned: bool = False) -> GroupFacts:
     """Return the facts of a group from its leader pod and the StatefulSet with the same name."""
-    return groupfacts.describe(leader, worker_statefulset, EXTENSIONS.extend)
+    return groupfacts.describe(leader, workers, EXTENSIONS.extend, is_condemned=is_condemned)
+
+
+def is_condemned(
+    obj: JSONObject,
+    leader: JSONObject,
+    workers: JSONObject | None,
+    record: JSONObject | None,
+    suspects: Collection[JSONObject],
+) -> bool:
+    """Return whether a group failed, and is to be recreated or was given up (`core/policies/condemned.py`)."""
+    return condemned.is_condemned(obj, leader, workers, record, suspects, EXTENSIONS.excuses)

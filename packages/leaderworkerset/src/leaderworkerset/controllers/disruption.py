@@ -92,6 +92,7 @@ class DisruptionDriver(Driver):
         self._sets = caches[indexes.LEADERWORKERSET_CACHE]
         self._pods = caches[POD_CACHE]
         self._budgets = caches[BUDGET_CACHE]
+        self._revisions = caches[indexes.REVISION_CACHE]
         self._nodes = caches[indexes.CLOSABLE_NODE_CACHE] if settings.watches_nodes else None
         self._closed = ClosedNodes(self._nodes) if self._nodes is not None else None
         self._client = client
@@ -131,6 +132,7 @@ class DisruptionDriver(Driver):
             Watch(self._sets, lambda change: (meta.key(change.object),)),
             Watch(self._budgets, lambda change: (indexes.lws_key(change.object),)),
             Watch(self._pods, self._keys_of_pod),
+            Watch(self._revisions, keys_of_record),
             *nodes,
         )
 
@@ -142,6 +144,7 @@ class DisruptionDriver(Driver):
             wanted=self._groups_to_move(key),
             now=self._clock.now(),
             pods=self._markable(key, obj),
+            records=self._revisions.store.by_index(indexes.RECORDS, str(key)),
             is_draining=self._closed is not None and any(map(is_cordoned, self._closed.by_name.values())),
         )
 
@@ -178,6 +181,11 @@ class DisruptionDriver(Driver):
         return {indexes.lws_key(pod) for pod in self._pods.store.by_index(indexes.BY_NODE, meta.name(change.object))}
 
 
+def keys_of_record(change: Change) -> Iterable[ObjectKey]:
+    """Map a record that names another leader to its LeaderWorkerSet: that group failed."""
+    return (indexes.lws_key(change.object),) if indexes.has_other_leader(change) else ()
+
+
 def _facts(leader: JSONObject | None) -> tuple[str, bool, bool, int] | None:
     if leader is None:
         return None
@@ -191,5 +199,5 @@ def specify(settings: DisruptionSettings) -> ControllerSpec:
         return DisruptionDriver(caches, client, clock, settings)
 
     nodes = (indexes.CLOSABLE_NODE_CACHE,) if settings.watches_nodes else ()
-    caches = (indexes.LEADERWORKERSET_CACHE, POD_CACHE, BUDGET_CACHE, *nodes)
+    caches = (indexes.LEADERWORKERSET_CACHE, POD_CACHE, BUDGET_CACHE, indexes.REVISION_CACHE, *nodes)
     return ControllerSpec(name=NAME, caches=caches, build=build, writes=permissions.DISRUPTION)

@@ -1,31 +1,42 @@
 """The facts of all groups, updated with each change, so that a reconcile of a LeaderWorkerSet reads no pods.
 
-In: changes of leader pods and of StatefulSets. Out: the groups of one LeaderWorkerSet as values, and their fold. A
+In: changes of pods, of StatefulSets, and of the records of recreations. Out: the groups of one LeaderWorkerSet as values, and their fold. A
 change only costs the work for its own group, however many groups there are. The groups of a LeaderWorkerSet are
 followed from its first request on, so that pods that merely carry the labels cost nothing here.
 """
 
 from collections.abc import Mapping
 
-from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.cache.informer import Change
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from leaderworkerset.api import groupname, recreationrecord
 from leaderworkerset.api.groupname import is_leader
-from leaderworkerset.capabilities.deciding import describe
+from leaderworkerset.capabilities.deciding import describe, is_condemned
 from leaderworkerset.controllers import indexes
+from leaderworkerset.controllers.indexes import Informers
 from leaderworkerset.core.leaderworkerset.fold import Folded, Groups
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.policies import failures
 
 
 class GroupsOfSets:
-    """The groups of every LeaderWorkerSet; subscribes to two informers before they have objects."""
+    """The groups of every LeaderWorkerSet; subscribes to the informers before they have objects."""
 
-    def __init__(self, pods: Informer, statefulsets: Informer) -> None:
-        self._pods = pods.store
-        self._statefulsets = statefulsets.store
+    def __init__(self, informers: Informers) -> None:
+        self._leaderworkersets = informers.leaderworkersets.store
+        self._pods = informers.pods.store
+        self._statefulsets = informers.statefulsets.store
+        self._revisions = informers.revisions.store
         self._sets: dict[ObjectKey, Groups] = {}
-        pods.subscribe(self._pod_changed)
-        statefulsets.subscribe(self._statefulset_changed)
+        self._suspects: dict[ObjectKey, dict[str, JSONObject]] = {}
+        """The pods of each leader's group that restarted, or are being deleted."""
+        self.altered_by: Change | None = None
+        """The last change of a pod that failed, or was restored, which altered the facts of its group."""
+        informers.leaderworkersets.subscribe(self._policy_changed)
+        informers.pods.subscribe(self._pod_changed)
+        informers.statefulsets.subscribe(self._statefulset_changed)
+        informers.revisions.subscribe(self._record_changed)
 
     def of(self, lws: ObjectKey) -> Mapping[str, GroupFacts]:
         """Return the current groups of the LeaderWorkerSet with this key, by the names of their leaders."""
@@ -46,26 +57,89 @@ class GroupsOfSets:
                 groups.put(meta.name(leader), self._describe(leader))
         return self._sets[lws]
 
+    def _policy_changed(self, change: Change) -> None:
+        """Describe the groups with failed pods again if the restart policy, or an annotation about it, changed."""
+        groups = self._sets.get(meta.key(change.object))
+        if groups is None or None in (change.old, change.new) or _policy(change.old) == _policy(change.new):
+            return
+        for name, group in list(groups.by_leader.items()):
+            key = ObjectKey(meta.namespace(change.object), name)
+            if group.is_condemned or key in self._suspects:
+                self._describe_again(key)
+
     def _pod_changed(self, change: Change) -> None:
+        suspected = self._note_suspect(change)
+        if not is_leader(change.object):
+            leader = None if suspected is None else self._pods.get(suspected)
+            if leader is not None and not meta.is_deleting(leader) and self._put(leader, self._describe(leader)):
+                self.altered_by = change
+            return
         if change.old is not None and is_leader(change.old) and _moved(change.old, change.new):
             self._put(change.old, None)
         if change.new is not None and is_leader(change.new):
-            self._put(change.new, self._describe(change.new))
+            has_news = self._put(change.new, self._describe(change.new)) and suspected is not None
+            self.altered_by = change if has_news else self.altered_by
+
+    def _note_suspect(self, change: Change) -> ObjectKey | None:
+        """Note whether a pod is suspect; return its leader if it is or was."""
+        is_suspect = change.new is not None and failures.has_failed(change.new)
+        if not is_suspect and not self._suspects:
+            return None
+        leader = ObjectKey(meta.namespace(change.object), groupname.leader_of(change.object))
+        known, name = self._suspects.get(leader, {}), meta.name(change.object)
+        was_suspect = known.pop(name, None) is not None
+        if is_suspect:
+            self._suspects[leader] = known
+            known[name] = change.object
+        elif not known:
+            self._suspects.pop(leader, None)
+        return leader if was_suspect or is_suspect else None
 
     def _statefulset_changed(self, change: Change) -> None:
         key, owner = meta.key(change.object), meta.controller_of(change.object)
         for name in {key.name, owner["name"] if owner else key.name}:
-            leader = self._pods.get(ObjectKey(key.namespace, name))
-            if leader is not None and is_leader(leader):
-                self._put(leader, self._describe(leader))
+            self._describe_again(ObjectKey(key.namespace, name))
+
+    def _record_changed(self, change: Change) -> None:
+        if (name := recreationrecord.leader_of(change.object)) != meta.name(change.object):
+            self._describe_again(ObjectKey(meta.namespace(change.object), name))
+
+    def _describe_again(self, leader_key: ObjectKey) -> None:
+        leader = self._pods.get(leader_key)
+        if leader is not None and is_leader(leader):
+            self._put(leader, self._describe(leader))
 
     def _describe(self, leader: JSONObject) -> GroupFacts:
-        return describe(leader, indexes.find_workers(leader, self._statefulsets))
+        workers = indexes.find_workers(leader, self._statefulsets)
+        return describe(leader, workers, is_condemned=self._is_condemned(leader, workers))
 
-    def _put(self, leader: JSONObject, group: GroupFacts | None) -> None:
-        """Record the new facts of this leader's group, None if the leader was deleted."""
-        if (groups := self._sets.get(indexes.lws_key(leader))) is not None:
-            groups.put(meta.name(leader), group)
+    def _is_condemned(self, leader: JSONObject, workers: JSONObject | None) -> bool:
+        """Return whether the group failed; while its leader is being deleted, that does not change."""
+        suspects = self._suspects.get(meta.key(leader), {}).values()
+        lws = indexes.lws_key(leader)
+        if meta.is_deleting(leader):
+            groups = self._sets.get(lws)
+            known = None if groups is None else groups.by_leader.get(meta.name(leader))
+            if known is not None and known.uid == meta.uid(leader) and known.is_condemned:
+                return True
+            suspects = {}.values()
+        record = self._revisions.get(ObjectKey(lws.namespace, recreationrecord.name_of(leader)))
+        if record is None and not suspects:
+            return False
+        return is_condemned(self._leaderworkersets.get(lws) or {}, leader, workers, record, suspects)
+
+    def _put(self, leader: JSONObject, group: GroupFacts | None) -> bool:
+        """Record the new facts of this leader's group, None if the leader was deleted; return whether they changed."""
+        groups, name = self._sets.get(indexes.lws_key(leader)), meta.name(leader)
+        if groups is None or groups.by_leader.get(name) == group:
+            return False
+        groups.put(name, group)
+        return True
+
+
+def _policy(lws: JSONObject | None) -> tuple[object, object]:
+    lws = lws or {"metadata": {}}
+    return (meta.spec(lws).get("leaderWorkerTemplate") or {}).get("restartPolicy"), meta.annotations(lws)
 
 
 def _moved(old: JSONObject, new: JSONObject | None) -> bool:

@@ -69,6 +69,13 @@ def record_values(revision: JSONObject) -> Iterable[str]:
     return lws_values(revision) if labels.RECREATIONS in own or labels.FORMER_NODES in own else ()
 
 
+def has_other_leader(change: Change) -> bool:
+    """Return whether a record of recreations names another leader than before."""
+    versions = [{} if record is None else meta.annotations(record) for record in (change.old, change.new)]
+    old, new = (annotations.get(labels.RECREATED_LEADER, "") for annotations in versions)
+    return old != new
+
+
 def leader_values(pod: JSONObject) -> Iterable[str]:
     """Index a leader pod by its LeaderWorkerSet."""
     return lws_values(pod) if is_leader(pod) else ()
@@ -118,7 +125,12 @@ STATEFULSET_CACHE: Final = Cache(ours(resources.STATEFULSETS), {BY_GROUP: group_
 CLOSABLE_NODE_CACHE: Final = Cache(Selection(resources.NODES), keep=kept.always(kept.CLOSABLE_NODE))
 POD_CACHE: Final = Cache(
     ours(resources.PODS),
-    {BY_GROUP: group_values, LEADERS: leader_values, KEPT: kept_values, POD_GROUP: pod_group_values},
+    {
+        BY_GROUP: group_values,
+        LEADERS: leader_values,
+        KEPT: kept_values,
+        POD_GROUP: pod_group_values,
+    },
     keep=kept.always(kept.POD),
 )
 SERVICE_CACHE: Final = Cache(ours(resources.SERVICES), keep=kept.always(kept.SERVICE))

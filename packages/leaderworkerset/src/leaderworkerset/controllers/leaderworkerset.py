@@ -108,7 +108,7 @@ class LeaderWorkerSetDriver(Driver):
         self._gang_objects = GangObjects(caches, gang)
         self._gang = gang
         self._clock = clock
-        self._groups = GroupsOfSets(informers.pods, informers.statefulsets)
+        self._groups = GroupsOfSets(informers)
         self._endings = Endings(informers.pods, informers.statefulsets)
         self._observers = setobservers.observers(caches, capabilities)
         self._turn = asyncio.Lock()
@@ -194,6 +194,10 @@ class LeaderWorkerSetDriver(Driver):
             facts={name: observer.observe(lws) for name, observer in self._observers.items()},
         )
 
+    def _keys_of_failure(self, change: Change) -> Iterable[ObjectKey]:
+        """Map a pod whose failure altered the facts of its group to its LeaderWorkerSet."""
+        return (indexes.lws_key(change.object),) if change is self._groups.altered_by else ()
+
     def _keepers(self, key: ObjectKey) -> Informer:
         """Return the cache of what keeps the leaders of a LeaderWorkerSet."""
         lws = self._informers.leaderworkersets.store.get(key) or {}
@@ -234,6 +238,7 @@ class LeaderWorkerSetDriver(Driver):
             Watch(self._informers.services, keys_of_named),
             Watch(self._informers.revisions, keys_of_revision),
             Watch(self._informers.pods, keys_of_pod),
+            Watch(self._informers.pods, self._keys_of_failure),
             *self._gang_objects.watches(keys_of_owned),
             *(watch for observer in self._observers.values() for watch in observer.watches()),
         )
@@ -269,13 +274,14 @@ def keys_of_named(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_revision(change: Change) -> Iterable[ObjectKey]:
-    """Map an added or deleted revision to its LeaderWorkerSet.
+    """Map an added or deleted revision, and a record that names another leader, to its LeaderWorkerSet.
 
     This controller adds revisions itself. A new one may be observed after the update was reverted: without a reconcile,
-    the unneeded revision would stay.
+    the unneeded revision would stay. A leader in a record makes its group count as not ready.
     """
-    is_revision = labels.TEMPLATE_REVISION_HASH in meta.labels(change.object)
-    return keys_of_owned(change) if is_revision and (change.old is None or change.new is None) else ()
+    if labels.TEMPLATE_REVISION_HASH in meta.labels(change.object):
+        return keys_of_owned(change) if change.old is None or change.new is None else ()
+    return keys_of_owned(change) if indexes.has_other_leader(change) else ()
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:

@@ -48,6 +48,24 @@ async def test_backoff_annotations_delay_recreations(space: Space) -> None:
     await space.until(are_told)
 
 
+async def test_group_that_waits_for_its_recreation_is_not_ready(space: Space) -> None:
+    """Its pods are Ready: the kubelet has restarted the container (case: a failed group that waits)."""
+    state = await space.bring_up(lws(replicas=2, size=2, annotations={labels.RESTART_FIRST_DELAY: "5m"}))
+    state = await fail_again(space, state)
+    await space.restart_container("web-0-1")
+
+    def is_not_ready(state: State) -> None:
+        assert record(space).get(labels.RECREATION_STATE) == "waiting"
+        web = state.leaderworkersets["web"]
+        assert meta.status(web)["readyReplicas"] == 1
+        assert not meta.is_condition_true(web, "Available")
+
+    await space.until(is_not_ready)
+    resumed = {"metadata": {"annotations": {labels.RESUME_GROUP_RESTARTS: "now"}}}
+    await space.patch(resumed, "web")
+    await replaced(space, state, *GROUP)
+
+
 async def test_groups_are_recreated_immediately_without_backoff(space: Space) -> None:
     """Like the Go controller, ours recreates without a delay (R-POD-5)."""
     state = await space.bring_up(lws(replicas=2, size=2, annotations={labels.RESTART_BACKOFF: "off"}))

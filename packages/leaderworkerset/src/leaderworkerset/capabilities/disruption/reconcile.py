@@ -11,7 +11,7 @@ the annotations is never changed.
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from math import inf
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -20,18 +20,19 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.placement import REPELLING, read_tolerations, tolerate
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
 from kuberuntime.plan import Action, Patch, Plan, flat, guarded_delete, identified_patch, together
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
 from leaderworkerset.capabilities.disruption import disruptionsettings, groupbudget, window
 from leaderworkerset.capabilities.disruption.disruptionsettings import STARTING, DisruptionSettings
 from leaderworkerset.capabilities.disruption.groupbudget import ProtectedGroup
 from leaderworkerset.core.leaderworkerset.groupfacts import own_size
+from leaderworkerset.core.policies import condemned
 
 
 class ObservedDisruption(Struct, frozen=True, kw_only=True):
     """A LeaderWorkerSet, its leader pods, and the budgets that carry its name.
 
-    `wanted` are the labels of groups with a pod on a closed node. `is_draining` states that a node is cordoned. `pods`
+    `wanted` are the labels of groups with a pod on a closed node. `records` are those of recreations. `is_draining` states that a node is cordoned. `pods`
     are all pods; they are needed only if a pod is marked or must be marked.
     """
 
@@ -41,7 +42,18 @@ class ObservedDisruption(Struct, frozen=True, kw_only=True):
     wanted: Collection[str]
     now: datetime
     pods: Sequence[JSONObject] = ()
+    records: Sequence[JSONObject] = ()
     is_draining: bool = False
+
+
+class Present(NamedTuple):
+    """The leader of a group, and whether the group is present: it has a leader, and something to protect."""
+
+    leader: JSONObject | None
+    is_present: bool
+
+
+ABSENT: Final = Present(None, is_present=False)
 
 
 def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> Plan:
@@ -85,22 +97,23 @@ def opens(plan: Plan) -> bool:
 def _groups(
     observed: ObservedDisruption, lws: LeaderWorkerSet, budgets: Mapping[str, JSONObject]
 ) -> Sequence[ProtectedGroup]:
-    leaders = {groupname.label(leader): leader for leader in sorted(observed.leaders, key=_is_going, reverse=True)}
+    leaders = _leaders(observed)
     labels = [label for label in leaders if groupbudget.has_name(observed.obj, label)]
     if not lws.spec.group_identity.is_hash:
         labels += [label for label in budgets if label not in leaders and _is_index(label, lws.spec.replicas)]
-    return [_describe(label, leaders.get(label), lws, observed, budgets.get(label)) for label in labels]
+    return [_describe(label, leaders.get(label, ABSENT), lws, observed, budgets.get(label)) for label in labels]
 
 
 def _describe(
-    label: str, leader: JSONObject | None, lws: LeaderWorkerSet, observed: ObservedDisruption, budget: JSONObject | None
+    label: str, present: Present, lws: LeaderWorkerSet, observed: ObservedDisruption, budget: JSONObject | None
 ) -> ProtectedGroup:
+    leader = present.leader
     size = (0 if leader is None else own_size(leader)) or lws.size
     return ProtectedGroup(
         label=label,
         size=size,
         least=max(size, lws.size),
-        is_present=leader is not None and not _is_going(leader),
+        is_present=present.is_present,
         is_wanted=label in observed.wanted,
         budget=budget,
         age=(observed.now - _created(leader, observed.now)).total_seconds() if leader and observed.is_draining else inf,
@@ -127,8 +140,20 @@ def _is_index(label: str, replicas: int) -> bool:
     return index is not None and index < replicas
 
 
-def _is_going(leader: JSONObject) -> bool:
-    return meta.is_deleting(leader) or groupname.is_exhausted(leader)
+def _leaders(observed: ObservedDisruption) -> dict[str, Present]:
+    """Return the leaders by the labels of their groups; of two leaders with a label, the leader that stays."""
+    records = {recreationrecord.leader_of(record): record for record in observed.records}
+    described = [
+        Present(leader, is_present=not _is_going(leader, observed.obj, records.get(meta.name(leader))))
+        for leader in observed.leaders
+    ]
+    return {groupname.label(each.leader or {}): each for each in sorted(described, key=lambda each: each.is_present)}
+
+
+def _is_going(leader: JSONObject, obj: JSONObject, record: JSONObject | None) -> bool:
+    """Return whether a group has nothing left to protect: it ends, or failed and is to be recreated."""
+    ends = meta.is_deleting(leader) or groupname.is_exhausted(leader)
+    return ends or condemned.is_condemned(obj, leader, None, record, ())
 
 
 LONGEST: Final = timedelta(hours=1)

@@ -40,6 +40,7 @@ class GroupFacts(Struct, frozen=True):
     - `replaces` is the leader of the replaced group, if known (`gatedleaders.py`).
     - `is_exhausted`: the group used up its restarts, or ended by itself (`end`). It has no successor, and is not ready,
       whatever the status of its terminating pods (N-ST-13).
+    - `is_condemned`: the group failed, and is to be recreated or was given up. It is not ready, whatever its pods report.
     - `updating` is the revision to which the group is being updated in place. Until then, the group is not ready.
     - `is_refused`: its nodes do not support that update.
     """
@@ -59,6 +60,7 @@ class GroupFacts(Struct, frozen=True):
     replaces: str = ""
     is_exhausted: bool = False
     end: GroupEnd | None = None
+    is_condemned: bool = False
     updating: str = ""
     is_refused: bool = False
 
@@ -67,7 +69,13 @@ Extend: TypeAlias = Callable[[GroupFacts, JSONObject, JSONObject | None], GroupF
 """Returns the facts of a group with the facts of a capability, from its leader and its workers' StatefulSet."""
 
 
-def describe(leader: JSONObject, worker_statefulset: JSONObject | None, extend: Sequence[Extend] = ()) -> GroupFacts:
+def describe(
+    leader: JSONObject,
+    worker_statefulset: JSONObject | None,
+    extend: Sequence[Extend] = (),
+    *,
+    is_condemned: bool = False,
+) -> GroupFacts:
     """Extract the facts from a leader pod and the StatefulSet with the same name.
 
     Workers of an earlier leader with this name do not count: they end soon. They may be ready, but their group is not.
@@ -82,7 +90,7 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None, extend: 
         leader=meta.name(leader),
         group_index=group_index,
         index=decimals.natural(group_index),
-        is_leader_ready=is_pod_ready(leader) and not is_exhausted,
+        is_leader_ready=is_pod_ready(leader) and not is_exhausted and not is_condemned,
         revision=groupname.revision(leader),
         workers=None if worker_statefulset is None else describe_workers(worker_statefulset),
         uid=meta.uid(leader),
@@ -94,6 +102,7 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None, extend: 
         replaces=meta.annotations(leader).get(labels.REPLACES, ""),
         is_exhausted=is_exhausted,
         end=groupname.end_of(leader),
+        is_condemned=is_condemned,
     )
     for change in extend:
         facts = change(facts, leader, worker_statefulset)

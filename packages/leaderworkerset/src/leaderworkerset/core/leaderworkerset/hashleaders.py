@@ -106,6 +106,9 @@ def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime) -> Assessment:
         updated=min(deployment_status.get("updatedReplicas") or 0, of_revision),
     )
     current, degraded = is_current(leaders), [group for group in leaders.groups if group.is_exhausted]
+    if any(group.is_condemned for group in leaders.groups):  # the Deployment counts pods
+        ready_groups = sum(group.is_leader_ready and not group.is_deleting for group in leaders.groups)
+        sums = sums._replace(ready=min(sums.ready, ready_groups))
     ready = max(sums.ready - sum(not group.is_deleting for group in degraded), 0)
     is_whole = current and not degraded and set(sums) == {lws.spec.replicas}
     is_updating = leaders.has_older and not (current and sums.updated >= sums.replicas)

@@ -69,7 +69,8 @@ def _decide(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
     for decision in _before_building(group, extensions):
         decided.append(decision)
         if decision.holds:
-            return _after(decided, Plan())
+            waits = decision.requeue_after is not None and not meta.is_deleting(group.leader)
+            return _after(decided, Plan(_report_ready(group, is_condemned=True) if waits else ()))
     plan = _after(decided, _build(group, gang, extensions))
     is_in_conflict = group.service.conflict and not _shares_service(group)
     return replace(plan, error=f"pod {meta.key(group.leader)}: {group.service.conflict}") if is_in_conflict else plan
@@ -221,13 +222,16 @@ def _has_earlier_workers(group: LiveGroup) -> bool:
     return any(owner is not None and (owner["kind"], owner["name"]) == keeper for owner in owners)
 
 
-def _report_ready(group: LiveGroup) -> tuple[Action, ...]:
-    """Write to a leader, for its readiness gate, whether its workers are ready, if that changed (N-HASH-25)."""
+def _report_ready(group: LiveGroup, *, is_condemned: bool = False) -> tuple[Action, ...]:
+    """Write to a leader, for its readiness gate, whether its workers are ready, if that changed (N-HASH-25).
+
+    A group that waits for its recreation is not ready.
+    """
     gates = meta.spec(group.leader).get("readinessGates") or []
     if {"conditionType": labels.GROUP_READY} not in gates:
         return ()
     workers = group.workers
-    is_ready = workers is not None and groupfacts.is_statefulset_ready(workers)
+    is_ready = workers is not None and not is_condemned and groupfacts.is_statefulset_ready(workers)
     status, reason = ("True", "WorkerStatefulSetReady") if is_ready else ("False", "WorkerStatefulSetNotReady")
     known = meta.find_condition(group.leader, labels.GROUP_READY)
     if workers is None if known is None else known.get("status") == status:

@@ -4,7 +4,7 @@ In: the LeaderWorkerSet, the leader pod, the pods of its group (also recently de
 their StatefulSets. Out: the failed pod, if the restart policy requires the recreation of the group.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final, TypeAlias
 
@@ -74,6 +74,22 @@ def has_failed(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Seq
     return any(not any(excuse(lws, pod, status) for excuse in excuses) for status in restarted)
 
 
+def has_failed_member(
+    lws: LeaderWorkerSet,
+    leader: JSONObject,
+    workers: JSONObject | None,
+    pods: Iterable[JSONObject],
+    excuses: Sequence[Excuse] = (),
+) -> bool:
+    """Return whether one of these pods is a failed member of a group; the deletion of its leader is not a failure."""
+    statefulsets = {} if workers is None else {meta.name(workers): workers}
+    return any(
+        has_failed(pod, lws, excuses)
+        for pod in pods
+        if _belongs(pod, leader, statefulsets) and not (groupname.is_leader(pod) and meta.is_deleting(pod))
+    )
+
+
 def waits_for_start(lws: LeaderWorkerSet) -> bool:
     """Return whether failures do not count while the group has pending pods (R-POD-5.2)."""
     policy = lws.spec.leader_worker_template.restart_policy
@@ -99,25 +115,29 @@ class _Group:
         return others + 1 != size or pending > 0
 
     def has(self, pod: JSONObject) -> bool:
-        """Return whether the pod is the leader, or a worker of this leader, not an earlier one (R-POD-5.3, R-POD-8).
+        """Return whether the pod is a member of the group."""
+        return _belongs(pod, self._leader, self._statefulsets)
 
-        The pods of a group that is updated in place get the new revision one after the other, its leader last.
-        """
-        leader = self._leader
-        if meta.uid(pod) == meta.uid(leader):
-            return True
-        is_same = groupname.revision(pod) == groupname.revision(leader)
-        if not is_same and labels.IN_PLACE_REVISION not in meta.annotations(leader):
-            return False
-        owner = meta.controller_of(pod)
-        if owner is None or owner["kind"] != "StatefulSet":
-            return groupname.leader_of(pod) == meta.name(leader) and _is_leader(owner, leader)
-        statefulset = self._statefulsets.get(owner["name"])
-        return (
-            statefulset is not None
-            and meta.uid(statefulset) == owner["uid"]
-            and _is_leader(meta.controller_of(statefulset), leader)
-        )
+
+def _belongs(pod: JSONObject, leader: JSONObject, statefulsets: Mapping[str, JSONObject]) -> bool:
+    """Return whether the pod is the leader, or a worker of this leader, not an earlier one (R-POD-5.3, R-POD-8).
+
+    The pods of a group that is updated in place get the new revision one after the other, its leader last.
+    """
+    if meta.uid(pod) == meta.uid(leader):
+        return True
+    is_same = groupname.revision(pod) == groupname.revision(leader)
+    if not is_same and labels.IN_PLACE_REVISION not in meta.annotations(leader):
+        return False
+    owner = meta.controller_of(pod)
+    if owner is None or owner["kind"] != "StatefulSet":
+        return groupname.leader_of(pod) == meta.name(leader) and _is_leader(owner, leader)
+    statefulset = statefulsets.get(owner["name"])
+    return (
+        statefulset is not None
+        and meta.uid(statefulset) == owner["uid"]
+        and _is_leader(meta.controller_of(statefulset), leader)
+    )
 
 
 def _is_phase_pending(pod: JSONObject) -> bool:

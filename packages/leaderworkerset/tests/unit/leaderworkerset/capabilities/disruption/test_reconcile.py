@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests import builders
 
 from kuberuntime.objects import meta
@@ -125,6 +126,23 @@ def test_terminating_leader_counts_as_absent_unless_replaced(going: dict[str, An
     budgets = [stored(obj, "0"), stored(obj, "1")]
     assert told(plan(obj, [leader("0"), leader("1", **going)], budgets)) == ["set web-1 0"]
     assert told(plan(obj, [leader("0"), leader("1", **going), leader("1")], budgets)) == ["set web-0 0"]
+
+
+def test_group_that_waits_for_its_recreation_counts_as_absent() -> None:
+    """Its pods may be Ready: no other group is opened meanwhile, and it has nothing left to protect."""
+    obj = lws()
+    failed = leader("1", uid="uid-of-web-1")
+    annotations = {
+        labels.RECREATED_LEADER: "uid-of-web-1",
+        labels.RECREATION_STATE: "waiting",
+        labels.RECREATIONS: "2",
+        labels.RECREATE_AFTER: NOW.isoformat(),
+    }
+    record = {"metadata": {"name": "web-1-recreations", "annotations": annotations}}
+    budgets = [stored(obj, "0"), stored(obj, "1")]
+    observed = ObservedDisruption(obj=obj, leaders=[leader("0"), failed], budgets=budgets, wanted=(), now=NOW)
+    assert told(reconcile(replace(observed, records=[record]), DisruptionSettings())) == ["set web-1 0"]
+    assert told(reconcile(observed, DisruptionSettings())) == ["set web-0 0"]
 
 
 def test_growing_group_is_protected_with_its_next_size() -> None:

@@ -1,0 +1,59 @@
+"""A group that failed is not ready, from the failure of its pod to its recreation, whatever its pods report."""
+
+import pytest
+from tests import builders
+from tests.unit.leaderworkerset.controllers.cluster import Cluster
+
+from kuberuntime.client.transport import Request, Response
+from kuberuntime.objects import meta
+from leaderworkerset.api.resources import LEADERWORKERSETS
+
+pytestmark = [pytest.mark.slow, pytest.mark.virtual_time]
+
+
+async def counted(cluster: Cluster) -> tuple[int, bool]:
+    """Return the number of ready groups, and whether the set is Available."""
+    lws = await cluster.get(LEADERWORKERSETS, "web")
+    return int(meta.status(lws).get("readyReplicas") or 0), meta.is_condition_true(lws, "Available")
+
+
+async def fail_twice(cluster: Cluster) -> None:
+    """Let a worker fail twice, so that its group waits."""
+    for _ in range(2):
+        await cluster.restart_container("web-0-1")
+        await cluster.settle(5)
+
+
+async def test_group_that_waits_for_its_recreation_is_not_ready(cluster: Cluster) -> None:
+    """All pods are Ready again: the kubelet restarted the container."""
+    async with cluster.managed():
+        await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
+        assert await counted(cluster) == (2, True)
+        await fail_twice(cluster)
+        assert await counted(cluster) == (1, False)
+        await cluster.settle(60)
+        assert await counted(cluster) == (2, True)
+
+
+async def test_group_is_not_ready_when_its_record_is_refused(cluster: Cluster) -> None:
+    inner = cluster.transport.request
+
+    async def refuse(request: Request) -> Response:
+        if request.method == "PATCH" and "-recreations" in request.path:
+            return Response(
+                status=403, headers={}, body=b'{"kind":"Status","code":403,"reason":"Forbidden","message":"refused"}'
+            )
+        return await inner(request)
+
+    async with cluster.managed():
+        await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
+        await cluster.restart_container("web-0-1")
+        await cluster.settle(5)
+        assert await counted(cluster) == (2, True)
+        cluster.transport.request = refuse  # type: ignore[method-assign]
+        await cluster.restart_container("web-0-1")
+        await cluster.settle(5)
+        assert await counted(cluster) == (1, False)
+        cluster.transport.request = inner  # type: ignore[method-assign]
+        await cluster.settle(600)
+        assert await counted(cluster) == (2, True)
