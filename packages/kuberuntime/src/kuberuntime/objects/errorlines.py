@@ -5,7 +5,7 @@ error. Commands, records and the dashboard use this module, so that they show th
 
 | a line | example | is chosen |
 |---|---|---|
-| names an error | `KeyError: 'rank'` | first, of several the last one |
+| names an error | `KeyError: 'rank'` | first, of several the last one, followed back to the first of its chain (`errorchains`) |
 | names what followed from one, or warns of one | `Aborted (core dumped)` | if no line names an error |
 | does neither | `loaded shard 3` | the last line, if there is no other: it is only the last line |
 
@@ -18,13 +18,18 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from kuberuntime.objects import errorchains
 from kuberuntime.objects.foreigntext import clean
 
-READ: Final = 2000
-"""The characters of a line that are read."""
+JUDGED: Final = 200
+"""The number of last lines from which an error is judged, wherever a log is read for it."""
 
 HEAD: Final = 80
 """The characters of a line that may contain its level."""
+
+
+NEAR: Final = 10
+"""The number of last lines in which a line that only follows from an error, or warns of one, is the most informative."""
 
 
 class Strength(IntEnum):
@@ -36,10 +41,14 @@ class Strength(IntEnum):
 
 
 class Telling(NamedTuple):
-    """The most informative of several lines; if it is not `certain`, it is only the last line."""
+    """The line with the first error; if it is not `certain`, it is only the last line.
+
+    `last` is the line of the last exception, if that is another one.
+    """
 
     line: str
     certain: bool
+    last: str = ""
 
 
 BEGIN: Final = r"(?<![\w./-])"
@@ -70,9 +79,9 @@ NAMED: Final = re.compile(f"(?i){BEGIN}(?:{'|'.join(WORDS)}){END}")
 """Words and phrases that name an error."""
 
 RAISED: Final = re.compile(
-    r"(?<![\w/-])[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Failure|OutOfMemory|Timeout|Refused|Denied)\b(?=\s*:|$|\(\w+\):)"
+    r"(?<![\w./-])[A-Za-z_][\w.]{0,200}(?:Error|Exception|Interrupt|Exit|Failure|OutOfMemory|Timeout|Refused|Denied)\b(?=\s*:|$|\(\w+\):)"
     r"|(?<!\w)(?:[a-z]+_?[A-Z_]*ERROR_[A-Z_]+|[A-Z]+_ERR(?:OR)?(?:_[A-Z_]+)?|ENO[A-Z]+|E(?:ADDRINUSE|CONNREFUSED|ACCES|PERM|XIST))\b"
-    r"|^\[?[EF][0-9]{4} |^\s*what\(\):|(?<![\w-])(?:ERROR|FATAL|CRITICAL|Error|error)(?=[\s\]:|>\"])"
+    r"|^\[?[EF][0-9]{3,4} |^\s*what\(\):|(?<![\w-])(?:ERROR|FATAL|CRITICAL|Error|error)(?=[\s\]:|>\"])"
 )
 """Exceptions and error codes by their form, and the levels of log lines."""
 
@@ -82,19 +91,20 @@ NEGATED: Final = re.compile(
     r"|(?<![\w.])(?:errors?|fail(?:ed|ures?)|exceptions?|missing(?: keys| values)?|invalid|killed|unavailable|rejected|denied|expired|timed out)\s*[:=]?\s*"
     r"(?:0+(?:\.0+)?%?|none|null|nil|false|\[\]|\{\}|\"\"|'')(?![\w.])"
     r"|(?<![\w.-])(?:error|exception|failure|abort|crash|timeout)[ -](?:handler|handling|handlers|rate|policy|budget|detection|recovery|reporting|threshold|callback|hook|report|counts?|correct(?:ion|ing)|injection|log|file|free|feedback|bars?|mode)s?\b"
-    r"|(?:(?<!\w)(?:mean|squared|absolute|relative|percentage|quantization|reconstruction|prediction|train(?:ing)?|test|validation|eval(?:uation)?) )+errors?\b"
+    r"|(?:(?<!\w)(?:mean|squared|absolute|relative|percentage|quantization|reconstruction|prediction|train(?:ing)?|test|validation|eval(?:uation)?) ){1,6}errors?\b"
     r"|(?<![\w.])errors?\s*[:=]?\s*(?:[0-9]*\.[0-9]+(?:e-?[0-9]+)?|[0-9.]+%)(?![\w.])|(?<![\w.])error (?:de|in)creased\b|(?<![\w.])timeouts?\s*[:=]?\s*[0-9.]+ ?(?:m?s|min|h)\b"
 )
 """Words of errors that say there are none, that name a feature, or a figure of a training."""
 
 CONSEQUENCE: Final = re.compile(
     r"(?i)see (?:the )?(?:root cause|above|logs?)|root cause|exited (?:with|on)|exit(?:ed)? (?:code|status)|exitcode|ChildFailedError"
-    r"|shutting down|stopping|terminat(?:ed|ing)\b|cleaning up|core dumped|^\W*(?:aborted|killed)\b|sending (?:signal|process)"
+    r"|shutting down|stopping|terminat(?:ed|ing)\b(?! with exception)|cleaning up|core dumped|^\W*(?:aborted|killed)\b|sending (?:signal|process)"
     r"|primary job|mpirun (?:has )?(?:detected|noticed)|process that caused|MPI_ABORT was invoked|non-?zero|for more information"
     r"|to enable traceback|RUST_BACKTRACE|^make(?:\[\d+\])?: |npm ERR! (?:a complete|code|errno)|srun: error: |slurmstepd: error: \*"
     r"|cancell?ed|error_file|resource_tracker|leaked \w+ objects|compile with `|might be incorrect|asynchronously reported"
     r"|destroy_process_group|\bfailed \(exitcode|failed core proc|take the entire process down|dumping"
-    r"|during handling of|direct cause of|not recoverable|ERRORS_ARE_FATAL|an error occurred in|the traceback of|^\W*[\w./-]+ FAILED\W*$|failures?:\s*$|observed failure"
+    r"|during handling of|direct cause of|not recoverable|ERRORS_ARE_FATAL|an error occurred in|the traceback of|exception raised from|detected by watchdog|fatal python error: aborted|refer to the documentation"
+    r"|engine(?:core)? (?:failed to start|encountered an? )|output_handler failed|application startup failed|failed to load all models|^\W*[\w./-]+ FAILED\W*$|failures?:\s*$|observed failure"
 )
 """Words of lines that follow from an error, or give advice about one."""
 
@@ -105,15 +115,12 @@ ENDED: Final = re.compile(
 """Words of lines without an error that certainly follow from one."""
 
 QUIET: Final = re.compile(
-    r"(?:^|[\s\[|(])(?:INFO|DEBUG|TRACE|NOTICE)(?=[\]\s|:)]|$)|level\W{1,4}(?:info|debug|trace)\b|\[(?:info|debug)\]|^\[?I[0-9]{4} "
+    r"(?:^|[\s\[|(])(?:INFO|DEBUG|TRACE|NOTICE)(?=[\]\s|:)]|$)|level\W{1,4}(?:info|debug|trace)\b|\[(?:info|debug)\]|^\[?I[0-9]{3,4} "
 )
 WARNS: Final = re.compile(
-    r"(?:^|[\s\[|(])(?<!NCCL )(?:WARN|WARNING|UserWarning|FutureWarning)(?=[\]\s|:)]|$)|level\W{1,4}warn|^\[?W[0-9]{4} |Warning: "
+    r"(?:^|[\s\[|(])(?<!NCCL )(?:WARN|WARNING|UserWarning|FutureWarning)(?=[\]\s|:)]|$)|level\W{1,4}warn|^\[?W[0-9]{3,4} |Warning: "
 )
 """Levels of lines that report no error, and of lines that report a survived error."""
-
-PREFIX: Final = re.compile(r"^\[(?:rank ?|default)?[0-9]+\]:|^\(\w+(?: pid=[0-9]+)?(?:, ip=[\w.:]+)?\) ?")
-"""Prefixes that launchers add to each line of a rank."""
 
 TEXT: Final = re.compile(r"[^\W_]")
 
@@ -124,27 +131,34 @@ def strength(line: str) -> Strength:
     >>> strength("KeyError: 'rank'").name, strength("joining error-0.error.default, 3 out of 8").name
     ('ERROR', 'NONE')
     """
-    text = PREFIX.sub("", clean(line[:READ]))
-    head = text[:HEAD]
-    if QUIET.search(head) or _is_indented(text):
+    _, body, text = errorchains.part(clean(line[: errorchains.READ]))
+    head = body[:HEAD]
+    if QUIET.search(head) or errorchains.is_frame(text) or not TEXT.search(text):
         return Strength.NONE
-    plain = NEGATED.sub(" ", text)
+    plain = NEGATED.sub(" ", body)
     if not (RAISED.search(plain) or NAMED.search(plain)):
         return Strength.CONSEQUENCE if ENDED.search(plain) else Strength.NONE
     return Strength.CONSEQUENCE if CONSEQUENCE.search(plain) or WARNS.search(head) else Strength.ERROR
 
 
-def _is_indented(line: str) -> bool:
-    """Return whether a line is code of a traceback, or continues the previous line; C++ indents thrown exceptions."""
-    return line[:1].isspace() and line[:2].strip() == "" and not line.lstrip().startswith("what():")
-
-
 def telling(lines: Sequence[str]) -> Telling:
-    """Return the last line that names an error, else the last consequence of an error, else the last line; all cleaned."""
+    """Return the first error of the lines, else the last consequence of an error, else the last line; all cleaned."""
     lines = [clean(line) for line in lines]
-    ranked = [(strength(line), line) for line in lines]
-    for rank in (Strength.ERROR, Strength.CONSEQUENCE):
-        if matches := [line for level, line in ranked if level is rank]:
-            return Telling(matches[-1].strip(), certain=True)
+    ranked = [strength(line) for line in lines]
+    is_error, is_hint = ([level is given for level in ranked] for given in (Strength.ERROR, Strength.CONSEQUENCE))
+    if chain := errorchains.follow(lines, is_error, is_hint):
+        first, last = lines[chain.first].strip(), lines[chain.last].strip()
+        is_other = errorchains.part(first).text != errorchains.part(last).text and not last.endswith(":")
+        return Telling(first, certain=True, last=last if is_other else "")
+    if matches := [line for line, hints in zip(lines[-NEAR:], is_hint[-NEAR:], strict=True) if hints]:
+        return Telling(matches[-1].strip(), certain=True)
     texts = [line for line in lines if TEXT.search(line)] or list(lines) or [""]
     return Telling(texts[-1].strip(), certain=False)
+
+
+def excerpt(lines: Sequence[str], most: int) -> list[str]:
+    """Return about `most` last lines, after the first error if it is above them, so that `telling` chooses the same."""
+    error, tail = telling(lines), list(lines[-most:])
+    first = [error.line]
+    candidates = (tail, [*first, *tail], [*first, errorchains.CHAINED, *filter(None, [error.last])])
+    return next((some for some in candidates if telling(some)[:2] == error[:2]), first)
