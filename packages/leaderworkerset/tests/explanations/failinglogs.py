@@ -20,7 +20,7 @@ BEFORE: Final[Mapping[str, tuple[str, ...]]] = {
     "sglang": (
         "[2026-11-28 10:00:{0:02} TP0] Load weight begin. avail mem=78.84 GB",
         "[2026-11-28 10:00:{0:02} TP1] Prefill batch. #new-seq: 1, #new-token: {0}, #cached-token: 0, #queue-req: 0",
-        "[2026-11-28 10:01:{0:02}] INFO:     10.0.0.9:51000 - \"GET /health HTTP/1.1\" 200 OK",
+        '[2026-11-28 10:01:{0:02}] INFO:     10.0.0.9:51000 - "GET /health HTTP/1.1" 200 OK',
         "[2026-11-28 10:01:{0:02} TP0] Decode batch. #running-req: {0}, token usage: 0.11, gen throughput (token/s): 81.2",
     ),
     "training": (
@@ -42,9 +42,9 @@ BEFORE: Final[Mapping[str, tuple[str, ...]]] = {
         "(autoscaler +{0}s) Adding 1 node(s) of type worker.",
     ),
     "triton": (
-        "I1128 10:00:{0:02}.000100 1 model_lifecycle.cc:472] \"loading: llama:{0}\"",
+        'I1128 10:00:{0:02}.000100 1 model_lifecycle.cc:472] "loading: llama:{0}"',
         "I1128 10:00:{0:02}.000200 1 pinned_memory_manager.cc:275] \"Pinned memory pool is created at '0x7f7d' with size 268435456\"",
-        "W1128 10:00:{0:02}.000300 1 metrics.cc:757] \"Unable to get power limit for GPU 0\"",
+        'W1128 10:00:{0:02}.000300 1 metrics.cc:757] "Unable to get power limit for GPU 0"',
     ),
     "jax": (
         "I1128 10:00:{0:02}.000000 12 distributed.py:113] Connecting to JAX distributed service on web-0.web:1234",

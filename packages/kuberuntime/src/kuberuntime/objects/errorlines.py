@@ -159,6 +159,7 @@ def telling(lines: Sequence[str]) -> Telling:
 def excerpt(lines: Sequence[str], most: int) -> list[str]:
     """Return about `most` last lines, after the first error if it is above them, so that `telling` chooses the same."""
     error, tail = telling(lines), list(lines[-most:])
-    first = [error.line]
-    candidates = (tail, [*first, *tail], [*first, errorchains.CHAINED, *filter(None, [error.last])])
-    return next((some for some in candidates if telling(some)[:2] == error[:2]), first)
+    first, last = [error.line], [error.last] if error.last else []
+    candidates = (tail, [*first, *tail], [*first, *last, *tail], [*first, errorchains.CHAINED, *last])
+    whole = next((some for some in candidates if telling(some) == error), None)
+    return whole or next((some for some in candidates if telling(some)[:2] == error[:2]), first)

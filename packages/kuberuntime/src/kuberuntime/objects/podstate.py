@@ -3,7 +3,7 @@
 In: a pod. Out: texts. They are used wherever a pod is shown: tables of the API server, command lines, live views.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -217,17 +217,26 @@ def last_lines(ended: JSONObject) -> list[str]:
 
 
 def quotation(ended: JSONObject) -> str:
-    r"""Return the most informative line as the end of a sentence about a container's exit; empty if there is none.
+    r"""Return the first error as the end of a sentence about a container's exit, and the last one if it differs.
+
+    Empty if there is no message.
 
     >>> quotation({"message": "no such model\n"}), quotation({"message": "loaded shard 3\n"})
     (': no such model', ', last line: loaded shard 3')
     """
-    line, is_certain = errorlines.telling(last_lines(ended))
-    return line and (f": {line}" if is_certain else f", last line: {line}")
+    return quoted(last_lines(ended))
+
+
+def quoted(lines: Sequence[str]) -> str:
+    """Return the first error of a log as the end of a sentence, and the last one if it differs; empty without lines."""
+    line, is_certain, last = errorlines.telling(lines)
+    if not is_certain:
+        return line and f", last line: {line}"
+    return f": {line}" + (f"; last error: {last}" if last else "")
 
 
 def death(ended: JSONObject) -> str:
-    r"""Describe how a container ended: the most informative line of its message, the reason and the exit code.
+    r"""Describe how a container ended: the first error of its message, the reason and the exit code.
 
     A line that names no error is described as the last line.
 
@@ -236,7 +245,7 @@ def death(ended: JSONObject) -> str:
     >>> death({"reason": "OOMKilled", "exitCode": 137})
     'OOMKilled (exit code 137)'
     """
-    (line, is_certain), reason = errorlines.telling(last_lines(ended)), str(ended.get("reason") or "")
+    (line, is_certain, _), reason = errorlines.telling(last_lines(ended)), str(ended.get("reason") or "")
     code = f"exit code {ended.get('exitCode')}"
     if line:
         return f"{'' if is_certain else 'last line: '}{line} ({f'{reason}, {code}' if reason else code})"

@@ -13,7 +13,8 @@ from msgspec import Struct
 from kuberuntime import timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.errors import KubeError
-from kuberuntime.objects import errorlines
+from kuberuntime.objects import errorchains, errorlines
+from kuberuntime.objects.foreigntext import clean
 from leaderworkerset.dashboard.logstream import LONGEST_LINE
 from leaderworkerset.observation.logfollowing import comparable
 from leaderworkerset.observation.podlogs import PodLogOptions, read
@@ -24,7 +25,6 @@ from leaderworkerset.views.masking import Mask
 MOST_RANKS: Final = 64
 """The maximum of ranks whose logs are read; ranks with a problem come first."""
 
-LINES: Final = 200
 PATIENCE: Final = 5.0
 
 Lines: TypeAlias = Sequence[bytes]
@@ -41,7 +41,7 @@ class FirstError(Struct, frozen=True):
 
 
 def first_of(logs: Mapping[str, Lines]) -> FirstError | None:
-    """Return the earliest line that explains an error; None if no line names one.
+    """Return the earliest error; errors that follow from the end of another rank come last. None without an error.
 
     >>> first_of({"0/0": [b"2026-01-01T00:00:02Z lost connection to rank 1"], "0/1": [b"2026-01-01T00:00:01Z KeyError: 1"]}).rank
     '0/1'
@@ -49,14 +49,13 @@ def first_of(logs: Mapping[str, Lines]) -> FirstError | None:
     errors = []
     for place, lines in logs.items():
         parts = [line.partition(b" ") for line in lines]
-        texts = [text[:LONGEST_LINE].decode(errors="replace") for _, _, text in parts]
+        texts = [clean(text[:LONGEST_LINE].decode(errors="replace")) for _, _, text in parts]
         error_line = errorlines.telling(texts)
         at = next((at for at in reversed(range(len(texts))) if texts[at].strip() == error_line.line), None)
         if error_line.certain and at is not None:
             stamp = parts[at][0]
-            errors.append(
-                (comparable(stamp), FirstError(place, stamp.decode(errors="replace"), error_line.line, len(logs)))
-            )
+            order = (errorchains.is_of_peer(error_line.line), comparable(stamp))
+            errors.append((order, FirstError(place, stamp.decode(errors="replace"), error_line.line, len(logs))))
     return min(errors, key=lambda pair: pair[0])[1] if errors else None
 
 
@@ -83,7 +82,9 @@ def searched(view: View, places: frozenset[str]) -> list[Rank]:
 async def _lines(client: Client, rank: Rank) -> list[bytes]:
     if rank.object is None:
         return []
-    options = PodLogOptions(tail=LINES, timestamps=True, previous=rank.restarts > 0 and rank.state == "Running")
+    options = PodLogOptions(
+        tail=errorlines.JUDGED, timestamps=True, previous=rank.restarts > 0 and rank.state == "Running"
+    )
     try:
         async with timeouts.within(PATIENCE):
             return [line async for line in read(client, rank.object, options)]

@@ -34,6 +34,8 @@ from leaderworkerset.views.selection import Selection
 from leaderworkerset.views.wording import counted
 
 LINES: Final = 20
+"""The number of last lines that are shown, below the first error."""
+
 EVENTS: Final = 30
 PATIENCE: Final = 5.0
 
@@ -163,8 +165,9 @@ async def _last_lines(model: LiveModel, rank: Rank) -> str:
         return ""
     try:
         async with timeouts.within(PATIENCE):
-            lines = [line async for line in read(model.client, rank.object, PodLogOptions(tail=LINES))]
+            lines = [line async for line in read(model.client, rank.object, PodLogOptions(tail=errorlines.JUDGED))]
     except (KubeError, TimeoutError) as error:
         return str(error) or f"no answer within {PATIENCE:g} s"
     text = "\n".join(line[:LONGEST_LINE].decode(errors="replace") for line in lines)
-    return Mask(masking.known((), [rank.object])).text(text)
+    masked_lines = Mask(masking.known((), [rank.object])).text(text).split("\n")
+    return "\n".join(errorlines.excerpt(masked_lines, LINES)) if text else ""

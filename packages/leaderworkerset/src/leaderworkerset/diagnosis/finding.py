@@ -36,8 +36,9 @@ class Subject(Struct, frozen=True, kw_only=True):
 class Finding(Struct, frozen=True, kw_only=True):
     """A cause that was found: its object, one sentence, the evidence, and the next steps.
 
-    `log` is the container whose last lines would explain more; callers that can read logs add them. `verdict`, if
-    given, overrides the verdict of the cause: a later error can be normal at the start.
+    `log` is the container whose log would explain more; callers that can read it add it (`judging.with_log`), and to
+    `statement` its error. `verdict`, if given, overrides the verdict of the cause: a later error can be normal at the
+    start.
     """
 
     subject: Subject
@@ -45,6 +46,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     evidence: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     log: FailedContainer | None = None
+    statement: str = ""
+    """The sentence without the error of the container."""
     verdict: Verdict | None = None
 
 
@@ -99,6 +102,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     steps: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     log: FailedContainer | None = None
+    statement: str = ""
     namespace: str = ""
     owner: str = ""
     patience: timedelta | None = None

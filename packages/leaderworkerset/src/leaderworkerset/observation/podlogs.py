@@ -9,7 +9,7 @@ from kuberuntime import timeouts
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Query
 from kuberuntime.errors import APIError, BadRequestError, KubeError, NotFoundError
-from kuberuntime.objects import lostlogs, meta, podstate
+from kuberuntime.objects import errorlines, lostlogs, meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.views.groups import View
@@ -19,6 +19,9 @@ from leaderworkerset.views.podcontainers import default_container, unlogged
 
 LAST_LINES: Final = 5
 """The number of quoted lines of a failed container, like in the kubelet's termination message."""
+
+LONGEST_LINE: Final = 2000
+"""The bytes of a line from which an error is judged."""
 
 PATIENCE: Final = 5.0
 """Seconds that a kubelet may take to return the lines."""
@@ -113,13 +116,18 @@ async def silent_lines(client: Client, views: Iterable[View], most: int) -> list
 
 
 async def last_lines(client: Client, failed: FailedContainer, tail: int = LAST_LINES) -> str:
-    """Return the last lines of a failed container, masked and indented under its name; empty if they cannot be read."""
-    options = PodLogOptions(container=failed.container, previous=failed.previous, tail=tail)
+    """Return the first error and the last lines of a failed container, indented under its name; empty if unreadable."""
+    lines = await judged_lines(client, failed)
+    title = f"the last lines of {meta.name(failed.pod)}, container {failed.container}:"
+    return "\n".join([title, *(f"  {line}" for line in errorlines.excerpt(lines, tail))]) if lines else ""
+
+
+async def judged_lines(client: Client, failed: FailedContainer) -> list[str]:
+    """Return the end of a failed container's log from which its error is judged, masked; empty if it is unreadable."""
+    options = PodLogOptions(container=failed.container, previous=failed.previous, tail=errorlines.JUDGED)
     try:
         async with timeouts.within(PATIENCE):
-            output = [line.decode(errors="replace") async for line in read(client, failed.pod, options)]
+            output = [line[:LONGEST_LINE].decode(errors="replace") async for line in read(client, failed.pod, options)]
     except (KubeError, TimeoutError):
-        return ""
-    lines = Mask().lines(line.rstrip() for line in output if line.strip())
-    title = f"the last lines of {meta.name(failed.pod)}, container {failed.container}:"
-    return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""
+        return []
+    return Mask().lines(line.rstrip() for line in output if line.strip())

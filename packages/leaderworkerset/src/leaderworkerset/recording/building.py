@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
-from kuberuntime.objects import meta, podstate, timestamps
+from kuberuntime.objects import errorlines, meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.api.recreationrecord import RecreationState
@@ -21,6 +21,7 @@ from leaderworkerset.views import deaths, edge
 from leaderworkerset.views.events import eventhistory
 from leaderworkerset.views.groups import name_of, place_of, view
 from leaderworkerset.views.masking import Mask
+from leaderworkerset.views.recreations import RECORDED
 
 Logs: TypeAlias = Mapping[tuple[str, str], Sequence[str]]
 """The end of each kept run's log, the oldest first, by the pod's UID and the container's name."""
@@ -55,7 +56,10 @@ def build(traces: Traces, mask: Mask) -> Episode:
     recorded_name = record.failure.pod if record else ""
     first, failed = edge.attempt(partial(_first_failed, traces.pods, recorded_name), lambda _: (None, {}))
     is_recorded = record is not None and meta.name(failed) in ("", record.failure.pod)
-    failure_text = record.failure.what if record and is_recorded else failure.describe(failed).what if failed else ""
+    own_text = failure.describe(_with_log(failed, traces.logs)).what if failed else ""
+    failure_text = (
+        record.failure.what if record and is_recorded and not _is_same(record.failure.what, own_text) else own_text
+    )
     return Episode(
         namespace=meta.namespace(member),
         lws=meta.labels(member)[labels.NAME],
@@ -86,6 +90,39 @@ def _first_failed(pods: Sequence[JSONObject], recorded_name: str) -> tuple[int |
     pod = next((candidate for candidate in pods if pod_name and meta.name(candidate) == pod_name), {})
     place = place_of(pod) if first_name else None
     return (None if place is None else place[1]), pod
+
+
+def _is_same(recorded: str, own: str) -> bool:
+    """Return whether two descriptions are of the same end of a container, of which one may have a better line."""
+    ends = [
+        match.group("container", "code", "reason") for text in (recorded, own) if (match := RECORDED.fullmatch(text))
+    ]
+    return len(ends) == 2 and ends[0] == ends[1]
+
+
+def _with_log(pod: JSONObject, logs: Logs) -> JSONObject:
+    """Return a pod with the error of a container's log as its termination message, where the log names one."""
+    status = meta.status(pod)
+    kinds = ("initContainerStatuses", "containerStatuses")
+    return pod | {
+        "status": status
+        | {kind: [_judged(pod, own, logs) for own in status[kind]] for kind in kinds if status.get(kind)}
+    }
+
+
+def _judged(pod: JSONObject, status: JSONObject, logs: Logs) -> JSONObject:
+    runs = logs.get((meta.uid(pod), str(status.get("name"))), ())
+    when = "state" if (status.get("state") or {}).get("terminated") else "lastState"
+    ended = (status.get(when) or {}).get("terminated")
+    run = (
+        runs[-2]
+        if when == "lastState" and len(runs) > 1 and "waiting" not in (status.get("state") or {})
+        else runs[-1:]
+    )
+    lines = (run if isinstance(run, str) else "".join(run)).splitlines()[-errorlines.JUDGED :]
+    if not ended or not errorlines.telling(lines).certain:
+        return status
+    return status | {when: {"terminated": ended | {"message": "\n".join(errorlines.excerpt(lines, 1))}}}
 
 
 def _failures(pod: JSONObject) -> Iterator[str]:

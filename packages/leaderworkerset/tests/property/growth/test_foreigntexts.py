@@ -18,7 +18,7 @@ from tests import builders
 
 import kuberuntime.objects
 import leaderworkerset
-from kuberuntime.objects import errorlines, foreigntext, podstate
+from kuberuntime.objects import errorchains, errorlines, foreigntext, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import progressnotes
 from leaderworkerset.core.restarts import failure
@@ -91,6 +91,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "progress line": lambda text: progressnotes.of_line(f"{progressnotes.MARK}{text}"),
     "progress annotation": progressnotes.of_annotation,
     "hang": progressnotes.hang_of,
+    "lines of a log": lambda text: errorlines.excerpt([text[at : at + 200] for at in range(0, len(text), 200)], 5),
     "record": recreations.RECORDED.fullmatch,
     "JSONPath": jsonpath.parse,
     "JSONPath on a deep value": deep,
@@ -129,7 +130,8 @@ OTHERS = (
 
 SHORTER = {
     "leaderworkerset.views.masking.BEFORE": masking.LONGEST_NAME,
-    "kuberuntime.objects.errorlines": errorlines.READ,
+    "kuberuntime.objects.errorchains": errorchains.READ,
+    "kuberuntime.objects.errorlines": errorchains.READ,
 }
 """Patterns that read only so many characters of a text."""
 

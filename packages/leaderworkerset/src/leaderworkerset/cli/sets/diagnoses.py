@@ -18,10 +18,11 @@ from leaderworkerset.cli.process import collection
 from leaderworkerset.diagnosis.diagnose import of_whole, worst
 from leaderworkerset.diagnosis.document import BLOCKS, ordered
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.diagnosis.judging import with_log
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.observation import diagnosing, surveying
 from leaderworkerset.observation.lists import Lists
-from leaderworkerset.observation.podlogs import last_lines
+from leaderworkerset.observation.podlogs import judged_lines
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection
@@ -140,8 +141,5 @@ async def _in_time(diagnoses: Coroutine[None, None, list[Diagnosis]]) -> list[Di
 
 
 async def with_last_lines(client: Client, diagnosis: Diagnosis) -> Diagnosis:
-    """Return a diagnosis with the last lines of its container, if they explain more."""
-    if diagnosis.log is None:
-        return diagnosis
-    text = await last_lines(client, diagnosis.log)
-    return replace(diagnosis, evidence=(*diagnosis.evidence, *text.splitlines()))
+    """Return a diagnosis judged from the log of its container, if that explains more."""
+    return diagnosis if diagnosis.log is None else with_log(diagnosis, await judged_lines(client, diagnosis.log))

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
+from kuberuntime.objects import errorlines
 from leaderworkerset.cli.views import output
 from leaderworkerset.recording.episode import Episode
 from leaderworkerset.recording.wording import circumstances, ends, logs, sentence
@@ -28,7 +29,7 @@ def brief(episode: Episode, now: datetime, lws: str) -> list[str]:
     last_lines = next((run for run in logs if run), ())
     return [
         f"Last recorded failure: {sentence(episode, now)}",
-        *(f"  {line}" for line in last_lines[-FEW_LINES:]),
+        *(f"  {line}" for line in errorlines.excerpt(last_lines, FEW_LINES) if last_lines),
         f"  {lws} history -n {episode.namespace} {episode.place} shows all of it",
     ]
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.diagnosis import exits, ranks
+from leaderworkerset.diagnosis import exits, judging, ranks
 from leaderworkerset.diagnosis.causes.starts import warming
 from leaderworkerset.diagnosis.finding import Cause, Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
@@ -22,7 +22,6 @@ from leaderworkerset.diagnosis.ranks import is_placed
 from leaderworkerset.views import deaths, recreations
 from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.groups import Group, Rank
-from leaderworkerset.views.masking import Mask
 from leaderworkerset.views.outcome import FailedContainer
 from leaderworkerset.views.wording import counted, duration
 
@@ -53,7 +52,10 @@ def failed_runs(observed: Observed) -> list[Death]:
     return [ended_run for ended_run in ended_runs(observed) if ended_run.end.get("exitCode")]
 
 
-def _crash_finding(observed: Observed, death: Death, runs: list[Death], sentence: str) -> Finding:
+def _crash_finding(
+    observed: Observed, death: Death, runs: list[Death], statement: str, *, has_error: bool = False
+) -> Finding:
+    """Return a finding about a failed run; its sentence is the statement and, if requested, the error."""
     group, rank = place_of_run(observed, death)
     last_lines = podstate.last_lines(death.end)
     line = f"{rank.pod}, container {death.container}: {exits.described(death.end)}"
@@ -67,10 +69,11 @@ def _crash_finding(observed: Observed, death: Death, runs: list[Death], sentence
     is_earlier = death.is_over or (death.is_recorded and keeps)
     return Finding(
         subject=ranks.subject(rank),
-        sentence=sentence,
+        sentence=statement + (ranks.quote(podstate.quotation(death.end)) if has_error else ""),
+        statement=statement if has_error else "",
         evidence=(
             line,
-            *(f"  {ranks.quote(text)}" for text in Mask().lines(last_lines)[-5:] if is_quoted),
+            *(judging.quotes(last_lines) if is_quoted else ()),
             *_beside(runs),
             *notes,
         ),
@@ -79,7 +82,7 @@ def _crash_finding(observed: Observed, death: Death, runs: list[Death], sentence
             exits.log_command(observed, rank, death),
         ),
         log=None
-        if is_quoted or (death.is_recorded and not keeps) or rank.object is None
+        if (is_quoted and not judging.wants_log(death.end)) or (death.is_recorded and not keeps) or rank.object is None
         else FailedContainer(rank.object, death.container, is_earlier),
     )
 
@@ -150,7 +153,7 @@ def crashes(observed: Observed) -> Finding | None:
     text = (
         f"container {first.container} of pod {first.pod} crashed{ranks.others(pods)} with {exits.described(first.end)}"
     )
-    return _crash_finding(observed, first, runs, text + ranks.quote(podstate.quotation(first.end)))
+    return _crash_finding(observed, first, runs, text, has_error=True)
 
 
 @cause(

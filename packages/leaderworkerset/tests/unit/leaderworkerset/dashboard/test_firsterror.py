@@ -17,6 +17,17 @@ def test_first_error_is_the_earliest_of_all_ranks() -> None:
     assert first == firsterror.FirstError("0/1", "2026-01-01T00:00:03.25Z", "RuntimeError: CUDA error", 3)
 
 
+def test_error_of_a_peer_is_not_the_first_when_another_rank_failed() -> None:
+    """The rank that failed itself printed its error after a long traceback; its peers noticed the end of it before."""
+    logs = {
+        "0/0": [b"2026-01-01T00:00:03Z torch.distributed.DistBackendError: Connection closed by peer"],
+        "0/1": [b"2026-01-01T00:00:04Z \x1b[31mKeyError: 'shard'\x1b[0m"],
+    }
+    first = firsterror.first_of(logs)
+    assert first is not None
+    assert (first.rank, first.text) == ("0/1", "KeyError: 'shard'")
+
+
 def test_lines_without_an_error_have_no_first_error() -> None:
     assert firsterror.first_of({"0/0": [b"2026-01-01T00:00:01Z loaded shard 3"], "0/1": []}) is None
 

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
+from kuberuntime.objects import errorlines
 from localkube.kubelet.container.launch import Launch
 from localkube.kubelet.logfiles import logreader
 from localkube.kubelet.logfiles.logwriter import LogWriter
@@ -17,8 +18,8 @@ FALLBACK_BYTES: Final = 2048
 """Bytes of the log that `FallbackToLogsOnError` uses, as in Kubernetes."""
 
 QUOTED_LINES: Final = 10
-QUOTED_BYTES: Final = 1024
-"""Bytes of the log that `quote_failures` uses for other containers."""
+JUDGED_BYTES: Final = 64 * 1024
+"""Lines that `quote_failures` quotes of other containers, and bytes of the log in which it looks for their error."""
 
 
 class ContainerRun:
@@ -75,8 +76,16 @@ class ContainerRun:
             if self.launch.container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
                 content = logreader.last_lines(log_directory, self.log.run, FALLBACK_LINES, FALLBACK_BYTES)
             elif quote:
-                content = logreader.last_lines(log_directory, self.log.run, QUOTED_LINES, QUOTED_BYTES)
+                content = _quoted(logreader.last_lines(log_directory, self.log.run, errorlines.JUDGED, JUDGED_BYTES))
         return "\n".join(filter(None, [self.excess, content.decode(errors="replace")]))
+
+
+def _quoted(log: bytes) -> bytes:
+    """Return the last lines of a log, after its first error if that is above them."""
+    lines = errorlines.excerpt(log.decode(errors="replace").splitlines(), QUOTED_LINES) if log else []
+    longest = LONGEST_MESSAGE // max(len(lines), 1) - 1
+    is_long = sum(len(line) + 1 for line in lines) > LONGEST_MESSAGE
+    return "".join(f"{line[:longest] if is_long else line}\n" for line in lines).encode()[-LONGEST_MESSAGE:]
 
 
 def fresh_termination_file(path: Path) -> None:

@@ -109,7 +109,7 @@ async def test_failures_quote_the_end_of_the_log_if_enabled(
         found = await it.until(lambda found: "terminated" in status_of(found)["state"])
         ended = status_of(found)["state"]["terminated"]
         assert (ended.get("message", "").endswith(message) if message else "message" not in ended) is True
-        assert len(ended.get("message", "")) <= 1024
+        assert len(ended.get("message", "")) <= 4096
 
 
 async def test_termination_message_file_becomes_the_message(tmp_path: Path) -> None:
