@@ -1,0 +1,38 @@
+"""Programs with long logs on real processes: `explain`, `get`, `wait` and `history` name the first error of the log."""
+
+import json
+from pathlib import Path
+
+import pytest
+from testkit.waiting import until
+from tests.e2e.harness import SELDOM, Cluster, lws, python
+from tests.explanations.failinglogs import FailingLog, programs
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+TRIED = ("vllm-oom", "vllm-old", "sglang-memory", "torchrun-first", "ten-chained", "ray-memory")
+
+
+def container(program: FailingLog, directory: Path) -> dict[str, object]:
+    """Return a container that prints the log of a program, and exits as it does."""
+    log = directory / f"{program.name}.log"
+    log.write_text("".join(f"{line}\n" for line in program.lines))
+    return python(f"import sys; print(open({str(log)!r}).read(), end=''); sys.exit({program.exit_code})")
+
+
+def test_first_error_of_a_long_log_is_named_everywhere(cluster: Cluster, tmp_path: Path) -> None:
+    tried = [program for program in programs() if program.name in TRIED]
+    assert len(tried) == len(TRIED)
+    cluster.apply(*(lws(program.name, container(program, tmp_path), restart="None") for program in tried))
+    for program in tried:
+        until(lambda name=program.name: "LWS-E071" in cluster.ended("explain", name).stdout, program.name, poll=SELDOM)
+        error = " ".join(program.error.line.split())
+        assert f": {error[:150]}" in cluster.ended("explain", program.name).stdout.partition("\n")[0]
+        assert error[:60] in cluster.lws("get", program.name, "-o", "wide")
+        until(
+            lambda name=program.name: json.loads(cluster.lws("history", name, "-o", "json"))["items"],
+            "a record",
+            poll=SELDOM,
+        )
+        (*_, episode) = json.loads(cluster.lws("history", program.name, "-o", "json"))["items"]
+        assert error[:150] in " ".join(episode["failure"].split())
