@@ -1,6 +1,7 @@
 """Programs with long logs on real processes: `explain`, `get`, `wait` and `history` name the first error of the log."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -8,12 +9,14 @@ from testkit.waiting import until
 from tests.e2e.harness import SELDOM, Cluster, lws, python
 from tests.explanations.failinglogs import FailingLog, programs
 
+from kuberuntime.objects.meta import JSONObject
+
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 TRIED = ("vllm-oom", "vllm-old", "sglang-memory", "torchrun-first", "ten-chained", "ray-memory")
 
 
-def container(program: FailingLog, directory: Path) -> dict[str, object]:
+def container(program: FailingLog, directory: Path) -> JSONObject:
     """Return a container that prints the log of a program, and exits as it does."""
     log = directory / f"{program.name}.log"
     log.write_text("".join(f"{line}\n" for line in program.lines))
@@ -25,14 +28,20 @@ def test_first_error_of_a_long_log_is_named_everywhere(cluster: Cluster, tmp_pat
     assert len(tried) == len(TRIED)
     cluster.apply(*(lws(program.name, container(program, tmp_path), restart="None") for program in tried))
     for program in tried:
-        until(lambda name=program.name: "LWS-E071" in cluster.ended("explain", name).stdout, program.name, poll=SELDOM)
+        until(partial(is_explained, cluster, program), program.name, poll=SELDOM)
         error = " ".join(program.error.line.split())
         assert f": {error[:150]}" in cluster.ended("explain", program.name).stdout.partition("\n")[0]
         assert error[:60] in cluster.lws("get", program.name, "-o", "wide")
-        until(
-            lambda name=program.name: json.loads(cluster.lws("history", name, "-o", "json"))["items"],
-            "a record",
-            poll=SELDOM,
-        )
-        (*_, episode) = json.loads(cluster.lws("history", program.name, "-o", "json"))["items"]
-        assert error[:150] in " ".join(episode["failure"].split())
+        until(partial(episodes, cluster, program), f"a record of {program.name}", poll=SELDOM)
+        assert error[:150] in " ".join(episodes(cluster, program)[-1]["failure"].split())
+
+
+def is_explained(cluster: Cluster, program: FailingLog) -> bool:
+    """Return whether the program is explained by its crash."""
+    return program.cause in cluster.ended("explain", program.name).stdout
+
+
+def episodes(cluster: Cluster, program: FailingLog) -> list[JSONObject]:
+    """Return the recorded failures of the program."""
+    items: list[JSONObject] = json.loads(cluster.lws("history", program.name, "-o", "json"))["items"]
+    return items

@@ -153,7 +153,7 @@ def is_of_peer(line: str) -> bool:
 def follow(lines: Sequence[str], errors: Sequence[bool], hints: Sequence[bool]) -> Chain | None:
     """Return the first error and the last exception, None if no line names an error.
 
-    `errors` are the lines that name an error, `hints` those that follow from one.
+    `errors` states which lines name an error, `hints` which lines follow from one.
     """
     streams: dict[str, _Stream] = {}
     own_errors: list[_Error] = []

@@ -145,7 +145,8 @@ def telling(lines: Sequence[str]) -> Telling:
     """Return the first error of the lines, else the last consequence of an error, else the last line; all cleaned."""
     lines = [clean(line) for line in lines]
     ranked = [strength(line) for line in lines]
-    is_error, is_hint = ([level is given for level in ranked] for given in (Strength.ERROR, Strength.CONSEQUENCE))
+    is_error = [level is Strength.ERROR for level in ranked]
+    is_hint = [level is Strength.CONSEQUENCE for level in ranked]
     if chain := errorchains.follow(lines, is_error, is_hint):
         first, last = lines[chain.first].strip(), lines[chain.last].strip()
         is_other = errorchains.part(first).text != errorchains.part(last).text and not last.endswith(":")

@@ -17,7 +17,7 @@ def test_first_error_is_the_earliest_of_all_ranks() -> None:
     assert first == firsterror.FirstError("0/1", "2026-01-01T00:00:03.25Z", "RuntimeError: CUDA error", 3)
 
 
-def test_error_of_a_peer_is_not_the_first_when_another_rank_failed() -> None:
+def test_error_of_a_peer_follows_the_error_of_a_rank() -> None:
     """The rank that failed itself printed its error after a long traceback; its peers noticed the end of it before."""
     logs = {
         "0/0": [b"2026-01-01T00:00:03Z torch.distributed.DistBackendError: Connection closed by peer"],

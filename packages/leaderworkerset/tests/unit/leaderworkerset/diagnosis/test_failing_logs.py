@@ -12,7 +12,7 @@ from leaderworkerset.diagnosis import document, judging
 from leaderworkerset.diagnosis.diagnose import diagnose
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Observed
-from leaderworkerset.recording.building import Traces, build
+from leaderworkerset.recording.building import Logs, Traces, build
 from leaderworkerset.views.masking import Mask
 from leaderworkerset.views.selection import Selection
 
@@ -77,7 +77,7 @@ def test_recorder_and_get_name_the_same_error(program: FailingLog) -> None:
     (leader, _) = crashed(program, "").view.pods
     status = container(restarts=1, last=ended(program.exit_code, 10), waiting={"reason": "CrashLoopBackOff"})
     pod = leader | {"status": leader["status"] | {"containerStatuses": [status]}}
-    logs = {(meta.uid(pod), "main"): ["\n".join(program.lines)]}
+    logs: Logs = {(meta.uid(pod), "main"): ["\n".join(program.lines)]}
     episode = build(Traces(pods=[pod], now=NOW, logs=logs), Mask())
     last = {"terminated": ended(program.exit_code, 10, message=MESSAGES["quoted"](program))}
     why = podstate.why({"status": {"containerStatuses": [status | {"lastState": last}]}})
