@@ -306,7 +306,30 @@ SCENARIOS: Final[dict[str, Observed]] = {
     ),
     "LWS-E065": waiting("RunContainerError", 'exec: "vllm": executable file not found in $PATH'),
     "LWS-E066": waiting("CreateContainerConfigError", 'secret "hf-token" not found'),
-    "LWS-E067": waiting("CreateContainerError", "failed to create containerd task: mount destination /x not absolute"),
+    "LWS-E067": waiting("CreateContainerError", "context deadline exceeded"),
+    "LWS-E112": waiting(
+        "CreateContainerConfigError",
+        'container has runAsNonRoot and image will run as root (pod: "web-0_prod(1)", container: main)',
+    ),
+    "LWS-E113": waiting(
+        "RunContainerError",
+        "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start "
+        "container process: error during container init: error running prestart hook #0: exit status 1, stdout: , stderr: Auto-detected "
+        "mode as 'legacy' nvidia-container-cli: initialization error: load library failed: libnvidia-ml.so.1: cannot open shared object "
+        "file: no such file or directory: unknown",
+    ),
+    "LWS-E114": waiting(
+        "CreateContainerConfigError",
+        'failed to create subPath directory for volumeMount "models" of container "main"',
+    ),
+    "LWS-E115": running(
+        container(restarts=2, last=ended(0, reason="Completed"), waiting={"reason": "CrashLoopBackOff"}),
+        events=[("FailedPostStartHook", "PostStartHook failed")],
+    ),
+    "LWS-E117": waiting(
+        "CreateContainerConfigError",
+        'container "main" declares no port named "http"; name a port it declares',
+    ),
     "LWS-E068": observed(
         [
             placed(

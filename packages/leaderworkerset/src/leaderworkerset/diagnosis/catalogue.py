@@ -33,7 +33,7 @@ from leaderworkerset.diagnosis.causes import (
     unattended,
     volumes,
 )
-from leaderworkerset.diagnosis.causes.components import autoscalers, imagepulls
+from leaderworkerset.diagnosis.causes.components import autoscalers, containerrefusals, hooks, imagepulls
 from leaderworkerset.diagnosis.finding import Cause
 
 CATALOGUE: Final[tuple[Cause, ...]] = (
@@ -107,6 +107,10 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     scheduling.UNSCHEDULABLE,
     # They cannot be started.
     lostnodes.was_evicted,
+    containerrefusals.NO_DEVICE,
+    containerrefusals.INSECURE,
+    containerrefusals.BAD_PATH,
+    containerrefusals.BAD_FIELD,
     containers.NO_SANDBOX,
     images.BAD_CONFIG,
     volumes.cannot_mount,
@@ -120,6 +124,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     images.NO_COMMAND,
     images.NOT_STARTED,
     # They fail.
+    hooks.start_hook_fails,
     containers.out_of_memory,
     containers.init_fails,
     containers.killed_by_probe,

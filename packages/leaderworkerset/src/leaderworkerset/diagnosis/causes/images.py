@@ -18,6 +18,13 @@ CONFIG: Final = frozenset({"CreateContainerConfigError"})
 START: Final = frozenset({"CreateContainerError", "RunContainerError", "StartError", "ContainerCannotRun"})
 
 
+COMMAND: Final = (
+    r"(?i)no command specified|gives? the container a command|executable file (?:`[^`]*` )?not found"
+    r"|\bexec:? \"?[^\s\":]+\"?: (?:stat \S+: )?(?:no such file or directory|permission denied|is a directory)|exec format error"
+)
+"""The messages of runtimes about the first word of a command; other missing files are not the command's."""
+
+
 class Waits(Struct, frozen=True):
     """Finds the first container that waits for one of these reasons, with a matching message or event.
 
@@ -176,7 +183,7 @@ NO_COMMAND: Final = Cause(
     remedy="Set command in the pod template to a program that the image has.",
     find=Waits(
         START | {"CommandMissing", "CrashLoopBackOff"},
-        r"(?i)no command specified|executable file not found|no such file or directory|(?P<missing>gives? the container a command|give the container a command)",
+        COMMAND,
         "container {container} of pod {pod} has no command that image {image} can run{others}",
         ("correct command of container {container} in the template of {name}",),
         ("Failed",),
@@ -189,7 +196,7 @@ BAD_CONFIG: Final = Cause(
     remedy="Create the missing object or key, or mark the reference as optional.",
     find=Waits(
         CONFIG,
-        r"(?P<why>.+)",
+        r"(?P<why>(?:secret|configmap) \S+ not found.*|couldn't find key .+|references non-existent .+|\S+ \S+ has no key .+)",
         "container {container} of pod {pod} cannot be configured{others}: {why}",
         ("create what is missing in namespace {namespace}: {why}",),
     ),
@@ -200,7 +207,7 @@ NOT_STARTED: Final = Cause(
     meaning="The container runtime refuses to start a container; the message is its own.",
     remedy="Follow the message; often a command, working directory, device or mount is wrong.",
     find=Waits(
-        START | {"PortConflict"},
+        START | CONFIG | {"PortConflict"},
         r"(?P<why>.+)",
         "container {container} of pod {pod} cannot be started{others}: {why}",
         ("{lws} describe {place}",),

@@ -1,0 +1,207 @@
+"""Containers that a kubelet or a container runtime refuses: one table of their messages, each with its remedy. Pure.
+
+In: the messages of waiting containers, of runs that never began, and of Warning events, as the kubelet, containerd,
+CRI-O, runc and crun write them. A message that no row matches is quoted as it is (LWS-E067).
+"""
+
+import re
+from collections.abc import Iterator
+from re import Match
+from typing import Final
+
+from msgspec import Struct
+
+from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.finding import Cause, Find, Finding
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.diagnosis.patterns import READ, words_of
+from leaderworkerset.diagnosis.ranks import is_placed
+from leaderworkerset.views.groups import Rank
+
+WAITING: Final = frozenset(
+    {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError", "CrashLoopBackOff"}
+)
+NEVER_BEGAN: Final = frozenset({"StartError", "ContainerCannotRun", "CreateContainerError"})
+"""The reasons of runs that ended before their program began."""
+
+OF_SANDBOXES: Final = "FailedCreatePodSandBox"
+
+
+class RefusalMessage(Struct, frozen=True):
+    """A message of a component, what it means for the container, and what to do."""
+
+    pattern: str
+    meaning: str
+    step: str
+
+
+SECURITY: Final = (
+    RefusalMessage(
+        r"runAsNonRoot and image has non-numeric user \((?P<user>[^)]*)\)",
+        "runAsNonRoot is set, and user {user} of image {image} is a name, so the kubelet cannot know whether it is root",
+        "set runAsUser to the number of user {user} in the securityContext of container {container} in the template of {name}",
+    ),
+    RefusalMessage(
+        r"runAsNonRoot",
+        "runAsNonRoot is set, and image {image} runs as root",
+        "set runAsUser to a number other than 0 in the template of {name}, use an image that has a user, or remove runAsNonRoot",
+    ),
+    RefusalMessage(
+        r"(?i)seccomp.*?\"?(?P<profile>/?[\w./-]+\.json)",
+        "node {node} has no seccomp profile {profile}",
+        "put the profile below /var/lib/kubelet/seccomp of every node, or use seccompProfile type RuntimeDefault in the template of {name}",
+    ),
+    RefusalMessage(
+        r"(?i)apparmor.*?(?:profile not found|not loaded|failed to apply|not enabled)",
+        "node {node} does not have its AppArmor profile",
+        "load the profile on every node, or correct appArmorProfile in the template of {name}",
+    ),
+)
+DEVICES: Final = (
+    RefusalMessage(
+        r"no runtime for \"(?P<runtime>[^\"]+)\" is configured|failed to find runtime handler (?P<handler>\S+)",
+        "the container runtime of node {node} does not know runtime handler {runtime}{handler}",
+        "install that runtime on node {node} (nvidia: its container toolkit or GPU operator), or correct runtimeClassName in the template of {name}",
+    ),
+    RefusalMessage(
+        r"exec: \"?(?P<tool>nvidia-container-[\w-]+)\"?: executable file not found|(?P<path>\S*nvidia-container-runtime\S*): no such file",
+        "node {node} lacks {tool}{path}, which gives containers their GPUs",
+        "install the NVIDIA container toolkit on node {node}, or keep pods off it: {anywhere} drain {node}",
+    ),
+    RefusalMessage(
+        r"libnvidia-ml\.so|nvidia-container-cli: (?:initialization|driver|detection|mount) error|nvml error",
+        "node {node} has no NVIDIA driver that works",
+        "install or repair the driver on node {node} (the image is not at fault), or keep pods off it: {anywhere} drain {node}",
+    ),
+    RefusalMessage(
+        r"unresolvable CDI devices? (?P<device>\S+?)(?:[:,\s]|$)",
+        "the container runtime of node {node} does not know CDI device {device}",
+        "generate the CDI specification again on node {node}: restart its device plugin or DRA driver",
+    ),
+    RefusalMessage(
+        r"(?P<device>/dev/[\w./-]+)\"?:? (?:\w+: )*no such (?:file|device)",
+        "node {node} has no device {device}",
+        "load the driver of {device} on node {node}, or keep pods to nodes that have it: nodeSelector in the template of {name}",
+    ),
+)
+PATHS: Final = (
+    RefusalMessage(
+        r"failed to (?:create|prepare) subPath(?: directory)? for volumeMount \"(?P<volume>[^\"]+)\"",
+        "the subPath of its volumeMount {volume} cannot be made in the volume",
+        "make that directory in the volume, or correct subPath of volumeMount {volume} in the template of {name}; "
+        "a read-only volume, or an NFS export with root_squash, has to contain it already",
+    ),
+    RefusalMessage(
+        r"volumeMounts\[\]\.subPath(?:Expr)?: (?P<why>.+)",
+        "the subPath of a volumeMount is wrong: {why}",
+        "correct subPath in the template of {name}",
+    ),
+    RefusalMessage(
+        r"chdir to cwd \(\"(?P<directory>[^\"]+)\"\)|mkdir cwd (?P<cwd>\S+)",
+        "its working directory {directory}{cwd} cannot be entered in image {image}",
+        "correct workingDir of container {container} in the template of {name}",
+    ),
+    RefusalMessage(
+        r"error mounting \"(?P<source>[^\"]+)\" to rootfs at \"(?P<target>[^\"]+)\"|mount destination (?P<path>\S+) not absolute",
+        "the mount at {target}{path} is refused",
+        "correct mountPath and subPath of that volumeMount in the template of {name}: a file and a directory cannot replace each other",
+    ),
+)
+FIELDS: Final = (
+    RefusalMessage(
+        r"container \"[^\"]+\" declares no port named \"(?P<port>[^\"]+)\"",
+        "its probe or hook names port {port}, which the container does not declare",
+        "declare a port of that name in container {container} in the template of {name}, or use its number",
+    ),
+    RefusalMessage(
+        r"gRPC probes are not made on one machine",
+        "gRPC probes are not made on a cluster of this machine",
+        "rehearse with an httpGet, tcpSocket or exec probe; on Kubernetes the gRPC probe works",
+    ),
+)
+
+
+def refused(rows: tuple[RefusalMessage, ...]) -> Find:
+    """Return a function that finds the first container which is refused for the reason of one of these rows."""
+    patterns = [(row, re.compile(row.pattern)) for row in rows]
+
+    def find(observed: Observed) -> Finding | None:
+        matches = [
+            (rank, container, text, row, match)
+            for rank in observed.at(is_placed)
+            for container, text in _texts(observed, rank)
+            for row, pattern in patterns
+            if (match := pattern.search(text[:READ]))
+        ]
+        if not matches:
+            return None
+        rank, container, text, row, match = matches[0]
+        words = _words(observed, rank, container, match)
+        count = len({other.pod for other, *_ in matches})
+        what = f"container {container} of pod {rank.pod}" if container else f"pod {rank.pod}"
+        return Finding(
+            subject=ranks.subject(rank),
+            sentence=f"{what} cannot be started{ranks.others(count)}: {row.meaning.format(**words)}",
+            evidence=(f"{rank.pod}{f', container {container}' if container else ''}: {ranks.quote(text)}",),
+            steps=(row.step.format(**words), f"{words['lws']} describe {words['place']}"),
+        )
+
+    return find
+
+
+def _texts(observed: Observed, rank: Rank) -> Iterator[tuple[str, str]]:
+    """Yield container and message of each refusal; without a container, those of the whole pod."""
+    events = None
+    for container, reason, message in ranks.waiting(rank):
+        if reason not in WAITING:
+            continue
+        yield container, message
+        if events is None:
+            events = ranks.messages(observed, rank, "Failed")
+        yield from ((container, text) for text in events)
+    for status in ranks.statuses(rank):
+        for state in (status.get("state") or {}, status.get("lastState") or {}):
+            end = state.get("terminated") or {}
+            if end.get("reason") in NEVER_BEGAN:
+                yield str(status.get("name")), str(end.get("message") or "")
+    if not rank.is_ready:
+        yield from (("", text) for text in ranks.messages(observed, rank, OF_SANDBOXES))
+
+
+def _words(observed: Observed, rank: Rank, container: str, match: Match[str]) -> dict[str, str]:
+    spec = (rank.object or {}).get("spec") or {}
+    declared = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
+    image = next((str(candidate.get("image")) for candidate in declared if candidate.get("name") == container), "")
+    return words_of(observed, rank, match) | {"container": container, "image": image}
+
+
+INSECURE: Final = Cause(
+    code="LWS-E112",
+    title="a security setting keeps a container from starting",
+    meaning="The kubelet or the runtime refuses the securityContext. The image runs as root although runAsNonRoot is set, or the node lacks "
+    "a seccomp or AppArmor profile.",
+    remedy="Correct securityContext in the pod template, use an image with a user, or put the profile onto the nodes.",
+    find=refused(SECURITY),
+)
+NO_DEVICE: Final = Cause(
+    code="LWS-E113",
+    title="the node lacks a driver, a runtime or a device",
+    meaning="The node lacks something that the container needs: a GPU driver, the NVIDIA container toolkit, a runtime handler, or a device. "
+    "The image is not at fault.",
+    remedy="Repair that node, or keep pods off it.",
+    find=refused(DEVICES),
+)
+BAD_PATH: Final = Cause(
+    code="LWS-E114",
+    title="a path of a container does not fit",
+    meaning="A subPath, a mountPath or the working directory of a container cannot be used with its volume or image.",
+    remedy="Correct the path in the pod template, or make the directory in the volume.",
+    find=refused(PATHS),
+)
+BAD_FIELD: Final = Cause(
+    code="LWS-E117",
+    title="a probe or hook of a container does not fit",
+    meaning="A probe or hook names a port that the container does not declare, or is of a kind that this cluster does not make.",
+    remedy="Correct the probe or the hook in the pod template.",
+    find=refused(FIELDS),
+)

@@ -1,0 +1,47 @@
+"""Hooks after the start of a container that fail, so that the kubelet kills it. Pure."""
+
+import re
+from typing import Final
+
+from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.finding import Finding, cause
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.diagnosis.patterns import READ
+from leaderworkerset.diagnosis.ranks import is_placed
+
+FAILED: Final = "FailedPostStartHook"
+CONTAINER: Final = re.compile(r"for Container \"(?P<container>[^\"]+)\"")
+
+
+@cause(
+    code="LWS-E115",
+    title="a postStart hook fails",
+    meaning="The kubelet runs lifecycle.postStart after it started a container, and kills the container if that fails. The exit code of the "
+    "program says nothing then.",
+    remedy="Correct the hook in the pod template, or do its work in an init container.",
+)
+def start_hook_fails(observed: Observed) -> Finding | None:
+    """Find a container that was killed because its hook failed."""
+    for rank in observed.at(is_placed):
+        messages = ranks.messages(observed, rank, FAILED)
+        if not messages or rank.is_ready:
+            continue
+        match = CONTAINER.search(messages[0][:READ])
+        hooked = [
+            str(container.get("name"))
+            for container in ((rank.object or {}).get("spec") or {}).get("containers") or []
+            if (container.get("lifecycle") or {}).get("postStart")
+        ]
+        container = match["container"] if match else next(iter(hooked), "")
+        what = f"container {container} of pod {rank.pod}" if container else f"pod {rank.pod}"
+        place = f"{observed.view.name}/{rank.place}"
+        return Finding(
+            subject=ranks.subject(rank),
+            sentence=f"the postStart hook of {what} fails, so the kubelet kills the container: {ranks.quote(messages[0])}",
+            evidence=(f"{rank.pod}: event {FAILED}",),
+            steps=(
+                f"correct lifecycle.postStart in the template of {observed.view.name}, or do its work in an init container",
+                observed.lws(f"logs {place}"),
+            ),
+        )
+    return None
