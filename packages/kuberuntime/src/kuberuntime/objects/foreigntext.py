@@ -38,6 +38,13 @@ def clean(text: str) -> str:
         text = ESCAPES.sub("", text)
     if "\r" in text:
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return visible_lines(text)
+
+
+def visible_lines(text: str) -> str:
+    """Return a text like `visible`, with its line breaks and tabs unchanged."""
+    if text.isprintable():
+        return text
     return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
 
 

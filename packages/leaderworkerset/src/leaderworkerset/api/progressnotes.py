@@ -158,7 +158,7 @@ def hang_of(text: str) -> Hang | None:
         return None
     try:
         stored = msgspec.json.decode(text, type=_StoredHang)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     since, ranks = timestamps.read(stored.since), [_silent(rank) for rank in stored.ranks[:MOST_RANKS]]
     usable = tuple(rank for rank in ranks if rank is not None)

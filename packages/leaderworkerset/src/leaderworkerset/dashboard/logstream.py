@@ -1,7 +1,8 @@
 """The logs of several ranks as one stream of JSON lines: rank, time, text, and whether the line names an error.
 
 Past lines come first, then new ones while the page is open, also after restarts and broken connections. A browser that
-reads slowly delays its own stream only, and at most `WAITING` lines wait for it. Pages show lines as text only.
+reads slowly delays its own stream only, and at most `WAITING` lines wait for it. Pages show lines as text only,
+without colors of terminals, and of a progress bar only the last state.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ import msgspec
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Informer
 from kuberuntime.errors import KubeError
-from kuberuntime.objects import errorlines, meta
+from kuberuntime.objects import errorlines, foreigntext, meta
 from kuberuntime.objects.errorlines import Strength
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import labels
@@ -92,7 +93,7 @@ class LineQueue:
         """Add one line with its time."""
         stamp, _, text = line.partition(b" ")
         place = place_of(pod) or ("?", "?")
-        content = text[:LONGEST_LINE].decode(errors="replace")
+        content = foreigntext.clean(text[:LONGEST_LINE].decode(errors="replace"))
         entry: JSONObject = {
             "rank": f"{place[0]}/{place[1]}",
             "time": stamp.decode(errors="replace"),

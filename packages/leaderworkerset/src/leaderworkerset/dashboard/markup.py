@@ -1,8 +1,13 @@
-"""HTML from text: all text that is not marked as HTML is escaped, so no page can forget it. Pure."""
+"""HTML from text: all text that is not marked as HTML is escaped, so no page can forget it. Pure.
+
+Marks of direction and other control characters are made visible: a text of a tenant cannot reverse the words of the page.
+"""
 
 from collections.abc import Iterable
 from html import escape
 from typing import Final, TypeAlias
+
+from kuberuntime.objects import foreigntext
 
 VOID: Final = frozenset({"base", "br", "input", "link", "meta"})
 """Elements without content or end tag."""
@@ -46,7 +51,7 @@ def _text(content: Content) -> str:
         case Safe():
             return content
         case str():
-            return escape(content)
+            return escape(foreigntext.visible_lines(content))
         case int():
             return str(content)
         case _:
@@ -56,4 +61,4 @@ def _text(content: Content) -> str:
 def _attribute(name: str, value: Attribute) -> str:
     if value is None or value is False:
         return ""
-    return f" {name}" if value is True else f' {name}="{escape(str(value))}"'
+    return f" {name}" if value is True else f' {name}="{escape(foreigntext.visible_lines(str(value)))}"'

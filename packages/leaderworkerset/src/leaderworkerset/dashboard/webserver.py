@@ -317,7 +317,7 @@ class Dashboard(msgspec.Struct):
             words = actions.words(action)
         except web.HTTPRequestEntityTooLarge:
             return responses.refused(Refusal.ADDRESS)
-        except (msgspec.DecodeError, ActionError) as error:
+        except (msgspec.DecodeError, ActionError, RecursionError) as error:  # JSON that is nested too deeply
             return web.json_response({"error": str(error)}, status=422)
         is_trial = action.get("confirmed") is not True
         limit = PATIENCE if is_trial else LONGEST_ACTION

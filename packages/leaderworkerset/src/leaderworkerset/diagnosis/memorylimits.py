@@ -5,6 +5,7 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views.masking import masked
 
 CONDITION: Final = "MemoryLimitExceeded"
 """The condition with which the embedded kubelet reports such a container."""
@@ -15,4 +16,4 @@ def warnings(observed: Observed) -> Iterator[str]:
     for rank in (rank for group in observed.view.groups for rank in group.ranks):
         condition = meta.find_condition(rank.object or {}, CONDITION) or {}
         if condition.get("status") == "True":
-            yield f"pod {rank.pod}: {condition.get('message')}: a node would kill it (OOMKilled)"
+            yield f"pod {rank.pod}: {masked(str(condition.get('message')))}: a node would kill it (OOMKilled)"

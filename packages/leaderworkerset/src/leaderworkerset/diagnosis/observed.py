@@ -16,6 +16,7 @@ from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.events.scaleups import NODE_PATIENCE
 from leaderworkerset.views.events.warningevents import Warnings
 from leaderworkerset.views.groups import MISSING, Group, GroupName, Rank, View
+from leaderworkerset.views.masking import masked
 from leaderworkerset.views.outcome import has_finished
 
 SERVED_BY_KUEUE: Final = "kueue.x-k8s.io"
@@ -104,7 +105,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
         """Yield a group without a key whose leader the API server refuses, as the leader Deployment reports."""
         failure = meta.find_condition(self.leader_deployment or {}, "ReplicaFailure") or {}
         if self.view.more and failure.get("status") == "True":
-            message = str(failure.get("message") or "")
+            message = masked(str(failure.get("message") or ""))
             match = REFUSED_POD.search(message)
             pod = match["pod"] if match else self.view.name
             yield Group(index=-1, ranks=(Rank(group="", index=0, pod=pod, state=MISSING, why=message),))

@@ -85,7 +85,7 @@ def waiting(rank: Rank) -> Iterator[tuple[str, str, str]]:
     for status in statuses(rank):
         state: dict[str, Any] = (status.get("state") or {}).get("waiting") or {}
         if state.get("reason"):
-            yield str(status.get("name")), str(state["reason"]), str(state.get("message") or "")
+            yield str(status.get("name")), str(state["reason"]), masked(str(state.get("message") or ""))
 
 
 def messages(observed: Observed, rank: Rank, *reasons: str, of_any: bool = False) -> list[str]:

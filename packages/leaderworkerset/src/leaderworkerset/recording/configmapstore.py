@@ -162,7 +162,7 @@ def unpacked(obj: JSONObject) -> Episode | None:
         reader = zlib.decompressobj(wbits=GZIP)
         text = reader.decompress(data, LONGEST)
         return None if reader.unconsumed_tail else msgspec.json.decode(text, type=Episode)
-    except (KeyError, ValueError, zlib.error):  # binascii and msgspec raise kinds of ValueError
+    except (KeyError, ValueError, RecursionError, zlib.error):  # binascii and msgspec raise kinds of ValueError
         return None
 
 

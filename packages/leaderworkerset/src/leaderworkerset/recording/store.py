@@ -80,5 +80,5 @@ def read(place: Place) -> Episode | None:
     """Read an episode; None if it was removed in the meantime, or is unreadable."""
     try:
         return msgspec.json.decode(place.path.read_bytes(), type=Episode)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
         return None

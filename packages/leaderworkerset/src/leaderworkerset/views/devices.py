@@ -7,6 +7,7 @@ from typing import Final
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import duration
 
 DEVICES: Final = "localkube.internal/devices"
@@ -59,5 +60,5 @@ def failing(node: JSONObject) -> str:
     """Return which devices of a node fail, and why; empty if no failure is known."""
     for condition in meta.status(node).get("conditions") or ():
         if condition.get("type") == ACCELERATORS_HEALTHY and condition.get("status") == "False":
-            return str(condition.get("message") or "")
+            return masked(str(condition.get("message") or ""))
     return ""

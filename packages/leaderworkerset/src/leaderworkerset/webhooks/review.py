@@ -6,12 +6,14 @@ AdmissionReview, so that the user gets the error's text instead of a message tha
 """
 
 import base64
+import re
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from kuberuntime.manifests import nesting
+from kuberuntime.manifests.nesting import DepthError
 from kuberuntime.objects import patch
 from kuberuntime.objects.gotypes.mismatch import GoTypeError
 from kuberuntime.objects.meta import JSONObject
@@ -25,8 +27,17 @@ TYPE_ERRORS: Final = (GoTypeError, DecodeError)
 """Errors about a field of the wrong type."""
 
 
+UID: Final = re.compile(rb'"uid":\s{0,8}"([\w-]{1,64})"')
+"""The uid of a review, which API servers write before the object; they report a response without it as an error of their own."""
+
+HEAD: Final = 1024
+"""The bytes of a body in which its uid is searched."""
+
+
 class BadReviewError(ValueError):
-    """The body is not an AdmissionReview request."""
+    """The body is not an AdmissionReview request; `uid` is known if the body only is nested too deeply."""
+
+    uid = ""
 
 
 class Review(msgspec.Struct, frozen=True):
@@ -59,7 +70,7 @@ def answer(body: bytes, decide: Decide) -> bytes:
 
 def unreadable(error: BadReviewError) -> bytes:
     """Encode the answer to a body that is not a review."""
-    return encode(_refused("", 400, str(error)))
+    return encode(_refused(error.uid, 400, str(error)))
 
 
 def respond(review: Review, decide: Decide) -> bytes:
@@ -108,11 +119,18 @@ def failed(uid: str, message: str) -> bytes:
 
 
 def decode(body: bytes) -> Review:
-    """Read the request of an AdmissionReview; raise `BadReviewError` for other or too deeply nested bodies."""
+    """Read the request of an AdmissionReview; raise `BadReviewError` for other or too deeply nested bodies.
+
+    Of an object that is nested too deeply, `managedFields` are left out: no decision depends on them.
+    """
     try:
-        document = nesting.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadReviewError(f"the body is not JSON: {error}") from error
+        document = _bounded(msgspec.json.decode(body))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        is_deep = isinstance(error, RecursionError | DepthError)
+        refusal = BadReviewError(f"the body is not JSON: {nesting.TOO_DEEP if is_deep else error}")
+        if is_deep and (match := UID.search(body[:HEAD])):
+            refusal.uid = match[1].decode()
+        raise refusal from error
     request = document.get("request") if isinstance(document, dict) else None
     if not isinstance(request, dict) or document.get("apiVersion") != API_VERSION:
         raise BadReviewError(f"the body is not an AdmissionReview of {API_VERSION} with a request")
@@ -120,6 +138,19 @@ def decode(body: bytes) -> Review:
     if not isinstance(request.get("uid"), str) or not all(part is None or isinstance(part, dict) for part in parts):
         raise BadReviewError("the request of an AdmissionReview needs a uid, and objects as object and oldObject")
     return Review(request["uid"], str(request.get("operation", "")), parts[0] or {}, parts[1])
+
+
+def _bounded(document: Any) -> Any:
+    """Return a decoded review; raise `DepthError` if it is too deep without `managedFields`."""
+    if not nesting.is_too_deep(document):
+        return document
+    request = document.get("request") if isinstance(document, dict) else None
+    for obj in (request.get("object"), request.get("oldObject")) if isinstance(request, dict) else ():
+        if isinstance(obj, dict) and isinstance(metadata := obj.get("metadata"), dict):
+            metadata.pop("managedFields", None)
+    if nesting.is_too_deep(document):
+        raise DepthError(nesting.TOO_DEEP)
+    return document
 
 
 def encode(response: JSONObject) -> bytes:

@@ -92,6 +92,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "progress annotation": progressnotes.of_annotation,
     "hang": progressnotes.hang_of,
     "lines of a log": lambda text: errorlines.excerpt([text[at : at + 200] for at in range(0, len(text), 200)], 5),
+    "hang with further fields": lambda text: progressnotes.hang_of(f'{{"x":{text[: progressnotes.LONGEST_HANG - 10]}'),
     "record": recreations.RECORDED.fullmatch,
     "JSONPath": jsonpath.parse,
     "JSONPath on a deep value": deep,

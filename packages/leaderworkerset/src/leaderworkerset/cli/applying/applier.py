@@ -26,6 +26,7 @@ from leaderworkerset.cli.reading.serviceselectors import unselected
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.core.policies.gang import NoGang, Support
 from leaderworkerset.steering import snapshots
+from leaderworkerset.views.masking import masked
 
 MANAGER = "lws-cli"
 """The field manager of applied manifests; the controllers' own is `lws`."""
@@ -220,7 +221,7 @@ async def until_established(client: Client, key: ObjectKey) -> None:
     except TimeoutError as error:
         conditions = meta.status(informer.store.get(key) or {}).get("conditions") or []
         states = "; ".join(
-            f"{condition.get('type')} is {condition.get('status')}: {condition.get('message')}"
+            f"{condition.get('type')} is {condition.get('status')}: {masked(str(condition.get('message')))}"
             for condition in conditions
         )
         raise TimedOutError(

@@ -39,6 +39,7 @@ from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import ConfigurationError
 from leaderworkerset.manager.config.configurationfile import opted_in
 from leaderworkerset.observation import admissionprobe
+from leaderworkerset.views.masking import masked
 
 FLAVOURS: Final = ("slim", "full")
 POD_FIELDS: Final = ("affinity", "imagePullSecrets", "nodeSelector", "priorityClassName", "resources", "tolerations")
@@ -248,6 +249,6 @@ def missing_for_rollout(deployment: JSONObject, pods: Sequence[JSONObject]) -> s
 def _reason(deployment: JSONObject, pods: Sequence[JSONObject]) -> str:
     failure = meta.find_condition(deployment, "ReplicaFailure") or {}
     if failure.get("status") == "True":
-        return f"; {failure.get('message')}"
+        return f"; {masked(str(failure.get('message')))}"
     states = ((meta.name(pod), podstate.state(pod), podstate.why(pod)) for pod in sorted(pods, key=meta.name))
     return next((f"; {name} is {state}: {why}" for name, state, why in states if why), "")

@@ -15,6 +15,7 @@ from leaderworkerset.views import outcome, recreations, wording
 from leaderworkerset.views.disaggregation import PartView, SetView, Shown
 from leaderworkerset.views.events.eventhistory import Happening
 from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.masking import masked
 from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.selection import Selection
 from leaderworkerset.views.wording import counted
@@ -117,7 +118,7 @@ def conditions(obj: JSONObject, now: datetime) -> list[str]:
             str(condition.get("status")),
             wording.age(condition.get("lastTransitionTime") or "", now),
             str(condition.get("reason") or ""),
-            str(condition.get("message") or ""),
+            masked(str(condition.get("message") or "")),
         )
         for condition in items
     ]
@@ -187,7 +188,7 @@ def _container_state(state: JSONObject, now: datetime) -> str:
     if "terminated" in state and "exitCode" in state["terminated"]:
         return f"ended with {outcome.described(state['terminated'])}"
     waiting = state.get("waiting") or {}
-    return f"waiting: {': '.join(filter(None, [waiting.get('reason'), waiting.get('message')])) or 'for its start'}"
+    return f"waiting: {': '.join(filter(None, [waiting.get('reason'), masked(waiting.get('message') or '')])) or 'for its start'}"
 
 
 def logs(texts: Sequence[str]) -> list[str]:

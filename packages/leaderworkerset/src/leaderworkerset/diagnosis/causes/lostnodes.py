@@ -86,8 +86,8 @@ def _sickness(node: JSONObject | None) -> str:
     ready = meta.find_condition(node, "Ready")
     if ready is None or ready.get("status") == "True":
         return ""
-    message = str(ready.get("message") or ready.get("reason") or "no reason is given")
-    return f"Ready is {ready.get('status')}: {ranks.quote(message)}"
+    message = ranks.quote(str(ready.get("message") or ready.get("reason") or "no reason is given"))
+    return f"Ready is {ready.get('status')}: {message}"
 
 
 @cause(

@@ -11,6 +11,7 @@ from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Finding, Verdict, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import Group, View
+from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted, groups_named, listed
 
 NAMED: Final = 5
@@ -91,4 +92,4 @@ def _what(observed: Observed, waiting: list[Group], singular: str, plural: str) 
 
 def _reported(view: View) -> str:
     condition = meta.find_condition(view.object, MOVE_IN_PROGRESS.type) or {}
-    return f"condition {MOVE_IN_PROGRESS.type}: {condition.get('message', '')}"
+    return f"condition {MOVE_IN_PROGRESS.type}: {masked(condition.get('message') or '')}"

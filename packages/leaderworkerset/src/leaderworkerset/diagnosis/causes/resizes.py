@@ -10,6 +10,7 @@ from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Finding, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import Rank
+from leaderworkerset.views.masking import masked
 
 CONDITIONS: Final = (inplaceresources.PENDING, "PodResizeInProgress")
 
@@ -50,7 +51,7 @@ def _resize_message(pod: JSONObject) -> str:
     for kind in CONDITIONS:
         condition = meta.find_condition(pod, kind) or {}
         if condition.get("status") == "True" and condition.get("reason"):
-            return f"{kind}: {condition['reason']}: {condition.get('message') or ''}"
+            return f"{kind}: {condition['reason']}: {masked(condition.get('message') or '')}"
     return ""
 
 

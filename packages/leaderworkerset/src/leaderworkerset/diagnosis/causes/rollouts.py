@@ -15,6 +15,7 @@ from leaderworkerset.diagnosis.causes.unattended import last_change, own
 from leaderworkerset.diagnosis.finding import Finding, Subject, Verdict, cause
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import View
+from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted
 
 STANDING: Final = timedelta(minutes=1)
@@ -103,7 +104,7 @@ def makes_no_progress(observed: Observed) -> Finding | None:
     return Finding(
         subject=Subject(kind="Deployment", name=name),
         sentence=f"the leaders of {name} make no progress within the deadline of their Deployment",
-        evidence=(f"Deployment {name}: {condition.get('message') or condition['reason']}",),
+        evidence=(f"Deployment {name}: {masked(condition.get('message') or condition['reason'])}",),
         steps=(
             observed.kubectl(f"describe deployment {name}"),
             f"take the change back: {observed.lws(f'rollout undo {name}')}",

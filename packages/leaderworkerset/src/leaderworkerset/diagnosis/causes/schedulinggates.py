@@ -73,8 +73,8 @@ def _waits(workload: JSONObject, rank: Rank) -> str:
     if condition is not None:
         return f"Workload {own} is finished, which Kueue never takes back: delete it, then Kueue makes a new one"
     reservation = meta.find_condition(workload, "QuotaReserved") or {}
-    text = reservation.get("message") or "it is waiting in its queue"
-    return f"Workload {meta.name(workload)}: {ranks.quote(str(text))}"
+    text = ranks.quote(str(reservation.get("message") or "it is waiting in its queue"))
+    return f"Workload {meta.name(workload)}: {text}"
 
 
 @cause(
@@ -156,7 +156,7 @@ def _lacks(podgroup: JSONObject) -> str:
     phase = str(status.get("phase") or "")
     least = meta.spec(podgroup).get("minMember")
     refused = [
-        str(condition.get("message") or condition.get("reason") or condition["type"])
+        ranks.quote(str(condition.get("message") or condition.get("reason") or condition["type"]))
         for condition in status.get("conditions") or []
         if (condition.get("type") == "Unschedulable" and condition.get("status") == "True")
         or (

@@ -14,6 +14,7 @@ from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.ranks import quote
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.events.warningevents import LONGEST_SILENCE
+from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted
 
 REFUSED: Final = re.compile(r"Failed to create (\S+) (\S+): (.*)", re.DOTALL)
@@ -122,7 +123,7 @@ def _status_facts(obj: JSONObject) -> Iterator[str]:
     """Yield the facts of the status: the true condition, and the groups of each role."""
     for condition in meta.status(obj).get("conditions") or []:
         if condition.get("status") == "True" and condition.get("type") in {"Available", "Progressing"}:
-            yield f"condition {condition['type']}: {condition.get('reason', '')}: {condition.get('message', '')}"
+            yield f"condition {condition['type']}: {condition.get('reason', '')}: {masked(condition.get('message') or '')}"
     for role in meta.status(obj).get("roleStatuses") or []:
         counts = (f"{role.get(field, 0)} {word}" for field, word in COUNTS)
         yield f"status of role {role.get('name')}: {', '.join(counts)}"

@@ -335,6 +335,7 @@ async def test_action_runs_after_its_dry_run_is_confirmed() -> None:
             (b"{", own, 422),
             (b'{"verb": "delete"}', own, 422),
             (b"[]", own, 422),
+            (b'{"verb":' + b"[" * 2000 + b"]" * 2000 + b"}", own, 422),
             (b"x" * 5000, own, 414),
             (json.dumps(asked).encode(), {"Origin": own["Origin"]}, 403),
             (json.dumps(asked).encode(), {ACTION_HEADER: token}, 403),

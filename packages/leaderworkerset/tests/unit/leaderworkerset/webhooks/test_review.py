@@ -104,6 +104,21 @@ def test_body_that_is_not_a_review_is_answered_with_400(sent: bytes, message: st
     assert message in found["status"]["message"]
 
 
+@pytest.mark.parametrize("levels", [150, 200, 300])
+def test_deep_managed_fields_do_not_affect_a_review(levels: int) -> None:
+    deep = {"metadata": {"name": "web-0", "managedFields": [{"fieldsV1": nested(levels)}]}}
+    found = response(review.answer(body(object=deep, oldObject=deep), lambda asked: asked.object))
+    assert found == {"uid": "u-1", "allowed": True}
+
+
+@pytest.mark.parametrize("levels", [150, 5000])
+def test_object_that_is_too_deep_is_refused_with_the_uid(levels: int) -> None:
+    found = response(review.answer(body(object={"metadata": {}, "spec": nested(levels)}), lambda asked: asked.object))
+    assert found["uid"] == "u-1"
+    assert found["status"]["code"] == 400
+    assert "exceeded max depth" in found["status"]["message"]
+
+
 def test_body_that_is_not_utf8_is_rejected() -> None:
     answer = response(
         review.answer(b'{"apiVersion":"admission.k8s.io/v1","request":{"uid":"\xff"}}', lambda one: one.object)

@@ -17,6 +17,7 @@ from leaderworkerset.diagnosis import nodeamounts
 from leaderworkerset.diagnosis.causes.closednodes import taint_text
 from leaderworkerset.diagnosis.nodeamounts import FIRST, ByNode, allocatable, amount, asked, by_node, held, share
 from leaderworkerset.views import devices
+from leaderworkerset.views.masking import masked
 
 
 @click.command("nodes")
@@ -96,11 +97,7 @@ def description(node: JSONObject, pods: ByNode) -> Iterator[str]:
     requests = held(pods.get(meta.name(node), ()))
     parts = {
         "Labels": _labels(node),
-        "Conditions": [
-            f"{condition.get('type')} is {condition.get('status')}"
-            + (f": {condition['message']}" if condition.get("message") else "")
-            for condition in meta.status(node).get("conditions") or []
-        ],
+        "Conditions": [_condition(condition) for condition in meta.status(node).get("conditions") or []],
         "Free": [f"{name}: {share(name, value, requests)}" for name, value in sorted(allocatable(node).items())],
         "Pods": [f"{meta.key(pod)}: {_request(pod)}" for pod in pods.get(meta.name(node), ())],
     }
@@ -119,3 +116,8 @@ def _request(pod: JSONObject) -> str:
 
 def _labels(node: JSONObject) -> list[str]:
     return [f"{key}={value}" for key, value in sorted(meta.labels(node).items())]
+
+
+def _condition(condition: JSONObject) -> str:
+    message = masked(str(condition.get("message") or ""))
+    return f"{condition.get('type')} is {condition.get('status')}" + (f": {message}" if message else "")

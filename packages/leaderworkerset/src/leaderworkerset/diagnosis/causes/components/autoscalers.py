@@ -21,6 +21,7 @@ from leaderworkerset.diagnosis.patterns import READ
 from leaderworkerset.diagnosis.ranks import is_unscheduled
 from leaderworkerset.views.events.scaleups import NODE_PATIENCE, NodeRequest, added_text, node_request
 from leaderworkerset.views.groups import Rank
+from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted, duration
 
 NODE_CLAIMS: Final = Resource("karpenter.sh", "v1", "nodeclaims", "NodeClaim", namespaced=False)
@@ -119,7 +120,7 @@ def _claim_state(claim: JSONObject | None) -> str:
     for kind in ("Launched", "Registered", "Initialized"):
         condition = meta.find_condition(claim, kind) or {}
         if condition.get("status") != "True":
-            message = str(condition.get("message") or condition.get("reason") or "")
+            message = masked(str(condition.get("message") or condition.get("reason") or ""))
             return f"not {kind} yet" + (f": {ranks.quote(message)}" if message else "")
     return f"node {meta.status(claim).get('nodeName')} is there"
 

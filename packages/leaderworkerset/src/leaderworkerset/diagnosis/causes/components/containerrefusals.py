@@ -17,6 +17,7 @@ from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ, words_of
 from leaderworkerset.diagnosis.ranks import is_placed
 from leaderworkerset.views.groups import Rank
+from leaderworkerset.views.masking import masked
 
 WAITING: Final = frozenset(
     {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError", "CrashLoopBackOff"}
@@ -163,7 +164,7 @@ def _texts(observed: Observed, rank: Rank) -> Iterator[tuple[str, str]]:
         for state in (status.get("state") or {}, status.get("lastState") or {}):
             end = state.get("terminated") or {}
             if end.get("reason") in NEVER_BEGAN:
-                yield str(status.get("name")), str(end.get("message") or "")
+                yield str(status.get("name")), masked(str(end.get("message") or ""))
     if not rank.is_ready:
         yield from (("", text) for text in ranks.messages(observed, rank, OF_SANDBOXES))
 
