@@ -34,8 +34,20 @@ EXEC_CLUSTER_FIELDS: Final = (
     "insecure-skip-tls-verify",
     "certificate-authority-data",
     "proxy-url",
+    "disable-compression",
 )
 """The fields of a cluster entry that an exec plugin gets if it requests cluster information."""
+
+
+EXEC_EXTENSION: Final = "client.authentication.k8s.io/exec"
+"""The extension of a cluster entry whose content an exec plugin gets as `spec.cluster.config`."""
+
+
+class Extension(msgspec.Struct, frozen=True):
+    """A named piece of JSON that other programs read."""
+
+    name: str
+    extension: JSON = None
 
 
 class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
@@ -47,6 +59,8 @@ class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
     insecure_skip_tls_verify: bool = False
     tls_server_name: str = ""
     proxy_url: str = ""
+    disable_compression: bool = False
+    extensions: tuple[Extension, ...] = ()
 
 
 class User(Concealed, frozen=True, rename="kebab"):
@@ -63,6 +77,9 @@ class User(Concealed, frozen=True, rename="kebab"):
     password: str = ""
     auth_provider: JSON = None
     impersonated: str = msgspec.field(default="", name="as")
+    impersonated_uid: str = msgspec.field(default="", name="as-uid")
+    impersonated_groups: tuple[str, ...] = msgspec.field(default=(), name="as-groups")
+    impersonated_extra: JSON = msgspec.field(default=None, name="as-user-extra")
 
     @property
     def has_token(self) -> bool:
@@ -303,6 +320,8 @@ def _credentials(user: Entry[User], cluster: JSONObject) -> CredentialSource:
     return source
 
 
+NO_IMPERSONATION: Final = "impersonation is not supported: use credentials of your own"
+
 REFUSED: Final[tuple[tuple[Callable[[User], bool], str, str], ...]] = (
     (
         lambda user: bool(user.username or user.password),
@@ -314,7 +333,10 @@ REFUSED: Final[tuple[tuple[Callable[[User], bool], str, str], ...]] = (
         "auth-provider",
         "Kubernetes has no auth providers since 1.26: use an exec plugin",
     ),
-    (lambda user: bool(user.impersonated), "as", "impersonation is not supported: use credentials of your own"),
+    (lambda user: bool(user.impersonated), "as", NO_IMPERSONATION),
+    (lambda user: bool(user.impersonated_uid), "as-uid", NO_IMPERSONATION),
+    (lambda user: bool(user.impersonated_groups), "as-groups", NO_IMPERSONATION),
+    (lambda user: bool(user.impersonated_extra), "as-user-extra", NO_IMPERSONATION),
 )
 """Refused fields of a user entry, and alternatives; without them, requests would have another user's identity."""
 
@@ -338,11 +360,17 @@ def _material(entry: Entry[T], field: str, path: str, data: str) -> Material:
 def _exec_cluster(cluster: Entry[Cluster], tls: TLS) -> JSONObject:
     data = base64.b64encode(tls.authority).decode() if tls.authority else ""
     value = msgspec.to_builtins(cluster.value) | {"certificate-authority-data": data}
-    return {name: value[name] for name in EXEC_CLUSTER_FIELDS if value[name]}
+    fields = {name: value[name] for name in EXEC_CLUSTER_FIELDS if value[name]}
+    config = next((entry.extension for entry in cluster.value.extensions if entry.name == EXEC_EXTENSION), None)
+    return fields if config is None else {**fields, "config": config}
 
 
 def _without_nulls(value: JSON) -> JSON:
-    """Remove null members, which mean the same as absent ones."""
+    """Remove null members, which mean the same as absent ones, except in the extensions of other programs."""
     if isinstance(value, dict):
-        return {name: _without_nulls(member) for name, member in value.items() if member is not None}
+        return {
+            name: member if name == "extension" else _without_nulls(member)
+            for name, member in value.items()
+            if member is not None
+        }
     return [_without_nulls(member) for member in value] if isinstance(value, list) else value

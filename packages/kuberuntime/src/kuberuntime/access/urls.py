@@ -61,6 +61,8 @@ def address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 SCHEMES = ("http", "https")
 
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
 
 def choose(server: str, configured: str, environment: Mapping[str, str]) -> str:
     """Return the URL of the proxy, empty for none. The proxy of the environment is never used for this machine itself.
@@ -84,18 +86,40 @@ def _from_environment(server: str, environment: Mapping[str, str]) -> str:
     names = (f"{parts.scheme}_proxy", f"{parts.scheme}_proxy".upper())
     proxy = next((environment[name] for name in names if environment.get(name)), "")
     excluded = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
-    if not proxy or is_loopback(host) or _is_excluded(host, excluded):
+    if not proxy or is_loopback(host) or _is_excluded(parts, excluded):
         return ""
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
-def _is_excluded(host: str, excluded: str) -> bool:
-    """Return whether NO_PROXY names the host: by name, domain, address or network (10.0.0.0/8)."""
-    parts = [part.strip().lower().removeprefix("*").removeprefix(".") for part in excluded.split(",") if part.strip()]
+def _is_excluded(server: SplitResult, excluded: str) -> bool:
+    """Return whether NO_PROXY names the host, with the rules of Go's programs.
+
+    An entry is `*`, an address, a network (10.0.0.0/8) or a domain. `example` is the host and all below it, `.example`
+    and `*.example` are only those below. Addresses and domains may have a port.
+    """
+    entries = [entry.strip().lower() for entry in excluded.split(",") if entry.strip()]
+    return "*" in entries or any(_names(entry, server) for entry in entries)
+
+
+ADDRESS_WITH_PORT = re.compile(r"\[(?P<address>[^\]]*)\](?::(?P<port>.*))?")
+
+
+def _names(entry: str, server: SplitResult) -> bool:
+    host, port = (server.hostname or ""), str(server.port or DEFAULT_PORTS[server.scheme])
     ip = address(host)
-    return any(
-        part in {"", host} or host.endswith(f".{part}") or (ip is not None and _contains(part, ip)) for part in parts
-    )
+    if "/" in entry:
+        return ip is not None and _contains(entry, ip)
+    name, named_port = entry, ""
+    if match := ADDRESS_WITH_PORT.fullmatch(entry):
+        name, named_port = match["address"], match["port"] or ""
+    elif entry.count(":") == 1:
+        name, _, named_port = entry.partition(":")
+    if not name or named_port not in {"", port}:
+        return False
+    if ip is not None or address(name) is not None:
+        return ip is not None and ip == address(name)
+    domain = name[1:] if name.startswith("*.") else name
+    return host.endswith(domain) if domain.startswith(".") else host == domain or host.endswith(f".{domain}")
 
 
 def _contains(network: str, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:

@@ -1,6 +1,8 @@
 """Kubeconfigs are found, merged and read as by kubectl, and every error is one clear sentence."""
 
+import asyncio
 import base64
+import json
 from pathlib import Path
 from typing import Any
 
@@ -396,3 +398,21 @@ def test_kubeconfig_wins_over_the_service_account(tmp_path: Path) -> None:
     path = write(tmp_path / "config", document())
 
     assert kubeconfig.load(POD | {"KUBECONFIG": str(path)}).server == "https://dev:6443"
+
+
+def test_exec_plugin_gets_the_extension_of_its_cluster(tmp_path: Path) -> None:
+    config = {"kind": "ExecPluginConfig", "shootRef": {"namespace": "garden-x", "name": None}}
+    extensions = [{"name": "other", "extension": 1}, {"name": kubeconfig.EXEC_EXTENSION, "extension": config}]
+    plugin = tmp_path / "plugin"
+    plugin.write_text('#!/bin/sh\nprintf %s "$KUBERNETES_EXEC_INFO" > "$(dirname "$0")/info"\n')
+    plugin.chmod(0o700)
+    version = "client.authentication.k8s.io/v1"
+    user = {"exec": {"apiVersion": version, "command": "./plugin", "provideClusterInfo": True, "args": None}}
+    cluster = {"disable-compression": True, "extensions": extensions}
+    path = write(tmp_path / "config", document(user=user, cluster=cluster))
+
+    with pytest.raises(ConfigError, match="printed no ExecCredential"):
+        asyncio.run(kubeconfig.load({}, kubeconfig=str(path)).credentials.get())
+
+    spec = json.loads((tmp_path / "info").read_text())["spec"]
+    assert spec["cluster"] == {"server": "https://dev:6443", "disable-compression": True, "config": config}
